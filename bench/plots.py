@@ -4,12 +4,14 @@
 # pyright: reportUnknownMemberType=false
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
+from hivelore.core.values import replace
 
 INK = "#767676"
 """A grey that stands out from white and from black by more than four to one."""

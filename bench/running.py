@@ -54,7 +54,7 @@ class Service:
             sleep(_LOOK_EVERY)
         self._process.kill()
         self._process.wait()
-        raise RuntimeError(f"the service did not start: {launcher.last_words(self.home)}")
+        raise RuntimeError(f"the service did not start: {launcher.last_log_line(self.home)}")
 
     @property
     def key(self) -> str:

@@ -5,7 +5,7 @@ import re
 import shutil
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from bench.material import Bench
@@ -14,6 +14,7 @@ from bench.quality.metrics import LIMIT
 from bench.quality.stores import Store, as_draft, filled, opened
 from bench.quality.variants import OURS, WITHOUT, WITHOUT_UPDATES, Recipe, asking
 from bench.report import Section, Table
+from hivelore.core.values import replace
 from hivelore.memories.drafts import Draft
 
 PROJECTS = 3

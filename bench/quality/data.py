@@ -6,13 +6,14 @@ collection, query, category, relevant (ids). ``bench.prepare`` makes them out of
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from bench.material import Bench, read_lines
+from hivelore.core.values import replace
 
 CORPUS = "corpus.jsonl"
 QUERIES = "queries.jsonl"

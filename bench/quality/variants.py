@@ -1,12 +1,13 @@
 """Recall with other constants than the shipped ones, over the same store and indexes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from bench.quality.baselines import Ask
 from bench.quality.stores import Store
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.embeddings.active_model import ActiveModel
 from hivelore.search.fusion import FusionWeights
 from hivelore.search.model import Hit, Query

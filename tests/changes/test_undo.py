@@ -1,6 +1,5 @@
 """Taking back what was done: everything is as it was, or it is said why not."""
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -10,6 +9,7 @@ from hivelore.changes.journal import ChangeJournal
 from hivelore.changes.model import Batch, BatchId, BatchKind
 from hivelore.core.agents import LeadSees, Viewer
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, NotFound, Proposed
 from hivelore.feedback.model import UsageCounts
 from hivelore.feedback.recalls import Sign
@@ -74,7 +74,7 @@ def test_the_last_change_of_a_memory_is_taken_back_by_the_id_of_the_memory(world
     assert known(world) == before
     undo(world, memory.id)
     assert present(world.store, memory).memory.content == PORT
-    with pytest.raises(NotFound, match="cannot be restored"):
+    with pytest.raises(NotFound, match="may have been forgotten"):
         undo(world, memory.id)
 
 
@@ -133,7 +133,7 @@ def test_what_was_changed_since_is_left_alone(world: World) -> None:
     first = edited(world, memory, content="The port is 1.")
     second = edited(world, memory, content="The port is 2.")
     before = whole(world)
-    with pytest.raises(Conflict, match=f"{memory.id}.*later first"):
+    with pytest.raises(Conflict, match=f"{memory.id}.*later changes first"):
         undo(world, first)
     assert whole(world) == before
     undo(world, second)
@@ -194,7 +194,7 @@ def test_what_took_the_place_of_another_gives_it_back(world: World) -> None:
     world.clock.advance(timedelta(minutes=1))
     new = world.remember("The port is 1.", subject="db.port")
     batch = newest(world)
-    assert (batch.kind, batch.changes) == (BatchKind.TOLD, 2)
+    assert (batch.kind, batch.changes) == (BatchKind.STORED, 2)
     undo(world, batch.id)
     assert known(world) == before
     assert present(world.store, old).memory.valid_until is None
@@ -272,7 +272,7 @@ def test_what_was_forgotten_does_not_come_back(world: World) -> None:
     assert preimages_of(world.store, batch) == []
     with pytest.raises(NotFound, match="forgotten"):
         undo(world, memory.id)
-    with pytest.raises(Conflict, match="forgotten for good"):
+    with pytest.raises(Conflict, match="forgotten permanently"):
         undo(world, batch.id)
 
 
@@ -420,7 +420,7 @@ def test_a_lead_does_not_read_what_became_private_in_a_batch_that_was_not(world:
     world.clock.advance(timedelta(minutes=1))
     _, note = world.memory_service.remember_many(drafts, AS_ADA)
     told = newest(world)
-    assert (told.kind, told.is_private) == (BatchKind.TOLD, False)
+    assert (told.kind, told.is_private) == (BatchKind.STORED, False)
     edited(world, note.memory, scope=Scope.AGENT, name="My own affairs")
     narrow = World(world.store, world.keywords, world.clock, lead_sees=LeadSees.SHARED, first_id=8_000)
     names = {one.id: one.name for one in narrow.undo_service.detail(told.id, AS_LEA).memories}

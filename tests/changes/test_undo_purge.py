@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hivelore.indexes.keywords.fts5 import Fts5
-from hivelore.maintenance.housekeeping import Housekeeper
+from hivelore.maintenance.housekeeper import Housekeeper
 from hivelore.maintenance.model import MaintenancePlan
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Memory

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 
 from hivelore.core.agents import AgentId
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Conflict
 from hivelore.indexing.model import Change, ChangeKind, DocumentKey, ModelKey, Stored
 from hivelore.memories.model import Json, Memory, MemoryId, Scope, Statement

@@ -1,7 +1,7 @@
 """Every store does what the in-memory one does, whatever is done to it and in whatever order."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Conflict
 from hivelore.events.model import Event, EventFilter
 from hivelore.feedback.recalls import Evidence

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import replace
 from datetime import datetime
 
 import pytest
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 
 from hivelore.changes.model import Batch, BatchFilter, BatchId, BatchKind, PreviousState
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.indexing.model import DocumentKey, Stored
 from hivelore.memories.model import Action, Memory
 from hivelore.observations.model import Confidence, Held

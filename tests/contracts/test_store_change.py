@@ -1,6 +1,6 @@
 """Every store: a memory is replaced by its next version; what did not change keeps its keys and vectors."""
 
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import pytest
 from hypothesis import given
@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from hivelore.core.agents import Interface
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Conflict, NotFound, Stale
 from hivelore.indexing.model import DocumentKey
 from hivelore.memories.model import Action, Memory, Provenance, Scope, Version

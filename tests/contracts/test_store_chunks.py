@@ -2,12 +2,12 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hivelore.core.values import replace
 from hivelore.indexing.model import DocumentKey, ModelKey, PassageKey, Stored, StoredChunk, Vector
 from hivelore.memories.model import Chunk
 from hivelore.storage.ports import MemoryStore

@@ -1,10 +1,9 @@
 """Every store: what is known of the files of agents."""
 
-from dataclasses import replace
-
 import pytest
 
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.folders.model import KnownFile
 from hivelore.storage.ports import MemoryStore
 from support.memories import memory_id

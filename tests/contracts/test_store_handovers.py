@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.core.agents import AgentId, Interface, Role, Viewer
+from hivelore.core.values import replace
 from hivelore.sessions.model import EventId, Handover, HandoverState, SessionEnd, SubAgent, Task
 from hivelore.storage.ports import MemoryStore
 from support.memories import ADA, filled_texts, instant, instants, texts

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise, product
 from typing import Any
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 
 from hivelore.core.agents import Interface
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.events.model import Cooldown, Event, EventFilter, Level, LoggedId
 from hivelore.memories.model import Scope
 from hivelore.observations.model import GENERAL

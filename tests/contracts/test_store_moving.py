@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from hivelore.core.agents import Agent, ApiKey, Interface, KeyId, Role
 from hivelore.core.audit import AuditEntry
 from hivelore.core.jobs import Job, JobId, JobState
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Conflict, NotFound
 from hivelore.indexing.model import BEGINNING, ChangeKind, DocumentKey, ModelKey
 from hivelore.memories.model import Action, Memory, MemoryId

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.indexing.model import ChangeKind, DocumentKey
 from hivelore.memories.model import Memory, Scope
 from hivelore.observations.model import GENERAL, Confidence, Held, Observation, ObservationKind, Operational

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
 
@@ -10,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hivelore.core.values import replace
 from hivelore.memories.model import Scope
 from hivelore.review.model import Decision, Proposal, ProposalFilter, ProposalId, ProposalKind, ProposalSubject
 from hivelore.search.model import Visibility

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
 
@@ -10,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hivelore.core.values import replace
 from hivelore.feedback.recalls import Recall, RecallFilter
 from hivelore.memories.model import MemoryId, Scope
 from hivelore.search.model import RecallId, Visibility

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from hivelore.core.agents import Agent, ApiKey, Interface, KeyId, Role
 from hivelore.core.audit import AuditEntry
 from hivelore.core.jobs import Job, JobId, JobState
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Conflict
 from hivelore.memories.model import Action, Memory, Scope
 from hivelore.storage.ports import MemoryStore, Transaction

@@ -1,10 +1,9 @@
 """Every store: what is known of the conversations of agents."""
 
-from dataclasses import replace
-
 import pytest
 
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.sessions.model import EventId, InjectedMemory, Session
 from hivelore.storage.ports import MemoryStore
 from support.memories import ADA, BOB, instant, memory_id

@@ -1,6 +1,5 @@
 """Every store: agents, keys, audit, jobs and settings."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -11,6 +10,7 @@ from hivelore.core.agents import Agent, AgentId, ApiKey, Interface, KeyId, Role
 from hivelore.core.audit import AuditEntry
 from hivelore.core.jobs import Job, JobId, JobState
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Conflict
 from hivelore.memories.model import Action
 from hivelore.storage.ports import MemoryStore

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
 
 import pytest
 
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.indexing.model import ChangeKind, DocumentKey, Stored
 from hivelore.memories.model import Memory, MemoryId, Scope, Topic
 from hivelore.storage.ports import MemoryStore

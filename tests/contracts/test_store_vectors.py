@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hivelore.core.values import replace
 from hivelore.errors import Invalid, NotFound
 from hivelore.indexing.model import (
     AttributeColumns,

@@ -1,6 +1,5 @@
 """Who sees what and who changes what: the whole table by hand, and the laws behind it (X3, X4, X5, A13, B06, B10)."""
 
-from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -20,6 +19,7 @@ from hivelore.core.access import (
 )
 from hivelore.core.agents import AgentId, Interface, LeadSees, Role, Viewer
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.memories.model import Memory, Scope, Trust
 from hivelore.review.model import Decision, ProposalKind
 from hivelore.search.model import Filter, ScopeChoice

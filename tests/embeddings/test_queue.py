@@ -12,8 +12,7 @@ from hivelore.core.jobs import JobState
 from hivelore.core.text import Clean
 from hivelore.embeddings import queue
 from hivelore.embeddings.active_model import SERVING, ActiveModel, EmbeddingModel
-from hivelore.embeddings.queue import BATCH, NEWEST, REUSED, EmbeddingQueue
-from hivelore.embeddings.retry import FIRST_RETRY_PAUSE
+from hivelore.embeddings.queue import BATCH, FIRST_RETRY_PAUSE, NEWEST, REUSED, EmbeddingQueue
 from hivelore.errors import Conflict, Forbidden, Invalid, Unavailable
 from hivelore.indexes.vectors.brute_force import ExactVectors
 from hivelore.indexing.model import ModelKey, Vector

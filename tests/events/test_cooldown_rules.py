@@ -1,6 +1,5 @@
 """Cooldowns: set again they count on and end no sooner; and how agents are told of them."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -8,6 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.events.cooldown_rules import combine, format_cooldowns
 from hivelore.events.model import Cooldown
 from support.happenings import a_cooldown, cooldowns

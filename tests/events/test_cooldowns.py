@@ -1,6 +1,5 @@
 """Cooldowns: set by anybody, seen by everybody, over by themselves, cleared by operators."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -8,11 +7,12 @@ import pytest
 
 from hivelore.core.agents import Viewer
 from hivelore.core.labels import SESSION_LENGTH
+from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, Invalid, TooLarge
 from hivelore.events import cooldowns
 from hivelore.events.cooldown_rules import MAX_ACTIVE_PER_WORKER
 from hivelore.events.model import ACTION_LENGTH, MAX_COOLDOWN, REASON_LENGTH, Cooldown
-from hivelore.maintenance.housekeeping import Housekeeper
+from hivelore.maintenance.housekeeper import Housekeeper
 from hivelore.observations.model import SERVICE_LENGTH
 from support.fake_secrets import shapes
 from support.happenings import holding

@@ -1,6 +1,5 @@
 """The log of events: told by anybody, read by everybody, bounded, and never more than it should say."""
 
-from dataclasses import replace
 from datetime import timedelta, timezone
 from typing import Any
 
@@ -8,9 +7,10 @@ import pytest
 
 from hivelore.core.agents import LeadSees, Viewer
 from hivelore.core.labels import SESSION_LENGTH
+from hivelore.core.values import replace
 from hivelore.errors import Forbidden, Invalid, NotFound, TooLarge
 from hivelore.events.model import TEXT_LENGTH, Event, Level, LoggedId
-from hivelore.maintenance.housekeeping import PRUNE_BATCH, PRUNE_EVERY, Housekeeper
+from hivelore.maintenance.housekeeper import PRUNE_BATCH, PRUNE_EVERY, Housekeeper
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Scope
 from hivelore.memories.normalizer import CLOCK_SLACK
@@ -170,7 +170,7 @@ def test_events_go_when_they_are_old_a_few_at_a_time(world: World) -> None:
 
 
 def test_events_go_when_there_are_too_many(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hivelore.maintenance.housekeeping.MAX_EVENTS", 3)
+    monkeypatch.setattr("hivelore.maintenance.housekeeper.MAX_EVENTS", 3)
     told = [an_event(at=world.clock.now() + timedelta(seconds=number)) for number in range(5)]
     log_events(world.store, *told)
     housekeeping = Housekeeper(world.store, world.keywords, world.clock)

@@ -1,13 +1,13 @@
 """Watching: what the end of a session says of the use of what was given in it."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.feedback.implicit import ImplicitFeedback
 from hivelore.feedback.model import NO_USAGE, UsageCounts
 from hivelore.memories.drafts import Draft

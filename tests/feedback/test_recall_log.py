@@ -7,12 +7,13 @@ from typing import TypeVar
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import astuple
 
 from hivelore.core.agents import LeadSees, Viewer
 from hivelore.errors import NotFound, Unavailable
 from hivelore.feedback.buffer import RECALLS, UNIT, WriteBehindBuffer
 from hivelore.feedback.recalls import QUESTION_LENGTH, Recall
-from hivelore.maintenance.housekeeping import PRUNE_BATCH, PRUNE_EVERY, Housekeeper
+from hivelore.maintenance.housekeeper import PRUNE_BATCH, PRUNE_EVERY, Housekeeper
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Scope
 from hivelore.search.model import RetrievalMode
@@ -76,7 +77,7 @@ def test_a_recall_is_logged_with_who_asked_and_why_each_memory_was_given(world: 
     assert (one.path, one.candidates) == (answer.path, 2)
     assert [hit.memory for hit in one.hits] == [hit.memory.id for hit in answer.hits]
     for told, hit in zip(one.hits, answer.hits, strict=True):
-        assert tuple(told.score) == pytest.approx(tuple(hit.score))
+        assert astuple(told.score) == pytest.approx(astuple(hit.score))
         assert (told.fit, told.fits) == (pytest.approx(hit.fit), hit.fits)
 
 
@@ -231,7 +232,7 @@ def test_recalls_go_when_they_are_old_a_few_at_a_time(store: Faulty, clock: Step
 def test_recalls_go_when_there_are_too_many(
     store: Faulty, clock: SteppingClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hivelore.maintenance.housekeeping.MAX_RECALLS", 3)
+    monkeypatch.setattr("hivelore.maintenance.housekeeper.MAX_RECALLS", 3)
     told = [a_recall(at=clock.now() + timedelta(seconds=number)) for number in range(5)]
     store.write(lambda tx: tx.log_recalls(told))
     Housekeeper(store, ReferenceKeywords(), clock).run_step()

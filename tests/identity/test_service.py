@@ -1,11 +1,11 @@
 """Agents and keys: who comes in, as whom, and who does not."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from hivelore.core.agents import Interface, Role
+from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Unauthenticated
 from support.world import World
 
@@ -91,7 +91,7 @@ def test_an_agent_without_a_good_key_gets_a_new_one_and_stays_who_it_was(world: 
 
 def test_an_agent_whose_key_has_expired_gets_a_new_one(world: World) -> None:
     first = world.agents.add("Zed", Role.WORKER, world.clock.now() + timedelta(hours=1))
-    with pytest.raises(Conflict, match="key that works"):
+    with pytest.raises(Conflict, match="has a valid key"):
         world.agents.add("Zed", Role.WORKER)
     world.clock.advance(timedelta(hours=1))
     second = world.agents.add("Zed", Role.WORKER)
@@ -121,6 +121,6 @@ def test_a_machine_starts_with_one_local_lead(world: World) -> None:
 
 def test_a_name_that_holds_a_secret_is_refused_without_saying_it(world: World) -> None:
     secret = "gh" + "p_" + "a1B2" * 9
-    with pytest.raises(Invalid, match="must not hold a secret") as caught:
+    with pytest.raises(Invalid, match="must not contain a secret") as caught:
         world.agents.add(f"ada {secret}", Role.WORKER)
     assert secret not in str(caught.value)

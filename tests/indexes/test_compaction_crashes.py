@@ -212,4 +212,4 @@ def answers(store: SqliteStore, index: Postings, terms: list[str]) -> Found:
 def index_anew(tx: Transaction, index: Postings) -> None:
     index.clear(tx)
     for key, memory in tx.memories_of(tx.matching_keys(EVERYTHING), EVERYTHING).items():
-        IndexWriter(index).index(tx, Stored(key, memory))
+        IndexWriter(index).index_all(tx, [Stored(key, memory)])

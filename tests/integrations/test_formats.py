@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.errors import Conflict
-from hivelore.integrations.entries import Entry, Kind, put_in, take_out
+from hivelore.integrations.entries import Entry, Kind, add_entries, remove_entries
 from hivelore.integrations.formats import Json, Toml
-from hivelore.integrations.json_text import parsed
+from hivelore.integrations.json_text import parse
 
 HOOK = {"hooks": [{"type": "command", "command": "/opt/a b/bin/hivelore-hook --agent x"}]}
 EDITED = {"hooks": [{"type": "command", "command": "nice /opt/a b/bin/hivelore-hook --agent x"}], "matcher": "*"}
@@ -31,7 +31,7 @@ SETTINGS = st.dictionaries(NAMES, VALUES, max_size=5)
 def merged(settings: dict[str, Any]) -> dict[str, Any] | None:
     """None where an entry does not fit in."""
     try:
-        return put_in(settings, ENTRIES)
+        return add_entries(settings, ENTRIES)
     except Conflict:
         return None
 
@@ -40,34 +40,34 @@ def merged(settings: dict[str, Any]) -> dict[str, Any] | None:
 def test_putting_in_twice_is_putting_in_once(settings: dict[str, Any]) -> None:
     once = merged(settings)
     if once is not None:
-        assert put_in(once, ENTRIES) == once
+        assert add_entries(once, ENTRIES) == once
 
 
 @given(SETTINGS)
 def test_what_is_put_in_comes_out_and_the_rest_stays(settings: dict[str, Any]) -> None:
     once = merged(settings)
     if once is not None:
-        without = take_out(settings, ENTRIES)
+        without = remove_entries(settings, ENTRIES)
         # What is needed stays with whatever else there is.
-        assert take_out(once, ENTRIES) == (put_in(without, ENTRIES[:1]) if without else {})
+        assert remove_entries(once, ENTRIES) == (add_entries(without, ENTRIES[:1]) if without else {})
 
 
 def test_the_items_of_others_keep_their_order_and_an_edited_one_of_ours_goes_too() -> None:
     settings = {"hooks": {"Stop": [{"a": 1}, EDITED, {"b": 2}]}}
-    assert put_in(settings, ENTRIES)["hooks"]["Stop"] == [{"a": 1}, {"b": 2}, HOOK]
-    assert take_out(settings, ENTRIES) == {"hooks": {"Stop": [{"a": 1}, {"b": 2}]}}
+    assert add_entries(settings, ENTRIES)["hooks"]["Stop"] == [{"a": 1}, {"b": 2}, HOOK]
+    assert remove_entries(settings, ENTRIES) == {"hooks": {"Stop": [{"a": 1}, {"b": 2}]}}
 
 
 def test_what_is_only_needed_is_not_changed_and_not_left_alone() -> None:
-    assert put_in({"version": 2}, ENTRIES)["version"] == 2
-    assert take_out(put_in({"version": 2}, ENTRIES), ENTRIES) == {"version": 2}
-    assert take_out(put_in({}, ENTRIES), ENTRIES) == {}
+    assert add_entries({"version": 2}, ENTRIES)["version"] == 2
+    assert remove_entries(add_entries({"version": 2}, ENTRIES), ENTRIES) == {"version": 2}
+    assert remove_entries(add_entries({}, ENTRIES), ENTRIES) == {}
 
 
 @pytest.mark.parametrize("settings", [{"hooks": []}, {"hooks": {"Stop": {}}}, {"mcpServers": "none"}])
 def test_settings_of_another_shape_are_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(Conflict):
-        put_in(settings, ENTRIES)
+        add_entries(settings, ENTRIES)
 
 
 @pytest.mark.parametrize("before", [{}, {"a": [1, 2.5], "hooks": {"Stop": [{"x": "é"}]}}])
@@ -76,7 +76,7 @@ def test_settings_of_another_shape_are_refused(settings: dict[str, Any]) -> None
 def test_json_comes_out_as_it_was(before: dict[str, Any], layout: dict[str, Any], end: str) -> None:
     text = json.dumps(before, ensure_ascii=False, **layout) + end
     changed = Json().with_entries(text, ENTRIES[1:])
-    assert json.loads(changed) == put_in(before, ENTRIES[1:])
+    assert json.loads(changed) == add_entries(before, ENTRIES[1:])
     assert Json().with_entries(changed, ENTRIES[1:]) == changed
     assert changed.endswith("\n") == text.endswith("\n")
     assert ("\n\t" in changed) == ("\n\t" in text)
@@ -153,9 +153,9 @@ def test_no_comment_is_lost_and_none_swallows_anything(told: tuple[dict[str, Any
     once, language = merged(settings), Json(comments=True)
     if once is not None:
         changed = language.with_entries(text, ENTRIES)
-        assert parsed(changed, comments=True).value == once
+        assert parse(changed, comments=True).value == once
         left = language.without_entries(changed, ENTRIES)
-        assert parsed(left or "{}", comments=True).value == take_out(once, ENTRIES)
+        assert parse(left or "{}", comments=True).value == remove_entries(once, ENTRIES)
         if "hivelore" not in text:
             assert changed.count("/*") + changed.count("//") == text.count("/*") + text.count("//")
 
@@ -166,7 +166,7 @@ def test_json_holds_afterwards_what_was_meant(settings: dict[str, Any]) -> None:
     if once is not None:
         text = json.dumps(settings)
         assert json.loads(Json().with_entries(text, ENTRIES)) == once
-        assert json.loads(Json().without_entries(text, ENTRIES) or "{}") == take_out(settings, ENTRIES)
+        assert json.loads(Json().without_entries(text, ENTRIES) or "{}") == remove_entries(settings, ENTRIES)
 
 
 def test_json_without_anything_of_ours_is_not_written_anew() -> None:

@@ -172,7 +172,7 @@ def test_a_star_opens_searches_and_nothing_is_kept_in_it(service: Service, start
     bridge = start("--project", "*")
     refused = bridge.call("memory-store", content="The skeps are in every barn")
     assert refused["success"] is False
-    assert "only opens a search" in refused["message"]
+    assert "stands for all projects" in refused["message"]
     named = bridge.call("memory-store", content="The skeps are in the north barn", project="north")["memoryId"]
     found = bridge.call("memory-search", query="skeps")
     assert ([hit["id"] for hit in found["results"]], "Project unknown" in found["message"]) == ([named], False)
@@ -224,6 +224,7 @@ def test_without_a_message_it_loads_next_to_nothing(service: Service, tmp_path: 
         loaded = {line.rpartition("|")[2].strip() for line in bridge.complaints().splitlines()}
     assert {name for name in loaded if name.startswith("hivelore")} == {
         "hivelore",
+        "hivelore.mcp",
         "hivelore.mcp.bridge",
         "hivelore.mcp.bridge.loop",
         "hivelore.mcp.bridge.streams",

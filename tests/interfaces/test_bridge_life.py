@@ -172,7 +172,7 @@ def test_a_folder_that_cannot_be_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with Bridge(environment(tmp_path / "file" / "home"), tmp_path) as bridge:
         message = bridge.ask("ping")["error"]["message"]
-    assert "cannot be made" in message
+    assert "cannot be created" in message
     assert "HIVELORE_HOME" in message
 
 

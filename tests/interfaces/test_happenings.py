@@ -50,7 +50,7 @@ def operators_key(home: Path) -> str:
 
 
 def test_what_is_told_is_read_again(hive: Hive) -> None:
-    told = hive.record_event("Der Dienst läuft wieder – 直った", level="warning", service="jellyfin", session="s1")
+    told = hive.record_event("Der Dienst läuft wieder – 直った", level=Level.WARNING, service="jellyfin", session="s1")
     assert (told.level, told.service, told.session) == (Level.WARNING, "jellyfin", "s1")
     older = hive.record_event("Rebooted", at=YESTERDAY)
     assert (older.level, older.at) == (Level.INFO, YESTERDAY)
@@ -61,7 +61,7 @@ def test_what_is_told_is_read_again(hive: Hive) -> None:
         given: dict[str, Any] = narrowed
         assert hive.events(**given).events == (told,)
     assert hive.events(service="general", until=told.at).events == (older,)
-    assert hive.events(level="critical").events == ()
+    assert hive.events(level=Level.CRITICAL).events == ()
 
 
 def test_what_is_to_rest_is_told_and_counts_on(hive: Hive) -> None:

@@ -17,7 +17,7 @@ from hivelore.health.model import Cause
 from hivelore.indexes.keywords.postings.engine import Postings
 from hivelore.local import endpoint, launcher
 from hivelore.local.lock import EMBEDDED
-from hivelore.maintenance.housekeeping import Housekeeper
+from hivelore.maintenance.housekeeper import Housekeeper
 from hivelore.runtime.app import open_application
 from hivelore.runtime.settings import load
 from support import failing, postgres
@@ -155,7 +155,7 @@ def test_a_worker_that_dies_each_time_is_a_problem_and_the_others_go_on(
         return 0.01
 
     failing.hurry(monkeypatch)
-    monkeypatch.setattr("hivelore.core.supervisor.pause", shortly)
+    monkeypatch.setattr("hivelore.core.supervisor.restart_pause", shortly)
     monkeypatch.setattr(Housekeeper, "run_step", die)
     with caplog.at_level(logging.WARNING, "hivelore"), Service(tmp_path / "home") as service:
         wait_for(service, "background-worker")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import astuple
 
 import hivelore
 from hivelore.core.text import Clean
@@ -77,7 +78,7 @@ def test_every_recall_is_logged_with_its_reasons(hive: Hive) -> None:
     assert (first.agent, first.candidates, first.withheld) == (memory.owner, 1, 0)
     (given,) = first.hits
     assert (given.memory, given.rank, given.fits) == (memory.id, 1, hits[0].fits)
-    assert tuple(given.score) == pytest.approx(tuple(hits[0].score), abs=1e-5)
+    assert astuple(given.score) == pytest.approx(astuple(hits[0].score), abs=1e-5)
     page = hive.recalls(limit=1)
     assert page.recalls == (newest,)
     assert hive.recalls(after=page.next).recalls == (first,)

@@ -9,12 +9,12 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable, Generator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from hivelore.core.values import replace
 from hivelore.hooks import fallback
 from hivelore.hooks.install import MODULES, copy_to
 from hivelore.local import launcher
@@ -22,7 +22,7 @@ from hivelore.local.endpoint import TAKEN
 from hivelore.local.lock import read_owner
 from support.fake_secrets import scramble
 from support.fences import fenced
-from support.hooks import NOTHING, PATIENCE, Hook, lost, put_aside
+from support.hooks import NOTHING, PATIENCE, Hook, lost, spool
 from support.odd_service import Exchange, OddService
 from support.ports import free_url
 from support.service import Service, environment
@@ -83,7 +83,7 @@ def test_what_the_service_answers_is_said(service: Service, hook: Hook) -> None:
     assert (said.code, said.err) == (0, b"")
     assert hook("UserPromptSubmit", session_id="said", prompt="Who has the key to the cellar?") == NOTHING
     assert hook("Stop", session_id="said", last_assistant_message="Bob has it.") == NOTHING
-    assert put_aside(service.home) == []
+    assert spool(service.home) == []
 
 
 @pytest.mark.parametrize("command", [[str(Path(sys.executable).with_name("hivelore")), "hook"], []])
@@ -123,18 +123,18 @@ def test_it_says_where_it_is_and_what_it_is_started_for(service: Service, hook: 
 def test_what_cannot_be_handed_over_is_put_aside_without_secrets_and_delivered_once(alone: Hook) -> None:
     said = alone("PostCompact", compact_summary=f"{SUMMARY}\n{fenced('old ' * 9)}", custom={"key": [AWS]})
     assert said == NOTHING
-    until(lambda: len(put_aside(alone.home)) == 1)
+    until(lambda: len(spool(alone.home)) == 1)
     (file,) = (alone.home / "spool").glob("*.json")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    told = put_aside(alone.home)[0]
+    told = spool(alone.home)[0]
     assert told["payload"]["compact_summary"] == SUMMARY
     assert AWS not in file.read_text()
     assert told["program"] == "claude-code"
     assert alone("UserPromptSubmit", prompt=ASKED) == NOTHING
-    until(lambda: len(put_aside(alone.home)) == 2)
+    until(lambda: len(spool(alone.home)) == 2)
     shutil.copy(file, file.with_name(f"9{file.name}"))  # As if it had been handed over all the same.
     with Service(alone.home) as service:
-        until(lambda: not put_aside(alone.home))
+        until(lambda: not spool(alone.home))
         assert kept(service, SUMMARY) == 1
         assert lost(alone.home) == 0
         status = service.client(service.agent_key).call("GET", "/api/status")
@@ -145,7 +145,7 @@ def test_a_session_that_starts_where_no_service_runs_starts_one_and_is_told_with
     url = free_url()
     assert alone("SessionStart", source="startup", environ={"HIVELORE_URL": url}) == NOTHING
     until(lambda: launcher.running(alone.home) is not None and launcher.is_alive(launcher.running(alone.home) or ""))
-    until(lambda: not put_aside(alone.home))
+    until(lambda: not spool(alone.home))
 
 
 def hang(exchange: Exchange) -> None:
@@ -196,9 +196,9 @@ def test_a_service_that_is_not_well_is_not_noticed(service: Service, hook: Hook,
     ill = Hook(home / "bin" / hook.file.name, home, hook.cwd, wait="0.2" if fault == "hangs" else hook.wait)
     with OddService(answer) as odd:
         assert ill("UserPromptSubmit", prompt=ASKED, environ={"HIVELORE_URL": odd.url}) == NOTHING
-        until(lambda: bool(put_aside(home)) if comes_back else lost(home) == 1)
+        until(lambda: bool(spool(home)) if comes_back else lost(home) == 1)
     if comes_back:
-        assert put_aside(home)[0]["url"] == odd.url
+        assert spool(home)[0]["url"] == odd.url
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_what_is_no_event_is_counted(service: Service, hook: Hook, stdin: bytes)
     before = lost(service.home)
     assert hook.given(stdin, "--agent", "claude-code") == NOTHING
     until(lambda: lost(service.home) == before + 1)
-    assert put_aside(service.home) == []
+    assert spool(service.home) == []
 
 
 @pytest.mark.parametrize("late", [b'"s1"}', b'"s'], ids=["whole", "cut off"])
@@ -228,18 +228,18 @@ def test_it_does_not_wait_for_the_end_of_what_it_is_told_but_hears_it(alone: Hoo
         waiting.stdin.close()
         alone.finish()
     if late.endswith(b"}"):
-        (told,) = put_aside(alone.home)
+        (told,) = spool(alone.home)
         assert (told["payload"], told["event"], len(told["id"])) == ({"session_id": "s1"}, "Stop", 32)
         assert told["project"] == str(alone.cwd)
     else:
-        assert (put_aside(alone.home), lost(alone.home)) == ([], 1)
+        assert (spool(alone.home), lost(alone.home)) == ([], 1)
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:99999", "http://127.0.0.1:-1", "http://[::1", "nonsense", "http://"])
 def test_an_address_that_is_none_loses_nothing(alone: Hook, url: str) -> None:
     assert alone("PostCompact", compact_summary=SUMMARY, environ={"HIVELORE_URL": url}) == NOTHING
     alone.finish()
-    assert [told["url"] for told in put_aside(alone.home)] == [url]
+    assert [told["url"] for told in spool(alone.home)] == [url]
 
 
 def test_it_does_nothing_where_it_is_told_to(service: Service, hook: Hook) -> None:
@@ -258,10 +258,10 @@ def test_a_key_that_was_given_and_is_wrong_is_said_without_its_secret(alone: Hoo
     secret = scramble(64, "0123456789abcdef")
     key = f"hl_1_0123456789_{secret}"
     assert alone("PostCompact", compact_summary=SUMMARY, environ={"HIVELORE_KEY": key}) == NOTHING
-    until(lambda: len(put_aside(alone.home)) == 1)
-    assert put_aside(alone.home)[0]["key"] == "hl_1_0123456789"
+    until(lambda: len(spool(alone.home)) == 1)
+    assert spool(alone.home)[0]["key"] == "hl_1_0123456789"
     with Service(alone.home) as service:
-        until(lambda: not put_aside(alone.home))
+        until(lambda: not spool(alone.home))
         assert kept(service, SUMMARY) == 0
     (file,) = (alone.home / "spool").glob("*.unreadable")
     assert secret not in file.read_text()
@@ -280,8 +280,8 @@ def test_a_program_that_runs_its_hooks_elsewhere_says_where_it_works(alone: Hook
     told = {"CURSOR_PROJECT_DIR": str(works)}
     for agent in ("cursor", "codex"):
         assert alone("beforeSubmitPrompt", agent=agent, environ=told, conversation_id="s1", prompt=ASKED) == NOTHING
-    until(lambda: len(put_aside(alone.home)) == 2)
-    assert {one["program"]: one["project"] for one in put_aside(alone.home)} == {
+    until(lambda: len(spool(alone.home)) == 2)
+    assert {one["program"]: one["project"] for one in spool(alone.home)} == {
         "cursor": str(works),
         "codex": str(alone.cwd),
     }
@@ -303,7 +303,7 @@ def test_a_folder_that_is_gone_is_not_noticed(service: Service, hook: Hook) -> N
 
 
 def test_folders_that_are_made_for_it_are_for_nobody_else(tmp_path: Path) -> None:
-    fallback.put_aside(tmp_path / "new" / "spool", {"number": 1})
+    fallback.spool(tmp_path / "new" / "spool", {"number": 1})
     assert [stat.S_IMODE(each.stat().st_mode) for each in (tmp_path / "new").rglob("*")] == [0o700, 0o600]
     assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
 
@@ -311,12 +311,12 @@ def test_folders_that_are_made_for_it_are_for_nobody_else(tmp_path: Path) -> Non
 def test_of_what_waits_the_oldest_is_lost_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fallback, "MOST_FILES", 3)
     for number in range(5):
-        fallback.put_aside(tmp_path / "spool", {"number": number})
-    assert [told["number"] for told in put_aside(tmp_path)] == [2, 3, 4]
+        fallback.spool(tmp_path / "spool", {"number": number})
+    assert [told["number"] for told in spool(tmp_path)] == [2, 3, 4]
     assert lost(tmp_path) == 2
     monkeypatch.setattr(fallback, "MOST_BYTES", 30)
-    fallback.put_aside(tmp_path / "spool", {"number": 5})
-    assert [told["number"] for told in put_aside(tmp_path)] == [4, 5]
+    fallback.spool(tmp_path / "spool", {"number": 5})
+    assert [told["number"] for told in spool(tmp_path)] == [4, 5]
 
 
 def test_what_else_lies_where_events_wait_is_in_nobodys_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -325,9 +325,9 @@ def test_what_else_lies_where_events_wait_is_in_nobodys_way(tmp_path: Path, monk
     (folder / "0.json").mkdir(parents=True)
     (folder / "00.json").symlink_to("nowhere")
     for number in range(5):
-        fallback.put_aside(folder, {"number": number})
+        fallback.spool(folder, {"number": number})
     (folder / "0.json").rmdir()
-    assert [told["number"] for told in put_aside(tmp_path)] == [2, 3, 4]
+    assert [told["number"] for told in spool(tmp_path)] == [2, 3, 4]
 
 
 def test_on_a_full_disk_nothing_is_left_behind(alone: Hook) -> None:

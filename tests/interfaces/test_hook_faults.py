@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Generator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
 from statistics import median, quantiles
@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import pytest
 
+from hivelore.core.values import replace
 from hivelore.sessions.fence import unfenced
 from hivelore.sessions.programs import CLAUDE_CODE
 from support.hook_faults import FAULTS, Way

@@ -135,7 +135,7 @@ def test_of_many_events_of_many_sessions_none_is_lost_or_doubled(
         began = perf_counter()
         events = sum(pool.map(Work.run, work))
         took = perf_counter() - began
-        put_aside = len(list((home.folder / "spool").glob("*.json")))
+        spool = len(list((home.folder / "spool").glob("*.json")))
         over.set()
         killed = killer.result()
         home.settle()
@@ -148,7 +148,7 @@ def test_of_many_events_of_many_sessions_none_is_lost_or_doubled(
         show(
             "Very many hooks at once",
             [
-                f"{summarizer}: {events} events of {sessions} sessions in {took:.0f} s, of which {put_aside} waited "
+                f"{summarizer}: {events} events of {sessions} sessions in {took:.0f} s, of which {spool} waited "
                 f"then; {killed} kills, {len(model.asked)} calls of a model, {status['tokensToday']} of {CAP} tokens"
             ],
         )

@@ -1,12 +1,13 @@
 """What a model was told comes back in what it says, and in what is captured of that: the store does not grow by it."""
 
 from collections.abc import Generator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hivelore.core.values import replace
 from support.hook_home import Home, opened
 from support.hooks import PATIENCE
 from support.sessions import ClaudeSession

@@ -78,7 +78,7 @@ def test_a_purge_is_shown_refused_done_and_taken_back(operator: Client, hive: Re
     plan = operator.call("POST", "/api/maintenance", body=body)
     assert (plan["applied"], plan["batch"], plan["purged"]) == (False, None, 0)
     assert {one["id"] for one in plan["examples"]} >= set(gone)
-    with pytest.raises(Conflict, match="nothing was done"):
+    with pytest.raises(Conflict, match="Nothing was done"):
         operator.call("POST", "/api/maintenance", body={**body, "apply": True, "yesDelete": plan["expired"] + 1})
     assert fingerprint(hive) == before
     done = operator.call("POST", "/api/maintenance", body={**body, "apply": True, "yesDelete": plan["expired"]})

@@ -112,7 +112,7 @@ def test_both_hives_wait_for_it(service: Service, operator: Client) -> None:
     plan = RemoteHive(operator).maintain(merge=True)
     assert plan.alike
     assert EmbeddedHive(service.app, AS_OPERATOR).maintain(merge=True) == plan
-    with pytest.raises(Conflict, match="nothing was done"):
+    with pytest.raises(Conflict, match="Nothing was done"):
         RemoteHive(operator).maintain(apply=True, merge=True, purge_expired=True, yes_delete=10**12)
 
 
@@ -157,6 +157,6 @@ def test_a_service_that_stops_does_not_wait_and_the_next_one_tells_so(tmp_path: 
             client = next_one.client(next_one.operator_key)
             seen = client.call("GET", f"{AT}/{job['id']}")
             assert (seen["state"], seen["result"]) == ("failed", None)
-            assert "ask again" in seen["error"]
+            assert "Start it again" in seen["error"]
             barrier.let_go.set()
             assert client.call("POST", AT, body=MERGE)["applied"] is False

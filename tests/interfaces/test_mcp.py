@@ -3,7 +3,6 @@
 import json
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +13,7 @@ from mcp import Client as McpClient
 from mcp.client.streamable_http import streamable_http_client
 
 from hivelore.core.agents import Interface, Role, Viewer
+from hivelore.core.values import replace
 from hivelore.errors import Proposed, Unauthenticated
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Action, MemoryId, Scope, Trust

@@ -7,8 +7,9 @@ from threading import Event
 
 import pytest
 
+from hivelore.core.operation import Lane
 from hivelore.errors import Overloaded
-from hivelore.http.pools import AT_ONCE, Lane, Pool, Pools
+from hivelore.http.pools import AT_ONCE, Pool, Pools
 from hivelore.runtime.settings import Embedder, load
 
 

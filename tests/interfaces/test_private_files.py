@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 import hivelore
-from hivelore.cli import home_checks
+from hivelore.cli import checks
 from hivelore.cli.checks import Level
 from hivelore.errors import Broken
-from hivelore.hooks.fallback import note_lost, put_aside
+from hivelore.hooks.fallback import count_lost, spool
 from hivelore.hooks.install import copy_to
 from hivelore.local import endpoint, launcher, private_files
 from hivelore.local.lock import EMBEDDED, Lock, Owner
@@ -73,8 +73,8 @@ def test_nothing_in_a_home_that_all_may_look_into_is_open_to_others(shared: Path
     with umask(mask):
         during = remember_in(shared)
         copy_to(shared)
-        put_aside(shared / endpoint.SPOOL, {"payload": {}})
-        note_lost(shared / endpoint.SPOOL, 1)
+        spool(shared / endpoint.SPOOL, {"payload": {}})
+        count_lost(shared / endpoint.SPOOL, 1)
     assert (during, open_to_others(shared)) == ([], [])
     assert shared.stat().st_mode & 0o777 == 0o755
 
@@ -100,7 +100,7 @@ def test_another_user_reads_nothing_of_it(shared: Path) -> None:
 def test_what_was_open_is_closed_at_the_next_start(shared: Path) -> None:
     remember_in(shared)
     copy_to(shared)
-    put_aside(shared / endpoint.SPOOL, {"payload": {}})
+    spool(shared / endpoint.SPOOL, {"payload": {}})
     for name in (endpoint.LOG, f"{endpoint.LOG}.1", f"{endpoint.DATABASE}-wal", f"{endpoint.DATABASE}-shm"):
         (shared / name).touch()
     for path in shared.rglob("*"):
@@ -138,16 +138,16 @@ def test_what_belongs_to_another_user_is_reported(shared: Path, monkeypatch: pyt
 def test_a_folder_that_others_may_write_to_is_reported(shared: Path) -> None:
     shared.chmod(0o777)
     assert [(one.path, one.why) for one in protect(shared, None)] == [
-        (shared, "other users can put files into it (mode 777)")
+        (shared, "other users can create files in it (mode 777)")
     ]
     assert shared.stat().st_mode & 0o777 == 0o777
 
 
 def test_the_doctor_finds_what_is_open_and_changes_nothing(shared: Path) -> None:
     remember_in(shared)
-    assert home_checks.files(exposed(shared, shared / endpoint.DATABASE)).level is Level.OK
+    assert checks.files(exposed(shared, shared / endpoint.DATABASE)).level is Level.OK
     (shared / endpoint.DATABASE).chmod(0o640)
-    finding = home_checks.files(exposed(shared, shared / endpoint.DATABASE))
+    finding = checks.files(exposed(shared, shared / endpoint.DATABASE))
     assert (finding.level, finding.remedy) == (Level.WARNING, f"chmod 600 {shared / endpoint.DATABASE}")
     assert (shared / endpoint.DATABASE).stat().st_mode & 0o777 == 0o640
 
@@ -175,7 +175,7 @@ def test_a_link_is_never_written_through(shared: Path, victim: Path) -> None:
     with pytest.raises(FileExistsError):
         private_files.create(shared / "new")
     with pytest.raises(OSError, match="it is a link") as problem:
-        private_files.opened(shared / "new", os.O_WRONLY)
+        private_files.open_private(shared / "new", os.O_WRONLY)
     assert (problem.value.errno, victim.read_text()) == (errno.ELOOP, "as it was")
 
 
@@ -198,7 +198,7 @@ def test_links_at_the_names_of_locks_and_log_are_refused(
 def test_a_pipe_in_place_of_a_file_keeps_nobody_waiting(shared: Path) -> None:
     os.mkfifo(shared / "log")
     with pytest.raises(OSError, match=r"No such device|no regular file"):
-        os.close(private_files.opened(shared / "log", os.O_WRONLY))
+        os.close(private_files.open_private(shared / "log", os.O_WRONLY))
 
 
 def test_links_at_the_names_of_temporary_files_are_not_followed(shared: Path, victim: Path) -> None:
@@ -244,5 +244,7 @@ def test_a_link_at_the_name_of_a_temporary_file_is_left_alone(
 
 def test_no_other_module_makes_files() -> None:
     makes = re.compile(r"O_CREAT|\.write_(text|bytes)\(|mkstemp|NamedTemporary|\.touch\(\)|open\([^)]*\"[xa+]")
-    source = Path(private_files.__file__).parent
-    assert [path.name for path in source.rglob("*.py") if makes.search(path.read_text())] == ["local/private_files.py"]
+    source = Path(private_files.__file__).parents[1]
+    assert [str(path.relative_to(source)) for path in source.rglob("*.py") if makes.search(path.read_text())] == [
+        "local/private_files.py"
+    ]

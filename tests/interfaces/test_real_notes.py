@@ -8,7 +8,6 @@ import json
 import os
 import subprocess
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from shutil import which
 from typing import Any, NamedTuple
@@ -22,6 +21,7 @@ from mcp.client.streamable_http import streamable_http_client
 import hivelore
 from hivelore.core.agents import Interface, Role, Viewer
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.python.hive import Hive
 from hivelore.runtime.app import Application
 from hivelore.runtime.clock import SystemClock

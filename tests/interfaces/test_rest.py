@@ -93,7 +93,7 @@ def test_a_star_for_a_project_opens_searches_and_keeps_nothing(service: Service,
     body = {"index": INDEX, "batch": {"memories": [INDEX]}}[path]
     client = service.client(service.agent_key, project="*")
     before = client.call("GET", "/api/memory/stats")
-    with pytest.raises(Invalid, match="only opens a search") as refused:
+    with pytest.raises(Invalid, match="stands for all projects") as refused:
         client.call("POST", f"/api/memory/{path}", body=body)
     assert refused.value.field == "project"
     assert client.call("GET", "/api/memory/stats") == before
@@ -268,7 +268,7 @@ def test_agents_come_and_go(service: Service) -> None:
     back = operator.call("POST", "/api/agents", body={"name": "Zed", "role": "worker"})
     assert back["agent"] == made["agent"]
     assert service.client(back["key"]).call("GET", "/api/me")["name"] == "Zed"
-    with pytest.raises(Conflict, match="key that works"):
+    with pytest.raises(Conflict, match="has a valid key"):
         operator.call("POST", "/api/agents", body={"name": "Zed", "role": "worker"})
 
 

@@ -22,7 +22,7 @@ def known(operator: Client, observation: str) -> str:
 
 def asked(client: Client, method: str, path: str, **body: Any) -> str:
     """The proposal that comes of what somebody else has to decide."""
-    with pytest.raises(Proposed, match="proposed now") as told:
+    with pytest.raises(Proposed, match="was proposed") as told:
         client.call(method, path, body=body or None)
     return told.value.proposal
 
@@ -38,7 +38,7 @@ def test_what_a_worker_asks_for_an_operator_decides_and_the_worker_sees_it(servi
     assert (waiting["id"], waiting["kind"], waiting["why"]) == (proposal, "operational", "timed it")
     assert waiting["wanted"] == {"edit": {"content": "The heron takes 90s"}}
     assert waiting["decided"] is None
-    with pytest.raises(Forbidden, match="Operators and leads"):
+    with pytest.raises(Forbidden, match="Only operators and leads"):
         worker.call("POST", f"/api/review/{proposal}/accept")
     case = operator.call("GET", f"/api/review/{proposal}")
     assert [one["content"] for one in case["memories"]] == ["The heron takes 60s to start"]
@@ -86,7 +86,7 @@ def test_deciding_twice_and_too_late_says_what_to_do(service: Service, operator:
     with pytest.raises(Stale, match="Reject") as told:
         operator.call("POST", f"/api/review/{second}/accept")
     assert told.value.current == 2
-    with pytest.raises(Invalid, match="nothing to merge"):
+    with pytest.raises(Invalid, match="cannot be merged"):
         operator.call("POST", f"/api/review/{second}/merge")
     operator.call("POST", f"/api/review/{second}/reject")
 

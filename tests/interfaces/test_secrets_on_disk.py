@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from psycopg.sql import SQL, Identifier
 
-from hivelore.hooks.fallback import put_aside
+from hivelore.hooks.fallback import spool
 from hivelore.memories.model import Json
 from hivelore.python.remote import RemoteHive
 from hivelore.transfer.jsonl import export
@@ -97,5 +97,5 @@ def posted(service: Service, path: str, key: str, body: object) -> int:
 
 def test_secrets_of_events_that_wait_are_masked(tmp_path: Path) -> None:
     for number, shape in enumerate(SOME):
-        put_aside(tmp_path / "spool", hook(number, shape.text))
+        spool(tmp_path / "spool", hook(number, shape.text))
     assert found_in(written(tmp_path), SOME) == []

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import to_builtins
 
 from hivelore.cli.dispatch import VERBS, build
 from hivelore.core.agents import Interface, Role, Viewer
@@ -22,7 +23,6 @@ from hivelore.core.text import Clean
 from hivelore.errors import HiveloreError, Unauthenticated
 from hivelore.events.model import Level
 from hivelore.mcp.tools import TOOLS
-from hivelore.memories import codec
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import MemoryId
 from hivelore.python.client import Client
@@ -139,7 +139,7 @@ def _recalls_by_rest(asker: Asker) -> list[Any]:
 def _recalls_by_method(asker: Asker) -> list[Any]:
     def page(**given: Any) -> Any:
         found = _told(lambda: asker.hive.recalls(limit=100, **given))
-        return None if isinstance(found, dict) else codec.recalls(found)
+        return None if isinstance(found, dict) else to_builtins(found)
 
     return [_recalls(asker, page)]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hivelore.local.git_project import normalised, place_of, project_of
+from hivelore.local.git_project import normalize_remote, project_of, project_or_folder
 
 
 def git(folder: Path, *words: str) -> None:
@@ -30,9 +30,9 @@ def test_outside_of_a_repository_there_is_none(tmp_path: Path) -> None:
 
 def test_a_place_outside_of_a_repository_is_its_folder(repository: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path)
-    assert place_of(tmp_path) == place_of(tmp_path / "link") == str(tmp_path)
-    assert place_of(repository) == project_of(repository)
-    assert place_of(tmp_path / "gone") is None
+    assert project_or_folder(tmp_path) == project_or_folder(tmp_path / "link") == str(tmp_path)
+    assert project_or_folder(repository) == project_of(repository)
+    assert project_or_folder(tmp_path / "gone") is None
 
 
 def test_it_is_named_after_its_origin(repository: Path) -> None:
@@ -100,11 +100,11 @@ def test_a_repository_that_is_damaged_is_named_after_its_folder(repository: Path
     ],
 )
 def test_the_ways_to_write_a_remote_are_one_name(url: str) -> None:
-    assert normalised(url) == "example.com/bees/hive"
+    assert normalize_remote(url) == "example.com/bees/hive"
 
 
 @pytest.mark.parametrize(
     "url", ["/srv/hive", "./hive", "../a:b/hive", "file:///srv/hive", "hive", "https://example.com", ":x"]
 )
 def test_what_names_no_host_stays_as_it_is(url: str) -> None:
-    assert normalised(f" {url}.git ") == url
+    assert normalize_remote(f" {url}.git ") == url

@@ -91,7 +91,7 @@ def test_what_came_back_was_changed_and_went_again_comes_back_as_it_was_last(wor
     world.undo_service.undo(heron.id, AS_OPERATOR)
     world.memory_service.edit(heron.id, Edit(tags=("bird",)), AS_ADA)
     second = purge(world, 1)
-    with pytest.raises(Conflict, match="later first"):
+    with pytest.raises(Conflict, match="later changes first"):
         world.undo_service.undo(first, AS_OPERATOR)
     world.undo_service.undo(second, AS_OPERATOR)
     world.undo_service.undo(first, AS_OPERATOR)
@@ -104,7 +104,7 @@ def test_where_all_of_a_purge_is_back_or_forgotten_it_is_said_what_was_changed_s
     batch = purge(world, 2)
     world.undo_service.undo(heron.id, AS_OPERATOR)
     world.memory_service.forget(stork.id, AS_ADA)
-    with pytest.raises(Conflict, match="All that is kept is as it was"):
+    with pytest.raises(Conflict, match="Nothing to undo"):
         world.undo_service.undo(batch, AS_OPERATOR)
     world.memory_service.edit(heron.id, Edit(tags=("bird",)), AS_ADA)
     with pytest.raises(Conflict, match=f"Changed since then: {heron.id}"):
@@ -115,7 +115,7 @@ def test_where_all_of_a_purge_was_forgotten_that_is_said(world: World) -> None:
     heron = expiring(world, HERON)
     batch = purge(world, 1)
     world.memory_service.forget(heron.id, AS_ADA)
-    with pytest.raises(Conflict, match="forgotten for good"):
+    with pytest.raises(Conflict, match="forgotten permanently"):
         world.undo_service.undo(batch, AS_OPERATOR)
 
 

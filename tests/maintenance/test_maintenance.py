@@ -12,7 +12,7 @@ from hivelore.core.progress import Progress
 from hivelore.errors import Conflict, Forbidden, Invalid, Stale
 from hivelore.feedback.recalls import Sign
 from hivelore.maintenance import service
-from hivelore.maintenance.housekeeping import Housekeeper
+from hivelore.maintenance.housekeeper import Housekeeper
 from hivelore.maintenance.model import MaintenancePlan, MaintenanceResult
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Action, Memory, MemoryId, Scope, Trust
@@ -185,7 +185,7 @@ def test_more_than_the_share_goes_only_where_it_is_said_how_many(world: World) -
 
 def test_the_exact_number_has_to_be_said_even_below_the_share(world: World) -> None:
     filled(world)
-    with pytest.raises(Conflict, match="it would be 1"):
+    with pytest.raises(Conflict, match="but 1 would be deleted"):
         purge(world, 2)
     assert purge(world, 1).purged == 1
 
@@ -263,7 +263,7 @@ def test_an_edit_of_before_a_purge_is_taken_back_after_that(world: World) -> Non
     (edit,) = batches_of(world.store)
     world.clock.advance(2 * HOUR)
     done = purge(world, 1)
-    with pytest.raises(Conflict, match="later first"):
+    with pytest.raises(Conflict, match="later changes first"):
         undo(world, edit.id)
     undo(world, done.batch)
     undo(world, edit.id)
@@ -405,7 +405,7 @@ def test_what_changed_since_cannot_be_accepted(world: World) -> None:
 def test_merging_is_done_by_accepting(world: World) -> None:
     twins(world)
     (proposal,) = proposed(world)
-    with pytest.raises(Invalid, match="accept or reject"):
+    with pytest.raises(Invalid, match="Accept or reject"):
         decide(world, proposal, Decision.MERGED)
 
 

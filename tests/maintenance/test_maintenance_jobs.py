@@ -138,7 +138,7 @@ def test_a_job_whose_process_has_ended_has_failed(world: World, jobs: Maintenanc
         world.clock.advance(maintenance_jobs.LOST_AFTER + timedelta(seconds=1))
     lost = started.status(job.id, AS_OPERATOR)
     assert (lost.state, lost.error) == (JobState.FAILED, maintenance_jobs.INTERRUPTED)
-    with pytest.raises(Conflict, match="ask again"):
+    with pytest.raises(Conflict, match="Start it again"):
         started.result(job.id, AS_OPERATOR)
     world.store.write(lambda tx: tx.put_job(as_left))
     barrier.let_go.set()
@@ -161,8 +161,8 @@ def test_what_it_fails_with_is_told(world: World, jobs: MaintenanceJobs, monkeyp
     job = jobs.begin(MaintenancePlan(merge=True, purge_expired=True), AS_OPERATOR, apply=True, yes_delete=10**30)
     seen = jobs.wait(job.id, AS_OPERATOR)
     assert seen.state is JobState.FAILED
-    assert "nothing was done" in str(seen.error)
-    with pytest.raises(Conflict, match="nothing was done"):
+    assert "Nothing was done" in str(seen.error)
+    with pytest.raises(Conflict, match="Nothing was done"):
         jobs.result(job.id, AS_OPERATOR)
 
     def broken(*_: object) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Generator, Mapping
 from contextlib import closing, suppress
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 
 from hivelore.core.agents import Interface
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import HiveloreError
 from hivelore.maintenance.model import MaintenancePlan
 from hivelore.memories.drafts import Draft, Edit

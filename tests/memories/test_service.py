@@ -1,6 +1,5 @@
 """Remembering: what becomes of a draft, and who may change what came of it."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -8,6 +7,7 @@ import pytest
 
 from hivelore.core.agents import Role, Viewer
 from hivelore.core.redaction import METADATA_VALUES, Redactor
+from hivelore.core.values import replace
 from hivelore.errors import Forbidden, Invalid, NotFound, Proposed, Stale, TooLarge
 from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.model import Action, MemoryId, Scope, Source, Trust
@@ -306,7 +306,7 @@ def test_promoting_shares_and_keeps_the_identity(world: World) -> None:
 
 def test_text_from_the_web_is_promoted_only_by_an_operator(world: World) -> None:
     memory = world.remember("Run this.", trust=Trust.WEB)
-    with pytest.raises(Proposed, match="reviewed"):
+    with pytest.raises(Proposed, match="needs a review"):
         world.memory_service.edit(memory.id, Edit(scope=Scope.SWARM), AS_ADA)
     assert world.memory_service.edit(memory.id, Edit(scope=Scope.SWARM), AS_OPERATOR).scope is Scope.SWARM
 

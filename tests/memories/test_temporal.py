@@ -1,7 +1,6 @@
 """Facts take each other's place in time, in whatever order they come, change and go."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 
 from hivelore.core.agents import Viewer
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Forbidden, Invalid, NotFound
 from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.model import Memory, MemoryId, Scope, Trust
@@ -26,7 +26,7 @@ BEGINNING = START - timedelta(days=30)
 
 
 def tell(world: World, content: str, minute: float | None = None, by: Viewer = AS_ADA, **parts: Any) -> Memory:
-    """A fact that holds since so many minutes after a beginning; None: it does not say."""
+    """A fact that is valid since so many minutes after a beginning; None: it does not say."""
     since = None if minute is None else BEGINNING + timedelta(minutes=minute)
     return world.remember(content, by, **{"subject": SUBJECT, "valid_from": since} | parts)
 
@@ -210,7 +210,7 @@ def test_only_what_one_may_edit_can_be_named_and_only_what_one_sees(world: World
     assert now(world, shared)[0].valid_until is None
     with pytest.raises(NotFound):
         world.remember("pnpm", AS_BOB, supersedes=private.id)
-    with pytest.raises(Invalid, match="another shelf"):
+    with pytest.raises(Invalid, match="Share it"):
         world.remember("pnpm", supersedes=shared.id)
     assert world.remember("pnpm", AS_LEA, scope=Scope.SWARM, supersedes=shared.id).supersedes == shared.id
 
@@ -219,9 +219,9 @@ def test_what_is_unknown_or_newer_or_itself_is_not_replaced(world: World) -> Non
     with pytest.raises(NotFound):
         world.remember("pnpm", supersedes="m9999")
     old = world.remember("npm")
-    with pytest.raises(Invalid, match="holds since"):
+    with pytest.raises(Invalid, match="is valid since"):
         world.remember("yarn", supersedes=old.id, valid_from=BEGINNING)
-    with pytest.raises(Invalid, match="own place"):
+    with pytest.raises(Invalid, match="supersede itself"):
         world.memory_service.edit(old.id, Edit(supersedes=old.id), AS_ADA)
 
 
@@ -269,7 +269,7 @@ def test_what_was_replaced_does_not_take_the_place_of_what_took_its_own(world: W
     second = tell(world, "yarn", 2, subject=None, supersedes=first.id)
     third = tell(world, "pnpm", 3, subject=None, supersedes=second.id)
     again = Edit(supersedes=third.id, valid_from=BEGINNING + timedelta(minutes=4))
-    with pytest.raises(Invalid, match="its own"):
+    with pytest.raises(Invalid, match="supersede itself"):
         world.memory_service.edit(first.id, again, AS_ADA)
     assert intervals(world, first, second, third) == [(1, 2), (2, 3), (3, None)]
 
@@ -278,7 +278,7 @@ def test_neither_does_a_fact_by_its_time(world: World) -> None:
     fact = tell(world, "one", 1)
     note = tell(world, "two", 2, subject=None, supersedes=fact.id)
     newer = tell(world, "three", 3, supersedes=note.id)
-    with pytest.raises(Invalid, match="its own"):
+    with pytest.raises(Invalid, match="supersede itself"):
         world.memory_service.edit(fact.id, Edit(valid_from=BEGINNING + timedelta(minutes=4)), AS_ADA)
     assert intervals(world, fact, note, newer) == [(1, 2), (2, 3), (3, None)]
 
@@ -287,7 +287,7 @@ def test_neither_does_a_fact_by_its_time(world: World) -> None:
 def test_neither_does_what_comes_from_elsewhere(world: World, replaced: str) -> None:
     if replaced == "y":
         world.remember("two", external_id="y", supersedes="x")
-    with pytest.raises(Invalid, match="its own"):
+    with pytest.raises(Invalid, match="supersede itself"):
         world.remember("one", external_id="x", supersedes=replaced)
     again = world.remember("one", external_id="x")
     assert again.supersedes is None

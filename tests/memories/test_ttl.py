@@ -1,12 +1,12 @@
 """How long memories live: the documented spans, and the laws of expiry (B08)."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hivelore.core.values import replace
 from hivelore.memories.model import Source
 from hivelore.memories.ttl import LIFETIMES, Lifetimes
 from support.memories import a_memory

@@ -1,6 +1,5 @@
 """When a memory holds, how it was, and what changed."""
 
-from dataclasses import replace
 from datetime import datetime
 
 import pytest
@@ -9,6 +8,7 @@ from hypothesis import strategies as st
 
 from hivelore.core.agents import Interface
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.memories.diff import difference
 from hivelore.memories.model import Action, Memory, Scope, Version
 from hivelore.memories.validity import end_of_validity, may_supersede, state_at

@@ -1,6 +1,5 @@
 """How sure something is: the documented steps (C11, C12, C14, C37), and the laws that it keeps."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 
 from hivelore.core.agents import Interface
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.observations.confidence import (
     Lifecycle,
     Step,

@@ -1,7 +1,6 @@
 """What agents are told of running things, and what operators do about it."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 from hivelore.api.requests import listed_life
 from hivelore.core.agents import Role, Viewer
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Forbidden, Invalid, NotFound, Proposed, Stale
 from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.model import Action, MemoryId, Scope

@@ -1,6 +1,5 @@
 """Observing: what somebody saw of running things reinforces, contradicts, or stands beside what is known."""
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 from hivelore.core.access import proposals_visible_to
 from hivelore.core.agents import LeadSees
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Broken, Invalid, TooLarge, Unavailable
 from hivelore.memories.model import MemoryId, Scope
 from hivelore.observations.comparison import MAX_NEAR

@@ -1,6 +1,5 @@
 """The life of what is known about running things: how sure it was all the while, whatever is told late (C38)."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -8,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hivelore.api.requests import listed_life
+from hivelore.core.values import replace
 from hivelore.maintenance.model import MaintenancePlan
 from hivelore.memories.drafts import UNSET
 from hivelore.memories.model import Memory

@@ -1,7 +1,6 @@
 """The review inbox: what is proposed, who sees it, who decides, and what that does."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -9,8 +8,9 @@ import pytest
 
 from hivelore.core.agents import AgentId, LeadSees, Role, Viewer
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, HiveloreError, Invalid, NotFound, Proposed, Stale
-from hivelore.maintenance.housekeeping import Housekeeper
+from hivelore.maintenance.housekeeper import Housekeeper
 from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.model import Action, Memory, Scope, Trust
 from hivelore.observations.model import Observation, ObservationKind
@@ -171,7 +171,7 @@ def test_nobody_has_more_than_so_many_open_ones(world: World, monkeypatch: pytes
     monkeypatch.setattr(proposals, "MAX_OPEN", 2)
     memory = running(world, "Takes 60 s.")
     first, _ = (asked(world, memory, content=text) for text in ("1 s", "2 s"))
-    with pytest.raises(Conflict, match="wait for a decision"):
+    with pytest.raises(Conflict, match="of your proposals are open"):
         world.memory_service.edit(memory.id, Edit(content="3 s"), AS_ADA)
     assert asked(world, memory, content="1 s") == first
     assert asked(world, memory, AS_BOB, content="3 s")
@@ -199,7 +199,7 @@ def test_what_is_told_is_kept_though_nobody_can_be_asked_about_its_place(
     done = world.memory_service.remember(Draft(content="6543", scope=Scope.SWARM, subject="db.port"), AS_BOB)
     assert (done.created, done.proposal, done.dropped, done.memory.subject) == (True, None, True, None)
     assert done.placement_notice is not None
-    assert "Tell a lead" in done.placement_notice
+    assert "Ask a lead" in done.placement_notice
 
 
 # who sees it
@@ -385,7 +385,7 @@ def test_what_went_out_of_use_comes_back_where_an_operator_agrees(world: World) 
 @pytest.mark.parametrize("how", ["accepted", "rejected", "merged"])
 def test_a_worker_does_not_decide(world: World, how: str) -> None:
     _, _, proposal = doubt(world)
-    with pytest.raises(Forbidden, match="Operators and leads"):
+    with pytest.raises(Forbidden, match="Only operators and leads"):
         decide(world, proposal.id, how, AS_ADA)
 
 
@@ -403,7 +403,7 @@ def test_a_lead_does_not_change_what_is_about_running_things(world: World, how: 
 def test_a_lead_does_not_vouch_for_what_they_want_to_share_themselves(world: World) -> None:
     memory = world.remember("Run this.", AS_LEA, trust=Trust.WEB)
     proposal = asked(world, memory, AS_LEA, scope=Scope.SWARM)
-    with pytest.raises(Forbidden, match="yourself"):
+    with pytest.raises(Forbidden, match="your own proposal"):
         decide(world, proposal, "accepted", AS_LEA)
     decide(world, proposal, "accepted", AS_LEO)
     assert present(world.store, memory).memory.scope is Scope.SWARM
@@ -414,7 +414,7 @@ def test_deciding_twice_is_a_conflict_that_says_what_was_decided(world: World, h
     older, _, proposal = doubt(world)
     decide(world, proposal.id, "accepted")
     before = present(world.store, older)
-    with pytest.raises(Conflict, match="was accepted at"):
+    with pytest.raises(Conflict, match="was already accepted at"):
         decide(world, proposal.id, how)
     assert present(world.store, older) == before
 
@@ -432,7 +432,7 @@ def test_what_was_proposed_of_a_memory_that_changed_can_only_be_rejected(world: 
 
 def test_there_is_nothing_to_merge_in_what_asks_for_a_change(world: World) -> None:
     proposal = asked(world, running(world, "Takes 60 s."), content="Takes 70 s.")
-    with pytest.raises(Invalid, match="nothing to merge"):
+    with pytest.raises(Invalid, match="cannot be merged"):
         decide(world, proposal, "merged")
 
 

@@ -1,13 +1,13 @@
 """What else speaks for a memory: examples by hand, and the laws."""
 
 import math
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hivelore.core.values import replace
 from hivelore.memories.model import MemoryId, RankFeatures, is_question
 from hivelore.search.dates import Span
 from hivelore.search.ranking import Boosts, candidate_boosts

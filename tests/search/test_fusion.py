@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from random import Random
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from hivelore.core.values import replace
 from hivelore.search.fusion import FusionWeights, Spread, fuse, prominence
 
 Scores = Mapping[str, float]

@@ -1,12 +1,12 @@
 """From relevance to a score: the documented profile by hand, and the laws of age and use (X6, B12-B15)."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hivelore.core.values import replace
 from hivelore.feedback.model import NO_USAGE, UsageCounts, UsefulnessBounds, usefulness_factor
 from hivelore.memories.model import rank_features
 from hivelore.search.fusion import Relevance
@@ -129,7 +129,7 @@ def test_usefulness_multiplies_and_is_shown(
     plain = ranked(fused, ranking, prior=prior, age=age, count=count, idle=HOUR)
     found = ranked(fused, ranking, prior=prior, age=age, count=count, idle=HOUR, use=use)
     assert found.usefulness == usefulness_factor(use, ranking.worth)
-    assert found == plain._replace(total=plain.total * found.usefulness, usefulness=found.usefulness)
+    assert found == replace(plain, total=plain.total * found.usefulness, usefulness=found.usefulness)
 
 
 @given(unit, st.floats(-1.0, 1.0), ages, counts, profiles)

@@ -1,6 +1,5 @@
 """Recalling: what is found, by whom, how it is ranked, and what the answer says about itself."""
 
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 from hivelore.api.requests import Listing, asked, listed
 from hivelore.core.agents import LeadSees
 from hivelore.core.redaction import Redactor
+from hivelore.core.values import replace
 from hivelore.errors import Invalid
 from hivelore.feedback.recalls import Sign
 from hivelore.memories.drafts import Draft

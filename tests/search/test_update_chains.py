@@ -3,13 +3,13 @@ instant is known exactly."""
 
 from collections.abc import Generator, Sequence
 from contextlib import closing
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.indexes.vectors.scan import ScanVectors
 from hivelore.memories.drafts import Draft
 from hivelore.memories.model import Memory

@@ -1,6 +1,5 @@
 """Capture: what an agent is told without having asked, what it is not, and what is kept of a session."""
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -8,6 +7,7 @@ import pytest
 
 from hivelore.core.agents import Interface, Viewer
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Forbidden, Unauthenticated
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Scope, Source

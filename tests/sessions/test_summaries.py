@@ -2,7 +2,6 @@
 
 from collections.abc import Generator
 from contextlib import closing
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from hivelore.core.agents import Viewer
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Invalid, Unavailable
 from hivelore.feedback.implicit import ImplicitFeedback
 from hivelore.feedback.model import UsageCounts

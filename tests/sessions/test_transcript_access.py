@@ -1,10 +1,9 @@
 """Whose transcripts are read: what the name of a file must say, and for whom it need not."""
 
-from dataclasses import replace
-
 import pytest
 
 from hivelore.core.agents import Interface, Role, Viewer
+from hivelore.core.values import replace
 from hivelore.sessions.transcript_files import is_session_file, may_read_transcript
 from support.memories import ADA, BOB, instant
 

@@ -3,12 +3,12 @@
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from hivelore.core.values import replace
 from hivelore.errors import Broken, HiveloreError
 from hivelore.runtime.clock import SystemClock
 from hivelore.storage.sql import migrations

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from apsw import SQLITE_OK, Connection
 
 from hivelore.changes.model import BatchFilter, BatchId
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.events.model import EventFilter, Level, LoggedId
 from hivelore.feedback.recalls import RecallFilter
 from hivelore.indexing.model import DocumentKey, PassageKey

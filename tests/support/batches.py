@@ -1,7 +1,6 @@
 """Batches for tests: plain ones to say only what matters, and strategies for all that are possible."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from itertools import count
 from typing import TypedDict, Unpack
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 from hivelore.changes.model import Batch, BatchFilter, BatchId, BatchKind, Preimage
 from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.indexing.model import Stored
 from hivelore.storage.change_recorder import capture_state
 from hivelore.storage.ports import MemoryStore

@@ -26,8 +26,8 @@ from hivelore.indexes.keywords.postings.compaction import Begin, Compaction, Fil
 from hivelore.indexes.keywords.postings.engine import Postings
 from hivelore.indexes.keywords.postings.sql import Segment
 from hivelore.indexing.writer import IndexWriter
-from hivelore.maintenance import housekeeping
-from hivelore.maintenance.housekeeping import Housekeeper
+from hivelore.maintenance import housekeeper
+from hivelore.maintenance.housekeeper import Housekeeper
 from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.model import Memory
 from hivelore.memories.normalizer import Normalizer
@@ -211,7 +211,7 @@ def write(memory_service: MemoryService, number: int, begun: Event) -> None:
 
 
 def main() -> None:
-    housekeeping.PURGE_REST_FACTOR = 0.0
+    housekeeper.PURGE_REST_FACTOR = 0.0
     for line in sys.stdin:
         path, number, step, place, nth = json.loads(line)
         pid = os.fork()

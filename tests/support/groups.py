@@ -1,11 +1,11 @@
 """What observations come to when they are taken in the order of time, said as simply as it can be."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.observations.confidence import Lifecycle, order_key, replay
 from hivelore.observations.contradiction.judging import Verdict
 from hivelore.observations.grouping import Group, Judge, find_group, place_observation

@@ -1,7 +1,6 @@
 """Events and cooldowns for tests: plain ones to say only what matters, and strategies for all that are possible."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from itertools import count
 from typing import TypedDict, Unpack
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 
 from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.events.model import ACTION_LENGTH, Cooldown, Event, EventFilter, Level, LoggedId
 from hivelore.memories.model import MemoryId
 from hivelore.storage.ports import MemoryStore

@@ -84,7 +84,7 @@ class Hook:
         return False
 
 
-def put_aside(home: Path) -> list[dict[str, Any]]:
+def spool(home: Path) -> list[dict[str, Any]]:
     """The events that wait in a home folder, oldest first."""
     waiting: list[dict[str, Any]] = []
     for file in sorted((home / "spool").glob("*.json")):

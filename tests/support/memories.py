@@ -1,6 +1,5 @@
 """Memories for tests: plain ones to say only what matters, and strategies for all that are possible."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count, pairwise
 from typing import TypedDict, Unpack
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 
 from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.feedback.recalls import Evidence, Sign
 from hivelore.memories.model import (
     CATEGORY_LENGTH,

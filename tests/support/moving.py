@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from itertools import count
 from typing import NamedTuple
 
@@ -14,6 +13,7 @@ from hivelore.core.agents import Agent, AgentId, ApiKey, Interface, KeyId, Role
 from hivelore.core.audit import AuditEntry
 from hivelore.core.jobs import Job, JobId, JobState
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Conflict
 from hivelore.feedback.recalls import Sign
 from hivelore.indexes.ports import KeywordIndex

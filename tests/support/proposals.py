@@ -1,7 +1,6 @@
 """Proposals for tests: plain ones to say only what matters, and strategies for all that are possible."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from itertools import count
 from typing import TypedDict, Unpack
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 
 from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.memories.drafts import UNSET, Edit
 from hivelore.memories.model import Memory, MemoryId, Scope
 from hivelore.observations.outcomes import Change

@@ -1,7 +1,6 @@
 """Logged recalls for tests: plain ones to say only what matters, and strategies for all that are possible."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from itertools import count
 from typing import TypedDict, Unpack
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 
 from hivelore.core.agents import AgentId, Interface, Role
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.feedback.recalls import Recall, RecalledMemory, RecallFilter
 from hivelore.memories.model import MemoryId
 from hivelore.search.model import RecallId, RetrievalMode, Score
@@ -49,7 +49,7 @@ def a_recall(*given: MemoryId, **parts: Unpack[Parts]) -> Recall:
 
 exact = st.floats(-4, 4, width=32)
 """As exact as a store keeps them."""
-scores = st.builds(Score, *[exact] * len(Score._fields))
+scores = st.builds(Score, *[exact] * len(Score.__struct_fields__))
 
 
 @st.composite

@@ -1,7 +1,6 @@
 """A small world of memories, in which filters find something and things are nearly but not quite the same."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import product
 
@@ -9,6 +8,7 @@ from hypothesis import strategies as st
 
 from hivelore.core.agents import AgentId
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.memories.model import Memory, Scope, Source
 from hivelore.observations.model import GENERAL
 from hivelore.search.model import Filter, Visibility

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, settings
 
 from hivelore.core.clock import Clock
+from hivelore.core.values import replace
 from hivelore.indexes.keywords.fts5 import Fts5
 from hivelore.indexes.keywords.postings.compaction import Sizes
 from hivelore.indexes.keywords.postings.engine import Postings

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from typing import Unpack
 
@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.indexes.ports import VectorIndex
 from hivelore.indexes.vectors.brute_force import ExactVectors, sqlite_vec
 from hivelore.indexes.vectors.pgvector import PgVectors

@@ -1,62 +1,37 @@
 """The services over one store, wired as the application does it, with a clock that tests set by hand."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import count
 from typing import Any
 
-from hivelore.changes.journal import ChangeJournal
 from hivelore.changes.model import BatchId
-from hivelore.changes.undo import UndoService
 from hivelore.core.agents import Agent, AgentId, Interface, KeyId, LeadSees, Role, Viewer
 from hivelore.core.audit import AuditEntry
 from hivelore.core.jobs import JobId
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.embeddings.active_model import ActiveModel, EmbeddingModel
-from hivelore.embeddings.queue import EmbeddingQueue
-from hivelore.embeddings.reembed import Reembedder
-from hivelore.events.cooldowns import Cooldowns
-from hivelore.events.log import EventLog
 from hivelore.events.model import LoggedId
-from hivelore.feedback.buffer import WriteBehindBuffer
-from hivelore.feedback.model import UsefulnessBounds
-from hivelore.feedback.recall_log import RecallLog
-from hivelore.feedback.usefulness import UsefulnessService
-from hivelore.identity.service import Agents, IdSource
+from hivelore.identity.service import IdSource
 from hivelore.indexes.ports import KeywordIndex, VectorIndex
 from hivelore.indexes.vectors.brute_force import ExactVectors
-from hivelore.indexing.rebuild import IndexRebuild
-from hivelore.indexing.writer import IndexWriter
-from hivelore.maintenance.duplicates import Duplicates
 from hivelore.maintenance.jobs import MaintenanceJobs
-from hivelore.maintenance.service import Maintenance
 from hivelore.memories.drafts import Draft
 from hivelore.memories.model import Memory, MemoryId
-from hivelore.memories.normalizer import Normalizer
-from hivelore.memories.reader import MemoryReader
-from hivelore.memories.service import MemoryService
-from hivelore.memories.ttl import Lifetimes
 from hivelore.models.hashing import HashingEmbedder
 from hivelore.models.ports import EmbeddingProvider, PairReader
-from hivelore.observations.confidence import Lifecycle
-from hivelore.observations.curation import CurationService
 from hivelore.observations.outcomes import MatchingMode, ObservationInput, ObservationResult
-from hivelore.observations.service import ObservationService
-from hivelore.observations.token_budget import TokenBudget
-from hivelore.review.inbox import ReviewInbox
 from hivelore.review.model import ProposalId
-from hivelore.review.proposals import ProposalQueue
+from hivelore.runtime.services import Ids, Services
+from hivelore.runtime.settings import Embedder, Settings, load
 from hivelore.search.fusion import FusionWeights
 from hivelore.search.model import Query, RecallId, RecallResult
 from hivelore.search.ranking import Boosts, RankingConstants, RecencyConflicts
 from hivelore.search.service import SearchService
-from hivelore.sessions.capture import CaptureService
-from hivelore.sessions.injection import Budgets, InjectionService
 from hivelore.sessions.model import SessionEnd
-from hivelore.sessions.novelty import NoveltyFilter
 from hivelore.storage.ports import MemoryStore
 from support.clocks import SteppingClock
 from support.fences import NONCE
@@ -68,7 +43,18 @@ AS_LEA = Viewer(role=Role.LEAD, agent=LEA, interface=Interface.PYTHON)
 AS_OPERATOR = Viewer(role=Role.OPERATOR, agent=None, interface=Interface.CLI)
 
 
-class World:
+@cache
+def _settings(lead_sees: LeadSees, matching: MatchingMode, share: float, logged_for: timedelta) -> Settings:
+    return load(
+        lead_sees=lead_sees,
+        reinforce=matching,
+        purge_share=share,
+        recall_log_days=logged_for / timedelta(days=1),
+        embedder=Embedder.NONE,
+    )
+
+
+class World(Services):
     """``embedder`` None: keywords only; ``vectors`` None: each is read at every question, which is slow among many."""
 
     def __init__(
@@ -88,159 +74,48 @@ class World:
         share: float = 0.05,
         reader: PairReader | None = None,
     ) -> None:
-        self.store, self.keywords, self.clock = store, keywords, clock
         model = None if embedder is None else EmbeddingModel(embedder, vectors or _exact(embedder))
-        self.active_model = ActiveModel(model)
-        self.write_buffer = WriteBehindBuffer(store)
-        ids = count(first_id)
-        index_writer, redactor = IndexWriter(keywords), Redactor(b"a key for tests only")
-        normalizer = Normalizer(redactor, Lifetimes(), clock, lambda _: MemoryId(f"m{next(ids):04}"))
-        self.events = EventLog(store, redactor, clock, lead_sees, lambda _: LoggedId(f"e{next(ids):04}"))
-        self.cooldowns = Cooldowns(store, redactor, clock)
-        self.proposal_queue = ProposalQueue(clock, lambda _: ProposalId(f"p{next(ids):04}"))
-        self.journal = ChangeJournal(store, clock, lambda _: BatchId(f"b{next(ids):04}"), timedelta(days=7))
-        self.memory_service = MemoryService(
-            store=store,
-            index_writer=index_writer,
-            normalizer=normalizer,
-            proposal_queue=self.proposal_queue,
-            journal=self.journal,
-            lifetimes=Lifetimes(),
-            lead_sees=lead_sees,
-            clock=clock,
-            written=lambda: None,
-        )
-        self.observation_service = ObservationService(
-            store=store,
-            index_writer=index_writer,
-            normalizer=normalizer,
-            active_model=self.active_model,
-            proposal_queue=self.proposal_queue,
-            events=self.events,
-            lifecycle=Lifecycle(),
-            matching=matching,
-            lead_sees=lead_sees,
-            clock=clock,
-            reader=reader,
-            written=lambda: None,
-        )
-        self.curation = CurationService(
-            store=store,
-            index_writer=index_writer,
-            normalizer=normalizer,
-            memory_service=self.memory_service,
-            proposal_queue=self.proposal_queue,
-            events=self.events,
-            journal=self.journal,
-            lifecycle=Lifecycle(),
-            lead_sees=lead_sees,
-            write_buffer=self.write_buffer,
-            clock=clock,
-            written=lambda: None,
-        )
-        self.review_inbox = ReviewInbox(
-            store=store,
-            index_writer=index_writer,
-            journal=self.journal,
-            memory_service=self.memory_service,
-            curation=self.curation,
-            normalizer=normalizer,
-            write_buffer=self.write_buffer,
-            lifecycle=Lifecycle(),
-            lead_sees=lead_sees,
-            clock=clock,
-            written=lambda: None,
-        )
-        self.undo_service = UndoService(
-            store=store,
-            index_writer=index_writer,
-            journal=self.journal,
-            normalizer=normalizer,
-            lead_sees=lead_sees,
-            clock=clock,
-            written=lambda: None,
-        )
-        self._index_writer, self._share = index_writer, share
-        self._processes = count(1)
-        self.recall_log = RecallLog(
-            store=store,
-            write_buffer=self.write_buffer,
-            clock=clock,
-            lead_sees=lead_sees,
-            lifetime=logged_for,
-            recall_id=lambda _: RecallId(f"r{next(ids):04}"),
-        )
-        self.search_service = SearchService(
+        numbers = count(first_id)
+        super().__init__(
+            _settings(lead_sees, matching, share, logged_for),
             store=store,
             keywords=keywords,
-            active_model=self.active_model,
-            ranking=ranking or RankingConstants(),
-            fusion_weights=FusionWeights(),
-            boosts=Boosts(),
-            recency_conflicts=RecencyConflicts(),
-            lifecycle=Lifecycle(),
-            lead_sees=lead_sees,
-            write_buffer=self.write_buffer,
+            former_keywords=(),
+            active_model=ActiveModel(model),
+            redactor=Redactor(b"a key for tests only"),
             clock=clock,
-            keywords_complete=keywords_complete,
-            log=self.recall_log,
+            ids=Ids(
+                memory=lambda _: MemoryId(f"m{next(numbers):04}"),
+                proposal=lambda _: ProposalId(f"p{next(numbers):04}"),
+                batch=lambda _: BatchId(f"b{next(numbers):04}"),
+                event=lambda _: LoggedId(f"e{next(numbers):04}"),
+                recall=lambda _: RecallId(f"r{next(numbers):04}"),
+                job=lambda _: JobId(f"job{next(numbers)}"),
+                nonce=lambda: NONCE,
+                identity=IdSource(_numbered("agent", AgentId), lambda: KeyId(f"{next(numbers):010x}"), _secret),
+            ),
         )
-        self.reading = MemoryReader(
-            store=store,
-            active_model=self.active_model,
-            lead_sees=lead_sees,
-            write_buffer=self.write_buffer,
-            clock=clock,
-        )
-        redactor = Redactor(b"a key for tests only")
-        self.rating = UsefulnessService(
-            store=store, worth=UsefulnessBounds(), lead_sees=lead_sees, redactor=redactor, clock=clock
-        )
-        briefing = InjectionService(
-            self.search_service,
-            self.reading,
-            self.curation,
-            self.cooldowns,
-            Budgets(start=1_500, prompt=1_000, operational=TokenBudget(2_000)),
-            lambda: NONCE,
-        )
+        self.clock: SteppingClock = clock
         self.handed_over: list[SessionEnd] = []
-        self.novelty_filter = NoveltyFilter(store, keywords, Lifetimes(), clock)
-        self.capture = CaptureService(
-            store,
-            briefing,
-            self.memory_service,
-            self.novelty_filter,
-            lambda ended, viewer: self.handed_over.append(ended),
-            clock,
-        )
-        self.embedding = EmbeddingQueue(store, self.active_model, clock)
-        self.reembedder = Reembedder(
-            store, self.active_model, self.embedding, clock, lambda _: JobId(f"job{next(ids)}")
-        )
-        self.agents = Agents(
-            store, 1, clock, IdSource(_numbered("agent", AgentId), lambda: KeyId(f"{next(ids):010x}"), _secret)
-        )
+        self._ranking, self._keywords_complete, self._reader = ranking, keywords_complete, reader
+        self._processes = count(1)
         for agent, role in ((ADA, Role.WORKER), (BOB, Role.WORKER), (LEA, Role.LEAD)):
             known = Agent(id=agent, name=agent, role=role, created_at=clock.now())
             store.write(lambda tx, known=known: tx.put_agent(known))
 
-    @cached_property
-    def index_rebuild(self) -> IndexRebuild:
-        return IndexRebuild(self.store, self.keywords, (), self._index_writer, self.clock)
+    def make_pair_reader(self) -> PairReader | None:
+        return self._reader
+
+    def hand_over(self, ended: SessionEnd, viewer: Viewer) -> None:
+        self.handed_over.append(ended)
+
+    def are_keywords_complete(self) -> bool:
+        return self._keywords_complete()
 
     @cached_property
-    def maintenance(self) -> Maintenance:
-        return Maintenance(
-            store=self.store,
-            index_writer=self._index_writer,
-            journal=self.journal,
-            proposal_queue=self.proposal_queue,
-            duplicates=Duplicates(self.store, self.active_model),
-            index_rebuild=self.index_rebuild,
-            share=self._share,
-            clock=self.clock,
-        )
+    def search_service(self) -> SearchService:
+        ranking = self._ranking or RankingConstants()
+        return self.search_service_with(ranking, FusionWeights(), Boosts(), RecencyConflicts(), self.recall_log)
 
     @cached_property
     def maintenance_jobs(self) -> MaintenanceJobs:
@@ -253,7 +128,7 @@ class World:
         return MaintenanceJobs(
             store=self.store,
             maintenance=self.maintenance,
-            redactor=Redactor(b"a key for tests only"),
+            redactor=self.redactor,
             clock=self.clock,
             new_id=lambda _: JobId(f"job{process}.{next(numbers)}"),
             within=lambda work: work(),

@@ -2,7 +2,6 @@
 
 from collections.abc import Generator
 from contextlib import ExitStack, closing
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 
 from hivelore.core.jobs import JobState
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Conflict, Invalid
 from hivelore.folders.model import KnownFile
 from hivelore.indexes.ports import KeywordIndex

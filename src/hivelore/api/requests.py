@@ -1,19 +1,14 @@
 """From what came in at a door to a question: limits checked, texts cleaned, the same at every door."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from hivelore.changes.model import BatchId, BatchPage
-from hivelore.changes.undo import UndoService
 from hivelore.core.agents import AgentId, Viewer
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Invalid, TooLarge
-from hivelore.events.log import EventLog
-from hivelore.events.model import EventPage, Level, LoggedId
-from hivelore.feedback.recall_log import RecallLog
-from hivelore.feedback.recalls import RecallPage
 from hivelore.memories.model import NAME_LENGTH, MemoryId, Source
 from hivelore.memories.normalizer import CONTENT_LENGTH, FIELD_LENGTH, MAX_TAGS, canonical_subject, to_utc
 from hivelore.memories.reader import MemoryReader
@@ -27,7 +22,6 @@ from hivelore.search.model import (
     LIMIT_RANGE,
     MemoryPage,
     Query,
-    RecallId,
     RecallResult,
     ScopeChoice,
     project_filter,
@@ -43,9 +37,7 @@ LIMITS = {
 }
 """The limits a caller should know of, in characters or numbers."""
 PAGE_RANGE = (1, 500)
-RECALLS_RANGE = (1, 100)
 PROPOSALS_RANGE = (1, 100)
-BATCHES_RANGE = (1, 100)
 
 Status = Literal["all", "live", "expired"]
 ProposalStatus = Literal["open", "decided", "all"]
@@ -147,65 +139,6 @@ def listed(reading: MemoryReader, redactor: Redactor, listing: Listing, viewer: 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecallListing:
-    """What a page of the log of recalls may be asked for."""
-
-    limit: int = 20
-    after: str | None = None
-    agent: str | None = None
-    """Only those that this agent asked."""
-    memory: str | None = None
-    """Only those that gave this memory."""
-
-
-def listed_recalls(log: RecallLog, listing: RecallListing, viewer: Viewer, deadline: float | None = None) -> RecallPage:
-    """A page of the recalls that the viewer may see."""
-    _within(listing.limit, RECALLS_RANGE)
-    for field, given in (("agent", listing.agent), ("memory", listing.memory)):
-        if given is not None and len(given) > NAME_LENGTH:
-            raise TooLarge(f"{field} has {len(given):,} characters: it is too long to be an id.", field=field)
-    after = position_of(listing.after)
-    return log.page(
-        viewer,
-        None if after is None else (after[0], RecallId(after[1])),
-        listing.limit,
-        agent=None if listing.agent is None else AgentId(listing.agent),
-        memory=None if listing.memory is None else MemoryId(listing.memory.lower()),
-        deadline=deadline,
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventListing:
-    """What a page of the log of events may be asked for."""
-
-    limit: int = 50
-    after: str | None = None
-    level: Level | None = None
-    service: str | None = None
-    session: str | None = None
-    since: datetime | None = None
-    until: datetime | None = None
-
-
-def listed_events(log: EventLog, listing: EventListing, viewer: Viewer, deadline: float | None = None) -> EventPage:
-    """A page of what happened, as far as the viewer may see it."""
-    _within(listing.limit, PAGE_RANGE)
-    after = position_of(listing.after)
-    return log.page(
-        viewer,
-        None if after is None else (after[0], LoggedId(after[1])),
-        listing.limit,
-        level=listing.level,
-        service=listing.service,
-        session=listing.session,
-        since=listing.since,
-        until=listing.until,
-        deadline=deadline,
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalListing:
     """What a page of the review inbox may be asked for."""
 
@@ -227,30 +160,6 @@ def listed_proposals(
         listing.limit,
         is_open=None if listing.status == "all" else listing.status == "open",
         kind=listing.kind,
-        deadline=deadline,
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchListing:
-    """What a page of what can be taken back may be asked for."""
-
-    limit: int = 20
-    after: str | None = None
-    memory: str | None = None
-
-
-def listed_batches(
-    undo_service: UndoService, listing: BatchListing, viewer: Viewer, deadline: float | None = None
-) -> BatchPage:
-    """A page of the batches that the viewer may see."""
-    _within(listing.limit, BATCHES_RANGE)
-    after = position_of(listing.after)
-    return undo_service.page(
-        viewer,
-        None if after is None else (after[0], BatchId(after[1])),
-        listing.limit,
-        memory=None if listing.memory is None else MemoryId(listing.memory.lower()),
         deadline=deadline,
     )
 

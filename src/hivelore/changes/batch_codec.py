@@ -4,70 +4,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from hivelore.changes.model import Batch, BatchDetail, BatchId, BatchKind, BatchPage, ChangedMemory, UndoResult
-from hivelore.core.agents import AgentId, Interface
 from hivelore.core.jobs import Job
 from hivelore.maintenance.model import DuplicateGroup, Expired, MaintenancePlan, MaintenanceResult
-from hivelore.memories.codec import Object, instant, job, read_instant
+from hivelore.memories.codec import Object, instant, job
 from hivelore.memories.model import MemoryId
-
-
-def batch(value: Batch) -> Object:
-    return {
-        "id": value.id,
-        "kind": value.kind.value,
-        "at": instant(value.at),
-        "actor": value.actor,
-        "door": value.interface.value,
-        "reason": value.reason,
-        "changes": value.changes,
-        "private": value.is_private,
-        "undoes": value.undoes,
-        "undoneAt": instant(value.undone_at),
-        "undoneBy": value.undone_by,
-    }
-
-
-def read_batch(data: Mapping[str, Any]) -> Batch:
-    return Batch(
-        id=BatchId(data["id"]),
-        kind=BatchKind(data["kind"]),
-        at=_at(data["at"]),
-        actor=None if data["actor"] is None else AgentId(data["actor"]),
-        interface=Interface(data["door"]),
-        reason=data["reason"],
-        changes=data["changes"],
-        is_private=data["private"],
-        undoes=data["undoes"],
-        undone_at=read_instant(data["undoneAt"]),
-        undone_by=data["undoneBy"],
-    )
-
-
-def page(value: BatchPage) -> Object:
-    return {"batches": [batch(one) for one in value.batches], "next": value.next}
-
-
-def read_page(data: Mapping[str, Any]) -> BatchPage:
-    return BatchPage(batches=tuple(read_batch(one) for one in data["batches"]), next=data["next"])
-
-
-def case(value: BatchDetail) -> Object:
-    return {"batch": batch(value.batch), "memories": [{"id": one.id, "name": one.name} for one in value.memories]}
-
-
-def read_case(data: Mapping[str, Any]) -> BatchDetail:
-    memories = tuple(ChangedMemory(id=MemoryId(one["id"]), name=one["name"]) for one in data["memories"])
-    return BatchDetail(batch=read_batch(data["batch"]), memories=memories)
-
-
-def undone(value: UndoResult) -> Object:
-    return {"batch": batch(value.batch), "by": value.by, "memories": list(value.memories), "forgotten": value.forgotten}
-
-
-def read_undone(data: Mapping[str, Any]) -> UndoResult:
-    memories = tuple(MemoryId(one) for one in data["memories"])
-    return UndoResult(batch=read_batch(data["batch"]), by=data["by"], memories=memories, forgotten=data["forgotten"])
 
 
 def wish(value: MaintenancePlan) -> Object:

@@ -1,10 +1,9 @@
-"""Keeping what memories were before they change, for a while, so that it can come back (N14).
+"""Change journal: keeps the previous state of memories for some time so that changes can be undone (N14).
 
-What is forgotten for good is not kept: its words are to be nowhere.
+Permanently deleted memories are not kept.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import TypeVar
@@ -13,6 +12,7 @@ from hivelore.changes.model import ABSENT, Batch, BatchId, BatchKind, Preimage, 
 from hivelore.core.agents import AgentId, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.indexing.model import DocumentKey, Stored
 from hivelore.memories.model import Memory, MemoryId, Scope, Version
 from hivelore.memories.whole_reader import canonical
@@ -28,7 +28,7 @@ class ChangeJournal:
     def __init__(
         self, store: MemoryStore, clock: Clock, batch_id: Callable[[datetime], BatchId], lifetime: timedelta
     ) -> None:
-        """``lifetime``: how long it is kept; none: nothing is."""
+        """``lifetime``: how long previous states are kept; zero disables the journal."""
         self._store = store
         self._clock = clock
         self._batch_id = batch_id
@@ -43,7 +43,7 @@ class ChangeJournal:
         *,
         reason: Clean | None = None,
     ) -> T:
-        """Do one unit of work, and keep what it changes."""
+        """Runs a transaction and journals its changes."""
         return self._store.write(lambda tx: self.record(tx, kind, viewer, lambda: work(tx), reason=reason), deadline)
 
     def new_batch_id(self) -> BatchId:
@@ -60,16 +60,16 @@ class ChangeJournal:
         batch: BatchId | None = None,
         undoes: BatchId | None = None,
     ) -> T:
-        """Do a part of a unit of work, and keep what it changes as one batch: ``batch``, where there may be more of it.
-        Inside another one, as a part of that."""
+        """Runs a part of a transaction and journals its changes as one batch. Within another recorded part it belongs
+        to that batch. ``batch``: id of a batch that may span several transactions."""
         if tx.is_journaling or self._lifetime <= timedelta():
             return work()
         with tx.journal() as noted:
             done = work()
-        if kind is BatchKind.TOLD and all(was is None for was in noted.values()):
-            return done  # What is only new is forgotten, not taken back.
+        if kind is BatchKind.STORED and all(was is None for was in noted.values()):
+            return done  # A new memory can be forgotten instead of undone.
         preimages = _build_preimages(tx, noted, kind)
-        if not preimages or (kind is BatchKind.TOLD and all(one.before is None for one in preimages)):
+        if not preimages or (kind is BatchKind.STORED and all(one.before is None for one in preimages)):
             return done
         known = None if batch is None else tx.batch(batch)
         before = {one.key: one for one in _existing_preimages(tx, known, preimages)}
@@ -90,7 +90,7 @@ class ChangeJournal:
 
 
 def last_known_state(view: View, memory: MemoryId) -> Stored | None:
-    """A memory that is not there any more as it is kept to come back; as a private one where it may have been that."""
+    """Returns a deleted memory from the journal; as a private one if it may have been private."""
     last = view.last_preimage(memory)
     if last is None or last.before is None:
         return None
@@ -99,12 +99,12 @@ def last_known_state(view: View, memory: MemoryId) -> Stored | None:
 
 
 def state_digest(memory: Memory | None, observations: Sequence[Observation]) -> str:
-    """Equal for a memory that was not changed meanwhile: reading it, what is seen of its use, and to begin its time to
-    live anew is no change."""
+    """Returns a digest that changes with the memory. Reads, recorded usage and a renewed lifetime do not count as
+    changes."""
     if memory is None:
         return ABSENT
-    told = replace(memory, access_count=0, accessed_at=None, expires_at=None)
-    return sha256(canonical((told, list(observations)))).hexdigest()
+    state = replace(memory, access_count=0, accessed_at=None, expires_at=None)
+    return sha256(canonical((state, list(observations)))).hexdigest()
 
 
 def previous_digest(was: PreviousState | None) -> str:
@@ -120,15 +120,15 @@ def _build_preimages(
     for key, was in noted.items():
         memory = now.get(key)
         after = state_digest(memory, observations.get(key, ()))
-        told = memory or (None if was is None else was.whole.memory)
-        if told is not None and after != previous_digest(was):
+        known = memory or (None if was is None else was.whole.memory)
+        if known is not None and after != previous_digest(was):
             kept = None if was is None else _trim_previous_state(was, kind, memory)
-            found.append(Preimage(key, told.id, kept, after, _private_owner(was, memory)))
+            found.append(Preimage(key, known.id, kept, after, _private_owner(was, memory)))
     return found
 
 
 def _existing_preimages(tx: Transaction, batch: Batch | None, preimages: Sequence[Preimage]) -> list[Preimage]:
-    """What a batch has of these already."""
+    """Returns the pre-images that a batch already has of these memories."""
     if batch is None:
         return []
     found = [tx.preimage(batch.id, one.key) for one in preimages]
@@ -136,8 +136,8 @@ def _existing_preimages(tx: Transaction, batch: Batch | None, preimages: Sequenc
 
 
 def _combine(first: Preimage | None, last: Preimage) -> Preimage:
-    """Two changes of one memory in one batch, as one. Where somebody else changed it between them, the mark stays that
-    of the first: neither is taken back over that."""
+    """Combines two changes of one memory in one batch. If someone else changed the memory between them, the first
+    digest is kept, so that neither is reverted over that change."""
     if first is not None and first.after != previous_digest(last.before):
         return first
     if first is None or first.before is None or last.before is None:
@@ -150,9 +150,8 @@ def _combine(first: Preimage | None, last: Preimage) -> Preimage:
 
 
 def _trim_previous_state(was: PreviousState, kind: BatchKind, now: Memory | None) -> PreviousState:
-    """What of a memory has to be kept: not what stays where it is as long as the memory does, and no word of others.
-    What was proposed about several may have some: it is kept of decisions alone, of which nothing is left when one of
-    these is forgotten."""
+    """Drops what survives with the memory, and the texts of other memories. Proposals about several memories may
+    contain such texts. Only decisions keep them; they are removed when one of the memories is permanently deleted."""
     whole = was.whole
     if now is not None:
         least = min(now.version, whole.memory.version)
@@ -169,7 +168,7 @@ def _single_memory_proposals(proposals: Sequence[Proposal]) -> tuple[Proposal, .
 
 
 def join_histories(earlier: Sequence[Version], last: Sequence[Version]) -> tuple[Version, ...]:
-    """A history of its last part, and of another one which begins as it did."""
+    """Joins the last part of a history with an earlier history that begins equally."""
     return (*(one for one in earlier if one.number < last[0].number), *last)
 
 

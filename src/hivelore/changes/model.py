@@ -1,4 +1,4 @@
-"""Changes that can be taken back: what was done in one go, and how the memories were before (N14)."""
+"""Values of the change journal: batches, pre-images and undo results (N14)."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -7,6 +7,7 @@ from typing import NewType
 
 from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
+from hivelore.core.values import Value, json_names
 from hivelore.events.model import Event
 from hivelore.indexing.model import DocumentKey
 from hivelore.memories.model import MemoryId
@@ -17,44 +18,43 @@ from hivelore.search.model import Visibility
 BatchId = NewType("BatchId", str)
 """A UUID (version 7) in its lower-case text form."""
 ABSENT = ""
-"""The mark (``Preimage.after``) of a memory that is not there."""
+"""The digest (``Preimage.after``) of a memory that does not exist."""
 
 
 class BatchKind(StrEnum):
     EDITED = "edited"
     """A memory was edited, shared or made private."""
-    TOLD = "told"
-    """Something was remembered that took the place of something, or that was known in other words."""
+    STORED = "told"
+    """A memory was stored and superseded or updated another one."""
     OPERATED = "operated"
-    """An operator changed what is known about running things."""
+    """An operator changed an operational memory."""
     DECIDED = "decided"
-    """Something of the review inbox was accepted or merged."""
+    """A proposal was accepted or merged."""
     PURGED = "purged"
-    """Maintenance took away what had expired."""
+    """Maintenance removed expired memories."""
     UNDONE = "undone"
-    """Another batch was taken back."""
+    """Another batch was reverted."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
-    """What was done in one go."""
+class Batch(Value, frozen=True, kw_only=True, rename=json_names(is_private="private", interface="door")):
+    """The changes of one action."""
 
     id: BatchId
     kind: BatchKind
     at: datetime
     actor: AgentId | None
-    """None: an operator who acted for nobody."""
+    """None: an operator who did not act for an agent."""
     interface: Interface
     reason: Clean | None = None
     changes: int
-    """How many memories it changed."""
+    """Number of changed memories."""
     is_private: bool
-    """Whether one of these is, or was, private."""
+    """True if one of the memories is, or was, private."""
     undoes: BatchId | None = None
-    """The batch that it took back."""
+    """The batch that this one reverted."""
     undone_at: datetime | None = None
     undone_by: AgentId | None = None
-    """None: nobody yet, or an operator who acted for nobody."""
+    """None: not reverted, or reverted by an operator who did not act for an agent."""
 
     def __post_init__(self) -> None:
         for instant in (self.at, self.undone_at):
@@ -64,81 +64,76 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class PreviousState:
-    """A memory as it was, with all that goes when it goes."""
+    """A memory before a change, with the records that are deleted together with it."""
 
     whole: WholeMemory
-    """Where the memory was still there after the change, its history is that which it has no more: the versions before
-    are where they were."""
+    """If the memory still exists after the change, its history contains only the versions that no longer exist."""
     proposals: tuple[Proposal, ...] = ()
     events: tuple[Event, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Preimage:
-    """What one change of a batch did to one memory."""
+    """The effect of a batch on one memory."""
 
     key: DocumentKey
     memory: MemoryId
     before: PreviousState | None
-    """None: it was not there."""
+    """None: the memory did not exist."""
     after: str
-    """A mark of the memory as it was then: whether it was changed since."""
+    """Digest of the memory after the change; detects later changes."""
     owner: AgentId | None
-    """Whose it is, or was, privately; None: it was shared before and after."""
+    """The private owner before or after the change; None: shared before and after."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchFilter:
-    """Which batches count. Every part left at None admits all."""
+    """Selects batches. Fields that are None admit all."""
 
     seen: Visibility
-    """Batches with private memories are for those who see the private memories of all."""
+    """Batches with private memories require visibility of all private memories."""
     memory: MemoryId | None = None
-    """Only those that changed this one."""
+    """Only batches that changed this memory."""
     undone: bool | None = None
-    """Only those that were, or were not, taken back."""
+    """Only batches that were, or were not, reverted."""
 
     def admits(self, batch: Batch) -> bool:
-        """But for ``memory``."""
+        """Checks everything except ``memory``."""
         return (self.seen.others or (self.seen.swarm and not batch.is_private)) and (
             self.undone is None or (batch.undone_at is not None) is self.undone
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchPage:
-    """Batches, newest first with the id as tie; ``next`` continues behind the last one."""
+class BatchPage(Value, frozen=True, kw_only=True):
+    """Batches, newest first, then by id; ``next`` is the cursor of the following page."""
 
     batches: tuple[Batch, ...]
     next: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangedMemory:
-    """A memory that a batch changed, as far as it can be taken back."""
+class ChangedMemory(Value, frozen=True, kw_only=True):
+    """A memory that a batch changed and that can be reverted."""
 
     id: MemoryId
     name: str
-    """What it was called before, or is called now where it was not there."""
+    """The name before the change; the current name if the memory did not exist."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchDetail:
-    """A batch with what it changed."""
+class BatchDetail(Value, frozen=True, kw_only=True):
+    """A batch with the memories that it changed."""
 
     batch: Batch
     memories: tuple[ChangedMemory, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UndoResult:
-    """What became of taking something back."""
+class UndoResult(Value, frozen=True, kw_only=True):
+    """The result of an undo."""
 
     batch: Batch
-    """What was taken back, as it is now."""
+    """The reverted batch in its new state."""
     by: BatchId | None
-    """The batch in which that was done: take it back to have the change again. None: nothing was to be done."""
+    """The batch of the undo, which can be reverted to redo the change. None: nothing had to be changed."""
     memories: tuple[MemoryId, ...]
-    """Those that are as they were before."""
+    """The restored memories."""
     forgotten: int = 0
-    """How many of a purge were forgotten for good since, and stay so."""
+    """Number of purged memories that were permanently deleted since and stay so."""

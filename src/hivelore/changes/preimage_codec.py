@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from msgspec import convert, to_builtins
+
 from hivelore.changes.model import PreviousState
 from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
-from hivelore.events import event_codec
+from hivelore.events.model import Event
 from hivelore.feedback.recalls import Evidence, Sign
 from hivelore.indexing.model import ChunkKey, DocumentKey, PassageKey, StoredChunk
 from hivelore.memories import codec, version_codec
@@ -29,7 +31,7 @@ def former(value: PreviousState) -> Object:
         "observations": [observation(one) for one in whole.observations],
         "evidence": [_evidence(one) for one in whole.evidence],
         "proposals": [proposal_codec.proposal(one) for one in value.proposals],
-        "events": [event_codec.event(one) for one in value.events],
+        "events": to_builtins(value.events),
     }
 
 
@@ -45,7 +47,7 @@ def read_former(key: DocumentKey, data: Mapping[str, Any]) -> PreviousState:
     return PreviousState(
         whole,
         tuple(proposal_codec.read_proposal(one) for one in data["proposals"]),
-        tuple(event_codec.read_event(one) for one in data["events"]),
+        convert(data["events"], tuple[Event, ...]),
     )
 
 

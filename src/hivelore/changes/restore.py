@@ -1,13 +1,13 @@
-"""Putting memories back as they were, as a part of a unit of work: row, history, chunks, keywords, links and vectors.
+"""Restores pre-images within a transaction: row, history, chunks, keywords, links and vectors.
 
-A vector is there again at once where its passage never went; the others are made anew in the background.
+Vectors of unchanged passages are kept; the others are embedded in the background.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 
 from hivelore.changes.journal import join_histories
 from hivelore.changes.model import Preimage
+from hivelore.core.values import replace
 from hivelore.feedback.recalls import Evidence, merge_evidence
 from hivelore.indexing.model import DocumentKey, Stored
 from hivelore.indexing.writer import IndexWriter
@@ -20,7 +20,7 @@ from hivelore.storage.ports import Transaction
 
 
 def restore(tx: Transaction, index_writer: IndexWriter, parts: Sequence[Preimage], *, reopen: bool) -> None:
-    """Let these be as they were before. ``reopen``: what was proposed about them waits for a decision again."""
+    """Restores the given pre-images. ``reopen``: proposals about them become open again."""
     present = whole_reader.read_memories(tx, [one.key for one in parts])
     there = {one.key: one for one in present.memories}
     proposals = [one for key in there for one in tx.proposals_about(key)]
@@ -48,16 +48,16 @@ def restore(tx: Transaction, index_writer: IndexWriter, parts: Sequence[Preimage
 
 
 def _has_existing_versions(proposal: Proposal, versions: Mapping[MemoryId, int]) -> bool:
-    """Not of a text that was taken back: the next one has its number, and nobody is to accept what they have not
-    seen."""
+    """Returns False for a proposal about a reverted version, because the next edit gets the same number and nobody
+    should accept a text that they have not seen."""
     return all(each.version <= versions.get(each.memory, each.version) for each in proposal.memories)
 
 
 def _with_later_usage(
     one: Preimage, now: WholeMemory | None, counted: Collection[Evidence], known: Collection[object]
 ) -> WholeMemory:
-    """As it was, with what was seen of its use since. ``known``: the occasions of which there is evidence still; what
-    was reset meanwhile stays so."""
+    """Returns the previous state with the usage recorded since. ``known``: occasions that still have evidence; usage
+    that was reset meanwhile stays so."""
     assert one.before is not None
     was = one.before.whole
     if now is None:
@@ -71,7 +71,7 @@ def _with_later_usage(
 
 
 def _link_restored(tx: Transaction, back: Sequence[WholeMemory], there: Mapping[DocumentKey, WholeMemory]) -> None:
-    """What came back finds its place between those that came meanwhile."""
+    """Links the restored memories in time with memories stored meanwhile."""
     for one in back:
         if one.key not in there and may_have_links(one.memory):
             stored = tx.get(one.memory.id)

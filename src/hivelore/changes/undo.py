@@ -1,7 +1,6 @@
-"""Undoing: what was done to memories, taken back by the id of the change, or of the memory (N07, N14)."""
+"""Undo: reverts a batch, by its id or by the id of a memory (N07, N14)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from hivelore.changes.journal import ChangeJournal, previous_digest, state_digest
@@ -23,6 +22,7 @@ from hivelore.core.agents import LeadSees, Role, Viewer
 from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, NotFound
 from hivelore.indexing.writer import IndexWriter
 from hivelore.memories.model import Action, Memory, MemoryId, Scope
@@ -31,7 +31,7 @@ from hivelore.search.model import EVERYTHING, Filter
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
 _PAGE_SIZE = 20
-_NOT_REVERSIBLE = "Forgotten memories and changes older than HIVELORE_UNDO_DAYS cannot be restored."
+_EXPLANATION = "It may have been forgotten, or be older than HIVELORE_UNDO_DAYS."
 
 
 class UndoService:
@@ -46,7 +46,7 @@ class UndoService:
         clock: Clock,
         written: Callable[[], None],
     ) -> None:
-        """``written`` is called after every change that may have left passages without vectors."""
+        """``written`` is called after every change that may leave passages without vectors."""
         self._store = store
         self._index_writer = index_writer
         self._journal = journal
@@ -64,7 +64,7 @@ class UndoService:
         memory: MemoryId | None = None,
         deadline: float | None = None,
     ) -> BatchPage:
-        """What was done, newest first; of one memory, or of all that the viewer may see."""
+        """Returns batches, newest first: of one memory, or all that the viewer may see."""
         where = replace(self._visible_batches(viewer), memory=memory)
         with self._store.read(deadline, sees=where.seen) as view:
             found = view.batches(where, after, limit + 1)
@@ -72,7 +72,7 @@ class UndoService:
         return BatchPage(batches=page, next=None if last is None else f"{last.at.isoformat()}~{last.id}")
 
     def detail(self, batch: BatchId, viewer: Viewer) -> BatchDetail:
-        """One batch with what it changed, as far as that is kept."""
+        """Returns a batch with its changed memories, as long as they are journaled."""
         with self._store.read(sees=self._visible_batches(viewer).seen) as view:
             known = self._get_visible(view, batch, viewer)
             parts = view.preimages(batch)
@@ -84,9 +84,9 @@ class UndoService:
     def undo(
         self, which: str, viewer: Viewer, *, reason: str | None = None, deadline: float | None = None
     ) -> UndoResult:
-        """Take back a batch, or the last change of a memory: all of it or nothing, of a purge all that was not
-        forgotten for good. Raises Conflict where a memory was changed since, where that was done already, or where what
-        it was is not kept any more."""
+        """Reverts a batch, or the last change of a memory, completely or not at all. Of a purge, permanently deleted
+        memories are skipped. Raises Conflict if a memory was changed since, the batch was already reverted, or the
+        journal no longer has the previous states."""
         why = self._normalizer.field(reason, "reason")
 
         def work(tx: Transaction) -> UndoResult:
@@ -101,16 +101,16 @@ class UndoService:
         return done
 
     def drop(self, batch: BatchId, viewer: Viewer) -> None:
-        """Keep nothing of a batch any more: what it did stays for good, and its words are wiped."""
+        """Permanently removes the journal of a batch, so that it can no longer be undone."""
         if viewer.role is not Role.OPERATOR:
-            raise Forbidden("Only an operator may drop what is kept to take changes back.")
+            raise Forbidden("Only an operator may drop a batch from the journal.")
 
         def work(tx: Transaction) -> None:
             self._get_visible(tx, batch, viewer)
             tx.drop_batch(batch)
 
         self._store.write(work)
-        self._store.purge_log()  # Where somebody still reads, the next one does.
+        self._store.purge_log()  # If a reader blocks this, the next call completes it.
 
     # steps
 
@@ -130,15 +130,7 @@ class UndoService:
         )
         for one in parts:
             detail = Clean(f"{batch.kind}: batch {batch.id}")
-            entry = AuditEntry(
-                at=now,
-                actor=viewer.agent,
-                interface=viewer.interface,
-                action=Action.UNDONE,
-                memory=one.memory,
-                detail=detail,
-            )
-            tx.record_audit(entry)
+            tx.record_audit(AuditEntry.by_viewer(viewer, Action.UNDONE, one.memory, now, detail))
         is_whole = not _changed_preimages(tx, batch.kind, tx.preimages(batch.id))
         after = replace(batch, undone_at=now, undone_by=viewer.agent) if is_whole else batch
         tx.put_batch(after)
@@ -149,7 +141,7 @@ class UndoService:
         )
 
     def _resolve_target(self, tx: Transaction, which: str, viewer: Viewer) -> tuple[Batch, MemoryId | None]:
-        """The batch, and the one memory of it that is meant."""
+        """Returns the batch, and the only memory to restore if the batch is a purge."""
         where, name = self._visible_batches(viewer), which.strip().lower()
         batch = tx.batch(BatchId(name))
         if batch is not None and where.admits(batch):
@@ -171,7 +163,7 @@ class UndoService:
 
     def _visible_batches(self, viewer: Viewer) -> BatchFilter:
         if viewer.role is Role.WORKER:
-            raise Forbidden("Operators and leads look at what was done, and take it back. Ask one.")
+            raise Forbidden("Only operators and leads may list and undo changes. Ask one.")
         return BatchFilter(seen=visible_to(viewer, self._lead_sees))
 
     def _check_permission(self, tx: Transaction, parts: Sequence[Preimage], viewer: Viewer) -> None:
@@ -179,7 +171,7 @@ class UndoService:
         before = [one.before.whole.memory for one in parts if one.before is not None]
         for memory in (*before, *now.values()):
             if may_affect(viewer, Effect.EDIT, memory) is not Permission.ALLOWED:
-                raise Forbidden(f"You may not change memory {memory.id}: only an operator takes this back.")
+                raise Forbidden(f"You may not change memory {memory.id}: only an operator may undo this.")
         for one in parts:
             there = now.get(one.key)
             if one.before is not None and there is not None:
@@ -187,19 +179,19 @@ class UndoService:
 
 
 def _permit_scope(viewer: Viewer, before: Scope, memory: Memory) -> None:
-    """Taking back is no way to share what somebody else has to look at first."""
+    """Raises Forbidden if the undo would share a memory that requires a review."""
     effect = Effect.PROMOTE if before is Scope.SWARM else Effect.DEMOTE
     if before is not memory.scope and may_affect(viewer, effect, memory) is not Permission.ALLOWED:
-        raise Forbidden(f"You may not {effect} memory {memory.id}: only an operator takes this back.")
+        raise Forbidden(f"You may not {effect} memory {memory.id}: only an operator may undo this.")
 
 
 def _stored_preimages(tx: Transaction, batch: Batch, only: MemoryId | None) -> tuple[Sequence[Preimage], int]:
-    """What is to be taken back, and of how many memories nothing is kept."""
+    """Returns the pre-images to restore, and the number of memories without one."""
     if batch.undone_at is not None:
         at = batch.undone_at.isoformat(timespec="seconds")
         raise Conflict(
-            f"Batch {batch.id} was taken back at {at} already. 'hivelore batches' (GET /api/batches) lists the batch "
-            "in which that was done: take that back to have the change again."
+            f"Batch {batch.id} was already undone at {at}. To redo the change, undo the batch of that undo: find it "
+            "with 'hivelore batches' (GET /api/batches)."
         )
     parts = tx.preimages(batch.id)
     if only is not None:
@@ -207,37 +199,37 @@ def _stored_preimages(tx: Transaction, batch: Batch, only: MemoryId | None) -> t
     forgotten = batch.changes - len(parts)
     if forgotten and (batch.kind is not BatchKind.PURGED or not parts):
         raise Conflict(
-            f"Of the {batch.changes} memories of batch {batch.id}, {forgotten} were forgotten for good since, and "
-            "nothing is kept of what they were. Change the others by hand ('hivelore history ID' tells how they were)."
+            f"Batch {batch.id} cannot be undone: {forgotten} of its {batch.changes} memories were forgotten "
+            "permanently. Edit the others by hand ('hivelore history ID' shows their versions)."
         )
     return parts, forgotten
 
 
 def _select_restorable(tx: Transaction, kind: BatchKind, parts: Sequence[Preimage]) -> Sequence[Preimage]:
-    """What is not as it was, of a purge what is not back. Raises Conflict where one was changed since, or none is
-    left."""
+    """Returns the memories that differ from their previous state. Raises Conflict if one was changed since, or if none
+    differs."""
     changed, marks = _changed_preimages(tx, kind, parts), _current_digests(tx, parts)
     wrong = [one for one in changed or parts if marks[one.key] not in (one.after, previous_digest(one.before))]
     wrong += [one for one in changed if marks[one.key] == ABSENT and _changed_before_removal(tx, one)]
     if not changed and not wrong:
-        raise Conflict("All that is kept is as it was before that change: there is nothing to take back.")
+        raise Conflict("Nothing to undo: the memories are already as they were before this change.")
     if wrong:
         some = ", ".join(one.memory for one in wrong[:3]) + (" and others" if len(wrong) > 3 else "")
         raise Conflict(
-            f"Changed since then: {some}. Take back what was done to it later first ('hivelore batches --memory ID', "
-            "GET /api/batches?memory=ID), or change it by hand."
+            f"Changed since then: {some}. Undo the later changes first ('hivelore batches --memory ID', "
+            "GET /api/batches?memory=ID), or edit by hand."
         )
     return changed
 
 
 def _changed_before_removal(tx: Transaction, one: Preimage) -> bool:
-    """Whether a memory that is gone came back after this, was changed, and went once more."""
+    """Returns True if a deleted memory was restored, changed and deleted again after this change."""
     last = tx.last_preimage(one.memory)
     return last is not None and previous_digest(last.before) != previous_digest(one.before)
 
 
 def _changed_preimages(tx: Transaction, kind: BatchKind, parts: Sequence[Preimage]) -> list[Preimage]:
-    """Those that are not as they were; of what was purged what is not back, whatever became of the rest since."""
+    """Returns the pre-images that differ from the current state. Purged memories that exist again are skipped."""
     marks = _current_digests(tx, parts)
     back = {one.key for one in parts if kind is BatchKind.PURGED and one.after == ABSENT and marks[one.key] != ABSENT}
     return [one for one in parts if one.key not in back and marks[one.key] != previous_digest(one.before)]
@@ -250,12 +242,12 @@ def _current_digests(tx: Transaction, parts: Sequence[Preimage]) -> dict[int, st
 
 
 def _display_name(one: Preimage, now: Memory | None) -> str:
-    told = now if one.before is None else one.before.whole.memory
-    return "" if told is None else told.name
+    memory = now if one.before is None else one.before.whole.memory
+    return "" if memory is None else memory.name
 
 
 def _not_undoable(which: str) -> NotFound:
     return NotFound(
-        f"No change {which[:60]} that can be undone. {_NOT_REVERSIBLE} 'hivelore batches' (GET /api/batches) lists "
+        f"No change {which[:60]} that can be undone. {_EXPLANATION} 'hivelore batches' (GET /api/batches) lists "
         "the changes that can be undone."
     )

@@ -1,57 +1,63 @@
-"""Coming in: the service of this machine, started where it has to be, and the key to it."""
+"""Connections to the service of this machine, which is started when it does not run."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from hivelore.errors import Invalid
+from hivelore.errors import Invalid, NotFound
 from hivelore.local import endpoint, launcher
-from hivelore.memories.model import NAME_LENGTH
 from hivelore.python.client import Client
-from hivelore.python.remote import RemoteHive
+
+if TYPE_CHECKING:
+    from hivelore.python.hive import Hive
 
 LOCAL_AGENT = "local"
-"""Whom the operator of a machine speaks for when nobody is named."""
+"""The agent that verbs act for when no other one is named."""
+LONGEST_NAME = 500
 
 
 @contextmanager
 def client(agent: str | None = None, project: str | None = None) -> Generator[Client]:
-    """A client that speaks for an agent: ``agent``, else whose key HIVELORE_KEY is, else the local one; in a project,
-    if any."""
-    home = endpoint.home()
-    url = launcher.ensure(home)
-    if agent is not None and not (agent.strip() and len(agent) <= NAME_LENGTH):
-        raise Invalid(f"An agent's name has 1 to {NAME_LENGTH} characters.", field="agent")
+    """Connect as ``agent``; without one, as the owner of HIVELORE_KEY, or as the local agent when that is unset."""
+    if agent is not None and not (agent.strip() and len(agent) <= LONGEST_NAME):
+        raise Invalid(f"An agent's name has 1 to {LONGEST_NAME} characters.", field="agent")
     if agent is None and endpoint.given_key() is None:
         agent = LOCAL_AGENT
-    key = endpoint.key(endpoint.OPERATOR_KEY, home)
-    yield from _closing(Client(url, key, agent=agent, project=project, interface="cli"))
+    with _connect(agent, project) as client:
+        yield client
 
 
 @contextmanager
-def hive(agent: str | None = None) -> Generator[RemoteHive]:
-    """The same as a hive."""
-    with client(agent) as link:
-        yield RemoteHive(link)
+def hive(agent: str | None = None) -> "Generator[Hive]":
+    """Connect as ``agent`` with the Python API, for verbs that store or read many memories."""
+    from hivelore.python.remote import RemoteHive
+
+    with client(agent) as connected:
+        yield RemoteHive(connected)
 
 
 @contextmanager
 def operator() -> Generator[Client]:
-    """A client that speaks for nobody, for what only an operator may."""
+    """Connect as the operator, without acting for an agent."""
+    with _connect(None, None) as client:
+        yield client
+
+
+@contextmanager
+def _connect(agent: str | None, project: str | None) -> Generator[Client]:
     home = endpoint.home()
     url = launcher.ensure(home)
-    yield from _closing(Client(url, endpoint.key(endpoint.OPERATOR_KEY, home), interface="cli"))
-
-
-def segment(given: str) -> str:
-    """An id as a part of a path."""
-    if not given.strip():
-        raise Invalid("An id is not empty. List what there is for its id.", field="id")
-    return quote(given.strip(), safe="")
-
-
-def _closing(client: Client) -> Generator[Client]:
+    key = endpoint.key(endpoint.OPERATOR_KEY, home)
+    client = Client(url, key, agent=agent, project=project, interface="cli")
     try:
         yield client
     finally:
         client.close()
+
+
+def path(collection: str, *segments: str) -> str:
+    """Return the path of an entry of a collection. Raises NotFound for an empty id."""
+    if not all(segment.strip() for segment in segments):
+        raise NotFound("The id is empty. List the entries to find it.")
+    return "/".join((collection, *(quote(segment.strip(), safe="") for segment in segments)))

@@ -1,113 +1,91 @@
-"""Running one verb: from the words of a command line to an exit code."""
+"""Runs one verb: from the arguments of a command line to an exit code."""
 
 import io
 import os
 import sys
-from collections.abc import Sequence
-from typing import Any
-
-from cyclopts import App, CycloptsError, Group, Parameter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 from hivelore import __version__
 from hivelore.cli import exits, output
-from hivelore.cli.help import PlainHelp
-from hivelore.cli.options import STDIN
 from hivelore.errors import HiveloreError, Invalid
+from hivelore.local import variables
 
-VERBS = {
+if TYPE_CHECKING:
+    from cyclopts import App
+
+VERBS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Memories": {
-        "remember": "memories:remember",
-        "recall": "reading:recall",
-        "get": "reading:get",
-        "history": "history:history",
-        "diff": "history:diff",
-        "list": "reading:list_memories",
-        "edit": "memories:edit",
-        "forget": "memories:forget",
-        "rate": "rating:rate",
-        "recalls": "reading:recalls",
-        "stats": "reading:stats",
+        "remember": ("memories:remember", "Remember a text."),
+        "recall": ("memories:recall", "Search for the memories most relevant to a question, best first."),
+        "get": ("memories:get", "Show one memory, including one that expired or was superseded."),
+        "history": ("memories:history", "Show every version of a memory: who changed it, when and why."),
+        "diff": ("memories:diff", "Compare two versions of a memory."),
+        "list": ("memories:list_memories", "List memories, newest first."),
+        "edit": ("memories:edit", "Change a memory."),
+        "forget": ("memories:forget", "Delete memories permanently."),
+        "rate": ("memories:rate", "Rate whether a memory was useful."),
+        "recalls": ("memories:recalls", "List past searches with their results and scores."),
+        "stats": ("memories:stats", "Count memories."),
     },
     "Files": {
-        "index": "transfer:index",
-        "import": "transfer:import_file",
-        "export": "transfer:export_file",
+        "index": ("transfer:index", "Index text files and folders of them."),
+        "import": ("transfer:import_file", "Import memories from a file, or from an agent program."),
+        "export": ("transfer:export_file", "Export all memories as JSON lines."),
     },
     "Operations": {
-        "observe": "observations:observe",
-        "observations": "observations:observations",
-        "curate": "observations:curate",
-        "context": "observations:context",
-        "ingest-stream": "observations:ingest_stream",
-        "events": "events:events",
-        "cooldowns": "events:cooldowns",
+        "observe": ("observations:observe", "Report an observation about running a service."),
+        "observations": ("observations:observations", "List operational memories, newest first."),
+        "curate": ("observations:curate", "Correct an operational memory."),
+        "context": ("observations:context", "Print the operational context of an agent."),
+        "ingest-stream": ("stream:ingest_stream", "Store the markers of an agent's output while it is written."),
+        "events": ("events:events", "Log of events on services: list, add, forget."),
+        "cooldowns": ("events:cooldowns", "Actions on services that must wait: list, set, clear."),
     },
     "Agent programs": {
-        "setup": "setup:setup",
-        "unsetup": "setup:unsetup",
-        "teach": "setup:teach",
+        "setup": ("setup:setup", "Set up Hivelore in an agent program."),
+        "unsetup": ("setup:unsetup", "Remove Hivelore from agent programs."),
+        "teach": ("setup:teach", "Print instructions that teach an agent to use its memory."),
     },
     "Service": {
-        "serve": "service:serve",
-        "start": "service:start",
-        "stop": "service:stop",
-        "status": "service:status",
-        "mcp": "service:mcp",
-        "hook": "service:hook",
-        "doctor": "doctor:doctor",
+        "serve": ("service:serve", "Run the service in the foreground until Ctrl-C."),
+        "start": ("service:start", "Start the service in the background."),
+        "stop": ("service:stop", "Stop the service after its current work."),
+        "status": ("service:status", "Show the state of the service."),
+        "mcp": ("service:mcp", "Speak MCP on stdin and stdout."),
+        "hook": ("service:hook", "Deliver an event of an agent program; its hooks run this."),
+        "doctor": ("doctor:doctor", "Look for problems and show how to fix them."),
     },
-    "Housekeeper": {
-        "review": "review:app",
-        "agent": "agents:app",
-        "move": "migrate:move",
-        "undo": "maintenance:undo",
-        "batches": "maintenance:batches",
-        "maintain": "maintenance:maintain",
-        "reembed": "admin:reembed",
-        "completion": "admin:completion",
+    "Housekeeping": {
+        "review": ("review:app", "Proposals of agents: list, show, accept, reject, merge."),
+        "agent": ("agents:app", "Agents and their keys: add, list, revoke."),
+        "move": ("migrate:move", "Copy everything to another database, SQLite or PostgreSQL."),
+        "undo": ("maintenance:undo", "Undo a change: all of it or nothing."),
+        "batches": ("maintenance:batches", "List changes that can be undone, newest first."),
+        "maintain": ("maintenance:maintain", "Preview maintenance, or apply it."),
+        "reembed": ("maintenance:reembed", "Embed passages that have no vector of the configured model."),
+        "completion": ("dispatch:completion", "Print a script that completes verbs and options."),
     },
 }
-"""Where each verb is; imported when it is used."""
-_HELP = "The memory of your coding agents. Verbs start the service of this machine when they need it."
+"""By group and verb: the function, which is imported when the verb runs, and the first line of its help."""
+_DESCRIPTION = "Shared memory for coding agents. Verbs start the service on this machine when they need it."
 _TAKES_STDIN = ("remember", "recall", "edit", "observe", "import", "export", "events")
 
 
-def build() -> App:
-    """The whole command line, with verbs that are not imported yet."""
-    app = App(
-        name="hivelore",
-        help=_HELP,
-        version=__version__,
-        help_formatter=PlainHelp(),
-        help_format="plaintext",
-        default_parameter=Parameter(negative=(), show_default=_worth_showing),
-        suppress_keyboard_interrupt=False,
-    )
-    for place_of_group, (title, verbs) in enumerate(VERBS.items(), start=1):
-        group = Group(title, sort_key=place_of_group)
-        for position, (name, place) in enumerate(verbs.items()):
-            app.command(f"hivelore.cli.{place}", name=name, group=group, sort_key=position)
-    return app
-
-
 def run(argv: Sequence[str]) -> int:
-    """Run one verb; what it prints goes to stdout, everything about it to stderr. Answers the exit code."""
+    """Run one verb and return its exit code. Results go to stdout, everything else to stderr."""
     _prepare_streams()
     as_json = "--json" in _options(argv)
     try:
-        code = _run(argv)
+        code = _run(argv, as_json=as_json)
         sys.stdout.flush()
-    except CycloptsError as error:
-        hint = " ".join(("hivelore", *(error.command_chain or ()), "--help"))
-        output.fail(f"{error} See '{hint}'.", "usage", as_json=as_json)
-        return exits.USAGE
     except HiveloreError as error:
         output.fail(str(error), exits.name_of(error), as_json=as_json, **_details(error))
         return exits.code_of(error)
     except KeyboardInterrupt:
         return exits.INTERRUPTED
     except (BrokenPipeError, SystemExit):
-        # Nobody reads any more. Rich says so with SystemExit.
+        # The reader closed the pipe. Rich raises SystemExit then.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exits.CLOSED_PIPE
     except OSError as error:
@@ -116,18 +94,66 @@ def run(argv: Sequence[str]) -> int:
     return code
 
 
-def _run(argv: Sequence[str]) -> int:
-    words = _words(argv)
-    app = build()
+def _run(argv: Sequence[str], *, as_json: bool) -> int:
+    words = _replace_dash(argv)
     if not words or words[0] in ("--help", "-h"):
-        for name in app:
-            _ = app[name]  # imported, so that the overview can say what each one does
-    code = app(words, exit_on_error=False, print_error=False, result_action="return_value")
+        from hivelore.cli.help import format_overview
+
+        print(format_overview(_DESCRIPTION, VERBS))
+        return 0
+    if words[0] == "--version":
+        print(__version__)
+        return 0
+    for warning in variables.unknown():
+        output.note(f"hivelore: {warning}")
+    from cyclopts import CycloptsError
+
+    try:
+        code = build()(words, exit_on_error=False, print_error=False, result_action="return_value")
+    except CycloptsError as error:
+        hint = " ".join(("hivelore", *(error.command_chain or ()), "--help"))
+        output.fail(f"{error} See '{hint}'.", "usage", as_json=as_json)
+        return exits.USAGE
     return code if isinstance(code, int) else 0
 
 
-def _words(argv: Sequence[str]) -> list[str]:
-    """The arguments, with a lone ``-`` as the mark that stands for stdin: the parser takes it for an option."""
+def build() -> "App":
+    """Return the parser of the whole command line; the functions of its verbs are imported when they run."""
+    from cyclopts import App, Group, Parameter
+
+    from hivelore.cli.help import PlainHelp
+
+    app = App(
+        name="hivelore",
+        help=_DESCRIPTION,
+        version=__version__,
+        help_formatter=PlainHelp(),
+        help_format="plaintext",
+        default_parameter=Parameter(
+            negative=(), show_default=lambda value: None if value in (None, False, ()) else value
+        ),
+        suppress_keyboard_interrupt=False,
+    )
+    for number, (title, verbs) in enumerate(VERBS.items(), start=1):
+        group = Group(title, sort_key=number)
+        for position, (name, (function, _)) in enumerate(verbs.items()):
+            app.command(f"hivelore.cli.{function}", name=name, group=group, sort_key=position)
+    return app
+
+
+def completion(shell: Literal["bash", "zsh", "fish"], /) -> None:
+    """Print a script that completes verbs and options.
+
+    Save it in ~/.bash_completion for bash, as _hivelore in a folder of your fpath for zsh, or in
+    ~/.config/fish/completions/hivelore.fish for fish.
+
+    Example: hivelore completion bash
+    """
+    print(build().generate_completion(shell=shell))
+
+
+def _replace_dash(argv: Sequence[str]) -> list[str]:
+    """Replace a lone ``-`` by the mark for stdin: the parser would take it for an option."""
     for position, word in enumerate(argv, start=1):
         try:
             word.encode()
@@ -138,16 +164,16 @@ def _words(argv: Sequence[str]) -> list[str]:
     if not argv or argv[0] not in _TAKES_STDIN:
         return list(argv)
     options = _options(argv)
-    return [*(STDIN if word == "-" else word for word in options), *argv[len(options) :]]
+    return [*("\0" if word == "-" else word for word in options), *argv[len(options) :]]
 
 
 def _options(argv: Sequence[str]) -> Sequence[str]:
-    """The arguments up to ``--``, behind which nothing is an option."""
+    """Return the arguments before ``--``; none after it is an option."""
     return argv[: argv.index("--")] if "--" in argv else argv
 
 
 def _prepare_streams() -> None:
-    """Streams that take every character, whatever the terminal; where one was closed, one that takes them nowhere."""
+    """Make stdout and stderr accept every character; replace a closed one by the null device."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -156,11 +182,7 @@ def _prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _worth_showing(value: Any) -> Any:
-    return None if value in (None, False, ()) else value
-
-
 def _details(error: HiveloreError) -> dict[str, Any]:
-    """What an error carries besides its sentence."""
+    """Return the attributes of an error that its JSON contains."""
     names = ("field", "current", "proposal", "pid", "retry_after")
     return {name: value for name in names if (value := getattr(error, name, None)) is not None}

@@ -1,111 +1,114 @@
-"""The verbs ``events`` and ``cooldowns``: what happened while services were run, and what is to rest."""
+"""The verbs ``events`` and ``cooldowns``: the event log, and actions on services that must wait."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
 from hivelore.cli import connection, output
-from hivelore.cli.clock import now
-from hivelore.cli.options import AsJson, Speaker, moment, text_of, whole
-from hivelore.events import event_codec as wire
-from hivelore.events.model import Cooldown
-from hivelore.observations.model import GENERAL
-from hivelore.python.remote import RemoteHive
+from hivelore.cli.options import ActingAgent, After, AsJson, future, now, past, read_text, whole_number
 
-events = App(name="events", help="What happened while services were run: list, add, forget.")
-cooldowns = App(name="cooldowns", help="Actions on services that are to rest: list, set, clear.")
+events = App(name="events", help="Log of events on services: list, add, forget.")
+cooldowns = App(name="cooldowns", help="Actions on services that must wait: list, set, clear.")
 
-Grave = Literal["info", "warning", "error", "critical"]
-InSession = Annotated[str | None, Parameter(name="--session", help="In which session of an agent.")]
+_EVENTS = "/api/events"
+_COOLDOWNS = "/api/cooldowns"
+_COOLDOWN_COLUMNS = ("service", "action", "until", "set", "reason")
+Level = Literal["info", "warning", "error", "critical"]
+Session = Annotated[str | None, Parameter(name="--session", help="Session of the agent.")]
 
 
 @events.command(name="list")
 def list_events(
     *,
-    limit: Annotated[int, Parameter(alias="-n", help="1 to 500.", converter=whole)] = 50,
-    after: Annotated[str | None, Parameter(help="Go on behind a page: its `next` (--json).")] = None,
-    level: Annotated[Grave | None, Parameter(help="Only what is that grave, or graver.")] = None,
-    service: Annotated[str | None, Parameter(help="Only about this one; general: about none by name.")] = None,
-    session_id: InSession = None,
+    limit: Annotated[int, Parameter(alias="-n", help="Most results, 1 to 500.", converter=whole_number)] = 50,
+    after: After = None,
+    level: Annotated[Level | None, Parameter(help="Only events of this level or a higher one.")] = None,
+    service: Annotated[str | None, Parameter(help="Only this service; general: events without a service.")] = None,
+    session_id: Session = None,
     since: Annotated[str | None, Parameter(help="Happened since: 7d, 2026-01-31.", metavar="WHEN")] = None,
     until: Annotated[str | None, Parameter(help="Happened before.", metavar="WHEN")] = None,
-    agent: Speaker = None,
+    agent: ActingAgent = None,
     json: AsJson = False,
 ) -> None:
-    """List what happened, newest first.
+    """List events, newest first.
 
     Example: hivelore events list --level warning --since 7d
     """
-    with connection.hive(agent) as hive:
-        page = hive.events(
-            limit=limit,
-            after=after,
-            level=level,
-            service=service,
-            session=session_id,
-            since=None if since is None else moment(since, now(), past=True, field="since"),
-            until=None if until is None else moment(until, now(), past=True, field="until"),
-        )
+    query = {
+        "limit": limit,
+        "after": after,
+        "level": level,
+        "service": service,
+        "session": session_id,
+        "since": past(since, "since"),
+        "until": past(until, "until"),
+    }
+    with connection.client(agent) as client:
+        page = client.call("GET", _EVENTS, query=query)
     if json:
-        output.as_json(wire.events(page))
+        output.as_json(page)
         return
     at = now()
     rows = [
-        [one.id, output.age(one.at, at), one.level, one.service or GENERAL, one.actor or "operator", one.text]
-        for one in page.events
+        [
+            event["id"],
+            output.age(event["at"], at),
+            event["level"],
+            event["service"] or "general",
+            event["actor"] or "operator",
+            event["text"],
+        ]
+        for event in page["events"]
     ]
     if rows:
         output.table(["id", "at", "level", "service", "actor", "text"], rows)
     else:
-        output.note("No such event is in the log.")
-    if page.next is not None:
-        output.note("There are more: --limit shows up to 500, --after goes on.")
+        output.note("No events found.")
+    if page["next"] is not None:
+        output.note("There are more: --limit shows up to 500, --after continues.")
 
 
 @events.command(name="add")
 def add_event(
-    *text: Annotated[str, Parameter(help="What happened; - reads it from stdin.")],
-    level: Annotated[Grave, Parameter(help="How grave it is.")] = "info",
-    service: Annotated[str | None, Parameter(help="What it is about.")] = None,
-    session_id: InSession = None,
+    *text: Annotated[str, Parameter(help="Description of the event; - reads it from stdin.")],
+    level: Annotated[Level, Parameter(help="How serious it is.")] = "info",
+    service: Annotated[str | None, Parameter(help="Service it is about.")] = None,
+    session_id: Session = None,
     at: Annotated[str | None, Parameter(help="When it happened: 10m (ago), 2026-01-31.", metavar="WHEN")] = None,
-    agent: Speaker = None,
+    agent: ActingAgent = None,
     json: AsJson = False,
 ) -> None:
-    """Tell what happened.
+    """Add an event to the log.
 
     Example: hivelore events add The backup is late --level warning --service backup
     """
-    words = text_of(text, "what happened")
-    with connection.hive(agent) as hive:
-        event = hive.record_event(
-            words,
-            level=level,
-            service=service,
-            session=session_id,
-            at=None if at is None else moment(at, now(), past=True, field="at"),
-        )
+    words = read_text(text, "what happened")
+    body = {"text": words, "level": level, "service": service, "session": session_id, "at": past(at, "at")}
+    with connection.client(agent) as client:
+        event = client.call("POST", _EVENTS, body=body)
     if json:
-        output.as_json(wire.event(event))
+        output.as_json(event)
     else:
-        output.say(event.id)
-        if event.text != words.strip():
-            output.note("What looks like a secret was masked.")
+        output.say(event["id"])
+        if event["text"] != words.strip():
+            output.note("Text that looks like a secret was masked.")
 
 
 @events.command(name="forget")
 def forget_event(
-    event: Annotated[str, Parameter(name="id", help="Which event; a list shows the ids.")],
+    event: Annotated[str, Parameter(name="id", help="Id of the event; 'events list' shows it.")],
     /,
     *,
     json: AsJson = False,
 ) -> None:
-    """Take an event out of the log, for operators.
+    """Delete an event from the log; for operators.
 
     Example: hivelore events forget ID
     """
     with connection.operator() as client:
-        RemoteHive(client).forget_event(event)
+        client.call("DELETE", connection.path(_EVENTS, event))
     if json:
         output.as_json({"forgotten": 1})
     else:
@@ -115,71 +118,79 @@ def forget_event(
 @cooldowns.command(name="list")
 def list_cooldowns(
     *,
-    service: Annotated[str | None, Parameter(help="Only of this one.")] = None,
-    agent: Speaker = None,
+    service: Annotated[str | None, Parameter(help="Only this service.")] = None,
+    agent: ActingAgent = None,
     json: AsJson = False,
 ) -> None:
-    """List what is to rest now.
+    """List cooldowns that are active now.
 
     Example: hivelore cooldowns list --service jellyfin
     """
-    with connection.hive(agent) as hive:
-        found = hive.cooldowns(service=service)
+    with connection.client(agent) as client:
+        found = client.call("GET", _COOLDOWNS, query={"service": service})
     if json:
-        output.as_json(wire.cooldowns(found))
-    elif found:
-        output.table(["service", "action", "until", "set", "reason"], [_row(one) for one in found])
+        output.as_json(found)
+    elif found["cooldowns"]:
+        output.table(_COOLDOWN_COLUMNS, [_row(cooldown) for cooldown in found["cooldowns"]])
     else:
-        output.note("Nothing is to rest.")
+        output.note("No cooldown is active.")
 
 
 @cooldowns.command(name="set")
 def set_cooldown(
-    service: Annotated[str, Parameter(help="Of which service, ...")],
-    action: Annotated[str, Parameter(help="... which action.")],
+    service: Annotated[str, Parameter(help="Service.")],
+    action: Annotated[str, Parameter(help="Action that must wait.")],
     /,
     *,
-    until: Annotated[str, Parameter(help="Until when: 30m, 2h, 2026-01-31T12:00Z.", metavar="WHEN")],
-    reason: Annotated[str | None, Parameter(help="Why.")] = None,
-    session_id: InSession = None,
-    agent: Speaker = None,
+    until: Annotated[str, Parameter(help="End: 30m, 2h, 2026-01-31T12:00Z.", metavar="WHEN")],
+    reason: Annotated[str | None, Parameter(help="Reason.")] = None,
+    session_id: Session = None,
+    agent: ActingAgent = None,
     json: AsJson = False,
 ) -> None:
-    """Let an action of a service rest.
+    """Make an action on a service wait.
 
-    Set again, it counts once more and ends no sooner; to end it sooner, clear it.
+    Setting it again raises its count and never moves its end forward. To end it sooner, clear it.
 
     Example: hivelore cooldowns set jellyfin restart --until 30m
     """
-    end = moment(until, now(), field="until")
-    with connection.hive(agent) as hive:
-        known = hive.set_cooldown(service, action, until=end, reason=reason, session=session_id)
+    body = {
+        "service": service,
+        "action": action,
+        "until": future(until, "until"),
+        "reason": reason,
+        "session": session_id,
+    }
+    with connection.client(agent) as client:
+        cooldown = client.call("PUT", _COOLDOWNS, body=body)
     if json:
-        output.as_json(wire.cooldown(known))
+        output.as_json(cooldown)
     else:
-        output.table(["service", "action", "until", "set", "reason"], [_row(known)])
+        output.table(_COOLDOWN_COLUMNS, [_row(cooldown)])
 
 
 @cooldowns.command(name="clear")
 def clear_cooldowns(
-    service: Annotated[str, Parameter(help="Of which service, ...")],
-    action: Annotated[str | None, Parameter(help="... which action. Else: all of them.")] = None,
+    service: Annotated[str, Parameter(help="Service.")],
+    action: Annotated[str | None, Parameter(help="Action (default: all of the service).")] = None,
     /,
     *,
     json: AsJson = False,
 ) -> None:
-    """Let an action of a service be taken again, for operators.
+    """End cooldowns now; for operators.
 
     Example: hivelore cooldowns clear jellyfin restart
     """
     with connection.operator() as client:
-        cleared = RemoteHive(client).clear_cooldowns(service, action)
+        cleared = client.call("DELETE", _COOLDOWNS, query={"service": service, "action": action})["cleared"]
     if json:
         output.as_json({"cleared": cleared})
     else:
         output.say(f"Cleared: {cleared}.")
 
 
-def _row(one: Cooldown) -> list[str]:
-    until = f"{one.until:%Y-%m-%d %H:%M} UTC ({output.age(one.until, now())})"
-    return [one.service, one.action, until, f"{one.count:,} time{'s' if one.count > 1 else ''}", one.reason or ""]
+def _row(cooldown: Mapping[str, Any]) -> list[str]:
+    until = f"{datetime.fromisoformat(cooldown['until']):%Y-%m-%d %H:%M} UTC ({output.age(cooldown['until'], now())})"
+    count = cooldown["count"]
+    times = f"{count:,} time{'s' if count > 1 else ''}"
+    return [cooldown["service"], cooldown["action"], until, times, cooldown["reason"] or ""]

@@ -1,4 +1,4 @@
-"""Exit codes: the one table from our errors to what a shell sees."""
+"""Exit codes, and the table from errors to exit codes."""
 
 from hivelore import errors
 from hivelore.errors import HiveloreError
@@ -21,7 +21,7 @@ CODES: dict[type[HiveloreError], int] = {
     errors.Unavailable: UNAVAILABLE,
     HiveloreError: UNEXPECTED,
 }
-"""The nearest kind of an error decides."""
+"""The most specific class of an error decides."""
 _NAMES = {kind: name for name, kind in BY_CODE.items()}
 
 
@@ -30,5 +30,5 @@ def code_of(error: HiveloreError) -> int:
 
 
 def name_of(error: HiveloreError) -> str:
-    """What the service calls this kind of error, too."""
+    """Return the name of this kind of error in JSON; the service uses the same names."""
     return _NAMES.get(type(error), "error")

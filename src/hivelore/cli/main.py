@@ -1,4 +1,4 @@
-"""The ``hivelore`` command."""
+"""Entry point of the ``hivelore`` command."""
 
 import sys
 
@@ -6,7 +6,6 @@ INTERRUPTED = 130
 
 
 def main() -> None:
-    """Run one verb and exit."""
     try:
         sys.exit(_run(sys.argv[1:]))
     except KeyboardInterrupt:
@@ -15,7 +14,7 @@ def main() -> None:
 
 def _run(argv: list[str]) -> int:
     if argv[:1] == ["mcp"] and not {"--help", "-h"} & {*argv}:
-        # An agent waits for this one to start: nothing else is imported.
+        # An agent waits until this has started: nothing else is imported.
         from hivelore.mcp.bridge import main as bridge
 
         return bridge(argv[1:])

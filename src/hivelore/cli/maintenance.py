@@ -1,183 +1,237 @@
-"""Verbs that take changes back and keep things in order: undo, batches, maintain."""
+"""Verbs that undo changes and maintain the data: undo, batches, maintain, reembed."""
 
-from collections.abc import Generator
-from contextlib import contextmanager
-from typing import Annotated
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from hivelore.changes import batch_codec as wire
-from hivelore.changes.model import Batch, BatchDetail
-from hivelore.cli import connection, output
-from hivelore.cli.clock import now
-from hivelore.cli.options import AsJson, whole
-from hivelore.cli.review import Reviewer, as_reviewer
-from hivelore.errors import Invalid
-from hivelore.maintenance.model import MaintenanceResult
-from hivelore.python.remote import RemoteHive
+from hivelore.cli import connection, exits, output
+from hivelore.cli.options import After, AsJson, now, whole_number
+from hivelore.cli.review import Reviewer, connect_as_reviewer
+from hivelore.errors import Conflict, HiveloreError, Invalid, NotFound
+from hivelore.python.client import Client
 
+_BATCHES = "/api/batches"
+_MAINTENANCE = "/api/maintenance"
+_REEMBED = "/api/memory/re-embed"
+_COLUMNS = ("id", "done", "kind", "memories", "by", "undone", "reason")
 _SHOWN = 20
-Why = Annotated[str | None, Parameter(help="Why; kept with the change.", metavar="TEXT")]
+_SLOW = 600.0
+"""Seconds to wait for requests that may concern all memories."""
+_POLL = (0.02, 0.2)
+"""Seconds between two polls of a job: the first pause and the longest."""
+Json = Mapping[str, Any]
 
 
 def undo(
-    which: Annotated[str, Parameter(name="id", help="A batch, or a memory: its last change.")],
+    which: Annotated[str, Parameter(name="id", help="Id of a batch, or of a memory: its last change.")],
     /,
     *,
-    reason: Why = None,
+    reason: Annotated[str | None, Parameter(help="Reason; stored with the change.", metavar="TEXT")] = None,
     agent: Reviewer = None,
     json: AsJson = False,
 ) -> None:
-    """Take back what was done: all of it or nothing.
+    """Undo a change: all of it or nothing.
 
-    What was forgotten does not come back.
+    Memories that were forgotten cannot be restored.
 
     Example: hivelore undo ID
     """
-    with as_reviewer(agent) as hive:
-        done = hive.undo(which, reason=reason)
+    with connect_as_reviewer(agent) as client:
+        done = client.call("POST", "/api/undo", body={"id": which, "reason": reason}, timeout=_SLOW)
     if json:
-        output.as_json(wire.undone(done))
+        output.as_json(done)
         return
-    output.say("As before: ", (", ".join(done.memories[:_SHOWN]), "bold"))
-    if len(done.memories) > _SHOWN:
-        output.note(f"... and {len(done.memories) - _SHOWN} more.")
-    if done.forgotten:
-        output.note(f"Forgotten for good since, and not brought back: {done.forgotten:,}.")
-    if done.by is not None:
-        output.note(f"'hivelore undo {done.by}' takes that back in turn.")
+    output.say("Restored: ", (", ".join(done["memories"][:_SHOWN]), "bold"))
+    if len(done["memories"]) > _SHOWN:
+        output.note(f"... and {len(done['memories']) - _SHOWN} more.")
+    if done["forgotten"]:
+        output.note(f"Forgotten since, and not restored: {done['forgotten']:,}.")
+    if done["by"] is not None:
+        output.note(f"'hivelore undo {done['by']}' reverts this.")
 
 
 def batches(
-    batch: Annotated[str | None, Parameter(name="id", help="Show one, with the memories that it changed.")] = None,
+    batch: Annotated[str | None, Parameter(name="id", help="Show one batch with its memories.")] = None,
     /,
     *,
-    memory: Annotated[str | None, Parameter(help="Only what changed this memory.", metavar="ID")] = None,
-    drop: Annotated[bool, Parameter(help="Keep nothing of it any more: it cannot be taken back then.")] = False,
-    limit: Annotated[int, Parameter(alias="-n", help="1 to 100.", converter=whole)] = 20,
-    after: Annotated[str | None, Parameter(help="Go on behind a page: its `next` (--json).")] = None,
+    memory: Annotated[str | None, Parameter(help="Only changes of this memory.", metavar="ID")] = None,
+    drop: Annotated[
+        bool, Parameter(help="Delete the stored previous states of the batch: it can no longer be undone.")
+    ] = False,
+    limit: Annotated[int, Parameter(alias="-n", help="Most results, 1 to 100.", converter=whole_number)] = 20,
+    after: After = None,
     agent: Reviewer = None,
     json: AsJson = False,
 ) -> None:
-    """List what was done and can be taken back, newest first.
+    """List changes that can be undone, newest first.
 
     Example: hivelore batches --limit 5
     """
     if drop and batch is None:
         raise Invalid("Say which batch to drop.", field="id")
-    with as_reviewer(agent) as hive:
+    with connect_as_reviewer(agent) as client:
         if batch is None:
-            page = hive.batches(limit=limit, after=after, memory=memory)
+            page = client.call("GET", _BATCHES, query={"limit": limit, "after": after, "memory": memory})
         elif drop:
-            hive.drop_batch(batch)
+            client.call("DELETE", connection.path(_BATCHES, batch))
             output.say("Dropped: ", (batch, "bold"))
             return
         else:
-            _show(hive.batch(batch), as_json=json)
-            return
+            page = client.call("GET", connection.path(_BATCHES, batch))
     if json:
-        output.as_json(wire.page(page))
-        return
-    output.table(["id", "done", "kind", "memories", "by", "taken back", "why"], [_row(one) for one in page.batches])
-    if page.next is not None:
-        output.note("There are more: --limit shows up to 100, --after goes on.")
+        output.as_json(page)
+    elif batch is not None:
+        output.table(_COLUMNS, [_row(page["batch"])])
+        output.table(("memory", "name"), [[each["id"], each["name"]] for each in page["memories"]])
+    else:
+        output.table(_COLUMNS, [_row(each) for each in page["batches"]])
+        if page["next"] is not None:
+            output.note("There are more: --limit shows up to 100, --after continues.")
+
+
+def _row(batch: Json) -> list[str]:
+    return [
+        batch["id"],
+        output.age(batch["at"], now()),
+        batch["kind"],
+        str(batch["changes"]),
+        batch["actor"] or "operator",
+        "" if batch["undoneAt"] is None else output.age(batch["undoneAt"], now()),
+        batch["reason"] or "",
+    ]
 
 
 def maintain(
     *,
-    purge_expired: Annotated[bool, Parameter(help="Take away what has expired.")] = False,
-    merge: Annotated[bool, Parameter(help="Put what says the same to review.")] = False,
-    reindex: Annotated[bool, Parameter(help="Make the keyword index anew.")] = False,
-    vacuum: Annotated[bool, Parameter(help="Give back the room that nothing takes any more.")] = False,
-    apply: Annotated[bool, Parameter(help="Do it; else it is only shown what would be done.")] = False,
-    dry_run: Annotated[bool, Parameter(help="Only show it: as without --apply.")] = False,
+    purge_expired: Annotated[bool, Parameter(help="Remove expired memories.")] = False,
+    merge: Annotated[bool, Parameter(help="Propose to merge duplicates.")] = False,
+    reindex: Annotated[bool, Parameter(help="Rebuild the keyword index.")] = False,
+    vacuum: Annotated[bool, Parameter(help="Reclaim unused disk space.")] = False,
+    apply: Annotated[bool, Parameter(help="Apply the changes (default: preview).")] = False,
+    dry_run: Annotated[bool, Parameter(help="Preview the changes, as without --apply.")] = False,
     yes_delete: Annotated[
-        int | None, Parameter(help="Exactly so many are to go.", metavar="N", converter=whole)
+        int | None, Parameter(help="Confirm the removal of exactly N memories.", metavar="N", converter=whole_number)
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Show what maintenance would do, or do it.
+    """Preview maintenance, or apply it.
 
-    Without one of the four it is shown what purging and merging would do. What goes can be taken back for a while.
-    Ctrl-C cancels what takes long.
+    Without one of the first four options, purging and merging are previewed. Purged memories can be restored for a
+    while. Ctrl-C cancels a long job.
 
     Example: hivelore maintain --purge-expired
     """
     if apply and dry_run:
-        raise Invalid("--apply or --dry-run: one of them.", field="apply")
+        raise Invalid("Choose one of --apply and --dry-run.", field="apply")
     if not (apply or purge_expired or merge or reindex or vacuum):
         purge_expired = merge = True
-    with (
-        _cancelled_by_ctrl_c(merge or vacuum),
-        connection.operator() as client,
-        RemoteHive(client, output.progress) as hive,
-    ):
-        found = hive.maintain(
-            apply=apply,
-            purge_expired=purge_expired,
-            merge=merge,
-            reindex=reindex,
-            vacuum=vacuum,
-            yes_delete=yes_delete,
-        )
+    body = {
+        "purgeExpired": purge_expired,
+        "merge": merge,
+        "reindex": reindex,
+        "vacuum": vacuum,
+        "apply": apply,
+        "yesDelete": yes_delete,
+    }
+    with connection.operator() as client:
+        if merge or vacuum:
+            done = _maintain_in_background(client, body)
+        else:
+            done = client.call("POST", _MAINTENANCE, body=body, timeout=_SLOW)
     if json:
-        output.as_json(wire.maintained(found))
-    elif found.applied:
-        _tell_done(found, purge_expired=purge_expired, merge=merge)
+        output.as_json(done)
+    elif done["applied"]:
+        _show_applied(done, purge_expired=purge_expired, merge=merge)
     else:
-        _tell_planned(found, purge_expired=purge_expired, merge=merge)
+        _show_preview(done, purge_expired=purge_expired, merge=merge)
 
 
-@contextmanager
-def _cancelled_by_ctrl_c(is_job: bool) -> Generator[None]:
+def _maintain_in_background(client: Client, body: Json) -> Json:
+    job = client.call("POST", _MAINTENANCE, body={**body, "background": True})
     try:
-        yield
+        job = _wait_for_job(client, _MAINTENANCE, job, "Maintenance", None)
     except KeyboardInterrupt:
-        if is_job:
-            output.note("Cancelled. 'hivelore batches' lists what was done until then, if anything.")
+        with suppress(HiveloreError):
+            client.call("DELETE", f"{_MAINTENANCE}/{job['id']}")
+        output.note("Cancelled. 'hivelore batches' lists the changes that were made before, if any.")
         raise
+    if job["state"] != "done":
+        raise Conflict(job["error"] or f"Job {job['id']} is {job['state']}: another operator ended it.")
+    if job["result"] is None:
+        raise NotFound(f"The result of job {job['id']} is no longer stored. Run it again.")
+    return job["result"]
 
 
-def _tell_done(found: MaintenanceResult, *, purge_expired: bool, merge: bool) -> None:
+def _show_applied(done: Json, *, purge_expired: bool, merge: bool) -> None:
     if purge_expired:
-        output.say(f"Expired and gone: {found.purged:,} of {found.memories:,} memories.")
+        output.say(f"Expired memories removed: {done['purged']:,} of {done['memories']:,}.")
     if merge:
-        output.say(f"Pairs put to review: {found.proposed:,}.")
-    for name in found.done:
+        output.say(f"Merges proposed: {done['proposed']:,}.")
+    for name in done["done"]:
         output.say(f"Done: {name}.")
-    if found.batch is not None:
-        output.note(f"'hivelore undo {found.batch}' brings back what is gone.")
+    if done["batch"] is not None:
+        output.note(f"'hivelore undo {done['batch']}' restores the removed memories.")
 
 
-def _tell_planned(found: MaintenanceResult, *, purge_expired: bool, merge: bool) -> None:
+def _show_preview(done: Json, *, purge_expired: bool, merge: bool) -> None:
+    expired, most = done["expired"], done["mostUnasked"]
     if purge_expired:
-        output.say(f"Expired, and would go: {found.expired:,} of {found.memories:,} memories.")
-        if going := [[one.id, output.age(one.expired_at, now()), one.name] for one in found.examples[:_SHOWN]]:
-            output.table(["id", "expired", "name"], going)
+        output.say(f"Expired memories to remove: {expired:,} of {done['memories']:,}.")
+        if rows := [[each["id"], output.age(each["expiredAt"], now()), each["name"]] for each in done["examples"]]:
+            output.table(("id", "expired", "name"), rows[:_SHOWN])
     if merge:
-        output.say(f"Pairs that say the same, and would be put to review: {len(found.alike):,}.")
-        if pairs := [[one.older, one.newer, one.names[1], one.why] for one in found.alike[:_SHOWN]]:
-            output.table(["older", "newer", "name", "why"], pairs)
-    if found.expired > found.most:
-        output.note(f"More than {found.most}: --apply wants --yes-delete {found.expired}, too.")
-    output.note("Nothing was done. --apply does it; --json shows more of it.")
+        output.say(f"Duplicate pairs to propose for merging: {len(done['alike']):,}.")
+        if rows := [[pair["older"], pair["newer"], pair["names"][1], pair["why"]] for pair in done["alike"]]:
+            output.table(("older", "newer", "name", "why"), rows[:_SHOWN])
+    if expired > most:
+        output.note(f"Removing more than {most} needs confirmation: --apply --yes-delete {expired}.")
+    output.note("Nothing was changed. --apply applies this; --json shows more of it.")
 
 
-def _show(case: BatchDetail, *, as_json: bool) -> None:
-    if as_json:
-        output.as_json(wire.case(case))
-        return
-    output.table(["id", "done", "kind", "memories", "by", "taken back", "why"], [_row(case.batch)])
-    output.table(["memory", "name"], [[one.id, one.name] for one in case.memories])
+def reembed(
+    *,
+    everything: Annotated[bool, Parameter(help="Include passages that have a vector of this model already.")] = False,
+    detach: Annotated[bool, Parameter(help="Do not wait for the end.")] = False,
+    json: AsJson = False,
+) -> int:
+    """Embed passages that have no vector of the configured model.
+
+    Passages that failed before are tried again. Searches use the old vectors until the new ones are complete. Ctrl-C
+    stops waiting; the service continues.
+
+    Example: hivelore reembed --detach
+    """
+    with connection.operator() as client:
+        job = client.call("POST", _REEMBED, body={"everything": everything})
+        if not detach:
+            try:
+                job = _wait_for_job(client, _REEMBED, job, "Embedding", job["total"])
+            except KeyboardInterrupt:
+                output.note("Stopped waiting. The service continues; 'hivelore status' shows what is left.")
+                raise
+        failed = 0 if job["state"] == "running" else client.call("GET", "/api/memory/stats")["failed"]
+    if json:
+        output.as_json({**job, "failed": failed})
+    elif job["state"] == "running":
+        output.say(f"Re-embedding runs in the background: {job['done']} of {job['total']} passages are embedded.")
+    elif failed:
+        output.say(f"Embedded {max(job['done'] - failed, 0)} of {job['total']} passages; {failed} failed.")
+        output.note("They are found by keywords only. 'hivelore doctor' shows what is wrong.")
+    else:
+        error = f" ({job['error']})" if job["error"] else ""
+        output.say(f"Re-embedding is {job['state']}: {job['done']} of {job['total']} passages{error}.")
+    return exits.UNEXPECTED if failed or job["state"] == "failed" else 0
 
 
-def _row(batch: Batch) -> list[str]:
-    return [
-        batch.id,
-        output.age(batch.at, now()),
-        batch.kind.value,
-        str(batch.changes),
-        batch.actor or "operator",
-        "" if batch.undone_at is None else output.age(batch.undone_at, now()),
-        batch.reason or "",
-    ]
+def _wait_for_job(client: Client, path: str, job: Json, label: str, total: float | None) -> Json:
+    pause, longest = _POLL
+    with output.progress(label, total) as advance:
+        while job["state"] == "running":
+            time.sleep(pause)
+            pause = min(2 * pause, longest)
+            job = client.call("GET", f"{path}/{job['id']}")
+            advance(job["done"], job["total"])
+    return job

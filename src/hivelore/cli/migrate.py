@@ -1,4 +1,4 @@
-"""The verb ``move``: a whole swarm from one database to another."""
+"""The verb ``move``: copies everything to another database."""
 
 import time
 from collections.abc import Generator
@@ -19,29 +19,31 @@ if TYPE_CHECKING:
     from hivelore.transfer.migrate.endpoints import DatabaseLocation, MigrationSource, MigrationTarget
 
 _ROUNDS = 10
-"""So often at most the service is followed, before it is said that it has to stop."""
+"""Most rounds of copying while a service writes."""
 _FEW = 50
-"""Memories of a round after which there is no use in another one."""
+"""A round that copies no more memories than this is the last one."""
 _TRIES = 3
-_LOOK_EVERY = 0.1
+_POLL_EVERY = 0.1
 _FOLLOW_EVERY = 10
-"""Looks between two rounds of who waits."""
+"""Polls between two rounds of copying with --wait."""
 
 
 def move(
     *,
-    to: Annotated[str, Parameter(help="A SQLite file or its folder, or the URL of a PostgreSQL database.")],
+    to: Annotated[str, Parameter(help="Target: a SQLite file or its folder, or the URL of a PostgreSQL database.")],
     source: Annotated[
-        str | None, Parameter(name="--from", help="The same. Else: what HIVELORE_DATABASE names.", metavar="PLACE")
+        str | None,
+        Parameter(name="--from", help="Source, in the same form (default: HIVELORE_DATABASE).", metavar="PLACE"),
     ] = None,
-    dry_run: Annotated[bool, Parameter(help="Look at both and copy nothing.")] = False,
-    wait: Annotated[bool, Parameter(help="Follow a running service until it is stopped, then finish.")] = False,
+    dry_run: Annotated[bool, Parameter(help="Examine both and copy nothing.")] = False,
+    wait: Annotated[bool, Parameter(help="Copy while a service runs until it is stopped, then finish.")] = False,
     json: AsJson = False,
 ) -> int:
     """Copy everything to another database, SQLite or PostgreSQL.
 
-    The source stays as it is, and may be in use meanwhile: then stop its service and run the same again, which copies
-    what is new, compares both, and lets the target be used. An interrupted move goes on where it was.
+    The source does not change, and a service may use it meanwhile. In that case, stop the service and run the same
+    command again: it copies the rest, compares both databases and completes the target. An interrupted move continues
+    where it stopped.
 
     Example: hivelore move --to postgresql://hivelore@db.example.com/hivelore --dry-run
     """
@@ -49,35 +51,35 @@ def move(
     from hivelore.transfer.migrate import endpoints
 
     settings = load()
-    with _about("--from"):
+    with _naming("--from"):
         origin = endpoints.configured_location(settings) if source is None else endpoints.parse_location(source)
-    with _about("--to"):
+    with _naming("--to"):
         goal = endpoints.parse_location(to)
         if goal == origin:
             raise Invalid("Source and target are the same database.")
     if dry_run:
-        return _looked_at(origin, goal, settings, as_json=json)
+        return _show_preview(origin, goal, settings, as_json=json)
     with ExitStack() as stack:
-        with _about("--from"):
+        with _naming("--from"):
             here = stack.enter_context(endpoints.open_source(origin, settings))
-        with _about("--to"):
+        with _naming("--to"):
             there = stack.enter_context(endpoints.open_target(goal, settings))
             moving = endpoints.build_migrator(here, there, output.progress)
             finished_at = moving.begin().finished_at
         output.note(f"From {here.place} ({here.store.name}) to {there.place} ({there.store.name}).")
         try:
-            holder = None if finished_at is not None else _followed(moving, here, wait=wait)
+            holder = None if finished_at is not None else _copy_while_in_use(moving, here, wait=wait)
             if holder is not None:
-                return _unfinished(here, there, holder, as_json=json)
-            compared = _finished(moving) if finished_at is None else moving.compare()
+                return _show_unfinished(here, there, holder, as_json=json)
+            compared = _finish(moving) if finished_at is None else moving.compare()
         except (HiveloreError, KeyboardInterrupt):
-            output.note("Stopped. Run it again to go on: what is copied stays.")
+            output.note("Stopped. Run it again to continue: what is copied stays.")
             raise
-        return _told(here, there, compared, finished_at, as_json=json)
+        return _show_result(here, there, compared, finished_at, as_json=json)
 
 
-def _followed(moving: "Migrator", source: "MigrationSource", *, wait: bool) -> str | None:
-    """Copy everything while somebody else may write to the source. Answers who; None once nobody does."""
+def _copy_while_in_use(moving: "Migrator", source: "MigrationSource", *, wait: bool) -> str | None:
+    """Copy while another process may write to the source. Returns that process; None when there is none."""
     holder = source.holder()
     if holder is None:
         return None
@@ -88,25 +90,25 @@ def _followed(moving: "Migrator", source: "MigrationSource", *, wait: bool) -> s
             break
     if not wait:
         return source.holder()
-    output.note(f"All is copied, and so is what comes. {holder} Stop it: this ends by itself then.")
+    output.note(f"Everything is copied so far. {holder} Stop it; then this finishes.")
     looks = 0
     while source.holder() is not None:
-        time.sleep(_LOOK_EVERY)
+        time.sleep(_POLL_EVERY)
         looks += 1
         if looks % _FOLLOW_EVERY == 0:
             moving.follow()
     return None
 
 
-def _finished(moving: "Migrator") -> "Comparison":
+def _finish(moving: "Migrator") -> "Comparison":
     for _ in range(_TRIES):
         compared = moving.finish()
         if compared is not None:
             return compared
-    raise Conflict("Somebody goes on writing to the source. Stop every service on it, then run this again.")
+    raise Conflict("Another process still writes to the source. Stop every service that uses it, then run this again.")
 
 
-def _told(
+def _show_result(
     source: "MigrationSource",
     target: "MigrationTarget",
     compared: "Comparison",
@@ -126,31 +128,31 @@ def _told(
         rows = [[name, f"{one:,}", f"{other:,}"] for (name, one), other in counts]
         output.table(["", "from", "to"], [*rows, ["sha256", here.sha256[:16], there.sha256[:16]]])
         if compared.is_equal:
-            output.say("Both have the same. Let HIVELORE_DATABASE name the target, then start the service.")
+            output.say("Both databases are equal. Set HIVELORE_DATABASE to the target, then start the service.")
     if not compared.is_equal and finished_at is None:
-        output.note("Both have NOT the same. Keep the source, and let a new move fill another, empty database.")
+        output.note("The databases are NOT equal. Keep the source, and move it to another, empty database.")
     elif not compared.is_equal:
-        output.note(f"The move was finished at {finished_at}; since then one of them was used.")
+        output.note(f"The move was completed at {finished_at}; one of the databases has changed since.")
     return 0 if compared.is_equal else exits.UNEXPECTED
 
 
-def _unfinished(source: "MigrationSource", target: "MigrationTarget", holder: str, *, as_json: bool) -> int:
+def _show_unfinished(source: "MigrationSource", target: "MigrationTarget", holder: str, *, as_json: bool) -> int:
     if as_json:
         sides = {"source": {"place": str(source.place)}, "target": {"place": str(target.place)}}
         output.as_json({"finished": False, "holder": holder, **sides})
     else:
-        output.say(f"All is copied but what comes from now on. {holder}")
-        output.say("Stop it, then run this again: it copies what is new, compares both, and is done.")
+        output.say(f"Everything is copied so far. {holder}")
+        output.say("Stop it, then run this again to copy the rest and compare both databases.")
     return exits.LEFT_OUT
 
 
-def _looked_at(origin: "DatabaseLocation", goal: "DatabaseLocation", settings: "Settings", *, as_json: bool) -> int:
+def _show_preview(origin: "DatabaseLocation", goal: "DatabaseLocation", settings: "Settings", *, as_json: bool) -> int:
     from hivelore.transfer.migrate import endpoints
 
     with ExitStack() as stack:
-        with _about("--from"):
+        with _naming("--from"):
             source = stack.enter_context(endpoints.open_source_read_only(origin, settings))
-        with _about("--to"):
+        with _naming("--to"):
             state = endpoints.examine_target(goal, settings, source.store)
         with source.store.read() as view:
             counts = _counts(view.counts())
@@ -163,7 +165,7 @@ def _looked_at(origin: "DatabaseLocation", goal: "DatabaseLocation", settings: "
     output.say(f"From {origin}")
     output.say(f"To   {goal}, which {state}.")
     if holder is not None:
-        output.say(f"{holder} It may go on until all is copied.")
+        output.say(f"{holder} It may keep running until everything is copied.")
     return 0
 
 
@@ -172,8 +174,8 @@ def _counts(counts: "Counts") -> dict[str, int]:
 
 
 @contextmanager
-def _about(option: str) -> Generator[None]:
-    """Says of which end an error tells."""
+def _naming(option: str) -> Generator[None]:
+    """Put the option that an error is about before its message."""
     try:
         yield
     except HiveloreError as error:

@@ -1,4 +1,4 @@
-"""Options that several verbs share, and what their values mean."""
+"""Options that several verbs share, and parsing of their values."""
 
 import re
 import sys
@@ -10,54 +10,59 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter, Token
 
 from hivelore.cli import output
-from hivelore.cli.clock import now as present
 from hivelore.errors import Invalid, TooLarge
 from hivelore.local.git_project import project_of
 
 STDIN = "\0"
-"""Stands for a lone ``-`` on the command line, which cannot contain it."""
+"""Replaces a lone ``-`` on the command line; no argument can contain it."""
 LARGEST_TEXT = 8_000_000
-"""Bytes of a text from stdin: more than a memory can have."""
+"""Most bytes read from stdin for one text; more than a memory may have."""
 
-AsJson = Annotated[bool, Parameter(name="--json", help="Print JSON; errors too, on stderr.")]
-Speaker = Annotated[str | None, Parameter(help="As whom: the id or name of an agent. Else: local.", metavar="NAME")]
-InProject = Annotated[
+AsJson = Annotated[bool, Parameter(name="--json", help="Print JSON; errors go to stderr as JSON.")]
+ActingAgent = Annotated[str | None, Parameter(help="Agent to act for, by id or name (default: local).", metavar="NAME")]
+SearchProject = Annotated[
     str | None,
-    Parameter(help="A project's name, * for all of them. Else: the git repository of this folder.", metavar="NAME"),
+    Parameter(help="Project name, or * for all projects (default: the current git repository).", metavar="NAME"),
 ]
-ToProject = Annotated[
+TargetProject = Annotated[
     str | None,
-    Parameter(help="A project's name, '' for none. Else: the git repository of this folder.", metavar="NAME"),
+    Parameter(help="Project name, or '' for none (default: the current git repository).", metavar="NAME"),
 ]
-Tags = Annotated[tuple[str, ...], Parameter(name="--tag", help="May come several times.", metavar="TEXT")]
-AsOf = Annotated[str | None, Parameter(help="What held then, in the words of then: 7d, 2026-01-31.", metavar="WHEN")]
-Superseded = Annotated[bool, Parameter(help="Also what another memory replaced.")]
-Shelf = Literal["agent", "swarm"]
-Shelves = Literal["all", "agent", "swarm"]
-Origin = Literal["manual", "file_index", "session_summary", "task_completion"]
+Tags = Annotated[tuple[str, ...], Parameter(name="--tag", help="Tag; repeat for several.", metavar="TEXT")]
+AsOf = Annotated[str | None, Parameter(help="Show facts valid at this time: 7d (ago), 2026-01-31.", metavar="WHEN")]
+Superseded = Annotated[bool, Parameter(help="Include memories that another memory replaced.")]
+After = Annotated[str | None, Parameter(help="Start after a page: the value of its `next` (--json).")]
+Scope = Literal["agent", "swarm"]
+ScopeFilter = Literal["all", "agent", "swarm"]
+Source = Literal["manual", "file_index", "session_summary", "task_completion"]
 
 _WHOLE = re.compile(r"^[+-]?[0-9]{1,40}$")
-_SPAN = re.compile(r"^(\d{1,6})([mhdw])$")
+_DURATION = re.compile(r"^(\d{1,6})([mhdw])$")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
-def whole(_: Any, tokens: Sequence[Token]) -> int:
-    """A whole number from a word; the parser by itself would round a fraction."""
+def now() -> datetime:
+    """Return the current time; the only place where the command line reads a clock."""
+    return datetime.now(UTC)
+
+
+def whole_number(_: Any, tokens: Sequence[Token]) -> int:
+    """Parse a whole number; cyclopts would round a fraction."""
     word = tokens[0].value
     if not _WHOLE.match(word):
-        raise ValueError(f"{word!r} is no whole number.")
+        raise ValueError(f"{word!r} is not a whole number.")
     return int(word)
 
 
-def text_of(words: Sequence[str], what: str) -> str:
-    """The words of a command line as one text; ``-`` alone reads it from stdin."""
+def read_text(words: Sequence[str], what: str) -> str:
+    """Join the words of a command line; a lone ``-`` reads the text from stdin."""
     if not words:
-        raise Invalid(f"Say {what}, or - to read it from stdin.")
-    return read_text() if tuple(words) == (STDIN,) else " ".join(words)
+        raise Invalid(f"Say {what}, or use - to read it from stdin.")
+    return read_stdin() if tuple(words) == (STDIN,) else " ".join(words)
 
 
-def read_text() -> str:
-    """All of stdin, without the newline at its end."""
+def read_stdin() -> str:
+    """Read stdin to its end, without the last newline."""
     if sys.stdin.isatty():
         output.note("Reading from the terminal; Ctrl-D ends it.")
     data = sys.stdin.buffer.read(LARGEST_TEXT + 1)
@@ -69,33 +74,52 @@ def read_text() -> str:
         raise Invalid(f"Stdin is not UTF-8 (byte {error.start}).") from None
 
 
-def project_meant(given: str | None, folder: Path | None = None) -> str | None:
-    """The project of a call: as ``given`` (blank: none), else that of ``folder``, else of where we are."""
+def resolve_project(given: str | None, folder: Path | None = None) -> str | None:
+    """Return the project of a call: ``given`` (blank: none), else that of ``folder`` or the working directory."""
     if given is not None:
         return given if given.strip() else None
     try:
         return project_of(folder or Path.cwd())
-    except OSError:  # The folder we are in is gone.
+    except OSError:  # The working directory was removed.
         return None
 
 
-def instant_of(text: str | None, field: str) -> datetime | None:
-    """An instant of the past, where one is given."""
-    return None if text is None else moment(text, present(), past=True, field=field)
+def past(text: str | None, field: str) -> str | None:
+    """Parse a time whose durations count backwards from now, for JSON."""
+    return None if text is None else _json(_parse_time(text, field, past=True))
 
 
-def moment(text: str, now: datetime, *, past: bool = False, field: str) -> datetime:
-    """An instant from ``2026-01-31``, ``2026-01-31T12:00Z`` or a span like ``90m``, ``12h``, ``7d``, ``2w`` from now
-    (``past``: before now)."""
-    span = _SPAN.match(text.strip())
+def future(text: str | None, field: str) -> str | None:
+    """Parse a time whose durations count forwards from now, for JSON. Raises Invalid when it has passed."""
+    if text is None:
+        return None
+    instant = _parse_time(text, field, past=False)
+    if instant <= now():
+        raise Invalid(f"The time {text!r} has passed. Use a later time, or a duration from now (12h, 7d).", field=field)
+    return _json(instant)
+
+
+def parse_past(text: str, field: str) -> datetime:
+    """Parse a time whose durations count backwards from now."""
+    return _parse_time(text, field, past=True)
+
+
+def _parse_time(text: str, field: str, *, past: bool) -> datetime:
+    duration = _DURATION.match(text.strip())
     try:
-        if span is not None:
-            length = timedelta(**{_UNITS[span[2]]: int(span[1])})
-            return now - length if past else now + length
+        if duration is not None:
+            length = timedelta(**{_UNITS[duration[2]]: int(duration[1])})
+            return now() - length if past else now() + length
         instant = datetime.fromisoformat(text.strip())
         if instant.tzinfo is None:
             output.note(f"{text} has no time zone: taken as UTC.")
             instant = instant.replace(tzinfo=UTC)
         return instant.astimezone(UTC)
     except (ValueError, OverflowError):
-        raise Invalid(f"{text!r} is no time. Write 2026-01-31T12:00Z, or 12h, 7d, 2w.", field=field) from None
+        raise Invalid(
+            f"Invalid time {text!r}. Use ISO 8601 (2026-01-31T12:00Z) or a duration (12h, 7d).", field=field
+        ) from None
+
+
+def _json(instant: datetime) -> str:
+    return instant.isoformat().replace("+00:00", "Z")

@@ -1,44 +1,43 @@
-"""What people and programs see: results on stdout, everything else on stderr.
+"""Output for people and programs: results on stdout, everything else on stderr.
 
-Styles only on a terminal, and none with NO_COLOR; nothing is cut or wrapped where a program reads. All of it is
-harmless, wherever it goes: who reads a pipe may be a model, or show it on a terminal.
+Styles appear only on a terminal, and not with NO_COLOR. Output to a pipe is neither cut nor wrapped. All text is
+sanitized, also in a pipe: its reader may be a model, or print it on a terminal.
 """
 
 import json
+import os
 import shutil
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, cast
 
 from hivelore.core.sanitizer import escape_hidden, escaped_json, sanitize
 
-if TYPE_CHECKING:
-    from hivelore.python.jobs import Advance
-
 Part = str | tuple[str, str]
-"""A piece of a line: plain, or with a style like ``bold``."""
+"""Part of a line: plain text, or text with a style like ``bold``."""
 
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60))
 _DATE_FROM = timedelta(days=60)
 _LEAST_LAST_COLUMN = 20
+_STYLES = {"bold": "1", "dim": "2", "red": "31", "bold red": "1;31", "green": "32", "yellow": "33", "cyan": "36"}
+"""Parameters of terminal escape sequences."""
 
 
 def say(*parts: Part) -> None:
-    """One line of a result."""
+    """Print one line of a result."""
     if not sys.stdout.isatty():
         print(_plain(parts))
         return
-    from rich.console import Console
-    from rich.text import Text
-
-    console = Console(highlight=False)
-    if console.no_color or not console.is_terminal:
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") in ("dumb", "unknown"):
         print(_plain(parts))
         return
-    shown = [sanitize(part) if isinstance(part, str) else (sanitize(part[0]), part[1]) for part in parts]
-    console.print(Text.assemble(*shown), soft_wrap=True)
+    print("".join(sanitize(part) if isinstance(part, str) else _styled(*part) for part in parts))
+
+
+def _styled(text: str, style: str) -> str:
+    return f"\x1b[{_STYLES[style]}m{sanitize(text)}\x1b[0m" if style else sanitize(text)
 
 
 def _plain(parts: Sequence[Part]) -> str:
@@ -46,24 +45,24 @@ def _plain(parts: Sequence[Part]) -> str:
 
 
 def say_fenced(text: str) -> None:
-    """A text that the service has made harmless and put into a fence, which stays."""
+    """Print a text that the service has sanitized and fenced; the fence stays."""
     print(escape_hidden(text))
 
 
 def note(text: str) -> None:
-    """Something about a result, or about how it goes."""
+    """Print a remark about a result or about progress."""
     print(sanitize(text), file=sys.stderr)
 
 
 def as_json(value: Any) -> None:
-    """A result for programs."""
+    """Print a result as JSON."""
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     text = json.dumps(value, ensure_ascii=not utf8, indent=2)
     print(escaped_json(text))
 
 
 def fail(message: str, code: str, *, as_json: bool, **details: Any) -> None:
-    """Why nothing came of it: one sentence, or a JSON object, on stderr."""
+    """Print an error: one sentence, or a JSON object, on stderr."""
     if as_json:
         print(json.dumps({"code": code, "detail": message, **details}), file=sys.stderr)
     else:
@@ -71,7 +70,7 @@ def fail(message: str, code: str, *, as_json: bool, **details: Any) -> None:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Aligned columns; on a terminal the last one is cut to its width."""
+    """Print aligned columns; on a terminal the last column is cut to fit."""
     lines = [[" ".join(cell.split()) for cell in row] for row in rows]
     widths = [max(len(row[column]) for row in [head, *lines]) for column in range(len(head))]
     if sys.stdout.isatty():
@@ -83,10 +82,15 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         say((text, "dim") if number == 0 else text)
 
 
+class Advance(Protocol):
+    """Shows the amount done and, once it is known, the total."""
+
+    def __call__(self, done: float, total: float | None = None, /) -> None: ...
+
+
 @contextmanager
-def progress(label: str, total: float | None) -> "Generator[Advance]":
-    """A bar on stderr; call what is handed out with how much is done, and of how much where that is known later.
-    Nothing is shown without a terminal."""
+def progress(label: str, total: float | None) -> Generator[Advance]:
+    """Show a progress bar on stderr, if that is a terminal."""
     if not sys.stderr.isatty():
         yield lambda _done, _total=None: None
         return
@@ -99,16 +103,24 @@ def progress(label: str, total: float | None) -> "Generator[Advance]":
 
 
 def shortened(text: str, length: int) -> str:
-    """On one line and at most ``length`` characters."""
+    """Return the text on one line, cut to ``length`` characters."""
     line = " ".join(text.split())
     return line if len(line) <= length else line[: length - 1].rstrip() + "…"
 
 
-def age(instant: datetime, now: datetime) -> str:
-    """How long ago, in one unit; the date where that says more."""
-    passed = now - instant
+def field(name: str, value: Any, *, width: int = 20) -> None:
+    """Print one named value; a list is joined with commas."""
+    if isinstance(value, list):
+        value = ", ".join(map(str, cast(list[object], value)))
+    say((f"{name:{width}}", "dim"), "-" if value is None else str(value))
+
+
+def age(instant: str, now: datetime) -> str:
+    """Describe how long ago an ISO time was, in one unit; return the date after two months."""
+    at = datetime.fromisoformat(instant)
+    passed = now - at
     if abs(passed) >= _DATE_FROM:
-        return instant.date().isoformat()
+        return at.date().isoformat()
     seconds = abs(passed).total_seconds()
     unit, size = next(((unit, size) for unit, size in _UNITS if seconds >= size), ("", 0))
     if not unit:

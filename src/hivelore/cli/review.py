@@ -1,28 +1,23 @@
-"""The verb ``review``: what waits for a decision, and deciding."""
+"""The verb ``review``: the inbox of proposals, and decisions about them."""
 
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
 from hivelore.cli import connection, output
-from hivelore.cli.clock import now
-from hivelore.cli.options import AsJson, whole
-from hivelore.memories.drafts import Edit
-from hivelore.memories.model import Memory
-from hivelore.observations.outcomes import Change
-from hivelore.python.remote import RemoteHive
-from hivelore.review import proposal_codec as wire
-from hivelore.review.model import Deletion, Proposal, Wanted
+from hivelore.cli.options import After, AsJson, now, whole_number
+from hivelore.python.client import Client
 
-Which = Annotated[str, Parameter(name="id", help="Which proposal.")]
-Why = Annotated[str | None, Parameter(help="Why; told to who proposed it.", metavar="TEXT")]
+_REVIEW = "/api/review"
+Id = Annotated[str, Parameter(name="id", help="Id of the proposal.")]
+Reason = Annotated[str | None, Parameter(help="Reason; the proposing agent can read it.", metavar="TEXT")]
 Reviewer = Annotated[
-    str | None, Parameter(help="As whom: the id or name of an agent. Else: the operator.", metavar="NAME")
+    str | None, Parameter(help="Agent to act for, by id or name (default: the operator).", metavar="NAME")
 ]
 
-app = App(name="review", help="What others propose: list, show, accept, reject, merge.")
+app = App(name="review", help="Proposals of agents: list, show, accept, reject, merge.")
 
 
 @app.command(name="list")
@@ -30,8 +25,8 @@ def list_proposals(
     *,
     status: Literal["open", "decided", "all"] = "open",
     kind: Literal["contradiction", "sharing", "operational", "duplicate", "supersession"] | None = None,
-    limit: Annotated[int, Parameter(alias="-n", help="1 to 100.", converter=whole)] = 20,
-    after: Annotated[str | None, Parameter(help="Go on behind a page: its `next` (--json).")] = None,
+    limit: Annotated[int, Parameter(alias="-n", help="Most results, 1 to 100.", converter=whole_number)] = 20,
+    after: After = None,
     agent: Reviewer = None,
     json: AsJson = False,
 ) -> None:
@@ -39,50 +34,55 @@ def list_proposals(
 
     Example: hivelore review list --status all
     """
-    with as_reviewer(agent) as hive:
-        page = hive.review(limit=limit, after=after, status=status, kind=kind)
+    query = {"limit": limit, "after": after, "status": status, "kind": kind}
+    with connect_as_reviewer(agent) as client:
+        page = client.call("GET", _REVIEW, query=query)
     if json:
-        output.as_json(wire.page(page))
+        output.as_json(page)
         return
     at = now()
+    names: Mapping[str, str] = page["names"]
     rows = [
         [
-            one.id,
-            output.age(one.at, at),
-            one.kind.value,
-            "open" if one.decided is None else one.decided.how.value,
-            " / ".join(output.shortened(page.names.get(each.memory, each.memory), 60) for each in one.memories),
+            proposal["id"],
+            output.age(proposal["at"], at),
+            proposal["kind"],
+            "open" if proposal["decided"] is None else proposal["decided"]["how"],
+            " / ".join(output.shortened(names.get(each["id"], each["id"]), 60) for each in proposal["memories"]),
         ]
-        for one in page.proposals
+        for proposal in page["proposals"]
     ]
     output.table(["id", "proposed", "kind", "status", "about"], rows)
-    if page.dropped:
-        output.note(f"{page.dropped:,} proposals were dropped so far: too many of one agent waited that weigh as much.")
-    if page.next is not None:
-        output.note("There are more: --limit shows up to 100, --after goes on.")
+    if page["dropped"]:
+        output.note(
+            f"{page['dropped']:,} proposals were dropped: one agent had too many open proposals of the same weight."
+        )
+    if page["next"] is not None:
+        output.note("There are more: --limit shows up to 100, --after continues.")
 
 
 @app.command
-def show(proposal: Which, /, *, agent: Reviewer = None, json: AsJson = False) -> None:
+def show(proposal: Id, /, *, agent: Reviewer = None, json: AsJson = False) -> None:
     """Show a proposal with the memories it is about.
 
     Example: hivelore review show ID
     """
-    with as_reviewer(agent) as hive:
-        case = hive.proposal(proposal)
+    with connect_as_reviewer(agent) as client:
+        detail = client.call("GET", connection.path(_REVIEW, proposal))
     if json:
-        output.as_json(wire.case(case))
+        output.as_json(detail)
         return
-    _show(case.proposal)
-    for then, memory in zip(case.proposal.memories, case.memories, strict=True):
-        _show_memory(memory, then.version if case.proposal.decided is None else None)
+    found = detail["proposal"]
+    _show_proposal(found)
+    for concerned, memory in zip(found["memories"], detail["memories"], strict=True):
+        _show_memory(memory, concerned["version"] if found["decided"] is None else None)
 
 
 @app.command
-def accept(proposal: Which, /, *, reason: Why = None, agent: Reviewer = None, json: AsJson = False) -> None:
-    """Do what is proposed.
+def accept(proposal: Id, /, *, reason: Reason = None, agent: Reviewer = None, json: AsJson = False) -> None:
+    """Apply a proposal.
 
-    Of a contradiction: the older memory is less sure from now on. Of a duplicate: the two become one.
+    For a contradiction, the older memory loses confidence. For a duplicate, the two memories become one.
 
     Example: hivelore review accept ID --reason "measured it"
     """
@@ -90,8 +90,8 @@ def accept(proposal: Which, /, *, reason: Why = None, agent: Reviewer = None, js
 
 
 @app.command
-def reject(proposal: Which, /, *, reason: Why = None, agent: Reviewer = None, json: AsJson = False) -> None:
-    """Leave everything as it is.
+def reject(proposal: Id, /, *, reason: Reason = None, agent: Reviewer = None, json: AsJson = False) -> None:
+    """Reject a proposal; nothing changes.
 
     Example: hivelore review reject ID --reason "both are true"
     """
@@ -99,67 +99,61 @@ def reject(proposal: Which, /, *, reason: Why = None, agent: Reviewer = None, js
 
 
 @app.command
-def merge(proposal: Which, /, *, reason: Why = None, agent: Reviewer = None, json: AsJson = False) -> None:
-    """Make one of two memories.
+def merge(proposal: Id, /, *, reason: Reason = None, agent: Reviewer = None, json: AsJson = False) -> None:
+    """Merge the two memories of a proposal.
 
-    The older one is surer from now on and keeps the words of the newer one, which goes.
+    The older memory gains confidence and takes the text of the newer one, which is removed.
 
     Example: hivelore review merge ID
     """
     _decide(proposal, "merge", reason, agent, json)
 
 
-def _decide(
-    proposal: str, decision: Literal["accept", "reject", "merge"], reason: str | None, agent: str | None, json: bool
-) -> None:
-    with as_reviewer(agent) as hive:
-        done = hive.decide(proposal, decision, reason=reason)
+def _decide(proposal: str, decision: str, reason: str | None, agent: str | None, json: bool) -> None:
+    with connect_as_reviewer(agent) as client:
+        done = client.call("POST", connection.path(_REVIEW, proposal, decision), body={"reason": reason})
     if json:
-        output.as_json(wire.proposal(done))
-        return
-    assert done.decided is not None
-    output.say(f"{done.decided.how.value.capitalize()}: ", (done.id, "bold"))
+        output.as_json(done)
+    else:
+        output.say(f"{done['decided']['how'].capitalize()}: ", (done["id"], "bold"))
 
 
-@contextmanager
-def as_reviewer(agent: str | None) -> Generator[RemoteHive]:
-    """Deciding is for people: without an agent that is named, the operator speaks for nobody."""
-    with connection.operator() if agent is None else connection.client(agent) as client:
-        yield RemoteHive(client)
+def connect_as_reviewer(agent: str | None) -> AbstractContextManager[Client]:
+    """Connect as ``agent``, or as the operator: people decide, not the local agent."""
+    return connection.operator() if agent is None else connection.client(agent)
 
 
-def _show(proposal: Proposal) -> None:
-    output.say((f"{proposal.kind} ", "bold"), proposal.id)
+def _show_proposal(proposal: Mapping[str, Any]) -> None:
+    output.say((f"{proposal['kind']} ", "bold"), proposal["id"])
+    by = f"{proposal['actor'] or 'an operator'} ({proposal['door']})"
     fields: dict[str, Any] = {
-        "proposed": f"{output.age(proposal.at, now())} by {proposal.actor or 'an operator'} ({proposal.interface})",
-        "session": proposal.session,
-        "why": proposal.why,
+        "proposed": f"{output.age(proposal['at'], now())} by {by}",
+        "session": proposal["session"],
+        "why": proposal["why"],
     }
-    if proposal.wanted is not None:
-        fields["wanted"] = _told(proposal.wanted)
-    decided = proposal.decided
+    if proposal["wanted"] is not None:
+        fields["change"] = _describe_change(proposal["wanted"])
+    decided = proposal["decided"]
     if decided is not None:
-        why = f": {decided.reason}" if decided.reason else ""
-        by = decided.actor or "the operator"
-        fields["decided"] = f"{decided.how} {output.age(decided.at, now())} by {by} ({decided.interface}){why}"
+        reason = f": {decided['reason']}" if decided["reason"] else ""
+        by = f"{decided['actor'] or 'the operator'} ({decided['door']})"
+        fields["decided"] = f"{decided['how']} {output.age(decided['at'], now())} by {by}{reason}"
     for name, value in fields.items():
         if value is not None:
-            output.say((f"{name:15}", "dim"), str(value))
+            output.field(name, value, width=15)
 
 
-def _told(wanted: Wanted) -> str:
-    match wanted:
-        case Deletion():
-            return "to forget it"
-        case Edit() | Change():
-            return "; ".join(f"{name}: {value}" for name, value in wanted.changed_fields().items())
+def _describe_change(wanted: Mapping[str, Any]) -> str:
+    changes = wanted.get("edit") or wanted.get("change")
+    return "; ".join(f"{name}: {value}" for name, value in changes.items()) if changes else "forget it"
 
 
-def _show_memory(memory: Memory, version: int | None) -> None:
-    """``version``: when it was proposed, as long as that is open."""
+def _show_memory(memory: Mapping[str, Any], proposed_version: int | None) -> None:
+    """``proposed_version``: version of the memory when the proposal was made; None once it is decided."""
+    version = memory["version"]
+    changed = "" if proposed_version in (None, version) else f", changed since: it was version {proposed_version}"
     output.say()
-    output.say((memory.name, "bold"))
-    since = "" if version in (None, memory.version) else f", changed since: it was version {version}"
-    trust = memory.provenance.trust
-    output.say((f"{memory.id}  {memory.scope}  trust {trust}  version {memory.version}{since}", "dim"))
-    output.say(memory.content)
+    output.say((memory["name"], "bold"))
+    trust = memory["provenance"]["trust"]
+    output.say((f"{memory['id']}  {memory['scope']}  trust {trust}  version {version}{changed}", "dim"))
+    output.say(memory["content"])

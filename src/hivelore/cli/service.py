@@ -1,6 +1,7 @@
-"""Verbs about the service of this machine: serve, start, stop, status, mcp."""
+"""Verbs about the service on this machine: serve, start, stop, status, mcp, hook."""
 
 import sys
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,53 +10,52 @@ from cyclopts import Parameter
 
 from hivelore import __version__
 from hivelore.cli import exits, output
-from hivelore.cli.clock import now
-from hivelore.cli.options import AsJson, whole
+from hivelore.cli.options import AsJson, now, whole_number
 from hivelore.errors import Invalid, Unavailable
 from hivelore.local import endpoint, launcher
 from hivelore.local.lock import Owner, read_owner
 from hivelore.python.client import Client
 
-_PATIENCE = 10.0
-_SHORT = 2.0
-"""Seconds that one is asked which says that it cannot do its work."""
+_TIMEOUT = 10.0
+_SHORT_TIMEOUT = 2.0
+"""Seconds; for a service that is not ready."""
 
 
 def serve(
     *,
-    host: Annotated[str | None, Parameter(help="Where to listen. Else: the host of HIVELORE_URL.")] = None,
+    host: Annotated[str | None, Parameter(help="Address to listen on (default: the host of HIVELORE_URL).")] = None,
     port: Annotated[
-        int | None, Parameter(help="0 takes any free one. Else: the port of HIVELORE_URL.", converter=whole)
+        int | None, Parameter(help="Port; 0: any free one (default: the port of HIVELORE_URL).", converter=whole_number)
     ] = None,
 ) -> None:
-    """Run the service here, until Ctrl-C.
+    """Run the service in the foreground until Ctrl-C.
 
     Example: hivelore serve --host 127.0.0.1 --port 0
     """
     if port is not None and not 0 <= port <= 65_535:
         raise Invalid(f"A port is 0 to 65535, not {port}.", field="port")
     if host is not None and not host.strip():
-        raise Invalid("--host is empty: name an address of this machine, or leave it out.", field="host")
+        raise Invalid("--host is empty. Give an address of this machine, or omit it.", field="host")
     from hivelore.http.server import serve as run_service
     from hivelore.runtime.settings import load
 
     settings = load()
     output.note(f"Hivelore {__version__} opens {settings.home} ...")
     run_service(settings, host=host, port=port, ready=_welcome)
-    output.note("Hivelore has ended.")
+    output.note("Hivelore has stopped.")
 
 
 def _welcome(url: str) -> None:
     output.say(f"Hivelore {__version__} answers at ", (url, "bold"))
     output.say()
-    output.say("  hivelore remember ", ('"..."', "dim"), "    keep something")
+    output.say("  hivelore remember ", ('"..."', "dim"), "    remember something")
     output.say("  hivelore recall ", ('"..."', "dim"), "      find it again")
-    output.say("  hivelore doctor            see whether all is well")
+    output.say("  hivelore doctor            look for problems")
     output.say()
-    output.say("Claude Code remembers with it after:")
+    output.say("To set it up in Claude Code:")
     output.say("  hivelore setup claude-code")
     output.say()
-    output.say("Ctrl-C ends it.")
+    output.say("Ctrl-C stops it.")
     sys.stdout.flush()
 
 
@@ -67,20 +67,20 @@ def start(*, json: AsJson = False) -> None:
     home = endpoint.home()
     chosen = endpoint.given_url()
     if chosen is not None and not launcher.is_local(chosen):
-        raise Invalid(f"HIVELORE_URL names another place, {chosen}: start the service there, or unset it.")
+        raise Invalid(f"HIVELORE_URL is another machine ({chosen}): start the service there, or unset it.")
     before = read_owner(home)
     url = launcher.ensure(home)
     owner = read_owner(home)
     if json:
         output.as_json({"url": url, "pid": None if owner is None else owner.pid, "started": before != owner})
     elif before == owner:
-        output.say(f"Hivelore answers at {url} already.")
+        output.say(f"Hivelore is already running at {url}.")
     else:
         output.say("Hivelore answers at ", (url, "bold"))
 
 
 def stop(*, json: AsJson = False) -> None:
-    """End the service, after what it is doing.
+    """Stop the service after its current work.
 
     Example: hivelore stop
     """
@@ -88,66 +88,53 @@ def stop(*, json: AsJson = False) -> None:
     if json:
         output.as_json({"stopped": stopped})
     else:
-        output.say("Hivelore has ended." if stopped else "No service was running.")
+        output.say("Hivelore has stopped." if stopped else "No service was running.")
 
 
 def status(*, json: AsJson = False) -> int:
-    """Show how the service is.
+    """Show the state of the service.
 
-    Starts none; exit code 6 where none answers, 1 where one runs that cannot do its work.
+    Does not start it. The exit code is 6 if no service answers, and 1 if it runs but is not ready.
 
     Example: hivelore status
     """
     home = endpoint.home()
     owner = read_owner(home)
     url = owner.url if owner is not None and owner.url is not None else endpoint.given_url()
-    told = None if url is None else _asked(url, home)
-    if url is None or told is None:
+    answer = None if url is None else _ask_status(url, home)
+    if url is None or answer is None:
         where = f"on {home}" if url is None or launcher.is_local(url) else f"at {url}"
         if json:
             output.as_json({"running": False, "home": str(home)})
         else:
             output.say(f"No service answers {where}. 'hivelore start' starts one.")
         return exits.UNAVAILABLE
-    facts = _process(url, home, owner) | told
+    facts = _describe_process(url, home, owner) | answer
     if json:
         output.as_json(facts)
     else:
-        _show(facts)
+        _show_status(facts)
     return 0 if facts.get("ready", True) else exits.UNEXPECTED
 
 
-def _show(facts: dict[str, Any]) -> None:
-    if not facts.get("ready", True):
-        output.say(("The service runs, but cannot do its work.", "bold red"))
-    for problem in facts.pop("problems", ()):
-        output.say((f"{problem['cause']:20}", "bold red"), f"{problem['message']} {problem['remedy']}")
-    if (workers := facts.pop("workers", None)) is not None:
-        failing = [worker["name"] for worker in workers if worker["failuresInARow"]]
-        facts["workers"] = f"{len(workers)}, failing: {', '.join(failing)}" if failing else len(workers)
-    for name, value in list(facts.items())[1:]:
-        output.say((f"{name:20}", "dim"), "-" if value is None else str(value))
-
-
-def _asked(url: str, home: Path) -> dict[str, Any] | None:
-    """What a service says of itself; None where none answers. One whose database fails knows nobody who asks, and says
-    only why."""
+def _ask_status(url: str, home: Path) -> dict[str, Any] | None:
+    """Return the status of a service; None if none answers. Without its database it returns only its problems."""
     if launcher.is_local(url) and not launcher.is_alive(url):
         return None
     client = Client(url, endpoint.key(endpoint.OPERATOR_KEY, home), interface="cli")
     try:
-        reasons = client.reasons(_PATIENCE)
+        reasons = client.reasons(_TIMEOUT)
     except Unavailable:
         return None
     try:
-        return client.call("GET", "/api/status", timeout=_SHORT if reasons else _PATIENCE)
+        return client.call("GET", "/api/status", timeout=_SHORT_TIMEOUT if reasons else _TIMEOUT)
     except Unavailable:
         return {"ready": False, "problems": list(reasons)} if reasons else None
     finally:
         client.close()
 
 
-def _process(url: str, home: Path, owner: Owner | None) -> dict[str, Any]:
+def _describe_process(url: str, home: Path, owner: Owner | None) -> dict[str, Any]:
     facts: dict[str, Any] = {"running": True, "url": url, "home": str(home)}
     if owner is not None:
         uptime = now() - datetime.fromisoformat(owner.started_at)
@@ -155,16 +142,72 @@ def _process(url: str, home: Path, owner: Owner | None) -> dict[str, Any]:
     return facts
 
 
+def _show_status(facts: Mapping[str, Any]) -> None:
+    if not facts.get("ready", True):
+        output.say(("The service runs, but it is not ready.", "bold red"))
+    for problem in facts.get("problems", ()):
+        output.say((f"{problem['cause']:20}", "bold red"), f"{problem['message']} {problem['remedy']}")
+    output.field("url", facts["url"])
+    output.field("home", facts["home"])
+    if "pid" in facts:
+        output.field("process", f"{facts['pid']}, started {output.age(facts['startedAt'], now())}")
+    if "version" in facts:  # It is missing when the service cannot reach its database.
+        for name, value in _summarize(facts):
+            output.field(name, value)
+
+
+def _summarize(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "version", facts["version"]
+    yield "database", facts["store"]
+    left = facts["pendingKeywords"]
+    yield "keyword index", f"{facts['keywords']}, {f'{left:,} memories left to index' if left else 'complete'}"
+    if facts["wantedModel"] is None:
+        yield "embedding model", "none: keywords only"
+    else:
+        yield "embedding model", facts["wantedModel"]
+        vectors = facts["vectors"] or "vectors of the new model are not complete yet"
+        yield "vector index", vectors if facts["vectorsReady"] else f"{vectors}, loading"
+        waiting = _count(facts["pendingEmbeddings"], "waiting")
+        yield "embeddings", f"{waiting}{_count(facts['failedEmbeddings'], 'failed', before=', ')}" or "complete"
+    for name in ("embeddingTrouble", "embeddingOutage"):
+        if facts[name] is not None:
+            yield "embedding error", facts[name]
+    waiting = _count(facts["pendingSummaries"], "waiting", before=", ")
+    yield "summaries", f"{facts['summarizer']}{waiting}{_count(facts['failedSummaries'], 'failed', before=', ')}"
+    if facts["summaryTrouble"] is not None:
+        yield "summary error", facts["summaryTrouble"]
+    if facts["judge"] == "model":
+        yield "contradictions", facts["judgeTrouble"] or "judged by the language model"
+    if facts["tokensToday"]:
+        yield "tokens today", f"{facts['tokensToday']:,} of {facts['tokensADay']:,}"
+    skipped = _count(facts["filesPassedOver"], "skipped", before=", ")
+    yield "workspace", f"{facts['workspace']}: {facts['filesKnown']:,} files{skipped}"
+    if facts["foldersTrouble"] is not None:
+        yield "workspace error", facts["foldersTrouble"]
+    events = _count(facts["hookEventsWaiting"], "waiting"), _count(facts["hookEventsLost"], "lost")
+    if any(events):
+        yield "hook events", ", ".join(filter(None, events))
+    if facts["proposalsDropped"]:
+        yield "proposals", f"{facts['proposalsDropped']:,} dropped"
+    failing = [worker["name"] for worker in facts.get("workers", ()) if worker["failuresInARow"]]
+    yield "workers", f"failing: {', '.join(failing)}" if failing else f"{len(facts.get('workers', ()))} running"
+
+
+def _count(number: int | None, what: str, before: str = "") -> str:
+    return f"{before}{number:,} {what}" if number else ""
+
+
 def mcp(
     *,
     project: Annotated[
-        str | None, Parameter(help="A project's name. Else: the git repository it is started in.", metavar="NAME")
+        str | None,
+        Parameter(help="Project name (default: the git repository of the working directory).", metavar="NAME"),
     ] = None,
 ) -> int:
     """Speak MCP on stdin and stdout.
 
-    The bridge between the service, which it starts when it does not run, and an agent that starts its tools itself.
-    What it stores is marked with a project, and what it searches is narrowed to it.
+    Agent programs that start their own tool servers run this. It connects them to the service, and starts the service
+    when it does not run. Memories are stored for the project, and searches are limited to it.
 
     Example: hivelore mcp --project shop
     """
@@ -175,18 +218,18 @@ def mcp(
 
 def hook(
     *,
-    agent: Annotated[str, Parameter(help="Whose hook it is, like claude-code.", metavar="PROGRAM")],
+    agent: Annotated[str, Parameter(help="Agent program, like claude-code.", metavar="PROGRAM")],
     event: Annotated[
-        str | None, Parameter(help="What the program calls the event. Else: what it says on stdin.", metavar="NAME")
+        str | None, Parameter(help="Name of the event (default: as given on stdin).", metavar="NAME")
     ] = None,
     project: Annotated[
-        str | None, Parameter(help="A project's name. Else: that of the folder it is started in.", metavar="NAME")
+        str | None, Parameter(help="Project name (default: that of the working directory).", metavar="NAME")
     ] = None,
 ) -> None:
-    """Hand an event of an agent program over, for its hooks.
+    """Deliver an event of an agent program; its hooks run this.
 
-    Takes on stdin what the program tells its hook, and prints what the program is to be told, if anything. Waits
-    200 ms for the service at most, and ends with 0 whatever is wrong; what cannot be handed over is delivered later.
+    Reads the event from stdin, and prints the text that the program should inject, if any. Waits at most 200 ms for
+    the service. The exit code is always 0; an event that cannot be delivered now is delivered later.
 
     Example: hivelore hook --agent claude-code
     """

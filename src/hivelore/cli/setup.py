@@ -1,7 +1,7 @@
-"""The verbs ``setup`` and ``unsetup``: Hivelore in agent programs, and out of them again."""
+"""The verbs ``setup``, ``unsetup`` and ``teach``: Hivelore in agent programs."""
 
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -9,7 +9,8 @@ from cyclopts import Parameter
 
 from hivelore.cli import connection, output
 from hivelore.cli.options import AsJson
-from hivelore.errors import Broken, Conflict, NotFound, Unavailable
+from hivelore.core import capabilities
+from hivelore.errors import Broken, Conflict, HiveloreError, NotFound, Unavailable
 from hivelore.hooks import install
 from hivelore.integrations import canary, installer, workspaces
 from hivelore.integrations.installer import Plan
@@ -18,188 +19,206 @@ from hivelore.integrations.parts import Change
 from hivelore.integrations.receipts import Receipt, Receipts
 from hivelore.integrations.targets import TARGETS, hook_of
 from hivelore.local import endpoint, launcher
-from hivelore.mcp.tools import TOOLS
-from hivelore.runtime.settings import load
+from hivelore.python.client import Client
 from hivelore.sessions import agent_instructions
 
 Program = Literal["claude-code", "codex", "gemini", "copilot", "opencode", "cursor"]
 Scope = Literal["user", "project"]
-ForWhom = Annotated[Scope, Parameter(help="For you, everywhere; or for whoever works in this folder.")]
-Workspace = Annotated[
-    Path | None,
-    Parameter(help="Folder of agents' files, from now on. Else: the present one.", metavar="DIR"),
-]
-DryRun = Annotated[bool, Parameter(help="Show what would be changed, and change nothing.")]
+DryRun = Annotated[bool, Parameter(help="Show the changes and make none.")]
 
 
 def setup(
-    program: Annotated[Program, Parameter(help="The agent program.")],
+    program: Annotated[Program, Parameter(help="Agent program.")],
     /,
     *,
-    scope: ForWhom = "user",
-    workspace: Workspace = None,
+    scope: Annotated[
+        Scope, Parameter(help="user: for you, in all folders; project: for everyone, in this folder.")
+    ] = "user",
+    workspace: Annotated[
+        Path | None, Parameter(help="Folder for memories as files (default: the current one).", metavar="DIR")
+    ] = None,
     dry_run: DryRun = False,
     json: AsJson = False,
 ) -> None:
-    """Put Hivelore into an agent program.
+    """Set up Hivelore in an agent program.
 
-    That is its hooks, its tools and what teaches it to use them. Then a memory is written, found, told and forgotten
-    through them. Run again, it changes only what has to be changed; 'hivelore unsetup' takes everything out.
+    This installs hooks, tools and instructions. Then it writes a test memory through them, finds it and forgets it.
+    Running it again changes only what is out of date. 'hivelore unsetup' removes everything.
 
     Example: hivelore setup claude-code
     """
-    target, where = TARGETS[program], _place(scope, workspace)
-    receipts = Receipts(where.hivelore)
-    orders = commands(where.hivelore)
-    plan = installer.plan_setup(program, where.project, target.parts(where, orders), receipts)
+    home = endpoint.home()
+    target, receipts, orders = TARGETS[program], Receipts(home), commands(home)
+
+    def plan(where: Place) -> Plan:
+        return installer.plan_setup(program, where.project, target.parts(where, orders), receipts)
+
+    # Planned before the service starts: settings that cannot be changed are reported first.
+    where = _locate(home, scope, workspace)
+    planned = plan(where)
     if dry_run:
-        _show([plan], as_json=json)
+        _show_plans([planned], as_json=json)
         return
-    runs = launcher.running(where.hivelore) is not None
-    moved = workspace is not None and workspaces.choose(where.hivelore, workspace)
-    url = launcher.ensure(where.hivelore)
-    with _about_the_hook():
-        install.copy_to(where.hivelore)
-    installer.set_up(plan, receipts)
+    was_running = launcher.running(home) is not None
+    moved = workspace is not None and workspaces.choose(home, workspace)
+    url = launcher.ensure(home)
+    with connection.operator() as client:
+        where = _locate(home, scope, workspace, client)
+        injects = bool(client.call("GET", "/api/status")["promptTokens"])
+    planned = plan(where)
+    with _reporting_unwritable_files():
+        install.copy_to(home)
+    installer.set_up(planned, receipts)
+    hook = hook_of(program, orders) if injects else None
     try:
-        hook = hook_of(program, orders) if _tells_with_prompts() else None
-        canary.try_out(orders, hook, where.hivelore, where.outside())
+        canary.try_out(orders, hook, home, where.outside())
     except Unavailable as problem:
         raise Unavailable(f"{target.title} is set up, but it does not work: {problem}") from None
     if json:
         files = None if where.workspace is None else str(where.workspace)
-        output.as_json({**_told(plan), "url": url, "tried": True, "workspace": files, "next": target.afterwards})
+        output.as_json(
+            {**_plan_as_json(planned), "url": url, "tried": True, "workspace": files, "next": target.afterwards}
+        )
         return
-    _list(plan, f"{target.title} is set up{_for(plan.receipt)}.")
-    tried = "written, found, told and forgotten" if hook is not None else "written, found and forgotten"
-    output.say(f"Tried with the service at {url}: a memory was {tried}.")
+    _show_changes(planned, f"{target.title} is set up{_for_project(planned.receipt)}.")
+    steps = "written, found, injected and forgotten" if hook is not None else "written, found and forgotten"
+    output.say(f"Tested with the service at {url}: a memory was {steps}.")
     if hook is None:
-        output.say("With a prompt nothing is told: HIVELORE_PROMPT_TOKENS of the service is 0.")
+        output.say("Prompts get no memories: HIVELORE_PROMPT_TOKENS of the service is 0.")
     if where.workspace is not None:
-        output.say(f"Files in {where.workspace}/personal/memory and .../shared/memory are memories, too.")
-    if moved and runs:
-        output.say("The service looks there after 'hivelore stop' and 'hivelore start'.")
+        output.say(f"Files in {where.workspace}/personal/memory and .../shared/memory become memories.")
+    if moved and was_running:
+        output.say("The service uses this folder after 'hivelore stop' and 'hivelore start'.")
     output.say(target.afterwards)
 
 
 def unsetup(
-    program: Annotated[Program | None, Parameter(help="The agent program. Else: all.")] = None,
+    program: Annotated[Program | None, Parameter(help="Agent program (default: all).")] = None,
     /,
     *,
-    scope: Annotated[Scope | None, Parameter(help="Of whom: you, or this folder. Else: both, and all folders.")] = None,
+    scope: Annotated[
+        Scope | None, Parameter(help="user: your settings; project: this folder (default: both, in all folders).")
+    ] = None,
     dry_run: DryRun = False,
     json: AsJson = False,
 ) -> None:
-    """Take Hivelore out of agent programs again.
+    """Remove Hivelore from agent programs.
 
-    Files become again what they were; of those that were changed since, only what is ours goes, and that is shown.
-    Memories stay where they are, and the service goes on until 'hivelore stop'.
+    Files are restored to their state before setup. From files that were edited since, only Hivelore's entries are
+    removed, and shown. Memories stay, and the service runs until 'hivelore stop'.
 
     Example: hivelore unsetup claude-code
     """
     home = endpoint.home()
     receipts = Receipts(home)
-    project = None if scope is None else _place(scope).project
-    meant = [
+    project = Path.cwd() if scope == "project" else None
+    selected = [
         receipt
         for receipt in receipts.all()
         if program in (None, receipt.program) and (scope is None or receipt.project == project)
     ]
-    if not meant:
-        raise NotFound("Nothing of the kind is set up here.")
-    plans = [installer.plan_undoing(receipt) for receipt in meant]
+    if not selected:
+        raise NotFound("Hivelore is not set up here.")
+    plans = [installer.plan_undoing(receipt) for receipt in selected]
     if dry_run:
-        _show(plans, as_json=json)
+        _show_plans(plans, as_json=json)
         return
     for plan in plans:
         installer.undo(plan, receipts)
     if not receipts.all():
-        with _about_the_hook():
+        with _reporting_unwritable_files():
             install.remove_from(home)
     if json:
-        output.as_json({"undone": [_told(plan) for plan in plans]})
+        output.as_json({"undone": [_plan_as_json(plan) for plan in plans]})
         return
     for plan in plans:
-        _list(plan, f"Hivelore is out of {TARGETS[plan.receipt.program].title}{_for(plan.receipt)}.")
+        title = TARGETS[plan.receipt.program].title
+        _show_changes(plan, f"Hivelore was removed from {title}{_for_project(plan.receipt)}.")
         for change in plan.changes:
             if change.path in plan.edited:
-                output.say(f"{change.path} was changed since it was set up. This was taken out:")
+                output.say(f"{change.path} was changed since it was set up. This was removed:")
                 output.say(change.diff().rstrip("\n"))
 
 
-def _tells_with_prompts() -> bool:
-    with connection.client() as link:
-        return bool(link.call("GET", "/api/status")["promptTokens"])
-
-
 def teach(*, short: Annotated[bool, Parameter(help="Three lines, for a CLAUDE.md or AGENTS.md.")] = False) -> None:
-    """Print what teaches an agent to use its memory.
+    """Print instructions that teach an agent to use its memory.
 
-    With the tools and folders that it has here. What 'hivelore setup' puts into a program says the same; this is for
-    other programs, and for a CLAUDE.md or AGENTS.md of your own.
+    They name the tools and folders of the service. 'hivelore setup' installs the same text in agent programs; this is
+    for other programs, and for your own CLAUDE.md or AGENTS.md.
 
     Example: hivelore teach --short
     """
-    where = _place("user")
+    home = endpoint.home()
+    where = _locate(home, "user", None)
+    url = launcher.running(home)
+    if url is not None:
+        with suppress(HiveloreError), closing(Client(url, endpoint.key(endpoint.OPERATOR_KEY, home))) as client:
+            where = _locate(home, "user", None, client)
     text = agent_instructions.instruction_lines if short else agent_instructions.instructions_page
-    output.say(
-        text(
-            where.tools, None if where.workspace is None else agent_instructions.format_path(str(where.workspace))
-        ).rstrip("\n")
+    folder = None if where.workspace is None else agent_instructions.format_path(str(where.workspace))
+    output.say(text(where.tools, folder).rstrip("\n"))
+
+
+def _locate(home: Path, scope: Scope, chosen: Path | None, client: Client | None = None) -> Place:
+    """Describe the installation to set up, with the workspace and tools of the running service.
+
+    Without ``client``, they are what a service with the current environment would have. A workspace that was ``chosen``
+    is the next one of the service, which may still use another.
+    """
+    url, given = endpoint.given_url(), endpoint.given_workspace()
+    if chosen is not None and given is not None:
+        raise Conflict(f"HIVELORE_WORKSPACE ({given}) takes precedence over --workspace: unset it, or set that.")
+    workspace = endpoint.workspace(home, str(chosen) if chosen is not None else given)
+    enabled = endpoint.given_capabilities() or capabilities.DEFAULT
+    if client is not None:
+        enabled = client.call("GET", "/api/me")["capabilities"]
+        if chosen is None:
+            workspace = client.call("GET", "/api/status")["workspace"]
+    is_here = url is None or launcher.is_local(url)
+    return place(
+        home,
+        Path.cwd() if scope == "project" else None,
+        Path(workspace).resolve() if is_here else None,
+        capabilities.tools_of(enabled),
     )
 
 
 @contextmanager
-def _about_the_hook() -> Generator[None]:
+def _reporting_unwritable_files() -> Generator[None]:
     try:
         yield
     except OSError as error:
         raise Broken(f"{error.filename} cannot be written ({error.strerror}).") from None
 
 
-def _place(scope: Scope, workspace: Path | None = None) -> Place:
-    home = endpoint.home()
-    url, given = endpoint.given_url(), endpoint.given_workspace()
-    if workspace is not None and given is not None:
-        raise Conflict(f"HIVELORE_WORKSPACE says {given}, which counts before --workspace: unset it, or set that.")
-    files = endpoint.workspace(home, str(workspace) if workspace is not None else given)
-    return place(
-        home,
-        Path.cwd() if scope == "project" else None,
-        Path(files).resolve() if url is None or launcher.is_local(url) else None,
-        [tool.name for tool in TOOLS if tool.capability in load().capabilities],
-    )
-
-
-def _show(plans: Sequence[Plan], *, as_json: bool) -> None:
-    """What would be done."""
+def _show_plans(plans: Sequence[Plan], *, as_json: bool) -> None:
     if as_json:
-        output.as_json({"dryRun": True, "plans": [_told(plan) for plan in plans]})
+        output.as_json({"dryRun": True, "plans": [_plan_as_json(plan) for plan in plans]})
         return
     diffs = [change.diff().rstrip("\n") for plan in plans for change in plan.changes]
-    output.say("\n".join(diffs) if diffs else "Nothing would be changed.")
+    output.say("\n".join(diffs) if diffs else "Nothing would change.")
 
 
-def _told(plan: Plan) -> dict[str, Any]:
+def _plan_as_json(plan: Plan) -> dict[str, Any]:
     project = plan.receipt.project
     return {
         "program": plan.receipt.program,
         "project": None if project is None else str(project),
-        "changed": [{"path": str(change.path), "change": _verb(change)} for change in plan.changes],
+        "changed": [{"path": str(change.path), "change": _describe_change(change)} for change in plan.changes],
     }
 
 
-def _list(plan: Plan, headline: str) -> None:
+def _show_changes(plan: Plan, headline: str) -> None:
     output.say((headline, "bold"))
     for change in plan.changes:
-        output.say(f"  {_verb(change):8} {change.path}")
+        output.say(f"  {_describe_change(change):8} {change.path}")
     if not plan.changes:
         output.say("  Nothing had to be changed.")
 
 
-def _verb(change: Change) -> str:
+def _describe_change(change: Change) -> str:
     return "added" if change.before is None else "removed" if change.after is None else "changed"
 
 
-def _for(receipt: Receipt) -> str:
+def _for_project(receipt: Receipt) -> str:
     return "" if receipt.project is None else f" in {receipt.project}"

@@ -1,15 +1,21 @@
-"""Keeping what an agent says in markers while it says it: from lines of a stream to calls of the service."""
+"""The verb ``ingest-stream``: stores the markers in an agent's output while the agent writes it."""
 
-import json
+import json as jsonlib
 import re
+import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, Literal, cast
+from typing import Annotated, Any, BinaryIO, Literal, cast
 
-from hivelore.cli import output
+from cyclopts import Parameter
+
+from hivelore.cli import connection, exits, output
+from hivelore.cli.observations import Tier
+from hivelore.cli.options import ActingAgent, AsJson
 from hivelore.errors import HiveloreError, Overloaded, Unavailable
-from hivelore.observations import observation_codec as wire
 from hivelore.observations.markers import (
     CooldownMarker,
     EventMarker,
@@ -23,7 +29,10 @@ from hivelore.sessions.fence import Unfencer
 
 Format = Literal["auto", "stream-json", "text"]
 LONGEST_LINE = 32_000_000
-"""Bytes of a line; what is beyond is passed over: events of stream-json hold whole files."""
+"""Bytes of a line that are read; the rest is skipped. Events of stream-json contain whole files."""
+ATTEMPTS = 4
+FIRST_PAUSE = 0.5
+"""Seconds before the second attempt; each further pause is twice as long."""
 _CHUNK = 65_536
 _EVENTS: Mapping[str, tuple[str, type]] = {
     "system": ("subtype", str),
@@ -31,28 +40,24 @@ _EVENTS: Mapping[str, tuple[str, type]] = {
     "user": ("message", dict),
     "result": ("subtype", str),
 }
-"""Types of those that are looked at, and what each has: a line of plain text may be JSON, too, and makes it no
-stream-json."""
+"""Event types that are read, each with a field that it must have: plain text may contain other JSON."""
 _LIKE_EVENT = re.compile(r'\s*(?:\{\s*"|\[\s*\{)')
 """A JSON object, or the list of all events that ``--output-format json`` prints."""
-ATTEMPTS = 4
-FIRST_PAUSE = 0.5
-"""Seconds, each further one is longer."""
 
 
 @dataclass
-class Kept:
-    """What became of the markers of a stream."""
+class Counts:
+    """Number of markers by outcome."""
 
     effects: Counter[str] = field(default_factory=Counter[str])
     events: int = 0
     cooldowns: int = 0
     wrong: int = 0
-    """Meant as markers, and none."""
+    """Malformed markers."""
     lost: int = 0
-    """Could not be kept."""
+    """Markers that could not be stored."""
 
-    def counts(self) -> Mapping[str, int]:
+    def as_dict(self) -> Mapping[str, int]:
         return {
             **{name: self.effects[name] for name in ("new", "reinforced", "contradicted", "uncertain", "known")},
             "events": self.events,
@@ -62,9 +67,50 @@ class Kept:
         }
 
 
-def lines_of(stream: BinaryIO, tee: Callable[[bytes], None]) -> Iterator[bytes]:
-    """Lines without their ends, as soon as each has come; of one that is too long only its beginning. ``tee`` is given
-    all that is read, before the line is."""
+def ingest_stream(
+    *,
+    session_id: Annotated[
+        str | None, Parameter(name="--session", help="Session (default: that of the stream).", metavar="NAME")
+    ] = None,
+    tier: Tier = 1,
+    format_: Annotated[Format, Parameter(name="--format")] = "auto",
+    tee: Annotated[bool, Parameter(help="Also print the input.")] = False,
+    agent: ActingAgent = None,
+    json: AsJson = False,
+) -> int:
+    """Store the markers of an agent's output while it is written.
+
+    Markers are lines like [MEMORY:timing:jellyfin] Takes 60s to start, [EVENT:warning] The backup is late and
+    [COOLDOWN:jellyfin:restart] 30. Stdin is Claude Code's stream-json
+    (claude -p "..." --output-format stream-json --verbose) or plain text. Code blocks, quotations and text that
+    Hivelore injected are skipped.
+
+    Example: hivelore ingest-stream --session nightly --tee
+    """
+    with ExitStack() as connections:
+        ingest = StreamIngest(lambda: connections.enter_context(connection.client(agent)), session_id, tier, format_)
+        for line in read_lines(sys.stdin.buffer, _write_through if tee else None):
+            ingest.read(line)
+    counts = ingest.counts
+    if json and not tee:
+        output.as_json(counts.as_dict())
+    else:
+        stored = ", ".join(f"{count} {name}" for name, count in counts.as_dict().items() if count)
+        output.note(f"Stored: {stored}." if stored else "No markers.")
+    return exits.LEFT_OUT if counts.lost else 0
+
+
+def _write_through(data: bytes) -> None:
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def read_lines(stream: BinaryIO, tee: Callable[[bytes], None] | None) -> Iterator[bytes]:
+    """Yield each line without its end as soon as it is complete; of a too long line only its beginning.
+
+    ``tee`` receives all input first.
+    """
+    tee = tee or (lambda _: None)
     while line := stream.readline(LONGEST_LINE):
         tee(line)
         rest = line
@@ -76,7 +122,7 @@ def lines_of(stream: BinaryIO, tee: Callable[[bytes], None]) -> Iterator[bytes]:
 
 class StreamIngest:
     def __init__(self, connect: Callable[[], Client], session: str | None, tier: int, format_: Format) -> None:
-        """``connect`` starts the service where it is away. ``session`` None: as the stream says."""
+        """``connect`` starts the service if necessary. ``session`` None: use that of the stream."""
         self._connect = connect
         self._client = connect()
         self._session = session
@@ -86,81 +132,84 @@ class StreamIngest:
         self._reader = MarkerReader(self._categories)
         self._unfencing = Unfencer()
         self._fenced: dict[str, Unfencer] = {}
-        """Of messages whose last block ended inside of a fence."""
-        self.kept = Kept()
+        """By message whose last block ended inside a fence."""
+        self.counts = Counts()
 
     def read(self, line: bytes) -> None:
-        """Keep what a line says, before it returns. Lines of a stream are text until its first event, if it may have
-        any; what looks like an event and is none, being cut off, say, is no text either."""
-        text = line.decode("utf-8-sig", errors="replace")  # Windows marks the beginning of what it hands on.
-        event = None if self._format == "text" else _event(text)
+        """Store the markers of a line before returning.
+
+        With format ``auto``, lines are plain text until the first event. A line that looks like an event but is not
+        complete is skipped, not read as text.
+        """
+        text = line.decode("utf-8-sig", errors="replace")  # Windows puts a byte order mark at the beginning.
+        event = None if self._format == "text" else _parse_event(text)
         if event is not None:
             self._format = "stream-json"
             self._read_event(event)
         elif self._format == "text" or (self._format == "auto" and _LIKE_EVENT.match(text) is None):
-            self._keep(self._reader.read(f"{self._unfencing.read(text)}\n"))
+            self._store_all(self._reader.read(f"{self._unfencing.read(text)}\n"))
 
     def _read_event(self, event: Mapping[str, Any]) -> None:
         self._session = self._session or _session_of(event)
-        message = _message_of(event)
+        message = _message_id(event)
         unfencing = self._fenced.pop(message, None) or Unfencer()
         for block in assistant_texts(event):
             reader = MarkerReader(self._categories)
-            self._keep([*reader.read(unfencing.read(block)), *reader.end()])
+            self._store_all([*reader.read(unfencing.read(block)), *reader.end()])
         if message and unfencing.is_inside_fence:
             self._fenced[message] = unfencing
 
-    def _keep(self, markers: Iterable[Marker]) -> None:
+    def _store_all(self, markers: Iterable[Marker]) -> None:
         for marker in markers:
             try:
-                self._take(marker)
+                self._store(marker)
             except HiveloreError as error:
-                output.note(f"hivelore: not kept: {marker!r}. {error}")
-                self.kept.lost += 1
+                output.note(f"hivelore: not stored: {marker!r}. {error}")
+                self.counts.lost += 1
 
-    def _take(self, marker: Marker) -> None:
+    def _store(self, marker: Marker) -> None:
         match marker:
             case ObservationMarker():
-                body = wire.told(
-                    observation=marker.text,
-                    category=marker.category,
-                    service=marker.service,
-                    session=self._session,
-                    tier=self._tier,
-                )
-                self.kept.effects[self._call("POST", "/memories", body)["effect"]] += 1
+                body = {
+                    "observation": marker.text,
+                    "category": marker.category,
+                    "service": marker.service,
+                    "tier": self._tier,
+                }
+                self.counts.effects[self._call("POST", "/memories", body)["effect"]] += 1
             case EventMarker():
                 body = {"level": marker.level.value, "text": marker.text, "service": marker.service}
-                self._call("POST", "/api/events", body | {"session": self._session})
-                self.kept.events += 1
+                self._call("POST", "/api/events", body)
+                self.counts.events += 1
             case CooldownMarker():
                 body = {"service": marker.service, "action": marker.action, "minutes": marker.minutes}
-                self._call("PUT", "/api/cooldowns", body | {"session": self._session})
-                self.kept.cooldowns += 1
+                self._call("PUT", "/api/cooldowns", body)
+                self.counts.cooldowns += 1
             case _:
-                output.note(f"hivelore: {marker.marker} is no marker. {marker.why}")
-                self.kept.wrong += 1
+                output.note(f"hivelore: {marker.marker} is not a valid marker. {marker.why}")
+                self.counts.wrong += 1
 
     def _call(self, method: str, path: str, body: Mapping[str, Any]) -> Any:
-        """Asked again where the service is busy, or away, and started then: an agent does not say it twice."""
-        import stamina  # Takes 0.1 s, which no other command is to wait for.
-
-        for attempt in stamina.retry_context(
-            on=(Unavailable, Overloaded), attempts=ATTEMPTS, timeout=None, wait_initial=FIRST_PAUSE
-        ):
-            with attempt:
-                if attempt.num > 1:
-                    self._client = self._connect()
-                return self._client.call(method, path, body=body)
+        """Retry when the service is busy or away, and start it then: an agent does not repeat its output."""
+        pause = FIRST_PAUSE
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                return self._client.call(method, path, body={**body, "session": self._session})
+            except (Unavailable, Overloaded):
+                if attempt == ATTEMPTS:
+                    raise
+            time.sleep(pause)
+            pause *= 2
+            self._client = self._connect()
         raise AssertionError("the last attempt returns or raises")
 
 
-def _event(text: str) -> dict[str, Any] | None:
-    """An event of stream-json; None for any other line."""
+def _parse_event(text: str) -> dict[str, Any] | None:
+    """Return an event of stream-json; None for any other line."""
     if _LIKE_EVENT.match(text) is None:
         return None
     try:
-        found = json.loads(text, parse_int=float)  # No number is looked at, and int refuses long ones.
+        found = jsonlib.loads(text, parse_int=float)  # Numbers are not read, and int refuses long ones.
     except (ValueError, RecursionError):
         return None
     event = cast(dict[str, Any], found) if isinstance(found, dict) else {}
@@ -174,8 +223,8 @@ def _session_of(event: Mapping[str, Any]) -> str | None:
     return session if isinstance(session, str) and 0 < len(session) <= 500 and session.isprintable() else None
 
 
-def _message_of(event: Mapping[str, Any]) -> str:
-    """The id of the message of which an event is a part; none: empty."""
+def _message_id(event: Mapping[str, Any]) -> str:
+    """Return the id of the message that the event is a part of; empty if it has none."""
     message = event.get("message")
     name = cast(dict[str, Any], message).get("id") if isinstance(message, dict) else None
     return name if isinstance(name, str) else ""

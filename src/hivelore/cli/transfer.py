@@ -1,4 +1,4 @@
-"""Verbs that move many memories: index, import, export."""
+"""Verbs about files of memories: index, import, export."""
 
 import os
 import sys
@@ -11,36 +11,35 @@ from typing import Annotated, Any, BinaryIO
 from cyclopts import Parameter
 
 from hivelore.cli import connection, exits, output
-from hivelore.cli.clock import now
-from hivelore.cli.options import STDIN, AsJson, Shelf, Speaker, moment, project_meant
+from hivelore.cli.options import STDIN, ActingAgent, AsJson, Scope, parse_past, resolve_project
 from hivelore.core.sanitizer import escaped_json
 from hivelore.errors import HiveloreError, Invalid
 from hivelore.local import endpoint, private_files
+from hivelore.memories import model
 from hivelore.memories.drafts import WriteResult
-from hivelore.memories.model import Scope
 from hivelore.transfer.batched_writes import BatchedWriter
 from hivelore.transfer.files import Skipped, find_files, read_draft, resolve_path
 from hivelore.transfer.jsonl import ImportReport, export, fingerprint, import_lines
 
 _MOST_SHOWN = 100
-"""Bad lines that the JSON of an import lists; all of them are told on stderr."""
+"""Bad lines in the JSON of an import; stderr lists all of them."""
 
 
 def index(
-    path: Annotated[str, Parameter(help="A file or a folder.")],
+    path: Annotated[str, Parameter(help="File or folder.")],
     /,
-    *paths: Annotated[str, Parameter(help="More of them.")],
-    scope: Shelf = "agent",
+    *paths: Annotated[str, Parameter(help="Further files or folders.")],
+    scope: Scope = "agent",
     project: Annotated[
-        str | None, Parameter(help="A project's name, '' for none. Else: the git repository of each path.")
+        str | None, Parameter(help="Project name, or '' for none (default: the git repository of each path).")
     ] = None,
-    agent: Speaker = None,
+    agent: ActingAgent = None,
     json: AsJson = False,
 ) -> int:
-    """Keep text files, and folders of them.
+    """Index text files and folders of them.
 
-    What .gitignore excludes stays outside. A file that was indexed before keeps its
-    id; its unchanged parts keep their vectors.
+    Files that .gitignore excludes are skipped. A file that was indexed before keeps its id, and its unchanged parts
+    keep their vectors.
 
     Example: hivelore index docs README.md
     """
@@ -50,62 +49,66 @@ def index(
     files = [(file, root) for root in roots for file in find_files(root)]
     counts = {"created": 0, "changed": 0, "unchanged": 0}
     skipped: list[Skipped] = []
-    projects = {root: project_meant(project, root) for root in roots}
+    projects = {root: resolve_project(project, root) for root in roots}
 
-    def kept(_: Path, done: WriteResult) -> None:
+    def count(_: Path, done: WriteResult) -> None:
         counts["created" if done.created else "changed" if done.changed else "unchanged"] += 1
 
     with connection.hive(agent) as hive, output.progress("Indexing", len(files)) as advance:
-        keeper = BatchedWriter[Path](hive, kept=kept, refused=lambda file, why: skipped.append(Skipped(file, why)))
-        for number, (file, root) in enumerate(files, start=1):
-            found = file if isinstance(file, Skipped) else read_draft(file, Scope(scope), projects[root])
-            if isinstance(found, Skipped):
-                skipped.append(found)
-            else:
-                keeper.add(Path(found.source_path or root), found, len(found.content))
-            advance(number)
-        keeper.flush()
+        writer = BatchedWriter[Path](hive, kept=count, refused=lambda file, why: skipped.append(Skipped(file, why)))
+        try:
+            for number, (file, root) in enumerate(files, start=1):
+                found = file if isinstance(file, Skipped) else read_draft(file, model.Scope(scope), projects[root])
+                if isinstance(found, Skipped):
+                    skipped.append(found)
+                else:
+                    writer.add(Path(found.source_path or root), found, len(found.content))
+                advance(number)
+            writer.flush()
+        except KeyboardInterrupt:
+            output.note(f"Stopped after {sum(counts.values())} files. Run it again to continue: indexed files stay.")
+            raise
     left_out = [one for one in skipped if not one.expected or one.path in roots]
     for one in left_out:
-        output.note(f"Left out {one.path}: {one.reason}")
+        output.note(f"Skipped {one.path}: {one.reason}")
     if json:
         output.as_json({**counts, "skipped": [{"path": str(one.path), "reason": one.reason} for one in skipped]})
     else:
         output.say(
-            f"Files indexed: {counts['created']} new, {counts['changed']} changed or renewed, "
-            f"{counts['unchanged']} as before, {len(skipped)} left out ({len(skipped) - len(left_out)} without text)."
+            f"Files indexed: {counts['created']} new, {counts['changed']} changed, {counts['unchanged']} unchanged; "
+            f"{len(skipped)} skipped ({len(skipped) - len(left_out)} without text)."
         )
     return exits.LEFT_OUT if left_out else 0
 
 
 def import_file(
-    file: Annotated[str, Parameter(help="A file of JSON lines, - for stdin; or claude-code, or codex.")],
+    file: Annotated[str, Parameter(help="File of JSON lines, - for stdin, or claude-code or codex.")],
     /,
     *,
-    project: Annotated[str | None, Parameter(help="Of a program: only what it kept in this one.")] = None,
-    since: Annotated[str | None, Parameter(help="Of a program: what it kept since then, like 2026-01-31, 30d.")] = None,
-    dry_run: Annotated[bool, Parameter(help="Of a program: show what would come in, and store nothing.")] = False,
-    agent: Speaker = None,
+    project: Annotated[str | None, Parameter(help="With a program: only this project.")] = None,
+    since: Annotated[str | None, Parameter(help="With a program: only data since then, like 2026-01-31, 30d.")] = None,
+    dry_run: Annotated[bool, Parameter(help="With a program: show the memories and store nothing.")] = False,
+    agent: ActingAgent = None,
     json: AsJson = False,
 ) -> int:
-    """Take in memories from a file, or what an agent program kept.
+    """Import memories from a file, or from an agent program.
 
-    Fields: content (or text), and where known id, name, createdAt (or timestamp), session, author, tags, scope,
-    source, project, metadata. Anything else goes to the metadata. Bad lines are told and the rest goes in. The same
-    file again changes nothing, so an import that was interrupted is simply run again.
+    Each line needs content (or text). Optional fields are id, name, createdAt (or timestamp), session, author, tags,
+    scope, source, project and metadata; other fields go to the metadata. Bad lines are reported and skipped. Importing
+    the same file again changes nothing, so an interrupted import can be run again.
 
-    claude-code and codex: their sessions of before, distilled by rules, and their own memories.
+    With claude-code or codex, summaries of its past sessions and its own memories are imported.
 
     Example: hivelore import memories.jsonl
     """
     if file in endpoint.IMPORTED:
-        # What reads sessions is loaded for nobody else.
-        from hivelore.cli.backfill import take_over
+        # Reading sessions needs many modules.
+        from hivelore.cli.backfill import import_from_program
 
-        instant = None if since is None else moment(since, now(), past=True, field="since")
-        return take_over(file, project=project, since=instant, dry_run=dry_run, agent=agent, as_json=json)
+        instant = None if since is None else parse_past(since, "since")
+        return import_from_program(file, project=project, since=instant, dry_run=dry_run, agent=agent, as_json=json)
     if project is not None or since is not None or dry_run:
-        raise Invalid("--project, --since and --dry-run are for claude-code and codex, not for files.", field="file")
+        raise Invalid("Use --project, --since and --dry-run with claude-code or codex, not with a file.", field="file")
     return _import_lines(file, agent, as_json=json)
 
 
@@ -118,7 +121,7 @@ def _import_lines(file: str, agent: str | None, *, as_json: bool) -> int:
             shown.append({"line": number, "reason": reason})
 
     report = ImportReport()
-    with _opened(file) as (stream, size), connection.hive(agent) as hive:
+    with _open(file) as (stream, size), connection.hive(agent) as hive:
         try:
             with output.progress("Importing", size) as advance:
 
@@ -130,7 +133,7 @@ def _import_lines(file: str, agent: str | None, *, as_json: bool) -> int:
 
                 report = import_lines(hive, stream, refused=refused, progress=progress)
         except (HiveloreError, KeyboardInterrupt):
-            output.note(f"Stopped at line {report.lines}. Run it again to go on: what is in stays as it is.")
+            output.note(f"Stopped at line {report.lines}. Run it again to continue: imported lines stay.")
             raise
     if report.assumed_utc:
         output.note("Some times had no time zone: taken as UTC.")
@@ -138,8 +141,8 @@ def _import_lines(file: str, agent: str | None, *, as_json: bool) -> int:
         output.as_json({**_counts(report), "bad": shown})
     else:
         output.say(
-            f"{report.lines} lines: {report.created} new, {report.changed} changed or renewed, "
-            f"{report.unchanged} as before, {report.refused} left out."
+            f"{report.lines} lines: {report.created} new, {report.changed} changed, {report.unchanged} unchanged, "
+            f"{report.refused} skipped."
         )
     return exits.LEFT_OUT if report.refused else 0
 
@@ -150,8 +153,8 @@ def _counts(report: ImportReport) -> dict[str, Any]:
 
 
 @contextmanager
-def _opened(file: str) -> Generator[tuple[BinaryIO, int | None]]:
-    """A file and its size; None for one that is not known."""
+def _open(file: str) -> Generator[tuple[BinaryIO, int | None]]:
+    """Open a file; yields it with its size, or None if that is unknown."""
     if file == STDIN:
         yield sys.stdin.buffer, None
         return
@@ -164,17 +167,16 @@ def _opened(file: str) -> Generator[tuple[BinaryIO, int | None]]:
 
 
 def export_file(
-    file: Annotated[str | None, Parameter(help="Where to. Else: stdout.")] = None,
+    file: Annotated[str | None, Parameter(help="File to write (default: stdout).")] = None,
     /,
     *,
     fingerprint_only: Annotated[bool, Parameter(name="--hash", help="Print only the canonical hash.")] = False,
-    agent: Speaker = None,
+    agent: ActingAgent = None,
     json: AsJson = False,
 ) -> None:
-    """Write all memories as JSON lines.
+    """Export all memories as JSON lines.
 
-    That is all the agent sees, with a hash that tells whether two stores say
-    the same.
+    These are all memories that the agent can see, with a hash that shows whether two databases have the same memories.
 
     Example: hivelore export memories.jsonl
     """
@@ -192,19 +194,19 @@ def export_file(
 
 
 def _write(file: Path, lines: Iterable[str]) -> int:
-    """Write a file whole or not at all, open to its owner alone. Answers how many memories are in it."""
+    """Write a private file atomically. Returns the number of memories in it."""
     try:
         target = file.resolve()
         if target.exists() and not target.is_file():
-            with target.open("wb") as out:  # A device or a pipe has nobody to surprise.
-                return _written(out, lines)
+            with target.open("wb") as out:  # A device or a pipe cannot be replaced.
+                return _write_lines(out, lines)
         with private_files.replacing(target) as out:
-            return _written(out, lines)
+            return _write_lines(out, lines)
     except OSError as error:
         raise Invalid(f"{file} cannot be written: {error.strerror}.", field="file") from None
 
 
-def _written(out: BinaryIO, lines: Iterable[str]) -> int:
+def _write_lines(out: BinaryIO, lines: Iterable[str]) -> int:
     count = -2  # without the first and the last line
     for line in lines:
         out.write(line.encode())

@@ -1,10 +1,10 @@
 """Who sees what and who changes what (X3, X4): the one place."""
 
-from dataclasses import replace
 from enum import StrEnum
 
 from hivelore.core.agents import AgentId, Interface, LeadSees, Role, Viewer
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.feedback.recalls import RecallFilter
 from hivelore.memories.model import Memory, Scope, Trust
 from hivelore.review.model import Decision, Proposal, ProposalFilter, ProposalKind

@@ -5,6 +5,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NewType
 
+from hivelore.core.values import Value
+
 AgentId = NewType("AgentId", str)
 KeyId = NewType("KeyId", str)
 
@@ -51,8 +53,7 @@ class Viewer:
             raise ValueError("only an operator may come without an agent")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Agent:
+class Agent(Value, frozen=True, kw_only=True):
     id: AgentId
     name: str
     role: Role

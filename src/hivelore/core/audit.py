@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from hivelore.core.agents import AgentId, Interface
+from hivelore.core.agents import AgentId, Interface, Viewer
 from hivelore.core.text import Clean
 from hivelore.memories.model import Action, MemoryId
 
@@ -17,3 +17,9 @@ class AuditEntry:
     action: Action
     memory: MemoryId
     detail: Clean | None = None
+
+    @classmethod
+    def by_viewer(
+        cls, viewer: Viewer, action: Action, memory: MemoryId, at: datetime, detail: Clean | None = None
+    ) -> "AuditEntry":
+        return cls(at=at, actor=viewer.agent, interface=viewer.interface, action=action, memory=memory, detail=detail)

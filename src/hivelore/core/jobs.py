@@ -1,11 +1,11 @@
 """Work that outlives the call that asked for it."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import NewType
 
 from hivelore.core.text import Clean
+from hivelore.core.values import Value
 
 JobId = NewType("JobId", str)
 
@@ -17,8 +17,7 @@ class JobState(StrEnum):
     CANCELLED = "cancelled"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class Job(Value, frozen=True, kw_only=True):
     """``done`` of ``total`` units; both are counted, never guessed."""
 
     id: JobId

@@ -66,7 +66,7 @@ class Supervisor:
         """Record that a round of a worker went well, or why it did not."""
         if error is None:
             if self._health.worker_succeeded(name):
-                _LOG.warning("The background worker %s works again.", name)
+                _LOG.info("The background worker %s works again.", name, extra={"fields": {"worker": name}})
             return
         is_passing = isinstance(error, Unavailable)
         said = (

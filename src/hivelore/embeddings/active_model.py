@@ -1,7 +1,7 @@
-"""Which model answers questions: it embeds them, and finds what is near them among its own vectors.
+"""The active embedding model: embeds queries and searches its own vectors.
 
-While the wanted model is not complete, the one that served before goes on serving; then they are swapped at once.
-Vectors of two models are never compared.
+The previous model stays active until the wanted one is complete; then they are swapped. Vectors of two models are never
+compared.
 """
 
 import os
@@ -21,9 +21,9 @@ from hivelore.search.model import Filter
 from hivelore.storage.ports import Deferred, MemoryStore, View
 
 SERVING = "model.serving"
-"""The setting that names the fingerprint whose vectors answer questions."""
+"""Setting with the fingerprint of the active model."""
 INDEX_WAIT = 2.0
-"""Seconds that a question waits at most for an index that is built since the start: 100,000 passages take less."""
+"""Seconds that a query waits for an index being built after the start; 100,000 passages take less."""
 _NO_NEIGHBOURS = Neighbours((), 0, 0.0, 0.0)
 _NO_TOKENS = QueryTokens()
 NONE_CONFIGURED = "no embedding model is configured"
@@ -32,21 +32,20 @@ NOT_COMPLETE = "the embedding model was changed and not everything is embedded w
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingModel:
-    """A provider and the index over its vectors; ``detail`` where it tells of tokens too."""
+    """A provider and the index over its vectors; ``token_embedder`` if it also embeds tokens."""
 
     provider: EmbeddingProvider
     index: VectorIndex
     token_embedder: TokenEmbedder | None = None
     embed_concurrently: bool = False
-    """Whether a question may be embedded beside the search for its words: where that takes a processor for
-    milliseconds."""
+    """True if queries may be embedded during the keyword search, because it takes milliseconds of processor time."""
     outage: Callable[[], str | None] = lambda: None
-    """Why questions do not wait for the provider at present; None where they do."""
+    """Why queries do not wait for the provider at present; None if they do."""
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedQuery:
-    """The vector of a question, or another text, and the model it is of, or why there is none."""
+    """The vector of a query and its model, or the reason why there is none."""
 
     vector: Vector | None
     missing_reason: str | None = None
@@ -55,7 +54,7 @@ class EmbeddedQuery:
 
 
 class ActiveModel:
-    """The model that answers questions now, and the one that is wanted. ``wanted`` None: no embedder."""
+    """The active embedding model and the wanted one. ``wanted`` None: no embedder is configured."""
 
     def __init__(
         self,
@@ -65,24 +64,24 @@ class ActiveModel:
         incomplete: bool = False,
         processors: int | None = None,
     ) -> None:
-        """``before`` answers until ``wanted`` is complete. ``incomplete``: another model served before and
-        can no longer be called, so nothing answers until then. ``processors``: None: those of this machine."""
+        """``before``: stays active until ``wanted`` is complete. ``incomplete``: the previous model is no longer
+        available, so no model is active until then. ``processors``: default: those of this machine."""
         self._wanted = wanted
         self._model = None if incomplete else before or wanted
         self._indexes_updated = threading.Event()
         self._index_wait = 0.0
         self._processors = processors or os.cpu_count() or 1
-        self._executor: Executor | None = ThreadPoolExecutor(self._processors, "hivelore-question")
+        self._executor: Executor | None = ThreadPoolExecutor(self._processors, "hivelore-query")
         self._count_lock = threading.Lock()
         self._active_queries = 0
 
     def wait_for_indexes(self) -> None:
-        """``look_after`` will be called at once, in another thread: questions wait a little for its end rather than
-        do without vectors because the service has only just started."""
+        """Lets queries wait briefly for the first ``update_indexes``, which another thread is about to call. Otherwise
+        queries right after the start would not use vectors."""
         self._index_wait = INDEX_WAIT
 
     def update_indexes(self, store: MemoryStore) -> None:
-        """Build the indexes that are not ready and bring the others up to date, so that no recall has to."""
+        """Builds indexes that are not ready and updates the others, so that recalls need not."""
         models = {id(model): model for model in (self._model, self._wanted) if model is not None}
         try:
             for model in models.values():
@@ -95,13 +94,13 @@ class ActiveModel:
             self._indexes_updated.set()
 
     def compact_indexes(self, store: MemoryStore, stopping: Callable[[], bool]) -> None:
-        """Let the indexes do what keeps them quick: see ``VectorIndex.maintain``."""
+        """See ``VectorIndex.maintain``."""
         for model in {id(model): model for model in (self._model, self._wanted) if model is not None}.values():
             model.index.maintain(store, stopping)
 
     @property
     def ready(self) -> bool:
-        """Whether the index that answers questions is built; True where there is none."""
+        """True if the index of the active model is built, or if there is none."""
         return self._model is None or self._model.index.ready
 
     @property
@@ -114,12 +113,12 @@ class ActiveModel:
 
     @property
     def outage(self) -> str | None:
-        """Why questions are answered by keywords at present although there is a model; None where they are not."""
+        """Why queries currently use keywords only although a model is configured; None if they use vectors."""
         return None if self._model is None else self._model.outage()
 
     @property
     def swapping(self) -> bool:
-        """True while the wanted model is not complete and another one answers."""
+        """True while another model is active because the wanted one is not complete."""
         return self._model is not self._wanted
 
     def swap(self) -> None:
@@ -127,9 +126,9 @@ class ActiveModel:
 
     @contextmanager
     def query_embedding(self, text: Clean) -> Generator[Callable[[], EmbeddedQuery]]:
-        """While a question is answered: gives a way to wait for its vector. It is embedded beside the caller where a
-        processor is to spare, so where fewer questions than processors are being answered, this one among them. Else
-        it is waited for here, since a caller may hold a snapshot meanwhile."""
+        """Context of a query; yields a function that returns its vector. The query is embedded in another thread if a
+        processor is free: fewer queries than processors are active, including this one. Otherwise it is embedded here,
+        before the caller opens a snapshot."""
         with self._count_lock:
             self._active_queries += 1
             is_one_to_spare = self._active_queries < self._processors
@@ -140,26 +139,26 @@ class ActiveModel:
                 self._active_queries -= 1
 
     def _start_embedding(self, text: Clean, is_one_to_spare: bool) -> Callable[[], EmbeddedQuery]:
-        model, beside = self._model, self._executor
+        model, executor = self._model, self._executor
         if (
             is_one_to_spare
             and model is not None
             and model.embed_concurrently
             and model.index.ready
-            and beside is not None
+            and executor is not None
         ):
-            return beside.submit(self.embed_query, text).result
+            return executor.submit(self.embed_query, text).result
         embedded = self.embed_query(text)
         return lambda: embedded
 
     def close(self) -> None:
-        """End the threads; questions are embedded without them from now on."""
-        beside, self._executor = self._executor, None
-        if beside is not None:
-            beside.shutdown()
+        """Stops the threads. Later queries are embedded by the calling thread."""
+        executor, self._executor = self._executor, None
+        if executor is not None:
+            executor.shutdown()
 
     def embed_query(self, text: Clean) -> EmbeddedQuery:
-        """The vector of a question, or why there is none."""
+        """Returns the vector of a query, or the reason why there is none."""
         model = self._model
         if model is None:
             return EmbeddedQuery(None, NONE_CONFIGURED if self._wanted is None else NOT_COMPLETE)
@@ -173,7 +172,7 @@ class ActiveModel:
             return EmbeddedQuery(None, str(error).rstrip("."))
 
     def embed_text(self, text: Clean) -> EmbeddedQuery:
-        """The vector that a text would have if it were kept, for comparing it with what is."""
+        """Returns the vector that a text would have if it were stored, for comparisons."""
         model = self._model
         if model is None:
             return EmbeddedQuery(None, NONE_CONFIGURED if self._wanted is None else NOT_COMPLETE)
@@ -185,7 +184,7 @@ class ActiveModel:
     def nearest(
         self, view: View, query: EmbeddedQuery, where: Filter, limit: int, also: Collection[DocumentKey]
     ) -> Neighbours:
-        """Among the vectors of the model that the question was embedded with, though another may serve by now."""
+        """Searches the vectors of the model that embedded the query, even if another one is active by now."""
         if query.vector is None or query.model is None:
             return _NO_NEIGHBOURS
         query.model.index.follow(view)
@@ -198,7 +197,7 @@ class ActiveModel:
         passages: Sequence[PassageKey],
         known: Mapping[PassageKey, Vector],
     ) -> Mapping[PassageKey, Vector]:
-        """Of the model that the question was embedded with. ``known``: those that need not be read."""
+        """Returns vectors of the model that embedded the query. ``known``: vectors that need not be read."""
         missing = [passage for passage in passages if passage not in known]
         key = None if query.model is None or not missing else view.model_key(query.model.provider.fingerprint)
         return known if key is None else {**known, **view.vectors(key, missing)}
@@ -206,19 +205,19 @@ class ActiveModel:
     def token_scores(
         self, view: View, query: EmbeddedQuery, nearest: Sequence[Neighbour], rarities: Mapping[str, float]
     ) -> Deferred[Mapping[DocumentKey, float]]:
-        """How well passages meet the question token by token, of those whose tokens the same model has told.
-        ``rarities`` are those of the words of the question."""
+        """Returns late-interaction scores of passages with token vectors of the query's model. ``rarities``: of the
+        query's words."""
         key = None if query.model is None else view.model_key(query.model.provider.fingerprint)
         if key is None or not nearest or not query.tokens.codes:
             return _no_scores
-        asked = view.token_codes(key, [near.passage for near in nearest])
+        tokens = view.token_codes(key, [near.passage for near in nearest])
 
         def scores() -> Mapping[DocumentKey, float]:
-            known = asked()
-            told = [near for near in nearest if near.passage in known]
+            known = tokens()
+            found_tokens = [near for near in nearest if near.passage in known]
             weights = token_weights(query.tokens.words, rarities)
-            found = maxsim(query.tokens.codes, weights, [known[near.passage] for near in told])
-            return {near.document: score for near, score in zip(told, found.tolist(), strict=True)}
+            found = maxsim(query.tokens.codes, weights, [known[near.passage] for near in found_tokens])
+            return {near.document: score for near, score in zip(found_tokens, found.tolist(), strict=True)}
 
         return scores
 

@@ -1,7 +1,7 @@
-"""Embedding: the background work that gives every passage its vector.
+"""The embedding queue: background work that gives every passage its vector.
 
-A passage without a vector of the wanted model is the queue; nothing else is kept about it but when one that failed is
-tried again, so crashes and outages heal by themselves.
+Passages without a vector of the wanted model are the queue. Only failures are stored, with the time of the next
+attempt, so the queue survives crashes and outages.
 """
 
 import threading
@@ -13,7 +13,6 @@ from hivelore.core.clock import Clock
 from hivelore.core.supervisor import Report, ignore_report
 from hivelore.core.text import Clean
 from hivelore.embeddings.active_model import SERVING, ActiveModel, EmbeddingModel
-from hivelore.embeddings.retry import retry_pause
 from hivelore.errors import HiveloreError, Invalid, Unavailable
 from hivelore.indexing.model import ModelKey, PassageKey, QueuedPassage, TextEmbedding
 from hivelore.models.ports import EmbeddingProvider
@@ -21,25 +20,25 @@ from hivelore.storage.planner_statistics import PlannerStatistics
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
 REUSED = "model.taken_up"
-"""The setting that names the fingerprint whose vectors were all taken up since another model was used; absent or empty
-while that is not so."""
+"""Setting with the fingerprint of a model whose existing vectors were all checked after it became the wanted model
+again; absent or empty before."""
 BATCH = 64
 NEWEST = 16
-"""How many of a batch are the newest that wait, so that a note is not kept waiting by a large import before it; the
-rest are the oldest, so that nothing waits for ever."""
+"""Newest passages in a batch, so that a new note does not wait for a large import. The rest are the oldest, so that
+none waits forever."""
 DROP_BATCH = 1_000
 REUSE_BATCH = 1_000
 LEASE = timedelta(minutes=1)
-"""So long after a process was killed, another one embeds what it had taken."""
+"""After this time another process embeds what a killed process had taken."""
 MAX_BATCH_FAILURES = 3
-"""Batches that fail in a row before their texts are tried one by one."""
+"""Consecutive failures before the texts of a batch are embedded one by one."""
 FIRST_OUTAGE_PAUSE = 1.0
 LONGEST_OUTAGE_PAUSE = 300.0
 _PROBE_TEXT = Clean("memory")
 
 
 class EmbeddingQueue:
-    """Works off the queue. ``step`` is one batch; ``run`` goes on until told to stop."""
+    """Processes the embedding queue: ``step`` embeds one batch, ``run`` continues until stopped."""
 
     def __init__(
         self,
@@ -48,7 +47,7 @@ class EmbeddingQueue:
         clock: Clock,
         ask_for_help: Callable[[], None] = lambda: None,
     ) -> None:
-        """``ask_for_help`` lets other processes know that more waits than is embedded at once."""
+        """``ask_for_help`` notifies other processes that more than one batch is waiting."""
         self._ask_for_help = ask_for_help
         self._store = store
         self._active_model = active_model
@@ -65,13 +64,13 @@ class EmbeddingQueue:
         self.last_error: str | None = None
 
     def wake(self) -> None:
-        """Something waits, or may: look at the queue soon."""
+        """Notifies ``run`` that passages may be waiting."""
         self._wake_event.set()
 
     def step(self) -> int:
-        """Embed one batch of what waits. Answers how many passages were settled; 0 when none waits.
+        """Embeds one batch and returns the number of processed passages; 0 if none is waiting.
 
-        Raises Unavailable when the provider does not answer; nothing is lost by that.
+        Raises Unavailable if the provider does not respond; the passages stay in the queue.
         """
         model = self._active_model.wanted
         if model is None:
@@ -94,7 +93,7 @@ class EmbeddingQueue:
         return settled
 
     def _take_batch(self, key: ModelKey) -> Sequence[QueuedPassage]:
-        """A batch for this process alone, where others work on the same store."""
+        """Returns a batch; leases it if other processes use the store."""
         now = self._clock.now()
         if self._store.is_shared:
             return self._store.write(lambda tx: _lease_batch(tx, key, now))
@@ -103,12 +102,12 @@ class EmbeddingQueue:
 
     def _give_back(self, waiting: Sequence[QueuedPassage]) -> None:
         if self._store.is_shared:
-            with suppress(HiveloreError):  # The lease ends by itself.
+            with suppress(HiveloreError):  # The lease expires.
                 self._store.write(lambda tx: tx.release_passages([one.passage for one in waiting]))
 
     def reuse_vectors(self) -> int:
-        """Where the wanted model is used again after another one, let its vectors be found as such, some at a time.
-        Answers how many were looked at; 0 when all were."""
+        """Makes existing vectors searchable when a model becomes the wanted model again, in batches. Returns the number
+        of checked passages; 0 when all were."""
         model = self._active_model.wanted
         if model is None or self._reused_to is None:
             return 0
@@ -130,8 +129,8 @@ class EmbeddingQueue:
         return len(seen)
 
     def run(self, stop: threading.Event, idle: float, report: Report = ignore_report) -> None:
-        """Work until ``stop`` is set (``wake`` after setting it); with nothing to do look again on
-        ``wake`` or after ``idle`` seconds. ``report`` is told how each round went."""
+        """Works until ``stop`` is set (call ``wake`` after setting it). When idle, waits for ``wake`` or ``idle``
+        seconds. ``report`` receives the result of each round."""
         while not stop.is_set():
             self._wake_event.clear()
             try:
@@ -150,9 +149,8 @@ class EmbeddingQueue:
                 self._wake_event.wait(idle)
 
     def wait(self, timeout: float) -> bool:
-        """Wait until nothing waits for a vector any more and all can be found; False when ``timeout`` seconds were not
-        enough.
-        What failed, and is tried again later, is not waited for."""
+        """Waits until no passage is pending and the index is ready; False after ``timeout`` seconds. Failed passages
+        are not waited for."""
         until = self._clock.monotonic() + timeout
         with self._progress:
             while self.pending() or not self._active_model.ready:
@@ -163,11 +161,11 @@ class EmbeddingQueue:
         return True
 
     def pending(self) -> int:
-        """How many passages wait for a vector of the wanted model and have not failed; 0 where none is wanted."""
+        """Returns how many passages wait for a vector of the wanted model, without failed ones; 0 without a model."""
         return self._count(lambda view, key: view.count_pending(key))
 
     def failing(self) -> int:
-        """How many passages failed and are tried again later; 0 where no model is wanted."""
+        """Returns how many passages failed and will be tried again; 0 without a model."""
         return self._count(lambda view, key: view.count_failing(key))
 
     def _count(self, count: Callable[[View, ModelKey], int]) -> int:
@@ -179,7 +177,7 @@ class EmbeddingQueue:
             return count(view, key)
 
     def _drop_retired(self) -> int:
-        """Remove some vectors of models that answer no more, once the wanted one does. Answers how many."""
+        """Deletes some vectors of inactive models once the wanted one is active. Returns their number."""
         wanted = self._active_model.wanted
         if wanted is None or self._active_model.swapping:
             return 0
@@ -213,7 +211,7 @@ class EmbeddingQueue:
             self._consecutive_failures += 1
             if self._consecutive_failures < MAX_BATCH_FAILURES or not _is_responding(model.provider):
                 raise
-            # It answers others, so one of these texts makes it fail: try them one by one.
+            # The provider responds, so one of these texts causes the failure.
             return self._embed_singly(model, key, waiting, error)
         self._consecutive_failures = 0
         self._store.write(lambda tx: _store_vectors(tx, key, waiting, embeddings))
@@ -222,7 +220,7 @@ class EmbeddingQueue:
     def _skip_refused(
         self, model: EmbeddingModel, key: ModelKey, waiting: Sequence[QueuedPassage], error: Invalid
     ) -> int:
-        """Note the text that is refused, for a later try, and go on with the others."""
+        """Records the failure of a refused text and embeds the others."""
         position = int(error.field) if error.field is not None and error.field.isdigit() else None
         if position is None or position >= len(waiting):
             if len(waiting) == 1:
@@ -254,7 +252,7 @@ class EmbeddingQueue:
         tx.embedding_failed(key, one.passage, Clean(error), self._clock.now() + pause)
 
     def _activate_if_complete(self, key: ModelKey) -> None:
-        """When every passage has its vector, let the wanted model serve."""
+        """Activates the wanted model once every passage has its vector."""
         model = self._active_model.wanted
         if model is None:
             return
@@ -269,17 +267,16 @@ class EmbeddingQueue:
 
 
 def _register_model(tx: Transaction, provider: EmbeddingProvider) -> ModelKey:
-    """The key of a model. What another one has embedded before it is taken up anew when that one is used again."""
+    """Returns the key of a model. Existing vectors are checked again after another model was in use."""
     if tx.setting(REUSED) != provider.fingerprint:
         tx.set_setting(REUSED, "")
     if tx.setting(SERVING) is None:
-        # The first one serves from the start, and so it does when another is wanted before it was ever complete.
+        # The first model is active from the start, even if another is wanted before it is complete.
         tx.set_setting(SERVING, provider.fingerprint)
     return tx.register_model(provider.fingerprint, provider.dimension)
 
 
 def _next_batch(view: View, key: ModelKey, now: datetime) -> Sequence[QueuedPassage]:
-    """What is embedded next."""
     newest = view.queued_passages(key, now, NEWEST, newest_first=True)
     if len(newest) < NEWEST:
         return newest
@@ -289,7 +286,6 @@ def _next_batch(view: View, key: ModelKey, now: datetime) -> Sequence[QueuedPass
 
 
 def _lease_batch(tx: Transaction, key: ModelKey, now: datetime) -> Sequence[QueuedPassage]:
-    """The same of what nobody else has."""
     newest = tx.lease_passages(key, now, NEWEST, lease=LEASE, newest_first=True)
     if len(newest) < NEWEST:
         return newest
@@ -315,7 +311,7 @@ def _store_vectors(
 
 
 def _is_responding(provider: EmbeddingProvider) -> bool:
-    """Whether the provider embeds a text that nothing is wrong with."""
+    """Returns True if the provider embeds a harmless text."""
     try:
         provider.embed_documents([_PROBE_TEXT])
     except (Unavailable, Invalid):
@@ -324,6 +320,17 @@ def _is_responding(provider: EmbeddingProvider) -> bool:
 
 
 def _embedded_text(one: QueuedPassage) -> Clean:
-    """What is embedded of a passage: its own words, and before them who said them. On LoCoMo the name alone
-    takes the vectors' R@10 from 32.6 to 45.5."""
+    """Returns the text to embed: the passage after the name of its author. On LoCoMo the name alone raises R@10 of the
+    vectors from 32.6 to 45.5."""
     return one.text if one.author is None else Clean(f"{one.author}: {one.text}")
+
+
+FIRST_RETRY_PAUSE = timedelta(seconds=30)
+LONGEST_RETRY_PAUSE = timedelta(days=1)
+_GROWTH = 4
+
+
+def retry_pause(failures: int) -> timedelta:
+    """Returns the pause after this number of consecutive failures, from 1. It grows up to a day; retries never stop."""
+    grown = FIRST_RETRY_PAUSE * _GROWTH ** min(max(failures - 1, 0), 20)
+    return min(grown, LONGEST_RETRY_PAUSE)

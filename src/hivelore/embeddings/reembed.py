@@ -1,16 +1,16 @@
-"""Embedding again on request (B20): a job over the queue that is worked off anyway.
+"""Re-embedding on request (B20), as a job over the embedding queue.
 
-The job only counts; the queue is the passages themselves, so a killed process goes on where it was. To
-embed everything anew, passages are put into the queue some at a time, and how far that came is kept too.
+The job only counts, and the queue consists of the passages, so a killed process resumes where it was. To re-embed
+everything, passages are queued in batches, and the position is stored.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime
 
 from hivelore.core.agents import Role, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.jobs import Job, JobId, JobState
+from hivelore.core.values import replace
 from hivelore.embeddings.active_model import ActiveModel
 from hivelore.embeddings.queue import EmbeddingQueue
 from hivelore.errors import Conflict, Forbidden, NotFound
@@ -19,9 +19,9 @@ from hivelore.storage.ports import MemoryStore, Transaction
 
 KIND = "re-embed"
 QUEUEING = "reembed.queueing"
-"""The setting with the last passage that was put into the queue; absent or empty where none is left to be."""
+"""Setting with the last queued passage; absent or empty when all are queued."""
 QUEUE_BATCH = 1_000
-"""Passages that are put into the queue or taken out in one unit of work."""
+"""Passages queued or removed per transaction."""
 
 
 class Reembedder:
@@ -40,9 +40,10 @@ class Reembedder:
         self._new_id = new_id
 
     def begin(self, viewer: Viewer, *, everything: bool = False) -> Job:
-        """Embed what lacks a vector of the wanted model, or everything anew. A second call joins the first.
+        """Embeds passages without a vector of the wanted model, or everything again. A second call returns the running
+        job.
 
-        Old vectors serve until the new ones are there. What has failed is tried again at once.
+        Existing vectors stay active until new ones exist. Failed passages are tried again at once.
         """
         _require_operator(viewer)
         model = self._active_model.wanted
@@ -62,7 +63,7 @@ class Reembedder:
         return job
 
     def _find_running(self, tx: Transaction, key: ModelKey) -> Job | None:
-        """The job that is not over yet. One that is, though nobody has looked since, is put down as done."""
+        """Returns the unfinished job. Marks finished ones as done."""
         running = _running_jobs(tx)
         if running and (tx.count_pending(key) or tx.setting(QUEUEING)):
             return running[0]
@@ -74,7 +75,7 @@ class Reembedder:
     def _start(self, tx: Transaction, key: ModelKey, everything: bool) -> Job:
         now = self._clock.now()
         if everything:
-            tx.cancel_requeue(key, QUEUE_BATCH)  # what was in it and failed: it is counted when it is put in anew
+            tx.cancel_requeue(key, QUEUE_BATCH)  # Failed passages are counted when they are queued again.
             tx.set_setting(QUEUEING, "0")
         total = tx.count_pending(key)
         state = JobState.RUNNING if total or everything else JobState.DONE
@@ -83,14 +84,14 @@ class Reembedder:
         return job
 
     def resume(self) -> None:
-        """Put what is left of everything into the queue, also after the process that began it was killed."""
+        """Queues the remaining passages of a complete re-embedding, also after a process was killed."""
         with self._store.read() as view:
             left = bool(view.setting(QUEUEING))
         while left:
             left = self._store.write(self._queue_some)
 
     def _queue_some(self, tx: Transaction) -> bool:
-        """Whether there may be more."""
+        """Returns True if there may be more."""
         running = next(iter(_running_jobs(tx)), None)
         after, key = tx.setting(QUEUEING), self._active_model.wanted_model(tx)
         if not after or running is None or key is None:
@@ -102,7 +103,7 @@ class Reembedder:
         return len(queued) == QUEUE_BATCH
 
     def status(self, job: JobId, viewer: Viewer) -> Job:
-        """A job with its progress as of now."""
+        """Returns a job with its current progress."""
         _require_operator(viewer)
         with self._store.read() as view:
             found = view.job(job)
@@ -122,7 +123,7 @@ class Reembedder:
         return seen
 
     def cancel(self, job: JobId, viewer: Viewer) -> Job:
-        """Stop a job: passages that still have a vector of this model leave the queue."""
+        """Cancels a job. Passages that have a vector of this model leave the queue."""
         seen = self.status(job, viewer)
         if seen.state is not JobState.RUNNING:
             return seen
@@ -145,7 +146,7 @@ def _running_jobs(tx: Transaction) -> list[Job]:
 
 
 def _leave_queue(tx: Transaction, key: ModelKey) -> bool:
-    """Whether there may be more."""
+    """Returns True if there may be more."""
     return tx.cancel_requeue(key, QUEUE_BATCH) == QUEUE_BATCH
 
 

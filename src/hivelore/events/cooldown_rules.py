@@ -1,20 +1,20 @@
-"""Cooldowns: who may set and clear which, what becomes of one that is set again, and how agents are told (C42)."""
+"""Decisions about cooldowns: limits, permissions, repetition, and their text for agents (C42)."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import accumulate
 
 from hivelore.core.agents import Role, Viewer
+from hivelore.core.values import replace
 from hivelore.events.model import MAX_COOLDOWN, Cooldown
 from hivelore.events.repetition import is_repeated
 
 MAX_WORKER_COOLDOWN = timedelta(days=1)
-"""Everybody is told of it, so who sets a longer one has to be trusted with that."""
+"""Cooldowns are shown to every agent, so longer ones require a lead or an operator."""
 MAX_ACTIVE_PER_WORKER = 100
-"""So many of one worker hold at a time."""
+"""Active cooldowns that one worker may have."""
 MAX_SHOWN = 20
-"""Of more, the agent is told how many others there are."""
+"""Cooldowns shown to an agent; of the others, only the number."""
 MAX_CHARACTERS = 2_000
 _HEADING = "Cooldowns (do not take these actions again before their time):"
 _MINUTE = timedelta(minutes=1)
@@ -23,32 +23,31 @@ _DAYS = timedelta(days=2)
 
 
 def max_duration(viewer: Viewer) -> timedelta:
-    """How long what ``viewer`` sets may hold."""
+    """Returns the longest cooldown that ``viewer`` may set."""
     return MAX_WORKER_COOLDOWN if viewer.role is Role.WORKER else MAX_COOLDOWN
 
 
 def may_set_another(viewer: Viewer, holding: Sequence[Cooldown]) -> bool:
-    """Whether ``viewer`` may set one that does not hold yet, besides those that do."""
+    """Returns True if ``viewer`` may set a cooldown in addition to the active ones."""
     if viewer.role is not Role.WORKER:
         return True
     return sum(one.actor == viewer.agent for one in holding) < MAX_ACTIVE_PER_WORKER
 
 
 def may_clear(viewer: Viewer, cooldown: Cooldown) -> bool:
-    """Whether ``viewer`` may let the action be taken again before its time: a worker where nobody else has set it."""
+    """Returns True if ``viewer`` may end the cooldown early. Workers may end only their own."""
     return viewer.role is not Role.WORKER or cooldown.actor == viewer.agent
 
 
 def combine(before: Cooldown | None, new: Cooldown) -> Cooldown:
-    """What holds after ``new`` was told of where ``before`` stood. It counts once more than before, and never ends
-    sooner: who does not know of an earlier reason to wait must not undo it. What says nothing new (``repetition``), or
-    is told of when it was over before ``before`` was set, changes nothing. Where two agents have set it, it is of none
-    of them alone."""
+    """Returns the cooldown after ``new`` is set while ``before`` exists. The count increases and the end never moves
+    forward, because an agent may not know earlier reasons to wait. Repetitions (``repetition``), and late reports of a
+    cooldown that ended before ``before`` began, change nothing. A cooldown set by two agents belongs to neither."""
     if before is None or before.until <= new.set_at:
         return new
     if new.until <= before.set_at or _is_repetition(before, new):
         return before
-    # Of two agents, who lets it rest longer says why.
+    # The reason comes from the agent with the longer cooldown.
     first, second = (before, new) if _is_covered_by_other_agent(before, new) else (new, before)
     return replace(
         new,
@@ -60,7 +59,7 @@ def combine(before: Cooldown | None, new: Cooldown) -> Cooldown:
 
 
 def _is_covered_by_other_agent(before: Cooldown, new: Cooldown) -> bool:
-    """Whether somebody else has let it rest for as long before."""
+    """Returns True if another agent already set a cooldown of at least this length."""
     return new.actor != before.actor and new.until <= before.until
 
 
@@ -76,8 +75,7 @@ def _is_repetition(before: Cooldown, new: Cooldown) -> bool:
 def format_cooldowns(
     cooldowns: Sequence[Cooldown], now: datetime, most: int = MAX_SHOWN, characters: int = MAX_CHARACTERS
 ) -> str:
-    """Those that hold ``now``, for what an agent is told of its environment: the longest first, each in one line, as
-    far as they have room. Empty where there is none."""
+    """Formats the active cooldowns for an agent, longest first, one per line. Empty if none is active."""
     holding = sorted(
         (one for one in cooldowns if one.until > now), key=lambda one: (now - one.until, one.service, one.action)
     )
@@ -91,7 +89,6 @@ def format_cooldowns(
 
 
 def _format_line(one: Cooldown, now: datetime) -> str:
-    """In one line, whatever it holds."""
     until = f"{one.until:%Y-%m-%d %H:%M} UTC, for {_format_duration(one.until - now)}"
     times = f", set {one.count:,} times" if one.count > 1 else ""
     reason = f" ({_one_line(one.reason)})" if one.reason else ""
@@ -99,7 +96,7 @@ def _format_line(one: Cooldown, now: datetime) -> str:
 
 
 def _format_duration(left: timedelta) -> str:
-    """In the largest unit that still tells it well, rounded up: nothing is over sooner than it says."""
+    """Formats a duration in the largest suitable unit, rounded up."""
     for least, unit, name in ((_DAYS, timedelta(days=1), "days"), (_HOURS, timedelta(hours=1), "hours")):
         if left >= least:
             return f"{-(-left // unit):,} {name}"

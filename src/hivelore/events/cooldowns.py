@@ -1,7 +1,6 @@
-"""Cooldowns: setting what is not to be done again before its time, listing what holds, and letting it be done again."""
+"""Sets, lists and clears cooldowns."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from hivelore.core.access import visible_session
@@ -10,6 +9,7 @@ from hivelore.core.clock import Clock
 from hivelore.core.labels import SESSION_LENGTH, clean_line
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, Invalid
 from hivelore.events import cooldown_rules
 from hivelore.events.model import ACTION_LENGTH, MAX_COOLDOWN, REASON_LENGTH, Cooldown
@@ -18,7 +18,7 @@ from hivelore.observations.model import SERVICE_LENGTH
 from hivelore.storage.ports import MemoryStore, Transaction
 
 MAX_ACTIVE = 1_000
-"""So many hold at a time."""
+"""Maximum active cooldowns."""
 _MINUTE = timedelta(minutes=1)
 
 
@@ -41,10 +41,10 @@ class Cooldowns:
         at: datetime | None = None,
         deadline: float | None = None,
     ) -> Cooldown:
-        """Let an action of a service rest for some ``minutes`` or ``until`` an instant, and answer what holds then: set
-        again, it counts once more and never ends sooner than it was to, unless the same session just repeats itself
-        (``events.cooldown_rules``). ``at``: since when, if not now; what is over by now is kept nowhere. Raises
-        Invalid, also for what lasts longer than the viewer may say, and Conflict where there are too many."""
+        """Sets a cooldown for ``minutes`` or ``until`` an instant and returns the resulting one. An active cooldown is
+        extended, never shortened; a repetition by the same session changes nothing (``events.cooldown_rules``). ``at``:
+        start, if not now; a cooldown that has already ended is not stored. Raises Invalid, or Conflict if too many are
+        active."""
         now = self._clock.now()
         since = now if at is None else min(at, now)
         new = Cooldown(
@@ -71,7 +71,7 @@ class Cooldowns:
         return self._store.write(work, deadline)
 
     def active(self, service: str | None = None, deadline: float | None = None) -> Sequence[Cooldown]:
-        """Those that are not over, of one service or of all, by service, then action."""
+        """Returns the active cooldowns of one service or all, by service, then action."""
         only = clean_line(self._redactor, service, "service", SERVICE_LENGTH)
         with self._store.read(deadline) as view:
             found = view.cooldowns(self._clock.now())
@@ -80,20 +80,19 @@ class Cooldowns:
     def list_visible(
         self, viewer: Viewer, service: str | None = None, deadline: float | None = None
     ) -> Sequence[Cooldown]:
-        """The same without the sessions that are not for the viewer to know."""
+        """Returns the active cooldowns without sessions that the viewer may not see."""
         return [
             replace(one, session=visible_session(viewer, one.actor, one.session))
             for one in self.active(service, deadline)
         ]
 
     def format_for_agent(self, service: str | None = None, deadline: float | None = None) -> str:
-        """The same as a text for the environment of an agent (``events.cooldown_rules.told``); empty where none
-        holds."""
+        """Returns the active cooldowns as text for an agent; empty if there are none."""
         return cooldown_rules.format_cooldowns(self.active(service, deadline), self._clock.now())
 
     def clear(self, service: str, action: str | None, viewer: Viewer, deadline: float | None = None) -> int:
-        """Let an action be taken again at once; ``action`` None: every one of the service that the viewer may clear.
-        Answers how many held. Raises Forbidden where they may clear none of those that hold."""
+        """Ends the cooldown of an action; ``action`` None: all of the service that the viewer may clear. Returns their
+        number. Raises Forbidden if the viewer may not clear any active one."""
         name = self._required_name(service, "service", SERVICE_LENGTH)
         only = None if action is None else self._required_name(action, "action", ACTION_LENGTH)
         now = self._clock.now()
@@ -103,7 +102,7 @@ class Cooldowns:
             cleared = [one for one in chosen if cooldown_rules.may_clear(viewer, one)]
             if chosen and not cleared:
                 raise Forbidden(
-                    "Another agent has set this cooldown, too. It ends by itself; a lead or an operator may clear it."
+                    "Another agent has also set this cooldown. Wait, or ask a lead or an operator to clear it."
                 )
             for one in cleared:
                 tx.drop_cooldown(one.service, one.action)
@@ -114,20 +113,20 @@ class Cooldowns:
     def _required_name(self, text: str, field: str, most: int) -> Clean:
         name = clean_line(self._redactor, text, field, most)
         if name is None:
-            raise Invalid(f"{field} is empty: a cooldown is for an action of a service.", field=field)
+            raise Invalid(f"{field} is empty. A cooldown needs a service and an action.", field=field)
         return name
 
 
 def _check_limits(holding: Sequence[Cooldown], viewer: Viewer) -> None:
     if len(holding) >= MAX_ACTIVE:
-        raise Conflict(f"{MAX_ACTIVE:,} cooldowns hold already. Wait, or let a lead or an operator clear some.")
+        raise Conflict(f"{MAX_ACTIVE:,} cooldowns are active. Wait, or ask a lead or an operator to clear some.")
     if not cooldown_rules.may_set_another(viewer, holding):
-        raise Conflict(f"{cooldown_rules.MAX_ACTIVE_PER_WORKER} of your cooldowns hold already. Wait, or clear some.")
+        raise Conflict(f"{cooldown_rules.MAX_ACTIVE_PER_WORKER} of your cooldowns are active. Wait, or clear some.")
 
 
 def _end(minutes: int | None, until: datetime | None, now: datetime, longest: timedelta) -> datetime:
     if (minutes is None) == (until is None):
-        raise Invalid("Say either minutes or until.", field="minutes")
+        raise Invalid("Provide either minutes or until.", field="minutes")
     if minutes is not None:
         if not 1 <= minutes <= longest // _MINUTE:
             raise Invalid(f"minutes is 1 to {longest // _MINUTE:,}{_worker_hint(longest)}.", field="minutes")
@@ -137,7 +136,7 @@ def _end(minutes: int | None, until: datetime | None, now: datetime, longest: ti
     if not now < end <= now + longest:
         most = f"{longest.days} days" if longest.days > 1 else "24 hours"
         ahead = f"at most {most} ahead{_worker_hint(longest)}"
-        raise Invalid(f"until lies in the future, and {ahead}.", field="until")
+        raise Invalid(f"until must be in the future, {ahead}.", field="until")
     return end
 
 

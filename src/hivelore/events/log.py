@@ -1,7 +1,6 @@
-"""The log of events: telling what happened, reading it, and taking out what should not stand there."""
+"""The event log: records, lists and deletes events."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime
 
 from hivelore.core.access import session_owner_filter, visible_session, visible_to
@@ -10,6 +9,7 @@ from hivelore.core.clock import Clock
 from hivelore.core.labels import SESSION_LENGTH, clean_line
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Forbidden, Invalid, NotFound, TooLarge
 from hivelore.events.model import TEXT_LENGTH, Event, EventFilter, EventPage, Level, LoggedId
 from hivelore.events.repetition import REPEAT_WINDOW
@@ -19,7 +19,7 @@ from hivelore.observations.model import GENERAL, SERVICE_LENGTH
 from hivelore.storage.ports import MemoryStore, Transaction
 
 ID_SHOWN = 100
-"""Characters of an unknown id that an error repeats."""
+"""Characters of an unknown id shown in an error."""
 
 
 class EventLog:
@@ -48,8 +48,7 @@ class EventLog:
         at: datetime | None = None,
         deadline: float | None = None,
     ) -> Event:
-        """Keep what happened, ``at`` (now) and told by ``viewer``; what the same session has told already
-        (``events.repetition``) is answered as it was told first. Raises Invalid."""
+        """Stores an event. Returns the earlier one for a repetition. Raises Invalid."""
         event = self.build(level, text, viewer, service=service, session=session, at=at)
 
         def work(tx: Transaction) -> Event:
@@ -71,8 +70,8 @@ class EventLog:
         at: datetime | None = None,
         memory: MemoryId | None = None,
     ) -> Event:
-        """The same without keeping it: for whoever logs it in the unit of what it tells of. ``memory``: which it tells
-        of, so that it is as private and goes with it."""
+        """Returns an event without storing it, for callers that store it in their own transaction. ``memory``: the
+        memory that the event is about; it determines visibility and deletion."""
         now = self._clock.now()
         happened = to_utc(at, "at") or now
         if happened > now + CLOCK_SLACK:
@@ -91,7 +90,7 @@ class EventLog:
         )
 
     def build_memory_event(self, memory: Memory, viewer: Viewer) -> Event:
-        """That a memory about running things is new (C39), not kept yet."""
+        """Returns an event that reports a new operational memory (C39), without storing it."""
         service = None if memory.operational is None else memory.operational.service
         about = memory.category if service is None else f"{memory.category}:{service}"
         text = f"New memory recorded: [{about}] {memory.content}"[:TEXT_LENGTH]
@@ -110,8 +109,8 @@ class EventLog:
         until: datetime | None = None,
         deadline: float | None = None,
     ) -> EventPage:
-        """What happened, of ``level`` or graver; ``service`` ``GENERAL``: what is about none by name.
-        ``session``: workers find their own."""
+        """Returns a page of events with at least ``level``. ``service`` ``GENERAL``: events about no service.
+        ``session``: workers find only their own sessions."""
         during = clean_line(self._redactor, session, "session", SESSION_LENGTH)
         where = EventFilter(
             seen=visible_to(viewer, self._lead_sees),
@@ -125,21 +124,21 @@ class EventLog:
         with self._store.read(deadline, sees=where.seen) as view:
             found = view.events(where, after, limit + 1)
         page, last = found[:limit], found[limit - 1] if len(found) > limit else None
-        told = tuple(replace(one, session=visible_session(viewer, one.actor, one.session)) for one in page)
-        return EventPage(events=told, next=None if last is None else f"{last.at.isoformat()}~{last.id}")
+        events = tuple(replace(one, session=visible_session(viewer, one.actor, one.session)) for one in page)
+        return EventPage(events=events, next=None if last is None else f"{last.at.isoformat()}~{last.id}")
 
     def forget(self, event: LoggedId, viewer: Viewer, deadline: float | None = None) -> None:
-        """Take one out of the log. Raises Forbidden for all but operators, NotFound."""
+        """Deletes an event. Raises NotFound, or Forbidden unless the viewer is an operator."""
         if viewer.role is not Role.OPERATOR:
-            raise Forbidden("Only an operator's key takes events out of the log; they go by themselves with time.")
-        # What no database takes for a text is no id either.
+            raise Forbidden("Only an operator may delete events from the log. Old events are deleted automatically.")
+        # An id with control characters is never valid, and databases reject it.
         if not event.isprintable() or not self._store.write(lambda tx: tx.drop_event(event), deadline):
-            raise NotFound(f"No event {event[:ID_SHOWN]!r}; it may be gone already. List the events for their ids.")
+            raise NotFound(f"No event {event[:ID_SHOWN]!r}. It may have been deleted. List the events for their ids.")
 
     def _clean_text(self, text: str) -> Clean:
         if len(text) > TEXT_LENGTH:
             raise TooLarge(f"The text has {len(text):,} characters; at most {TEXT_LENGTH:,}.", field="text")
         clean = Clean(self._redactor.clean(text, field="text").strip())
         if not clean:
-            raise Invalid("The text is empty: say what happened.", field="text")
+            raise Invalid("The text is empty. Describe what happened.", field="text")
         return clean

@@ -1,4 +1,4 @@
-"""What happened while services were run, as agents and Hivelore itself tell it: the log of events (C06)."""
+"""Values of the event log of running services (C06) and of cooldowns."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -7,18 +7,19 @@ from typing import NewType
 
 from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
+from hivelore.core.values import Value, json_names
 from hivelore.memories.model import MemoryId
 from hivelore.observations.model import SERVICE_LENGTH
 from hivelore.search.model import Visibility
 
 LoggedId = NewType("LoggedId", str)
-"""Of an event in the log."""
+"""Id of an event in the log."""
 TEXT_LENGTH = 4_000
-"""Characters of what an event says."""
+"""Maximum characters of an event text."""
 
 
 class Level(StrEnum):
-    """How grave it is, the mildest first."""
+    """Severity, lowest first."""
 
     INFO = "info"
     WARNING = "warning"
@@ -26,48 +27,47 @@ class Level(StrEnum):
     CRITICAL = "critical"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class Event(Value, frozen=True, kw_only=True, rename=json_names(memory="memoryId", interface="door")):
     id: LoggedId
     at: datetime
     """When it happened."""
     level: Level
     text: Clean
     actor: AgentId | None
-    """Who told of it; None: an operator who acted for nobody."""
+    """Who reported it; None: an operator who did not act for an agent."""
     interface: Interface
     service: Clean | None = None
-    """None: it is about no service by name."""
+    """None: about no service in particular."""
     session: Clean | None = None
     memory: MemoryId | None = None
-    """What it tells of: seen by those who may see that memory, and forgotten with it. None: everybody sees it."""
+    """The memory that the event is about. It determines who sees the event, and is deleted with it. None: visible to
+    all."""
 
     def __post_init__(self) -> None:
         if self.at.tzinfo is not UTC:
             raise ValueError("instants are in UTC")
         if not self.text.strip():
-            raise ValueError("an event says something")
+            raise ValueError("an event needs a text")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventFilter:
     seen: Visibility
-    """Of memories that events tell of."""
+    """Visibility of the memories that events are about."""
     level: Level | None = None
-    """Only those at least as grave."""
+    """Minimum severity."""
     service: Clean | None = None
-    """Only those about this one; ``GENERAL``: about none."""
+    """``GENERAL``: events about no service."""
     session: Clean | None = None
     actor: AgentId | None = None
-    """Only those that this agent told."""
+    """Only events that this agent reported."""
     since: datetime | None = None
     until: datetime | None = None
-    """Before this."""
+    """Exclusive."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventPage:
-    """Events, newest first with the id as tie; ``next`` continues behind the last one."""
+class EventPage(Value, frozen=True, kw_only=True):
+    """Events, newest first, then by id; ``next`` is the cursor of the following page."""
 
     events: tuple[Event, ...]
     next: str | None
@@ -78,22 +78,21 @@ REASON_LENGTH = 500
 MAX_COOLDOWN = timedelta(days=366)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cooldown:
-    """There is one for each action of a service; once its time has come it is over, and counts no more."""
+class Cooldown(Value, frozen=True, kw_only=True, rename=json_names(interface="door")):
+    """A time during which an action of a service should not be repeated. One per action and service."""
 
     service: Clean
     action: Clean
     until: datetime
     set_at: datetime
-    """When it was set, as it was told of last."""
+    """When it was last set."""
     actor: AgentId | None
-    """Who set it; None: an operator who acted for nobody, or several agents."""
+    """Who set it; None: several agents, or an operator who did not act for an agent."""
     interface: Interface
     session: Clean | None = None
     reason: Clean | None = None
     count: int = 1
-    """How often it was set without being over in between."""
+    """How often it was set while active."""
 
     def __post_init__(self) -> None:
         if self.until.tzinfo is not UTC or self.set_at.tzinfo is not UTC:

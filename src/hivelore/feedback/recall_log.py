@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from hivelore.core.access import recalls_visible_to
 from hivelore.core.agents import AgentId, LeadSees, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Unavailable
 from hivelore.feedback.buffer import WriteBehindBuffer
 from hivelore.feedback.recalls import QUESTION_LENGTH, Recall, RecalledMemory, RecallPage

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import NamedTuple
 
 from hivelore.core.agents import AgentId, Interface, Role
 from hivelore.core.text import Clean
+from hivelore.core.values import Value, json_names
 from hivelore.feedback.model import UsageCounts
 from hivelore.memories.model import MemoryId
 from hivelore.search.model import RecallId, RetrievalMode, Score, Visibility
@@ -16,7 +16,7 @@ QUESTION_LENGTH = 1_000
 """Characters of a question that are logged."""
 
 
-class RecalledMemory(NamedTuple):
+class RecalledMemory(Value, frozen=True, rename=json_names(memory="memoryId")):
     """A memory as it was given, by its id alone: the log holds no text of memories."""
 
     memory: MemoryId
@@ -27,8 +27,7 @@ class RecalledMemory(NamedTuple):
     fits: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recall:
+class Recall(Value, frozen=True, kw_only=True, rename=json_names(agent="agentId", question="query", interface="door")):
     id: RecallId
     at: datetime
     """UTC; when it was answered."""
@@ -66,8 +65,7 @@ class RecallFilter:
     """Only those that were answered at this instant or after it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecallPage:
+class RecallPage(Value, frozen=True, kw_only=True):
     """Recalls, newest first with the id as tie; ``next`` continues behind the last one."""
 
     recalls: tuple[Recall, ...]

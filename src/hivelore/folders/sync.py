@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from hivelore.core.agents import AgentId, Interface, Viewer
@@ -11,6 +11,7 @@ from hivelore.core.clock import Clock
 from hivelore.core.redaction import Redactor
 from hivelore.core.supervisor import Report, ignore_report
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Conflict, HiveloreError, Invalid, NotFound, Unavailable
 from hivelore.folders import rules
 from hivelore.folders.model import FolderScan, KnownFile, MemoryFolder
@@ -18,9 +19,9 @@ from hivelore.folders.ports import Workspace
 from hivelore.folders.rules import FolderChanges
 from hivelore.identity.service import Agents
 from hivelore.memories.drafts import UNSET, Draft, Edit
-from hivelore.memories.identity import same_record
 from hivelore.memories.model import Memory, Scope, Source
 from hivelore.memories.normalizer import CONTENT_LENGTH
+from hivelore.memories.record_lookup import same_record
 from hivelore.memories.service import MemoryService
 from hivelore.storage.leader_lease import LeaderLease
 from hivelore.storage.ports import MemoryStore, Transaction
@@ -206,7 +207,7 @@ class FolderSync:
         )
         # In one unit: of a file that is deleted while no service runs nothing else tells that it ever was.
         memory = self._memory_service.remember(
-            draft, viewer, beside=lambda tx, memory: tx.put_files([self._known_file(path, mark, digest, memory)])
+            draft, viewer, also=lambda tx, memory: tx.put_files([self._known_file(path, mark, digest, memory)])
         ).memory
         self._set_known(known, path, self._known_file(path, mark, digest, memory))
         del self._pending[path]

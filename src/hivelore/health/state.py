@@ -4,11 +4,12 @@ import logging
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeVar
 
 from hivelore.core.clock import Clock
+from hivelore.core.values import replace
 from hivelore.errors import Broken, HiveloreError, Unavailable
 from hivelore.health.model import EXPLANATIONS, Cause, Health, Problem, Worker
 

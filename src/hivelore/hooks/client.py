@@ -1,4 +1,4 @@
-"""One event from the program's pipe to the service, and the answer back, before a deadline."""
+"""Delivers one event from stdin to the service and prints the answer, before a deadline."""
 
 import _socket
 import os
@@ -8,7 +8,7 @@ from _thread import allocate_lock, start_new_thread
 
 from hivelore.errors import HiveloreError
 from hivelore.local import endpoint
-from hivelore.local.git_project import place_of
+from hivelore.local.git_project import project_or_folder
 from hivelore.local.lock import read_lock
 
 TYPE_CHECKING = False
@@ -20,79 +20,79 @@ if TYPE_CHECKING:
 
     Address = tuple[int, int, int, str, tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]]
 else:
-    import _signal as signal  # Its core: the module itself takes longer than all the rest.
+    import _signal as signal  # Its C part: the module itself is slower to import than everything else here.
 
 CONNECTING = 0.25
-"""The part of the time that may pass until there is a connection."""
+"""Share of the time limit for connecting."""
 LARGEST = 8_000_000
-"""Bytes of an event, or of an answer."""
+"""Most bytes of an event, and of an answer."""
 LARGEST_TASK = 16_384
 LONGEST = 60.0
-"""Seconds that what nobody waits for may take."""
+"""Most seconds of work in the background."""
 _CHUNK = 65_536
 _FOLDERS = {"cursor": "CURSOR_PROJECT_DIR"}
-"""Variables that say in which folder a program works, where it runs its hooks in another one."""
+"""Variables with the project folder of programs that run hooks elsewhere."""
 _AGAIN = (401, 403, 408, 409, 425, 429)
-"""Refusals by the service that may be none later, like all from 500 on."""
+"""Status codes that may be temporary, besides those from 500 on."""
 _ESCAPES = {number: f"\\u{number:04x}" for number in (*range(32), ord('"'), ord("\\"))}
 
 
 class Late(Exception):
-    """The time is over."""
+    """The time limit has passed."""
 
 
 class Undelivered(Exception):
-    """The event is not where it should be."""
+    """The event was not delivered."""
 
     def __init__(self, *, again: bool = True) -> None:
         super().__init__()
         self.again = again
-        """Whether it may be taken later."""
+        """True if it may be delivered later."""
 
 
 class Event:
-    """What there is to hand over."""
+    """An event of an agent program."""
 
-    __slots__ = ("fields", "is_alone", "payload", "program", "url")
+    __slots__ = ("fields", "is_detached", "payload", "program", "url")
 
     def __init__(self, program: str) -> None:
         self.program = program
         self.fields: dict[str, str] = {}
-        """What the program did not tell."""
+        """What Hivelore adds to the payload."""
         self.payload = b""
-        """What it told, as it came."""
+        """The event in the words of the program."""
         self.url: str | None = None
-        """Where somebody said that the service is."""
-        self.is_alone = False
-        """Whether nobody waits for this process any more."""
+        """HIVELORE_URL, if it is set."""
+        self.is_detached = False
+        """True once this process is detached from the agent."""
 
     def body(self) -> bytes:
-        told = "".join(f'"{name}":"{value.translate(_ESCAPES)}",' for name, value in self.fields.items() if value)
-        return b'{%s"payload":%s}' % (told.encode(errors="replace"), self.payload)
+        fields = "".join(f'"{name}":"{value.translate(_ESCAPES)}",' for name, value in self.fields.items() if value)
+        return b'{%s"payload":%s}' % (fields.encode(errors="replace"), self.payload)
 
 
 def main(arguments: "Sequence[str]") -> None:
-    """Take an event from stdin, and end this process: with 0, whatever happens."""
+    """Deliver an event from stdin and end this process; the exit code is always 0."""
     sys.excepthook = _give_up
     if endpoint.hooks_are_off():
         _end()
     event = Event(_option(arguments, "--agent"))
 
-    def go_on_alone(_: int, __: "FrameType | None") -> None:
-        _go_on_alone(event)
+    def detach(_: int, __: "FrameType | None") -> None:
+        _detach(event)
 
-    signal.signal(signal.SIGALRM, go_on_alone)
+    signal.signal(signal.SIGALRM, detach)
     signal.setitimer(signal.ITIMER_REAL, endpoint.hook_wait())
     again = True
     try:
         try:
-            event.payload = _read()
-            event.fields = _circumstances(arguments)
+            event.payload = _read_stdin()
+            event.fields = _describe_context(arguments)
             event.url = endpoint.given_url()
             signal.signal(signal.SIGALRM, _too_late)
-            answer = b"" if event.is_alone else _answer(event)
+            answer = b"" if event.is_detached else _deliver(event)
             signal.setitimer(signal.ITIMER_REAL, 0)
-            if not event.is_alone:
+            if not event.is_detached:
                 _write(answer)
                 _end()
         except Undelivered as problem:
@@ -100,14 +100,14 @@ def main(arguments: "Sequence[str]") -> None:
         except (OSError, ValueError, LookupError, ArithmeticError, HiveloreError):
             pass
         signal.setitimer(signal.ITIMER_REAL, 0)
-    except Late:  # It comes once, whatever is just being done.
+    except Late:  # It is raised once, at any point.
         pass
     _leave(event, again=again)
     _end()
 
 
 def _option(arguments: "Sequence[str]", name: str) -> str:
-    """What stands behind it; empty where it does not stand there."""
+    """Return the value of an option; empty if it is missing."""
     for place, argument in enumerate(arguments):
         if argument == name:
             return "".join(arguments[place + 1 : place + 2])
@@ -116,7 +116,7 @@ def _option(arguments: "Sequence[str]", name: str) -> str:
     return ""
 
 
-def _read() -> bytes:
+def _read_stdin() -> bytes:
     pieces: list[bytes] = []
     size = 0
     while piece := os.read(0, _CHUNK):
@@ -127,7 +127,7 @@ def _read() -> bytes:
     return b"".join(pieces)
 
 
-def _circumstances(arguments: "Sequence[str]") -> dict[str, str]:
+def _describe_context(arguments: "Sequence[str]") -> dict[str, str]:
     now = time.time()
     task, file = endpoint.task(LARGEST_TASK)
     folder = os.environ.get(_FOLDERS.get(_option(arguments, "--agent"), "")) or "."
@@ -135,32 +135,32 @@ def _circumstances(arguments: "Sequence[str]") -> dict[str, str]:
         "id": os.urandom(16).hex(),
         "event": _option(arguments, "--event"),
         "at": f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now * 1_000) % 1_000:03}Z",
-        "project": _option(arguments, "--project") or place_of(folder) or "",
+        "project": _option(arguments, "--project") or project_or_folder(folder) or "",
         "taskId": task,
         "taskFile": file,
     }
 
 
-def _answer(event: Event) -> bytes:
-    """What the service answers; empty where the program is to be told nothing."""
+def _deliver(event: Event) -> bytes:
+    """Return the answer of the service; empty if nothing is injected."""
     home = endpoint.home_folder()
-    host, port, authority, path, tls = _parts(event.url or _url_of(home))
+    host, port, authority, path, tls = _split_url(event.url or _url_of(home))
     key = endpoint.key(endpoint.AGENT_KEY, home)
     body = event.body()
     head = (
         f"POST {path}/api/hooks/{event.program} HTTP/1.1\r\nHost: {authority}\r\nAuthorization: Bearer {key}\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     )
-    connection = _connected(host, port, tls)
+    connection = _connect(host, port, tls)
     connection.sendall(head.encode() + body)
     received = b""
     while len(received) < LARGEST and (piece := connection.recv(_CHUNK)):
         received += piece
-    return _said(received)
+    return _parse_answer(received)
 
 
-def _said(received: bytes) -> bytes:
-    """The body of an answer of ours. Raises Undelivered for any other, or where it is not whole."""
+def _parse_answer(received: bytes) -> bytes:
+    """Return the body of an answer of Hivelore. Raises Undelivered if it is another one or incomplete."""
     head, _, body = received.partition(b"\r\n\r\n")
     lines = head.lower().split(b"\r\n")
     status = int(lines[0].split(b" ")[1]) if lines[0].startswith(b"http/1.") else 0
@@ -174,16 +174,16 @@ def _said(received: bytes) -> bytes:
 
 
 def _url_of(home: str) -> str:
-    """Where the service is that holds the home folder, by what it has written there."""
-    told = read_lock(home)
-    url = (told or b"").partition(b'"url": "')[2].partition(b'"')[0]
+    """Return the URL of the service that holds the home folder, from its lock file."""
+    owner = read_lock(home)
+    url = (owner or b"").partition(b'"url": "')[2].partition(b'"')[0]
     if not url:
         raise Undelivered
     return url.decode()
 
 
-def _parts(url: str) -> tuple[str, int, str, str, bool]:
-    """Host, port, authority, path and whether it is TLS. Raises ValueError for what is no such URL."""
+def _split_url(url: str) -> tuple[str, int, str, str, bool]:
+    """Return host, port, authority, path, and True for TLS. Raises ValueError for an invalid URL."""
     scheme, _, rest = url.partition("://")
     authority, slash, path = rest.partition("/")
     host, colon, port = authority.rpartition(":")
@@ -194,13 +194,13 @@ def _parts(url: str) -> tuple[str, int, str, str, bool]:
     return host.strip("[]"), int(port), authority, (slash + path).rstrip("/"), scheme == "https"
 
 
-def _connected(host: str, port: int, tls: bool) -> _socket.socket:
+def _connect(host: str, port: int, tls: bool) -> _socket.socket:
     patience = CONNECTING * endpoint.hook_wait()
-    family, kind, protocol, _, address = _address(host, port, patience)
+    family, kind, protocol, _, address = _resolve(host, port, patience)
     raw = _socket.socket(family, kind, protocol)
     raw.settimeout(patience)
     raw.connect(address)
-    raw.settimeout(None)  # From now on the alarm ends it.
+    raw.settimeout(None)  # From now on the alarm limits the time.
     if not tls:
         return raw
     import socket
@@ -209,12 +209,12 @@ def _connected(host: str, port: int, tls: bool) -> _socket.socket:
     return ssl.create_default_context().wrap_socket(socket.socket(fileno=raw.detach()), server_hostname=host)
 
 
-def _address(host: str, port: int, patience: float) -> "Address":
-    """Of a name that has to be asked for, which no alarm interrupts, another thread asks."""
+def _resolve(host: str, port: int, patience: float) -> "Address":
+    """Resolve a name; in another thread if it needs DNS, which no alarm interrupts."""
     found: list[Address] = []
     done = allocate_lock()
 
-    def look() -> None:
+    def resolve() -> None:
         try:
             found.extend(_socket.getaddrinfo(host.encode(), port, type=_socket.SOCK_STREAM))
         finally:
@@ -222,9 +222,9 @@ def _address(host: str, port: int, patience: float) -> "Address":
 
     done.acquire()
     if host == "localhost" or host.replace(".", "").isdecimal() or ":" in host:
-        look()
+        resolve()
     else:
-        start_new_thread(look, ())
+        start_new_thread(resolve, ())
         done.acquire(timeout=patience)
     if not found:
         raise Undelivered
@@ -237,35 +237,34 @@ def _write(answer: bytes) -> None:
 
 
 def _leave(event: Event, *, again: bool) -> None:
-    """Have another process see to it."""
-    if not event.is_alone and not _is_another():
+    """Spool the event in a detached process."""
+    if not event.is_detached and not _fork_detached():
         return
     os.dup2(1, 0)
     os.closerange(3, 256)
 
-    from hivelore.hooks.fallback import see_to
+    from hivelore.hooks.fallback import spool_or_start
 
-    see_to(event, again=again, longest=LONGEST)
+    spool_or_start(event, again=again, longest=LONGEST)
 
 
-def _go_on_alone(event: Event) -> None:
-    """The time is over before all is known that there is to hand over: another process finds out."""
-    if not _is_another():
+def _detach(event: Event) -> None:
+    """Continue in a detached process when the time limit passes while the event is still being read."""
+    if not _fork_detached():
         _end()
-    event.is_alone = True
+    event.is_detached = True
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, LONGEST)
 
 
-def _is_another() -> bool:
-    """Become two, and answer in each whether it is the new one. That one belongs to nobody, so that whoever waits for
-    the other does not wait for it, and is not ended with it."""
+def _fork_detached() -> bool:
+    """Fork, and return True in the new process. It is detached: the agent does not wait for it and cannot end it."""
     if os.fork():
         return False
     os.setsid()
-    nowhere = os.open(os.devnull, os.O_RDWR)
+    null = os.open(os.devnull, os.O_RDWR)
     for descriptor in (1, 2):
-        os.dup2(nowhere, descriptor)
+        os.dup2(null, descriptor)
     return True
 
 
@@ -278,5 +277,5 @@ def _give_up(_: type[BaseException], __: BaseException, ___: "TracebackType | No
 
 
 def _end() -> None:
-    # At once: what an interpreter does at its end takes a millisecond, and there is nothing to tidy.
+    # At once: the normal end of the interpreter takes a millisecond.
     os._exit(0)

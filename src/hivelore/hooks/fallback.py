@@ -1,7 +1,6 @@
-"""What a hook leaves to be done when the agent waits no more: an event that could not be handed over is put aside,
-where the service finds it; and where no service runs as a session starts, one is started.
+"""Fallback of a hook in a detached process: spools an event that could not be delivered, and starts the service.
 
-Nobody waits for this process, and nobody sees what it says.
+The service is started only for the start of a session. Nothing that this process prints is visible.
 """
 
 import json
@@ -27,79 +26,81 @@ if TYPE_CHECKING:
 SUFFIX = ".json"
 MOST_FILES = 10_000
 MOST_BYTES = 64_000_000
-"""Of events that wait; beyond that the oldest are lost."""
+"""Limits of the spool; above them the oldest events are deleted."""
 _KEY_LENGTH = 20
-"""Characters of a key that may be seen: namespace and number, without the secret."""
+"""Characters of a key that may be stored: namespace and number, without the secret."""
 
 
-def see_to(event: "Event", *, again: bool, longest: float) -> None:
-    """``again``: whether somebody may take the event later."""
+def spool_or_start(event: "Event", *, again: bool, longest: float) -> None:
+    """``again``: the event may be delivered later."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, longest)
     folder = Path(endpoint.home_folder()) / endpoint.SPOOL
     try:
-        told: Json = json.loads(event.body())
+        body: Json = json.loads(event.body())
     except (ValueError, RecursionError):
-        told = None
-    if not again or not isinstance(told, dict) or not isinstance(told.get("payload"), dict):
-        note_lost(folder, 1)
+        body = None
+    if not again or not isinstance(body, dict) or not isinstance(body.get("payload"), dict):
+        count_lost(folder, 1)
     else:
         try:
-            put_aside(folder, {"program": event.program, "url": event.url, "key": _key(), **told})
-        # Too much of it to be looked through for secrets; or no room.
+            spool(folder, {"program": event.program, "url": event.url, "key": _key(), **body})
+        # Too long to search it for secrets, or the disk is full.
         except (HiveloreError, RecursionError, OSError):
-            note_lost(folder, 1)
+            count_lost(folder, 1)
     is_here = event.url is None or launcher.is_local(event.url)
-    if is_here and _starts_session(told) and read_lock(folder.parent) is None:
+    if is_here and _starts_session(body) and read_lock(folder.parent) is None:
         launcher.ensure(folder.parent)
 
 
-def put_aside(folder: Path, told: "dict[str, Json]") -> None:
-    """Keep an event until the service takes it, without secrets and without what we had told the model ourselves."""
-    safe = Redactor(os.urandom(KEY_BYTES)).clean_metadata({name: _without_ours(value) for name, value in told.items()})
+def spool(folder: Path, event: "dict[str, Json]") -> None:
+    """Store an event for the service, without secrets and without text that Hivelore injected."""
+    safe = Redactor(os.urandom(KEY_BYTES)).clean_metadata(
+        {name: _remove_injected(value) for name, value in event.items()}
+    )
     data = json.dumps(safe, ensure_ascii=False).encode()
-    _make(folder)
+    _create_folder(folder)
     _make_room(folder, len(data))
-    # In the order of their names they are in that of their times.
+    # The names sort by time.
     file = folder / f"{time.time_ns():020}-{os.getpid()}-{os.urandom(4).hex()}{SUFFIX}"
-    aside = file.with_suffix(".new")
+    temporary = file.with_suffix(".new")
     try:
-        with os.fdopen(private_files.create(aside), "wb") as out:
+        with os.fdopen(private_files.create(temporary), "wb") as out:
             out.write(data)
-        aside.rename(file)
+        temporary.rename(file)
     except OSError:
-        aside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
-def note_lost(folder: Path, count: int) -> None:
-    _make(folder)
-    with os.fdopen(private_files.opened(folder / endpoint.SPOOL_LOST, os.O_WRONLY | os.O_APPEND), "wb") as out:
+def count_lost(folder: Path, count: int) -> None:
+    _create_folder(folder)
+    with os.fdopen(private_files.open_private(folder / endpoint.SPOOL_LOST, os.O_WRONLY | os.O_APPEND), "wb") as out:
         out.write(b"." * count)
 
 
-def _make(folder: Path) -> None:
+def _create_folder(folder: Path) -> None:
     endpoint.make_home(folder.parent)
     private_files.make_folder(folder)
 
 
 def _make_room(folder: Path, size: int) -> None:
-    waiting = sorted(_waiting(folder))
+    waiting = sorted(_spooled(folder))
     files, total = len(waiting), sum(each for _, each in waiting)
     lost = 0
     for name, each in waiting:
         if files < MOST_FILES and total + size <= MOST_BYTES:
             break
-        with suppress(FileNotFoundError):  # The service has taken it, or another hook has made room.
+        with suppress(FileNotFoundError):  # The service or another hook deleted it.
             (folder / name).unlink()
             lost += 1
         files, total = files - 1, total - each
     if lost:
-        note_lost(folder, lost)
+        count_lost(folder, lost)
 
 
-def _waiting(folder: Path) -> "Iterator[tuple[str, int]]":
-    """What lies in the folder, and how large it is. Others put events there and take some meanwhile."""
+def _spooled(folder: Path) -> "Iterator[tuple[str, int]]":
+    """Yield names and sizes of spooled events; others may add and delete some meanwhile."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name != endpoint.SPOOL_LOST and not entry.is_dir(follow_symlinks=False):
@@ -107,25 +108,25 @@ def _waiting(folder: Path) -> "Iterator[tuple[str, int]]":
                     yield entry.name, entry.stat(follow_symlinks=False).st_size
 
 
-def _without_ours(value: "Json") -> "Json":
+def _remove_injected(value: "Json") -> "Json":
     if isinstance(value, str):
         return unfenced(value.replace("\0", "").encode(errors="replace").decode())
     if isinstance(value, list):
-        return [_without_ours(item) for item in value]
+        return [_remove_injected(item) for item in value]
     if isinstance(value, dict):
-        return {name: _without_ours(item) for name, item in value.items()}
+        return {name: _remove_injected(item) for name, item in value.items()}
     return value
 
 
 def _key() -> str | None:
-    """Which key was given, as far as that may be seen."""
+    """Return the part of HIVELORE_KEY that may be stored."""
     given = endpoint.given_key()
     return None if given is None else given.rpartition("_")[0][:_KEY_LENGTH]
 
 
-def _starts_session(told: "Json") -> bool:
-    if not isinstance(told, dict):
+def _starts_session(body: "Json") -> bool:
+    if not isinstance(body, dict):
         return False
-    payload = told.get("payload")
-    name = told.get("event") or (payload.get("hook_event_name") if isinstance(payload, dict) else None)
+    payload = body.get("payload")
+    name = body.get("event") or (payload.get("hook_event_name") if isinstance(payload, dict) else None)
     return str(name).lower() == "sessionstart"

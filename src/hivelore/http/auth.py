@@ -7,10 +7,11 @@ from starlette.requests import Request
 
 from hivelore.core.agents import Interface, Viewer
 from hivelore.core.clock import Clock
+from hivelore.core.operation import Lane
 from hivelore.errors import Unavailable
 from hivelore.health.model import Cause
 from hivelore.health.state import HealthState
-from hivelore.http.pools import Lane, Pools
+from hivelore.http.pools import Pools
 from hivelore.identity.service import Agents
 
 FRESH = 1.0

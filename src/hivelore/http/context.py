@@ -8,11 +8,12 @@ from fastapi import Depends, Request
 from fastapi.routing import APIRoute
 
 from hivelore.core.agents import Viewer
+from hivelore.core.operation import Lane
 from hivelore.errors import Invalid
 from hivelore.http.auth import Authenticator, project_of
 from hivelore.http.incidents import Incidents
 from hivelore.http.metrics import Metrics
-from hivelore.http.pools import Lane, Pools
+from hivelore.http.pools import Pools
 from hivelore.runtime.app import Application
 
 T = TypeVar("T")

@@ -12,19 +12,12 @@ import threading
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
-from enum import StrEnum
 from typing import Any, TypeVar
 
+from hivelore.core.operation import Lane
 from hivelore.errors import Overloaded
 
 T = TypeVar("T")
-
-
-class Lane(StrEnum):
-    RECALL = "recall"
-    READ = "read"
-    WRITE = "write"
-    SLOW = "slow"
 
 
 AT_ONCE = 2

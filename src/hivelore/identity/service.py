@@ -1,30 +1,31 @@
-"""Agents and their keys: who may come in, and as whom."""
+"""Agents and API keys: authentication, creation and revocation."""
 
 import hashlib
 import hmac
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from hivelore.core.agents import Agent, AgentId, ApiKey, Interface, KeyId, Role, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.redaction import find
+from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Unauthenticated
 from hivelore.memories.model import NAME_LENGTH
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
 LOCAL_AGENT = "local"
-"""The name of the agent a machine starts with."""
+"""Name of the agent that exists on a new machine."""
 _KEY = re.compile(r"^hl_(\d+)_([0-9a-f]{10})_([0-9a-f]{64})$")
 _KEY_ID = re.compile(r"^hl_(\d+)_([0-9a-f]{10})$")
 _UUID = re.compile(r"^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
-_HINT = "Send it as 'Authorization: Bearer hl_...'; 'hivelore agent add NAME' makes one."
+_HINT = "Send it as 'Authorization: Bearer hl_...'; 'hivelore agent add NAME' creates one."
 
 
 @dataclass(frozen=True, slots=True)
 class IdSource:
-    """Where ids and secrets come from."""
+    """Generates ids and secrets."""
 
     agent_id: Callable[[datetime], AgentId]
     key_id: Callable[[], KeyId]
@@ -33,7 +34,7 @@ class IdSource:
 
 @dataclass(frozen=True, slots=True)
 class IssuedKey:
-    """A key as its holder gets it, the only time the secret is seen."""
+    """A new key. Only here is its secret visible."""
 
     agent: Agent | None
     key: ApiKey
@@ -47,10 +48,10 @@ class Agents:
         namespace: int,
         clock: Clock,
         random: IdSource,
-        tell: Callable[[], None] = lambda: None,
+        publish: Callable[[], None] = lambda: None,
     ) -> None:
-        """``tell`` lets other processes know that keys or agents have changed."""
-        self._tell = tell
+        """``publish`` notifies other processes of changes to keys or agents."""
+        self._publish = publish
         self._store = store
         self._namespace = namespace
         self._clock = clock
@@ -58,28 +59,28 @@ class Agents:
         self._listeners: list[Callable[[], None]] = []
 
     def on_change(self, listener: Callable[[], None]) -> None:
-        """Call ``listener`` after keys or agents have changed."""
+        """Registers a listener that is called after keys or agents change."""
         self._listeners.append(listener)
 
     def notify_listeners(self) -> None:
-        """Keys or agents have changed, or may have."""
+        """Reports a change of keys or agents, also by another process."""
         for listener in self._listeners:
             listener()
 
     def _changed(self) -> None:
         self.notify_listeners()
-        self._tell()
+        self._publish()
 
     def viewer(self, key: str | None, interface: Interface, acting_for: str | None = None) -> Viewer:
-        """Who holds this key. ``acting_for`` (X-Agent-ID, an id or a name) is for operators' keys only.
+        """Returns the viewer for a key. ``acting_for`` (X-Agent-ID, an id or a name) requires an operator's key.
 
-        Raises Unauthenticated for no key or a bad one, Forbidden for speaking for somebody else.
+        Raises Unauthenticated for a missing or invalid key, Forbidden for acting for another agent without permission.
         """
         with self._store.read() as view:
             held = self._verify_key(view, key)
             agent = None if held.agent is None else view.agent(held.agent)
             if held.agent is not None and agent is None:
-                raise Unauthenticated("The agent of this key is gone. Ask an operator for a new key.")
+                raise Unauthenticated("The agent of this key was removed. Ask an operator for a new key.")
             if acting_for is None or (agent is not None and acting_for in (agent.id, agent.name)):
                 role = Role.OPERATOR if agent is None else agent.role
                 return Viewer(role=role, agent=None if agent is None else agent.id, interface=interface)
@@ -91,25 +92,25 @@ class Agents:
         return Viewer(role=other.role, agent=other.id, interface=interface, acting=True)
 
     def viewer_of_key_id(self, key: str, interface: Interface) -> Viewer:
-        """Who holds a key that is given without its secret, like ``hl_1_0123456789``: for what nobody but the owner of
-        this machine can have written. Raises Unauthenticated where that key does not let anybody in."""
+        """Returns the viewer for a key without its secret, such as ``hl_1_0123456789``. Only for input that the owner
+        of this machine must have written. Raises Unauthenticated if the key is not valid."""
         match = _KEY_ID.match(key)
         with self._store.read() as view:
             held = view.api_key(KeyId(match[2])) if match and int(match[1]) == self._namespace else None
             agent = None if held is None or held.agent is None else view.agent(held.agent)
         if held is None or held.refusal(self._clock.now()) is not None or agent is None:
-            raise Unauthenticated(f"The key {key[:20]} lets no agent in.")
+            raise Unauthenticated(f"The key {key[:20]} is not valid for an agent.")
         return Viewer(role=agent.role, agent=agent.id, interface=interface)
 
     def add(self, name: str, role: Role, expires_at: datetime | None = None) -> IssuedKey:
-        """A new agent with a key of its own. One of this name that has no good key any more gets a new one, and the
-        role that is asked for: what it remembered stays its own. Raises Conflict where it has a good key."""
+        """Adds an agent with a key. An existing agent without a valid key gets a new key and the given role, and keeps
+        its memories. Raises Conflict if it has a valid key."""
         clean = name.strip()
         if not 1 <= len(clean) <= NAME_LENGTH or not clean.isprintable():
             raise Invalid(f"An agent's name has 1 to {NAME_LENGTH} printable characters.", field="name")
         if find(clean):
             raise Invalid(
-                "An agent's name must not hold a secret, because it is stored as it is. Choose another.", field="name"
+                "An agent's name is stored unmasked and must not contain a secret. Choose another.", field="name"
             )
         if role is Role.OPERATOR:
             raise Invalid("An agent is a worker or a lead.", field="role")
@@ -123,8 +124,8 @@ class Agents:
             known = tx.agent_named(clean)
             if known is not None and any(key.agent == known.id and not key.refusal(now) for key in tx.api_keys()):
                 raise Conflict(
-                    f"There is an agent {clean!r} already, with a key that works. Choose another name; for a new key "
-                    f"first take the old one away with 'hivelore agent revoke'."
+                    f"Agent {clean!r} already exists and has a valid key. Choose another name, or revoke the old key "
+                    "first with 'hivelore agent revoke'."
                 )
             agent = new if known is None else replace(known, role=role)
             key = replace(issued.key, agent=agent.id)
@@ -137,7 +138,7 @@ class Agents:
         return done
 
     def issue(self, agent: AgentId | None, expires_at: datetime | None = None) -> IssuedKey:
-        """One more key, for an agent or (None) for an operator."""
+        """Issues another key for an agent, or for an operator (None)."""
         known = None if agent is None else self.agent(agent)
         role = Role.OPERATOR if known is None else known.role
         issued = self._new_key(known, role, self._clock.now(), expires_at)
@@ -145,7 +146,7 @@ class Agents:
         return issued
 
     def revoke(self, key_or_agent: str) -> int:
-        """Revoke one key by its id, or all keys of an agent by its name or id. Answers how many."""
+        """Revokes one key by its id, or all keys of an agent by its name or id. Returns their number."""
         now = self._clock.now()
 
         def work(tx: Transaction) -> int:
@@ -169,13 +170,13 @@ class Agents:
         return found
 
     def list_agents(self) -> Sequence[tuple[Agent, Sequence[ApiKey]]]:
-        """Every agent with its keys, by name."""
+        """Returns every agent with its keys, by name."""
         with self._store.read() as view:
             keys = view.api_keys()
             return [(agent, [key for key in keys if key.agent == agent.id]) for agent in view.agents()]
 
     def local_agent(self) -> Agent:
-        """The agent a machine starts with, made on first use; a lead."""
+        """Returns the default agent of this machine, a lead; creates it on first use."""
         with self._store.read() as view:
             known = view.agent_named(LOCAL_AGENT)
         if known is not None:
@@ -199,7 +200,7 @@ class Agents:
         return held
 
     def _add_worker_by_uuid(self, name: str) -> Agent:
-        """An operator may bring in an agent that is named by a UUID, as runners do."""
+        """Adds a worker named by a UUID, so that runners can act for new agents."""
         if not _UUID.match(name.lower()):
             raise NotFound(f"No agent {name!r}. Add it with 'hivelore agent add', or use its id.")
         agent = Agent(id=AgentId(name.lower()), name=name.lower(), role=Role.WORKER, created_at=self._clock.now())
@@ -220,5 +221,5 @@ class Agents:
 
 
 def digest(secret: str) -> bytes:
-    """SHA-256; a secret of 256 random bits needs no slow hash."""
+    """Returns the SHA-256; a random secret of 256 bits needs no slow hash."""
     return hashlib.sha256(secret.encode()).digest()

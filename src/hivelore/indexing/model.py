@@ -1,7 +1,7 @@
-"""What the indexes and the store tell each other: keys, candidates, changes.
+"""Values shared by stores and indexes: keys, candidates and changes.
 
-Inside one store every memory, chunk and passage has a small integer key that is never used twice.
-Keys do not leave the process: the outside knows memories by their ``MemoryId``.
+Every memory, chunk and passage has a small integer key in its store, which is never reused. Keys do not leave the
+process; callers use ``MemoryId``.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,26 +18,26 @@ from hivelore.core.text import Clean
 from hivelore.memories.model import Chunk, Memory, Scope, Source
 
 Vector = NDArray[np.float32]
-"""One dimension, float32, L2-normalised; a stack of them has two."""
+"""One vector, float32, L2-normalised; two dimensions for several."""
 
 TokenCodes = bytes
-"""The vectors of the tokens of a text, as ``search.late_interaction`` codes them; empty where there are none."""
+"""Token vectors of a text, as encoded by ``search.late_interaction``; empty if there are none."""
 
 Keys = NDArray[np.int64]
-"""Keys of documents, chunks or passages, (n,)."""
+"""Keys of documents, chunks or passages, shape (n,)."""
 Instants = NDArray[np.datetime64]
-"""(n,), microseconds, UTC; not-a-time where there is none."""
+"""Shape (n,), microseconds, UTC; NaT for None."""
 
 DocumentKey = NewType("DocumentKey", int)
 ChunkKey = NewType("ChunkKey", int)
 PassageKey = NewType("PassageKey", int)
 ModelKey = NewType("ModelKey", int)
-"""Stands for the fingerprint of an embedding model; vectors of two of them are never compared."""
+"""Key of an embedding model's fingerprint. Vectors of two models are never compared."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredChunk:
-    """A chunk as it lies in the store. ``passages`` has one key per ``chunk.passages``, same order."""
+    """A chunk in the store. ``passages`` has the keys of ``chunk.passages`` in the same order."""
 
     key: ChunkKey
     document: DocumentKey
@@ -47,7 +47,7 @@ class StoredChunk:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A memory and the key it has in this store."""
+    """A memory and its key in this store."""
 
     key: DocumentKey
     memory: Memory
@@ -55,7 +55,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class KeywordEntry:
-    """The terms of one chunk, by column; order and repetition count."""
+    """The terms of one chunk by column, in order and with repetitions."""
 
     chunk: ChunkKey
     document: DocumentKey
@@ -66,7 +66,7 @@ class KeywordEntry:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextEmbedding:
-    """A text as an embedding model sees it."""
+    """The vector and token vectors of a text."""
 
     vector: Vector
     tokens: TokenCodes = b""
@@ -74,14 +74,14 @@ class TextEmbedding:
 
 @dataclass(frozen=True, slots=True)
 class QueryTokens:
-    """The tokens of a question, and the word that each is of, in lower case; as many words as tokens."""
+    """The tokens of a query and the word of each token, in lower case."""
 
     codes: TokenCodes = b""
     words: tuple[str, ...] = ()
 
 
 class Candidate(NamedTuple):
-    """A document an index proposes, by its best chunk; ``score`` is that engine's own, higher is better."""
+    """A document proposed by an index, with its best chunk; ``score`` is specific to the engine, higher is better."""
 
     document: DocumentKey
     chunk: ChunkKey
@@ -90,7 +90,7 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates(Sequence[Candidate]):
-    """Candidates by columns, best first: a search has hundreds, and few are looked at one by one."""
+    """Candidates as columns, best first, because a search has hundreds and reads few of them individually."""
 
     documents: Keys
     chunks: Keys
@@ -126,20 +126,20 @@ class Neighbour(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """The nearest passages of each document, best first, and how cosines spread over the searched scope."""
+    """The nearest passages of each document, best first, and the distribution of cosines in the searched scope."""
 
     nearest: tuple[Neighbour, ...]
     count: int
-    """Passages that were compared: all that the filter admits."""
+    """Number of compared passages: all that the filter admits."""
     mean: float
     deviation: float
     vectors: Mapping[PassageKey, Vector] = field(default_factory=dict[PassageKey, Vector], compare=False)
-    """Of ``nearest`` as far as an engine came by them, of unit length: exact ones, or as its codes tell; cosines of
-    those are off by less than a hundredth."""
+    """Unit vectors of ``nearest`` if the engine has them: exact, or decoded from its codes with cosine errors below
+    0.01."""
 
 
 class ChangeKind(IntEnum):
-    """What happened to a document, as far as an index must know."""
+    """Kinds of changes to a document that matter to an index."""
 
     CREATED = 1
     CONTENT = 2
@@ -157,10 +157,12 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class ChangeCursor:
-    """How much of a log a view shows: every number up to ``upto`` but those in ``open``, whose writers had not ended.
+    """The part of a change log that a snapshot contains: numbers up to ``upto`` except those in ``open``, whose
+    transactions were still running.
 
-    Of two moments of one store, the one with the greater ``number`` shows all that the other shows; with the same
-    number they are the same."""
+    Of two cursors of one store, the one with the greater ``number`` contains the other; equal numbers mean equal
+    cursors.
+    """
 
     upto: int
     open: tuple[int, ...] = ()
@@ -179,7 +181,7 @@ BEGINNING = ChangeCursor(0)
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """What a ``Filter`` asks of a document, without its texts, unless it ``needs_store``."""
+    """The attributes of a document that a ``Filter`` reads, unless it ``needs_store``."""
 
     owner: AgentId | None
     scope: Scope
@@ -194,7 +196,7 @@ class Attributes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AttributeColumns:
-    """The same of n documents, column by column."""
+    """Attributes of n documents as columns."""
 
     owner: Sequence[AgentId | None]
     scope: Sequence[Scope]
@@ -227,7 +229,7 @@ def _instants(instants: Iterable[datetime | None]) -> Instants:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PassageVectors:
-    """n passages with their vectors of one model, column by column; ``attributes`` are those of their documents."""
+    """n passages with their vectors of one model as columns; ``attributes`` are those of their documents."""
 
     documents: Keys
     chunks: Keys
@@ -242,10 +244,10 @@ class PassageVectors:
 
 @dataclass(frozen=True, slots=True)
 class QueuedPassage:
-    """A passage that has no vector of a model yet."""
+    """A passage without a vector of a model."""
 
     passage: PassageKey
     document: DocumentKey
     text: Clean
     author: Clean | None = None
-    """Who said it, where the memory tells."""
+    """The author of the memory, if known."""

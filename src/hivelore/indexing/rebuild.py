@@ -1,13 +1,14 @@
-"""The state of a rebuild of the keyword index, as it is kept with the data, and what requests and progress make of it.
+"""Rebuilds and repairs the keyword index. The state is stored with the data.
 
-Documents are indexed from the newest to the oldest, so one key says how far a rebuild came.
+Documents are indexed from the newest to the oldest, so one key is enough to store the progress.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from threading import Lock
 
 from hivelore.core.clock import Clock
+from hivelore.core.values import replace
 from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.model import DocumentKey, Stored
 from hivelore.indexing.writer import IndexWriter
@@ -22,9 +23,9 @@ _IN_PLACE = "in-place "
 @dataclass(frozen=True, slots=True)
 class Rebuild:
     below: DocumentKey
-    """Documents with a smaller key are still to be indexed."""
+    """Documents with smaller keys are not yet indexed."""
     in_place: bool
-    """Whether these are found meanwhile by what was indexed for them before; else the index began empty."""
+    """True if the remaining documents are still found by their previous entries; False if the index began empty."""
 
     @property
     def text(self) -> str:
@@ -32,36 +33,34 @@ class Rebuild:
 
 
 def parse_rebuild(text: str | None) -> Rebuild | None:
-    """The rebuild that a setting tells of; None for an absent or empty one: nothing is rebuilt."""
+    """Parses the setting; None if it is absent or empty."""
     if not text:
         return None
     return Rebuild(DocumentKey(int(text.removeprefix(_IN_PLACE))), text.startswith(_IN_PLACE))
 
 
 def after_request(running: Rebuild | None, newest: DocumentKey | None) -> Rebuild | None:
-    """What runs after a request: the rebuild that runs already, else one of everything. ``newest``: None where there
-    is nothing to index."""
+    """Returns the state after a request: the running rebuild, else a new one. ``newest`` None: nothing to index."""
     if running is not None or newest is None:
         return running
     return Rebuild(DocumentKey(newest + 1), in_place=True)
 
 
 def after_step(running: Rebuild, indexed: Sequence[DocumentKey], limit: int) -> Rebuild | None:
-    """The state after a step that indexed these, the newest ``limit`` of what was left; None: it is complete."""
+    """Returns the state after a step that indexed up to ``limit`` documents; None if the rebuild is complete."""
     return replace(running, below=min(indexed)) if len(indexed) >= limit else None
 
 
 INDEX = "keywords.index"
-"""The setting that names the engine and the version of the terms of what is indexed."""
+"""Setting with the engine and the tokenizer version of the index."""
 BUILDING = "keywords.building"
-"""The setting with the state of a rebuild (``indexing.rebuild``)."""
+"""Setting with the state of a rebuild."""
 REPAIR = "keywords.repair"
-"""The setting with the number of the last request for a repair; absent or empty where nothing is known to be
-missing."""
+"""Setting with the number of the last repair request; absent or empty if none is open."""
 STEP_DOCUMENTS = 50
-"""Documents that are indexed in one unit of work."""
+"""Documents indexed per transaction."""
 STEP_SECONDS = 0.5
-"""Seconds of this, about, before the background worker does something else."""
+"""Approximate duration of one ``run_step``."""
 _CLAIM = b"keywords.building"
 _MAX_KEY = 2**62
 _MIN_KEY = DocumentKey(0)
@@ -70,11 +69,11 @@ _FIRST_REQUEST = "1"
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What one snapshot shows."""
+    """The state in one snapshot."""
 
     rebuild: Rebuild | None
     repair: str
-    """The number of the request; empty: none."""
+    """Number of the open repair request; empty if there is none."""
 
     @property
     def is_complete(self) -> bool:
@@ -90,7 +89,7 @@ class IndexRebuild:
         index_writer: IndexWriter,
         clock: Clock,
     ) -> None:
-        """``others`` are the engines that may have indexed this store before."""
+        """``others``: engines that may have indexed this store before."""
         self._store = store
         self._keywords = keywords
         self._others = others
@@ -99,24 +98,24 @@ class IndexRebuild:
         self._wanted = f"{keywords.name} {TERMS_VERSION}"
         self._statistics = PlannerStatistics(store)
         self._step_lock = Lock()
-        """Held in ``go_on``, which alone uses the three that follow."""
+        """Held by ``run_step``, the only user of the following three attributes."""
         self._answered_repair: str | None = None
-        """The request for a repair that was answered last; None before the first comparison."""
+        """The last completed repair request; None before the first comparison."""
         self._current_repair = ""
-        """The request that is being answered, ..."""
+        """The repair request in progress ..."""
         self._checked_to = _MIN_KEY
-        """... and the document up to which that is done."""
+        """... and the last document that it checked."""
         self._is_complete = False
 
     def begin(self) -> None:
-        """Clear an index of another engine or version, to be built anew. To be called before anything is written."""
+        """Clears an index of another engine or version, to be rebuilt. Call before the first write."""
         with self._store.read() as view:
             if view.setting(INDEX) == self._wanted:
                 self._update_state(view)
                 return
 
         def work(tx: Transaction) -> None:
-            if tx.setting(INDEX) == self._wanted:  # Another process on the same store was quicker.
+            if tx.setting(INDEX) == self._wanted:  # Another process was faster.
                 return
             for engine in (self._keywords, *self._others):
                 engine.clear(tx)
@@ -128,7 +127,7 @@ class IndexRebuild:
         self.refresh()
 
     def request_rebuild(self) -> None:
-        """Ask for a rebuild of everything, or join the one that runs. The leader does it."""
+        """Requests a complete rebuild, or joins the running one. The leader performs it."""
 
         def work(tx: Transaction) -> None:
             tx.claim(_CLAIM)
@@ -137,12 +136,12 @@ class IndexRebuild:
         self._store.write(work)
 
     def request_repair(self) -> None:
-        """Ask for a comparison with the store, and for what is missing to be indexed. The leader does it."""
+        """Requests a comparison with the store to index missing documents. The leader performs it."""
         self._store.write(_request_repair)
         self.refresh()
 
     def run_step(self, stopping: Callable[[], bool] = lambda: False) -> None:
-        """Index some more; to be called about once a second, by the leader."""
+        """Indexes for a limited time. The leader calls this about once a second."""
         with self._step_lock:
             began = self._clock.monotonic()
             while self._clock.monotonic() - began < STEP_SECONDS and not stopping():
@@ -152,13 +151,13 @@ class IndexRebuild:
         self.refresh()
 
     def refresh(self) -> None:
-        """See what there is to be done, as others, or the leader, have left it."""
+        """Reads the state that other processes may have changed."""
         with self._store.read() as view:
             self._update_state(view)
 
     @property
     def remaining(self) -> int:
-        """Documents that are still to be indexed, or to be indexed anew."""
+        """Number of documents still to be indexed."""
         with self._store.read() as view:
             state = _read_state(view)
             left = set[DocumentKey]()
@@ -170,11 +169,11 @@ class IndexRebuild:
 
     @property
     def is_complete(self) -> bool:
-        """Whether keywords find everything in what is read from now on."""
+        """True if keyword searches find everything from now on."""
         return self._is_complete
 
     def missing_count(self, view: View) -> int:
-        """How many documents keywords do not find, or not by all of their words, although nothing is being built."""
+        """Returns how many documents lack entries in the index while it is not being built."""
         rebuild = _read_state(view).rebuild
         if rebuild is not None and not rebuild.in_place:
             return 0
@@ -186,7 +185,7 @@ class IndexRebuild:
         self._is_complete = _read_state(view).is_complete
 
     def _step(self) -> bool:
-        """Whether there may be more to do."""
+        """Returns True if there may be more to do."""
         with self._store.read() as view:
             state = _read_state(view)
             if state.rebuild is None and state.repair == self._answered_repair:
@@ -209,7 +208,7 @@ class IndexRebuild:
     def _rebuild(self, rebuild: Rebuild, keys: Sequence[DocumentKey]) -> None:
         def work(tx: Transaction) -> bool:
             tx.claim(_CLAIM)
-            if parse_rebuild(tx.setting(BUILDING)) != rebuild:  # Another process was quicker.
+            if parse_rebuild(tx.setting(BUILDING)) != rebuild:  # Another process was faster.
                 return False
             there = _existing(tx, keys)
             if rebuild.in_place:
@@ -224,7 +223,7 @@ class IndexRebuild:
 
     def _index_missing(self, keys: Sequence[DocumentKey]) -> None:
         def work(tx: Transaction) -> bool:
-            """Whether it was the first to notice that something is missing."""
+            """Returns True for the first process to notice missing documents."""
             tx.claim(_CLAIM)
             is_first = not tx.setting(REPAIR)
             if is_first:
@@ -238,8 +237,8 @@ class IndexRebuild:
         self._checked_to = keys[-1]
 
     def _finish_repair(self) -> bool:
-        """Whether there may be more: strays are let go of at the end, then nothing is left of the repair, but for what
-        cannot be indexed."""
+        """Removes entries of deleted documents, then closes the repair request unless documents could not be indexed.
+        Returns True if there may be more to do."""
         with self._store.read() as view:
             strays = self._keywords.orphaned_chunks(view, STEP_DOCUMENTS)
             asked = _read_state(view).repair

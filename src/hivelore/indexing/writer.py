@@ -1,19 +1,17 @@
-"""Putting memories on the shelf and taking them off, so that store and keyword index never disagree and each memory
-ends where what took its place begins.
+"""Writes memories to the store and the keyword index together, and keeps their valid times consistent.
 
-A chunk is indexed with the terms of its neighbours as context: the two chunks before it and the one
-after it in its document, and across documents in its session, but only those of the same owner and
-scope: private words must not make a shared note findable. So when a memory comes, changes, moves or goes,
-the ones around it are indexed again.
+A chunk is indexed with terms of its neighbours as context: two chunks before and one after it, in its document and
+across documents of its session. Only neighbours of the same owner and scope count, because private words must not make
+a shared note findable. Therefore a change to a memory also re-indexes its neighbours.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
 from datetime import date
 from functools import lru_cache
 from itertools import islice
 
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.model import ChunkKey, DocumentKey, KeywordEntry, Stored, StoredChunk
 from hivelore.memories.model import Action, Chunk, Memory
@@ -42,8 +40,7 @@ class IndexWriter:
     def precompute_terms(
         self, contents: Iterable[tuple[Clean, Sequence[Chunk]]], memories: Iterable[Memory] = ()
     ) -> None:
-        """Find the terms of what is about to be put here, as far as they can be remembered, so that the unit of work
-        need not: all others wait for that."""
+        """Computes and caches terms before a transaction, which would otherwise delay other writers."""
         texts = (_text(content, chunk) for content, chunks in contents for chunk in chunks)
         for text in islice(texts, _CACHED_TEXTS // 2):
             _terms(text)
@@ -54,23 +51,24 @@ class IndexWriter:
         stored = tx.add(memory, chunks)
         if may_have_links(memory):
             stored = link(tx, stored)
-        self.index(tx, stored)
-        self._reindex(tx, self._context_dependents(tx, stored))
+        self.index_all(tx, [stored])
+        self.index_all(tx, self._context_dependents(tx, stored))
         return stored
 
     def change(
         self, tx: Transaction, before: Stored, memory: Memory, chunks: Sequence[Chunk] | None, action: Action
     ) -> Stored:
-        """Bring in the next version of a memory and index whatever that concerns."""
+        """Stores the next version of a memory and indexes all affected chunks."""
         around = self._context_dependents(tx, before)
-        gone = {chunk.key for chunk in tx.chunks(before.key)}
+        removed = {chunk.key for chunk in tx.chunks(before.key)}
         after = self._change_stored(tx, before, memory, chunks, action)
-        gone -= {chunk.key for chunk in tx.chunks(before.key)}
-        self._keywords.remove(tx, sorted(gone))
-        self.index(tx, after)
+        removed -= {chunk.key for chunk in tx.chunks(before.key)}
+        self._keywords.remove(tx, sorted(removed))
+        self.index_all(tx, [after])
         moved = _neighbourhood(before.memory) != _neighbourhood(memory)
         neighbours = {entry.key: entry for entry in (*around, *(self._context_dependents(tx, after) if moved else ()))}
-        self._reindex(tx, neighbours.values() if moved or chunks is not None else ())
+        if moved or chunks is not None:
+            self.index_all(tx, list(neighbours.values()))
         return after
 
     def _change_stored(
@@ -86,7 +84,7 @@ class IndexWriter:
         return link(tx, Stored(before.key, memory))
 
     def forget(self, tx: Transaction, stored: Stored) -> None:
-        """For good, with all that is kept of what it was, unless what is done here is itself kept."""
+        """Deletes a memory, and its journal entries unless the deletion itself is journaled."""
         if not tx.is_journaling:
             for key in (stored.key, *_redact_quotations(tx, stored)):
                 tx.drop_preimages(key)
@@ -95,20 +93,19 @@ class IndexWriter:
         recompute_ends(tx, concerned)
 
     def drop(self, tx: Transaction, stored: Stored) -> None:
-        """Take off a memory whose links and words others have now: one of a copy that follows another store, or one
-        that became a part of another memory."""
+        """Deletes a memory from a copy of another store, or one merged into another memory, without updating links."""
         self._remove(tx, stored, self._keywords.forget)
 
     def withdraw(self, tx: Transaction, stored: Stored) -> None:
-        """Take off a memory that is about to come back (``import_memories``): its words need not be wiped."""
+        """Deletes a memory that ``import_memories`` is about to restore; its words need not be purged."""
         self._remove(tx, stored, self._keywords.remove)
 
     def import_memories(self, tx: Transaction, memories: Sequence[WholeMemory]) -> None:
-        """Put memories here as another store has them."""
+        """Stores complete memories under their existing keys."""
         tx.import_memories(memories)
         moved = [Stored(one.key, one.memory) for one in memories]
         concerned = [*moved, *(other for stored in moved for other in self._context_dependents(tx, stored))]
-        self._reindex(tx, {stored.key: stored for stored in concerned}.values())
+        self.index_all(tx, list({stored.key: stored for stored in concerned}.values()))
 
     def _remove(
         self, tx: Transaction, stored: Stored, unindex: Callable[[Transaction, Sequence[ChunkKey]], None]
@@ -116,28 +113,21 @@ class IndexWriter:
         around = self._context_dependents(tx, stored)
         unindex(tx, [chunk.key for chunk in tx.chunks(stored.key)])
         tx.forget(stored.key)
-        self._reindex(tx, around)
-
-    def index(self, tx: Transaction, stored: Stored) -> None:
-        """Index a memory as it is, in place of what was indexed for it."""
-        self.index_all(tx, [stored])
+        self.index_all(tx, around)
 
     def index_all(self, tx: Transaction, documents: Collection[Stored]) -> None:
-        """The same of many."""
+        """Replaces the index entries of memories."""
         self._keywords.put(tx, self._entries(tx, documents))
 
     def precompute_entries(self, view: View, documents: Collection[Stored]) -> None:
-        """Do what is slow about indexing memories beforehand: their terms are then remembered for a while."""
+        """Computes and caches terms of memories before they are indexed."""
         self._entries(view, documents)
 
     def _context_dependents(self, tx: Transaction, stored: Stored) -> Sequence[Stored]:
-        """The documents whose context this one is a part of."""
+        """Returns the documents whose context includes this one."""
         if stored.memory.session is None:
             return ()
         return (*tx.earlier_in_session(stored.key, CHUNKS_AFTER), *tx.later_in_session(stored.key, CHUNKS_BEFORE))
-
-    def _reindex(self, tx: Transaction, documents: Iterable[Stored]) -> None:
-        self.index_all(tx, list(documents))
 
     def _entries(self, view: View, documents: Collection[Stored]) -> list[KeywordEntry]:
         chunks = view.chunks_of([stored.key for stored in documents])()
@@ -156,7 +146,7 @@ class IndexWriter:
         return entries
 
     def _texts_around(self, view: View, stored: Stored) -> tuple[list[str], list[str]]:
-        """The texts of the chunks just before a document in its session and just after it, in their order."""
+        """Returns the texts of adjacent chunks before and after a document in its session, in order."""
         before: list[str] = []
         for document in view.earlier_in_session(stored.key, CHUNKS_BEFORE):
             last = view.chunks(document.key)[-CHUNKS_BEFORE:]
@@ -170,7 +160,7 @@ class IndexWriter:
 
 
 def _redact_quotations(tx: Transaction, stored: Stored) -> Sequence[DocumentKey]:
-    """What others keep of its words, as what contradicted them, is blanked; those others."""
+    """Removes quotations of a memory from observations of others, such as contradictions. Returns these others."""
     if stored.memory.operational is None:
         return ()
     seen = (
@@ -183,7 +173,7 @@ def _redact_quotations(tx: Transaction, stored: Stored) -> Sequence[DocumentKey]
 
 
 def _neighbourhood(memory: Memory) -> tuple[object, ...]:
-    """What decides which other memories are its neighbours."""
+    """Returns the attributes that determine the neighbours of a memory."""
     return memory.home, memory.scope, memory.session
 
 
@@ -202,7 +192,7 @@ def _day_terms(day: date) -> tuple[str, ...]:
 
 
 def header_terms(memory: Memory) -> tuple[str, ...]:
-    """What else a chunk can be found by: the day in words, who, where, tags, and a name of its own."""
+    """Returns further terms of a chunk: the date in words, author, project, path, subject, tags and a distinct name."""
     parts = [
         *memory.tags,
         *(part for part in (memory.author, memory.project, memory.source_path, memory.subject) if part),

@@ -1,1 +1,1 @@
-"""Putting Hivelore into agent programs, and taking it out again: what goes where, and what is put there."""
+"""Setup of Hivelore in agent programs: its files and settings entries, and their removal."""

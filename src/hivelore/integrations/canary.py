@@ -1,4 +1,4 @@
-"""A memory that is written, found, told and forgotten through the very commands that a program is given."""
+"""Test of an installation: a memory is written, found, injected and forgotten through the installed commands."""
 
 import json
 import os
@@ -13,16 +13,16 @@ from typing import Any, Self, cast
 from hivelore.errors import Unavailable
 from hivelore.integrations.location import Commands
 
-_PATIENCE = 60.0
-"""Seconds for all of it."""
+_TIMEOUT = 60.0
+"""Seconds for the whole test."""
 _TRIES = 5
-"""The first runs of a hook may be too slow for it: the interpreter has to be read from the disk."""
+"""Attempts with the hook. The first may exceed its time limit, while the interpreter is read from disk."""
 _HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "hivelore", "version": "1"}}
 
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """The hook with which a program tells what it was asked, in its own words."""
+    """The prompt hook of a program, and the names of its fields."""
 
     command: Sequence[str]
     event: str
@@ -31,45 +31,45 @@ class Hook:
 
 
 def try_out(commands: Commands, hook: Hook | None, folder: Path, environment: Mapping[str, str]) -> None:
-    """Raises Unavailable, with what does not work, where the canary is not kept, found, told or forgotten.
+    """Raises Unavailable if a test memory is not stored, found, injected or forgotten.
 
-    ``hook``: None where the service tells nothing with a prompt. ``folder`` is where the commands run, ``environment``
-    what they find there."""
+    ``hook``: None if the service injects nothing with prompts. ``folder`` and ``environment``: those of the commands.
+    """
     token = os.urandom(6).hex()
-    text = f"Canary {token} was written by hivelore setup to be found, and is forgotten at once."
+    text = f"Canary {token} is a test memory of hivelore setup and will be forgotten at once."
     with _Tools(commands, folder, environment) as tools:
-        kept = tools.call("memory-store", content=text, name=f"Canary {token}", scope="agent")
+        stored = tools.call("memory-store", content=text, name=f"Canary {token}", scope="agent")
         try:
             found = tools.call("memory-search", query=text, limit=5)
-            if kept["memoryId"] not in [result["id"] for result in found["results"]]:
-                raise Unavailable("A memory that was just written was not found: see 'hivelore doctor'.")
+            if stored["memoryId"] not in [result["id"] for result in found["results"]]:
+                raise Unavailable("A memory was stored and not found: run 'hivelore doctor'.")
             if hook is not None:
                 _try_hook(hook, token, text, folder, environment)
         finally:
-            tools.call("memory-delete", memoryId=kept["memoryId"])
+            tools.call("memory-delete", memoryId=stored["memoryId"])
 
 
 def _try_hook(hook: Hook, token: str, text: str, folder: Path, environment: Mapping[str, str]) -> None:
-    """Raises Unavailable where the hook does not tell of the memory that it is asked for."""
-    said = b""
+    """Raises Unavailable if the hook does not inject the memory that the prompt is about."""
+    answer = b""
     for attempt in range(_TRIES):
-        # Each in a session of its own: none is told anything twice.
-        told = {
+        # Each attempt uses another session: a session gets each memory once.
+        event = {
             "hook_event_name": hook.event,
             hook.session: f"{token}-{attempt}",
             hook.prompt: text,
             "cwd": str(folder),
         }
-        said = _run(hook.command, json.dumps(told).encode(), folder, environment)
-        if token.encode() in said:
+        answer = _run(hook.command, json.dumps(event).encode(), folder, environment)
+        if token.encode() in answer:
             return
-    raise Unavailable(f"The hook does not tell what the service knows; it said {said[:200]!r}: see 'hivelore doctor'.")
+    raise Unavailable(f"The hook injects no memories; its output was {answer[:200]!r}. Run 'hivelore doctor'.")
 
 
-def _run(command: Sequence[str], told: bytes, folder: Path, environment: Mapping[str, str]) -> bytes:
+def _run(command: Sequence[str], event: bytes, folder: Path, environment: Mapping[str, str]) -> bytes:
     try:
         done = subprocess.run(
-            [*command], input=told, cwd=folder, env={**environment}, capture_output=True, timeout=_PATIENCE, check=False
+            [*command], input=event, cwd=folder, env={**environment}, capture_output=True, timeout=_TIMEOUT, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Unavailable(f"The hook cannot be run: {error}") from None
@@ -77,7 +77,7 @@ def _run(command: Sequence[str], told: bytes, folder: Path, environment: Mapping
 
 
 class _Tools:
-    """MCP by the command that a program is given."""
+    """MCP through the command in the settings of a program."""
 
     def __init__(self, commands: Commands, folder: Path, environment: Mapping[str, str]) -> None:
         try:
@@ -92,17 +92,17 @@ class _Tools:
         except OSError as error:
             raise Unavailable(f"The tools cannot be run: {error}") from None
         self._number = 0
-        self._watch = Timer(_PATIENCE, self._process.kill)
+        self._watch = Timer(_TIMEOUT, self._process.kill)
         self._watch.start()
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """What a tool answers. Raises Unavailable where it fails."""
-        result = self._ask("tools/call", name=tool, arguments=arguments)
+        """Call a tool and return its answer. Raises Unavailable if it fails."""
+        result = self._request("tools/call", name=tool, arguments=arguments)
         if result.get("isError"):
             raise Unavailable(f"The tool {tool} failed: {result['content'][0]['text']}")
         return cast(dict[str, Any], result["structuredContent"])
 
-    def _ask(self, method: str, **params: Any) -> dict[str, Any]:
+    def _request(self, method: str, **params: Any) -> dict[str, Any]:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._number += 1
@@ -113,10 +113,10 @@ class _Tools:
             answer = json.loads(self._process.stdout.readline())
             return cast(dict[str, Any], answer["result"])
         except (OSError, ValueError, KeyError) as error:
-            raise Unavailable(f"The tools do not answer ({error}): see 'hivelore doctor'.") from None
+            raise Unavailable(f"The tools do not answer ({error}): run 'hivelore doctor'.") from None
 
     def __enter__(self) -> Self:
-        self._ask("initialize", **_HELLO)
+        self._request("initialize", **_HELLO)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,4 +1,4 @@
-"""Our entries in settings that others own, too: put in and taken out, with everything else left as it is."""
+"""Entries in settings that also belong to others: adds and removes ours, and changes nothing else."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -10,49 +10,51 @@ from hivelore.errors import Conflict
 
 Settings = dict[str, Any]
 OURS = "hivelore-hook"
-"""What the command of each of our hooks contains, also of one that somebody has edited since."""
+"""Text in the command of each of our hooks, also after a user edited it."""
 
 
 class Kind(Enum):
-    """How much of a place is ours."""
+    """How much of a setting is ours."""
 
     OWN = auto()
-    """All that stands there, under a name of ours."""
+    """The whole value; its name is ours."""
     ITEM = auto()
-    """One item of a list that others add to."""
+    """One item of a list to which others add, too."""
     NEEDED = auto()
-    """Nothing: it is only put there where nothing is, because the rest is not valid without it."""
+    """Nothing; it is added only if it is missing, because the settings are invalid without it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     at: tuple[str, ...]
-    """The names that lead to it, from the top."""
+    """Names from the top to the entry."""
     value: Any
     kind: Kind = Kind.OWN
 
 
-def put_in(settings: Settings, entries: Sequence[Entry]) -> Settings:
-    """The settings with our entries, each once, in place of what stood there of ours. Raises Conflict where what
-    leads to an entry is of another shape than its program wants it."""
+def add_entries(settings: Settings, entries: Sequence[Entry]) -> Settings:
+    """Return the settings with our entries, replacing older ones.
+
+    Raises Conflict if a parent of an entry has the wrong type.
+    """
     changed = deepcopy(settings)
     for entry in entries:
-        *way, name = entry.at
-        place = changed
-        for step, key in enumerate(way, start=1):
-            place = _as_mapping(place.setdefault(key, {}), entry.at[:step])
+        *parents, name = entry.at
+        parent = changed
+        for step, key in enumerate(parents, start=1):
+            parent = _as_mapping(parent.setdefault(key, {}), entry.at[:step])
         if entry.kind is Kind.ITEM:
-            items = place.setdefault(name, [])
+            items = parent.setdefault(name, [])
             if not isinstance(items, list):
-                raise Conflict(f"{'.'.join(entry.at)} is no list.")
-            place[name] = [*_others(cast(list[Any], items)), entry.value]
-        elif entry.kind is Kind.OWN or name not in place:
-            place[name] = entry.value
+                raise Conflict(f"{'.'.join(entry.at)} is not a list.")
+            parent[name] = [*_without_ours(cast(list[Any], items)), entry.value]
+        elif entry.kind is Kind.OWN or name not in parent:
+            parent[name] = entry.value
     return changed
 
 
-def take_out(settings: Settings, entries: Sequence[Entry]) -> Settings:
-    """The settings without our entries, and without what only held them."""
+def remove_entries(settings: Settings, entries: Sequence[Entry]) -> Settings:
+    """Return the settings without our entries, and without the parents that become empty."""
     changed = deepcopy(settings)
     for entry in entries:
         if entry.kind is not Kind.NEEDED:
@@ -72,7 +74,7 @@ def _remove(place: Settings, at: tuple[str, ...], kind: Kind) -> None:
         _remove(cast(Settings, inner), tuple(rest), kind)
         left: Any = cast(Settings, inner)
     elif kind is Kind.ITEM:
-        left = _others(cast(list[Any], place[name])) if isinstance(place[name], list) else place[name]
+        left = _without_ours(cast(list[Any], place[name])) if isinstance(place[name], list) else place[name]
     else:
         left = {}
     if left:
@@ -81,12 +83,12 @@ def _remove(place: Settings, at: tuple[str, ...], kind: Kind) -> None:
         del place[name]
 
 
-def _others(items: Sequence[Any]) -> list[Any]:
+def _without_ours(items: Sequence[Any]) -> list[Any]:
     return [item for item in items if not mentions(item, OURS)]
 
 
 def mentions(value: Any, text: str) -> bool:
-    """Whether a text stands anywhere in a value."""
+    """Return True if a value contains a text anywhere."""
     if isinstance(value, str):
         return text in value
     if isinstance(value, Mapping):
@@ -96,5 +98,5 @@ def mentions(value: Any, text: str) -> bool:
 
 def _as_mapping(value: Any, at: Sequence[str]) -> Settings:
     if not isinstance(value, dict):
-        raise Conflict(f"{'.'.join(at)} is no object.")
+        raise Conflict(f"{'.'.join(at)} is not an object.")
     return cast(Settings, value)

@@ -1,5 +1,4 @@
-"""Settings files as text: JSON, with comments or without, and TOML; read strictly, and written so that what is not ours
-keeps its form."""
+"""Settings files as text: JSON with or without comments, and TOML. Text that is not ours keeps its form."""
 
 import json
 import tomllib
@@ -7,15 +6,17 @@ from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
 from hivelore.errors import Conflict
-from hivelore.integrations.entries import Entry, Settings, put_in, take_out
-from hivelore.integrations.json_text import parsed, rewritten
+from hivelore.integrations.entries import Entry, Settings, add_entries, remove_entries
+from hivelore.integrations.json_text import parse, rewrite
 
-_UNSAFE = "It is written in a way that cannot be changed safely."
+_UNSAFE = "Its form cannot be changed safely."
 
 
 class Format(Protocol):
-    """Texts in, texts out. An empty text stands for no settings. Raises Conflict, with the reason, where a text is
-    not what it should be or cannot be changed without touching what is not ours."""
+    """Adds and removes entries in a text; an empty text has no settings.
+
+    Raises Conflict with the reason if the text is invalid, or cannot be changed without changing other entries.
+    """
 
     def with_entries(self, text: str, entries: Sequence[Entry]) -> str: ...
 
@@ -23,52 +24,51 @@ class Format(Protocol):
 
 
 class Json:
-    """``comments``: whether the program whose file it is allows them."""
+    """``comments``: the program allows comments in its file."""
 
     def __init__(self, *, comments: bool = False) -> None:
         self._comments = comments
 
     def with_entries(self, text: str, entries: Sequence[Entry]) -> str:
-        return self._written(text, put_in(self._read(text), entries))
+        return self._write(text, add_entries(self._read(text), entries))
 
     def without_entries(self, text: str, entries: Sequence[Entry]) -> str:
         if not text.strip():
             return text
-        left = self._written(text, take_out(self._read(text), entries))
-        return "" if left != text and "".join(left.split()) == "{}" else left
+        rest = self._write(text, remove_entries(self._read(text), entries))
+        return "" if rest != text and "".join(rest.split()) == "{}" else rest
 
     def _read(self, text: str) -> Settings:
         if not text.strip():
             return {}
         try:
-            settings = parsed(text, comments=self._comments).value
+            settings = parse(text, comments=self._comments).value
         except ValueError as error:
             raise Conflict(f"It is not valid JSON ({error}).") from None
         if not isinstance(settings, dict):
-            raise Conflict("It holds no JSON object.")
+            raise Conflict("It contains no JSON object.")
         return cast(Settings, settings)
 
-    def _written(self, text: str, settings: Settings) -> str:
+    def _write(self, text: str, settings: Settings) -> str:
         try:
-            return rewritten(text if text.strip() else "{}\n", settings, comments=self._comments)
+            return rewrite(text if text.strip() else "{}\n", settings, comments=self._comments)
         except ValueError:
             raise Conflict(_UNSAFE) from None
 
 
 class Toml:
-    """Takes entries that are tables of their own, of texts, lists of texts, numbers and one-level tables of texts;
-    they go to the end of the file."""
+    """Supports entries that are tables of texts, lists of texts, numbers and flat tables; appends them to the file."""
 
     def with_entries(self, text: str, entries: Sequence[Entry]) -> str:
         before = _read_toml(text)
         changed = text
         for entry in entries:
-            if _at(before, entry.at) == entry.value:
+            if _get(before, entry.at) == entry.value:
                 continue
             changed = _without_table(changed, entry.at)
             gap = "" if not changed.strip() else "\n" if changed.endswith("\n") else "\n\n"
             changed = f"{changed}{gap}{_table(entry)}"
-        _check(changed, put_in(before, entries))
+        _check(changed, add_entries(before, entries))
         return changed
 
     def without_entries(self, text: str, entries: Sequence[Entry]) -> str:
@@ -76,7 +76,7 @@ class Toml:
         changed = text
         for entry in entries:
             changed = _without_table(changed, entry.at)
-        _check(changed, take_out(before, entries))
+        _check(changed, remove_entries(before, entries))
         return changed
 
 
@@ -87,15 +87,15 @@ def _read_toml(text: str) -> Settings:
         raise Conflict(f"It is not valid TOML ({error}).") from None
 
 
-def _at(settings: Settings, at: Sequence[str]) -> Any:
-    place: Any = settings
+def _get(settings: Settings, at: Sequence[str]) -> Any:
+    value: Any = settings
     for name in at:
-        place = cast(Settings, place).get(name) if isinstance(place, dict) else None
-    return place
+        value = cast(Settings, value).get(name) if isinstance(value, dict) else None
+    return value
 
 
 def _check(text: str, wanted: Settings) -> None:
-    """That an edit of the text was the edit that was meant."""
+    """Raises Conflict if the edited text does not have the wanted settings."""
     try:
         written = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
@@ -111,7 +111,7 @@ def _table(entry: Entry) -> str:
 
 
 def _without_table(text: str, at: tuple[str, ...]) -> str:
-    """Without the table at a place and those below it, from its heading to the next one, and the blank line before."""
+    """Remove a table and its subtables, from its heading to the next one, with the blank line before it."""
     ours = _dotted(at)
     kept: list[str] = []
     inside = False
@@ -131,7 +131,7 @@ def _dotted(at: Sequence[str]) -> str:
 
 
 def _value(value: Any) -> str:
-    """JSON's strings are TOML's, but for one character."""
+    """Strings of JSON are strings of TOML, except for one character."""
     if isinstance(value, dict):
         inner = ", ".join(f"{_text(name)} = {_value(item)}" for name, item in cast(Settings, value).items())
         return f"{{ {inner} }}"

@@ -1,4 +1,4 @@
-"""Where the settings of agent programs are on this machine, and the commands that are put there."""
+"""Folders of agent programs on this machine, and the commands that their settings contain."""
 
 import os
 import sys
@@ -8,37 +8,37 @@ from pathlib import Path
 
 from hivelore.errors import Invalid
 from hivelore.hooks import install
+from hivelore.local import endpoint
 from hivelore.mcp import bridge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Whom a program is set up for: its user, everywhere, or whoever works in one folder."""
+    """An installation to set up: for a user in all folders, or for everyone in one folder."""
 
     user: Path
-    """The user's home folder."""
+    """Home folder of the user."""
     hivelore: Path
-    """That of the service."""
+    """Home folder of the service."""
     project: Path | None = None
     workspace: Path | None = None
-    """Where agents keep memories as files; None where the service cannot see them."""
+    """Folder for memories as files; None if the service runs on another machine."""
     tools: Collection[str] = ()
-    """Names of those that the service has."""
+    """Names of the tools that the service offers."""
     environment: Mapping[str, str]
-    """Of this process; it may move the settings of a program."""
+    """Environment of this process; it may move the settings of a program."""
 
     def settings(self, variable: str, folder: str) -> Path:
-        """The folder with a program's settings for this user."""
+        """Return the folder of a program's settings for this user."""
         return Path(self.environment.get(variable) or self.user / folder)
 
     def within(self, variable: str) -> Path:
-        """The folder in which a program's folder of settings lies: the project, what the variable says, or that of the
-        user."""
+        """Return the parent of a program's settings folder: the project, the variable, or the user's home."""
         return self.project or Path(self.environment.get(variable) or self.user)
 
     def outside(self) -> dict[str, str]:
-        """The environment of a program that nobody has told anything about us."""
-        ours = ("HIVELORE_HOME", "HIVELORE_HOOK_DISABLED")
+        """Return the environment without the variables that setup writes into settings."""
+        ours = ("HIVELORE_HOME", "HIVELORE_URL", "HIVELORE_HOOK_DISABLED")
         return {name: value for name, value in self.environment.items() if name not in ours}
 
 
@@ -49,7 +49,7 @@ def place(
     tools: Collection[str] = (),
     environment: Mapping[str, str] = os.environ,
 ) -> Place:
-    """That of this process. Raises Invalid where a folder has a name that no settings file can hold."""
+    """Describe an installation for this process. Raises Invalid for a folder name that no settings file can contain."""
     found = Place(
         user=Path(environment.get("HOME") or Path.home()),
         hivelore=hivelore,
@@ -63,27 +63,28 @@ def place(
             str(folder).encode()
         except UnicodeEncodeError:
             raise Invalid(
-                f"The name of the folder {str(folder)!r} is not UTF-8: no settings file can hold it."
+                f"The name of the folder {str(folder)!r} is not UTF-8: no settings file can contain it."
             ) from None
     return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commands:
-    """What programs run: hooks, and MCP on stdin and stdout."""
+    """Commands in the settings of programs: the hook, and MCP on stdin and stdout."""
 
     hook: tuple[str, ...]
     """The name of the program follows."""
     tools: tuple[str, ...]
     environment: Mapping[str, str]
-    """What the tools find there besides; hooks know their home folder by where they lie in it."""
+    """Variables for ``tools``. The copied hook contains them itself."""
 
 
 def commands(hivelore: Path, python: str = sys.executable) -> Commands:
-    """With whole paths: programs are started with all kinds of search paths, or none."""
+    """Return the commands with absolute paths: programs are started with various search paths, or none."""
     direct = (python, "-I", "-S")
+    url = endpoint.lasting_url()
     return Commands(
         hook=(*direct, str(install.file_in(hivelore)), "--agent"),
         tools=(*direct, str(Path(bridge.__file__).with_name("__main__.py"))),
-        environment={"HIVELORE_HOME": str(hivelore)},
+        environment={"HIVELORE_HOME": str(hivelore)} | ({} if url is None else {"HIVELORE_URL": url}),
     )

@@ -1,5 +1,4 @@
-"""What a set-up consists of: files of ours, and entries of ours in files that others own, too; and what becomes of one
-file when it is put in and taken out again. Nothing here writes."""
+"""Parts of a setup: our files, and our entries in shared files. Computes the changes of one file; writes nothing."""
 
 import difflib
 import os
@@ -18,7 +17,7 @@ _LARGEST = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """A file that is ours."""
+    """A file of Hivelore."""
 
     path: Path
     content: bytes
@@ -26,7 +25,7 @@ class Whole:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Entries of ours in a file of one of the ``FORMATS``."""
+    """Our entries in a shared file, in one of the ``FORMATS``."""
 
     path: Path
     format: str
@@ -38,14 +37,14 @@ Part = Whole | Shared
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One file: what it holds now and what it is to hold; None stands for no file."""
+    """Change of one file: its content before and after; None for no file."""
 
     path: Path
     before: bytes | None
     after: bytes | None
 
     def diff(self) -> str:
-        """For people to read; of a picture only that it is one."""
+        """Return a diff for people; for a binary file only its name."""
         try:
             old, new = ((side or b"").decode().splitlines(keepends=True) for side in (self.before, self.after))
         except UnicodeDecodeError:
@@ -57,29 +56,31 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """One file as it was before us, and a digest of what we left there."""
+    """A changed file: its content before setup, and a digest of the content that setup wrote."""
 
     part: Part
     before: bytes | None
     digest: str
 
 
-def put_in(part: Part, earlier: Touched | None) -> tuple[Change, Touched]:
-    """What a file becomes with this part of a set-up, where ``earlier`` says what was set up there before; and what to
-    keep of it. Raises Conflict where the file is not what its program would read."""
+def add_part(part: Part, earlier: Touched | None) -> tuple[Change, Touched]:
+    """Return the change that adds a part, and the record for its removal. ``earlier``: record of a previous setup.
+
+    Raises Conflict if the file is not valid for its program.
+    """
     now = read(part.path)
     if isinstance(part, Whole):
         was_ours = earlier is not None and now is not None
         after, before = part.content, earlier.before if earlier is not None and was_ours else now
         return Change(part.path, now, after), Touched(part, before, digest(after))
     is_changed = earlier is not None and digest(now) != earlier.digest
-    left = undone(earlier).after if earlier is not None and is_changed else None
-    with _about(part.path):
+    left = remove_part(earlier).after if earlier is not None and is_changed else None
+    with _naming(part.path):
         text, language = _text(now), FORMATS[part.format]
         items = tuple(entry for entry in part.entries if entry.kind is Kind.ITEM)
         if earlier is None:
-            # Hooks of ours that nobody remembers any more; everything else of that name somebody has put there.
-            before = _left(now, language.without_entries(text, items))
+            # Remove our hooks that have no receipt; other entries with our names belong to the user.
+            before = _unless_missing(now, language.without_entries(text, items))
         elif not is_changed:
             before = earlier.before
             text = _text(before)
@@ -90,26 +91,26 @@ def put_in(part: Part, earlier: Touched | None) -> tuple[Change, Touched]:
     return Change(part.path, now, after), Touched(part, before, digest(after))
 
 
-def undone(touched: Touched) -> Change:
-    """What a file becomes without us: what it was, or, where it was changed since, the same without our entries."""
+def remove_part(touched: Touched) -> Change:
+    """Return the change that removes a part: to the original content, or without our entries if it was edited since."""
     part, now = touched.part, read(touched.part.path)
     if now is None:
         return Change(part.path, None, None)
     if isinstance(part, Whole) or digest(now) == touched.digest:
         return Change(part.path, now, touched.before)
-    with _about(part.path):
+    with _naming(part.path):
         left = FORMATS[part.format].without_entries(_text(now), part.entries)
     return Change(part.path, now, None if touched.before is None and not left.strip() else left.encode())
 
 
 def is_edited(touched: Touched) -> bool:
-    """Whether somebody has changed a file since we left it."""
+    """Return True if the file was edited since setup."""
     now = read(touched.part.path)
     return now is not None and digest(now) != touched.digest
 
 
 def read(path: Path) -> bytes | None:
-    """What a file holds; None where there is none. Raises Broken where it cannot be read."""
+    """Return the content of a file; None if it does not exist. Raises Broken if it cannot be read."""
     try:
         with path.open("rb") as file:
             content = file.read(_LARGEST + 1)
@@ -118,7 +119,7 @@ def read(path: Path) -> bytes | None:
     except OSError as error:
         raise Broken(f"{path} cannot be read ({error.strerror}). Nothing was changed.") from None
     if len(content) > _LARGEST:
-        raise Conflict(f"{path} has more than {_LARGEST:,} bytes: no settings file. Nothing was changed.")
+        raise Conflict(f"{path} has more than {_LARGEST:,} bytes: it is not a settings file. Nothing was changed.")
     return content
 
 
@@ -126,7 +127,7 @@ def digest(content: bytes | None) -> str:
     return "" if content is None else sha256(content).hexdigest()
 
 
-def _left(now: bytes | None, text: str) -> bytes | None:
+def _unless_missing(now: bytes | None, text: str) -> bytes | None:
     return None if now is None else text.encode()
 
 
@@ -135,11 +136,11 @@ def _text(content: bytes | None) -> str:
 
 
 @contextmanager
-def _about(path: Path) -> Generator[None]:
-    """Says of a conflict which file it is about, and what to do."""
+def _naming(path: Path) -> Generator[None]:
+    """Put the file before the message of a conflict, and what to do after it."""
     try:
         yield
     except UnicodeDecodeError:
-        raise Conflict(f"{path} is not UTF-8. Nothing was changed: mend the file, then do this again.") from None
+        raise Conflict(f"{path} is not UTF-8. Nothing was changed: correct the file, then try again.") from None
     except Conflict as error:
-        raise Conflict(f"{path}: {error} Nothing was changed: mend the file, then do this again.") from None
+        raise Conflict(f"{path}: {error} Nothing was changed: correct the file, then try again.") from None

@@ -1,4 +1,4 @@
-"""What was set up where, kept in the home folder as long as it stands, so that it can be undone to the byte."""
+"""Receipts of setups, stored in the home folder, so that files can be restored to the byte."""
 
 import base64
 import json
@@ -17,18 +17,18 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """One set-up of one program."""
+    """Record of one setup of one program."""
 
     program: str
     project: Path | None
-    """The folder it was set up for; None: for the user, everywhere."""
+    """Folder of a project setup; None for a user setup."""
     touched: tuple[Touched, ...]
     folders: tuple[Path, ...] = ()
-    """What had to be made for it."""
+    """Folders that setup created."""
 
 
 class Receipts:
-    """Those of one home folder."""
+    """Receipts of one home folder."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -40,12 +40,12 @@ class Receipts:
         file = self._file(program, project)
         return _read(file) if file.exists() else None
 
-    def keep(self, receipt: Receipt) -> None:
+    def store(self, receipt: Receipt) -> None:
         file = self._file(receipt.program, receipt.project)
         endpoint.make_home(self._home)
         private_files.make_folder(file.parent)
         with private_files.replacing(file) as out:
-            out.write(json.dumps(_told(receipt), indent=1).encode())
+            out.write(json.dumps(_as_json(receipt), indent=1).encode())
 
     def drop(self, receipt: Receipt) -> None:
         file = self._file(receipt.program, receipt.project)
@@ -58,7 +58,7 @@ class Receipts:
         return self._home / endpoint.SET_UP / f"{program}-{place}.json"
 
 
-def _told(receipt: Receipt) -> dict[str, Any]:
+def _as_json(receipt: Receipt) -> dict[str, Any]:
     return {
         "version": _VERSION,
         "program": receipt.program,
@@ -84,26 +84,26 @@ def _part(part: Part) -> dict[str, Any]:
 
 def _read(file: Path) -> Receipt:
     try:
-        told = json.loads(file.read_text(encoding="ascii"))
-        if told["version"] != _VERSION:
-            raise Broken(f"{file} was written by another version of Hivelore: use that one to change this set-up.")
+        data = json.loads(file.read_text(encoding="ascii"))
+        if data["version"] != _VERSION:
+            raise Broken(f"{file} was written by another version of Hivelore: use that version to change this setup.")
         return Receipt(
-            told["program"],
-            None if told["project"] is None else Path(told["project"]),
-            tuple(map(_touched, told["files"])),
-            tuple(map(Path, told["folders"])),
+            data["program"],
+            None if data["project"] is None else Path(data["project"]),
+            tuple(map(_read_touched, data["files"])),
+            tuple(map(Path, data["folders"])),
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise Broken(f"{file}, which says what was set up, cannot be read ({error}).") from None
+        raise Broken(f"{file}, the receipt of a setup, cannot be read ({error}).") from None
 
 
-def _touched(told: dict[str, Any]) -> Touched:
-    before = None if told["before"] is None else base64.b64decode(told["before"])
-    return Touched(_part_told(told), before, told["digest"])
+def _read_touched(data: dict[str, Any]) -> Touched:
+    before = None if data["before"] is None else base64.b64decode(data["before"])
+    return Touched(_read_part(data), before, data["digest"])
 
 
-def _part_told(told: dict[str, Any]) -> Part:
-    if "format" not in told:
-        return Whole(Path(told["path"]), b"")
-    entries = (Entry(tuple(one["at"]), one["value"], Kind[one["kind"]]) for one in told["entries"])
-    return Shared(Path(told["path"]), told["format"], tuple(entries))
+def _read_part(data: dict[str, Any]) -> Part:
+    if "format" not in data:
+        return Whole(Path(data["path"]), b"")
+    entries = (Entry(tuple(one["at"]), one["value"], Kind[one["kind"]]) for one in data["entries"])
+    return Shared(Path(data["path"]), data["format"], tuple(entries))

@@ -1,4 +1,4 @@
-"""The agent programs that Hivelore can be put into: where each keeps its settings, and what goes there."""
+"""Supported agent programs: the files and settings entries of each."""
 
 import json
 import shlex
@@ -18,10 +18,10 @@ _SHIPPED = Path(__file__).parent
 _PLUGIN = _SHIPPED / "claude-code"
 _SKILL = "SKILL.md"
 _OPENCODE = _SHIPPED / "opencode" / "hivelore.js"
-_PATIENCE = 15_000
-"""Milliseconds that Gemini CLI waits for tools before a session begins without them: its own default is a minute."""
-_SECONDS = 3
-"""After which a program is to give a hook up, which ends by itself long before. Codex grants no more at the end."""
+_MCP_TIMEOUT = 15_000
+"""Milliseconds that Gemini CLI waits for tools before it starts without them; its default is a minute."""
+_HOOK_TIMEOUT = 3
+"""Seconds after which a program stops a hook, which ends much earlier. Codex allows no more at its end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,18 +30,17 @@ class Target:
     title: str
     parts: Callable[[Place, Commands], Sequence[Part]]
     afterwards: str
-    """What is left to do for whoever set it up."""
+    """Next step for the user."""
 
 
 def _claude_code(place: Place, commands: Commands) -> Sequence[Part]:
-    """The plugin, in the folder of skills: Claude Code finds it there by itself, and no settings have to be changed."""
+    """The plugin in the folder of skills, where Claude Code finds it without a change of its settings."""
     settings = place.settings("CLAUDE_CONFIG_DIR", ".claude") if place.project is None else place.project / ".claude"
     return [Whole(settings / "skills" / "hivelore" / path, content) for path, content in plugin(place, commands)]
 
 
 def plugin(place: Place, commands: Commands) -> Iterator[tuple[Path, bytes]]:
-    """The files of the plugin for Claude Code, with whole paths where what ships names commands of the search path or
-    folders that may be anywhere."""
+    """Yield the files of the Claude Code plugin, with absolute paths of commands and folders."""
     for file in sorted(path for path in _PLUGIN.rglob("*") if path.is_file()):
         content = file.read_bytes()
         if file.name == "hooks.json":
@@ -67,7 +66,7 @@ def _with_tools(servers: dict[str, Any], commands: Commands) -> bytes:
 
 def _codex(place: Place, commands: Commands) -> Sequence[Part]:
     settings = place.settings("CODEX_HOME", ".codex") if place.project is None else place.project / ".codex"
-    handler = {"type": "command", "command": shlex.join([*commands.hook, "codex"]), "timeout": _SECONDS}
+    handler = {"type": "command", "command": shlex.join([*commands.hook, "codex"]), "timeout": _HOOK_TIMEOUT}
     hooks = (Entry(("hooks", name), {"hooks": [handler]}, Kind.ITEM) for name in PROGRAMS["codex"].kinds)
     return [
         Shared(settings / "hooks.json", "json", tuple(hooks)),
@@ -79,9 +78,9 @@ def _codex(place: Place, commands: Commands) -> Sequence[Part]:
 def _gemini(place: Place, commands: Commands) -> Sequence[Part]:
     settings = place.within("GEMINI_CLI_HOME") / ".gemini"
     command = shlex.join([*commands.hook, "gemini"])
-    handler = {"name": "hivelore", "type": "command", "command": command, "timeout": _SECONDS * 1_000}
+    handler = {"name": "hivelore", "type": "command", "command": command, "timeout": _HOOK_TIMEOUT * 1_000}
     hooks = (Entry(("hooks", name), {"hooks": [handler]}, Kind.ITEM) for name in PROGRAMS["gemini"].kinds)
-    tools = {**_tools(commands), "timeout": _PATIENCE}
+    tools = {**_tools(commands), "timeout": _MCP_TIMEOUT}
     return [
         Shared(settings / "settings.json", "jsonc", (*hooks, Entry(("mcpServers", "hivelore"), tools))),
         Whole(settings / "skills" / "hivelore" / _SKILL, _skill(place)),
@@ -102,14 +101,14 @@ def _copilot(place: Place, commands: Commands) -> Sequence[Part]:
 def _copilot_hooks(commands: Commands) -> dict[str, Any]:
     def handler(event: str) -> dict[str, Any]:
         program, *arguments = (*commands.hook, "copilot", "--event", event)
-        return {"type": "command", "exec": program, "args": arguments, "timeoutSec": _SECONDS}
+        return {"type": "command", "exec": program, "args": arguments, "timeoutSec": _HOOK_TIMEOUT}
 
     return {"version": 1, "hooks": {name: [handler(name)] for name in PROGRAMS["copilot"].kinds}}
 
 
 def _cursor(place: Place, commands: Commands) -> Sequence[Part]:
     settings = (place.project or place.user) / ".cursor"
-    handler = {"command": shlex.join([*commands.hook, "cursor"]), "timeout": _SECONDS}
+    handler = {"command": shlex.join([*commands.hook, "cursor"]), "timeout": _HOOK_TIMEOUT}
     hooks = (Entry(("hooks", name), handler, Kind.ITEM) for name in PROGRAMS["cursor"].kinds)
     tools = {"type": "stdio", **_tools(commands)}
     return [
@@ -120,21 +119,21 @@ def _cursor(place: Place, commands: Commands) -> Sequence[Part]:
 
 
 def _opencode(place: Place, commands: Commands) -> Sequence[Part]:
-    """A plugin, which brings the tools with it, so that no settings have to be changed."""
+    """A plugin that registers the tools, so that no settings change."""
     user = place.settings("XDG_CONFIG_HOME", ".config") / "opencode"
     settings = user if place.project is None else place.project / ".opencode"
     return [
         Whole(settings / "plugins" / "hivelore.js", opencode_plugin(commands)),
-        # A skill has to lie in a folder of its name.
+        # The folder of a skill must have its name.
         Whole(settings / "skills" / "hivelore" / "memory" / _SKILL, _skill(place)),
     ]
 
 
 def opencode_plugin(commands: Commands) -> bytes:
-    """With whole paths where what ships names commands of the search path. JSON is JavaScript, too."""
-    told = {"hook": [*commands.hook, "opencode"], "tools": commands.tools, "environment": {**commands.environment}}
+    """Return the plugin with absolute paths of commands, as JSON, which is JavaScript, too."""
+    absolute = {"hook": [*commands.hook, "opencode"], "tools": commands.tools, "environment": {**commands.environment}}
     lines = _OPENCODE.read_text(encoding="utf-8").splitlines(keepends=True)
-    ours = f"const commands = {json.dumps(told)}\n"
+    ours = f"const commands = {json.dumps(absolute)}\n"
     return "".join(ours if line.startswith("const commands = ") else line for line in lines).encode()
 
 
@@ -153,13 +152,13 @@ def _json(value: Any) -> bytes:
 
 
 def hook_of(program: str, commands: Commands) -> Hook:
-    """The hook with which a program tells what it was asked, to try it out."""
+    """Return the prompt hook of a program, for the test."""
     dialect = PROGRAMS[program]
     name = next(name for name, kind in dialect.kinds.items() if kind is model.EventKind.PROMPTED)
     (prompt,) = dialect.texts[model.EventKind.PROMPTED]
     session, *_ = dialect.session
-    told = () if dialect.event_name else ("--event", name)
-    return Hook((*commands.hook, program, *told), name, session, prompt)
+    event = () if dialect.event_name else ("--event", name)
+    return Hook((*commands.hook, program, *event), name, session, prompt)
 
 
 TARGETS = {
@@ -169,37 +168,37 @@ TARGETS = {
             name="claude-code",
             title="Claude Code",
             parts=_claude_code,
-            afterwards="Sessions that begin from now on remember.",
+            afterwards="New sessions use the memory.",
         ),
         Target(
             name="codex",
             title="Codex",
             parts=_codex,
-            afterwards="Codex runs no hook that you have not looked at: type /hooks in it once, and trust Hivelore's.",
+            afterwards="Codex runs only approved hooks: type /hooks in it once, and trust those of Hivelore.",
         ),
         Target(
             name="gemini",
             title="Gemini CLI",
             parts=_gemini,
-            afterwards="Sessions that begin from now on remember.",
+            afterwards="New sessions use the memory.",
         ),
         Target(
             name="copilot",
             title="GitHub Copilot CLI",
             parts=_copilot,
-            afterwards="Sessions that begin from now on remember.",
+            afterwards="New sessions use the memory.",
         ),
         Target(
             name="opencode",
             title="OpenCode",
             parts=_opencode,
-            afterwards="Sessions that begin from now on remember.",
+            afterwards="New sessions use the memory.",
         ),
         Target(
             name="cursor",
             title="Cursor",
             parts=_cursor,
-            afterwards="Conversations that begin from now on remember, where Cursor's settings show hooks and tools.",
+            afterwards="New conversations use the memory, if Cursor's settings show the hooks and tools.",
         ),
     )
 }

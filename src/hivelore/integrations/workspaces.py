@@ -1,4 +1,4 @@
-"""Choosing the folder in which agents keep memories as files: a link in the home folder leads to it."""
+"""Choice of the folder for memories as files; a link in the home folder points to it."""
 
 import os
 from contextlib import suppress
@@ -10,32 +10,34 @@ from hivelore.local import endpoint
 
 
 def choose(home: Path, folder: Path) -> bool:
-    """Have agents' files there, with the folders for them. False where they are there already. Raises Conflict where
-    there are files that would be left behind, Broken where a folder cannot be made."""
+    """Use a folder for memories as files, and create its subfolders. Returns False if it is used already.
+
+    Raises Conflict if files would be left behind in the current folder, Broken if a folder cannot be created.
+    """
     link, folder = home / endpoint.WORKSPACE, folder.expanduser().absolute()
     if link.is_symlink() or not link.exists():
         changed = link.resolve() != folder.resolve()
     else:
         changed = not folder.exists() or not link.samefile(folder)
         if changed and any(place.is_file() for place in link.rglob("*")):
-            raise Conflict(f"There are files in {link}. Move them to {folder}, and then do this again.")
+            raise Conflict(f"There are files in {link}. Move them to {folder}, then try again.")
     try:
         for each in (PERSONAL, SHARED):
             (folder / each.path).mkdir(parents=True, exist_ok=True)
         if changed:
-            _lead(link, folder)
+            _link(link, folder)
     except OSError as error:
-        raise Broken(f"{error.filename} cannot be made ({error.strerror}). Choose another folder.") from None
+        raise Broken(f"{error.filename} cannot be created ({error.strerror}). Choose another folder.") from None
     return changed
 
 
-def _lead(link: Path, folder: Path) -> None:
+def _link(link: Path, folder: Path) -> None:
     endpoint.make_home(link.parent)
     if not link.is_symlink() and link.exists():
         for place, _, _ in os.walk(link, topdown=False):
             Path(place).rmdir()
-    aside = link.with_name(f".{link.name}.new")
+    temporary = link.with_name(f".{link.name}.new")
     with suppress(FileNotFoundError):
-        aside.unlink()
-    aside.symlink_to(folder)
-    aside.replace(link)
+        temporary.unlink()
+    temporary.symlink_to(folder)
+    temporary.replace(link)

@@ -1,7 +1,6 @@
-"""Where the service is and how to come in: the home folder, its keys, the URL.
+"""The home folder, its files and keys, and the URL of the service.
 
-Standard library only, and pathlib only for those who use it already: hooks, bridge, client and settings all
-start here.
+Uses the standard library only, and imports pathlib only where it is needed: hooks, bridge and client start here.
 """
 
 import os
@@ -20,43 +19,43 @@ OPERATOR_KEY = "operator.key"
 AGENT_KEY = "agent.key"
 LOCK = "hivelore.lock"
 STARTING = "starting.lock"
-"""The lock of whoever starts a service."""
+"""Lock of the process that starts a service."""
 LOG = "service.log"
 DATABASE = "hivelore.db"
 HOOK = "bin"
-"""The folder of the hook's copy."""
+"""Folder of the copied hook."""
 SET_UP = "integrations"
-"""The folder of what was set up where."""
+"""Folder of the receipts of setup."""
 SPOOL = "spool"
-"""The folder of events that hooks could not hand over."""
+"""Folder of events that hooks could not deliver."""
 SPOOL_LOST = "lost"
-"""The file in it that has a byte for each event that was lost."""
+"""File in the spool with one byte for each lost event."""
 WORKSPACE = "workspace"
-"""The folder of agents' files where no other one was chosen; a link to the one that was chosen at setup."""
+"""Default folder for memories as files; a link if another folder was chosen at setup."""
 COMMON_WORKSPACE = "/workspace"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-"""The names under which a machine reaches itself."""
+"""Names and addresses of this machine itself."""
 TAKEN: tuple[str, str] = ("hivelore", "taken")
-"""A header, by which a hook knows that the service has answered and nobody else at its port."""
+"""Header that shows a hook that the service answered, not another program on its port."""
 HOOK_WAIT = 0.2
 """Seconds that a hook waits for the service."""
 SESSIONS = {"claude-code": "projects", "codex": "sessions", "gemini": "tmp", "copilot": "session-state"}
-"""By program: the folder of sessions in its home."""
+"""By program: the folder of sessions in its settings folder."""
 IMPORTED = ("claude-code", "codex")
-"""Programs whose sessions and notes of before can be taken over."""
+"""Programs whose past sessions and memories can be imported."""
 Folder = str | os.PathLike[str]
 _LARGEST_KEY = 4_096
 
 
 def home(environment: "Mapping[str, str]" = os.environ) -> "Path":
-    """The folder with database, keys and lock: HIVELORE_HOME, else the user's data folder."""
+    """Return the folder of database, keys and lock: HIVELORE_HOME, else the user's data folder."""
     from pathlib import Path
 
     return Path(home_folder(environment))
 
 
 def home_folder(environment: "Mapping[str, str]" = os.environ) -> str:
-    """``home`` as a text, for who is in a hurry."""
+    """Return ``home`` as text, without importing pathlib."""
     chosen = environment.get("HIVELORE_HOME")
     if chosen:
         return _absolute(chosen, environment)
@@ -79,16 +78,16 @@ def _absolute(path: str, environment: "Mapping[str, str]") -> str:
     try:
         return str(Path(path).expanduser().absolute())
     except (RuntimeError, OSError) as error:
-        raise Broken(f"{path} leads nowhere ({error}). Name a whole path.") from None
+        raise Broken(f"{path} is not a valid path ({error}). Use an absolute path.") from None
 
 
 def transcripts(environment: "Mapping[str, str]" = os.environ) -> "tuple[Path, ...]":
-    """The folders in which agent programs keep their sessions, where this user has any."""
+    """Return the folders in which agent programs store sessions of this user."""
     return tuple(folder / SESSIONS[program] for program, folder in agent_homes(environment).items())
 
 
 def agent_homes(environment: "Mapping[str, str]" = os.environ) -> "dict[str, Path]":
-    """By program: the folder in which it keeps what is this user's, as far as it is known."""
+    """Return the settings folder of each agent program, if it is known."""
     from pathlib import Path
 
     user = environment.get("HOME")
@@ -102,8 +101,11 @@ def agent_homes(environment: "Mapping[str, str]" = os.environ) -> "dict[str, Pat
 
 
 def workspace(home: Folder, given: str | None, environment: "Mapping[str, str]" = os.environ) -> str:
-    """The folder with ``personal`` and ``shared``: the given one, else the one in the home folder where there is one,
-    else /workspace where that is a folder and no repository, else the one in the home folder all the same."""
+    """Return the folder that contains ``personal`` and ``shared``.
+
+    This is the given folder; else the one in the home folder, if it exists; else /workspace, if it is a folder and not
+    a repository; else the one in the home folder.
+    """
     if given:
         return _absolute(given, environment)
     from pathlib import Path
@@ -114,25 +116,36 @@ def workspace(home: Folder, given: str | None, environment: "Mapping[str, str]" 
 
 
 def given_workspace(environment: "Mapping[str, str]" = os.environ) -> str | None:
-    """HIVELORE_WORKSPACE, where somebody set it."""
+    """Return HIVELORE_WORKSPACE, if it is set."""
     return environment.get("HIVELORE_WORKSPACE") or None
 
 
+def given_capabilities(environment: "Mapping[str, str]" = os.environ) -> list[str]:
+    """Return the names in HIVELORE_CAPABILITIES; none if it is unset."""
+    return [name.strip() for name in environment.get("HIVELORE_CAPABILITIES", "").split(",") if name.strip()]
+
+
 def given_url(environment: "Mapping[str, str]" = os.environ) -> str | None:
-    """HIVELORE_URL, where somebody set it."""
+    """Return HIVELORE_URL, if it is set."""
     return environment.get("HIVELORE_URL") or None
+
+
+def lasting_url(environment: "Mapping[str, str]" = os.environ) -> str | None:
+    """Return HIVELORE_URL if it is the same at every start; port 0 is not."""
+    given = given_url(environment)
+    return None if given is None or given.rstrip("/").endswith(":0") else given
 
 
 def url(environment: "Mapping[str, str]" = os.environ) -> str:
     return (environment.get("HIVELORE_URL") or DEFAULT_URL).rstrip("/")
 
 
-def is_same(one: str, other: str) -> bool:
-    """Whether two URLs lead to the same service."""
-    return _place(one) == _place(other)
+def is_same(first: str, second: str) -> bool:
+    """Return True if two URLs are those of the same service."""
+    return _address(first) == _address(second)
 
 
-def _place(url: str) -> tuple[str, ...]:
+def _address(url: str) -> tuple[str, ...]:
     from urllib.parse import urlsplit
 
     try:
@@ -146,17 +159,17 @@ def _place(url: str) -> tuple[str, ...]:
 
 
 def given_key(environment: "Mapping[str, str]" = os.environ) -> str | None:
-    """HIVELORE_KEY, where somebody set it."""
+    """Return HIVELORE_KEY, if it is set."""
     return environment.get("HIVELORE_KEY") or None
 
 
 def hooks_are_off(environment: "Mapping[str, str]" = os.environ) -> bool:
-    """HIVELORE_HOOK_DISABLED: for agent programs that the service itself starts, and for who wants none of it."""
+    """Return True if HIVELORE_HOOK_DISABLED is set, as in agent programs that the service starts."""
     return environment.get("HIVELORE_HOOK_DISABLED", "0") not in ("", "0", "false")
 
 
 def hook_wait(environment: "Mapping[str, str]" = os.environ) -> float:
-    """HIVELORE_HOOK_WAIT, in seconds; what is no such number counts as unset."""
+    """Return HIVELORE_HOOK_WAIT in seconds; an invalid value counts as unset."""
     try:
         wait = float(environment.get("HIVELORE_HOOK_WAIT") or HOOK_WAIT)
     except ValueError:
@@ -165,54 +178,51 @@ def hook_wait(environment: "Mapping[str, str]" = os.environ) -> float:
 
 
 def task(largest: int, environment: "Mapping[str, str]" = os.environ) -> tuple[str, str]:
-    """What the current task is called, HIVELORE_TASK_ID, and the beginning of what stands in HIVELORE_TASK_FILE; empty
-    where that is not set, gone or no text."""
+    """Return HIVELORE_TASK_ID and the first ``largest`` bytes of HIVELORE_TASK_FILE; empty if unset or unreadable."""
     file = environment.get("HIVELORE_TASK_FILE")
     try:
-        told = _beginning(file, largest).decode() if file else ""
+        text = _read(file, largest).decode() if file else ""
     except (OSError, UnicodeDecodeError, ValueError):
-        told = ""
-    return environment.get("HIVELORE_TASK_ID", ""), told
+        text = ""
+    return environment.get("HIVELORE_TASK_ID", ""), text
 
 
 def inherited(folder: Folder, environment: "Mapping[str, str]" = os.environ) -> dict[str, str]:
-    """The environment of a process that is to work on the home ``folder``."""
+    """Return the environment for a process that uses the home ``folder``."""
     return {**environment, "HIVELORE_HOME": os.fspath(folder)}
 
 
 def key(name: str, folder: Folder, environment: "Mapping[str, str]" = os.environ) -> str:
-    """The key to come in with: HIVELORE_KEY, else the file ``name`` in the home ``folder``.
+    """Return the key of a client: HIVELORE_KEY, else the file ``name`` in the home ``folder``.
 
-    A key that is given and wrong is an error later, never a reason to fall back to the file.
+    If HIVELORE_KEY is wrong, the service refuses it; the file is not used instead.
     """
     given = given_key(environment)
     if given is not None:
         return given
     file = f"{os.fspath(folder)}/{name}"
     try:
-        return _text(file).strip()
+        return _read(file, _LARGEST_KEY).decode("ascii").strip()
     except FileNotFoundError:
-        raise Unauthenticated(f"No key: there is no {file}. Start the service once ('hivelore start').") from None
+        raise Unauthenticated(
+            f"The key file {file} does not exist. Start the service once ('hivelore start')."
+        ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise Unauthenticated(f"The key file {file} cannot be read ({error}).") from None
 
 
 def has_key_file(folder: Folder) -> bool:
-    """Whether a service has worked in this home folder before."""
+    """Return True if a service has used this home folder before."""
     return any(os.path.lexists(f"{os.fspath(folder)}/{name}") for name in (OPERATOR_KEY, AGENT_KEY))
 
 
 def has_key(name: str, folder: Folder, environment: "Mapping[str, str]" = os.environ) -> bool:
-    """Whether there is anything to come in with."""
+    """Return True if there is a key."""
     return given_key(environment) is not None or os.access(f"{os.fspath(folder)}/{name}", os.R_OK)
 
 
-def _text(file: str) -> str:
-    return _beginning(file, _LARGEST_KEY).decode("ascii")
-
-
-def _beginning(file: str, largest: int) -> bytes:
-    # Not to wait for somebody to write where it is a pipe.
+def _read(file: str, largest: int) -> bytes:
+    # Without blocking: a pipe would wait for a writer.
     descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         return os.read(descriptor, largest)
@@ -221,8 +231,10 @@ def _beginning(file: str, largest: int) -> bytes:
 
 
 def make_home(given: Folder) -> "Path":
-    """Create the home folder, open to its owner alone. One that is there stays as it is, except the default one: that
-    is nobody's but ours."""
+    """Create the home folder, private to its owner.
+
+    The permissions of an existing folder are changed only if it is the default one.
+    """
     from pathlib import Path
 
     from hivelore.local import private_files
@@ -231,7 +243,7 @@ def make_home(given: Folder) -> "Path":
     try:
         private_files.make_folder(folder)
     except OSError as error:
-        raise Broken(f"The folder {folder} cannot be made ({error}). Choose another with HIVELORE_HOME.") from None
+        raise Broken(f"The folder {folder} cannot be created ({error}). Choose another with HIVELORE_HOME.") from None
     if str(folder) == _default_home(os.environ):
         private_files.tighten(folder)
     return folder

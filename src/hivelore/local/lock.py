@@ -1,4 +1,4 @@
-"""One owner per data directory: a lock that the kernel frees, whatever becomes of its holder."""
+"""Lock of a data directory: it has one owner. The kernel releases the lock when the owner ends."""
 
 import fcntl
 import os
@@ -8,14 +8,14 @@ from hivelore.local.endpoint import LOCK, Folder
 
 SERVICE = "service"
 EMBEDDED = "embedded"
-_LOOKS = 20
-_LOOK_EVERY = 0.005
+_ATTEMPTS = 20
+_PAUSE = 0.005
 
 
 class Owner:
-    """Who holds a data directory. ``url`` is None for an embedded owner.
+    """Process that holds a data directory. ``url`` is None for an embedded owner.
 
-    No dataclass: the bridge asks for the owner on its first message, and could not wait for that module.
+    Not a dataclass: the bridge reads the owner on its first message, and that module is slow to import.
     """
 
     __slots__ = ("kind", "pid", "started_at", "url")
@@ -37,7 +37,7 @@ class Owner:
 
 
 class Lock:
-    """Held from construction until ``release``. Raises Busy, with the owner's pid, where it is held."""
+    """A lock that is held until ``release``. Raises Busy with the owner's pid if another process holds it."""
 
     def __init__(self, home: Folder, owner: Owner) -> None:
         from hivelore.local import private_files
@@ -45,13 +45,13 @@ class Lock:
         self._file = f"{os.fspath(home)}/{LOCK}"
         self.owner = owner
         try:
-            self._descriptor = private_files.opened(self._file, os.O_RDWR)
+            self._descriptor = private_files.open_private(self._file, os.O_RDWR)
         except OSError as error:
             raise Broken(
                 f"The lock file {self._file} cannot be opened ({error.strerror}). Make it and its folder writable, "
                 "or choose another folder with HIVELORE_HOME."
             ) from None
-        if not self._taken(home):
+        if not self._acquire(home):
             os.close(self._descriptor)
             raise held_by(read_owner(home))
         os.ftruncate(self._descriptor, 0)
@@ -59,17 +59,17 @@ class Lock:
 
         os.pwrite(self._descriptor, json.dumps(owner.as_dict()).encode(), 0)
 
-    def _taken(self, home: Folder) -> bool:
+    def _acquire(self, home: Folder) -> bool:
         import time
 
-        for _ in range(_LOOKS):
+        for _ in range(_ATTEMPTS):
             try:
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 if read_owner(home) is not None:
                     return False
-                # Not held: somebody is just looking who holds it, which takes the lock for a moment.
-                time.sleep(_LOOK_EVERY)
+                # Not held: another process is reading the owner, which takes the lock for a moment.
+                time.sleep(_PAUSE)
             else:
                 return True
         return False
@@ -82,13 +82,13 @@ class Lock:
 
 
 def read_owner(home: Folder) -> Owner | None:
-    """Who holds the directory now; None when nobody does."""
-    told = read_lock(home)
-    return None if told is None else _parsed(told)
+    """Return the process that holds the directory; None if there is none."""
+    data = read_lock(home)
+    return None if data is None else _parse(data)
 
 
 def read_lock(home: Folder) -> bytes | None:
-    """What the holder of the directory has written, which may be nothing yet; None when nobody holds it."""
+    """Return the content of the lock file, which may be empty at first; None if the directory is not locked."""
     try:
         descriptor = os.open(f"{os.fspath(home)}/{LOCK}", os.O_RDONLY | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
@@ -105,13 +105,13 @@ def read_lock(home: Folder) -> bytes | None:
         os.close(descriptor)
 
 
-def _parsed(data: bytes) -> Owner:
-    import json  # Slow to import: whoever only asks for the URL does without.
+def _parse(data: bytes) -> Owner:
+    import json  # Slow to import, and callers that only need the URL do not use it.
 
     try:
         return Owner(**json.loads(data))
     except (ValueError, TypeError):
-        # Locked a moment ago and not written yet.
+        # Locked a moment ago, and not written yet.
         return Owner(pid=0, kind=EMBEDDED, url=None, started_at="")
 
 

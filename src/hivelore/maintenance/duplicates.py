@@ -1,4 +1,4 @@
-"""Finding memories that say the same, to be put to review: similarity alone merges nothing (N07)."""
+"""Finds duplicates to propose for review; similarity alone never merges memories (N07)."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -9,7 +9,7 @@ from hivelore.core.progress import Progress
 from hivelore.core.vectors import cosine
 from hivelore.embeddings.active_model import ActiveModel
 from hivelore.indexing.model import DocumentKey, Stored
-from hivelore.maintenance.merge_rules import may_merge
+from hivelore.maintenance.merge import may_merge
 from hivelore.memories.model import Memory
 from hivelore.memories.whole_reader import in_batches
 from hivelore.observations.contradiction.judging import Verdict, judge, may_be_same
@@ -19,19 +19,19 @@ from hivelore.search.selection import are_duplicates
 from hivelore.storage.ports import MemoryStore, View
 
 COMPARED_BY_VECTOR = 2_000
-"""Of the newest memories, the nearest are looked for among all; the same words are found among all."""
+"""Newest memories whose nearest neighbours are compared; equal texts are found among all memories."""
 NEAREST = 5
 MIN_COSINE = 0.85
-"""Below this cosine nothing is compared: it takes time, and no two that say the same are so far apart."""
+"""Pairs below this cosine are not compared: comparisons are slow, and duplicates are always nearer."""
 _WORDS_BATCH = 500
 
 _VECTOR_BATCH = 50
-"""Memories whose nearest are looked for in one snapshot, which so never lasts long."""
+"""Memories whose neighbours are searched in one snapshot, to keep snapshots short."""
 
 Pair = tuple[Stored, Stored, str]
-"""The older, the newer, and why."""
+"""The older memory, the newer one, and the reason."""
 _Candidate = tuple[Stored, Stored, float]
-"""Two memories that are near to each other, and their likeness."""
+"""Two similar memories and their cosine."""
 
 
 class Duplicates:
@@ -40,8 +40,8 @@ class Duplicates:
         self._active_model = active_model
 
     def find(self, now: datetime, limit: int, progress: Progress) -> list[Pair]:
-        """At most so many pairs, each memory in one at most; without those that were put to review before. A unit of
-        the progress is a memory that was looked at, once for its words and once for those near it."""
+        """Returns up to ``limit`` pairs, each memory in one pair at most, without pairs proposed before. Progress
+        counts each memory once for its text and once for its neighbours."""
         where = Filter(visibility=EVERYTHING.visibility, superseded=False, live_at=now)
         found: list[Pair] = []
         taken: set[DocumentKey] = set()
@@ -64,8 +64,8 @@ class Duplicates:
     def _similar_pairs(
         self, keys: Sequence[DocumentKey], where: Filter, taken: Collection[DocumentKey], progress: Progress
     ) -> Iterator[tuple[Stored, Stored]]:
-        """Two at a time that say the same: two that both say the same as a third may contradict each other. Comparing
-        takes most of the time: each two are compared once, outside of any snapshot, and none that is taken already."""
+        """Yields pairs, because two duplicates of a third memory may contradict each other. Comparisons take most of
+        the time: each pair is compared once, outside of snapshots, and memories already in a pair are skipped."""
         compared: set[frozenset[DocumentKey]] = set()
         for some in in_batches(keys, _VECTOR_BATCH):
             with self._store.read() as view:
@@ -109,7 +109,7 @@ class Duplicates:
 def _add_pair(
     view: View, group: Sequence[Stored], why: str, now: datetime, taken: set[DocumentKey], found: list[Pair]
 ) -> None:
-    """Find the pair of a group that is to be put to review. No member of the group is looked at again."""
+    """Adds the pair of a group to propose. The members of the group are not considered again."""
     members = {one.key for one in group}
     if members & taken:
         return
@@ -120,7 +120,7 @@ def _add_pair(
 
 
 def _mergeable_with(memory: Memory, where: Filter) -> Filter:
-    """What may become one with a memory, as far as an index can tell."""
+    """Returns a filter for memories that may be merged with this one. An index cannot check every condition."""
     seen = Visibility(own=memory.home, swarm=memory.home is None)
     return Filter(visibility=seen, superseded=where.superseded, live_at=where.live_at, category=memory.category)
 
@@ -138,7 +138,7 @@ def _groups_of_equal_text(view: View, keys: Iterable[DocumentKey], progress: Pro
 
 
 def _first_mergeable_pair(view: View, group: Sequence[Stored], now: datetime) -> tuple[Stored, Stored] | None:
-    """The first two that may become one, the oldest first: what one of them has replaced stays replaced then."""
+    """Returns the first mergeable pair, oldest first, so that memories it superseded stay superseded."""
     members = sorted(group, key=lambda one: (one.memory.holds_since, one.key))
     for older, newer in pairwise(members):
         known = _existing_proposals(view.proposals_about(newer.key), older.memory, newer.memory)
@@ -159,12 +159,12 @@ def _is_duplicate(one: Memory, other: Memory, likeness: float) -> bool:
 
 
 def _existing_proposals(known: Iterable[Proposal], older: Memory, newer: Memory) -> list[Proposal]:
-    """What waits for a decision about these two, or was rejected of them as they are."""
+    """Returns proposals about these two versions that are open or were rejected."""
     now = {(one.id, one.version) for one in (older, newer)}
     return [
         one
         for one in known
         if one.kind is ProposalKind.DUPLICATE
-        and {tuple(each) for each in one.memories} == now
+        and {(each.memory, each.version) for each in one.memories} == now
         and (one.decided is None or one.decided.how is Decision.REJECTED)
     ]

@@ -1,4 +1,4 @@
-"""Checking the data for damage, and the indexes for what they lack; what they lack is repaired."""
+"""Checks the data for damage and the indexes for missing entries, which it repairs."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,19 +8,19 @@ from hivelore.indexing.rebuild import IndexRebuild
 from hivelore.storage.ports import MemoryStore
 
 QUEUE_BATCH = 1_000
-"""Passages that are put into the embedding queue in one unit of work."""
+"""Passages queued for embedding per transaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class IntegrityReport:
-    """What was found, one sentence each."""
+    """Findings, one sentence each."""
 
     problems: Sequence[str]
-    """Damage to the data, which nobody but an operator can repair."""
+    """Damage to the data that requires an operator."""
     repairs: Sequence[str]
-    """What an index lacked, and what is done about it."""
+    """Missing index entries and how they are repaired."""
     failed: int = 0
-    """Passages that could not be embedded, and are tried again."""
+    """Passages whose embedding failed and will be tried again."""
 
 
 class IntegrityCheck:
@@ -31,15 +31,15 @@ class IntegrityCheck:
         index_rebuild: IndexRebuild,
         embedding: EmbeddingQueue,
     ) -> None:
-        """``damage``: what is damaged, see ``Monitor.check``."""
+        """``damage``: returns damage to the data, see ``Monitor.check``."""
         self._damage = damage
         self._store = store
         self._index_rebuild = index_rebuild
         self._embedding = embedding
 
     def check(self) -> IntegrityReport:
-        """Compare the indexes with the store where the store itself is sound, and let what is missing be made anew.
-        Raises Unavailable where reading, writing or searching does not work."""
+        """Checks the store and, if it is sound, starts repairs of missing index entries. Raises Unavailable if reading,
+        writing or searching fails."""
         problems = self._damage()
         if problems:
             return IntegrityReport(problems, ())
@@ -56,7 +56,7 @@ class IntegrityCheck:
         if lost:
             self._queue_lost()
             repairs.append(
-                f"The vectors of {lost:,} of {counts.passages:,} passages are missing. They wait for new ones; "
+                f"The vectors of {lost:,} of {counts.passages:,} passages are missing. They are queued; "
                 "pendingEmbeddings of the status counts down."
             )
         return IntegrityReport((), repairs, self._embedding.failing())

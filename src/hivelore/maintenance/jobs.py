@@ -1,7 +1,7 @@
-"""Maintenance that takes long, as a job: begun, looked at and cancelled by calls that end at once.
+"""Long maintenance as background jobs that can be started, observed and cancelled.
 
-One job runs at a time, in a thread of the process that was asked for it. The store has how far it is, so that every
-process on it can tell, and cancel it; it is not gone on with after that process has ended.
+One job runs at a time, in a thread of the process that started it. The store has its progress, so that every process
+can read it and cancel the job. A job is not resumed after its process ends.
 """
 
 import json
@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -23,6 +23,7 @@ from hivelore.core.jobs import Job, JobId, JobState
 from hivelore.core.progress import Progress, Stopped
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Conflict, HiveloreError, NotFound, Unavailable
 from hivelore.maintenance.model import MaintenancePlan, MaintenanceResult
 from hivelore.maintenance.service import Maintenance, check_plan, require_operator
@@ -31,14 +32,14 @@ from hivelore.storage.ports import MemoryStore, Transaction, View
 
 KIND = "maintenance"
 LATEST = "maintenance.latest"
-"""The setting with what the latest job was asked for, and what came of it. It has ids and no word of any memory, so
-that what is forgotten is not found in it."""
+"""Setting with the request and result of the latest job. It contains ids but no texts of memories, so that forgotten
+texts do not stay in it."""
 HEARTBEAT_SECONDS = 1.0
-"""Seconds after which the store is told how far a job is, and asked whether it was cancelled."""
+"""Interval at which a job stores its progress and checks for cancellation."""
 LOST_AFTER = timedelta(seconds=60)
-"""After so long without a beat, the process that worked is taken to have ended."""
+"""Without a heartbeat for this time, the process of a job counts as ended."""
 INTERRUPTED = Clean(
-    "The process that did it has ended. 'hivelore batches' lists what was done until then: ask again for the rest."
+    "The process of this job has ended. 'hivelore batches' lists the completed changes. Start it again for the rest."
 )
 POLL_SECONDS = 0.02
 _CLAIM = b"maintenance.job"
@@ -47,7 +48,7 @@ _LOG = logging.getLogger("hivelore")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRequest:
-    """What a job is asked for."""
+    """The parameters of a job."""
 
     plan: MaintenancePlan
     apply: bool
@@ -56,7 +57,7 @@ class JobRequest:
 
     @property
     def stored_form(self) -> dict[str, object]:
-        """As it is kept: two that are told the same are the same."""
+        """The stored form. Equal requests have equal forms."""
         return {
             **wire.wish(self.plan),
             "apply": self.apply,
@@ -82,7 +83,7 @@ class MaintenanceJobs:
         new_id: Callable[[datetime], JobId],
         within: Callable[[Callable[[], None]], None],
     ) -> None:
-        """``within`` runs the work in its own thread: with a low priority, say."""
+        """``within`` runs the job in its thread, for example with a low priority."""
         self._store = store
         self._maintenance = maintenance
         self._redactor = redactor
@@ -91,19 +92,18 @@ class MaintenanceJobs:
         self._within = within
         self._lock = threading.Lock()
         self._running: dict[JobId, _RunningJob] = {}
-        """What this process works on; a job that was cancelled stays until its thread has noticed."""
+        """Jobs of this process; a cancelled job stays until its thread has stopped."""
         self._failed: tuple[JobId, HiveloreError] | None = None
-        """The latest that failed here, and with what."""
+        """The latest job that failed in this process, and its error."""
         self._is_closing = False
 
     def begin(
         self, wish: MaintenancePlan, viewer: Viewer, *, apply: bool = False, yes_delete: int | None = None
     ) -> Job:
-        """The job that does it. Whoever asks for the same as the one that runs joins it; for something else, Conflict
-        is raised."""
+        """Starts a job. Returns the running one if the request is the same; raises Conflict if it differs."""
         check_plan(wish, viewer, yes_delete)
         order = JobRequest(plan=wish, apply=apply, yes_delete=yes_delete, viewer=viewer)
-        with self._lock:  # Nobody takes a job for lost between its beginning and that of its thread.
+        with self._lock:  # Without it, the job would look lost before its thread starts.
             if self._is_closing:
                 raise Unavailable("The service is stopping. Try again when it has started.")
             job, is_new = self._store.write(lambda tx: self._start(tx, order))
@@ -120,7 +120,7 @@ class MaintenanceJobs:
         return job
 
     def status(self, job: JobId, viewer: Viewer) -> Job:
-        """A job with its progress as of now."""
+        """Returns a job with its current progress."""
         require_operator(viewer)
         work = self._running_here(job)
         with self._store.read() as view:
@@ -134,19 +134,19 @@ class MaintenanceJobs:
         return self._store.write(lambda tx: self._mark_lost(tx, found.id)) if self._is_lost(found) else found
 
     def result(self, job: JobId, viewer: Viewer) -> MaintenanceResult:
-        """What came of a job that is done. Raises what it failed with, or Conflict where it has no outcome."""
+        """Returns the result of a completed job. Raises its error, or Conflict if it has no result."""
         seen = self.status(job, viewer)
         failed = self._failed
         if failed is not None and failed[0] == job:
             raise failed[1]
         if seen.state is not JobState.DONE:
-            raise Conflict(seen.error or f"Job {job} is {seen.state.value}: it has no outcome.")
+            raise Conflict(seen.error or f"Job {job} is {seen.state.value} and has no result.")
         if (kept := self.stored_result(seen)) is None:
-            raise NotFound(f"What came of job {job} is not kept any more, only that of the latest. Ask for it again.")
+            raise NotFound(f"The result of job {job} is no longer stored, only that of the latest job. Run it again.")
         return kept
 
     def stored_result(self, job: Job) -> MaintenanceResult | None:
-        """What came of a job that was looked at; None where it is not done, or a later one was begun since."""
+        """Returns the result of a completed job; None if it is not done, or if a later job was started."""
         if job.state is not JobState.DONE:
             return None
         with self._store.read() as view:
@@ -156,7 +156,7 @@ class MaintenanceJobs:
             return _with_current_names(view, wire.read_maintained(latest["outcome"]))
 
     def cancel(self, job: JobId, viewer: Viewer) -> Job:
-        """Stop a job. What it has written until then stays, and can be taken back by its batch."""
+        """Cancels a job. Its completed changes stay and can be undone by their batch."""
         seen = self.status(job, viewer)
         if seen.state is not JobState.RUNNING:
             return seen
@@ -166,13 +166,13 @@ class MaintenanceJobs:
         return cancelled
 
     def wait(self, job: JobId, viewer: Viewer) -> Job:
-        """The job as it ended."""
+        """Waits for the end of a job and returns it."""
         while (seen := self.status(job, viewer)).state is JobState.RUNNING:
             time.sleep(POLL_SECONDS)
         return seen
 
     def close(self) -> None:
-        """Stop what this process works on, and wait until it has ended."""
+        """Stops the jobs of this process and waits for their threads."""
         with self._lock:
             self._is_closing = True
             works = list(self._running.values())
@@ -184,7 +184,7 @@ class MaintenanceJobs:
     # steps
 
     def _start(self, tx: Transaction, order: JobRequest) -> tuple[Job, bool]:
-        """The job, and whether it is a new one."""
+        """Returns the job, and True if it is new."""
         tx.claim(_CLAIM)
         for running in (one for one in tx.jobs(KIND) if one.state is JobState.RUNNING):
             if running.id not in self._running and self._is_lost(running):
@@ -193,7 +193,7 @@ class MaintenanceJobs:
                 return running, False
             else:
                 raise Conflict(
-                    f"Maintenance runs already, as job {running.id}. Wait until it is done (GET /api/maintenance/"
+                    f"Maintenance is already running as job {running.id}. Wait until it is done (GET /api/maintenance/"
                     f"{running.id}), or cancel it (DELETE)."
                 )
         now = self._clock.now()
@@ -216,14 +216,14 @@ class MaintenanceJobs:
             self._failed = (job.id, caught)
         except Exception as caught:  # noqa: BLE001 - it is logged, and the job has failed
             _LOG.error("Maintenance failed.\n%s", tracebacks.masked_traceback(caught, self._redactor))
-            error = Unavailable(f"An unexpected error ended it ({type(caught).__name__}): see the log of the service.")
+            error = Unavailable(f"Failed with an unexpected error ({type(caught).__name__}). See the service log.")
         over.set()
         beats.join()
         try:
             self._store.write(lambda tx: self._store_end(tx, job, progress, outcome, error))
         except HiveloreError as unkept:
             _LOG.warning(
-                "How maintenance ended could not be kept. %s", tracebacks.mask_text(str(unkept), self._redactor)
+                "Could not store the result of maintenance. %s", tracebacks.mask_text(str(unkept), self._redactor)
             )
         finally:
             with self._lock:
@@ -254,7 +254,7 @@ class MaintenanceJobs:
         outcome: MaintenanceResult | None,
         error: HiveloreError | None,
     ) -> None:
-        """A preview that was cancelled stays that; of what was applied to its end, it is kept that it was."""
+        """Stores the end of a job. A cancelled preview stays cancelled; a completed applied run is done."""
         known = replace(tx.job(job.id) or job, done=progress.done, total=progress.total)
         if outcome is None:
             said = Clean(tracebacks.mask_text(str(error), self._redactor))
@@ -266,7 +266,7 @@ class MaintenanceJobs:
                 _put_latest(tx, {**kept, "outcome": wire.maintained(_without_names(outcome))})
 
     def _finish(self, seen: Job, state: JobState, error: Clean | None, tx: Transaction) -> Job:
-        """A job that runs ends so; one that has ended stays as it is."""
+        """Ends a running job; a job that has ended stays as it is."""
         known = tx.job(seen.id) or seen
         if known.state is not JobState.RUNNING:
             return known
@@ -280,7 +280,7 @@ class MaintenanceJobs:
         return self._finish(known, JobState.FAILED, INTERRUPTED, tx)
 
     def _is_lost(self, running: Job) -> bool:
-        """Whether nobody works on it any more, where this process does not."""
+        """Returns True if no process works on a job that this one does not run."""
         return not self._store.is_shared or self._clock.now() - running.updated_at > LOST_AFTER
 
     def _running_here(self, job: JobId) -> _RunningJob | None:
@@ -305,7 +305,7 @@ def _without_names(outcome: MaintenanceResult) -> MaintenanceResult:
 
 
 def _with_current_names(view: View, outcome: MaintenanceResult) -> MaintenanceResult:
-    """With the names that memories have now, and without those that are gone."""
+    """Adds the current names of memories and omits deleted memories."""
 
     def name(memory: MemoryId) -> str | None:
         found = view.get(memory)

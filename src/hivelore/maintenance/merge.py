@@ -1,24 +1,24 @@
-"""Making one memory of two that say the same, as a part of a unit of work.
+"""Merges two duplicates within a transaction.
 
-The newer one stays, with the words of the better one, and all that was seen of both. The older one is what it took the
-place of: recalled no more, but in the history, and as it was for whoever asks about the time before.
+The newer memory stays, with the better wording and the observations and usage of both. It supersedes the older one,
+which remains in the history and in searches about earlier times.
 """
 
-from dataclasses import replace
 from datetime import datetime
 
 from hivelore.core.access import Effect, Permission, may_affect
 from hivelore.core.agents import Viewer
 from hivelore.core.audit import AuditEntry
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden
 from hivelore.feedback.model import Usefulness, UsefulnessBounds, usefulness_factor
 from hivelore.feedback.recalls import count_usage
 from hivelore.indexing.model import Stored
 from hivelore.indexing.writer import IndexWriter
-from hivelore.maintenance.merge_rules import may_merge, preferred_wording
-from hivelore.memories.model import Action, Memory
+from hivelore.memories.model import Action, Memory, Trust
 from hivelore.memories.normalizer import MAX_TAGS
+from hivelore.memories.validity import may_supersede
 from hivelore.observations.confidence import Lifecycle
 from hivelore.observations.model import Observation, ObservationKind, Operational
 from hivelore.observations.records import add_observations
@@ -34,12 +34,12 @@ def merge(
     now: datetime,
     lifecycle: Lifecycle,
 ) -> None:
-    """Raises Forbidden where the viewer may not change both, Conflict where they may not become one any more."""
+    """Raises Forbidden if the viewer may not change both, Conflict if they can no longer be merged."""
     for one in (older.memory, newer.memory):
         if may_affect(viewer, Effect.EDIT, one) is not Permission.ALLOWED:
-            raise Forbidden(f"You may not change memory {one.id}: an operator merges the two.")
+            raise Forbidden(f"You may not change memory {one.id}. Ask an operator to merge the two.")
     if not may_merge(older.memory, newer.memory, now):
-        raise Conflict("These two cannot become one any more: one has expired or was replaced. Reject the proposal.")
+        raise Conflict("These memories can no longer be merged: one expired or was superseded. Reject the proposal.")
     words = preferred_wording(_with_usefulness(tx, older), _with_usefulness(tx, newer))
     chunks = None
     if words.content != newer.memory.content:
@@ -50,16 +50,7 @@ def merge(
     _combine_observations(tx, older, newer, viewer, now, lifecycle)
     detail = Clean(f"merged: {older.memory.id} into {newer.memory.id}")
     for one in (older.memory, newer.memory):
-        tx.record_audit(
-            AuditEntry(
-                at=now,
-                actor=viewer.agent,
-                interface=viewer.interface,
-                action=Action.EDITED,
-                memory=one.id,
-                detail=detail,
-            )
-        )
+        tx.record_audit(AuditEntry.by_viewer(viewer, Action.EDITED, one.id, now, detail))
 
 
 def _with_usefulness(tx: Transaction, stored: Stored) -> tuple[Memory, Usefulness]:
@@ -114,7 +105,7 @@ def _combine_observations(
 
 
 def as_reinforcements(tx: Transaction, other: Stored) -> list[Observation]:
-    """The observations of a memory as they are of the one that it is merged into."""
+    """Returns the observations of a memory, to be added to the memory that it is merged into."""
     memory = other.memory
     first = Observation(
         at=memory.created_at,
@@ -126,3 +117,41 @@ def as_reinforcements(tx: Transaction, other: Stored) -> list[Observation]:
     )
     kinds = (ObservationKind.REINFORCED, ObservationKind.CONTRADICTED, ObservationKind.DISPROVED)
     return [first, *(one for one in tx.observations(other.key) if one.kind in kinds)]
+
+
+_TRUST_ORDER = list(reversed(Trust))
+"""Least trusted first."""
+
+
+def may_merge(older: Memory, newer: Memory, now: datetime) -> bool:
+    """Returns True if the newer memory may supersede the older one as its duplicate: both are valid, have the same
+    readers and are not linked otherwise. Indexed files are never merged."""
+    return (
+        older.id != newer.id
+        and older.holds_since <= newer.holds_since
+        and (older.owner, older.home, older.scope) == (newer.owner, newer.home, newer.scope)
+        and (older.project, older.category) == (newer.project, newer.category)
+        and may_supersede(newer, older)
+        and _operational_key(older) == _operational_key(newer)
+        and newer.supersedes is None
+        and all(_is_unlinked_and_valid(one, now) for one in (older, newer))
+    )
+
+
+def _operational_key(memory: Memory) -> object:
+    known = memory.operational
+    return None if known is None else (True, known.service)
+
+
+def _is_unlinked_and_valid(memory: Memory, now: datetime) -> bool:
+    return memory.subject is None and memory.source_path is None and memory.valid_until is None and memory.is_live(now)
+
+
+def preferred_wording(older: tuple[Memory, Usefulness], newer: tuple[Memory, Usefulness]) -> Memory:
+    """Returns the memory with the better wording: more trusted, more useful, longer, or newer."""
+    return max((older, newer), key=_wording_rank)[0] if _wording_rank(older) != _wording_rank(newer) else newer[0]
+
+
+def _wording_rank(one: tuple[Memory, Usefulness]) -> tuple[int, float, int]:
+    memory, usefulness = one
+    return _TRUST_ORDER.index(memory.provenance.trust), usefulness.factor, len(memory.content)

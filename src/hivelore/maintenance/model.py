@@ -1,16 +1,17 @@
-"""What maintenance is asked for, and what it would do or did (N14)."""
+"""Values of maintenance: plan and result (N14)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 from hivelore.changes.model import BatchId
+from hivelore.core.values import Value, json_names
 from hivelore.memories.model import MemoryId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaintenancePlan:
-    """What maintenance is to do."""
+    """The requested maintenance steps."""
 
     purge_expired: bool = False
     merge: bool = False
@@ -23,22 +24,20 @@ class MaintenancePlan:
 
     @property
     def is_long(self) -> bool:
-        """Whether it may take minutes, and so is a job. Indexing anew is only begun by it."""
+        """True if it may take minutes and runs as a job. A reindex is only started, so it is short."""
         return self.merge or self.vacuum
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Expired:
-    """A memory that would go."""
+class Expired(Value, frozen=True, kw_only=True):
+    """An expired memory to be purged."""
 
     id: MemoryId
     name: str
     expired_at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DuplicateGroup:
-    """Two memories that say the same, the older one first."""
+class DuplicateGroup(Value, frozen=True, kw_only=True):
+    """Two duplicates, the older one first."""
 
     older: MemoryId
     newer: MemoryId
@@ -46,25 +45,24 @@ class DuplicateGroup:
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MaintenanceResult:
-    """What maintenance would do, or did where ``applied``."""
+class MaintenanceResult(Value, frozen=True, kw_only=True, rename=json_names(most="mostUnasked")):
+    """The effect of maintenance: planned, or completed if ``applied``."""
 
     applied: bool
     memories: int
-    """How many there are, or were before."""
+    """Number of memories before the run."""
     expired: int
-    """How many are to go, exactly."""
+    """Exact number of memories to purge."""
     most: int
-    """So many go without being counted by who asks for it."""
+    """Number of memories that may be purged without confirmation."""
     examples: tuple[Expired, ...] = ()
-    """Of those to go, the first to expire first; not all of very many."""
+    """Memories to purge, earliest expiry first; limited in number."""
     alike: tuple[DuplicateGroup, ...] = ()
-    """Pairs to put to review; nothing is merged before somebody accepts it."""
+    """Duplicates to propose for review; nothing is merged before it is accepted."""
     proposed: int = 0
-    """How many of these are in the review inbox by this."""
+    """Number of duplicates that this run added to the review inbox."""
     purged: int = 0
     batch: BatchId | None = None
-    """To take back what was purged."""
-    done: Mapping[str, bool] = field(default_factory=dict[str, bool])
-    """Reindexing and vacuuming: whether each was done, or begun."""
+    """The batch to undo the purge."""
+    done: Mapping[str, bool] = {}
+    """Whether reindex and vacuum were done or started."""

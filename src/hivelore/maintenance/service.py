@@ -1,12 +1,12 @@
-"""Maintenance: what has expired goes, what says the same is put to review, indexes and files are put in order (N14).
+"""Maintenance: purges expired memories, proposes duplicates for review, rebuilds indexes and vacuums the store (N14).
 
-A preview tells exactly what would happen and writes nothing. What goes can be taken back for a while.
+A preview shows exactly what would happen and writes nothing. A purge can be undone for some time.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
+from decimal import Decimal
 from typing import NamedTuple
 
 from hivelore.changes.journal import ChangeJournal
@@ -16,13 +16,13 @@ from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
 from hivelore.core.progress import Progress
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, Invalid
 from hivelore.indexing.model import DocumentKey, Stored
 from hivelore.indexing.rebuild import IndexRebuild
 from hivelore.indexing.writer import IndexWriter
 from hivelore.maintenance.duplicates import Duplicates, Pair
 from hivelore.maintenance.model import DuplicateGroup, Expired, MaintenancePlan, MaintenanceResult
-from hivelore.maintenance.purge_limits import check_purge_size, unconfirmed_purge_limit
 from hivelore.memories.model import Action
 from hivelore.memories.temporal import adjacent_facts
 from hivelore.memories.whole_reader import in_batches
@@ -32,9 +32,9 @@ from hivelore.search.model import EVERYTHING, Filter
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
 MAX_EXAMPLES = 1_000
-"""Of those that are to go, so many are shown."""
+"""Maximum memories listed in a preview of a purge."""
 _PURGE_BATCH = 200
-"""Memories that go in one unit of work."""
+"""Memories purged per transaction."""
 
 
 class Maintenance:
@@ -50,7 +50,7 @@ class Maintenance:
         share: float,
         clock: Clock,
     ) -> None:
-        """``share``: of all memories, how much may go without somebody saying how many."""
+        """``share``: share of all memories that may be purged without confirming their number."""
         self._store = store
         self._index_writer = index_writer
         self._journal = journal
@@ -61,16 +61,16 @@ class Maintenance:
         self._clock = clock
 
     def preview(self, wish: MaintenancePlan, viewer: Viewer, progress: Progress | None = None) -> MaintenanceResult:
-        """What would be done. Nothing is written."""
+        """Returns what would be done. Writes nothing."""
         check_plan(wish, viewer)
         return self._survey(wish, viewer, progress or Progress())[0]
 
     def apply(
         self, wish: MaintenancePlan, viewer: Viewer, yes_delete: int | None = None, progress: Progress | None = None
     ) -> MaintenanceResult:
-        """Do it. ``yes_delete``: how many are to go, exactly. Raises Conflict where that is another number, or where it
-        is not said and more than the share would go; then nothing is done. Where it is stopped by ``progress``, what
-        was done until then stays, in one batch."""
+        """Runs the plan. ``yes_delete``: confirmed number of memories to purge. Raises Conflict, before any change, if
+        it differs from the actual number, or if it is missing and the number exceeds the share. If ``progress`` stops
+        the run, completed changes stay, in one batch."""
         check_plan(wish, viewer, yes_delete)
         progress = progress or Progress()
         plan, doomed, pairs = self._survey(wish, viewer, progress)
@@ -128,14 +128,14 @@ class Maintenance:
         return plan, doomed, pairs
 
     def _purge(self, doomed: Sequence[DocumentKey], viewer: Viewer, batch: BatchId, progress: Progress) -> int:
-        gone = 0
+        purged = 0
         for some in in_batches(doomed, _PURGE_BATCH):
-            gone += self._store.write(lambda tx, some=some: self._purge_some(tx, some, viewer, batch))
+            purged += self._store.write(lambda tx, some=some: self._purge_some(tx, some, viewer, batch))
             progress.advance(len(some))
-        return gone
+        return purged
 
     def _purge_some(self, tx: Transaction, keys: Sequence[DocumentKey], viewer: Viewer, batch: BatchId) -> int:
-        """Without those that were renewed meanwhile."""
+        """Skips memories that were renewed meanwhile."""
         now = self._clock.now()
         there = tx.memories_of(keys, _expired_at(now))
         detail = Clean(f"expired: batch {batch}")
@@ -143,21 +143,13 @@ class Maintenance:
         def work() -> None:
             for key, memory in there.items():
                 self._index_writer.forget(tx, _reread(tx, Stored(key, memory)))
-                entry = AuditEntry(
-                    at=now,
-                    actor=viewer.agent,
-                    interface=viewer.interface,
-                    action=Action.FORGOTTEN,
-                    memory=memory.id,
-                    detail=detail,
-                )
-                tx.record_audit(entry)
+                tx.record_audit(AuditEntry.by_viewer(viewer, Action.FORGOTTEN, memory.id, now, detail))
 
         self._journal.record(tx, BatchKind.PURGED, viewer, work, reason=Clean("expired"), batch=batch)
         return len(there)
 
     def _propose(self, tx: Transaction, pair: Pair, viewer: Viewer) -> bool:
-        """Whether it is in the inbox: not where one of them was changed meanwhile, or too much waits there."""
+        """Returns False if one of the memories changed meanwhile or the inbox is full."""
         older, newer, why = pair
         stored = [tx.get(one.memory.id) for one in (older, newer)]
         there = [one for one in stored if one is not None]
@@ -171,16 +163,16 @@ class Maintenance:
 
 def require_operator(viewer: Viewer) -> None:
     if viewer.role is not Role.OPERATOR:
-        raise Forbidden("Only an operator does maintenance. Use the operator's key.")
+        raise Forbidden("Only an operator may run maintenance. Use the operator's key.")
 
 
 def check_plan(wish: MaintenancePlan, viewer: Viewer, yes_delete: int | None = None) -> None:
-    """Raises Forbidden or Invalid for what is never done, whatever the store has."""
+    """Raises Forbidden or Invalid for a plan that is never allowed."""
     require_operator(viewer)
     if wish.is_empty:
-        raise Invalid("Say what is to be done: purgeExpired, merge, reindex or vacuum.", field="purgeExpired")
+        raise Invalid("Choose at least one step: purgeExpired, merge, reindex or vacuum.", field="purgeExpired")
     if yes_delete is not None and not wish.purge_expired:
-        raise Invalid("There is a number to delete only with a purge (purgeExpired).", field="yesDelete")
+        raise Invalid("yesDelete requires a purge (purgeExpired).", field="yesDelete")
 
 
 def _expired_at(now: datetime) -> Filter:
@@ -188,14 +180,14 @@ def _expired_at(now: datetime) -> Filter:
 
 
 class _Predecessors(NamedTuple):
-    """What a memory that goes leaves to those that took its own place."""
+    """The memories that the successors of a purged memory would follow."""
 
     named: DocumentKey | None = None
     of_topic: DocumentKey | None = None
 
 
 def _removable(view: View, keys: Sequence[DocumentKey]) -> list[DocumentKey]:
-    """Without those that alone stand in the place of what stays, which would hold again without them."""
+    """Omits memories whose removal would make a superseded memory valid again."""
     since = {
         key: memory.holds_since
         for some in in_batches(keys, _PURGE_BATCH)
@@ -214,7 +206,7 @@ def _removable(view: View, keys: Sequence[DocumentKey]) -> list[DocumentKey]:
 def _predecessors_after_removal(
     view: View, stored: Stored, going: Mapping[DocumentKey, _Predecessors]
 ) -> _Predecessors | None:
-    """None: it has to stay. What came before it and goes is in ``going`` already."""
+    """Returns None if the memory must stay. Its purged predecessors are already in ``going``."""
     memory = stored.memory
     older, newer = adjacent_facts(view, stored)
     replaced = None if memory.supersedes is None else view.get(memory.supersedes)
@@ -232,7 +224,7 @@ def _predecessors_after_removal(
 
 
 def _reread(tx: Transaction, stored: Stored) -> Stored:
-    """As it is now that others, to which it was linked, are gone."""
+    """Returns the memory after links to purged memories were removed."""
     return tx.get(stored.memory.id) or stored
 
 
@@ -242,3 +234,22 @@ def _examples(view: View, keys: Sequence[DocumentKey]) -> tuple[Expired, ...]:
     )
     found = [Expired(id=one.id, name=one.name, expired_at=one.expires_at) for one in memories if one.expires_at]
     return tuple(sorted(found, key=lambda one: (one.expired_at, one.id))[:MAX_EXAMPLES])
+
+
+def unconfirmed_purge_limit(memories: int, share: float) -> int:
+    """Returns how many memories may be purged without confirmation. The share is exact: 0.29 of 100 is 29."""
+    return int(memories * Decimal(str(share)))
+
+
+def check_purge_size(doomed: int, memories: int, share: float, said: int | None) -> None:
+    """Raises Conflict if the confirmed number differs, or if the limit is exceeded without one."""
+    if said is not None and said != doomed:
+        raise Conflict(
+            f"{said} deletions were confirmed, but {doomed} would be deleted. Nothing was done. Check the "
+            f"preview, then confirm with --yes-delete {doomed} (yesDelete)."
+        )
+    if said is None and doomed > unconfirmed_purge_limit(memories, share):
+        raise Conflict(
+            f"{doomed} of {memories} memories would be deleted, more than {share:.2%} (HIVELORE_PURGE_SHARE). Nothing "
+            f"was done. Check the preview, then confirm with --yes-delete {doomed} (yesDelete)."
+        )

@@ -13,9 +13,9 @@ from pydantic.alias_generators import to_camel
 
 from hivelore.api.requests import ProposalListing, answered, asked, listed_proposals
 from hivelore.core.agents import AgentId, Role, Viewer
+from hivelore.core.operation import Lane
 from hivelore.errors import Invalid
 from hivelore.http.context import Caller
-from hivelore.http.pools import Lane
 from hivelore.memories import codec, version_codec
 from hivelore.memories.diff import difference
 from hivelore.memories.drafts import Draft

@@ -1,20 +1,17 @@
-"""How a text is cut into chunks, the units that keywords are indexed by, and passages, the units with a vector;
-and a long sentence into pieces that can be shown (``search.snippets``).
+"""Splits texts into chunks (units of the keyword index), passages (units with a vector) and excerpts.
 
-A text of at most ``CHUNK_LENGTH`` characters is one chunk. A longer one is cut at its markdown headings of
-level 1 to 3 that stand outside of code fences, and a section that is still too long at the last paragraph
-end that fits, else line end, sentence end, space; each further piece begins with the last ``OVERLAP``
-characters of the one before. Where nothing of that fits it is cut between two graphemes; a single grapheme
-is never cut, however long.
+A text of at most ``CHUNK_LENGTH`` characters is one chunk. A longer text is split at markdown headings of level 1 to 3
+outside code fences. A section that is still too long is split at the last paragraph end that fits, else line end,
+sentence end, space; each further piece begins with the last ``OVERLAP`` characters of the previous one. If no separator
+fits, it is split between two graphemes. A single grapheme is never split.
 
-No chunk is shorter than ``MIN_CHUNK_LENGTH`` unless it is all there is (or stands alone beside a gap or a grapheme as
-long as a chunk), and yet nothing is lost: a short section is joined to the neighbour that shares more of its
-headings. A chunk has the headings that hold where it begins. A heading line is no text of its own section: it
-lives on in the headings, and stands in a chunk's text only where sections were joined, or where there is
-nothing below it.
+A chunk is shorter than ``MIN_CHUNK_LENGTH`` only if it is the whole text, or stands alone next to a gap or to a
+grapheme as long as a chunk. A short section is joined to the neighbour that shares more of its headings. A chunk has
+the headings that apply at its beginning. A heading line appears in the text of a chunk only if sections were joined, or
+if the section is empty.
 
-Chunks and passages are spans of the text, without blanks at their ends. The same text has the same chunks,
-and a section keeps its own when another one changes, unless one of the two is short.
+Chunks and passages are spans without blanks at their ends. The same text always has the same chunks. A section keeps
+its chunks when another section changes, unless one of the two is short.
 """
 
 import re
@@ -30,12 +27,12 @@ CHUNK_LENGTH = 2_000
 OVERLAP = 100
 MIN_CHUNK_LENGTH = 50
 PASSAGE_LENGTH = 1_000
-"""What the shipped model reads of a text, about: its 256 tokens. The figures are in docs/decisions/0006."""
+"""About the 256 tokens that the shipped model reads. Measurements: docs/decisions/0006."""
 PASSAGE_RANGE = (600, 1_200)
 EXCERPT_LENGTH = 500
 EXCERPT_RANGE = (300, 700)
 HEADING_LENGTH = 200
-"""A line with more characters behind its marks is text, not a heading."""
+"""A line with more characters after its marks is text, not a heading."""
 
 _PARAGRAPH_ENDS = ("\n\n", "\n\r\n")
 _IDEOGRAPHIC_ENDS = ("。", "！", "？")
@@ -62,7 +59,7 @@ class _Section:
 
 
 def chunk(text: str) -> tuple[Chunk, ...]:
-    """The chunks of a text, in order; none of a blank one."""
+    """Returns the chunks of a text in order; empty for a blank text."""
     start, stop = _trim(text, 0, len(text))
     if start == stop:
         return ()
@@ -85,24 +82,24 @@ def chunk(text: str) -> tuple[Chunk, ...]:
 
 
 def excerpts(text: str, passage: Passage) -> Sequence[Passage]:
-    """A part of the text in shorter ones, to show one of."""
+    """Splits a passage into shorter spans to show."""
     return tuple(_split_spans(text, passage.start, passage.stop, EXCERPT_LENGTH, EXCERPT_RANGE))
 
 
 def with_headings(text: str, chunk: Chunk) -> str:
-    """A chunk of the text below its headings: ``## Setup > Prerequisites``, a blank line, the text itself."""
+    """Returns the chunk below its headings: ``## Setup > Prerequisites``, a blank line, the text."""
     own = text[chunk.start : chunk.stop]
     return f"{heading_path(chunk.headings)}\n\n{own}" if chunk.headings else own
 
 
 def heading_path(headings: Sequence[str]) -> str:
-    """``('## Setup', '### Prerequisites')`` in one line, with the marks of the outermost."""
+    """Returns ``('## Setup', '### Prerequisites')`` on one line, with the marks of the outermost."""
     return " > ".join((*headings[:1], *(heading.split(" ", 1)[1] for heading in headings[1:])))
 
 
 def _sections(text: str) -> Iterator[_Section]:
-    """What stands below each heading, and before the first. A heading with nothing below it, not even a lower
-    heading, is a section of its own."""
+    """Yields the text before the first heading and below each heading. A heading without any text or lower heading is a
+    section."""
     path: list[tuple[int, str]] = []
     above: tuple[str, ...] = ()
     line, body = 0, 0
@@ -119,7 +116,7 @@ def _sections(text: str) -> Iterator[_Section]:
 
 
 def _headings(text: str) -> Iterator[tuple[int, int, int, str]]:
-    """Start and stop of the line, level and title of each heading, in order."""
+    """Yields the start and stop of the line, level and title of each heading, in order."""
     fence = ""
     for match in _MARKED_LINE.finditer(text):
         marks, title, ticks, after_ticks, tildes, after_tildes = match.groups(default="")
@@ -136,14 +133,15 @@ def _headings(text: str) -> Iterator[tuple[int, int, int, str]]:
 
 
 def _title(line: str) -> str:
-    """Without blanks and without the marks that may close a heading."""
+    """Returns a heading without blanks and closing marks."""
     title = line.strip()
     bare = title.rstrip("#")
     return bare.rstrip() if not bare or bare[-1] in " \t" else title
 
 
 def _split(text: str, section: _Section) -> Iterator[tuple[int, int]]:
-    """Pieces of at most ``CHUNK_LENGTH``; each brings ``MIN_CHUNK_LENGTH`` characters or more besides the overlap."""
+    """Yields pieces of at most ``CHUNK_LENGTH``, each with at least ``MIN_CHUNK_LENGTH`` characters besides the
+    overlap."""
     begin = fresh = section.start
     while section.stop - begin > CHUNK_LENGTH and fresh < section.stop:
         cut = _find_cut(text, begin, fresh)
@@ -157,7 +155,8 @@ def _split(text: str, section: _Section) -> Iterator[tuple[int, int]]:
 
 
 def _find_cut(text: str, begin: int, fresh: int) -> int:
-    """Where the piece from ``begin``, new from ``fresh`` on, ends: after the best separator that fits."""
+    """Returns the end of the piece from ``begin``: after the best separator that fits. Text before ``fresh`` is
+    overlap."""
     lowest = max(fresh, begin + OVERLAP) + MIN_CHUNK_LENGTH
     highest = begin + CHUNK_LENGTH
     for separators in _CHUNK_ENDS:
@@ -175,7 +174,7 @@ def _find_cut(text: str, begin: int, fresh: int) -> int:
 
 
 def _last_separator_end(text: str, separator: str, lowest: int, highest: int) -> int:
-    """The end of the last separator that leaves a trimmed piece up to ``highest``; 0 where there is none."""
+    """Returns the end of the last separator that leaves a trimmed piece up to ``highest``; 0 if there is none."""
     stop = highest + len(separator) - len(separator.rstrip())
     while (at := text.rfind(separator, lowest - len(separator), stop)) >= 0:
         end = at + len(separator)
@@ -186,7 +185,6 @@ def _last_separator_end(text: str, separator: str, lowest: int, highest: int) ->
 
 
 def _join_short_sections(sections: Sequence[_Section]) -> list[_Section]:
-    """Short sections together with a neighbour."""
     result: list[_Section] = []
     for section, following in zip(sections, (*sections[1:], None), strict=True):
         previous = result[-1] if result else None
@@ -203,7 +201,7 @@ def _join_short_sections(sections: Sequence[_Section]) -> list[_Section]:
 
 
 def _belongs_to_next(following: _Section | None, section: _Section, previous: _Section) -> bool:
-    """Whether a short section belongs to the one after it rather than the one before it."""
+    """Returns True if a short section joins the following section rather than the previous one."""
     if following is None:
         return False
     if section.stop - previous.start > CHUNK_LENGTH:
@@ -212,13 +210,12 @@ def _belongs_to_next(following: _Section | None, section: _Section, previous: _S
 
 
 def _shared_heading_count(one: _Section, other: _Section) -> int:
-    """How many headings they have in common."""
     pairs = zip(one.headings, other.headings, strict=False)
     return next((depth for depth, (a, b) in enumerate(pairs) if a != b), min(len(one.headings), len(other.headings)))
 
 
 def _split_spans(text: str, start: int, stop: int, length: int, bounds: tuple[int, int]) -> Iterator[Passage]:
-    """Neighbouring spans of about ``length``, cut where a thought ends if there is such a place within bounds."""
+    """Yields adjacent spans of about ``length``, split at the nearest break within bounds."""
     shortest, longest = bounds
     while stop - start > longest:
         highest = min(start + longest, stop - shortest)
@@ -234,7 +231,7 @@ def _split_spans(text: str, start: int, stop: int, length: int, bounds: tuple[in
 
 
 def _nearest_break(text: str, lowest: int, target: int, highest: int) -> int | None:
-    """The place nearest to ``target`` where a paragraph ends, or else a line, a sentence, a clause, a word."""
+    """Returns the paragraph end nearest to ``target``, else line, sentence, clause or word end."""
     for pattern in _PASSAGE_ENDS:
         ends = [match.end() for match in pattern.finditer(text, lowest, highest)]
         ends.sort(key=lambda end: abs(end - target))
@@ -245,14 +242,14 @@ def _nearest_break(text: str, lowest: int, target: int, highest: int) -> int | N
 
 
 def _trim(text: str, start: int, stop: int) -> tuple[int, int]:
-    """The span without blanks at its ends; empty, at ``stop``, where there is nothing else."""
+    """Returns the span without blanks at its ends; empty, at ``stop``, for a blank span."""
     first = _skip_blanks(text, start, stop)
     last = first + len(text[first:stop].rstrip())
     return first, last + (last < stop and _is_inside_grapheme(text, last))
 
 
 def _skip_blanks(text: str, start: int, stop: int) -> int:
-    """The beginning of the first grapheme that is no blank; ``stop`` where there is none."""
+    """Returns the start of the first grapheme that is not blank; ``stop`` if there is none."""
     found = _VISIBLE.search(text, start, stop)
     if found is None:
         return stop
@@ -260,7 +257,7 @@ def _skip_blanks(text: str, start: int, stop: int) -> int:
 
 
 def _grapheme_end(text: str, start: int, at: int) -> int:
-    """The first place between two graphemes that is not before ``at``; ``start`` is known to be such a place."""
+    """Returns the first grapheme boundary at or after ``at``; ``start`` is a boundary."""
     if at <= start:
         return start
     if _is_grapheme_boundary(text, at):
@@ -269,8 +266,8 @@ def _grapheme_end(text: str, start: int, at: int) -> int:
 
 
 def _grapheme_ends(text: str, start: int) -> Iterator[int]:
-    """Where the graphemes from ``start`` on end. In small windows: in a long run of flags each looks back to the
-    first, and a window grows only for a grapheme that fills it."""
+    """Yields the ends of the graphemes from ``start``. Reads small windows, because in a long run of flags each
+    grapheme looks back to the first. A window grows only for a grapheme that fills it."""
     size = _WINDOW
     while start < len(text):
         window = text[start : start + size]
@@ -285,11 +282,11 @@ def _grapheme_ends(text: str, start: int) -> Iterator[int]:
 
 
 def _is_inside_grapheme(text: str, at: int) -> bool:
-    """Whether the characters around ``at`` are one; only asked where one of them is a blank or an end of a sentence,
-    since two characters alone do not tell for flags, families and Indian syllables."""
+    """Returns True if the characters around ``at`` form one grapheme. Only used next to a blank or a sentence end: two
+    characters are not enough to decide for flags, families and Indic syllables."""
     return not _is_grapheme_boundary(text, at) and _GRAPHEME.fullmatch(text[at - 1 : at + 1]) is not None
 
 
 def _is_grapheme_boundary(text: str, at: int) -> bool:
-    """Whether the characters around ``at`` are such that they never belong together, whatever stands around them."""
+    """Returns True if the characters around ``at`` never join, in any context."""
     return _BOUNDARY.fullmatch(text, at - 1, at + 1) is not None

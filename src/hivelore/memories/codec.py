@@ -7,16 +7,15 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from hivelore.core.agents import Agent, AgentId, ApiKey, Interface, Role
+from hivelore.core.agents import Agent, AgentId, ApiKey, Interface
 from hivelore.core.jobs import Job
 from hivelore.core.text import Clean
 from hivelore.errors import Invalid
 from hivelore.feedback.model import NO_USAGE, UsageCounts, Usefulness
-from hivelore.feedback.recalls import Recall, RecalledMemory, RecallPage
 from hivelore.memories.drafts import Draft, Edit, WriteResult
 from hivelore.memories.model import Memory, MemoryId, Provenance, Scope, Source, Trust
 from hivelore.observations.model import DEFAULT_TIER, Confidence, Held, Operational
-from hivelore.search.model import Hit, MemoryPage, RecallId, RecallResult, RetrievalMode, Score, Snippet, Stats
+from hivelore.search.model import Hit, MemoryPage, RecallResult, RetrievalMode, Score, Snippet, Stats
 
 Object = dict[str, Any]
 
@@ -283,60 +282,6 @@ def read_answer(data: Mapping[str, Any]) -> RecallResult:
         message=data["message"],
         id=data.get("recallId"),
     )
-
-
-def recall(value: Recall) -> Object:
-    return {
-        "id": value.id,
-        "at": instant(value.at),
-        "agentId": value.agent,
-        "role": value.role.value,
-        "door": value.interface.value,
-        "project": value.project,
-        "session": value.session,
-        "query": value.question,
-        "path": value.path.value,
-        "candidates": value.candidates,
-        "hits": [
-            {
-                "memoryId": hit.memory,
-                "rank": hit.rank,
-                "score": score(hit.score),
-                "fit": round(hit.fit, 4),
-                "fits": hit.fits,
-            }
-            for hit in value.hits
-        ],
-        "withheld": value.withheld,
-    }
-
-
-def read_recall(data: Mapping[str, Any]) -> Recall:
-    return Recall(
-        id=RecallId(data["id"]),
-        at=datetime.fromisoformat(data["at"]).astimezone(UTC),
-        agent=None if data["agentId"] is None else AgentId(data["agentId"]),
-        role=Role(data["role"]),
-        interface=Interface(data["door"]),
-        project=data["project"],
-        session=data["session"],
-        question=Clean(data["query"]),
-        path=RetrievalMode(data["path"]),
-        candidates=data["candidates"],
-        hits=tuple(
-            RecalledMemory(MemoryId(hit["memoryId"]), hit["rank"], Score(**hit["score"]), hit["fit"], hit["fits"])
-            for hit in data["hits"]
-        ),
-        withheld=data["withheld"],
-    )
-
-
-def recalls(value: RecallPage) -> Object:
-    return {"recalls": [recall(one) for one in value.recalls], "next": value.next}
-
-
-def read_recalls(data: Mapping[str, Any]) -> RecallPage:
-    return RecallPage(recalls=tuple(read_recall(one) for one in data["recalls"]), next=data["next"])
 
 
 def page(value: MemoryPage) -> Object:

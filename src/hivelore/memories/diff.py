@@ -1,4 +1,4 @@
-"""What is different between two versions of a memory, field by field, for people and programs (unified diff)."""
+"""Differences between two versions of a memory, per field, as unified diffs."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -21,18 +21,17 @@ _FIELDS = {
     "subject": "subject",
     "valid_from": "validFrom",
 }
-"""What of a version may differ, and how JSON calls it."""
+"""Fields of a version that may differ, with their JSON names."""
 _MAX_COMPARED_LINES = 2_000
-"""So many lines that differ, of both texts together, are compared with each other, which takes time with the square of
-them; more are shown as replaced."""
+"""Maximum differing lines to compare, because the time is quadratic. Longer differences are shown as a replacement."""
 _CONTEXT = 3
 
 
 def difference(older: Version, newer: Version) -> Difference:
-    """A field that is a list has an item a line."""
+    """Compares two versions. A list field has one item per line."""
     fields = {
-        told: "\n".join(_diff_lines(before, after, f"version {older.number}", f"version {newer.number}"))
-        for name, told in _FIELDS.items()
+        label: "\n".join(_diff_lines(before, after, f"version {older.number}", f"version {newer.number}"))
+        for name, label in _FIELDS.items()
         if (before := _lines(getattr(older, name))) != (after := _lines(getattr(newer, name)))
     }
     return Difference(older=older.number, newer=newer.number, fields=fields)
@@ -51,7 +50,7 @@ def _diff_lines(before: Sequence[str], after: Sequence[str], name: str, other: s
     shorter = min(len(before), len(after)) - alike
     behind = min(_common_prefix_length(before[::-1], after[::-1]), shorter)
     if len(before) + len(after) - 2 * (alike + behind) <= _MAX_COMPARED_LINES:
-        # What is alike at both ends is left out but for the context: it is most of a long text.
+        # Equal lines at both ends are most of a long text; only their context is shown.
         first = max(alike - _CONTEXT, 0)
         skipped = max(behind - _CONTEXT, 0)
         parts = before[first : len(before) - skipped], after[first : len(after) - skipped]
@@ -59,19 +58,19 @@ def _diff_lines(before: Sequence[str], after: Sequence[str], name: str, other: s
             yield _shift_heading(line, first) if line.startswith("@@") else line
         return
     yield from (f"--- {name}", f"+++ {other}")
-    gone, come = before[alike : len(before) - behind], after[alike : len(after) - behind]
-    yield f"@@ -{alike + 1},{len(gone)} +{alike + 1},{len(come)} @@"
-    yield from (f"-{line}" for line in gone)
-    yield from (f"+{line}" for line in come)
+    removed, added = before[alike : len(before) - behind], after[alike : len(after) - behind]
+    yield f"@@ -{alike + 1},{len(removed)} +{alike + 1},{len(added)} @@"
+    yield from (f"-{line}" for line in removed)
+    yield from (f"+{line}" for line in added)
 
 
 def _common_prefix_length(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many lines at the beginning are the same."""
+    """Returns the number of equal lines at the beginning."""
     return sum(1 for _ in takewhile(bool, map(eq, one, other)))
 
 
 def _shift_heading(heading: str, by: int) -> str:
-    """The heading of a hunk, so many lines further down."""
+    """Shifts the line numbers in the heading of a hunk."""
     _, old, new, _ = heading.split(" ")
     return f"@@ -{_shift_span(old[1:], by)} +{_shift_span(new[1:], by)} @@"
 

@@ -1,4 +1,4 @@
-"""What callers hand in, before it is checked and cleaned."""
+"""Input values of memory operations, before validation and redaction."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Any, Final
 
 from hivelore.core.agents import AgentId
+from hivelore.core.values import Value
 from hivelore.memories.model import Json, Memory, Scope, Source, Trust
 from hivelore.observations.model import Operational
 
@@ -18,16 +19,16 @@ class Unset(Enum):
 
 
 UNSET: Final = Unset.UNSET
-"""Stands for 'leave it as it is' where None is a value."""
+"""Leaves a field unchanged where None is a value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """Something to remember, as it came in at a door."""
+    """A memory to store, as a caller provides it."""
 
     content: str
     name: str | None = None
-    """None: taken from the beginning of the content."""
+    """None: derived from the beginning of the content."""
     scope: Scope = Scope.AGENT
     source: Source = Source.MANUAL
     owner: AgentId | None = None
@@ -43,23 +44,23 @@ class Draft:
     external_id: str | None = None
     metadata: Mapping[str, Json] | None = None
     created_at: datetime | None = None
-    """None: now. In the past for what is imported."""
+    """None: now. Imports set a time in the past."""
     expires_at: datetime | None = None
-    """None: as the source says (B08)."""
+    """None: the lifetime of the source applies (B08)."""
     subject: str | None = None
-    """What it is a fact about, like ``db.port``: it takes the place of what held of that before."""
+    """Fact key such as ``db.port``. The memory supersedes the previous fact with this key."""
     valid_from: datetime | None = None
-    """None: it holds since it was created."""
+    """None: valid since creation."""
     supersedes: str | None = None
-    """The id of the memory whose place it takes, or on its shelf the external id."""
+    """Id of the memory to supersede, or its external id."""
     trust: Trust = Trust.AGENT
     operational: Operational | None = None
-    """For operators. What is known already stays as it is."""
+    """Only operators may set it. Existing values are kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """Changes to a memory; what is UNSET stays."""
+    """Changes to a memory. Fields that are UNSET stay as they are."""
 
     name: str | Unset = UNSET
     content: str | Unset = UNSET
@@ -77,34 +78,33 @@ class Edit:
     reason: str | None = None
 
     def changed_fields(self) -> dict[str, Any]:
-        """The fields that change, without the reason."""
+        """Returns the fields to change, without the reason."""
         values = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "reason"}
         return {name: value for name, value in values.items() if value is not UNSET}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriteResult:
-    """What became of a draft."""
+class WriteResult(Value, frozen=True, kw_only=True):
+    """The result of storing a draft."""
 
     memory: Memory
     created: bool
-    """A memory that was not there before."""
+    """True if the memory is new."""
     changed: bool
-    """Something was stored; False for a repetition that said nothing new."""
+    """True if anything was stored; False for a repetition with no new content."""
     proposal: str | None = None
-    """It was to take the place of what others share: that is proposed to a lead, and until then it stands beside it
-    without ``subject`` and ``supersedes``."""
+    """Id of the proposal to supersede shared memories. Until a lead accepts it, the memory is stored without
+    ``subject`` and ``supersedes``."""
     dropped: bool = False
-    """That was not even proposed: the review inbox is full of what this agent proposed, and that weighs more."""
+    """True if the review inbox had no room for that proposal."""
 
     @property
     def placement_notice(self) -> str | None:
-        """What to tell who wanted to replace what others share; None where nothing of that was asked for."""
+        """Returns a message for a caller whose request to supersede shared memories was not applied, else None."""
         if self.dropped:
             return (
-                "It replaces nothing: others share what it was to replace, and too many proposals of yours wait that "
-                "weigh as much. Tell a lead."
+                "It replaces nothing: the memory to replace is shared, and too many of your proposals of equal weight "
+                "are open. Ask a lead."
             )
         if self.proposal is None:
             return None
-        return f"It replaces nothing yet: others share what it was to replace. Proposal {self.proposal} asks a lead."
+        return f"It replaces nothing yet: the memory to replace is shared. A lead decides on proposal {self.proposal}."

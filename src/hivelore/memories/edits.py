@@ -1,13 +1,14 @@
-"""Edits: cleaned, judged by what they do to a memory, and made into its next version."""
+"""Decisions about edits: normalized fields, required review and the next version of the memory."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from hivelore.core.access import Effect, Permission, may_affect, review_kind
 from hivelore.core.agents import Viewer
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Forbidden
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Action, Chunk, Memory, Scope
@@ -19,21 +20,21 @@ from hivelore.review.model import ProposalKind
 
 @dataclass(frozen=True, slots=True)
 class PreparedEdit:
-    """An edit after all slow work."""
+    """An edit after normalization and chunking."""
 
     fields: Mapping[str, Any]
-    """The fields of the edit, clean."""
+    """The normalized fields of the edit."""
     chunks: Sequence[Chunk] | None
-    """None: the content stays."""
+    """None: the content is unchanged."""
     reason: Clean | None
 
     def changes_to(self, memory: Memory) -> dict[str, Any]:
-        """What is not like this already."""
+        """Returns the fields whose values differ from those of the memory."""
         return {name: value for name, value in self.fields.items() if getattr(memory, name) != value}
 
 
 def normalize_edit(edit: Edit, normalizer: Normalizer) -> dict[str, Any]:
-    """The fields of an edit that change something."""
+    """Returns the normalized fields of an edit."""
     cleaners: dict[str, Callable[[Any], Any]] = {
         "content": normalizer.content,
         "name": normalizer.name,
@@ -53,7 +54,7 @@ def normalize_edit(edit: Edit, normalizer: Normalizer) -> dict[str, Any]:
 
 
 def next_version(before: Memory, change: PreparedEdit, viewer: Viewer, now: datetime, lifetimes: Lifetimes) -> Memory:
-    """The next version of a memory."""
+    """Returns the memory after the edit."""
     given, changes = change.fields, change.changes_to(before)
     if "content" in changes:
         old, new = summarise(before.content), summarise(str(changes["content"]))
@@ -84,8 +85,8 @@ def _effect(changes: Mapping[str, Any]) -> Effect:
 
 
 def required_review(before: Memory, changes: Mapping[str, Any], viewer: Viewer) -> ProposalKind | None:
-    """As what these changes are put to review; None: the viewer makes them. Raises Forbidden where they may not even
-    ask."""
+    """Returns the kind of proposal that the changes require; None if the viewer may make them directly. Raises
+    Forbidden if the viewer may not even propose them."""
     effects = {_effect(changes), *([Effect.EDIT] if len(changes) > 1 else [])}
     rulings = {effect: may_affect(viewer, effect, before) for effect in effects}
     if Permission.REFUSED in rulings.values():

@@ -1,13 +1,14 @@
-"""What is remembered: the memory, its chunks and passages, its versions."""
+"""The values of a memory: the memory, its chunks and passages, and its versions."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import NamedTuple, NewType
 
 from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
+from hivelore.core.values import Value, json_names
 from hivelore.feedback.model import NO_USAGE, UsageCounts
 from hivelore.observations.model import Operational
 
@@ -30,7 +31,7 @@ class Scope(StrEnum):
 
 
 class Source(StrEnum):
-    """Where a memory came from; decides how long it lives."""
+    """Origin of a memory. It decides the lifetime."""
 
     MANUAL = "manual"
     FILE_INDEX = "file_index"
@@ -39,7 +40,7 @@ class Source(StrEnum):
 
 
 class Trust(StrEnum):
-    """How far the origin of a text can be relied on, highest first."""
+    """Reliability of the origin of a text, highest first."""
 
     OPERATOR = "operator"
     AGENT = "agent"
@@ -47,28 +48,27 @@ class Trust(StrEnum):
     WEB = "web"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Provenance:
-    """Who wrote the present version, through which door, and how far it is to be trusted."""
+class Provenance(Value, frozen=True, kw_only=True, rename=json_names(interface="door")):
+    """Author, interface and trust of the current version."""
 
     actor: AgentId | None
-    """None: an operator who acted for nobody."""
+    """None: an operator who did not act for an agent."""
     interface: Interface
     trust: Trust = Trust.AGENT
     reason: Clean | None = None
 
 
 class Topic(NamedTuple):
-    """What memories are facts about: those with the same one take each other's place in time."""
+    """Identifies a fact. Memories with the same topic supersede each other in time."""
 
     home: AgentId | None
-    """The shelf (``Memory.home``)."""
+    """``Memory.home``"""
     project: Clean | None
     subject: Clean
 
 
 class Statement(NamedTuple):
-    """What is told once more when nothing of this differs."""
+    """Identifies a statement. Storing an equal statement updates the existing memory."""
 
     owner: AgentId | None
     scope: Scope
@@ -78,16 +78,12 @@ class Statement(NamedTuple):
     content: Clean
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
-    """One thing known: a document with an identity that outlives its edits.
-
-    Texts are ``Clean``; instants have a zone and are UTC.
-    """
+class Memory(Value, frozen=True, kw_only=True, rename=json_names(owner="agentId")):
+    """A document with an id that stays the same across edits. Texts are ``Clean``; instants are in UTC."""
 
     id: MemoryId
     owner: AgentId | None
-    """None: the swarm's own, only with scope swarm."""
+    """None: owned by the swarm. Only possible with scope swarm."""
     scope: Scope
     name: Clean
     content: Clean
@@ -104,21 +100,22 @@ class Memory:
     source_task_id: Clean | None = None
     source_path: Clean | None = None
     external_id: Clean | None = None
-    metadata: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    metadata: Mapping[str, Json] = {}
     expires_at: datetime | None = None
     accessed_at: datetime | None = None
     access_count: int = 0
     version: int = 1
     subject: Clean | None = None
-    """What it is a fact about, like ``db.port``: of one ``topic`` one memory holds at a time."""
+    """Fact key such as ``db.port``. One memory per ``topic`` is valid at a time."""
     valid_from: datetime | None = None
-    """Since when it holds; None: since it was created."""
+    """Start of validity. None: the time of creation."""
     valid_until: datetime | None = None
-    """When another one took its place; None: none did."""
+    """Start of validity of the memory that superseded this one. None: not superseded."""
     supersedes: MemoryId | None = None
-    """Whose place it took. One that came with others from elsewhere may name by its external id what is not there."""
+    """Id of the superseded memory. An imported memory may contain an external id here while the memory it refers to
+    does not exist."""
     operational: Operational | None = None
-    """Has no versions: what becomes of it is told by observations."""
+    """Not part of the versions. Observations record its changes."""
 
     def __post_init__(self) -> None:
         if not self.content.strip():
@@ -136,9 +133,7 @@ class Memory:
 
     @property
     def home(self) -> AgentId | None:
-        """Whose shelf it lies on: the owner's while private, the swarm's (None) once shared.
-
-        A path or an external id names one document per shelf and project."""
+        """The owner if private; None if shared. A path or external id is unique per home and project."""
         return self.owner if self.scope is Scope.AGENT else None
 
     @property
@@ -154,7 +149,7 @@ class Memory:
         return Statement(self.owner, self.scope, self.project, self.session, self.name, self.content)
 
     def held_at(self, at: datetime) -> bool:
-        """Whether it held at an instant, as far as is known now."""
+        """Returns True if the memory was valid at this instant, according to current knowledge."""
         return self.holds_since <= at and (self.valid_until is None or self.valid_until > at)
 
     def is_live(self, now: datetime) -> bool:
@@ -162,11 +157,11 @@ class Memory:
 
 
 ENDING_LENGTH = 20
-"""How many characters at the end of a text tell whether it asks."""
+"""Number of characters at the end of a text that ``is_question`` needs."""
 
 
 class RankFeatures(NamedTuple):
-    """What ranking asks of a memory, without its texts."""
+    """The attributes of a memory that ranking reads. Excludes its texts."""
 
     id: MemoryId
     created_at: datetime
@@ -175,9 +170,9 @@ class RankFeatures(NamedTuple):
     session: str | None
     author: str | None
     length: int
-    """Characters of its content, at least 1."""
+    """Characters of the content, at least 1."""
     is_question: bool
-    """Whether it ends as a question."""
+    """True if the content ends with a question mark."""
     use: UsageCounts = NO_USAGE
     operational: Operational | None = None
 
@@ -197,13 +192,13 @@ def rank_features(memory: Memory) -> RankFeatures:
 
 
 def is_question(end: str) -> bool:
-    """Whether the last 20 characters of a text are those of a question."""
+    """Returns True if the end of a text (20 characters are enough) is that of a question."""
     return end.rstrip().endswith(("?", "？", "؟"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """About 1,000 characters of own text: the unit that gets a vector. A span of the memory's content."""
+    """A span of about 1,000 characters of the content: the unit that has a vector."""
 
     start: int
     stop: int
@@ -211,24 +206,24 @@ class Passage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """At most 2,000 characters (A14): the unit that keywords are indexed by. A span of the content."""
+    """A span of at most 2,000 characters of the content (A14): the unit of the keyword index."""
 
     index: int
     """0-based position in its document."""
     start: int
     stop: int
     headings: tuple[str, ...]
-    """The markdown headings above it, outermost first, with their marks: ``('# A', '## B')``."""
+    """Markdown headings above the chunk with their marks, outermost first: ``('# A', '## B')``."""
     passages: tuple[Passage, ...]
 
     def identity(self, content: str) -> object:
-        """Equal for chunks that are the same wherever they stand: the text, the headings, and how it is cut."""
+        """Returns a value that is equal for chunks with the same text, headings and passages, at any position."""
         cuts = tuple((passage.start - self.start, passage.stop - self.start) for passage in self.passages)
         return content[self.start : self.stop], self.headings, cuts
 
 
 class Action(StrEnum):
-    """What was done to a memory; one of these stands in every version and audit row."""
+    """An action on a memory, recorded in versions and in the audit trail."""
 
     CREATED = "created"
     EDITED = "edited"
@@ -236,18 +231,17 @@ class Action(StrEnum):
     DEMOTED = "demoted"
     FORGOTTEN = "forgotten"
     READ = "read"
-    """Somebody with a wider view read a private memory of another."""
+    """Another agent's private memory was read."""
     PROPOSED = "proposed"
-    """Somebody asked others to decide about it."""
+    """A change was proposed for review."""
     DECIDED = "decided"
-    """Somebody did."""
+    """A proposal was decided."""
     UNDONE = "undone"
-    """What was done to it, or what was known of its use, was taken back: it is as it was before."""
+    """A change, or the recorded usage, was reverted."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Version:
-    """One state of a memory and who brought it about, oldest is number 1."""
+class Version(Value, frozen=True, kw_only=True, rename=json_names(number="version", interface="door")):
+    """One state of a memory and who created it. The oldest is number 1."""
 
     number: int
     at: datetime

@@ -1,10 +1,10 @@
-"""From what came in at a door to what can be kept: cleaned, named, summarised, cut into chunks.
+"""Normalization of drafts: redaction, names, summaries and chunks.
 
-All of this is slow work and happens before a write begins.
+This work is slow and happens before a transaction begins.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from math import isfinite
 from unicodedata import normalize
@@ -13,6 +13,7 @@ from hivelore.core.agents import AgentId, Role, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.redaction import METADATA_VALUES, Redactor
 from hivelore.core.text import Clean, in_one_line
+from hivelore.core.values import replace
 from hivelore.errors import Forbidden, Invalid, TooLarge
 from hivelore.memories.chunking import chunk
 from hivelore.memories.drafts import Draft
@@ -35,16 +36,16 @@ from hivelore.observations.model import DEFAULT_TIER, GENERAL, SERVICE_LENGTH, O
 from hivelore.search.model import ANY_PROJECT
 
 CONTENT_LENGTH = 2_000_000
-"""Characters of one memory: about a thousand chunks."""
+"""Maximum characters of one memory: about a thousand chunks."""
 MAX_TAGS = 100
 FIELD_LENGTH = 4_096
 CLOCK_SLACK = timedelta(days=1)
-"""How far in the future a date may lie at which something is said to have been: clocks of other machines differ."""
+"""How far in the future a reported time may be, because clocks of other machines differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class NormalizedDraft:
-    """A draft after all slow work."""
+    """A draft after redaction, normalization and chunking."""
 
     memory: Memory
     chunks: tuple[Chunk, ...]
@@ -61,7 +62,8 @@ class Normalizer:
         self._new_id = new_id
 
     def normalize(self, draft: Draft, viewer: Viewer, target: AgentId | None = None) -> NormalizedDraft:
-        """A draft as a memory with a new id. ``target``: whose it is to be, where the caller may say so."""
+        """Returns the draft as a memory with a new id. ``target``: owner of the memory, already authorized by the
+        caller."""
         now = self._clock.now()
         content = self.content(draft.content)
         owner = target or _owner_of(draft, viewer)
@@ -107,11 +109,11 @@ class Normalizer:
         _check_content_length(text)
         content = self._redactor.clean(text, field="content")
         if not content.strip():
-            raise Invalid("The content is empty: say what is to be remembered.", field="content")
+            raise Invalid("The content is empty. Provide the text to store.", field="content")
         return content
 
     def _name_and_summary(self, draft: Draft, content: Clean) -> tuple[Clean, Clean]:
-        """The given name and summary, else such as are made from the content."""
+        """Returns the given name and summary; a missing one is derived from the content."""
         name = None if draft.name is None else self.name(draft.name)
         summary = self.field(draft.summary, "summary")
         if name is not None and summary is not None:
@@ -119,21 +121,20 @@ class Normalizer:
         line = summarise(content)
         return name or Clean(name_from_summary(line)), summary or Clean(line)
 
-    def _operational(self, told: Operational, viewer: Viewer, now: datetime) -> Operational:
-        """As far as the caller may say so: that an operator has made it, or that time does not wear it off, only an
-        operator says."""
-        if told.held.since > now + CLOCK_SLACK:
+    def _operational(self, given: Operational, viewer: Viewer, now: datetime) -> Operational:
+        """Restricts operational fields: only operators may set the highest tier or disable decay."""
+        if given.held.since > now + CLOCK_SLACK:
             raise Invalid("confidentAt lies in the future.", field="operational")
-        service = self.field(None if told.service is None else in_one_line(told.service), "service")
+        service = self.field(None if given.service is None else in_one_line(given.service), "service")
         if service is not None and len(service) > SERVICE_LENGTH:
             raise Invalid(f"The name of a service has at most {SERVICE_LENGTH} characters.", field="operational")
-        known = replace(told, service=None if service == GENERAL else service)
+        known = replace(given, service=None if service == GENERAL else service)
         if viewer.role is Role.OPERATOR:
             return known
         return replace(known, tier=max(known.tier, DEFAULT_TIER), persistent=False)
 
     def name(self, name: str) -> Clean:
-        if len(name) > FIELD_LENGTH:  # Too much even to be looked through.
+        if len(name) > FIELD_LENGTH:  # Too long for redaction.
             raise Invalid(f"A name has 1 to {NAME_LENGTH} characters, this one {len(name):,}.", field="name")
         clean = Clean(self._redactor.clean(name, field="name").strip())
         if not 1 <= len(clean) <= NAME_LENGTH:
@@ -155,14 +156,14 @@ class Normalizer:
             raise Invalid(f"A subject has at most {SUBJECT_LENGTH} characters, this one {len(same)}.", field="subject")
         return same
 
-    def valid_from(self, told: datetime | None, created: datetime | None = None) -> datetime | None:
-        since = to_utc(told, "validFrom")
+    def valid_from(self, given: datetime | None, created: datetime | None = None) -> datetime | None:
+        since = to_utc(given, "validFrom")
         if since is not None and since > self._clock.now() + CLOCK_SLACK:
-            raise Invalid("validFrom lies in the future: keep it once it holds.", field="validFrom")
+            raise Invalid("validFrom lies in the future. Store the memory once it is valid.", field="validFrom")
         return None if since == created else since
 
-    def memory_reference(self, told: str | None) -> MemoryId | None:
-        clean = self.field(told, "supersedes")
+    def memory_reference(self, given: str | None) -> MemoryId | None:
+        clean = self.field(given, "supersedes")
         return None if clean is None else MemoryId(clean)
 
     def tags(self, tags: Sequence[str]) -> tuple[Clean, ...]:
@@ -170,25 +171,25 @@ class Normalizer:
         return tuple(dict.fromkeys(tag for tag in cleaned if tag is not None))
 
     def project(self, project: str | None) -> Clean | None:
-        """Where a memory is to belong. Raises Invalid for the one that stands for all of them."""
+        """Returns the normalized project. Raises Invalid for the wildcard."""
         clean = self.field(project, "project")
         if clean == ANY_PROJECT:
             raise Invalid(
-                f"The project {ANY_PROJECT} only opens a search: nothing is kept in it. Name another, or none "
-                "(--project and X-Hivelore-Project name one, too).",
+                f"The project {ANY_PROJECT} stands for all projects in a search and cannot contain memories. Choose "
+                "another one, or none (--project and X-Hivelore-Project also set it).",
                 field="project",
             )
         return clean
 
     def field(self, text: str | None, name: str) -> Clean | None:
-        """A short text; blank counts as absent."""
+        """Returns a short text after redaction; None if it is blank."""
         if text is None or not text.strip():
             return None
         _check_field_length(text, name)
         return Clean(self._redactor.clean(text, field=name).strip())
 
     def metadata(self, metadata: Mapping[str, Json]) -> dict[str, Json]:
-        """Cleaned. Raises Invalid for numbers that not every reader of JSON can hold, TooLarge."""
+        """Returns the redacted metadata. Raises TooLarge, or Invalid for numbers beyond 64 bits."""
         _check_metadata_size(metadata)
         clean = self._redactor.clean_metadata(metadata)
         _check_numbers(clean)
@@ -199,7 +200,7 @@ class Normalizer:
 
 
 def check_sizes(draft: Draft) -> None:
-    """Raises TooLarge or Invalid for what is too large to be kept, before any of its texts is looked through."""
+    """Raises TooLarge or Invalid for oversized fields before redaction scans them."""
     _check_content_length(draft.content)
     _unique_tags(draft.tags)
     _check_metadata_size(draft.metadata or {})
@@ -232,7 +233,6 @@ def _check_field_length(text: str, name: str) -> None:
 
 
 def _unique_tags(tags: Sequence[str]) -> Iterable[str]:
-    """Each tag once."""
     unique = dict.fromkeys(stripped for tag in tags if (stripped := tag.strip()))
     if len(unique) > MAX_TAGS:
         raise Invalid(f"A memory has at most {MAX_TAGS} tags, this one {len(unique)}.", field="tags")
@@ -266,7 +266,7 @@ def _owner_of(draft: Draft, viewer: Viewer) -> AgentId | None:
 
 
 def canonical_subject(subject: Clean) -> Clean:
-    """In lower case, with single spaces and composed letters, so that who writes it otherwise means the same."""
+    """Returns the canonical form: lower case, NFC, single spaces."""
     return Clean(normalize("NFC", " ".join(subject.lower().split())))
 
 
@@ -278,7 +278,7 @@ def to_utc(instant: datetime | None, field: str) -> datetime | None:
     try:
         return instant.astimezone(UTC)
     except OverflowError:
-        raise Invalid(f"{field} is no year of the calendar in UTC.", field=field) from None
+        raise Invalid(f"{field} is outside the range of years in UTC.", field=field) from None
 
 
 def _check_numbers(value: Json) -> None:

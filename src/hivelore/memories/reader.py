@@ -1,4 +1,4 @@
-"""Reading what is there: one memory by its id with its history, and lists of what a filter admits."""
+"""Reads memories by id, their history, and pages of memories."""
 
 from datetime import datetime
 
@@ -28,7 +28,7 @@ from hivelore.search.snippets import make_snippet, memories_as_of
 from hivelore.storage.ports import MemoryStore, View
 
 _AUDIT_LIMIT = 1_000
-"""Entries of the audit trail of a memory."""
+"""Maximum audit entries read for one memory."""
 
 
 class MemoryReader:
@@ -51,8 +51,11 @@ class MemoryReader:
         return self._clock.now()
 
     def get(self, memory: MemoryId, viewer: Viewer, as_of: datetime | None = None) -> Memory:
-        """One memory by id, also one that expired or was superseded. An agent's reading counts as an access (A25).
-        ``as_of``: as it was then; raises NotFound for one that did not hold."""
+        """Returns one memory by id, including expired and superseded ones. A read by an agent counts as an access
+        (A25).
+
+        ``as_of``: returns the state at that instant; raises NotFound if the memory was not valid then.
+        """
         with self._store.read(sees=self._visibility(viewer)) as view:
             key, found = self._get_visible(view, memory, viewer)
             if as_of is not None:
@@ -63,14 +66,14 @@ class MemoryReader:
         return memory_for_viewer(viewer, found)
 
     def chunks(self, memory: MemoryId, viewer: Viewer) -> list[Snippet]:
-        """A memory as it is cut for the index, in order (A20)."""
+        """Returns the chunks of a memory in order (A20)."""
         with self._store.read(sees=self._visibility(viewer)) as view:
             key, found = self._get_visible(view, memory, viewer)
             chunks = view.chunks(key)
         return [make_snippet(found, one.chunk, one.chunk.start, one.chunk.stop, len(chunks)) for one in chunks]
 
     def history(self, memory: MemoryId, viewer: Viewer) -> History:
-        """Every version, oldest first, and which memories stand before and after it."""
+        """Returns every version, oldest first, with the predecessor and successors."""
         with self._store.read(sees=self._visibility(viewer)) as view:
             key, found = self._get_visible(view, memory, viewer)
             _, newer = adjacent_facts(view, Stored(key, found))
@@ -86,7 +89,7 @@ class MemoryReader:
     def difference(
         self, memory: MemoryId, viewer: Viewer, older: int | None = None, newer: int | None = None
     ) -> Difference:
-        """What is different between two versions; else between the present one, or ``newer``, and the one before it."""
+        """Returns the difference between two versions. Default: the current version and the one before it."""
         versions = {one.number: one for one in self.history(memory, viewer).versions}
         last = max(versions) if newer is None else newer
         first = max(last - 1, 1) if older is None else older
@@ -96,8 +99,8 @@ class MemoryReader:
         return difference(versions[first], versions[last])
 
     def page(self, where: Filter, after: tuple[datetime, MemoryId] | None, limit: int, viewer: Viewer) -> MemoryPage:
-        """A page of what the filter admits, as it was where the filter asks for an instant; build it with ``listing``
-        so that it holds the viewer's eyes."""
+        """Returns a page of the memories that the filter admits, in the state at ``held_at`` if set. Callers narrow
+        ``widest_filter``, so the filter respects the viewer's visibility."""
         with self._store.read(sees=self._visibility(viewer)) as view:
             found = view.page(where, after, limit + 1)
             if where.held_at is not None:
@@ -110,7 +113,7 @@ class MemoryReader:
         return MemoryPage(memories=page, next=None if last is None else page_cursor(last))
 
     def widest_filter(self, viewer: Viewer, scope: ScopeChoice = ScopeChoice.ALL) -> Filter:
-        """The widest filter this viewer may use."""
+        """Returns the widest filter this viewer may use."""
         return Filter(visibility=visible_to(viewer, self._lead_sees, scope))
 
     def stats(self, viewer: Viewer, where: Filter | None = None) -> Stats:
@@ -122,7 +125,6 @@ class MemoryReader:
     # steps
 
     def _visibility(self, viewer: Viewer) -> Visibility:
-        """The most."""
         return visible_to(viewer, self._lead_sees)
 
     def _get_visible(self, view: View, memory: MemoryId, viewer: Viewer) -> tuple[DocumentKey, Memory]:
@@ -137,13 +139,13 @@ class MemoryReader:
 def _not_valid_at(memory: Memory, at: datetime) -> NotFound:
     ended = "" if memory.valid_until is None else f" until {memory.valid_until.isoformat()}"
     return NotFound(
-        f"Memory {memory.id} did not hold at {at.isoformat()}, but from {memory.holds_since.isoformat()}{ended}. "
-        "Ask without as_of, or for its history, which names what stands before and after it."
+        f"Memory {memory.id} was not valid at {at.isoformat()}, but from {memory.holds_since.isoformat()}{ended}. "
+        "Omit as_of, or read its history for predecessors and successors."
     )
 
 
 def page_cursor(memory: Memory) -> str:
-    """Where a page ended, as text to hand back for the next one."""
+    """Returns the cursor of the page that follows this memory."""
     return f"{memory.created_at.isoformat()}~{memory.id}"
 
 

@@ -1,8 +1,6 @@
-"""Remembering: from a draft to a memory on the shelf, and every later change of it."""
+"""Memory writes: store, edit, promote, expire and forget."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from datetime import datetime
 
 from hivelore.changes.journal import ChangeJournal, last_known_state
 from hivelore.changes.model import BatchKind
@@ -10,6 +8,7 @@ from hivelore.core.access import Effect, Permission, may_affect, review_kind, vi
 from hivelore.core.agents import AgentId, LeadSees, Role, Viewer
 from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
+from hivelore.core.values import replace
 from hivelore.errors import Forbidden, Invalid, NotFound, Stale
 from hivelore.indexing.model import Stored
 from hivelore.indexing.writer import IndexWriter
@@ -23,9 +22,9 @@ from hivelore.memories.edits import (
     normalize_edit,
     required_review,
 )
-from hivelore.memories.identity import require_one_project, same_record
 from hivelore.memories.model import Action, Memory, MemoryId, Scope
 from hivelore.memories.normalizer import NormalizedDraft, Normalizer, check_sizes
+from hivelore.memories.record_lookup import require_one_project, same_record
 from hivelore.memories.temporal import displaced_for_review, fact_at, has_same_placement, resolve_placement
 from hivelore.memories.ttl import Lifetimes
 from hivelore.memories.upsert import (
@@ -58,7 +57,7 @@ class MemoryService:
         clock: Clock,
         written: Callable[[], None],
     ) -> None:
-        """``written`` is called after every write that may have left passages without vectors."""
+        """``written`` is called after every write that may leave passages without vectors."""
         self._store = store
         self._index_writer = index_writer
         self._normalizer = normalizer
@@ -74,28 +73,28 @@ class MemoryService:
         draft: Draft,
         viewer: Viewer,
         deadline: float | None = None,
-        beside: Callable[[Transaction, Memory], None] | None = None,
+        also: Callable[[Transaction, Memory], None] | None = None,
     ) -> WriteResult:
-        """Store one memory. Answers after it is durable. ``runtime.workers`` is done in the same unit."""
+        """Stores one memory durably. ``also`` runs in the same transaction."""
         (prepared,) = self._normalize([draft], viewer)
 
         def work(tx: Transaction) -> WriteResult:
             placed = self._store_draft(tx, prepared, viewer)
-            if beside is not None:
-                beside(tx, placed.memory)
+            if also is not None:
+                also(tx, placed.memory)
             return placed
 
-        done = self._journal.write(BatchKind.TOLD, viewer, work, deadline)
+        done = self._journal.write(BatchKind.STORED, viewer, work, deadline)
         self._written()
         return done
 
     def remember_many(
         self, drafts: Sequence[Draft], viewer: Viewer, deadline: float | None = None
     ) -> list[WriteResult]:
-        """Store several in one unit, all or none, in their order."""
+        """Stores several memories in order, in one transaction."""
         prepared = self._normalize(drafts, viewer)
         done = self._journal.write(
-            BatchKind.TOLD, viewer, lambda tx: [self._store_draft(tx, one, viewer) for one in prepared], deadline
+            BatchKind.STORED, viewer, lambda tx: [self._store_draft(tx, one, viewer) for one in prepared], deadline
         )
         self._written()
         return done
@@ -103,25 +102,25 @@ class MemoryService:
     def inject_learning(
         self, learning: str, category: str, target: AgentId, viewer: Viewer, scope: Scope = Scope.SWARM
     ) -> Memory:
-        """Write a learning into another agent's memory: what only a lead or an operator may (B07)."""
+        """Stores a learning for another agent. Only leads and operators may do this (B07)."""
         if viewer.role is Role.WORKER:
-            raise Forbidden("Only a lead may inject learnings. Use memory-store to keep one of your own.")
+            raise Forbidden("Only a lead may inject learnings. Use memory-store to store your own.")
         if category not in LEARNING_CATEGORIES:
             raise Invalid(f"category is one of {', '.join(LEARNING_CATEGORIES)}.", field="category")
         with self._store.read() as view:
             if view.agent(target) is None:
-                raise NotFound(f"No agent {target}. The lead's key sees all of them with GET /api/agents.")
+                raise NotFound(f"No agent {target}. List all agents with GET /api/agents and a lead's key.")
         draft = Draft(content=learning, scope=scope, category=category, tags=(category,))
         (prepared,) = self._normalize([draft], viewer, target)
-        done = self._journal.write(BatchKind.TOLD, viewer, lambda tx: self._store_draft(tx, prepared, viewer))
+        done = self._journal.write(BatchKind.STORED, viewer, lambda tx: self._store_draft(tx, prepared, viewer))
         self._written()
         return done.memory
 
     def edit(
         self, memory: MemoryId, edit: Edit, viewer: Viewer, *, version: int | None = None, deadline: float | None = None
     ) -> Memory:
-        """Change a memory. ``version``: only if this is still the present one, else Stale. What somebody else has to
-        decide is proposed to them, and Proposed says so."""
+        """Changes a memory. Raises Stale if ``version`` is given and is not the current one. Raises Proposed if the
+        change needs a decision by someone else and was added to the review inbox."""
         change = self.prepare_edit(edit)
 
         def work(tx: Transaction) -> Memory | Proposal:
@@ -147,7 +146,7 @@ class MemoryService:
         return done
 
     def prepare_edit(self, edit: Edit) -> PreparedEdit:
-        """Do what is slow about an edit, before a unit of work begins."""
+        """Normalizes and chunks an edit before its transaction begins."""
         given = normalize_edit(edit, self._normalizer)
         chunks = chunk(given["content"]) if "content" in given else None
         if chunks is not None:
@@ -157,7 +156,7 @@ class MemoryService:
     def edit_within(
         self, tx: Transaction, memory: MemoryId, change: PreparedEdit, viewer: Viewer, version: int | None = None
     ) -> Stored:
-        """``edit`` as a part of a unit of work, where nobody else decides; the memory as it is then."""
+        """Edits a memory within a transaction. Raises Forbidden for changes that need a review."""
         before = self._get_visible(tx, memory, viewer)
         _check_version(before.memory, version)
         is_theirs = required_review(before.memory, change.changes_to(before.memory), viewer) is not None
@@ -168,25 +167,24 @@ class MemoryService:
         return self.apply_edit(tx, before, change, viewer)
 
     def apply_reviewed_placement(self, tx: Transaction, before: Stored, change: PreparedEdit, viewer: Viewer) -> None:
-        """Make an edit that was put to review for the place in time that it takes, as far as who accepts it may change
-        the memories around that."""
+        """Applies an accepted change of valid time if the accepting viewer may change the affected memories."""
         if self._displaced_for_review(tx, before.memory, self._next_version(tx, before.memory, change, viewer), viewer):
-            raise Forbidden("What is known about running things only operators replace: one of them decides.")
+            raise Forbidden("Only operators may replace operational memories. Ask an operator to decide.")
         self.apply_edit(tx, before, change, replace(viewer, role=Role.OPERATOR))
 
     def apply_edit(self, tx: Transaction, before: Stored, change: PreparedEdit, viewer: Viewer) -> Stored:
-        """Make a change that was allowed; the memory as it is then."""
+        """Applies an allowed edit and returns the stored memory."""
         changes = change.changes_to(before.memory)
         if not changes:
             return before
         after = self._next_version(tx, before.memory, change, viewer)
         chunks = change.chunks if after.content != before.memory.content else None
         stored = self._index_writer.change(tx, before, after, chunks, edit_action(changes))
-        tx.record_audit(_audit_entry(after, edit_action(changes), viewer, after.updated_at))
+        tx.record_audit(AuditEntry.by_viewer(viewer, edit_action(changes), after.id, after.updated_at))
         return stored
 
     def renew(self, memory: MemoryId, viewer: Viewer) -> None:
-        """Begin its time to live anew: the same was written again (B08). One that has ended, or is gone, stays so."""
+        """Restarts the lifetime of a memory because it was written again (B08). Expired or deleted memories stay so."""
 
         def work(tx: Transaction) -> None:
             stored, now = tx.get(memory), self._clock.now()
@@ -201,8 +199,8 @@ class MemoryService:
         self._store.write(work)
 
     def forget(self, memory: MemoryId, viewer: Viewer, *, version: int | None = None) -> None:
-        """Remove a memory with its history, chunks, vectors and keywords; of one that is gone, what is kept to bring it
-        back. What somebody else has to decide is proposed to them, and Proposed says so."""
+        """Deletes a memory with its history, chunks, vectors and keywords. For a memory that was deleted before, its
+        undo data is deleted. Raises Proposed if the deletion was added to the review inbox."""
 
         def work(tx: Transaction) -> Proposal | None:
             there = tx.get(memory)
@@ -221,16 +219,19 @@ class MemoryService:
             raise proposed_error(done)
 
     def remove(self, tx: Transaction, stored: Stored, viewer: Viewer) -> None:
-        """Forget a memory where that was allowed."""
+        """Deletes a memory after the permission check."""
         self._index_writer.forget(tx, stored)
-        tx.record_audit(_audit_entry(stored.memory, Action.FORGOTTEN, viewer, self._clock.now()))
+        tx.record_audit(AuditEntry.by_viewer(viewer, Action.FORGOTTEN, stored.memory.id, self._clock.now()))
 
     def forget_path(
         self, path: str, viewer: Viewer, *, owner: AgentId | None = None, project: str | None = None
     ) -> int:
-        """Remove what was indexed from a source path in a project: the caller's private document and the shared one,
-        as far as they may. Answers how many (A12). ``project``: blank for none; None where the path was indexed in one
-        only, else Invalid."""
+        """Deletes the memories indexed from a source path: the caller's private one and the shared one, where
+        permitted. Returns their number (A12).
+
+        ``project``: blank for memories without a project. None raises Invalid if the path was indexed in several
+        projects.
+        """
         clean, where = self._normalizer.path(path), self._normalizer.project(project)
         whose = owner if owner is not None else viewer.agent
 
@@ -238,8 +239,8 @@ class MemoryService:
             seen = visible_to(viewer, self._lead_sees)
             found = [
                 stored
-                for index_writer in dict.fromkeys((None, whose))
-                for stored in tx.memories_at_path(index_writer, clean)
+                for home in dict.fromkeys((None, whose))
+                for stored in tx.memories_at_path(home, clean)
                 if seen.admits(stored.memory.owner, stored.memory.scope)
                 and _is_allowed(viewer, Effect.DELETE, stored.memory)
             ]
@@ -252,15 +253,15 @@ class MemoryService:
 
         return self._store.write(work)
 
-    # placing it
+    # storing
 
     def _normalize(
         self, drafts: Sequence[Draft], viewer: Viewer, target: AgentId | None = None
     ) -> list[NormalizedDraft]:
         if any(draft.operational is not None for draft in drafts) and not may_set_confidence(viewer):
             raise Forbidden(
-                "Only an operator says how sure something about running things is. Report what you saw, and it is "
-                "compared with what is known: POST /memories, memory-observe, or 'hivelore observe'."
+                "Only an operator may set confidence. Report an observation instead: POST /memories, memory-observe "
+                "or 'hivelore observe'."
             )
         for draft in drafts:
             check_sizes(draft)
@@ -281,7 +282,7 @@ class MemoryService:
         stored = self._index_writer.add(tx, memory, prepared.chunks)
         record_creation(tx, stored, viewer)
         if viewer.agent != memory.owner:
-            tx.record_audit(_audit_entry(memory, Action.CREATED, viewer, memory.updated_at))
+            tx.record_audit(AuditEntry.by_viewer(viewer, Action.CREATED, memory.id, memory.updated_at))
         return WriteResult(memory=stored.memory, created=True, changed=True)
 
     def _upsert(self, tx: Transaction, known: Stored, prepared: NormalizedDraft, viewer: Viewer) -> WriteResult:
@@ -303,7 +304,7 @@ class MemoryService:
     def _propose_placement(
         self, tx: Transaction, others: Sequence[Stored], placed: Memory, prepared: NormalizedDraft, viewer: Viewer
     ) -> WriteResult:
-        """Keep what is told without the place in time that it was to take (``placed``), which is put to review."""
+        """Stores the draft without its temporal fields and proposes these for review."""
         kept = self._store_draft(tx, without_placement(prepared), viewer)
         about = [*others, self._get_visible(tx, kept.memory.id, viewer)]
         has_time = _has_time(prepared.draft)
@@ -311,8 +312,8 @@ class MemoryService:
         return replace(kept, proposal=None if proposal is None else proposal.id, dropped=proposal is None)
 
     def _renew(self, tx: Transaction, known: Stored, prepared: NormalizedDraft, viewer: Viewer) -> WriteResult:
-        """Writing the same again renews the time to live (B08), except for what is told of the past, and of what others
-        share."""
+        """Restarts the lifetime when the same memory is written again (B08), except for imports of past memories and
+        for memories that the viewer may not expire."""
         expires_at = prepared.memory.expires_at
         unchanged = WriteResult(memory=known.memory, created=False, changed=False)
         if prepared.draft.created_at is not None or expires_at == known.memory.expires_at:
@@ -322,14 +323,16 @@ class MemoryService:
                 return unchanged
             raise Forbidden(f"You may not say when memory {known.memory.id} expires: leave expiresAt out.")
         tx.set_expiry(known.key, expires_at)
-        return WriteResult(memory=replace(known.memory, expires_at=expires_at), created=False, changed=True)
+        # Only a renewal that the caller asked for counts as a change.
+        changed = prepared.draft.expires_at is not None
+        return WriteResult(memory=replace(known.memory, expires_at=expires_at), created=False, changed=changed)
 
     def _find_existing(self, tx: Transaction, prepared: NormalizedDraft, viewer: Viewer) -> Stored | None:
-        """The memory that this one is a new telling of: same path or external id on the same shelf and in the same
-        project, else the same statement."""
+        """Returns the memory that this draft updates: the same path or external id in the same home and project, else
+        the same statement."""
         memory = prepared.memory
         if memory.source_path is not None:
-            # Whoever writes a shared file writes the one document of that path (A29), as far as they may.
+            # A shared file has one memory per path (A29).
             known = same_record(tx.memories_at_path(memory.home, memory.source_path), memory.project)
             check_upsert_allowed(known, prepared, viewer)
             return known
@@ -353,7 +356,7 @@ class MemoryService:
         return known if is_open and known is not None and may_upsert(viewer, known.memory, prepared) else None
 
     def _find_same_fact(self, tx: Transaction, prepared: NormalizedDraft, viewer: Viewer) -> Stored | None:
-        """What holds of its topic then, where it says the same in the same words."""
+        """Returns the fact valid at the draft's time if it has the same name and content."""
         memory, topic = prepared.memory, prepared.memory.topic
         assert topic is not None
         known = fact_at(tx, topic, memory.holds_since if _has_time(prepared.draft) else None)
@@ -370,13 +373,12 @@ class MemoryService:
         after = next_version(before, change, viewer, self._clock.now(), self._lifetimes)
         if has_same_placement(before, after):
             return after
-        # A memory that is edited has its time already.
         return self._resolve_placement(
             tx, after, viewer, named=change.fields.get("supersedes") is not None, has_time=True
         )
 
     def _displaced_for_review(self, tx: Transaction, before: Memory, after: Memory, viewer: Viewer) -> list[Stored]:
-        """As ``displaced_for_review``, of a memory that is there."""
+        """Returns the memories displaced by a changed valid time that need a review."""
         return [] if has_same_placement(before, after) else displaced_for_review(tx, after, viewer)
 
     def _resolve_placement(
@@ -397,7 +399,7 @@ class MemoryService:
 
 
 def memory_not_found(memory: str) -> NotFound:
-    """The one answer for an id that does not exist and one that is not for the caller's eyes."""
+    """Returns the same error for an id that does not exist and one that the caller may not see."""
     return NotFound(f"No memory {memory}: it may have been forgotten. Search again for its current id.")
 
 
@@ -406,7 +408,7 @@ def _is_allowed(viewer: Viewer, effect: Effect, memory: Memory) -> bool:
 
 
 def _find_exported(tx: Transaction, memory: Memory) -> Stored | None:
-    """The memory on the same shelf that this one is an export of: an export tells the id as external id."""
+    """Returns the memory in the same home of which this is an export: exports use the id as external id."""
     known = tx.get(MemoryId(str(memory.external_id)))
     if known is None or known.memory.home != memory.home:
         return None
@@ -420,10 +422,6 @@ def _has_time(draft: Draft) -> bool:
 def _check_version(memory: Memory, version: int | None) -> None:
     if version is not None and memory.version != version:
         raise Stale(
-            f"Memory {memory.id} is at version {memory.version} by now, not {version}. Read it again and decide anew.",
+            f"Memory {memory.id} is at version {memory.version}, not {version}. Read it again, then repeat the edit.",
             current=memory.version,
         )
-
-
-def _audit_entry(memory: Memory, action: Action, viewer: Viewer, at: datetime) -> AuditEntry:
-    return AuditEntry(at=at, actor=viewer.agent, interface=viewer.interface, action=action, memory=memory.id)

@@ -1,4 +1,4 @@
-"""The one line that stands for a memory where nobody wrote one: its first informative sentence."""
+"""Generated summaries: the first informative sentence of a text."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -10,9 +10,9 @@ LONGEST_NAME = 80
 
 _READ_LENGTH = 50_000
 _PARAGRAPH_READ_LENGTH = 1_000
-"""So many characters are looked at; who has said nothing by then is not waited for."""
+"""Characters read to find a summary."""
 _MIN_WEIGHT = 20
-"""Letters and digits that a sentence needs to say something; an ideograph counts three times."""
+"""Letters and digits of an informative sentence; an ideograph counts as three."""
 _FRONT_MATTER_LINES = 100
 _ELLIPSIS = "…"
 
@@ -22,7 +22,7 @@ _RULE_OR_TABLE = re.compile(r"\s*(?:\||[-=*_~+:.#>\s]*\Z)")
 _LIST_MARK = re.compile(r"\s*(?:>\s?|[-*+•]\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)+")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)")
 _LINK = re.compile(r"(?:!\[|\[)([^\[\]]*)\]\([^()\s]*\)")
-# What stands before is looked at last: a pattern that begins with fixed characters is found much faster.
+# Lookbehind comes last: a pattern that begins with fixed characters is much faster.
 _EMPHASIS = re.compile(r"\*\*(?:(?=\S)|(?<=\S\*\*))|__(?:(?=\S)(?<!\w__)|(?<=\S__)(?!\w))")
 _SENTENCE_END = regex.compile(
     r"(?<!\b(?i:e\.g|i\.e|etc|cf|vs|approx|resp|dr|mr|mrs|ms|no|fig))[.!?…]+[\"')\]]*(?=\s+[^\s\p{Ll}])|[。！？]"
@@ -37,10 +37,9 @@ _GRAPHEME = regex.compile(r"\X")
 
 
 def summarise(content: str) -> str:
-    """One line of at most ``SUMMARY_LENGTH`` characters, cut behind a word; empty only where the content is blank.
+    """Returns one line of at most ``SUMMARY_LENGTH`` characters, cut after a word; empty only if the content is blank.
 
-    Front matter, headings, code, tables, greetings and words that only announce something ("Steps:") are
-    passed over while there is anything else.
+    Front matter, headings, code, tables, greetings and announcements ("Steps:") are skipped if there is other text.
     """
     lines = _without_front_matter(content.strip()[:_READ_LENGTH].splitlines())
     best = ""
@@ -57,14 +56,13 @@ def summarise(content: str) -> str:
 
 
 def sentences(content: str) -> Iterator[str]:
-    """Of running text and list items, without marks; code, tables and headings are left out."""
+    """Yields the sentences of running text and list items, without code, tables and headings."""
     for paragraph in _paragraphs(content.strip()[:_READ_LENGTH].splitlines()):
         yield from (sentence for sentence in _sentences(paragraph) if sentence)
 
 
 def name_from_summary(summary: str) -> str:
-    """The name of a memory where nobody gave one: the beginning of what ``summarise`` made, at most ``LONGEST_NAME``
-    characters."""
+    """Returns the beginning of a generated summary as a name of at most ``LONGEST_NAME`` characters."""
     if len(summary) <= LONGEST_NAME:
         return summary
     cut = summary[: LONGEST_NAME - 1]
@@ -80,7 +78,7 @@ def _without_front_matter(lines: list[str]) -> list[str]:
 
 
 def _paragraphs(lines: Sequence[str]) -> Iterator[str]:
-    """Running text and list items without their marks, each on one line."""
+    """Yields running text and list items without marks, each on one line."""
     fence = ""
     text: list[str] = []
     for line in lines:

@@ -1,27 +1,31 @@
-"""Linking memories in time: each ends where what took its place begins (docs/decisions/0016), in whatever order they
-come, change and go. The one place that decides ``valid_until`` and, for facts of one topic, ``supersedes``."""
+"""Valid time of memories: a memory ends when its successor begins (docs/decisions/0016).
+
+Links are updated in whatever order memories arrive, change and disappear. Only this module sets ``valid_until`` and,
+for facts of one topic, ``supersedes``.
+"""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from hivelore.core.access import Effect, Permission, may_affect, needs_review
 from hivelore.core.agents import Viewer
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Forbidden, Invalid, NotFound
 from hivelore.indexing.model import Stored
-from hivelore.memories.identity import nearest_record
 from hivelore.memories.model import Memory, MemoryId, Topic
+from hivelore.memories.record_lookup import nearest_record
 from hivelore.memories.validity import end_of_validity, may_supersede, order_by_supersession
 from hivelore.search.model import Visibility
 from hivelore.storage.ports import Transaction, View
 
 MAX_SAME_INSTANT = 20
-"""Of the facts of one topic and one instant, so many on either side are looked at; more stand as they came."""
+"""Number of facts of one topic and instant that are ordered on either side; further ones keep their order of arrival.
+"""
 
 
 def has_same_placement(before: Memory, after: Memory) -> bool:
-    """Whether a memory keeps its place in time."""
+    """Returns True if home, topic, start of validity and superseded memory are equal."""
     return _placement(before) == _placement(after)
 
 
@@ -30,13 +34,13 @@ def _placement(memory: Memory) -> tuple[object, ...]:
 
 
 def may_have_links(memory: Memory) -> bool:
-    """Whether a new memory may be linked to others at all."""
+    """Returns True if a new memory can have links to others."""
     return any(part is not None for part in (memory.subject, memory.supersedes, memory.external_id))
 
 
 def link(tx: Transaction, stored: Stored) -> Stored:
-    """See that a memory that was just put in its place is where it belongs between the others; as it is then. Raises
-    Invalid where it would take the place of what took its own."""
+    """Links a newly stored memory to its predecessors and successors and returns it. Raises Invalid if this creates a
+    cycle."""
     memory = stored.memory
     if memory.external_id is not None:
         _resolve_references(tx, memory)
@@ -62,13 +66,13 @@ def link(tx: Transaction, stored: Stored) -> Stored:
 
 
 def adjacent_facts(view: View, stored: Stored) -> tuple[Stored | None, Stored | None]:
-    """The facts of its topic just before and just after it; those of one instant each behind what it took the place of,
-    else as they were created and came."""
+    """Returns the facts of the same topic just before and just after a memory. Facts with the same start follow their
+    ``supersedes`` links, then creation time and key."""
     if stored.memory.topic is None:
         return None, None
     before, row, after = _same_instant(view, stored)
     place = row.index(stored)
-    # What came last of its instant is not the last one where it ended at once, and so it is with the first one.
+    # A fact that ended at its own start is not the last one of its instant; likewise for the first one.
     if before is not None and before.memory.valid_until == before.memory.holds_since:
         before = _same_instant(view, before)[1][-1]
     passed = None if before is None else before.memory.id
@@ -78,7 +82,7 @@ def adjacent_facts(view: View, stored: Stored) -> tuple[Stored | None, Stored | 
 
 
 def _same_instant(view: View, stored: Stored) -> tuple[Stored | None, list[Stored], Stored | None]:
-    """The facts of its topic that hold since the same instant, in turn, and what came before and after these."""
+    """Returns the facts of the topic with the same start in order, and their neighbours before and after."""
     before, after = view.adjacent_facts(stored.key)
     row = {stored.memory.id: stored}
     for _ in range(MAX_SAME_INSTANT):
@@ -93,8 +97,8 @@ def _same_instant(view: View, stored: Stored) -> tuple[Stored | None, list[Store
 
 
 def placement_neighbours(view: View, memory: Memory) -> list[Stored]:
-    """The others whose place in time may change when ``memory`` takes the place that it says: what it supersedes, and
-    of its topic what stands just before it and after it. More than ``link`` changes, never less."""
+    """Returns the memories whose validity may change when ``memory`` is stored: the superseded one and the adjacent
+    facts of its topic. ``link`` never changes others."""
     named = None if memory.supersedes is None else view.get(memory.supersedes)
     found = [] if named is None or not may_supersede(memory, named.memory) else [named]
     if memory.topic is not None:
@@ -110,14 +114,14 @@ def placement_neighbours(view: View, memory: Memory) -> list[Stored]:
 
 
 def fact_at(tx: Transaction, topic: Topic, at: datetime | None) -> Stored | None:
-    """Of what has this topic and holds since ``at`` or before, the last one; None: of all that has it."""
+    """Returns the last fact of the topic with a start at or before ``at``; None for the last of all."""
     last = tx.fact_at(topic, at)
     return None if last is None else _same_instant(tx, last)[1][-1]
 
 
 def unlink(tx: Transaction, stored: Stored, after: Memory | None) -> set[MemoryId]:
-    """See that nothing is linked to a memory that is about to go (``after`` None) or to take another place. Answers
-    what is to be settled once it has."""
+    """Removes links to a memory that is about to be deleted (``after`` None) or moved. Returns the memories whose end
+    must be recomputed afterwards."""
     memory = stored.memory
     older, _ = adjacent_facts(tx, stored)
     for one in tx.successors_of(memory.id):
@@ -129,8 +133,8 @@ def unlink(tx: Transaction, stored: Stored, after: Memory | None) -> set[MemoryI
 
 
 def retained_supersedes(tx: Transaction, before: Memory, after: Memory) -> MemoryId | None:
-    """Whose place a memory still takes when it takes another place itself: what it was said to, and, when it is shared,
-    what it took the place of among the private ones."""
+    """Returns the ``supersedes`` link that remains valid when a memory moves: an explicit one, or a link to a private
+    predecessor when the memory becomes shared."""
     if after.supersedes is None or after.supersedes != before.supersedes:
         return after.supersedes
     replaced = tx.get(after.supersedes)
@@ -144,7 +148,7 @@ def retained_supersedes(tx: Transaction, before: Memory, after: Memory) -> Memor
 
 
 def recompute_ends(tx: Transaction, memories: Iterable[MemoryId]) -> None:
-    """Compute anew when these end, as far as they are there."""
+    """Recomputes ``valid_until`` of the existing memories among these."""
     for memory in memories:
         stored = tx.get(memory)
         if stored is not None:
@@ -153,7 +157,7 @@ def recompute_ends(tx: Transaction, memories: Iterable[MemoryId]) -> None:
 
 
 def _update_end(tx: Transaction, stored: Stored, newer: Memory | None) -> Stored:
-    """``newer``: the next one of its topic."""
+    """``newer``: the next fact of the topic."""
     memory = stored.memory
     successors = [one.memory for one in tx.successors_of(memory.id)]
     end = end_of_validity(memory, successors if newer is None else [*successors, newer])
@@ -164,7 +168,7 @@ def _update_end(tx: Transaction, stored: Stored, newer: Memory | None) -> Stored
 
 
 def _check_acyclic(tx: Transaction, stored: Stored) -> None:
-    """Raises Invalid where following what took its place leads back to a memory: none of these would ever hold."""
+    """Raises Invalid if the successors of a memory lead back to it."""
     if stored.memory.valid_until is None or not _has_links_outside_topic(tx, stored.memory):
         return
     seen: set[MemoryId] = set()
@@ -173,7 +177,7 @@ def _check_acyclic(tx: Transaction, stored: Stored) -> None:
         one = left.pop()
         if one.memory.id == stored.memory.id:
             raise Invalid(
-                "A memory cannot take its own place, nor that of what took its own. Tell anew what holds again.",
+                "A memory cannot supersede itself or one of its successors. To restore a fact, store it again.",
                 field="supersedes",
             )
         if one.memory.id not in seen:
@@ -182,7 +186,7 @@ def _check_acyclic(tx: Transaction, stored: Stored) -> None:
 
 
 def _has_links_outside_topic(tx: Transaction, memory: Memory) -> bool:
-    """Whether it is linked to others than the facts of its topic, which time alone keeps in a row."""
+    """Returns True for links to memories of other topics. Facts of one topic cannot form a cycle."""
     replaced = None if memory.supersedes is None else tx.get(memory.supersedes)
     named = [*tx.successors_of(memory.id), *([] if replaced is None else [replaced])]
     return any(memory.topic is None or one.memory.topic != memory.topic for one in named)
@@ -194,12 +198,13 @@ def _successors(tx: Transaction, stored: Stored) -> list[Stored]:
 
 
 def _is_ordered_by_time(one: Memory, other: Memory) -> bool:
-    """Whether time alone tells which of two facts came first, whatever one was said to take the place of."""
+    """Returns True if valid time alone determines the order of two facts, regardless of ``supersedes``."""
     return one.topic is not None and one.topic == other.topic and one.holds_since != other.holds_since
 
 
 def _resolve_references(tx: Transaction, memory: Memory) -> None:
-    """Let those of the same owner that name it by its external id, since they came before it, name it by its id."""
+    """Replaces references to the external id of a memory by its id, for memories of the same owner that arrived
+    earlier."""
     for one in tx.successors_of(str(memory.external_id)):
         if one.memory.owner == memory.owner and may_supersede(one.memory, memory):
             older = adjacent_facts(tx, one)[0] if _is_ordered_by_time(one.memory, memory) else Stored(one.key, memory)
@@ -212,16 +217,18 @@ _SMALLEST_STEP = timedelta(microseconds=1)
 def resolve_placement(
     tx: Transaction, memory: Memory, viewer: Viewer, seen: Visibility, *, named: bool, has_time: bool
 ) -> Memory:
-    """A memory with the place in time that it is to take. ``named``: what it supersedes was just said, maybe by an
-    external id. Without a time of its own (``has_time``) it is newer than that and than all that is known of its topic,
-    whatever clocks say. Raises NotFound, Forbidden or Invalid."""
+    """Returns the memory with its resolved temporal fields. Raises NotFound, Forbidden or Invalid.
+
+    ``named``: the caller specified ``supersedes``, possibly as an external id. Without an explicit time (``has_time``),
+    the memory starts after the superseded memory and after all facts of its topic.
+    """
     if memory.subject is None and not named:
         return memory
     if memory.home is None and needs_review(viewer, memory):
-        raise Forbidden("This text came from a tool or the web: it takes the place of nothing that is shared.")
+        raise Forbidden("Text from a tool or the web cannot supersede shared memories.")
     replaced = _find_superseded(tx, memory, seen) if named and memory.supersedes is not None else None
     if replaced is None and named and _would_end(tx, memory):
-        memory = replace(memory, supersedes=None)  # It is not for the caller's eyes, so not for their words either.
+        memory = replace(memory, supersedes=None)  # The caller may not see it, so may not end it.
     if replaced is not None:
         memory = replace(memory, supersedes=replaced.memory.id)
         _check_supersession(memory, replaced.memory)
@@ -230,19 +237,19 @@ def resolve_placement(
         known = [one.memory.holds_since for one in (newest, replaced) if one is not None and one.memory.id != memory.id]
         if known and max(known) >= memory.holds_since:
             memory = replace(memory, valid_from=max(max(known) + _SMALLEST_STEP, memory.updated_at))
-    is_from_elsewhere = memory.external_id is not None  # In whatever order that comes, it stands as it did there.
+    is_from_elsewhere = memory.external_id is not None  # Imports keep their original order.
     if replaced is not None and not is_from_elsewhere and replaced.memory.holds_since > memory.holds_since:
         since = replaced.memory.holds_since.isoformat()
         raise Invalid(
-            f"Memory {replaced.memory.id} holds since {since}: what takes its place holds later (validFrom).",
+            f"Memory {replaced.memory.id} is valid since {since}: its successor must start later (validFrom).",
             field="supersedes",
         )
     return memory
 
 
 def displaced_for_review(tx: Transaction, memory: Memory, viewer: Viewer) -> list[Stored]:
-    """The memories that somebody else has to decide about before ``memory`` takes the place that it says. Raises
-    Forbidden where nobody can be asked."""
+    """Returns the memories that require a review before ``memory`` may displace them. Raises Forbidden if not
+    permitted."""
     found: list[Stored] = []
     for one in placement_neighbours(tx, memory):
         ruling = may_affect(viewer, Effect.SUPERSEDE, one.memory)
@@ -254,37 +261,35 @@ def displaced_for_review(tx: Transaction, memory: Memory, viewer: Viewer) -> lis
 
 
 def _find_superseded(tx: Transaction, memory: Memory, seen: Visibility) -> Stored | None:
-    """None: it is not there yet, as it may be of memories that come from elsewhere."""
-    told = str(memory.supersedes)
-    if told == memory.external_id:
-        raise Invalid("A memory cannot take its own place.", field="supersedes")
-    shelves = dict.fromkeys((memory.home, memory.owner))  # What is shared may take the place of a private one.
-    records = [tx.memories_with_external_id(index_writer, Clean(told)) for index_writer in shelves]
-    found = [tx.get(MemoryId(told.lower())), *(nearest_record(one, memory.project) for one in records)]
+    """Returns None if an imported memory refers to one that has not arrived yet."""
+    reference = str(memory.supersedes)
+    if reference == memory.external_id:
+        raise Invalid("A memory cannot supersede itself.", field="supersedes")
+    homes = dict.fromkeys((memory.home, memory.owner))  # A shared memory may supersede a private one.
+    records = [tx.memories_with_external_id(home, Clean(reference)) for home in homes]
+    found = [tx.get(MemoryId(reference.lower())), *(nearest_record(one, memory.project) for one in records)]
     if memory.external_id is not None:
-        # What comes from elsewhere means what came from there, though we may have that, too.
+        # An imported memory refers to an imported one first.
         found.append(found.pop(0))
     for one in found:
         if one is not None and seen.admits(one.memory.owner, one.memory.scope):
             return one
     if memory.external_id is not None:
         return None
-    raise NotFound(
-        f"No memory {told} to take the place of: it may have been forgotten. Search again for its current id."
-    )
+    raise NotFound(f"No memory {reference} to supersede: it may have been forgotten. Search again for its current id.")
 
 
 def _would_end(tx: Transaction, memory: Memory) -> bool:
-    """Whether what it supersedes is there under this very id, and would end."""
+    """Returns True if the superseded memory exists under this id and would end."""
     named = None if memory.supersedes is None else tx.get(memory.supersedes)
     return named is not None and may_supersede(memory, named.memory)
 
 
 def _check_supersession(memory: Memory, replaced: Memory) -> None:
     if replaced.id == memory.id or replaced.supersedes == memory.id:
-        raise Invalid("A memory cannot take its own place.", field="supersedes")
+        raise Invalid("A memory cannot supersede itself.", field="supersedes")
     if not may_supersede(memory, replaced):
         raise Invalid(
-            f"Memory {replaced.id} lies on another shelf, where this one is not seen: share it (scope swarm).",
+            f"Not everyone who can see memory {replaced.id} can see this one. Share it (scope swarm).",
             field="supersedes",
         )

@@ -1,4 +1,4 @@
-"""How long a memory lives (B08)."""
+"""Lifetimes of memories (B08)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,12 +16,12 @@ LIFETIMES: Mapping[Source, timedelta | None] = {
 
 @dataclass(frozen=True, slots=True)
 class Lifetimes:
-    """How long memories of each source live; None: for ever."""
+    """Lifetime by source. None: no expiry."""
 
     by_source: Mapping[Source, timedelta | None] = field(default_factory=lambda: dict(LIFETIMES))
 
     def expiry(self, source: Source, born: datetime) -> datetime | None:
-        """When a memory written at ``born`` stops appearing in searches, to the second; None means never."""
+        """Returns when a memory written at ``born`` expires, to the second; None means never."""
         lifetime = self.by_source[source]
         if lifetime is None:
             return None

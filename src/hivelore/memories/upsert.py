@@ -1,10 +1,10 @@
-"""Telling a memory again: what is new in it, and what stays."""
+"""Storing a memory again under the same key: merges the new draft with the stored memory."""
 
-from dataclasses import replace
 from typing import Any
 
 from hivelore.core.access import Effect, Permission, becomes_owner, is_from_shared_folder, may_affect
 from hivelore.core.agents import Interface, Viewer
+from hivelore.core.values import replace
 from hivelore.errors import Forbidden
 from hivelore.indexing.model import Stored
 from hivelore.memories.drafts import Draft
@@ -17,8 +17,8 @@ from hivelore.storage.ports import Transaction
 
 
 def merge_draft(tx: Transaction, known: Stored, prepared: NormalizedDraft, viewer: Viewer) -> tuple[Stored, Memory]:
-    """A memory that is told again, and its next version; the same object when nothing is new. What the scan of a
-    memory folder finds under the path of another's memory keeps nothing of that but its id."""
+    """Returns the stored memory and its next version; the same object if nothing changes. When the scan of a memory
+    folder finds a file under the path of another agent's memory, only the id and the access counts are kept."""
     after = updated_memory(known.memory, prepared)
     if not becomes_owner(viewer, known.memory):
         return known, after
@@ -39,7 +39,7 @@ def _replace_content(before: Memory, prepared: NormalizedDraft) -> Memory:
 
 
 def _remove_explicit_successors(tx: Transaction, stored: Stored) -> Stored:
-    """A memory whose place nothing takes any more because somebody said so."""
+    """Removes explicit ``supersedes`` links to the memory and returns it as it is then."""
     memory = stored.memory
     for one in tx.successors_of(memory.id):
         if one.memory.topic is None or one.memory.topic != memory.topic:
@@ -49,9 +49,9 @@ def _remove_explicit_successors(tx: Transaction, stored: Stored) -> Stored:
 
 
 def updated_memory(before: Memory, prepared: NormalizedDraft) -> Memory:
-    """The next version of a memory that was told again; the same object when nothing is new.
+    """Returns the next version of a memory that was stored again; the same object if nothing changes.
 
-    What the new telling leaves out stays; its tags are added.
+    Fields that the draft leaves out stay as they are. Its tags are added.
     """
     new, draft = prepared.memory, prepared.draft
     given: dict[str, Any] = {"content": new.content}
@@ -69,7 +69,7 @@ def updated_memory(before: Memory, prepared: NormalizedDraft) -> Memory:
     if before.operational is None and new.operational is not None:
         given["operational"] = new.operational
     if new.external_id == before.id:
-        del given["external_id"]  # Our own export of this memory: its id is no name that others gave it.
+        del given["external_id"]  # An export of this memory uses its id as external id.
     if new.content != before.content and draft.summary is None:
         given["summary"] = new.summary
     if (
@@ -91,29 +91,28 @@ def updated_memory(before: Memory, prepared: NormalizedDraft) -> Memory:
 
 
 def _placement_fields(before: Memory, draft: Draft) -> list[str]:
-    """What a new telling says of the place in time. To say a fact once more does not move it."""
+    """Returns the temporal fields to take from the draft. Repeating a fact does not change its valid time."""
     is_the_same_record = draft.external_id is not None or draft.source_path is not None
-    told = [field for field in ("subject", "supersedes") if getattr(draft, field) is not None]
+    fields = [field for field in ("subject", "supersedes") if getattr(draft, field) is not None]
     if draft.valid_from is not None and (is_the_same_record or before.subject is None):
-        told.append("valid_from")
-    return told
+        fields.append("valid_from")
+    return fields
 
 
 def differs_only_in_provenance(before: Memory, after: Memory) -> bool:
-    """Whether nothing but who says it and when would be new."""
+    """Returns True if only author, version, update time or expiry differ."""
     same = replace(after, version=before.version, updated_at=before.updated_at, provenance=before.provenance)
     return replace(same, expires_at=before.expires_at) == before
 
 
 def without_placement(prepared: NormalizedDraft) -> NormalizedDraft:
-    """The same without a place in time: where it is a new memory it is no fact, and where it is told of one that is
-    known, that one stays where it is."""
+    """Returns the draft without temporal fields, so that it neither becomes a fact nor moves an existing one."""
     draft = replace(prepared.draft, subject=None, supersedes=None, valid_from=None, created_at=None, project=None)
     return replace(prepared, memory=replace(prepared.memory, subject=None, supersedes=None), draft=draft)
 
 
 def may_upsert(viewer: Viewer, known: Memory, prepared: NormalizedDraft) -> bool:
-    """Whether this may be told of a known memory: what changes nothing may always be."""
+    """Returns True if the viewer may store the draft over this memory, or if it changes nothing."""
     return may_affect(viewer, Effect.REPLACE, known) is Permission.ALLOWED or updated_memory(known, prepared) is known
 
 

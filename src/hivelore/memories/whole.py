@@ -1,4 +1,4 @@
-"""What travels from one store to another, and how much there is of everything."""
+"""A complete memory for transfer and undo, and row counts of a store."""
 
 from dataclasses import dataclass
 
@@ -10,34 +10,34 @@ from hivelore.observations.model import Observation
 
 @dataclass(frozen=True, slots=True)
 class WholeMemory:
-    """A memory with all that a store keeps of it but the vectors, under the keys that it has there."""
+    """A memory with all its records except vectors, under the keys of its store."""
 
     key: DocumentKey
     memory: Memory
     history: tuple[Version, ...]
-    """Every version, oldest first; the last one is the present."""
+    """Every version, oldest first; the last one is current."""
     chunks: tuple[StoredChunk, ...]
     """In order."""
     observations: tuple[Observation, ...]
     """Oldest first."""
     evidence: tuple[Evidence, ...]
-    """Of its use, oldest first."""
+    """Usage evidence, oldest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
     memories: int
     versions: int
-    """Of all memories, the present ones included."""
+    """Versions of all memories, including the current ones."""
     characters: int
-    """Of the contents of all versions."""
+    """Characters in the contents of all versions."""
     observations: int
     evidence: int
     passages: int
     vectors: int
-    """Of all models."""
+    """Vectors of all models."""
     token_codes: int
-    """Passages, of all models, whose tokens have vectors."""
+    """Passages with token vectors, of all models."""
     agents: int
     keys: int
     audit: int

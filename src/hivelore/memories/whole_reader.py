@@ -1,4 +1,4 @@
-"""Memories with all that belongs to them, read a load at a time; and sums by which two stores are compared."""
+"""Reads complete memories in batches, and checksums to compare two stores."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 import orjson
+from msgspec import Struct
 
 from hivelore.core.vectors import to_blob
 from hivelore.indexing.model import DocumentKey, ModelKey, PassageKey, TokenCodes, Vector
@@ -15,16 +16,16 @@ from hivelore.search.model import EVERYTHING
 from hivelore.storage.ports import View
 
 BATCH_SIZE = 100
-"""Memories in a load, at most."""
+"""Maximum memories in a batch."""
 BATCH_CHARACTERS = 2_000_000
-"""After so many of their present contents a load has enough."""
+"""A batch ends once its contents reach this size."""
 _FEATURES_BATCH = 1_000
 _SIZE = 32
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelVectors:
-    """What one model has made of the passages of a load."""
+    """The vectors of one model for the passages of a batch."""
 
     dimension: int
     vectors: Mapping[PassageKey, Vector]
@@ -35,11 +36,11 @@ class ModelVectors:
 class MemoryBatch:
     memories: Sequence[WholeMemory]
     embedded: Mapping[str, ModelVectors]
-    """By the fingerprint of the model, oldest first; without those that have no vector here."""
+    """Vectors by model fingerprint, oldest model first; models without vectors are omitted."""
 
 
 def split_into_batches(view: View, keys: Iterable[DocumentKey]) -> Iterator[list[DocumentKey]]:
-    """The same keys in the same order, each portion small enough for a load."""
+    """Splits keys into batches of limited size, in the given order."""
     for some in in_batches(keys, _FEATURES_BATCH):
         standings = view.rank_features_of(some, EVERYTHING)
         portion, characters = list[DocumentKey](), 0
@@ -59,7 +60,7 @@ def in_batches(keys: Iterable[DocumentKey], size: int) -> Iterator[list[Document
 
 
 def read_memories(view: View, keys: Sequence[DocumentKey]) -> MemoryBatch:
-    """What there is of these, by key."""
+    """Returns the existing memories among these keys, sorted by key."""
     found = view.memories_of(keys, EVERYTHING)
     chunks, histories = view.chunks_of(found), view.histories(found)
     parts = chunks()
@@ -87,30 +88,30 @@ def read_memories(view: View, keys: Sequence[DocumentKey]) -> MemoryBatch:
 
 
 def list_models(view: View) -> list[tuple[str, ModelKey]]:
-    """Every model by its fingerprint, oldest first."""
+    """Returns every model by its fingerprint, oldest first."""
     return sorted(view.model_keys().items(), key=lambda one: one[1])
 
 
 def memory_digests(load: MemoryBatch) -> dict[DocumentKey, bytes]:
-    """Of each memory: everything about it, to the bit, but the keys."""
+    """Returns a digest of each memory with its records and vectors. Keys are excluded."""
     return {one.key: _digest(one, load.embedded) for one in load.memories}
 
 
 def _digest(one: WholeMemory, embedded: Mapping[str, ModelVectors]) -> bytes:
     passages = [passage for stored in one.chunks for passage in stored.passages]
     chunks = [stored.chunk for stored in one.chunks]
-    told = hashlib.sha256(canonical((one.memory, one.history, one.observations, one.evidence, chunks)))
+    digest = hashlib.sha256(canonical((one.memory, one.history, one.observations, one.evidence, chunks)))
     for fingerprint, made in sorted(embedded.items()):
         for place, passage in enumerate(passages):
             if passage in made.vectors:
-                told.update(canonical((fingerprint, place)))
-                told.update(to_blob(made.vectors[passage]))
-                told.update(made.tokens.get(passage, b""))
-    return told.digest()
+                digest.update(canonical((fingerprint, place)))
+                digest.update(to_blob(made.vectors[passage]))
+                digest.update(made.tokens.get(passage, b""))
+    return digest.digest()
 
 
 class Checksum:
-    """How many things there are, and a number that tells whether they are the same, in whatever order they come."""
+    """A count and an order-independent sum of digests."""
 
     __slots__ = ("_total", "count")
 
@@ -132,11 +133,19 @@ class Checksum:
 
 
 def canonical(value: object) -> bytes:
+    """Returns the same bytes for equal values, in this release and in earlier ones: the change journal stores digests
+    of them."""
     return orjson.dumps(value, default=_plain, option=orjson.OPT_PASSTHROUGH_DATETIME)
 
 
+_FORMER_NAMES = {"interface": "door"}
+"""Fields that had another name when the first digests were stored."""
+
+
 def _plain(value: Any) -> object:
-    """What the encoder does not know: instants, named tuples, bytes."""
+    """Converts instants, structs, named tuples and bytes for the encoder."""
     if isinstance(value, datetime):
         return value.isoformat()
+    if isinstance(value, Struct):
+        return {_FORMER_NAMES.get(name, name): getattr(value, name) for name in value.__struct_fields__}
     return value.hex() if isinstance(value, bytes) else list(value)

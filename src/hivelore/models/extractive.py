@@ -1,7 +1,6 @@
 """Session summaries made by rules, without a model."""
 
-from dataclasses import replace
-
+from hivelore.core.values import replace
 from hivelore.sessions.lessons.extractive import extract_summary
 from hivelore.sessions.model import Summary, Task, Transcript
 

@@ -6,12 +6,13 @@ seconds on a monotonic clock.
 
 from collections.abc import Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from threading import Lock
 
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Unavailable
 from hivelore.indexing.model import Vector
 from hivelore.models.ports import EmbeddingProvider

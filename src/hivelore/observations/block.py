@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hivelore.core.sanitizer import sanitize
 from hivelore.core.text import Harmless, in_one_line
 from hivelore.core.token_count import estimate
+from hivelore.core.values import replace
 from hivelore.memories.model import Memory, MemoryId
 from hivelore.observations.model import GENERAL
 from hivelore.observations.outcomes import RatedMemory

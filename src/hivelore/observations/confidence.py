@@ -5,11 +5,12 @@ how often it is read (X17). The stored value results from replaying all observat
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from hivelore.core.agents import AgentId
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.observations.model import Confidence, Held, Observation, ObservationKind, Operational
 from hivelore.observations.outcomes import State, TimelinePoint
 

@@ -1,7 +1,7 @@
 """What is known about running things: what agents are told of it, and what operators do about it (C17, C22, C23)."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from hivelore.changes.journal import ChangeJournal, last_known_state
@@ -11,6 +11,7 @@ from hivelore.core.agents import LeadSees, Role, Viewer
 from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Forbidden, Invalid, NotFound
 from hivelore.events.log import EventLog
 from hivelore.feedback.buffer import WriteBehindBuffer

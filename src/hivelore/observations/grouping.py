@@ -7,9 +7,10 @@ anything, which is where it begins a memory. The result is as if all had arrived
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.memories.model import MemoryId
 from hivelore.observations.confidence import Order, order_key
 from hivelore.observations.contradiction.judging import Judgement, Verdict

@@ -7,6 +7,7 @@ from typing import NewType
 
 from hivelore.core.agents import AgentId, Interface, Role, Viewer
 from hivelore.core.text import Clean
+from hivelore.core.values import Value, json_names
 
 Confidence = NewType("Confidence", float)
 """0 to 1."""
@@ -39,8 +40,7 @@ class ObservationKind(StrEnum):
     """An operator enabled its decay again."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Observation:
+class Observation(Value, frozen=True, kw_only=True, rename=json_names(to="confidence", interface="door")):
     """One report by an agent or decision by an operator; kept forever."""
 
     at: datetime

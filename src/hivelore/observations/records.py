@@ -1,13 +1,14 @@
 """Stored observations of operational memories, and their groups (``observations.grouping``), within a transaction."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from hivelore.core.agents import Viewer
 from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.indexing.model import DocumentKey, Stored
 from hivelore.indexing.writer import IndexWriter
 from hivelore.memories.chunking import chunk

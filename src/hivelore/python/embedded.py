@@ -2,32 +2,27 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
+from hivelore.api import calls
 from hivelore.api.requests import (
-    BatchListing,
-    EventListing,
     Listing,
     ProposalListing,
-    RecallListing,
     asked,
     listed,
-    listed_batches,
-    listed_events,
     listed_proposals,
-    listed_recalls,
 )
-from hivelore.changes.model import BatchDetail, BatchId, BatchPage, UndoResult
 from hivelore.core.agents import AgentId, Viewer
-from hivelore.events.model import Cooldown, Event, EventPage, Level, LoggedId
+from hivelore.core.json_codec import checked
+from hivelore.core.operation import Call, Operation
 from hivelore.feedback.model import Usefulness
-from hivelore.feedback.recalls import RecallPage
 from hivelore.maintenance.model import MaintenancePlan, MaintenanceResult
 from hivelore.memories.drafts import Draft, Edit, WriteResult
 from hivelore.memories.model import Memory, MemoryId, Source
 from hivelore.memories.normalizer import to_utc
-from hivelore.python.argument_checks import ID, IN_REVIEW, INSTANT, NUMBER, STATUS, TEXT, TRUTH, WHOLE, WORD, check
+from hivelore.python.argument_checks import ID, IN_REVIEW, INSTANT, NUMBER, STATUS, TRUTH, WHOLE, WORD, check
 from hivelore.python.hive import Hive, ProposalStatus, choice
+from hivelore.python.methods import R
 from hivelore.review.model import DECISIONS, Proposal, ProposalDetail, ProposalId, ProposalKind, ProposalPage
 from hivelore.runtime.app import Application
 from hivelore.search.model import Difference, History, MemoryPage, RecallResult, ScopeChoice, Stats
@@ -39,6 +34,9 @@ class EmbeddedHive(Hive):
     def __init__(self, app: Application, viewer: Viewer) -> None:
         self._app = app
         self._viewer = viewer
+
+    def call(self, operation: Operation[..., R], request: Any) -> R:
+        return calls.run(self._app, operation, checked(request), Call(viewer=self._viewer))
 
     def _recall(
         self,
@@ -136,86 +134,6 @@ class EmbeddedHive(Hive):
         check(WHOLE.or_none(), version=version)
         self._app.memory_service.forget(MemoryId(memory), self._viewer, version=version)
 
-    def recalls(
-        self, *, limit: int = 20, after: str | None = None, agent: str | None = None, memory: str | None = None
-    ) -> RecallPage:
-        check(WHOLE, limit=limit)
-        check(ID.or_none(), after=after, agent=agent, memory=memory)
-        listing = RecallListing(limit=limit, after=after, agent=agent, memory=memory)
-        return listed_recalls(self._app.recall_log, listing, self._viewer)
-
-    def record_event(
-        self,
-        text: str,
-        *,
-        level: Level | str = Level.INFO,
-        service: str | None = None,
-        session: str | None = None,
-        at: datetime | None = None,
-    ) -> Event:
-        check(TEXT, text=text)
-        check(WORD.or_none(), service=service, session=session)
-        check(INSTANT.or_none(), at=at)
-        told = choice(Level, level, "level")
-        return self._app.events.record(told, text, self._viewer, service=service, session=session, at=at)
-
-    def events(
-        self,
-        *,
-        limit: int = 50,
-        after: str | None = None,
-        level: Level | str | None = None,
-        service: str | None = None,
-        session: str | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
-    ) -> EventPage:
-        check(WHOLE, limit=limit)
-        check(ID.or_none(), after=after)
-        check(WORD.or_none(), service=service, session=session)
-        check(INSTANT.or_none(), since=since, until=until)
-        listing = EventListing(
-            limit=limit,
-            after=after,
-            level=None if level is None else choice(Level, level, "level"),
-            service=service,
-            session=session,
-            since=since,
-            until=until,
-        )
-        return listed_events(self._app.events, listing, self._viewer)
-
-    def forget_event(self, event: str) -> None:
-        check(ID, event=event)
-        self._app.events.forget(LoggedId(event), self._viewer)
-
-    def set_cooldown(
-        self,
-        service: str,
-        action: str,
-        *,
-        minutes: int | None = None,
-        until: datetime | None = None,
-        reason: str | None = None,
-        session: str | None = None,
-    ) -> Cooldown:
-        check(WORD, service=service, action=action)
-        check(WHOLE.or_none(), minutes=minutes)
-        check(INSTANT.or_none(), until=until)
-        check(WORD.or_none(), reason=reason, session=session)
-        return self._app.cooldowns.set(
-            service, action, self._viewer, minutes=minutes, until=until, reason=reason, session=session
-        )
-
-    def cooldowns(self, *, service: str | None = None) -> Sequence[Cooldown]:
-        check(WORD.or_none(), service=service)
-        return self._app.cooldowns.list_visible(self._viewer, service)
-
-    def clear_cooldowns(self, service: str, action: str | None = None) -> int:
-        check(WORD, service=service)
-        check(WORD.or_none(), action=action)
-        return self._app.cooldowns.clear(service, action, self._viewer)
-
     def review(
         self,
         *,
@@ -249,21 +167,6 @@ class EmbeddedHive(Hive):
         check(ID, memory=memory)
         self._app.rating.reset(MemoryId(memory), self._viewer)
 
-    def batches(self, *, limit: int = 20, after: str | None = None, memory: str | None = None) -> BatchPage:
-        check(WHOLE, limit=limit)
-        check(ID.or_none(), after=after, memory=memory)
-        return listed_batches(
-            self._app.undo_service, BatchListing(limit=limit, after=after, memory=memory), self._viewer
-        )
-
-    def batch(self, batch: str) -> BatchDetail:
-        check(ID, batch=batch)
-        return self._app.undo_service.detail(BatchId(batch.lower()), self._viewer)
-
-    def drop_batch(self, batch: str) -> None:
-        check(ID, batch=batch)
-        self._app.undo_service.drop(BatchId(batch.lower()), self._viewer)
-
     def stats(self) -> Stats:
         return self._app.reading.stats(self._viewer)
 
@@ -279,9 +182,6 @@ class EmbeddedHive(Hive):
 
     def _decide(self, proposal: str, decision: str, reason: str | None) -> Proposal:
         return self._app.review_inbox.decide(ProposalId(proposal), DECISIONS[decision], self._viewer, reason=reason)
-
-    def _undo(self, which: str, reason: str | None) -> UndoResult:
-        return self._app.undo_service.undo(which, self._viewer, reason=reason)
 
     def _maintain(self, wish: MaintenancePlan, apply: bool, yes_delete: int | None) -> MaintenanceResult:
         maintenance, jobs = self._app.maintenance, self._app.maintenance_jobs

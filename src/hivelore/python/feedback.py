@@ -2,17 +2,13 @@
 
 from abc import ABC, abstractmethod
 
+from hivelore.feedback import operations
 from hivelore.feedback.model import Usefulness
-from hivelore.feedback.recalls import RecallPage
+from hivelore.python.methods import method
 
 
 class FeedbackMethods(ABC):
-    @abstractmethod
-    def recalls(
-        self, *, limit: int = 20, after: str | None = None, agent: str | None = None, memory: str | None = None
-    ) -> RecallPage:
-        """The log of recalls, newest first: who asked what, and which memories were given why. ``after`` is the
-        ``next`` of the page before; ``agent``: only what this one asked; ``memory``: only what gave this memory."""
+    recalls = method(operations.LIST_RECALLS)
 
     @abstractmethod
     def rate(self, memory: str, *, useful: bool, session: str | None = None) -> Usefulness:

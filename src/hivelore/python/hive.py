@@ -5,10 +5,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from hivelore.core.agents import AgentId
+from hivelore.core.operation import Operation
 from hivelore.errors import Invalid
+from hivelore.events import operations as event_operations
 from hivelore.events.model import Level
 from hivelore.memories.drafts import UNSET, Draft, Edit, Unset, WriteResult
 from hivelore.memories.model import Json, Memory, MemoryId, Scope, Source
@@ -27,9 +29,9 @@ from hivelore.python.argument_checks import (
     check_edit,
     drafts_of,
 )
-from hivelore.python.events import EventMethods
 from hivelore.python.feedback import FeedbackMethods
 from hivelore.python.maintenance import MaintenanceMethods
+from hivelore.python.methods import Method, R, method
 from hivelore.review.model import Proposal, ProposalDetail, ProposalKind, ProposalPage
 from hivelore.search.model import (
     DEFAULT_LIMIT,
@@ -82,11 +84,22 @@ class Indexed(list[Memory]):
         self.skipped: list[Skipped] = list(skipped)
 
 
-class Hive(FeedbackMethods, EventMethods, MaintenanceMethods, ABC):
+class Hive(FeedbackMethods, MaintenanceMethods, ABC):
     """Where memories are kept. Use it as a context manager; ``hivelore.open`` makes one.
 
     Everything raises the errors of ``hivelore.errors``.
     """
+
+    events = method(event_operations.LIST_EVENTS)
+    record_event = method(event_operations.RECORD_EVENT)
+    forget_event = method(event_operations.FORGET_EVENT)
+    cooldowns = Method(event_operations.LIST_COOLDOWNS, lambda found: found.cooldowns)
+    set_cooldown = method(event_operations.SET_COOLDOWN)
+    clear_cooldowns = Method(event_operations.CLEAR_COOLDOWNS, lambda done: done.cleared)
+
+    @abstractmethod
+    def call(self, operation: Operation[..., R], request: Any) -> R:
+        """Runs a declared operation. Raises Invalid for a request with a field of a wrong type."""
 
     def remember(
         self,

@@ -2,31 +2,17 @@
 
 from abc import ABC, abstractmethod
 
-from hivelore.changes.model import BatchDetail, BatchPage, UndoResult
+from hivelore.changes import operations
 from hivelore.maintenance.model import MaintenancePlan, MaintenanceResult
-from hivelore.python.argument_checks import ID, TEXT, TRUTH, WHOLE, check
+from hivelore.python.argument_checks import TRUTH, WHOLE, check
+from hivelore.python.methods import method
 
 
 class MaintenanceMethods(ABC):
-    def undo(self, which: str, *, reason: str | None = None) -> UndoResult:
-        """Take back a batch by its id, or the last change of a memory by the id of that: all of it or nothing.
-        ``errors.Conflict`` where a memory was changed since."""
-        check(ID, which=which)
-        check(TEXT.or_none(), reason=reason)
-        return self._undo(which, reason)
-
-    @abstractmethod
-    def batches(self, *, limit: int = 20, after: str | None = None, memory: str | None = None) -> BatchPage:
-        """What was done and can be taken back, newest first. ``after`` is the ``next`` of the page before; ``memory``:
-        only what changed this one."""
-
-    @abstractmethod
-    def batch(self, batch: str) -> BatchDetail:
-        """One batch with the memories that it changed."""
-
-    @abstractmethod
-    def drop_batch(self, batch: str) -> None:
-        """Keep nothing any more of what the memories of a batch were: it cannot be taken back. Only for operators."""
+    undo = method(operations.UNDO)
+    batches = method(operations.LIST_BATCHES)
+    batch = method(operations.GET_BATCH)
+    drop_batch = method(operations.DROP_BATCH)
 
     def maintain(
         self,
@@ -44,10 +30,6 @@ class MaintenanceMethods(ABC):
         check(WHOLE.or_none(), yes_delete=yes_delete)
         wish = MaintenancePlan(purge_expired=purge_expired, merge=merge, reindex=reindex, vacuum=vacuum)
         return self._maintain(wish, apply, yes_delete)
-
-    @abstractmethod
-    def _undo(self, which: str, reason: str | None) -> UndoResult:
-        """Take something back."""
 
     @abstractmethod
     def _maintain(self, wish: MaintenancePlan, apply: bool, yes_delete: int | None) -> MaintenanceResult:

@@ -7,27 +7,27 @@ from typing import Any, Literal
 from urllib.parse import quote
 
 from hivelore.changes import batch_codec
-from hivelore.changes.model import BatchDetail, BatchPage, UndoResult
 from hivelore.core.jobs import JobState
+from hivelore.core.json_codec import checked, convert
+from hivelore.core.operation import WITH_BODY, Lane, Operation, sent
 from hivelore.errors import Conflict, NotFound
-from hivelore.events import event_codec
-from hivelore.events.model import Cooldown, Event, EventPage, Level
 from hivelore.feedback.model import Usefulness
-from hivelore.feedback.recalls import RecallPage
 from hivelore.maintenance.model import MaintenancePlan, MaintenanceResult
 from hivelore.memories import codec, version_codec
 from hivelore.memories.drafts import Draft, Edit, WriteResult
 from hivelore.memories.model import Memory, MemoryId, Source
 from hivelore.python import jobs
-from hivelore.python.argument_checks import ID, IN_REVIEW, INSTANT, NUMBER, STATUS, TEXT, TRUTH, WHOLE, WORD, check
+from hivelore.python.argument_checks import ID, IN_REVIEW, INSTANT, NUMBER, STATUS, TRUTH, WHOLE, WORD, check
 from hivelore.python.client import Client
 from hivelore.python.hive import Hive, ProposalStatus, choice
+from hivelore.python.methods import R
 from hivelore.review import proposal_codec
 from hivelore.review.model import Proposal, ProposalDetail, ProposalKind, ProposalPage
 from hivelore.search.model import Difference, History, MemoryPage, RecallResult, ScopeChoice, Stats
 
 _MAINTENANCE = "/api/maintenance"
 _LOOK_EVERY = 0.1
+_USUAL = 60.0
 _LONG = 600.0
 """Seconds for what may be about all memories."""
 
@@ -39,6 +39,13 @@ class RemoteHive(Hive):
         """``progress`` shows how far work is that is waited for."""
         self._client = client
         self._progress = progress
+
+    def call(self, operation: Operation[..., R], request: Any) -> R:
+        method, path, given = sent(operation, checked(request))
+        timeout = _LONG if operation.lane is Lane.SLOW else _USUAL
+        if method in WITH_BODY:
+            return convert(operation.response, self._client.call(method, path, body=given, timeout=timeout))
+        return convert(operation.response, self._client.call(method, path, query=given, timeout=timeout))
 
     def get(self, memory: str, *, as_of: datetime | None = None) -> Memory:
         check(ID, memory=memory)
@@ -105,102 +112,6 @@ class RemoteHive(Hive):
         check(WHOLE.or_none(), version=version)
         self._client.call("DELETE", memory_path(memory), version=version)
 
-    def recalls(
-        self, *, limit: int = 20, after: str | None = None, agent: str | None = None, memory: str | None = None
-    ) -> RecallPage:
-        check(WHOLE, limit=limit)
-        check(ID.or_none(), after=after, agent=agent, memory=memory)
-        query = {"limit": limit, "after": after, "agent": agent, "memory": memory}
-        return codec.read_recalls(self._client.call("GET", "/api/recalls", query=query))
-
-    def record_event(
-        self,
-        text: str,
-        *,
-        level: Level | str = Level.INFO,
-        service: str | None = None,
-        session: str | None = None,
-        at: datetime | None = None,
-    ) -> Event:
-        check(TEXT, text=text)
-        check(WORD.or_none(), service=service, session=session)
-        check(INSTANT.or_none(), at=at)
-        body = {
-            "text": text,
-            "level": choice(Level, level, "level").value,
-            "service": service,
-            "session": session,
-            "at": codec.told(at, "at"),
-        }
-        return event_codec.read_event(self._client.call("POST", "/api/events", body=body))
-
-    def events(
-        self,
-        *,
-        limit: int = 50,
-        after: str | None = None,
-        level: Level | str | None = None,
-        service: str | None = None,
-        session: str | None = None,
-        since: datetime | None = None,
-        until: datetime | None = None,
-    ) -> EventPage:
-        check(WHOLE, limit=limit)
-        check(ID.or_none(), after=after)
-        check(WORD.or_none(), service=service, session=session)
-        check(INSTANT.or_none(), since=since, until=until)
-        query = {
-            "limit": limit,
-            "after": after,
-            "level": None if level is None else choice(Level, level, "level").value,
-            "service": service,
-            "session": session,
-            "since": codec.told(since, "since"),
-            "until": codec.told(until, "until"),
-        }
-        return event_codec.read_events(self._client.call("GET", "/api/events", query=query))
-
-    def forget_event(self, event: str) -> None:
-        check(ID, event=event)
-        if not event:
-            raise NotFound("No event has an empty id. List the events for their ids.")
-        self._client.call("DELETE", f"/api/events/{quote(event, safe='')}")
-
-    def set_cooldown(
-        self,
-        service: str,
-        action: str,
-        *,
-        minutes: int | None = None,
-        until: datetime | None = None,
-        reason: str | None = None,
-        session: str | None = None,
-    ) -> Cooldown:
-        check(WORD, service=service, action=action)
-        check(WHOLE.or_none(), minutes=minutes)
-        check(INSTANT.or_none(), until=until)
-        check(WORD.or_none(), reason=reason, session=session)
-        body = {
-            "service": service,
-            "action": action,
-            "minutes": minutes,
-            "until": codec.told(until, "until"),
-            "reason": reason,
-            "session": session,
-        }
-        return event_codec.read_cooldown(self._client.call("PUT", "/api/cooldowns", body=body))
-
-    def cooldowns(self, *, service: str | None = None) -> Sequence[Cooldown]:
-        check(WORD.or_none(), service=service)
-        found = self._client.call("GET", "/api/cooldowns", query={"service": service})
-        return event_codec.read_cooldowns(found)
-
-    def clear_cooldowns(self, service: str, action: str | None = None) -> int:
-        check(WORD, service=service)
-        check(WORD.or_none(), action=action)
-        answer = self._client.call("DELETE", "/api/cooldowns", query={"service": service, "action": action})
-        return int(answer["cleared"])
-
     def review(
         self,
         *,
@@ -234,20 +145,6 @@ class RemoteHive(Hive):
     def reset_usefulness(self, memory: str) -> None:
         check(ID, memory=memory)
         self._client.call("DELETE", f"{memory_path(memory)}/usefulness")
-
-    def batches(self, *, limit: int = 20, after: str | None = None, memory: str | None = None) -> BatchPage:
-        check(WHOLE, limit=limit)
-        check(ID.or_none(), after=after, memory=memory)
-        query = {"limit": limit, "after": after, "memory": memory}
-        return batch_codec.read_page(self._client.call("GET", "/api/batches", query=query))
-
-    def batch(self, batch: str) -> BatchDetail:
-        check(ID, batch=batch)
-        return batch_codec.read_case(self._client.call("GET", _batch_path(batch)))
-
-    def drop_batch(self, batch: str) -> None:
-        check(ID, batch=batch)
-        self._client.call("DELETE", _batch_path(batch))
 
     def stats(self) -> Stats:
         return codec.read_stats(self._client.call("GET", "/api/memory/stats"))
@@ -305,10 +202,6 @@ class RemoteHive(Hive):
         answer = self._client.call("POST", f"{_at(proposal)}/{decision}", body={"reason": reason})
         return proposal_codec.read_proposal(answer)
 
-    def _undo(self, which: str, reason: str | None) -> UndoResult:
-        body = {"id": which, "reason": reason}
-        return batch_codec.read_undone(self._client.call("POST", "/api/undo", body=body, timeout=_LONG))
-
     def _maintain(self, wish: MaintenancePlan, apply: bool, yes_delete: int | None) -> MaintenanceResult:
         body = {**batch_codec.wish(wish), "apply": apply, "yesDelete": yes_delete}
         if wish.is_long:
@@ -340,12 +233,6 @@ def _at(proposal: str) -> str:
     if not proposal:
         raise NotFound("No proposal has an empty id. The inbox lists what there is.")
     return f"/api/review/{quote(proposal, safe='')}"
-
-
-def _batch_path(batch: str) -> str:
-    if not batch:
-        raise NotFound("No batch has an empty id. List them for the one you mean.")
-    return f"/api/batches/{quote(batch, safe='')}"
 
 
 def memory_path(memory: str) -> str:

@@ -1,7 +1,7 @@
-"""The review inbox: what others have proposed, and the decisions about it (B06, X19, N07)."""
+"""The review inbox: lists proposals and applies decisions (B06, X19, N07)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from hivelore.changes.journal import ChangeJournal
@@ -11,6 +11,7 @@ from hivelore.core.agents import LeadSees, Role, Viewer
 from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Stale
 from hivelore.feedback.buffer import WriteBehindBuffer
 from hivelore.indexing.model import Stored
@@ -46,15 +47,15 @@ MERGEABLE_KINDS = (ProposalKind.CONTRADICTION,)
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """What is being decided, in one unit of work."""
+    """A proposal that is being decided, within one transaction."""
 
     proposal: Proposal
     memories: Sequence[Stored]
-    """As they are now, in its order."""
+    """Current versions, in the order of the proposal."""
     how: Decision
-    """Never that it is rejected: that does nothing."""
+    """Never rejected, because a rejection changes nothing."""
     prepared: PreparedEdit | PreparedChange | None
-    """What is wanted of its one memory; None: nothing, or that it is forgotten."""
+    """The requested change of the only memory. None: no change, or a deletion."""
     viewer: Viewer
     now: datetime
 
@@ -75,7 +76,7 @@ class ReviewInbox:
         clock: Clock,
         written: Callable[[], None],
     ) -> None:
-        """``written`` is called after every decision that may have left passages without vectors."""
+        """``written`` is called after every decision that may leave passages without vectors."""
         self._store = store
         self._index_writer = index_writer
         self._journal = journal
@@ -105,7 +106,7 @@ class ReviewInbox:
         kind: ProposalKind | None = None,
         deadline: float | None = None,
     ) -> ProposalPage:
-        """Proposals that the viewer may see."""
+        """Returns proposals that the viewer may see."""
         where = replace(proposals_visible_to(viewer, self._lead_sees), open=is_open, kind=kind)
         with self._store.read(deadline, sees=where.seen) as view:
             found = view.proposals(where, after, limit + 1)
@@ -121,18 +122,14 @@ class ReviewInbox:
         )
 
     def detail(self, proposal: ProposalId, viewer: Viewer) -> ProposalDetail:
-        """A proposal with its memories; reading those of others is kept in the audit trail (X3)."""
+        """Returns a proposal with its memories. Reads of other agents' memories are audited (X3)."""
         with self._store.read(sees=proposals_visible_to(viewer, self._lead_sees).seen) as view:
             known, stored = self._get_visible(view, proposal, viewer)
         now = self._clock.now()
         memories = tuple(one.memory for one in stored)
         for memory in memories:
             if is_audited_read(viewer, memory):
-                self._write_buffer.record(
-                    AuditEntry(
-                        at=now, actor=viewer.agent, interface=viewer.interface, action=Action.READ, memory=memory.id
-                    )
-                )
+                self._write_buffer.record(AuditEntry.by_viewer(viewer, Action.READ, memory.id, now))
         return ProposalDetail(proposal=known, memories=tuple(memory_for_viewer(viewer, one) for one in memories))
 
     def decide(
@@ -144,8 +141,8 @@ class ReviewInbox:
         reason: str | None = None,
         deadline: float | None = None,
     ) -> Proposal:
-        """Decide, and do what that means. Raises Conflict where it was decided before, Stale where a memory has changed
-        since: what was proposed of its text then can be rejected still."""
+        """Decides a proposal and applies it. Raises Conflict if it was already decided, Stale if a memory changed since
+        the proposal. Such a proposal can still be rejected."""
         why = self._normalizer.field(reason, "reason")
         with self._store.read(sees=proposals_visible_to(viewer, self._lead_sees).seen) as view:
             known, _ = self._get_visible(view, proposal, viewer)
@@ -169,30 +166,31 @@ class ReviewInbox:
         self._written()
         return done
 
-    # what decisions do
+    # applying decisions
 
     def _apply(self, tx: Transaction, matter: _Case, why: Clean | None) -> None:
         def work() -> None:
             self._handlers[matter.proposal.kind](tx, matter)
 
         if isinstance(matter.proposal.wanted, Deletion):
-            work()  # What is forgotten for good is not kept.
+            work()  # A permanent deletion is not journaled.
         else:
             self._journal.record(tx, BatchKind.DECIDED, matter.viewer, work, reason=why)
 
     def _duplicate(self, tx: Transaction, matter: _Case) -> None:
-        """Of two memories that say the same, one; the other one is what it took the place of."""
+        """Merges two duplicates; the newer one supersedes the older one."""
         older, newer = matter.memories
         merge(tx, self._index_writer, older, newer, matter.viewer, matter.now, self._lifecycle)
 
     def _supersession(self, tx: Transaction, matter: _Case) -> None:
-        """The place in time that was asked for, as far as who accepts it may change the memories around it."""
+        """Applies the requested valid time, with the permissions of the deciding viewer."""
         assert isinstance(matter.prepared, PreparedEdit)
         *_, stored = matter.memories
         self._memory_service.apply_reviewed_placement(tx, stored, matter.prepared, matter.viewer)
 
     def _contradiction(self, tx: Transaction, matter: _Case) -> None:
-        """Accepted: the older is less sure. Merged: the newer was the older one, seen again; its words stay as such."""
+        """Accepted: lowers the confidence of the older memory. Merged: adds the newer one to the older as an
+        observation."""
         older, newer = matter.memories
         _check_operational(older)
         if matter.how is Decision.ACCEPTED:
@@ -210,11 +208,11 @@ class ReviewInbox:
         self._memory_service.remove(tx, newer, matter.viewer)
 
     def _apply_wanted(self, tx: Transaction, matter: _Case) -> None:
-        """What was asked for, by who accepts it."""
+        """Applies the requested change with the permissions of the deciding viewer."""
         (stored,) = matter.memories
         match matter.prepared:
             case PreparedEdit():
-                # It was reviewed: what a lead might not do alone is no question any more.
+                # After the review, the limits of a lead acting alone do not apply.
                 by = replace(matter.viewer, role=Role.OPERATOR)
                 self._memory_service.apply_edit(tx, stored, matter.prepared, by)
             case PreparedChange():
@@ -232,7 +230,7 @@ class ReviewInbox:
             case Deletion() | None:
                 return None
 
-    # what may be decided
+    # permissions
 
     def _get_visible(self, view: View, proposal: ProposalId, viewer: Viewer) -> tuple[Proposal, list[Stored]]:
         known = view.proposal(proposal)
@@ -245,8 +243,8 @@ class ReviewInbox:
             or not all(where.seen.admits(one.memory.owner, one.memory.scope) for one in memories)
         ):
             raise NotFound(
-                f"No proposal {proposal}: it is not for you, or what it was about was forgotten. 'hivelore review "
-                "list' (GET /api/review) lists what there is."
+                f"No proposal {proposal} that you may see. Its memory may have been forgotten. List proposals with "
+                "'hivelore review list' (GET /api/review)."
             )
         return known, memories
 
@@ -258,20 +256,18 @@ def _memories(view: View, proposal: Proposal) -> list[Stored]:
 
 def _check_decision(proposal: Proposal, how: Decision, viewer: Viewer) -> None:
     if viewer.role is Role.WORKER:
-        raise Forbidden("Operators and leads decide about proposals. Wait for one, and look what became of it then.")
+        raise Forbidden("Only operators and leads decide on proposals. Wait for a decision.")
     if how is Decision.MERGED and proposal.kind not in MERGEABLE_KINDS:
-        raise Invalid(f"There is nothing to merge in a proposal of kind {proposal.kind}: accept or reject it.")
+        raise Invalid(f"A proposal of kind {proposal.kind} cannot be merged. Accept or reject it.")
     if not may_decide(viewer, proposal, how):
         if proposal.actor == viewer.agent and proposal.kind in (ProposalKind.SHARING, ProposalKind.SUPERSESSION):
-            raise Forbidden("You have proposed this yourself: an operator or another lead decides.")
+            raise Forbidden("This is your own proposal. An operator or another lead must decide.")
         verb = next(verb for verb, one in DECISIONS.items() if one is how)
         raise Forbidden(f"Only an operator may {verb} a proposal of kind {proposal.kind}.")
     decided = proposal.decided
     if decided is not None:
         at = decided.at.isoformat(timespec="seconds")
-        raise Conflict(
-            f"Proposal {proposal.id} was {decided.how} at {at} already. If that was wrong, change what it was about."
-        )
+        raise Conflict(f"Proposal {proposal.id} was already {decided.how} at {at}. To revise it, change the memory.")
 
 
 def _check_unchanged(proposal: Proposal, memories: Sequence[Stored]) -> None:
@@ -279,11 +275,11 @@ def _check_unchanged(proposal: Proposal, memories: Sequence[Stored]) -> None:
         if now.memory.version != then.version:
             raise Stale(
                 f"Memory {then.memory} has changed since this was proposed: it is at version {now.memory.version}, not "
-                f"{then.version}. Reject the proposal; who still wants it proposes it again.",
+                f"{then.version}. Reject the proposal; it can be proposed again.",
                 current=now.memory.version,
             )
 
 
 def _check_operational(stored: Stored) -> None:
     if stored.memory.operational is None:
-        raise Conflict(f"Memory {stored.memory.id} is not about running things any more. Reject the proposal.")
+        raise Conflict(f"Memory {stored.memory.id} is no longer operational. Reject the proposal.")

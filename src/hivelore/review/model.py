@@ -1,13 +1,14 @@
-"""What somebody proposes and somebody else decides: the review inbox (B06, X19, N07)."""
+"""Values of the review inbox: proposals and decisions (B06, X19, N07)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import NamedTuple, NewType
+from typing import NewType
 
 from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
+from hivelore.core.values import Value, json_names
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Memory, MemoryId
 from hivelore.observations.outcomes import Change
@@ -19,22 +20,22 @@ ProposalId = NewType("ProposalId", str)
 
 class ProposalKind(StrEnum):
     CONTRADICTION = "contradiction"
-    """Whether a newer memory about running things contradicts an older one; in this order."""
+    """A newer operational memory may contradict an older one; older first."""
     SHARING = "sharing"
-    """To share what a tool or the web said."""
+    """Share text from a tool or the web."""
     OPERATIONAL = "operational"
-    """To change what is known about running things, as only operators do."""
+    """Change an operational memory, which requires an operator."""
     DUPLICATE = "duplicate"
-    """To make one of two memories that say the same; the older one first."""
+    """Merge two duplicates; the older one first."""
     SUPERSESSION = "supersession"
-    """To let a memory, the last one, take the place of others, or one between them."""
+    """Let the last memory supersede the others, or be placed between them in valid time."""
 
 
 class Decision(StrEnum):
     ACCEPTED = "accepted"
     REJECTED = "rejected"
     MERGED = "merged"
-    """Of two memories one was made."""
+    """Two memories became one."""
 
 
 DECISIONS: Mapping[str, Decision] = {
@@ -42,31 +43,30 @@ DECISIONS: Mapping[str, Decision] = {
     "reject": Decision.REJECTED,
     "merge": Decision.MERGED,
 }
-"""By what who decides says."""
+"""Decisions by the verb that callers use."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """To forget a memory."""
+    """Forget a memory."""
 
 
 Wanted = Edit | Deletion | Change
-"""What is to be done, where the kind alone does not say it."""
+"""The requested change, if the kind alone does not determine it."""
 
 
-class ProposalSubject(NamedTuple):
-    """A memory that a proposal is about, as it was then."""
+class ProposalSubject(Value, frozen=True, rename=json_names(memory="id")):
+    """A memory of a proposal, in the version that was proposed."""
 
     memory: MemoryId
     version: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecisionRecord:
+class DecisionRecord(Value, frozen=True, kw_only=True, rename=json_names(interface="door")):
     how: Decision
     at: datetime
     actor: AgentId | None
-    """None: an operator who acted for nobody."""
+    """None: an operator who did not act for an agent."""
     interface: Interface
     reason: Clean | None = None
 
@@ -75,21 +75,20 @@ class DecisionRecord:
             raise ValueError("instants are in UTC")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proposal:
+class Proposal(Value, frozen=True, kw_only=True, rename=json_names(interface="door")):
     id: ProposalId
     kind: ProposalKind
     memories: tuple[ProposalSubject, ...]
-    """At least one. One that is forgotten takes the proposal with it."""
+    """At least one. Forgetting one of them deletes the proposal."""
     wanted: Wanted | None = None
     why: Clean | None = None
     actor: AgentId | None
-    """Who proposes; None: an operator who acted for nobody, or the service."""
+    """The proposer; None: the service, or an operator who did not act for an agent."""
     interface: Interface
     session: Clean | None = None
     at: datetime
     decided: DecisionRecord | None = None
-    """None: it is open."""
+    """None: open."""
 
     def __post_init__(self) -> None:
         if not self.memories:
@@ -100,17 +99,17 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalFilter:
-    """Which proposals count: those about memories that may all be seen. Every part left at None admits all."""
+    """Selects proposals whose memories are all visible. Fields that are None admit all."""
 
     seen: Visibility
     actor: AgentId | None = None
-    """Only those of this one."""
+    """Only proposals of this agent."""
     open: bool | None = None
-    """Only those that are, or are not."""
+    """Only open, or only decided, proposals."""
     kind: ProposalKind | None = None
 
     def admits(self, proposal: Proposal) -> bool:
-        """But for ``seen``."""
+        """Checks everything except ``seen``."""
         return (
             (self.actor is None or proposal.actor == self.actor)
             and (self.open is None or (proposal.decided is None) is self.open)
@@ -118,21 +117,19 @@ class ProposalFilter:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProposalDetail:
-    """A proposal with its memories as they are now, in its order."""
+class ProposalDetail(Value, frozen=True, kw_only=True):
+    """A proposal with its memories in their current versions, in its order."""
 
     proposal: Proposal
     memories: tuple[Memory, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProposalPage:
-    """Proposals, newest first with the id as tie; ``next`` continues behind the last one."""
+class ProposalPage(Value, frozen=True, kw_only=True):
+    """Proposals, newest first, then by id; ``next`` is the cursor of the following page."""
 
     proposals: tuple[Proposal, ...]
     next: str | None
     dropped: int | None = None
-    """How many proposals of all agents were ever dropped for want of room; None: only leads and operators see that."""
-    names: Mapping[MemoryId, Clean] = field(default_factory=dict[MemoryId, Clean])
-    """What their memories are called now."""
+    """Number of proposals ever dropped for lack of room. None: hidden from workers."""
+    names: Mapping[MemoryId, Clean] = {}
+    """Current names of the memories."""

@@ -1,23 +1,22 @@
-"""Proposing: what somebody else is to decide, as a part of the unit of work in which it comes up."""
+"""Creates proposals within the transaction in which they arise, and limits how many one proposer may have open."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from hivelore.core.agents import Viewer
 from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Conflict, Proposed
 from hivelore.indexing.model import Stored
 from hivelore.memories.drafts import UNSET, Edit
 from hivelore.memories.model import Action, Memory
 from hivelore.review.model import Decision, Proposal, ProposalId, ProposalKind, ProposalSubject, Wanted
-from hivelore.review.open_limit import Weight, choose_dropped, proposal_weight
 from hivelore.storage.ports import Transaction, View
 
 MAX_OPEN = 100
-"""Proposals of one agent, or of nobody in particular, that wait for a decision."""
+"""Maximum open proposals of one agent, or of proposers that are not agents."""
 _WHY_LENGTH = 1_000
 
 
@@ -25,7 +24,7 @@ _DROPPED = "review.dropped"
 
 
 def dropped_count(view: View) -> int:
-    """How many proposals of all agents together were dropped so far, since too many waited that weighed as much."""
+    """Returns how many proposals were ever dropped because too many of equal weight were open."""
     return int(view.setting(_DROPPED) or 0)
 
 
@@ -52,7 +51,7 @@ class ProposalQueue:
         self._proposal_id = proposal_id
 
     def remaining_capacity(self, view: View, viewer: Viewer) -> int:
-        """How much more of this viewer may wait for a decision."""
+        """Returns how many more proposals of this viewer may be open."""
         return max(MAX_OPEN - view.count_open_proposals(viewer.agent), 0)
 
     def propose_or_drop(
@@ -66,7 +65,7 @@ class ProposalQueue:
         why: Clean | None = None,
         session: Clean | None = None,
     ) -> Proposal | None:
-        """As ``propose``; None where it was dropped for want of room, and counted as that."""
+        """Like ``propose``, but returns None and counts the proposal as dropped if there is no room."""
         try:
             return self.propose(tx, kind, memories, viewer, wanted=wanted, why=why, session=session)
         except Conflict:
@@ -84,18 +83,18 @@ class ProposalQueue:
         why: Clean | None = None,
         session: Clean | None = None,
     ) -> Proposal:
-        """Put something into the inbox. Where the viewer proposed the same before, and the memories are as they were
-        then, that one: it is open or was rejected. Where too many of theirs are open, the lightest is dropped for one
-        that weighs more (``review.open_limit``); else Conflict is raised, and the unit may go on without it."""
+        """Adds a proposal to the inbox. Returns an open or rejected proposal of the viewer if it is the same and the
+        memories are unchanged. If too many are open, drops the lightest one for a heavier one, else raises Conflict.
+        The transaction may continue after that."""
         about = tuple(ProposalSubject(one.memory.id, one.memory.version) for one in memories)
         for known in self._earlier_proposals(tx, kind, memories, viewer, wanted):
             if known.memories == about and (known.decided is None or known.decided.how is Decision.REJECTED):
                 return known
-            if known.decided is None:  # Nobody could accept it any more.
+            if known.decided is None:  # It cannot be accepted any more.
                 tx.drop_proposal(known.id)
         if not self.remaining_capacity(tx, viewer) and not _make_room(tx, kind, memories[0].memory, viewer):
             raise Conflict(
-                f"{MAX_OPEN} of your proposals wait for a decision: wait for some. 'hivelore review list' "
+                f"{MAX_OPEN} of your proposals are open. Wait for decisions. 'hivelore review list' "
                 "(GET /api/review) lists them."
             )
         now = self._clock.now()
@@ -118,8 +117,8 @@ class ProposalQueue:
     def propose_placement(
         self, tx: Transaction, memories: Sequence[Stored], placed: Memory, viewer: Viewer, *, has_time: bool
     ) -> Proposal | None:
-        """Put to review that the last one of ``memories`` takes the place in time of ``placed``, beside the others.
-        Without a time of its own (``has_time``) it is asked for once."""
+        """Proposes that the last of ``memories`` gets the valid time of ``placed`` next to the others. Without an
+        explicit time (``has_time``) a repetition does not create a second proposal."""
         *_, stored = memories
         since, project = placed.holds_since, placed.project
         wanted = Edit(
@@ -138,7 +137,7 @@ class ProposalQueue:
     def _earlier_proposals(
         self, tx: Transaction, kind: ProposalKind, memories: Sequence[Stored], viewer: Viewer, wanted: Wanted | None
     ) -> list[Proposal]:
-        """What this viewer proposed of these memories, of whatever version."""
+        """Returns equal proposals of this viewer for any version of these memories."""
         ids = [one.memory.id for one in memories]
         return [
             known
@@ -149,29 +148,57 @@ class ProposalQueue:
 
 
 def audit_entries(proposal: Proposal, action: Action, viewer: Viewer, at: datetime, what: str) -> list[AuditEntry]:
-    """What the audit trail says of each memory that a proposal is about."""
+    """Returns one audit entry for each memory of a proposal."""
     detail = Clean(f"{what}: proposal {proposal.id}")
-    return [
-        AuditEntry(
-            at=at, actor=viewer.agent, interface=viewer.interface, action=action, memory=one.memory, detail=detail
-        )
-        for one in proposal.memories
-    ]
+    return [AuditEntry.by_viewer(viewer, action, one.memory, at, detail) for one in proposal.memories]
 
 
 def proposed_error(proposal: Proposal) -> Proposed:
-    """What to tell who asked for something that others decide about."""
-    only = "What a tool or the web said is shared once it was reviewed."
+    """Returns the error for a change that was proposed instead of applied."""
+    only = "Text from a tool or the web needs a review before it is shared."
     if proposal.kind is ProposalKind.OPERATIONAL:
-        only = "Only operators change what is known about running things."
+        only = "Only operators change operational memories."
     if proposal.kind is ProposalKind.SUPERSESSION:
-        only = "A lead decides what takes the place of what others share."
+        only = "A lead decides what supersedes shared memories."
     decided = proposal.decided
     if decided is None:
         where = f"'hivelore review show {proposal.id}' (GET /api/review/{proposal.id})"
-        return Proposed(f"{only} That is proposed now: {where} tells what becomes of it.", proposal=proposal.id)
+        return Proposed(f"{only} The change was proposed: {where} shows the decision.", proposal=proposal.id)
     why = "" if decided.reason is None else f" ({decided.reason})"
     return Proposed(
         f"{only} It was proposed as {proposal.id} and rejected{why}. Change the memory first, or ask an operator.",
         proposal=proposal.id,
     )
+
+
+Weight = tuple[int, int, float]
+
+_REPRODUCIBLE = 0
+_UNCERTAIN = 1
+_REQUESTED = 2
+
+
+def proposal_weight(kind: ProposalKind, about: Memory | None) -> Weight:
+    """Returns how much is lost if a proposal is dropped. ``about``: its first memory.
+
+    Requests of agents weigh most. Uncertain contradictions weigh less: first by the tier of the memory, then by its
+    confidence, because a wrong memory of high confidence misleads more. Duplicates weigh least, because maintenance
+    finds them again.
+    """
+    if kind is ProposalKind.DUPLICATE:
+        return _REPRODUCIBLE, 0, 0.0
+    if kind is not ProposalKind.CONTRADICTION:
+        return _REQUESTED, 0, 0.0
+    known = None if about is None else about.operational
+    if known is None:
+        return _UNCERTAIN, 0, 0.0
+    return _UNCERTAIN, -known.tier, known.held.base
+
+
+def choose_dropped(waiting: Sequence[tuple[Weight, Proposal]], new: Weight) -> Proposal | None:
+    """Returns the open proposal to drop for a new one: the lightest, of several the latest; None if the new one is not
+    heavier."""
+    lightest = min((one for one, _ in waiting), default=new)
+    if lightest >= new:
+        return None
+    return max((one for its, one in waiting if its == lightest), key=lambda one: (one.at, one.id))

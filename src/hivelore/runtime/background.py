@@ -1,4 +1,4 @@
-"""Threads that yield to those somebody waits for, and memory that goes back to the system."""
+"""Thread priority, and return of unused memory to the system."""
 
 import ctypes
 import os
@@ -10,14 +10,13 @@ NICENESS = 10
 
 
 def niced(work: Callable[[], None]) -> None:
-    """Run in the thread of the caller, which is of less importance from now on; niceness is per thread on Linux."""
-    with suppress(OSError):  # Not allowed or not possible here: it works all the same.
+    """Run in this thread with a low priority, which it keeps; on Linux niceness is per thread."""
+    with suppress(OSError):  # Not allowed or not possible here.
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
     work()
 
 
 def give_back_memory() -> None:
-    """What was freed, the C library (glibc) keeps for the next that asks; after work that took much once, the system
-    gets it back."""
-    with suppress(OSError, AttributeError, TypeError):  # Another C library, or none that can be asked.
+    """Return freed memory to the system; glibc would keep it. Call this after work that needed much memory once."""
+    with suppress(OSError, AttributeError, TypeError):  # Another C library.
         ctypes.CDLL(None).malloc_trim(0)

@@ -1,4 +1,4 @@
-"""The clock of this machine, and the only place that reads it."""
+"""The system clock; no other module of a service reads it."""
 
 import time
 from datetime import UTC, datetime

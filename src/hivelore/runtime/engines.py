@@ -1,4 +1,4 @@
-"""Which engines the settings ask for: the store, its keyword index, the model and its vector index."""
+"""Builds the engines that the settings choose: store, keyword index, models and vector index."""
 
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
@@ -33,7 +33,7 @@ Provider = OnnxEmbedder | GuardedEmbedder
 
 
 def make_store(settings: Settings, clock: Clock, watch: StoreWatch) -> MemoryStore:
-    """Raises Broken where there is no database yet, though the home folder has keys of one."""
+    """Raises Broken if the database is missing although the home folder has keys of one."""
     may_create = settings.new_database or not endpoint.has_key_file(settings.home)
     if settings.postgres_url is not None:
         with postgres_package():
@@ -56,19 +56,18 @@ def make_notifier(settings: Settings) -> Notifier:
 
 @contextmanager
 def postgres_package() -> Generator[None]:
-    """Says what to install where an import inside needs what is not there."""
+    """Raises Invalid with the package to install if an import fails inside."""
     try:
         yield
     except ImportError as error:
         raise Invalid(
-            f"This is a PostgreSQL server, and the package for it is missing ({error}). "
-            "Run: pip install 'hivelore[postgres]'",
+            f"PostgreSQL needs a package that is not installed ({error}). Run: pip install 'hivelore[postgres]'",
             field="HIVELORE_DATABASE",
         ) from error
 
 
 def keyword_engines(settings: Settings) -> tuple[KeywordIndex, ...]:
-    """The engine that is asked for, and those that may have indexed the same store before."""
+    """Returns the chosen engine, then those that may have indexed the same store before."""
     if settings.postgres_url is not None:
         if settings.keywords is Keywords.FTS5:
             raise Invalid("HIVELORE_KEYWORDS=fts5 needs a SQLite database.", field="HIVELORE_KEYWORDS")
@@ -81,7 +80,7 @@ def keyword_engines(settings: Settings) -> tuple[KeywordIndex, ...]:
 
 
 def make_active_model(settings: Settings, store: MemoryStore, clock: Clock, connections: ExitStack) -> ActiveModel:
-    """The wanted model, and the one that served before while the wanted one is not complete."""
+    """Returns the configured model, with the previous one until all vectors of the new one exist."""
     provider = _provider(settings, clock, connections)
     if provider is None:
         return ActiveModel(None)
@@ -114,7 +113,7 @@ def _provider(settings: Settings, clock: Clock, connections: ExitStack) -> Provi
 
 
 def _other_providers(settings: Settings, clock: Clock, connections: ExitStack) -> Iterator[Provider]:
-    """Models that may have served before and can still be called."""
+    """Yields models that may have been active before and are still available."""
     if settings.embedder is not Embedder.LOCAL:
         yield OnnxEmbedder()
     if settings.embedder is not Embedder.OPENAI and settings.openai_api_key is not None:
@@ -122,7 +121,7 @@ def _other_providers(settings: Settings, clock: Clock, connections: ExitStack) -
 
 
 def _openai(settings: Settings, clock: Clock, connections: ExitStack) -> GuardedEmbedder:
-    # Its HTTP client is imported only where it is used: the service is to answer soon after it was started.
+    # Its HTTP client is imported only if it is used: that keeps the start short.
     from hivelore.models.openai.provider import OpenAIEmbedder
 
     provider = OpenAIEmbedder(
@@ -142,14 +141,14 @@ def _openai(settings: Settings, clock: Clock, connections: ExitStack) -> Guarded
 
 
 def make_summarizer(settings: Settings, token_quota: TokenQuota, clock: Clock, connections: ExitStack) -> Summarizer:
-    """What makes summaries at the end of a session."""
+    """Returns the summarizer of ended sessions."""
     rules = ExtractiveSummarizer()
     model = language_model(settings, clock, connections)
     return rules if model is None else ModelSummarizer(model, token_quota, rules, ids.nonce)
 
 
 def language_model(settings: Settings, clock: Clock, connections: ExitStack) -> LanguageModel | None:
-    """The one of the summaries; None where rules make them. Not for two threads at the same time."""
+    """Returns the language model of summaries; None with rules. Not safe for concurrent use."""
     match settings.summarizer:
         case Summarizers.EXTRACTIVE:
             return None
@@ -184,19 +183,18 @@ def language_model(settings: Settings, clock: Clock, connections: ExitStack) -> 
 
 
 def make_pair_reader(settings: Settings) -> PairReader | None:
-    """Who reads two notes together; None where no model is wanted. Nothing is loaded yet."""
+    """Returns the model that compares two notes; None without models. It is loaded at its first use."""
     return None if settings.embedder is Embedder.NONE else OnnxPairReader()
 
 
 def make_judge(settings: Settings, clock: Clock, connections: ExitStack) -> LanguageModel | None:
-    """Who is asked where rules cannot tell; None: nobody. Raises Invalid where there is no model to ask."""
+    """Returns the model that decides uncertain cases; None with rules. Raises Invalid without a language model."""
     if settings.judge is Judges.RULES:
         return None
     model = language_model(settings, clock, connections)
     if model is None:
         raise Invalid(
-            "HIVELORE_JUDGE=model asks the language model of the summaries, and rules make those: set "
-            "HIVELORE_SUMMARIZER to claude, anthropic or openai.",
+            "HIVELORE_JUDGE=model needs a language model: set HIVELORE_SUMMARIZER to claude, anthropic or openai.",
             field="HIVELORE_JUDGE",
         )
     return model

@@ -1,4 +1,4 @@
-"""What a running application says of itself: engines, model, queues."""
+"""Status of a running application: engines, models, queues."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 
 def of(app: Application) -> Mapping[str, object]:
-    """What is running: engines, model, queue. No texts, no names. What is read from the database is None while it
-    cannot be."""
+    """Returns the status, without texts and names. Values from the database are None while it is unavailable."""
     current, wanted = app.active_model.current, app.active_model.wanted
     told = app.health.told
     handovers = told(app.session_summaries.counts) or {}

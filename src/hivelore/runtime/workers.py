@@ -1,4 +1,4 @@
-"""The background workers of an application, each in a supervised thread of its own with a low priority."""
+"""Background workers of an application; each runs in a supervised thread with low priority."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 TEND_EVERY = 1.0
 MONITOR_EVERY = 1.0
-SETTLE_EVERY = 60.0
-IDLE_LOOK = 5.0
-"""Seconds after which the embedder, and who distils, look for work that nobody announced."""
+MAINTAIN_EVERY = 60.0
+IDLE_POLL = 5.0
+"""Seconds after which workers look for work that was not announced."""
 
 
 class BackgroundWorkers:
@@ -28,8 +28,7 @@ class BackgroundWorkers:
         self._is_loaded = self._is_memory_returned = False
 
     def start(self) -> None:
-        """Embedding, writing what was counted, distilling, taking in what hooks left, and what else an application
-        is set to do."""
+        """Start the workers that the settings need."""
         app, workers = self._app, self._workers
         stop = workers.stop
         workers.start("monitoring", app.monitor.look, MONITOR_EVERY)
@@ -38,16 +37,16 @@ class BackgroundWorkers:
             workers.start("embedding", self._embed)
         workers.start("tending", self._tend, TEND_EVERY)
         report = partial(workers.report, "distilling")
-        workers.start("distilling", lambda: app.session_summaries.run(stop, IDLE_LOOK, report))
+        workers.start("distilling", lambda: app.session_summaries.run(stop, IDLE_POLL, report))
         workers.start("draining", lambda: app.spool_drain.deliver(stop.is_set), TEND_EVERY)
         if (judging := app.adjudicator) is not None:
             asked = partial(workers.report, "adjudicating")
-            workers.start("adjudicating", lambda: judging.run(stop, IDLE_LOOK, asked))
+            workers.start("adjudicating", lambda: judging.run(stop, IDLE_POLL, asked))
         if (folders := app.folders) is not None:
             looked = partial(workers.report, "folders")
             workers.start("folders", lambda: folders.run(stop, looked))
         if app.settings.postgres_url is not None:
-            workers.start("settling", lambda: app.active_model.compact_indexes(app.store, stop.is_set), SETTLE_EVERY)
+            workers.start("settling", lambda: app.active_model.compact_indexes(app.store, stop.is_set), MAINTAIN_EVERY)
             workers.start("notices", app.notifier.run)
 
     @property
@@ -55,33 +54,34 @@ class BackgroundWorkers:
         return self._workers.stop.is_set()
 
     def end(self) -> None:
-        """Ask all of them to end."""
+        """Ask all workers to end."""
         self._workers.stop.set()
         self._app.embedding.wake()
         self._app.session_summaries.wake()
 
     def wait(self) -> None:
-        """Until they have."""
+        """Wait until all workers have ended."""
         self._workers.wait()
 
     def _embed(self) -> None:
-        with suppress(Unavailable):  # The disk is full, say: the next start, or whoever asks again, goes on.
+        with suppress(Unavailable):  # For example a full disk: the next start or request continues.
             self._app.reembedder.resume()
-        self._app.embedding.run(self._workers.stop, IDLE_LOOK, partial(self._workers.report, "embedding"))
+        self._app.embedding.run(self._workers.stop, IDLE_POLL, partial(self._workers.report, "embedding"))
 
     def _tend(self) -> None:
-        """What has to be done about once a second, each under its own record, so that one that fails does not keep the
-        others from being done. The words come first, so that questions are answered by them while the vectors are
-        read."""
+        """Run the work of each second. A task that fails does not stop the others.
+
+        Keywords are loaded first, so that searches can use them while vectors are loaded.
+        """
         app, attempt, stopping = self._app, self._workers.attempt, self._workers.stop.is_set
         if not self._is_loaded:
             self._is_loaded = True
-            with suppress(HiveloreError), app.store.read() as view:  # A question would be told of it.
+            with suppress(HiveloreError), app.store.read() as view:  # A search reports the error.
                 app.keywords.load(view)
         attempt("vectors", lambda: app.active_model.update_indexes(app.store))
         if not self._is_memory_returned:
             self._is_memory_returned = True
-            give_back_memory()  # Reading words and vectors takes more than they do.
+            give_back_memory()  # Loading needs more memory than its result.
         attempt("counts", app.write_buffer.flush)
         attempt("indexing", lambda: self._index(stopping))
         attempt("upkeep", lambda: app.housekeeping.run_step(stopping) if app.leader_lease.is_leader() else None)

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple, NewType
+from typing import NewType
 
 from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
+from hivelore.core.values import Value, json_names
 from hivelore.memories.model import Memory, MemoryId, Scope, Source, Version
 from hivelore.observations.model import GENERAL
 
@@ -150,7 +151,7 @@ class RetrievalMode(StrEnum):
     RECENT = "recent"
 
 
-class Score(NamedTuple):
+class Score(Value, frozen=True):
     """A score that keeps its parts (B21). ``similarity`` is the fused relevance, 0..1; so is ``total``, but for what
     usefulness lifts it, and under ``HIVELORE_RANKING=documented``, where an access boost can lift it to 1.5."""
 
@@ -183,8 +184,7 @@ class Score(NamedTuple):
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snippet:
+class Snippet(Value, frozen=True, kw_only=True):
     """The best passage of a hit, as shown (A20)."""
 
     content: str
@@ -193,8 +193,7 @@ class Snippet:
     headings: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
+class Hit(Value, frozen=True, kw_only=True):
     memory: Memory
     passage: Snippet
     score: Score
@@ -207,8 +206,7 @@ class Hit:
     """How many others that say the same were left out."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecallResult:
+class RecallResult(Value, frozen=True, kw_only=True, rename=json_names(hits="results", id="recallId")):
     """Hits, best first, and the truth about how they were found."""
 
     hits: tuple[Hit, ...]
@@ -223,16 +221,14 @@ class RecallResult:
         return any(hit.fits for hit in self.hits)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryPage:
+class MemoryPage(Value, frozen=True, kw_only=True):
     """Memories, newest first with the id as tie; ``next`` continues behind the last one."""
 
     memories: tuple[Memory, ...]
     next: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UndoneChange:
+class UndoneChange(Value, frozen=True, kw_only=True, rename=json_names(interface="door")):
     """That a change of a memory, or what was known of its use, was taken back."""
 
     at: datetime
@@ -243,8 +239,7 @@ class UndoneChange:
     """What it was, and its batch."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class History:
+class History(Value, frozen=True, kw_only=True):
     """How a memory became what it is."""
 
     versions: tuple[Version, ...]
@@ -256,8 +251,7 @@ class History:
     """Changes that are no version any more, newest first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class Difference(Value, frozen=True, kw_only=True, rename=json_names(older="from", newer="to")):
     """What is different between two versions of a memory."""
 
     older: int
@@ -266,8 +260,7 @@ class Difference:
     """Those that differ, by their names in JSON, each as a unified diff."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stats:
+class Stats(Value, frozen=True, kw_only=True):
     total: int
     by_source: Mapping[Source, int]
     by_scope: Mapping[Scope, int]

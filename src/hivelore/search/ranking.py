@@ -15,6 +15,7 @@ from itertools import combinations, pairwise
 from statistics import median
 from typing import NamedTuple, TypeVar
 
+from hivelore.core.values import replace
 from hivelore.feedback.model import UsefulnessBounds, usefulness_factor
 from hivelore.indexing.model import DocumentKey, Vector
 from hivelore.memories.model import Memory, RankFeatures
@@ -265,4 +266,4 @@ def _alike(
 def _lifted(one: Ranked, total: float | None) -> Ranked:
     if total is None or total <= one.score.total:
         return one
-    return one._replace(score=one.score._replace(total=total, update=total - one.score.total))
+    return one._replace(score=replace(one.score, total=total, update=total - one.score.total))

@@ -1,8 +1,8 @@
 """Whether what was found is worth saying to somebody who did not ask for it (N06).
 
-The score of a hit says which of the hits is best, and the best of nothing is still the best. ``fit_score`` says how far a hit
-has to do with the question at all, on one scale for every store and question. The figures behind the constants, and
-what the signal cannot see, are in docs/decisions/0008.
+The score of a hit says which of the hits is best, and the best of nothing is still the best. ``fit_score`` measures how
+far a hit has to do with the question at all, on one scale for every store and question. The figures behind the
+constants, and the limits of the signal, are in docs/decisions/0008.
 """
 
 from collections import Counter

@@ -1,7 +1,7 @@
 """Recalling: the memories most worth reading now."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
@@ -9,6 +9,7 @@ from hivelore.core.access import memory_for_viewer, visible_to
 from hivelore.core.agents import LeadSees, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.embeddings.active_model import ActiveModel, EmbeddedQuery
 from hivelore.feedback.buffer import WriteBehindBuffer
 from hivelore.feedback.recall_log import RecallLog

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from itertools import accumulate
 from math import fsum
@@ -11,6 +10,7 @@ from typing import Protocol
 import regex
 
 from hivelore.core.token_count import cost, estimate
+from hivelore.core.values import replace
 from hivelore.indexing.model import Candidate, ChunkKey, DocumentKey, Neighbour, PassageKey, StoredChunk
 from hivelore.memories.chunking import EXCERPT_LENGTH, EXCERPT_RANGE, chunk, excerpts
 from hivelore.memories.model import Chunk, Memory, Passage

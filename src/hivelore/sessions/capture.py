@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
 
 from hivelore.core.agents import AgentId, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Forbidden, NotFound, Unauthenticated, Unavailable
 from hivelore.identity.service import LOCAL_AGENT
 from hivelore.memories.drafts import Draft

@@ -1,13 +1,14 @@
 """Injection: selects and formats the text that a model gets unasked at session start, prompts and sub-agent starts."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hivelore.api.requests import QUERY_LENGTH
 from hivelore.core.agents import Role, Viewer
 from hivelore.core.sanitizer import sanitize
 from hivelore.core.text import Clean, Harmless
 from hivelore.core.token_count import estimate
+from hivelore.core.values import replace
 from hivelore.events.cooldowns import Cooldowns
 from hivelore.memories.model import Memory, MemoryId, Source
 from hivelore.memories.reader import MemoryReader

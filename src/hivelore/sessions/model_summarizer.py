@@ -4,11 +4,11 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, cast
 
 from hivelore.core.sanitizer import sanitize
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.memories.model import Json
 from hivelore.models.ports import LanguageModel
 from hivelore.models.quota import TokenQuota

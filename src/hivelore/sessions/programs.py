@@ -7,11 +7,12 @@ ignored, and only an event without a session is rejected.
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import cast
 
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Invalid
 from hivelore.memories.model import Json
 from hivelore.sessions.model import AgentEvent, EventId, EventKind, Origin, Reply, SubAgent, Task

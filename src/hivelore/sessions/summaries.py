@@ -7,7 +7,6 @@ background thread summarizes it later and retries on failure. Pending ends survi
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from hivelore.core.agents import AgentId, Viewer
@@ -15,10 +14,11 @@ from hivelore.core.clock import Clock
 from hivelore.core.redaction import Redactor
 from hivelore.core.supervisor import Report, ignore_report
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import HiveloreError, Invalid, NotFound, Unavailable
 from hivelore.feedback.implicit import ImplicitFeedback
 from hivelore.indexing.model import Stored
-from hivelore.memories.identity import same_record
+from hivelore.memories.record_lookup import same_record
 from hivelore.memories.service import MemoryService
 from hivelore.sessions.fence import unfenced
 from hivelore.sessions.lessons.extractive import without_activity

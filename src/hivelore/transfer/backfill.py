@@ -5,10 +5,11 @@ Files are read by the caller's process. Each draft has an external id, so a seco
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from hivelore.core.values import replace
 from hivelore.local.endpoint import SESSIONS
 from hivelore.memories.drafts import Draft
 from hivelore.memories.model import NAME_LENGTH, Source

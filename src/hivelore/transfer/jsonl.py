@@ -10,10 +10,11 @@ Out: schema version 1, see ``export``.
 import hashlib
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, BinaryIO, cast
 
+from hivelore.core.values import replace
 from hivelore.errors import Invalid
 from hivelore.memories import codec
 from hivelore.memories.drafts import Draft, WriteResult

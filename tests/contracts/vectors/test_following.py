@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from datetime import timedelta
 from threading import Event
 
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.indexes.ports import VectorIndex
 from hivelore.indexing.model import DocumentKey, Vector
 from hivelore.memories.model import Scope

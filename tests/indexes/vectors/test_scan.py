@@ -4,12 +4,12 @@ import random
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import replace
 from threading import Event
 
 import pytest
 
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Expired, Unavailable
 from hivelore.indexes.vectors import quantised, snapshot
 from hivelore.indexes.vectors.scan import ScanVectors

@@ -1,12 +1,13 @@
 """Slabs: each state stays as it was, whatever states follow it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hivelore.core.values import replace
 from hivelore.indexes.attributes import Labels
 from hivelore.indexes.vectors.quantised import Quantised
 from hivelore.indexes.vectors.slabs import DOCUMENT, PASSAGE, SPARSE, Rows, Slabs, bytes_per_slot

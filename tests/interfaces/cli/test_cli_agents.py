@@ -9,7 +9,7 @@ def test_a_new_agent_comes_in_with_the_key_that_was_printed(
     cli: CommandLine, me: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     added = cli("agent", "add", me, "--role", "lead")
-    assert added.err.startswith(f"The key of {me}, shown this one time.")
+    assert added.err.startswith(f"This is the key of {me}; it is shown only once.")
     monkeypatch.setenv("HIVELORE_KEY", added.out.strip())
     memory = cli.json("remember", "Mine.")["memory"]
     assert memory["agentId"] == memory["provenance"]["actor"]

@@ -81,7 +81,7 @@ def test_a_preview_stores_nothing(cli: CommandLine, me: str) -> None:
     assert {one["project"] for one in told["memories"]} == {"/home/ada/shop"}
     shown = cli("import", "claude-code", "--dry-run")
     assert "Never mock the clock" in shown.out
-    assert "2 would become memories. Nothing was stored." in shown.out
+    assert "2 of them would become memories. Nothing was stored." in shown.out
     assert own(cli, me) == {}
 
 
@@ -120,7 +120,7 @@ def test_what_cannot_be_read_is_told_and_the_rest_comes_in(cli: CommandLine, me:
 def test_options_of_programs_are_refused_for_files(cli: CommandLine, more: list[str]) -> None:
     result = cli("import", "memories.jsonl", *more)
     assert result.code != 0
-    assert "claude-code and codex" in result.err
+    assert "claude-code or codex" in result.err
 
 
 @pytest.mark.usefixtures("home")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hivelore import __version__
-from hivelore.cli import home_checks, service_checks
+from hivelore.cli import checks
 from hivelore.cli.checks import Finding, Level
 from hivelore.errors import Broken
 from hivelore.local import endpoint, private_files
@@ -55,7 +55,7 @@ def test_a_service_that_is_well_has_no_errors(cli: CommandLine, service: Service
         "settings",
         "service",
         "port",
-        "way in",
+        "access",
         "version",
         "folders",
         "database",
@@ -83,7 +83,7 @@ def test_a_home_open_to_others_is_found(alone: CommandLine, made: Path) -> None:
 
 def test_a_home_that_is_a_file_is_found(alone: CommandLine, elsewhere: Path) -> None:
     elsewhere.write_text("")
-    assert found(alone, "home", 1)[:2] == ("error", f"{elsewhere} is no folder.")
+    assert found(alone, "home", 1)[:2] == ("error", f"{elsewhere} is not a folder.")
 
 
 def test_a_key_that_others_can_read_is_found(alone: CommandLine, made: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_key_that_others_can_read_is_found(alone: CommandLine, made: Path) -> 
 @pytest.mark.parametrize("text", ["", "nonsense", "hl_1_short_key", "Розы"])
 def test_a_key_file_without_a_key_is_found(alone: CommandLine, made: Path, text: str) -> None:
     (made / endpoint.OPERATOR_KEY).write_text(text)
-    assert found(alone, "keys", 1)[:2] == ("error", "operator.key holds no key.")
+    assert found(alone, "keys", 1)[:2] == ("error", "operator.key contains no key.")
 
 
 def test_a_large_write_ahead_log_is_found(alone: CommandLine, made: Path) -> None:
@@ -201,7 +201,7 @@ def test_a_service_that_does_not_answer_is_found(alone: CommandLine, made: Path)
 def test_what_a_killed_service_left_behind_is_no_service(alone: CommandLine, made: Path) -> None:
     (made / endpoint.LOCK).write_text('{"pid": 1, "kind": "service", "url": "http://127.0.0.1:1", "started_at": ""}')
     level, what, _ = found(alone, "service", 0)
-    assert (level, what.startswith("none runs")) == ("ok", True)
+    assert (level, what.startswith("not running")) == ("ok", True)
 
 
 def test_a_port_that_another_program_has_is_found(alone: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,13 +220,13 @@ def test_a_hivelore_of_another_home_on_our_port_is_found(
 
 def test_a_wrong_key_is_found(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HIVELORE_KEY", "hl_1_wrong")
-    level, what, remedy = found(cli, "way in", 1)
+    level, what, remedy = found(cli, "access", 1)
     assert (level, "not known here" in what, "HIVELORE_KEY" in remedy) == ("error", True, True)
 
 
 def test_a_worker_can_examine_too(cli: CommandLine, me: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HIVELORE_KEY", cli.json("agent", "add", me)["key"])
-    assert found(cli, "way in", 0)[0] == "ok"
+    assert found(cli, "access", 0)[0] == "ok"
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.2:1", "nonsense"])
@@ -234,7 +234,7 @@ def test_a_url_where_nothing_answers_is_found(
     alone: CommandLine, made: Path, monkeypatch: pytest.MonkeyPatch, url: str
 ) -> None:
     monkeypatch.setenv("HIVELORE_URL", url)
-    assert found(alone, "way in", 1)[0] == "error"
+    assert found(alone, "access", 1)[0] == "error"
 
 
 def test_a_memory_from_the_future_is_found(cli: CommandLine, me: str) -> None:
@@ -265,34 +265,34 @@ FOLDERS = {"workspace": "/w", "filesKnown": 3, "filesPassedOver": 0, "foldersTro
 @pytest.mark.parametrize(
     ("finding", "level"),
     [
-        (home_checks.program("/usr/bin/hivelore", Path("/venv/bin"), "1"), Level.WARNING),
-        (home_checks.program("/venv/bin/hivelore", Path("/venv/bin"), "1"), Level.OK),
-        (home_checks.file_system("nfs4"), Level.ERROR),
-        (home_checks.file_system("ext4"), Level.OK),
-        (home_checks.disk(10_000_000), Level.ERROR),
-        (home_checks.disk(100_000_000), Level.WARNING),
-        (home_checks.disk(10_000_000_000), Level.OK),
-        (home_checks.works("model", "undamaged", damaged, "Reinstall."), Level.ERROR),
-        (home_checks.works("database", "sound", lambda: ["Page 4 is never used"], "Restore."), Level.ERROR),
-        (service_checks.version("0.0.1", __version__), Level.WARNING),
-        (service_checks.version(__version__, __version__), Level.OK),
-        (service_checks.failed(3), Level.WARNING),
-        (service_checks.failed(0), Level.OK),
-        (service_checks.queue(WELL | {"pendingEmbeddings": 5, "embeddingTrouble": "401 from it"}), Level.ERROR),
-        (service_checks.queue(WELL | IDLE | {"pendingEmbeddings": 5}), Level.OK),
-        (service_checks.queue(WELL | IDLE | {"wantedModel": None}), Level.OK),
-        (service_checks.vectors(WELL | {"vectorsReady": False}), Level.WARNING),
-        (service_checks.vectors(WELL | {"model": None}), Level.WARNING),
-        (service_checks.vectors(WELL | {"embeddingOutage": "It did not answer in time"}), Level.WARNING),
-        (service_checks.vectors(WELL), Level.OK),
-        (service_checks.indexes(["The keyword index lacks words of 3 of 4 memories."]), Level.WARNING),
-        (service_checks.indexes([]), Level.OK),
-        (service_checks.folders(FOLDERS | {"foldersTrouble": "It is away."}), Level.WARNING),
-        (service_checks.folders(FOLDERS | {"filesPassedOver": 2}), Level.WARNING),
-        (service_checks.folders(FOLDERS), Level.OK),
-        (service_checks.clock(NOW + timedelta(hours=2), NOW), Level.WARNING),
-        (service_checks.clock(NOW + timedelta(minutes=5), NOW), Level.OK),
-        (service_checks.clock(None, NOW), Level.OK),
+        (checks.program("/usr/bin/hivelore", Path("/venv/bin"), "1"), Level.WARNING),
+        (checks.program("/venv/bin/hivelore", Path("/venv/bin"), "1"), Level.OK),
+        (checks.file_system("nfs4"), Level.ERROR),
+        (checks.file_system("ext4"), Level.OK),
+        (checks.disk(10_000_000), Level.ERROR),
+        (checks.disk(100_000_000), Level.WARNING),
+        (checks.disk(10_000_000_000), Level.OK),
+        (checks.run_check("model", "undamaged", damaged, "Reinstall."), Level.ERROR),
+        (checks.run_check("database", "sound", lambda: ["Page 4 is never used"], "Restore."), Level.ERROR),
+        (checks.version("0.0.1", __version__), Level.WARNING),
+        (checks.version(__version__, __version__), Level.OK),
+        (checks.failed_embeddings(3), Level.WARNING),
+        (checks.failed_embeddings(0), Level.OK),
+        (checks.embedding_queue(WELL | {"pendingEmbeddings": 5, "embeddingTrouble": "401 from it"}), Level.ERROR),
+        (checks.embedding_queue(WELL | IDLE | {"pendingEmbeddings": 5}), Level.OK),
+        (checks.embedding_queue(WELL | IDLE | {"wantedModel": None}), Level.OK),
+        (checks.vectors(WELL | {"vectorsReady": False}), Level.WARNING),
+        (checks.vectors(WELL | {"model": None}), Level.WARNING),
+        (checks.vectors(WELL | {"embeddingOutage": "It did not answer in time"}), Level.WARNING),
+        (checks.vectors(WELL), Level.OK),
+        (checks.indexes(["The keyword index lacks words of 3 of 4 memories."]), Level.WARNING),
+        (checks.indexes([]), Level.OK),
+        (checks.folders(FOLDERS | {"foldersTrouble": "It is away."}), Level.WARNING),
+        (checks.folders(FOLDERS | {"filesPassedOver": 2}), Level.WARNING),
+        (checks.folders(FOLDERS), Level.OK),
+        (checks.clock(NOW + timedelta(hours=2), NOW), Level.WARNING),
+        (checks.clock(NOW + timedelta(minutes=5), NOW), Level.OK),
+        (checks.clock(None, NOW), Level.OK),
     ],
 )
 def test_what_is_hard_to_bring_about_is_judged_by_its_figures(finding: Finding, level: Level) -> None:
@@ -306,7 +306,7 @@ def test_what_is_hard_to_bring_about_is_judged_by_its_figures(finding: Finding, 
 )
 def test_the_nearest_mount_is_the_file_system_of_a_folder(path: str, kind: str) -> None:
     mounts = ["/dev/sda1 / ext4 rw 0 0", "x:/team /mnt/team nfs4 rw 0 0", "//y/s /mnt/a\\040b cifs rw 0 0"]
-    assert home_checks.kind_of_file_system(Path(path), "\n".join(mounts)) == kind
+    assert checks.file_system_of(Path(path), "\n".join(mounts)) == kind
 
 
 def test_a_remedy_belongs_to_what_is_not_well() -> None:

@@ -1,4 +1,4 @@
-"""What the command line says and ends with where a service cannot do its work, and where its database is gone."""
+"""What the command line says and ends with where a service is not ready, and where its database is gone."""
 
 from pathlib import Path
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import apsw
 import pytest
 
-from hivelore.cli import exits, home_checks
+from hivelore.cli import checks, exits
 from hivelore.errors import Broken, Unavailable
 from hivelore.local import endpoint, private_files
 from hivelore.local.lock import EMBEDDED
@@ -46,7 +46,7 @@ def test_doctor_and_status_fail_while_nothing_can_be_written(
             assert (finding["level"], cause in finding["what"]) == ("error", True)
             told = alone("status", "--json")
             assert (told.code, told.json["running"], told.json["ready"]) == (exits.UNEXPECTED, True, False)
-            assert "cannot do its work" in alone("status").out
+            assert "is not ready" in alone("status").out
         wait_for(service)
         assert (alone("doctor").code, alone("status").code) == (0, 0)
 
@@ -108,8 +108,8 @@ def test_an_error_that_may_pass_is_not_answered_with_restoring_a_backup() -> Non
     def damaged() -> list[str]:
         raise Broken("The database is damaged.")
 
-    assert home_checks.works("database", "sound", passing, "Restore a backup.").remedy != "Restore a backup."
-    assert home_checks.works("database", "sound", damaged, "Restore a backup.").remedy == "Restore a backup."
+    assert checks.run_check("database", "sound", passing, "Restore a backup.").remedy != "Restore a backup."
+    assert checks.run_check("database", "sound", damaged, "Restore a backup.").remedy == "Restore a backup."
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ def test_an_edit_is_listed_shown_and_taken_back(cli: CommandLine) -> None:
     assert all(part in shown.out for part in (batch["id"], "edited", "saw it", memory))
     assert cli.json("batches", batch["id"])["memories"][0]["id"] == memory
     done = cli("undo", batch["id"], "--reason", "it did not")
-    assert (done.code, done.out) == (0, f"As before: {memory}\n")
+    assert (done.code, done.out) == (0, f"Restored: {memory}\n")
     assert cli.json("get", memory)["content"] == "The walrus sleeps."
     assert f"edited: batch {batch['id']}" in cli("history", memory).out
     again = cli("undo", batch["id"])
@@ -46,8 +46,8 @@ def test_what_is_kept_can_be_dropped(cli: CommandLine) -> None:
     assert cli("batches", "--drop").code == 2
 
 
-def test_maintenance_shows_first_what_it_would_do(cli: CommandLine) -> None:
-    gone = remembered(cli, "The manatee left.", "--expires", "2020-01-01T00:00:00Z")
+def test_maintenance_shows_first_what_it_would_do(cli: CommandLine, service: Service) -> None:
+    gone = service.remember_expired("local", "The manatee left.")
     shown = cli("maintain")
     assert shown.code == 0
     assert gone in shown.out
@@ -66,8 +66,8 @@ def test_maintenance_shows_first_what_it_would_do(cli: CommandLine) -> None:
     assert cli("forget", gone, "--yes").code == 0
 
 
-def test_what_was_purged_is_forgotten_alone(cli: CommandLine) -> None:
-    gone, other = (remembered(cli, f"The {name} left.", "--expires", "2020-01-01T00:00:00Z") for name in ("sea", "cow"))
+def test_what_was_purged_is_forgotten_alone(cli: CommandLine, service: Service) -> None:
+    gone, other = (service.remember_expired("local", f"The {name} left.") for name in ("sea", "cow"))
     count = str(cli.json("maintain", "--purge-expired", "--dry-run")["expired"])
     batch = cli.json("maintain", "--purge-expired", "--apply", "--yes-delete", count)["batch"]
     assert cli("forget", gone, other, "--yes").code == 3
@@ -75,7 +75,7 @@ def test_what_was_purged_is_forgotten_alone(cli: CommandLine) -> None:
     assert cli("forget", gone).out == "Forgotten: 1.\n"
     assert cli("forget", gone, "--yes").code == 3
     done = cli("undo", batch)
-    assert (done.code, "Forgotten for good since, and not brought back: 1." in done.err) == (0, True)
+    assert (done.code, "Forgotten since, and not restored: 1." in done.err) == (0, True)
     assert (cli("get", gone).code, cli("get", other).code) == (3, 0)
     assert cli("forget", other, "--yes").code == 0
 
@@ -112,7 +112,7 @@ def test_twins_are_put_to_review(cli: CommandLine) -> None:
         remembered(cli, content, "--session", content)
     done = cli("maintain", "--merge", "--reindex", "--vacuum", "--apply")
     assert done.code == 0
-    assert done.out.startswith("Pairs put to review: ")
+    assert done.out.startswith("Merges proposed: ")
     (proposal,) = [
         one["id"]
         for one in cli.json("review", "list", "--kind", "duplicate", "--limit", "100")["proposals"]

@@ -108,7 +108,7 @@ def test_there_and_back_everything_is_as_it_was(tmp_path: Path) -> None:
     assert looked_at(home, database=url) == before
     again = move(home, "--from", url, "--to", str(back))
     assert again.code == 0, again.err
-    assert "Both have the same." in again.out
+    assert "Both databases are equal." in again.out
     for key in (endpoint.OPERATOR_KEY, endpoint.AGENT_KEY):
         (back / key).write_bytes((home / key).read_bytes())
     assert looked_at(back) == before
@@ -148,7 +148,7 @@ def test_a_running_service_goes_on_until_it_is_stopped_for_the_rest(
     with Service(home, **given) as service:
         first = remember(service, "Kept before.")
         looked = alone("move", *words, "--dry-run")
-        assert (looked.code, "It may go on until all is copied." in looked.out) == (0, True)
+        assert (looked.code, "It may keep running until everything is copied." in looked.out) == (0, True)
         half = alone("move", *words)
         assert (half.code, half.err.count("Stopped.")) == (7, 0)
         assert "Stop it, then run this again" in half.out
@@ -177,7 +177,7 @@ def test_who_waits_follows_the_service_until_it_ends(tmp_path: Path) -> None:
         process = subprocess.Popen(words, env=environment(home), stdout=-1, stderr=-1, text=True)
         assert process.stderr is not None
         said = [process.stderr.readline(), process.stderr.readline()]
-        assert "this ends by itself then" in said[1]
+        assert "then this finishes" in said[1]
         remember(service, "Kept while it waits.")
     out, err = process.communicate(timeout=150)
     assert process.returncode == 0, err
@@ -265,7 +265,7 @@ def test_a_full_disk_ends_a_move_and_it_goes_on_when_there_is_room(tmp_path: Pat
     env = environment(home)
     full = hivelore("move", "--to", str(target), env=env, before=small_files)
     assert (full.code, full.out) == (6, ""), full.err
-    assert "Run it again to go on" in full.err
+    assert "Run it again to continue" in full.err
     done = hivelore("move", "--to", str(target), "--json", env=env)
     assert done.code == 0, done.err
     assert done.json["target"]["counts"]["memories"] == 20

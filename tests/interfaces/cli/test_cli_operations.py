@@ -45,11 +45,11 @@ def test_what_was_seen_is_told_to_the_next_agent(cli: CommandLine, about: str) -
     assert (result.code, result.err) == (0, "")
     assert result.out.startswith("New: ")
     told = cli("observe", "takes a minute to start", "--category", "timing", "--service", about)
-    assert told.out.startswith("Known, and told before: ")
+    assert told.out.startswith("Known from this session: ")
     again = cli("observe", "takes a minute to start", "--category", "timing", "--service", about, "--session", "s-2")
-    assert again.out.startswith("Seen again: ")
+    assert again.out.startswith("Reinforced: ")
     against = cli("observe", "Takes 10 minutes to start", "--category", "timing", "--service", about)
-    assert against.out.startswith("New, and against what was known: ")
+    assert against.out.startswith("New, contradicts an earlier observation: ")
     assert "60 s" in against.err or "60s" in against.err or "minute" in against.err
     told = cli("context", "--service", about).out
     assert f"{NOTICE}\n\n## Operational Memory (" in told
@@ -137,12 +137,12 @@ def test_an_operator_changes_everything(cli: CommandLine, about: str) -> None:
         (("observe", "x", "--category", "timing", "--tier", "9"), exits.USAGE, "tier"),
         (("ingest-stream", "--tier", "9"), exits.USAGE, "tier"),
         (("ingest-stream", "--tier", "0"), exits.USAGE, "tier"),
-        (("observe", "x", "--category", "timing", "--at", "soon"), exits.USAGE, "no time"),
+        (("observe", "x", "--category", "timing", "--at", "soon"), exits.USAGE, "Invalid time"),
         (("curate", "ID"), exits.USAGE, "Say what to change"),
         (("curate", "ID", "--delete", "--active"), exits.USAGE, "Say what to change"),
-        (("curate", "ID", "--inactive", "--active"), exits.USAGE, "not both"),
+        (("curate", "ID", "--inactive", "--active"), exits.USAGE, "Choose one of"),
         (("curate", "nowhere", "--active"), 3, "No memory"),
-        (("curate", "", "--active"), exits.USAGE, "empty"),
+        (("curate", "", "--active"), 3, "empty"),
         (("curate", "../../api/status", "--active"), 3, ""),
         (("observations", "--of", "nowhere"), 3, "No memory"),
         (("context", "--budget", "-1"), exits.USAGE, "budget"),
@@ -189,14 +189,14 @@ def test_markers_of_a_stream_are_kept_and_nothing_that_others_said(cli: CommandL
 def test_plain_text_is_read_likewise(cli: CommandLine, about: str) -> None:
     text = f"Hello\n  - [MEMORY:timing:{about}] Dauert 60 s — wirklich\n~~~\n[MEMORY:timing:{about}] no\n~~~\nend"
     result = cli("ingest-stream", "--session", "night", "--tee", stdin=text.encode())
-    assert (result.code, result.err) == (0, "Kept: 1 new.\n")
+    assert (result.code, result.err) == (0, "Stored: 1 new.\n")
     (one,) = known(cli, about)
     assert (one["observation"], one["session"]) == ("Dauert 60 s — wirklich", "night")
 
 
 def test_a_mark_at_the_beginning_makes_a_stream_no_text(cli: CommandLine, about: str) -> None:
     lines = (answered(f"[MEMORY:timing:{about}] read"), assistant(f"[MEMORY:timing:{about}] Takes 60s to start"))
-    assert cli("ingest-stream", stdin="\r\n".join(lines).encode("utf-8-sig")).err == "Kept: 1 new.\n"
+    assert cli("ingest-stream", stdin="\r\n".join(lines).encode("utf-8-sig")).err == "Stored: 1 new.\n"
     assert [one["observation"] for one in known(cli, about)] == ["Takes 60s to start"]
 
 
@@ -207,7 +207,7 @@ def test_noise_before_a_stream_makes_it_no_text(cli: CommandLine, about: str) ->
         f"warn: [MEMORY:timing:{about}] also noise",
         assistant(f"[MEMORY:timing:{about}] Takes 60s to start"),
     )
-    assert cli("ingest-stream", stdin="\n".join(lines).encode()).err == "Kept: 1 new.\n"
+    assert cli("ingest-stream", stdin="\n".join(lines).encode()).err == "Stored: 1 new.\n"
     assert [one["observation"] for one in known(cli, about)] == ["Takes 60s to start"]
 
 
@@ -228,7 +228,7 @@ def test_json_in_plain_text_is_none_of_its_words_and_ends_it_not(cli: CommandLin
     text = (
         f"Hello\n{line.replace('ABOUT', f'[MEMORY:timing:{about}] read')}\n[MEMORY:timing:{about}] Takes 60s to start"
     )
-    assert cli("ingest-stream", stdin=text.encode()).err == "Kept: 1 new.\n"
+    assert cli("ingest-stream", stdin=text.encode()).err == "Stored: 1 new.\n"
     assert [one["observation"] for one in known(cli, about)] == ["Takes 60s to start"]
 
 
@@ -236,7 +236,7 @@ def test_what_an_agent_was_given_and_says_again_is_none_of_its_words(cli: Comman
     marker, told = f"[MEMORY:timing:{about}] told", fenced(f"Known:\n[MEMORY:timing:{about}] told")
     own = f"[MEMORY:timing:{about}] Takes 60s to start"
     text = f"{told}\n{own}\n{BEGIN}\n{marker}"
-    assert cli("ingest-stream", stdin=text.encode()).err == "Kept: 1 new.\n"
+    assert cli("ingest-stream", stdin=text.encode()).err == "Stored: 1 new.\n"
     stream = (
         assistant(f"{told}\n[MEMORY:behavior:{about}] Locks up"),
         assistant(f"So: {BEGIN}", marker, message="m-2"),
@@ -244,7 +244,7 @@ def test_what_an_agent_was_given_and_says_again_is_none_of_its_words(cli: Comman
         assistant(f"{marker}\n{END}\n[MEMORY:remediation:{about}] Restart it", message="m-2"),
         assistant(f"[MEMORY:maintenance:{about}] Sundays at 4", message="m-2"),
     )
-    assert cli("ingest-stream", stdin="\n".join(stream).encode()).err == "Kept: 4 new.\n"
+    assert cli("ingest-stream", stdin="\n".join(stream).encode()).err == "Stored: 4 new.\n"
     assert {one["observation"] for one in known(cli, about)} == {
         "Takes 60s to start",
         "Locks up",
@@ -270,7 +270,7 @@ def test_what_an_agent_was_given_and_says_again_is_none_of_its_words(cli: Comman
 )
 def test_an_odd_event_keeps_nothing_from_those_behind_it(cli: CommandLine, about: str, odd: str) -> None:
     stream = f"{odd}\n{assistant(f'[MEMORY:timing:{about}] Takes 60s to start')}\n"
-    assert cli("ingest-stream", stdin=stream.encode()).err == "Kept: 1 new.\n"
+    assert cli("ingest-stream", stdin=stream.encode()).err == "Stored: 1 new.\n"
     assert [one["session"] for one in known(cli, about)] == ["s-1"]
 
 
@@ -305,10 +305,10 @@ def test_any_stream_is_read_to_its_end(lines: list[bytes], format_: Format) -> N
     for line in lines:
         stream.read(line)
     last = assistant("[MEMORY:timing] last", message="another") if format_ != "text" else f"{END}\n[MEMORY:timing] last"
-    before = stream.kept.effects["new"]
+    before = stream.counts.effects["new"]
     for line in last.encode().splitlines():
         stream.read(line)
-    assert stream.kept.effects["new"] == before + 1
+    assert stream.counts.effects["new"] == before + 1
 
 
 def test_a_line_that_is_too_long_takes_none_with_it(
@@ -317,7 +317,7 @@ def test_a_line_that_is_too_long_takes_none_with_it(
     monkeypatch.setattr(ingesting, "LONGEST_LINE", 1_000)
     text = f"{'x' * 100_000}\n[MEMORY:timing:{about}] Takes 60s to start\n{'y' * 1_000}"
     result = cli("ingest-stream", "--tee", stdin=text.encode())
-    assert (result.out, result.err) == (text, "Kept: 1 new.\n")
+    assert (result.out, result.err) == (text, "Stored: 1 new.\n")
 
 
 def test_what_hooks_tell_of_a_stream_that_is_read_counts_once(cli: CommandLine, service: Service, about: str) -> None:
@@ -346,7 +346,7 @@ def test_what_is_meant_as_a_marker_and_is_none_is_said(cli: CommandLine, about: 
     assert result.code == 0
     assert "There is no category weather" in result.err
     assert "at most 100 characters" in result.err
-    assert result.err.endswith("Kept: 3 wrong.\n")
+    assert result.err.endswith("Stored: 3 wrong.\n")
     assert known(cli, about) == []
 
 
@@ -361,7 +361,7 @@ def test_what_cannot_be_kept_is_told_and_the_rest_goes_on(cli: CommandLine, abou
     result = cli("ingest-stream", "--json", stdin=text.encode())
     assert result.code == exits.LEFT_OUT
     assert (result.json["new"], result.json["lost"]) == (1, 1)
-    assert "not kept" in result.err
+    assert "not stored" in result.err
 
 
 def test_it_is_kept_while_the_agent_still_speaks(

@@ -59,7 +59,7 @@ def test_the_log_shows_what_was_asked_and_which_memories_were_given_why(cli: Com
 
 
 def test_the_log_says_that_there_is_more_or_nothing(cli: CommandLine, me: str) -> None:
-    assert cli("recalls", "--agent", me).err == "No recall is logged that you may see.\n"
+    assert cli("recalls", "--agent", me).err == "The log has no searches that you may see.\n"
     for word in ("rowan", "sloe"):
         cli("recall", word, "--agent", me)
     first = cli.json("recalls", "-n", "1", "--agent", me)
@@ -95,7 +95,7 @@ def test_what_says_the_same_is_shown_once_with_a_count(cli: CommandLine, me: str
     result = cli("recall", "rambutans hair", "--agent", me)
     assert result.out.startswith("1. ")
     assert "\n2. " not in result.out
-    assert "  and 2 like it\n" in result.out
+    assert "  and 2 similar\n" in result.out
 
 
 def test_a_budget_and_diversity_reach_the_service(cli: CommandLine, me: str) -> None:
@@ -165,8 +165,8 @@ def test_getting_shows_the_whole_memory(cli: CommandLine, me: str) -> None:
     assert f"id            {memory}\n" in shown
 
 
-def test_getting_shows_an_expired_memory(cli: CommandLine, me: str) -> None:
-    memory = kept(cli, me, "Long gone.", "--expires", "2020-01-01T00:00Z")
+def test_getting_shows_an_expired_memory(cli: CommandLine, service: Service, me: str) -> None:
+    memory = service.remember_expired(me, "Long gone.")
     assert cli.json("recall", "gone", "--scope", "agent", "--agent", me)["results"] == []
     assert cli.json("get", memory, "--agent", me)["content"] == "Long gone."
 
@@ -208,8 +208,8 @@ def test_all_pages_can_be_listed_at_once(cli: CommandLine, me: str, service: Ser
     assert (len(page["memories"]), page["next"]) == (700, None)
 
 
-def test_a_list_can_be_narrowed(cli: CommandLine, me: str) -> None:
-    old = kept(cli, me, "Old.", "--expires", "2020-01-01T00:00Z", "--tag", "x")
+def test_a_list_can_be_narrowed(cli: CommandLine, service: Service, me: str) -> None:
+    old = service.remember_expired(me, "Old.", tags=["x"])
     new = kept(cli, me, "New.", "--category", "fix", "--session", "s", "--source", "task_completion")
 
     def listed(*words: str) -> list[str]:
@@ -239,9 +239,9 @@ def test_a_name_cannot_break_a_table(cli: CommandLine, me: str) -> None:
     assert cli("list", "--scope", "agent", "--agent", me).out.splitlines()[-1].endswith("two lines and a tab")
 
 
-def test_stats_count_what_the_agent_sees(cli: CommandLine, me: str) -> None:
+def test_stats_count_what_the_agent_sees(cli: CommandLine, service: Service, me: str) -> None:
     kept(cli, me, "One.")
-    kept(cli, me, "Gone.", "--expires", "2020-01-01T00:00Z")
+    service.remember_expired(me, "Gone.")
     counts = cli.json("stats", "--agent", me)
     assert (counts["byScope"]["agent"], counts["expired"]) == (2, 1)
     rows = dict(line.rsplit(maxsplit=1) for line in cli("stats", "--agent", me).out.splitlines())

@@ -88,7 +88,7 @@ def test_a_list_goes_on_and_is_narrowed(cli: CommandLine, service: Service) -> N
     assert len(page["names"]) == 2
     asked(cli, known(service, "The porpoise takes 60 s."), "--content", "x")
     result = cli("review", "list", "--limit", "1")
-    assert "--after goes on" in result.err
+    assert "--after continues" in result.err
     everything = cli.json("review", "list", "--status", "all", "--limit", "100")["proposals"]
     pages, after = [], ""
     while after is not None:

@@ -21,7 +21,7 @@ def test_a_service_runs_from_start_to_stop_and_loses_nothing(alone: CommandLine,
         memory = alone.json("remember", "Kept.")["memory"]["id"]
         alone("get", memory)
         # That it was read is written once a second, and when the service ends.
-        assert alone("stop").out == "Hivelore has ended.\n"
+        assert alone("stop").out == "Hivelore has stopped.\n"
         assert read_owner(elsewhere) is None
         again = hivelore("get", memory, "--json", env=env).json
         assert (again["content"], again["accessCount"]) == ("Kept.", 1)
@@ -36,7 +36,7 @@ def test_serving_on_a_terminal_says_how_to_go_on_and_ends_with_ctrl_c(elsewhere:
     process = subprocess.Popen(words, env=env, stdout=inside, stderr=subprocess.PIPE, start_new_session=True)
     os.close(inside)
     shown = ""
-    while "Ctrl-C ends it." not in shown:
+    while "Ctrl-C stops it." not in shown:
         shown += os.read(terminal, 4_096).decode()
     owner = read_owner(elsewhere)
     assert owner is not None
@@ -45,12 +45,12 @@ def test_serving_on_a_terminal_says_how_to_go_on_and_ends_with_ctrl_c(elsewhere:
     os.kill(process.pid, signal.SIGINT)
     _, errors = process.communicate(timeout=150)
     os.close(terminal)
-    assert (process.returncode, errors.decode().splitlines()[-1]) == (0, "Hivelore has ended.")
+    assert (process.returncode, errors.decode().splitlines()[-1]) == (0, "Hivelore has stopped.")
     assert read_owner(elsewhere) is None
 
 
 def test_a_service_that_runs_is_not_started_again(cli: CommandLine) -> None:
-    assert " already.\n" in cli("start").out
+    assert "already running" in cli("start").out
     started = cli.json("start")
     assert (started["started"], started["pid"]) == (False, os.getpid())
 
@@ -72,7 +72,7 @@ def test_without_a_service_status_says_so_and_starts_none(alone: CommandLine, el
 def test_a_service_elsewhere_is_not_started_here(alone: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HIVELORE_URL", "http://127.0.0.2:1")
     monkeypatch.setenv("HIVELORE_KEY", "hl_1_x")
-    assert "names another place" in alone("start").err
+    assert "is another machine" in alone("start").err
     assert alone("status").code == 6
 
 

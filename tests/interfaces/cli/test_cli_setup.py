@@ -45,7 +45,7 @@ def test_what_is_set_up_works_and_leaves_nothing_behind(
     before = everything(place)
     said = cli("setup", program, "--scope", scope)
     assert said.code == 0, said.err
-    assert "a memory was written, found, told and forgotten" in said.out
+    assert "a memory was written, found, injected and forgotten" in said.out
     after = everything(place)
     assert after != before
     assert "Nothing had to be changed." in cli("setup", program, "--scope", scope).out

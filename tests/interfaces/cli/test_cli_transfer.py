@@ -79,14 +79,14 @@ def test_files_without_text_are_passed_over_in_a_folder(cli: CommandLine, me: st
     Path("link.md").symlink_to("a.md")
     result = cli("index", ".", "--agent", me)
     assert (result.code, result.err) == (0, "")
-    assert result.out == ("Files indexed: 1 new, 0 changed or renewed, 0 as before, 3 left out (3 without text).\n")
+    assert result.out == ("Files indexed: 1 new, 0 changed, 0 unchanged; 3 skipped (3 without text).\n")
 
 
 def test_what_could_have_been_text_is_told_and_the_rest_goes_in(cli: CommandLine, me: str) -> None:
     write({"a.md": "a", "latin.txt": "caf\xe9".encode("latin-1"), "large.txt": "x" * 2_000_001, "nul.txt": "a\0b"})
     result = cli("index", ".", "--agent", me, "--json")
     assert result.code == 7
-    assert result.err.count("Left out ") == 2
+    assert result.err.count("Skipped ") == 2
     assert {Path(one["path"]).name: one["reason"] for one in result.json["skipped"]} == {
         "large.txt": "larger than 2,000,000 bytes: split it",
         "latin.txt": "not UTF-8 (byte 3)",
@@ -98,7 +98,7 @@ def test_what_could_have_been_text_is_told_and_the_rest_goes_in(cli: CommandLine
 def test_a_named_file_that_cannot_be_indexed_is_told(cli: CommandLine, me: str) -> None:
     write({"picture.png": b"\x89PNG\0\0"})
     result = cli("index", "picture.png", "--agent", me)
-    assert (result.code, result.err) == (7, f"Left out {Path('picture.png').absolute()}: binary\n")
+    assert (result.code, result.err) == (7, f"Skipped {Path('picture.png').absolute()}: binary\n")
 
 
 def test_a_file_has_one_path_however_it_is_named(cli: CommandLine, me: str) -> None:
@@ -267,7 +267,7 @@ BAD = {
     '{"content": "x", "operational": {"confidence": 1, "confidentAt": 1, "service": "%s"}}' % ("s" * 101): "1 to 100",
     '{"content": "x", "operational": {"confidence": 1, "confidentAt": "2999-01-01T00:00Z"}}': "in the future",
     '{"content": "x", "validFrom": null, "supersedes": "nothing"}': "No memory nothing to take the place of",
-    '{"id": "own", "content": "x", "validFrom": null, "supersedes": "own"}': "its own place",
+    '{"id": "own", "content": "x", "validFrom": null, "supersedes": "own"}': "supersede itself",
     '{"content": "x\\u0000"}': "NUL",
     '{"content": "\\ud800"}': "surrogate",
     '{"content": "x", "deep": ' + "[" * 5_000 + "]" * 5_000 + "}": "not JSON",

@@ -3,13 +3,13 @@
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import replace
 from threading import Barrier, BrokenBarrierError
 
 import psycopg
 import pytest
 
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Expired, Invalid, Unavailable
 from hivelore.indexing.model import ModelKey
 from hivelore.memories.model import MemoryId

@@ -1,11 +1,11 @@
 """Batches of the reference store."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from heapq import nlargest, nsmallest
 
 from hivelore.changes.model import Batch, BatchFilter, BatchId, BatchKind, Preimage
+from hivelore.core.values import replace
 from hivelore.indexing.model import DocumentKey
 from hivelore.memories.model import MemoryId
 from support.reference.state import KeptBatch, State

@@ -1,10 +1,10 @@
 """Events and cooldowns of the reference store."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from heapq import nlargest, nsmallest
 
+from hivelore.core.values import replace
 from hivelore.events.model import Cooldown, Event, EventFilter, Level, LoggedId
 from hivelore.indexing.model import DocumentKey
 from hivelore.observations.model import GENERAL

@@ -1,10 +1,10 @@
 """Keyword engine of the reference store: scores every indexed chunk as SQLite FTS5 does."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from heapq import nsmallest
 from typing import Final
 
+from hivelore.core.values import replace
 from hivelore.indexing.model import Candidate, Candidates, ChunkKey, DocumentKey, KeywordEntry
 from hivelore.search.model import Filter
 from hivelore.search.tokenizer import rarity

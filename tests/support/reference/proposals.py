@@ -1,11 +1,11 @@
 """Proposals of the reference store."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime
 from heapq import nlargest, nsmallest
 
 from hivelore.core.agents import AgentId
+from hivelore.core.values import replace
 from hivelore.indexing.model import DocumentKey
 from hivelore.memories.model import Memory, MemoryId
 from hivelore.review.model import Proposal, ProposalFilter, ProposalId

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from heapq import nlargest, nsmallest
 
@@ -11,6 +10,7 @@ from hivelore.core.agents import Agent, AgentId, ApiKey, KeyId
 from hivelore.core.audit import AuditEntry
 from hivelore.core.jobs import Job
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Conflict
 from hivelore.events.model import Cooldown, Event, LoggedId
 from hivelore.feedback.recalls import Recall

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from heapq import nlargest, nsmallest
 from itertools import islice
@@ -11,6 +10,7 @@ from hivelore.core.agents import Agent, AgentId, ApiKey, KeyId
 from hivelore.core.audit import AuditEntry
 from hivelore.core.jobs import Job, JobId
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.events.model import Cooldown, Event, EventFilter, LoggedId
 from hivelore.feedback.recalls import Recall, RecallFilter
 from hivelore.folders.model import KnownFile

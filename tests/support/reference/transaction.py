@@ -2,13 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from heapq import nsmallest
 
 import numpy as np
 
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.core.vectors import check_vector
 from hivelore.errors import Conflict, NotFound, Stale
 from hivelore.feedback.recalls import Evidence, merge_evidence

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import replace
 from datetime import datetime
 from heapq import nlargest, nsmallest
 from itertools import islice
@@ -13,6 +12,7 @@ import numpy as np
 
 from hivelore.core.agents import AgentId
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import NotFound
 from hivelore.feedback.recalls import Evidence, count_usage
 from hivelore.indexing.model import (

@@ -9,10 +9,10 @@ from starlette.responses import Response as RawResponse
 from hivelore.api.requests import LIMITS
 from hivelore.core.agents import Agent, ApiKey, Role
 from hivelore.core.jobs import JobId
+from hivelore.core.operation import Lane
 from hivelore.errors import Forbidden
 from hivelore.http.context import Asking, ImplicitFeedback
 from hivelore.http.metrics import CONTENT_TYPE
-from hivelore.http.pools import Lane
 from hivelore.http.rest import answers
 from hivelore.http.rest.memories import json
 from hivelore.http.rest.models import AgentRequest, ReembedRequest

@@ -172,37 +172,6 @@ class SearchAnswer(Shown):
     results: list[HitAnswer]
 
 
-class GivenAnswer(Shown):
-    memory_id: str
-    rank: int
-    score: dict[str, float]
-    fit: float
-    fits: bool
-
-
-class RecallAnswer(Shown):
-    id: str
-    at: datetime
-    agent_id: str | None
-    """Who asked; null: an operator who acted for nobody."""
-    role: Role
-    interface: Interface
-    project: str | None
-    session: str | None
-    query: str
-    path: RetrievalMode
-    candidates: int
-    """How many memories were ranked."""
-    hits: list[GivenAnswer]
-    withheld: int
-    """How many others were given that are forgotten by now, or that the caller may not see."""
-
-
-class RecallsAnswer(Shown):
-    recalls: list[RecallAnswer]
-    next: str | None
-
-
 class PageAnswer(Shown):
     memories: list[MemoryAnswer]
     next: str | None

@@ -4,6 +4,8 @@ from typing import Any
 
 from fastapi import FastAPI
 
+from hivelore.api.registry import OPERATIONS
+from hivelore.http import operations
 from hivelore.http.problems import MEDIA_TYPE
 from hivelore.http.rest.answers import Problem
 
@@ -44,6 +46,9 @@ class Api(FastAPI):
 
 def _completed(described: dict[str, Any]) -> dict[str, Any]:
     components = described["components"]
+    paths, schemas = operations.described(OPERATIONS)
+    described["paths"] |= paths
+    components["schemas"] |= schemas
     for name in ("HTTPValidationError", "ValidationError"):  # What FastAPI would answer: ours are problems.
         components["schemas"].pop(name, None)
     components["schemas"]["Problem"] = Problem.model_json_schema(by_alias=True)
@@ -51,7 +56,7 @@ def _completed(described: dict[str, Any]) -> dict[str, Any]:
     for path, curation in described["paths"].items():
         for operation in curation.values():
             operation["responses"].pop("422", None)
-            operation["responses"] |= _PROBLEMS
+            operation["responses"].update(_PROBLEMS)
             if path not in _OPEN:
                 operation["security"] = [{"key": []}]
                 operation["parameters"] = [*operation.get("parameters", ()), *_HEADERS]

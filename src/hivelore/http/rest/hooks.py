@@ -1,13 +1,12 @@
 """The route that hooks of agent programs hand their events over at."""
 
-from dataclasses import replace
-
 from fastapi import APIRouter, Response
 from starlette.responses import Response as RawResponse
 
 from hivelore.core.agents import Interface
+from hivelore.core.operation import Lane
+from hivelore.core.values import replace
 from hivelore.http.context import Asking
-from hivelore.http.pools import Lane
 from hivelore.http.rest.memories import json
 from hivelore.http.rest.models import HookRequest
 from hivelore.local.endpoint import TAKEN

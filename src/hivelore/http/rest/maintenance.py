@@ -1,19 +1,16 @@
 """The routes of taking changes back, and of maintenance."""
 
 import asyncio
-from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Response
 
-from hivelore.api.requests import BATCHES_RANGE, BatchListing, listed_batches
 from hivelore.changes import batch_codec as wire
-from hivelore.changes.model import BatchId
 from hivelore.core.jobs import Job, JobId, JobState
+from hivelore.core.operation import Lane
 from hivelore.http.context import Asking, Caller
-from hivelore.http.pools import Lane
 from hivelore.http.rest import maintenance_answers as answers
 from hivelore.http.rest.memories import json
-from hivelore.http.rest.models import MaintenanceRequest, UndoRequest
+from hivelore.http.rest.models import MaintenanceRequest
 from hivelore.maintenance.model import MaintenancePlan
 from hivelore.memories.codec import Object
 
@@ -21,47 +18,6 @@ _PAUSES = (0.01, 0.02, 0.03, 0.04, 0.1, *[0.2] * 9)
 """Seconds before each look at a job that a request waits for: two in all."""
 
 router = APIRouter(prefix="/api", tags=["maintenance"])
-
-
-@router.get("/batches", response_model=answers.BatchesAnswer)
-async def page(
-    caller: Asking,
-    limit: Annotated[int, Query(ge=BATCHES_RANGE[0], le=BATCHES_RANGE[1])] = 20,
-    after: str | None = None,
-    memory: str | None = None,
-) -> Response:
-    """What was done and can be taken back, newest first; ``memory``: only what changed this one. No workers."""
-    listing = BatchListing(limit=limit, after=after, memory=memory)
-    found = await caller.run(
-        Lane.READ, lambda until: listed_batches(caller.app.undo_service, listing, caller.viewer, until)
-    )
-    return json(wire.page(found))
-
-
-@router.get("/batches/{batch_id}", response_model=answers.BatchDetailAnswer)
-async def look(batch_id: str, caller: Asking) -> Response:
-    """One batch, with the memories that it changed."""
-    found = await caller.run(
-        Lane.READ, lambda _: caller.app.undo_service.detail(BatchId(batch_id.lower()), caller.viewer)
-    )
-    return json(wire.case(found))
-
-
-@router.delete("/batches/{batch_id}", status_code=204)
-async def drop(batch_id: str, caller: Asking) -> Response:
-    """Operators: keep nothing any more of what its memories were. It cannot be taken back then."""
-    await caller.run(Lane.WRITE, lambda _: caller.app.undo_service.drop(BatchId(batch_id.lower()), caller.viewer))
-    return Response(status_code=204)
-
-
-@router.post("/undo", response_model=answers.UndoResultAnswer)
-async def undo(request: UndoRequest, caller: Asking) -> Response:
-    """Take back a batch, or the last change of a memory: all of it or nothing. Operators and leads."""
-    done = await caller.run(
-        Lane.SLOW,
-        lambda until: caller.app.undo_service.undo(request.id, caller.viewer, reason=request.reason, deadline=until),
-    )
-    return json(wire.undone(done))
 
 
 @router.post(

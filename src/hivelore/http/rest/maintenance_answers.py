@@ -2,51 +2,7 @@
 
 from datetime import datetime
 
-from hivelore.changes.model import BatchKind
-from hivelore.core.agents import Interface
 from hivelore.http.rest.answers import JobAnswer, Shown
-
-
-class BatchAnswer(Shown):
-    id: str
-    kind: BatchKind
-    at: datetime
-    actor: str | None
-    """null: an operator who acted for nobody."""
-    interface: Interface
-    reason: str | None
-    changes: int
-    """How many memories it changed."""
-    private: bool
-    """Whether one of these is, or was, private."""
-    undoes: str | None
-    """The batch that it took back."""
-    undone_at: datetime | None
-    undone_by: str | None
-
-
-class BatchesAnswer(Shown):
-    batches: list[BatchAnswer]
-    next: str | None
-
-
-class TouchedAnswer(Shown):
-    id: str
-    name: str
-
-
-class BatchDetailAnswer(Shown):
-    batch: BatchAnswer
-    memories: list[TouchedAnswer]
-
-
-class UndoResultAnswer(Shown):
-    batch: BatchAnswer
-    by: str | None
-    """The batch in which that was done: take it back to have the change again."""
-    memories: list[str]
-    forgotten: int
-    """How many of a purge were forgotten for good since, and stay so."""
 
 
 class ExpiredAnswer(Shown):

@@ -8,10 +8,10 @@ from starlette.responses import Response as RawResponse
 
 from hivelore.api.requests import Listing, answered, asked, listed
 from hivelore.core.agents import AgentId
+from hivelore.core.operation import Lane
 from hivelore.errors import Invalid
 from hivelore.feedback.model import NO_USAGE
 from hivelore.http.context import Asking
-from hivelore.http.pools import Lane
 from hivelore.http.rest import answers
 from hivelore.http.rest.models import (
     BatchRequest,

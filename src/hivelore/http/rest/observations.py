@@ -7,9 +7,9 @@ from starlette.responses import Response as RawResponse
 
 from hivelore.api.requests import PAGE_RANGE, listed_life, position_of
 from hivelore.core.agents import Role
+from hivelore.core.operation import Lane
 from hivelore.errors import Forbidden, Invalid
 from hivelore.http.context import Asking, Caller
-from hivelore.http.pools import Lane
 from hivelore.http.rest import operational_answers as answers
 from hivelore.http.rest.memories import json, memory_id_of, version_of
 from hivelore.http.rest.operational_models import BulkRequest, ChangeRequest, ObservationRequest

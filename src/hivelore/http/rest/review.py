@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 
 from hivelore.api.requests import PROPOSALS_RANGE, ProposalListing, ProposalStatus, listed_proposals
+from hivelore.core.operation import Lane
 from hivelore.http.context import Asking
-from hivelore.http.pools import Lane
 from hivelore.http.rest import review_answers as answers
 from hivelore.http.rest.memories import json
 from hivelore.http.rest.models import DecisionRequest

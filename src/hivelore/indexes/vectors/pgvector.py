@@ -3,13 +3,14 @@ until enough results pass the filter, and the distribution of cosines is estimat
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil, sqrt
 from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hivelore.core.values import replace
 from hivelore.indexes.vectors.brute_force import WIDENING, InDatabase, read_neighbour
 from hivelore.indexes.vectors.cosines import best_per_document, neighbours, spread, unit
 from hivelore.indexing.model import DocumentKey, ModelKey, Neighbour, Neighbours, Vector

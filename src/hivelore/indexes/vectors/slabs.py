@@ -5,11 +5,12 @@ copies its small column first. So readers need no lock. Rows may be added only t
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hivelore.core.values import replace
 from hivelore.indexes.attributes import Labels, Mask, Places
 from hivelore.indexes.vectors.quantised import Quantised
 

@@ -1,10 +1,11 @@
 """An immutable state of the vector index, with the change cursor up to which it followed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
+from hivelore.core.values import replace
 from hivelore.errors import Unavailable
 from hivelore.indexes.attributes import CodeBook
 from hivelore.indexes.vectors.quantised import Quantised

@@ -1,6 +1,6 @@
-"""The quickest way to start the bridge: ``python -I -S .../hivelore/mcp/bridge/__main__.py``, wherever it is installed.
+"""Starts the bridge without ``site`` and package search: ``python -I -S .../hivelore/mcp/bridge/__main__.py``.
 
-Neither ``site`` nor a search for packages is needed; only this file is compiled anew each time, so it stays small.
+Python compiles this file at every start, so it is small.
 """
 
 import sys

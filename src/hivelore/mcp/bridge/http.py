@@ -1,7 +1,7 @@
-"""HTTP/1.1 over one connection: what is needed of it to post a message and read the answer.
+"""HTTP/1.1 client for one connection: posts a message and reads the answer.
 
-``http.client`` would take longer to import than everything else together, and ``socket`` nearly as long; its core
-``_socket`` takes nothing.
+``http.client`` takes longer to import than everything else together, and ``socket`` nearly as long. Its C part
+``_socket`` is fast.
 """
 
 import _socket
@@ -14,28 +14,28 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-CONNECTING = 5.0
-SILENCE = 60.0
-"""Seconds without a byte after which an answer is given up. The service gives up its own calls before that."""
+CONNECT_TIMEOUT = 5.0
+READ_TIMEOUT = 60.0
+"""Most seconds between two bytes of an answer. The service ends its own calls earlier."""
 _CHUNK = 65_536
 _LONGEST_HEAD = 65_536
 
 
 class Unsent(Unavailable):
-    """The service cannot have carried it out: it did not get all of it."""
+    """The service cannot have executed the request: it did not receive all of it."""
 
 
 class Unanswered(Unavailable):
-    """The service got all of it and did not answer: it may have carried it out."""
+    """The service received the request and did not answer: it may have executed it."""
 
 
-class Place:
-    """Where an http or https URL leads."""
+class Endpoint:
+    """Host, port and path of an http or https URL."""
 
     __slots__ = ("authority", "host", "path", "port", "tls")
 
     def __init__(self, url: str) -> None:
-        """Raises Invalid for what is no such URL."""
+        """Raises Invalid for another URL."""
         scheme, _, rest = url.partition("://")
         self.authority, slash, path = rest.partition("/")
         self.path = (slash + path).rstrip("/")
@@ -52,22 +52,22 @@ class Place:
 
 
 class Connection:
-    """Good for one request after the other, as long as each answer was read to its end."""
+    """A connection for consecutive requests; each answer must be read to its end."""
 
-    def __init__(self, place: Place, silence: float = SILENCE) -> None:
-        """Raises Unsent where nobody answers."""
-        self._place = place
-        self._silence = silence
+    def __init__(self, endpoint: Endpoint, read_timeout: float = READ_TIMEOUT) -> None:
+        """Raises Unsent if no service answers."""
+        self._endpoint = endpoint
+        self._read_timeout = read_timeout
         self._received = bytearray()
         try:
-            self._socket = _connected(place)
+            self._socket = _connect(endpoint)
         except (OSError, UnicodeError, OverflowError) as error:
-            where = f"{place.host}:{place.port}"
+            where = f"{endpoint.host}:{endpoint.port}"
             raise Unsent(f"No service answers at {where} ({error}). Start it with 'hivelore start'.") from None
-        self._socket.settimeout(silence)
+        self._socket.settimeout(read_timeout)
 
-    def is_silent(self) -> bool:
-        """Whether it still stands and nothing came that nobody had asked for."""
+    def is_idle(self) -> bool:
+        """Return True if the connection is open and has no unexpected data."""
         self._socket.settimeout(0)
         try:
             self._socket.recv(1, _socket.MSG_PEEK)
@@ -76,15 +76,15 @@ class Connection:
         except OSError:
             return False
         finally:
-            self._socket.settimeout(self._silence)
+            self._socket.settimeout(self._read_timeout)
         return False
 
     def post(self, headers: "Mapping[str, str]", body: bytes) -> "Response":
-        """The answer to one request, read to its end unless it is a stream.
+        """Send one request and return the answer, read to its end unless it is a stream.
 
-        Raises Unsent, Unanswered, or Expired when nothing comes for too long.
+        Raises Unsent, Unanswered, or Expired when the service sends nothing for too long.
         """
-        head = [f"POST {self._place.path}/mcp HTTP/1.1", f"Host: {self._place.authority}"]
+        head = [f"POST {self._endpoint.path}/mcp HTTP/1.1", f"Host: {self._endpoint.authority}"]
         head += [f"{name}: {value}" for name, value in headers.items()]
         head += [f"Content-Length: {len(body)}", "", ""]
         sent = False
@@ -92,20 +92,22 @@ class Connection:
             self._socket.sendall("\r\n".join(head).encode() + body)
             sent = True
         except TimeoutError:
-            raise Unsent(f"The service took nothing for {self._silence:.0f} s. Try again.") from None
+            raise Unsent(f"The service did not read the request for {self._read_timeout:.0f} s. Try again.") from None
         except OSError:
-            pass  # It may have refused before it had read all: then there is an answer.
+            pass  # It may have refused before it read everything: then there is an answer.
         try:
             return Response(self, *self._head())
         except TimeoutError:
-            raise Expired(f"No answer for {self._silence:.0f} s. The service may still do what was asked.") from None
+            raise Expired(
+                f"No answer for {self._read_timeout:.0f} s. The service may still execute the request."
+            ) from None
         except (OSError, ValueError):
             if sent:
                 raise Unanswered("The service ended before it answered.") from None
-            raise Unsent("The service ended while it was asked. Try again.") from None
+            raise Unsent("The service ended during the request. Try again.") from None
 
     def abort(self) -> None:
-        """End it from another thread: who reads it is told that it has ended."""
+        """Shut the connection down from another thread; its reader gets an error."""
         with suppress(OSError):  # It may have ended already.
             self._socket.shutdown(_socket.SHUT_RDWR)
 
@@ -113,9 +115,9 @@ class Connection:
         self._socket.close()
 
     def _head(self) -> "tuple[int, dict[str, str]]":
-        """Status and headers, names in lower case. Raises ValueError for what is not HTTP."""
+        """Read status and headers, with names in lower case. Raises ValueError if it is not HTTP."""
         while True:
-            lines = self._until(b"\r\n\r\n").decode("latin-1").split("\r\n")
+            lines = self._read_until(b"\r\n\r\n").decode("latin-1").split("\r\n")
             protocol, code = lines[0].split(" ", 2)[:2]
             if not protocol.startswith("HTTP/1."):
                 raise ValueError(protocol)
@@ -124,7 +126,7 @@ class Connection:
         fields = (line.partition(":") for line in lines[1:])
         return int(code), {name.strip().lower(): value.strip() for name, _, value in fields}
 
-    def _until(self, end: bytes) -> bytes:
+    def _read_until(self, end: bytes) -> bytes:
         while (found := self._received.find(end)) < 0:
             if len(self._received) > _LONGEST_HEAD:
                 raise ValueError("no end of a line or a head")
@@ -139,38 +141,38 @@ class Connection:
             raise ConnectionResetError("the connection has ended")
         self._received += data
 
-    def _exactly(self, size: int) -> bytes:
+    def _read_exactly(self, size: int) -> bytes:
         while len(self._received) < size:
             self._receive()
         data = bytes(self._received[:size])
         del self._received[:size]
         return data
 
-    def _to_the_end(self) -> "Iterator[bytes]":
+    def _read_to_end(self) -> "Iterator[bytes]":
         while True:
-            yield self._exactly(len(self._received))
+            yield self._read_exactly(len(self._received))
             try:
                 self._receive()
             except ConnectionResetError:
                 return
 
     def _chunks(self) -> "Iterator[bytes]":
-        while size := int(self._until(b"\r\n").partition(b";")[0], 16):
-            yield self._exactly(size)
-            self._until(b"\r\n")
-        while self._until(b"\r\n"):
+        while size := int(self._read_until(b"\r\n").partition(b";")[0], 16):
+            yield self._read_exactly(size)
+            self._read_until(b"\r\n")
+        while self._read_until(b"\r\n"):
             pass
 
     def pieces(self, headers: "Mapping[str, str]") -> "Iterator[bytes]":
-        """A body as it comes. Raises ValueError, OSError."""
+        """Yield a body in pieces as they arrive. Raises ValueError, OSError."""
         if "chunked" in headers.get("transfer-encoding", "").lower():
             return self._chunks()
         length = headers.get("content-length")
-        return self._to_the_end() if length is None else iter((self._exactly(int(length)),))
+        return self._read_to_end() if length is None else iter((self._read_exactly(int(length)),))
 
 
 class Response:
-    """An answer. ``body`` is empty for a stream, whose events come one by one."""
+    """An answer. ``body`` is empty for a stream of events."""
 
     def __init__(self, connection: Connection, status: int, headers: "dict[str, str]") -> None:
         self.status = status
@@ -181,11 +183,11 @@ class Response:
         self._pieces = iter(()) if has_none else connection.pieces(headers)
         self.body = b"" if self.is_stream else b"".join(self._pieces)
         closes = headers.get("connection", "").lower() == "close"
-        self.is_over = not self.is_stream and not closes and (framed or has_none)
-        """Whether the connection can take another request."""
+        self.is_complete = not self.is_stream and not closes and (framed or has_none)
+        """True if the connection can be used for another request."""
 
     def events(self) -> "Iterator[bytes]":
-        """What the events of a stream carry. Raises Unanswered when it breaks off, Expired in too long a silence."""
+        """Yield the data of the events of a stream. Raises Unanswered if it breaks off, Expired after a timeout."""
         rest, data = b"", b""
         try:
             for piece in self._pieces:
@@ -198,30 +200,30 @@ class Response:
                         yield data
                         data = b""
         except TimeoutError:
-            raise Expired("The service has fallen silent. Subscribe again.") from None
+            raise Expired("The service sends nothing any more. Subscribe again.") from None
         except (OSError, ValueError):
             raise Unanswered("The service ended before it had answered.") from None
 
 
-def _connected(place: Place) -> _socket.socket:
+def _connect(endpoint: Endpoint) -> _socket.socket:
     problem = OSError("it has no address")
-    # As bytes, or the codec for international names would be imported first.
-    found = _socket.getaddrinfo(place.host.encode(), place.port, type=_socket.SOCK_STREAM)
+    # As bytes: text would import the codec for international names.
+    found = _socket.getaddrinfo(endpoint.host.encode(), endpoint.port, type=_socket.SOCK_STREAM)
     for family, kind, protocol, _, address in found:
         raw = _socket.socket(family, kind, protocol)
-        raw.settimeout(CONNECTING)
+        raw.settimeout(CONNECT_TIMEOUT)
         try:
             raw.connect(address)
             raw.setsockopt(_socket.IPPROTO_TCP, _socket.TCP_NODELAY, 1)
-            return _encrypted(raw, place.host) if place.tls else raw
+            return _encrypt(raw, endpoint.host) if endpoint.tls else raw
         except OSError as error:
             raw.close()
             problem = error
     raise problem
 
 
-def _encrypted(raw: _socket.socket, host: str) -> _socket.socket:
-    # Only for a service on another machine: this takes longer than all the rest, and as much memory.
+def _encrypt(raw: _socket.socket, host: str) -> _socket.socket:
+    # Only for a service on another machine: these imports take longer than all others.
     import socket
     import ssl
 

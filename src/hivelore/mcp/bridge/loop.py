@@ -1,4 +1,4 @@
-"""Waiting for what comes first: a line from the client, or the end of the client."""
+"""Main loop of the bridge: waits for a line from the client, or for its end."""
 
 import os
 import select
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
     from hivelore.mcp.bridge.relay import Relay
 
 GRACE = 0.7
-"""Seconds that answers under way get when the client has gone; it may wait for a second until we end."""
+"""Seconds for pending answers after the client has ended; clients may wait a second for our end."""
 _CHUNK = 65_536
-_LOOK_AFTER_PARENT = 250
-_LOOK_WHEN_FULL = 20
+_POLL_PARENT = 250
+_POLL_WHEN_FULL = 20
 """Milliseconds."""
 _HUNG_UP = getattr(select, "POLLRDHUP", 0)
-"""How a socket says that the other end says no more; a pipe does so unasked."""
+"""Event of a socket whose other end is closed; a pipe reports that always."""
 _INTERRUPTED = 130
 _USAGE = "usage: hivelore mcp [--project NAME]"
 _HELP = (["--help"], ["-h"])
 
 
 def main(arguments: "Sequence[str]" = ()) -> int:
-    """Carry messages until the client ends. Answers the exit code."""
+    """Relay messages until the client ends, and return the exit code."""
     try:
-        _occupy_standard_descriptors()
+        _open_standard_descriptors()
         if list(arguments) in _HELP:
             print(_USAGE)
             return 0
@@ -40,14 +40,14 @@ def main(arguments: "Sequence[str]" = ()) -> int:
         if not good:
             sys.stderr.write(f"{_USAGE}\n")
             return 2
-        _carry(project)
+        _relay_messages(project)
     except KeyboardInterrupt:
         os._exit(_INTERRUPTED)
     return 0
 
 
-def _occupy_standard_descriptors() -> None:
-    """See that no connection gets the number of a stream that we were started without, and our answers with it."""
+def _open_standard_descriptors() -> None:
+    """Open missing standard streams, so that no connection gets their numbers, and our answers with them."""
     spare = os.open(os.devnull, os.O_RDWR)
     while spare <= STDERR:
         spare = os.open(os.devnull, os.O_RDWR)
@@ -66,13 +66,13 @@ def _project(arguments: list[str]) -> tuple[str | None, bool]:
             return None, False
 
 
-def _carry(project: str | None) -> None:
+def _relay_messages(project: str | None) -> None:
     lines = Lines()
     client = _Client()
     relay: Relay | None = None
     while True:
         while (relay is None or not relay.is_full()) and (line := lines.take()):
-            relay = relay or _relay(project)
+            relay = relay or _create_relay(project)
             relay.take(line)
         full = relay is not None and relay.is_full()
         if not client.wait(full):
@@ -81,20 +81,20 @@ def _carry(project: str | None) -> None:
             continue
         try:
             data = os.read(STDIN, _CHUNK)
-        except BlockingIOError:  # Somebody else has read it.
+        except BlockingIOError:  # Another process has read it.
             continue
-        except OSError:  # A terminal that is gone.
+        except OSError:  # The terminal was closed.
             break
         if not data:
             break
         lines.feed(data)
     last = lines.rest()
     if last and client.is_there():
-        relay = relay or _relay(project)
+        relay = relay or _create_relay(project)
         relay.take(last)
     if relay is not None:
         relay.finish(GRACE)
-        # Threads may hang in a write that nobody reads, or in a stream.
+        # Threads may block in a write without a reader, or in a stream.
         os._exit(0)
 
 
@@ -103,8 +103,8 @@ def _end_after(seconds: float) -> None:
     os._exit(0)
 
 
-def _relay(project: str | None) -> "Relay":
-    """What carries messages; imported with the first one."""
+def _create_relay(project: str | None) -> "Relay":
+    """Create the relay; its modules are imported with the first message."""
     from hivelore.mcp.bridge.relay import Relay
     from hivelore.mcp.bridge.service import Service
     from hivelore.mcp.bridge.streams import Output
@@ -113,7 +113,7 @@ def _relay(project: str | None) -> "Relay":
 
 
 class _Client:
-    """The process that started us, and the pipes it gave us. Another process may hold them open when it is gone."""
+    """The process that started this one, and its pipes. Other processes may hold the pipes open after it ends."""
 
     def __init__(self) -> None:
         self.has_spoken = False
@@ -125,26 +125,28 @@ class _Client:
         self._when_full = select.poll()
         self._when_full.register(STDIN, _HUNG_UP)
         for waiting in (self._events, self._when_full):
-            # Without asking for anything, one is told that nobody reads any more.
+            # With no events requested, poll still reports that the reader has closed the pipe.
             waiting.register(STDOUT, 0)
         try:
             self._handle = os.pidfd_open(self._process)
             for waiting in (self._events, self._when_full):
                 waiting.register(self._handle, select.POLLIN)
         except (AttributeError, OSError):
-            # Not on this system: look every now and then.
-            self._patience = _LOOK_AFTER_PARENT
-        self._known: dict[int, int] = {}
+            # Not available on this system: poll.
+            self._patience = _POLL_PARENT
+        self._events_by_descriptor: dict[int, int] = {}
 
     def wait(self, full: bool) -> bool:
-        """Wait for something to happen; False once the client is gone. ``full``: leave alone what it says."""
-        self._known = dict(self._when_full.poll(_LOOK_WHEN_FULL) if full else self._events.poll(self._patience))
-        self.has_spoken = STDIN in self._known
+        """Wait for an event. Returns False once the client has ended. ``full``: do not read its messages."""
+        self._events_by_descriptor = dict(
+            self._when_full.poll(_POLL_WHEN_FULL) if full else self._events.poll(self._patience)
+        )
+        self.has_spoken = STDIN in self._events_by_descriptor
         if full and self.has_spoken:
-            # It says no more, and what it has said has to wait; but not for longer than the client does.
+            # It has closed its end, and its last messages must wait, but not longer than the client does.
             self._when_full.unregister(STDIN)
             start_new_thread(_end_after, (GRACE,))
         return self.is_there()
 
     def is_there(self) -> bool:
-        return os.getppid() == self._process and not self._known.keys() & {self._handle, STDOUT}
+        return os.getppid() == self._process and not self._events_by_descriptor.keys() & {self._handle, STDOUT}

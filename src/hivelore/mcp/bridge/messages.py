@@ -1,4 +1,4 @@
-"""What a line says: JSON-RPC read just as far as carrying it needs, and errors said in it."""
+"""JSON-RPC messages: reads what the relay needs of them, and writes errors."""
 
 import json
 from binascii import b2a_base64
@@ -13,78 +13,79 @@ if TYPE_CHECKING:
     Json: TypeAlias = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
 
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
-"""Where requests since revision 2026-07-28 say their revision, in ``params._meta``."""
+"""Field of ``params._meta`` with the protocol revision, since revision 2026-07-28."""
 _NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-"""What such requests have in the header Mcp-Name: which of their parameters."""
+"""Parameter of these requests that is sent in the header Mcp-Name."""
 CANCELLED = "notifications/cancelled"
 REPEATABLE = frozenset({"memory-search", "memory-get", "memory-store", "memory-rate", "inject-learning"})
-"""Tools that may be called again when nobody knows whether the first call was carried out: they read, or they find
-what they stored before and answer as they would have. Not memory-delete: the second call would say that there is
-no such memory. Everything but tools/call only reads."""
+"""Tools that may be called again if it is unknown whether the first call was executed.
+
+They read, or they find what they stored before and give the same answer. memory-delete is not among them: a second call
+would fail. All other requests than tools/call only read."""
 
 
 class NotJson(Invalid):
-    """A line in which nothing can be made out."""
+    """The line is not JSON."""
 
 
 INTERNAL_ERROR = -32_603
 CODES: dict[type[HiveloreError], int] = {
     NotJson: -32_700,
     Invalid: -32_600,
-    # As the official SDKs have these two: request timeout, connection closed.
+    # The codes of the official SDKs for request timeout and connection closed.
     Expired: -32_001,
     HiveloreError: -32_000,
 }
 
 
 class Message:
-    """One message, and what has to be known about it to carry it."""
+    """One message, with the fields that the relay needs."""
 
     __slots__ = ("body", "id", "is_repeatable", "is_request", "method", "name", "subject", "version")
 
-    def __init__(self, body: bytes, said: "Json") -> None:
-        """Raises Invalid where this is no message of JSON-RPC as MCP has it."""
-        _refuse_malformed(said)
-        params = _member(said, "params")
+    def __init__(self, body: bytes, document: "Json") -> None:
+        """Raises Invalid if it is not a JSON-RPC message of MCP."""
+        _refuse_malformed(document)
+        params = _member(document, "params")
         self.body = body
-        self.id = _member(said, "id")
-        self.method = _text(_member(said, "method"))
-        self.is_request = isinstance(said, dict) and said.keys() >= {"method", "id"}
+        self.id = _member(document, "id")
+        self.method = _text(_member(document, "method"))
+        self.is_request = isinstance(document, dict) and document.keys() >= {"method", "id"}
         self.version = _text(_member(_member(params, "_meta"), VERSION_KEY))
-        """Of the protocol, where the message says it itself."""
+        """Protocol version, if the message contains it."""
         self.name = _text(_member(params, _NAMED[self.method])) if self.method in _NAMED else ""
         self.subject = _member(params, "requestId")
-        """Which request this one is about, of a cancellation."""
+        """Id of the request that a cancellation is about."""
         self.is_repeatable = self.method != "tools/call" or self.name in REPEATABLE
 
     def headers(self, agreed: str) -> dict[str, str]:
-        """What the protocol wants repeated in headers. ``agreed``: the version of an earlier ``initialize``."""
+        """Return the fields that the protocol repeats in headers. ``agreed``: version of an earlier ``initialize``."""
         if not self.version:
             return {"MCP-Protocol-Version": agreed} if agreed and self.method != "initialize" else {}
         found = {"MCP-Protocol-Version": self.version, "Mcp-Method": self.method, "Mcp-Name": self.name}
         return {name: _header(value) for name, value in found.items() if value}
 
 
-def _refuse_malformed(said: "Json") -> None:
-    """What the service would answer in words that help nobody, or not at all."""
-    if isinstance(said, list):
-        raise Invalid("This is a batch, which MCP has no more. Send one message per line.")
-    if not (isinstance(said, dict) and said.keys() & {"method", "result", "error"}):
-        raise Invalid("This is no JSON-RPC message: it has no method.")
-    if said.get("jsonrpc") != "2.0":
-        raise Invalid('This is no message of JSON-RPC 2.0: say "jsonrpc": "2.0".')
-    if "method" not in said:
+def _refuse_malformed(document: "Json") -> None:
+    """Refuse messages for which the error of the service is not helpful, or missing."""
+    if isinstance(document, list):
+        raise Invalid("This is a batch, which MCP no longer supports. Send one message per line.")
+    if not (isinstance(document, dict) and document.keys() & {"method", "result", "error"}):
+        raise Invalid("This is not a JSON-RPC message: it has no method.")
+    if document.get("jsonrpc") != "2.0":
+        raise Invalid('This is not a JSON-RPC 2.0 message: it needs "jsonrpc": "2.0".')
+    if "method" not in document:
         return
-    if not _text(said["method"]):
-        raise Invalid("The method is no text. Name one, like tools/list.")
-    if not isinstance(said.get("params", {}), dict):
-        raise Invalid("params is no object. Give each of them by its name.")
-    if "id" in said and (isinstance(said["id"], bool) or not isinstance(said["id"], str | int)):
-        raise Invalid("The id is neither a text nor a whole number. Send the request with such a one.")
+    if not _text(document["method"]):
+        raise Invalid("The method is not a text. Use one like tools/list.")
+    if not isinstance(document.get("params", {}), dict):
+        raise Invalid("params is not an object. Use named parameters.")
+    if "id" in document and (isinstance(document["id"], bool) or not isinstance(document["id"], str | int)):
+        raise Invalid("The id is neither a text nor a whole number. Send the request with a valid id.")
 
 
-def parsed(line: bytes) -> "Json":
-    """Raises NotJson for what is not JSON in UTF-8."""
+def parse(line: bytes) -> "Json":
+    """Parse JSON in UTF-8. Raises NotJson."""
     try:
         return json.loads(line.decode())
     except UnicodeDecodeError:
@@ -93,36 +94,36 @@ def parsed(line: bytes) -> "Json":
         raise NotJson("This line is not JSON. Send one message per line.") from None
 
 
-def id_of(said: "Json") -> "Json":
-    return _member(said, "id")
+def id_of(document: "Json") -> "Json":
+    return _member(document, "id")
 
 
-def is_same(one: "Json", other: "Json") -> bool:
-    """Whether two ids are one; None is none."""
-    return one is not None and type(one) is type(other) and one == other
+def is_same(first: "Json", second: "Json") -> bool:
+    """Return True if two ids are equal; None equals nothing."""
+    return first is not None and type(first) is type(second) and first == second
 
 
 def agreed_version(answer: bytes) -> str:
-    """What the service has answered to ``initialize``; empty where it refused."""
+    """Return the protocol version in the answer to ``initialize``; empty if it was refused."""
     return _text(_member(_member(_document(answer), "result"), "protocolVersion"))
 
 
 def is_answer(document: bytes) -> bool:
-    """Whether this is the answer to a request, not something said on the way to it."""
-    said = _document(document)
-    return isinstance(said, dict) and "method" not in said and bool(said.keys() & {"result", "error"})
+    """Return True for the answer to a request, False for a notification before it."""
+    found = _document(document)
+    return isinstance(found, dict) and "method" not in found and bool(found.keys() & {"result", "error"})
 
 
-def addressed(document: bytes, identity: "Json") -> bytes | None:
-    """An error of JSON-RPC under the id of its request, which it may have been said without; None for anything else."""
-    said = _document(document)
-    if not isinstance(said, dict) or not isinstance(said.get("error"), dict):
+def with_id(document: bytes, identity: "Json") -> bytes | None:
+    """Return a JSON-RPC error with the id of its request; None if the document is not an error."""
+    found = _document(document)
+    if not isinstance(found, dict) or not isinstance(found.get("error"), dict):
         return None
-    return json.dumps(said | {"id": identity}).encode()
+    return json.dumps(found | {"id": identity}).encode()
 
 
 def problem(document: bytes) -> str:
-    """What a problem document says; empty where it is none."""
+    """Return the detail of a problem document; empty for another document."""
     return _text(_member(_document(document), "detail"))
 
 
@@ -136,21 +137,21 @@ def code_of(error: HiveloreError) -> int:
 
 def _document(data: bytes) -> "Json":
     try:
-        return parsed(data)
+        return parse(data)
     except NotJson:
         return None
 
 
-def _member(said: "Json", name: str) -> "Json":
-    return said.get(name) if isinstance(said, dict) else None
+def _member(document: "Json", name: str) -> "Json":
+    return document.get(name) if isinstance(document, dict) else None
 
 
-def _text(said: "Json") -> str:
-    return said if isinstance(said, str) else ""
+def _text(document: "Json") -> str:
+    return document if isinstance(document, str) else ""
 
 
 def _header(value: str) -> str:
-    """A value as a header can carry it: what is not plain ASCII in the wrapping that MCP has for it."""
+    """Return a header value; text other than plain ASCII is encoded as MCP specifies."""
     wrapped = value.startswith("=?base64?") and value.endswith("?=")
     if value.isascii() and value.isprintable() and value == value.strip() and not wrapped:
         return value

@@ -1,4 +1,4 @@
-"""One message each: to whom it goes, whether again, and what becomes of the answer."""
+"""Delivers messages to the service and answers to the client, with retries and cancellation."""
 
 from _thread import allocate_lock, start_new_thread
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from hivelore.mcp.bridge.messages import Json
 
 LARGEST_MESSAGE = 16 * 1024 * 1024
-"""Bytes that the service takes."""
+"""Most bytes of a message; the limit of the service."""
 MOST_AT_ONCE = 32
-"""Messages under way; the client has to wait with more."""
+"""Most messages in progress; further ones wait."""
 MOST_STREAMS = 16
-"""Subscriptions besides: they stay as long as the client likes, and must not take the places of the others."""
+"""Most subscriptions besides these: they may last long, and do not count as messages in progress."""
 _TOO_LARGE = f"The message is larger than {LARGEST_MESSAGE // 1024 // 1024} MB. Send it in parts."
-_FAULT = "The bridge failed on this message. What it wrote to standard error says why."
+_FAULT = "The bridge failed on this message. See its standard error for the reason."
 
 
 class _Call:
-    """A message that is under way, or that was refused before it set out."""
+    """A message in progress, or one that was refused before it was sent."""
 
     __slots__ = ("connection", "id", "is_cancelled", "is_settled", "message", "refusal", "size")
 
@@ -35,15 +35,15 @@ class _Call:
         self.message: Message | None = None
         self.refusal: HiveloreError | None = None
         self.is_settled = False
-        """Whether nobody waits for an answer (any more)."""
+        """True if the client does not wait for an answer (any more)."""
         self.is_cancelled = False
         self.connection: Connection | None = None
         try:
             if self.size > LARGEST_LINE:
                 raise TooLarge(_TOO_LARGE)
-            said = messages.parsed(line)
-            self.id = messages.id_of(said)
-            self.message = Message(line, said)
+            document = messages.parse(line)
+            self.id = messages.id_of(document)
+            self.message = Message(line, document)
             self.is_settled = not self.message.is_request
             if self.size > LARGEST_MESSAGE:
                 raise TooLarge(_TOO_LARGE)
@@ -52,7 +52,7 @@ class _Call:
 
 
 class Relay:
-    """Carries messages, each in a thread of its own. ``take``, ``is_full`` and ``finish`` are for one thread."""
+    """Delivers messages, one thread each. Call ``take``, ``is_full`` and ``finish`` from one thread."""
 
     def __init__(self, service: Service, output: Output) -> None:
         self._service = service
@@ -62,15 +62,15 @@ class Relay:
         self._calls: set[_Call] = set()
         self._streams: set[_Call] = set()
         self._busy = allocate_lock()
-        """Held as long as there are calls."""
+        """Held while there are calls."""
 
     def is_full(self) -> bool:
-        """Whether the next message has to wait: for a place, or because so much is held already."""
+        """Return True if the next message must wait because of too many or too large ones."""
         with self._lock:
             return len(self._calls) >= MOST_AT_ONCE or sum(call.size for call in self._calls) > LARGEST_MESSAGE
 
     def take(self, line: bytes) -> None:
-        """Carry what stands in a line, whatever it is."""
+        """Deliver the message in a line."""
         call = _Call(line)
         if call.message is not None and call.message.method == messages.CANCELLED:
             self._cancel(call.message.subject)
@@ -80,16 +80,16 @@ class Relay:
                 self._busy.acquire()
             self._calls.add(call)
         try:
-            start_new_thread(self._carry, (call,))
-        except RuntimeError:  # This machine has no more threads: then one after the other.
-            self._carry(call)
+            start_new_thread(self._run, (call,))
+        except RuntimeError:  # No more threads are available: deliver it in this one.
+            self._run(call)
 
     def finish(self, grace: float) -> None:
-        """Wait until nothing is under way, but not longer than ``grace`` seconds."""
+        """Wait until no call is in progress, at most ``grace`` seconds."""
         self._busy.acquire(timeout=grace)
 
     def _cancel(self, subject: "Json") -> None:
-        """Over HTTP a request is cancelled by hanging up. Its answer is not wanted any more."""
+        """Cancel a request by closing its connection."""
         with self._lock:
             for call in self._calls | self._streams:
                 if not call.is_settled and messages.is_same(call.id, subject):
@@ -97,46 +97,46 @@ class Relay:
                     if call.connection is not None:
                         call.connection.abort()
 
-    def _carry(self, call: _Call) -> None:
+    def _run(self, call: _Call) -> None:
         try:
             if call.refusal is not None:
                 raise call.refusal
             if call.message is not None:
-                self._deliver(call, call.message, self._asked(call, call.message))
+                self._deliver(call, call.message, self._request(call, call.message))
         except HiveloreError as error:
             self._refuse(call, error)
         finally:
-            if not call.is_settled:  # A fault of ours, which the interpreter reports on standard error.
+            if not call.is_settled:  # A defect of the bridge, which the interpreter reports on standard error.
                 self._settle(call, messages.error(call.id, messages.INTERNAL_ERROR, _FAULT))
             with self._lock:
-                self._over(call)
+                self._release(call)
                 self._streams.discard(call)
                 if call.connection is not None:
                     call.connection.close()
 
-    def _over(self, call: _Call) -> None:
-        """It takes no place any more. To be called with the lock."""
+    def _release(self, call: _Call) -> None:
+        """Remove a call from those in progress. Call with the lock held."""
         if call in self._calls:
             self._calls.remove(call)
             if not self._calls:
                 self._busy.release()
 
-    def _asked(self, call: _Call, message: Message) -> Response:
-        """What the service answers, asked a second time where that does no harm."""
+    def _request(self, call: _Call, message: Message) -> Response:
+        """Return the answer of the service, after a second request if that is harmless."""
         address = self._service.address()
         try:
-            response = self._posted(call, message, address)
+            response = self._post(call, message, address)
         except (Unsent, Unanswered) as error:
             if call.is_cancelled or (isinstance(error, Unanswered) and not message.is_repeatable):
                 raise
-            return self._posted(call, message, self._service.address(failed=address))
+            return self._post(call, message, self._service.address(failed=address))
         if response.status != 401:
             return response
-        # Who is refused was not listened to. The key in the file may be another one by now.
+        # A refused request was not executed. The key file may have changed.
         renewed = self._service.renewed(address)
-        return response if renewed is None else self._posted(call, message, renewed)
+        return response if renewed is None else self._post(call, message, renewed)
 
-    def _posted(self, call: _Call, message: Message, address: Address) -> Response:
+    def _post(self, call: _Call, message: Message, address: Address) -> Response:
         connection = address.connection(fresh=not message.is_repeatable)
         with self._lock:
             call.connection = connection
@@ -147,7 +147,7 @@ class Relay:
         except HiveloreError:
             connection.close()
             raise
-        if response.is_over:
+        if response.is_complete:
             with self._lock:
                 call.connection = None
             if not call.is_cancelled:
@@ -158,8 +158,8 @@ class Relay:
         if response.is_stream:
             self._deliver_stream(call, response)
         elif response.kind == "application/json" and b'"jsonrpc"' in response.body:
-            # What went wrong before the service knew which request it was is said without its id.
-            answer = response.body if response.status == 200 else messages.addressed(response.body, call.id)
+            # An error that the service found before it read the id has none.
+            answer = response.body if response.status == 200 else messages.with_id(response.body, call.id)
             if answer is None:
                 raise _refusal(response)
             if message.method == "initialize":
@@ -173,7 +173,7 @@ class Relay:
             if len(self._streams) >= MOST_STREAMS:
                 raise Overloaded(f"{MOST_STREAMS} subscriptions are open. Cancel one of them first.")
             self._streams.add(call)
-            self._over(call)
+            self._release(call)
         for event in response.events():
             if call.is_settled:
                 return
@@ -194,13 +194,13 @@ class Relay:
             return
         text = str(error)
         if isinstance(error, Unanswered) and call.message is not None and not call.message.is_repeatable:
-            text += " It may have been carried out: look before you ask again."
+            text += " It may have been executed: check before you repeat it."
         say(text)
         self._settle(call, messages.error(call.id, messages.code_of(error), text))
 
 
 def _refusal(response: Response) -> HiveloreError:
-    """Why an answer is none: the service says so itself, or it is no such service."""
+    """Return the error for an answer without a JSON-RPC message."""
     detail = messages.problem(response.body)
     if response.kind == "application/problem+json" and detail:
         return Unavailable(detail)

@@ -1,17 +1,17 @@
-"""The service as the bridge sees it: where it is now, the key to come in with, connections that are kept."""
+"""The service of the bridge: its address, key and open connections."""
 
 from _thread import allocate_lock
 
 from hivelore.errors import HiveloreError, Unavailable
 from hivelore.local import endpoint, launcher
 from hivelore.local.git_project import project_of
-from hivelore.mcp.bridge.http import Connection, Place
+from hivelore.mcp.bridge.http import Connection, Endpoint
 
-_HARMLESS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/:@")
+_UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/:@")
 
 
 class Address:
-    """One service, from its start to its end, and the key that was good for it."""
+    """Address of one running service, with a valid key."""
 
     def __init__(self, url: str, key: str, project: str | None) -> None:
         self.url = url
@@ -23,64 +23,64 @@ class Address:
             "Accept": "application/json, text/event-stream",
         }
         if project:
-            self.headers["X-Hivelore-Project"] = _quoted(project)
-        self._place = Place(url)
+            self.headers["X-Hivelore-Project"] = _quote_header(project)
+        self._endpoint = Endpoint(url)
         self._idle: list[Connection] = []
 
     def connection(self, fresh: bool) -> Connection:
-        """One that is free and still stands, else a new one. Raises Unsent where nobody answers.
+        """Return an idle connection, or a new one. Raises Unsent if no service answers.
 
-        ``fresh``: a new one at any rate. The service may be closing a free one at this very moment, and what is
-        sent over that has been carried out or not.
+        ``fresh``: always return a new one. The service may be closing an idle one at this moment, and then it is
+        unknown whether a request on it was executed.
         """
         while self._idle and not fresh:
             try:
                 known = self._idle.pop()
-            except IndexError:  # Another thread was quicker.
+            except IndexError:  # Another thread was faster.
                 break
-            if known.is_silent():
+            if known.is_idle():
                 return known
             known.close()
-        return Connection(self._place)
+        return Connection(self._endpoint)
 
     def keep(self, connection: Connection) -> None:
         self._idle.append(connection)
 
 
-class _Nowhere:
-    """That no service was found, and why."""
+class _NotFound:
+    """The reason why no service was found."""
 
-    def __init__(self, why: HiveloreError) -> None:
-        self.why = str(why)
+    def __init__(self, error: HiveloreError) -> None:
+        self.reason = str(error)
 
 
 class Service:
-    """Finds the service, starts it where there is none, and finds it again after it has ended."""
+    """Finds the service, starts it if necessary, and finds it again after a restart."""
 
     def __init__(self, project: str | None) -> None:
-        """``project``: where its memories belong; None: the one of the working directory, if that is in one."""
+        """``project``: project of the memories; None: that of the working directory, if it has one."""
         self._project = project
         self._lock = allocate_lock()
-        self._found: Address | _Nowhere | None = None
+        self._found: Address | _NotFound | None = None
 
     def address(self, failed: Address | None = None) -> Address:
-        """Where the service is; looked up anew, and started if need be, where ``failed`` is what we know.
+        """Return the address of the service. If it is ``failed``, find the service again, and start it if necessary.
 
-        Many may ask at once: one looks, the others get what it found. Raises the family of HiveloreError.
+        Concurrent calls share one search. Raises HiveloreError.
         """
         known = self._found
         if isinstance(known, Address) and known is not failed:
             return known
         with self._lock:
             if self._found is known:
-                self._found = self._look(known)
+                self._found = self._find()
             found = self._found
         if isinstance(found, Address):
             return found
-        raise Unavailable(found.why if found is not None else "No service was looked for.")
+        raise Unavailable(found.reason if found is not None else "No service was searched for.")
 
     def renewed(self, refused: Address) -> Address | None:
-        """The same service with the key of now; None where that is the one that was refused."""
+        """Return the same service with the current key; None if that key was refused."""
         key = endpoint.key(endpoint.AGENT_KEY, endpoint.home_folder())
         if key == refused.key:
             return None
@@ -88,19 +88,19 @@ class Service:
         self._found = renewed
         return renewed
 
-    def _look(self, known: Address | _Nowhere | None) -> Address | _Nowhere:
+    def _find(self) -> Address | _NotFound:
         try:
             home = endpoint.home_folder()
-            url = launcher.running(home) if known is None and endpoint.given_url() is None else None
-            # Before its first start is over a service has not made its keys yet.
+            url = launcher.running(home) if self._found is None and endpoint.given_url() is None else None
+            # During its first start a service has not created its keys yet.
             if url is None or not endpoint.has_key(endpoint.AGENT_KEY, home):
                 url = launcher.ensure(home)
             project = project_of(".") if self._project is None else self._project
             return Address(url, endpoint.key(endpoint.AGENT_KEY, home), project)
         except HiveloreError as error:
-            return _Nowhere(error)
+            return _NotFound(error)
 
 
-def _quoted(text: str) -> str:
-    """As headers carry what may be more than ASCII."""
-    return "".join(chr(byte) if byte in _HARMLESS else f"%{byte:02X}" for byte in text.encode(errors="replace"))
+def _quote_header(text: str) -> str:
+    """Percent-encode text for a header."""
+    return "".join(chr(byte) if byte in _UNRESERVED else f"%{byte:02X}" for byte in text.encode(errors="replace"))

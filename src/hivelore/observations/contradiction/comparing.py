@@ -1,8 +1,9 @@
 """Two notes beside each other: how much of each the other has, and where they cannot both be so."""
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from hivelore.core.values import replace
 from hivelore.observations.contradiction.clashing import (
     conceded,
     denied,

@@ -1,7 +1,6 @@
 """Which quantities of two notes agree, and which cannot both be so."""
 
-from dataclasses import replace
-
+from hivelore.core.values import replace
 from hivelore.observations.contradiction.constants import Constants
 from hivelore.observations.contradiction.matching import Clash
 from hivelore.observations.contradiction.quantities import (

@@ -1,8 +1,9 @@
 """What a note says, as far as another one can contradict it: terms, quantities, and what comes before what."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 
+from hivelore.core.values import replace
 from hivelore.observations.contradiction.pieces import Kind
 from hivelore.observations.contradiction.quantities import Quantity
 from hivelore.observations.contradiction.words import Meaning, words_of

@@ -5,8 +5,8 @@ and so is text inserted by Hivelore or the program.
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 
+from hivelore.core.values import replace
 from hivelore.sessions.model import Transcript, Turn
 from hivelore.sessions.transcripts import claude_code, codex, copilot, gemini
 from hivelore.sessions.transcripts.entries import as_mapping, as_text, is_own_tool, parse_entries

@@ -91,6 +91,9 @@ def migrate(connection: Connection, migrations: list[Migration], then: Callable[
                 if migration.fill is not None:
                     _fill(connection, migration.number, migration.fill)
             then()
+            if to_apply:
+                fields = {"from": len(migrations) - len(to_apply), "to": len(migrations)}
+                _LOG.info("Migrated the database.", extra={"fields": fields})
             return len(to_apply)
         finally:
             if connection.info.transaction_status in (pq.TransactionStatus.IDLE, pq.TransactionStatus.INTRANS):

@@ -76,7 +76,7 @@ ACTION = {
 }
 BATCH_KIND = {
     BatchKind.EDITED: 1,
-    BatchKind.TOLD: 2,
+    BatchKind.STORED: 2,
     BatchKind.OPERATED: 3,
     BatchKind.DECIDED: 4,
     BatchKind.PURGED: 5,

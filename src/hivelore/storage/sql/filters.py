@@ -4,10 +4,10 @@ Only the conditions that are set are written: a ``(:x IS NULL OR ...)`` defeats 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import datetime
 
 from hivelore.changes.model import BatchFilter, BatchId
+from hivelore.core.values import replace
 from hivelore.events.model import EventFilter, LoggedId
 from hivelore.feedback.recalls import RecallFilter
 from hivelore.indexing.model import DocumentKey

@@ -1,11 +1,15 @@
 """Migration of a database file to the schema of this version."""
 
+import logging
+
 import apsw
 
 from hivelore.errors import Broken, HiveloreError
 from hivelore.storage.sql import migrations as shared
 from hivelore.storage.sql.migrations import Migration
 from hivelore.storage.sqlite.connection import APPLICATION_ID, pragma, rows, run_script
+
+_LOG = logging.getLogger("hivelore")
 
 
 def shipped() -> list[Migration]:
@@ -17,6 +21,9 @@ def migrate(connection: apsw.Connection, migrations: list[Migration]) -> int:
     to_apply = missing(connection, migrations)
     for migration in to_apply:
         _apply(connection, migration)
+    if to_apply:
+        fields = {"from": len(migrations) - len(to_apply), "to": len(migrations)}
+        _LOG.info("Migrated the database.", extra={"fields": fields})
     return len(to_apply)
 
 

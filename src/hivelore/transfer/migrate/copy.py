@@ -9,7 +9,7 @@ dropped) is found when both are compared in the end.
 import hashlib
 from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 
@@ -17,6 +17,7 @@ from hivelore.changes.model import Batch, BatchFilter, BatchId, Preimage
 from hivelore.core.clock import Clock
 from hivelore.core.jobs import Job, JobState
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.events.model import Cooldown, Event, EventFilter
 from hivelore.feedback.recalls import Recall, RecallFilter
 from hivelore.folders.model import KnownFile

@@ -6,12 +6,13 @@ snapshots, and no reader needs a lock.
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hivelore.core.values import replace
 from hivelore.indexes.attributes import Mask
 from hivelore.indexing.model import ChangeCursor, ChunkKey, DocumentKey, KeywordEntry
 

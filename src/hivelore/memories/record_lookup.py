@@ -1,4 +1,4 @@
-"""Which memory of a path or an external id is meant: a shelf has at most one of each project, and one of none."""
+"""Selects the memory that a path or external id refers to. It is unique per home and project."""
 
 from collections.abc import Sequence
 
@@ -8,8 +8,8 @@ from hivelore.indexing.model import Stored
 
 
 def same_record(records: Sequence[Stored], project: Clean | None) -> Stored | None:
-    """The one that a new telling is of: that of its project. A telling that names no project is of the only one there
-    is, too; of several it is none, for nobody can say of which."""
+    """Returns the memory that a new draft updates: the one in its project. Without a project, a single candidate from
+    any project also matches."""
     of_project = _of(records, project)
     if of_project is None and project is None and len(records) == 1:
         return records[0]
@@ -17,8 +17,8 @@ def same_record(records: Sequence[Stored], project: Clean | None) -> Stored | No
 
 
 def nearest_record(records: Sequence[Stored], project: Clean | None) -> Stored | None:
-    """The one that is meant where something of a project names it: that of the project, else that of none, else the
-    only one there is."""
+    """Returns the memory that a reference from a project means: the one in that project, else the one without a
+    project, else the only candidate."""
     of_none = _of(records, None)
     if of_none is None and len(records) == 1:
         of_none = records[0]
@@ -26,11 +26,11 @@ def nearest_record(records: Sequence[Stored], project: Clean | None) -> Stored |
 
 
 def require_one_project(found: Sequence[Stored]) -> Sequence[Stored]:
-    """Those that were found without a project being named. Raises Invalid where they are of several."""
+    """Returns the memories found without a project filter. Raises Invalid if they are in several projects."""
     projects = sorted({one.memory.project or "none" for one in found})
     if len(projects) > 1:
-        told = ", ".join(projects)
-        raise Invalid(f"It was indexed in several projects ({told}): say in which (project).", field="project")
+        names = ", ".join(projects)
+        raise Invalid(f"Indexed in several projects ({names}). Specify one (project).", field="project")
     return found
 
 

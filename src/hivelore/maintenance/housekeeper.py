@@ -1,9 +1,8 @@
-"""Upkeep: what keeps searches quick, wiping what forgetting left in the files, and letting go of old recalls, events,
-sessions, cooldowns that are over, what was decided in review and what changes could be taken back with, a step at a
-time beside the calls.
+"""Background upkeep in small steps: compacts the keyword index, purges deleted words from files, and prunes old
+recalls, events, sessions, cooldowns, decided proposals and journal batches.
 
-Whether words are to be wiped is kept with the data, so a killed process goes on where it was; the log of the
-store is emptied at every start.
+The need to purge is stored with the data, so it survives a killed process. The log of the store is emptied at every
+start.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,22 +13,22 @@ from hivelore.indexes.ports import KeywordIndex
 from hivelore.storage.ports import MemoryStore, Transaction
 
 PURGE_BUDGET = 0.2
-"""Seconds of steps, about, before whoever tends the service does something else."""
+"""Approximate seconds per step for purging words."""
 COMPACTION_BUDGET = 0.5
-"""Likewise, of settling the index."""
+"""Approximate seconds per step for compacting the index."""
 PURGE_REST_FACTOR = 100.0
-"""After the words were wiped, the next time waits so many times as long as it took: wiping may rewrite the
-whole index, and who forgets something every minute is not to have it rewritten every minute."""
+"""After a purge, the next one waits for this multiple of its duration, because it may rewrite the whole index.
+Otherwise frequent deletions would rewrite it constantly."""
 MAX_RECALLS = 100_000
-"""Recalls that stay in the log at most, however young they are."""
+"""Maximum recalls in the log, regardless of age."""
 MAX_EVENTS = 100_000
-"""Likewise, events."""
+"""Maximum events in the log, regardless of age."""
 PRUNE_BATCH = 250
-"""Of each kind, how many go in one unit."""
+"""Rows of each kind pruned per transaction."""
 MAX_SESSIONS = 10_000
-"""Sessions of an agent that are known at most, however young they are."""
+"""Maximum sessions per agent, regardless of age."""
 SESSION_AGE = timedelta(days=30)
-"""Since the last event of a session that is known."""
+"""Maximum age of the last event of a session."""
 PRUNE_EVERY = 60.0
 """Seconds."""
 
@@ -46,8 +45,8 @@ class Housekeeper:
         undo: timedelta = timedelta(days=7),
         decided: timedelta | None = timedelta(days=90),
     ) -> None:
-        """``recalls``, ``events``: how long they stay in their log; ``undo``: how long changes can be taken back;
-        ``decided``: how long proposals stay that somebody has decided about, None: for ever."""
+        """``recalls``, ``events``: retention of the logs; ``undo``: retention of the change journal; ``decided``:
+        retention of decided proposals, None: forever."""
         self._store = store
         self._keywords = keywords
         self._clock = clock
@@ -58,12 +57,12 @@ class Housekeeper:
         self._pruned_at: float | None = None
         self._log_left = True
         self._asked = False
-        """Whether it was seen that words are to be wiped."""
+        """True once pending words were noticed."""
         self._rests_until = 0.0
         self._spent = 0.0
 
     def run_step(self, stopping: Callable[[], bool] = lambda: False) -> None:
-        """Do some of what there is to do; to be called about once a second."""
+        """Performs some upkeep. Call about once a second."""
         if not self._is_purged():
             self._log_left |= not self._asked
             self._asked = True
@@ -75,8 +74,7 @@ class Housekeeper:
         self._prune()
 
     def finish_purge(self, within: float) -> None:
-        """Wipe what forgetting left, without resting, as far as ``within`` seconds allow. To be called before the store
-        is closed, which empties its log."""
+        """Purges deleted words for up to ``within`` seconds. Call before closing the store, which empties its log."""
         until = self._clock.monotonic() + within
         while not self._is_purged() and self._clock.monotonic() < until:
             self._store.write(self._keywords.purge_step)
@@ -88,7 +86,7 @@ class Housekeeper:
                 return
 
     def _prune(self) -> None:
-        """Let go of a few of each kind; where there are more, again the next time, else after a while."""
+        """Prunes a few rows of each kind; if there are more, again in the next step, else after a while."""
         now = self._clock.monotonic()
         if self._pruned_at is not None and now - self._pruned_at < PRUNE_EVERY:
             return
@@ -101,9 +99,9 @@ class Housekeeper:
             lambda tx: 0 if self._decided is None else tx.prune_proposals(at - self._decided, PRUNE_BATCH),
         )
         batches = self._store.write(lambda tx: tx.prune_batches(at - self._undo, PRUNE_BATCH))
-        self._log_left |= batches > 0  # What memories were is to leave the log of the store, too.
-        gone = max(batches, *map(self._store.write, steps))
-        self._pruned_at = None if gone == PRUNE_BATCH else now
+        self._log_left |= batches > 0  # Pruned states must leave the store's log too.
+        pruned = max(batches, *map(self._store.write, steps))
+        self._pruned_at = None if pruned == PRUNE_BATCH else now
 
     def _purge_words(self, stopping: Callable[[], bool]) -> None:
         began = self._clock.monotonic()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.errors import Conflict
-from hivelore.maintenance.purge_limits import check_purge_size, unconfirmed_purge_limit
+from hivelore.maintenance.service import check_purge_size, unconfirmed_purge_limit
 
 
 @given(memories=st.integers(0, 10**7), hundredths=st.integers(0, 100))

@@ -5,7 +5,7 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.embeddings.retry import FIRST_RETRY_PAUSE, LONGEST_RETRY_PAUSE, retry_pause
+from hivelore.embeddings.queue import FIRST_RETRY_PAUSE, LONGEST_RETRY_PAUSE, retry_pause
 
 
 @given(st.integers(0, 1_000_000))

@@ -10,7 +10,7 @@ import pytest
 from hivelore.indexes.keywords.fts5 import Fts5
 from hivelore.indexes.keywords.postings.engine import Postings
 from hivelore.indexing.model import ChunkKey, DocumentKey, KeywordEntry
-from hivelore.maintenance.housekeeping import COMPACTION_BUDGET, PURGE_BUDGET, PURGE_REST_FACTOR, Housekeeper
+from hivelore.maintenance.housekeeper import COMPACTION_BUDGET, PURGE_BUDGET, PURGE_REST_FACTOR, Housekeeper
 from hivelore.storage.ports import MemoryStore, Transaction
 from hivelore.storage.sqlite.store import SqliteStore
 from support.clocks import SteppingClock

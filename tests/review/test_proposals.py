@@ -1,12 +1,11 @@
 """Which proposals give way where more were made than may wait."""
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hivelore.core.values import replace
 from hivelore.review.model import Proposal, ProposalKind
-from hivelore.review.open_limit import Weight, choose_dropped, proposal_weight
+from hivelore.review.proposals import Weight, choose_dropped, proposal_weight
 from support.memories import a_memory, instant, operational
 from support.proposals import a_proposal
 

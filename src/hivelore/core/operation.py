@@ -1,0 +1,119 @@
+"""How an operation is declared: once, with all that its interfaces derive from."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Generic, ParamSpec, TypeVar
+from urllib.parse import quote
+
+from msgspec import structs, to_builtins
+
+from hivelore.core.agents import Role, Viewer
+from hivelore.errors import NotFound
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Lane(StrEnum):
+    """The thread pool that runs an operation."""
+
+    RECALL = "recall"
+    """Searches."""
+    READ = "read"
+    """Other reads."""
+    WRITE = "write"
+    """Writes, which mostly wait for a commit."""
+    SLOW = "slow"
+    """Work that may take minutes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """Who calls an operation, from which project, and until when an answer is awaited."""
+
+    viewer: Viewer
+    project: str | None = None
+    deadline: float | None = None
+    """On the monotonic clock of the application; None: no limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route(Generic[R]):
+    """The HTTP route of an operation. Parameters in braces carry the JSON names of fields of the request; its other
+    fields are the query of a GET or DELETE, and the body of everything else."""
+
+    method: str
+    path: str
+    status: int | Callable[[R], int] = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation(Generic[P, R]):
+    """Something that a caller can ask for. ``P`` are the fields of its request, ``R`` is its response."""
+
+    name: str
+    """The name of the Python method."""
+    summary: str
+    """One or two sentences for the reference pages, OpenAPI and docstrings."""
+    request: Callable[P, Any]
+    """A ``core.values.Request`` class."""
+    response: type[R]
+    handler: str
+    """``module:function``, called with the application, the request and the ``Call``. A name, because clients load
+    this declaration without the service."""
+    lane: Lane
+    http: Route[R]
+    roles: frozenset[Role] = frozenset(Role)
+    """Who may call it; handlers decide about single memories."""
+    tag: str
+    """The group in OpenAPI and in the reference pages."""
+
+
+def get(path: str, **more: Any) -> Route[Any]:
+    """Returns the route of a read."""
+    return Route("GET", path, **more)
+
+
+def post(path: str, **more: Any) -> Route[Any]:
+    return Route("POST", path, **more)
+
+
+def put(path: str, **more: Any) -> Route[Any]:
+    return Route("PUT", path, **more)
+
+
+def patch(path: str, **more: Any) -> Route[Any]:
+    return Route("PATCH", path, **more)
+
+
+def delete(path: str, **more: Any) -> Route[Any]:
+    return Route("DELETE", path, **more)
+
+
+WITH_BODY = ("POST", "PUT", "PATCH")
+"""The methods whose requests have a body."""
+IN_PATH = re.compile(r"{(\w+)}")
+"""A parameter in a path."""
+
+
+def sent(operation: Operation[..., Any], request: Any) -> tuple[str, str, dict[str, Any]]:
+    """Returns the HTTP method, the path, and the arguments that go into the query or the body. Arguments that have
+    their default are left out. Raises NotFound for an empty id."""
+    route, path = operation.http, operation.http.path
+    given: dict[str, Any] = to_builtins(
+        {
+            field.encode_name: value
+            for field in structs.fields(request)
+            if (value := getattr(request, field.name)) != field.default
+        }
+    )
+    for name in IN_PATH.findall(path):
+        value = str(given.pop(name))
+        if not value:
+            raise NotFound(f"The id of the {name} is empty. List what there is for its id.")
+        path = path.replace(f"{{{name}}}", quote(value, safe=""))
+    if route.method not in WITH_BODY:
+        given = {name: str(value).lower() if isinstance(value, bool) else value for name, value in given.items()}
+    return route.method, path, given

@@ -1,0 +1,32 @@
+"""Answers the operations of the recall log."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hivelore.api.requests import position_of
+from hivelore.core.agents import AgentId
+from hivelore.core.operation import Call
+from hivelore.errors import TooLarge
+from hivelore.feedback.operations import ListRecalls
+from hivelore.feedback.recalls import RecallPage
+from hivelore.memories.model import NAME_LENGTH, MemoryId
+from hivelore.search.model import RecallId
+
+if TYPE_CHECKING:
+    from hivelore.runtime.app import Application
+
+
+def list_recalls(app: Application, request: ListRecalls, call: Call) -> RecallPage:
+    for field, given in (("agent", request.agent), ("memory", request.memory)):
+        if given is not None and len(given) > NAME_LENGTH:
+            raise TooLarge(f"{field} has {len(given):,} characters: it is too long to be an id.", field=field)
+    after = position_of(request.after)
+    return app.recall_log.page(
+        call.viewer,
+        None if after is None else (after[0], RecallId(after[1])),
+        request.limit,
+        agent=None if request.agent is None else AgentId(request.agent),
+        memory=None if request.memory is None else MemoryId(request.memory.lower()),
+        deadline=call.deadline,
+    )

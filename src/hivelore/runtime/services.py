@@ -1,0 +1,347 @@
+"""Builds the services over one store. The application and the tests build them here."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from hivelore.changes.journal import ChangeJournal
+from hivelore.changes.model import BatchId
+from hivelore.changes.undo import UndoService
+from hivelore.core import ids
+from hivelore.core.agents import Viewer
+from hivelore.core.clock import Clock
+from hivelore.core.jobs import JobId
+from hivelore.core.redaction import Redactor
+from hivelore.embeddings.active_model import ActiveModel
+from hivelore.embeddings.queue import EmbeddingQueue
+from hivelore.embeddings.reembed import Reembedder
+from hivelore.events.cooldowns import Cooldowns
+from hivelore.events.log import EventLog
+from hivelore.events.model import LoggedId
+from hivelore.feedback.buffer import WriteBehindBuffer
+from hivelore.feedback.recall_log import RecallLog
+from hivelore.feedback.usefulness import UsefulnessService
+from hivelore.identity.service import Agents, IdSource
+from hivelore.indexes.ports import KeywordIndex
+from hivelore.indexing.rebuild import IndexRebuild
+from hivelore.indexing.writer import IndexWriter
+from hivelore.maintenance.duplicates import Duplicates
+from hivelore.maintenance.housekeeper import Housekeeper
+from hivelore.maintenance.jobs import MaintenanceJobs
+from hivelore.maintenance.service import Maintenance
+from hivelore.memories.model import MemoryId
+from hivelore.memories.normalizer import Normalizer
+from hivelore.memories.reader import MemoryReader
+from hivelore.memories.service import MemoryService
+from hivelore.models.ports import PairReader
+from hivelore.observations.curation import CurationService
+from hivelore.observations.service import ObservationService
+from hivelore.observations.token_budget import parse_budget
+from hivelore.review.inbox import ReviewInbox
+from hivelore.review.model import ProposalId
+from hivelore.review.proposals import ProposalQueue
+from hivelore.runtime.background import niced
+from hivelore.runtime.settings import Settings
+from hivelore.search.fusion import FusionWeights
+from hivelore.search.model import RecallId
+from hivelore.search.ranking import Boosts, RankingConstants, RecencyConflicts
+from hivelore.search.service import SearchService
+from hivelore.sessions.capture import CaptureService
+from hivelore.sessions.injection import Budgets, InjectionService
+from hivelore.sessions.model import SessionEnd
+from hivelore.sessions.novelty import NoveltyFilter
+from hivelore.storage.ports import MemoryStore
+from hivelore.storage.sqlite.store import NAMESPACE
+
+_IDENTITY = IdSource(agent_id=ids.agent_id, key_id=ids.key_id, secret=ids.secret)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ids:
+    """Sources of new ids."""
+
+    memory: Callable[[datetime], MemoryId] = ids.memory_id
+    proposal: Callable[[datetime], ProposalId] = ids.proposal_id
+    batch: Callable[[datetime], BatchId] = ids.batch_id
+    event: Callable[[datetime], LoggedId] = ids.event_id
+    recall: Callable[[datetime], RecallId] = ids.recall_id
+    job: Callable[[datetime], JobId] = ids.job_id
+    nonce: Callable[[], str] = ids.nonce
+    identity: IdSource = _IDENTITY
+
+
+class Services:
+    """Services over one store; each is built when it is first used. A subclass opens the store and its engines."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        store: MemoryStore,
+        keywords: KeywordIndex,
+        former_keywords: tuple[KeywordIndex, ...],
+        active_model: ActiveModel,
+        redactor: Redactor,
+        clock: Clock,
+        ids: Ids,
+    ) -> None:
+        """``former_keywords``: engines that may have indexed the same store before."""
+        self.settings = settings
+        self.store = store
+        self.keywords = keywords
+        self.active_model = active_model
+        self.redactor = redactor
+        self.clock = clock
+        self.ids = ids
+        self._former_keywords = former_keywords
+
+    def make_pair_reader(self) -> PairReader | None:
+        """Returns the model that compares two observations; None without one."""
+        return None
+
+    def hand_over(self, ended: SessionEnd, viewer: Viewer) -> None:
+        """Queue an ended session for its summary."""
+        raise NotImplementedError
+
+    def are_keywords_complete(self) -> bool:
+        return self.index_rebuild.is_complete
+
+    def on_agents_changed(self) -> None:
+        """Called after agents or keys changed."""
+
+    def on_embedding_backlog(self) -> None:
+        """Called when more passages wait than one process embeds at once."""
+
+    @cached_property
+    def index_writer(self) -> IndexWriter:
+        return IndexWriter(self.keywords)
+
+    @cached_property
+    def index_rebuild(self) -> IndexRebuild:
+        return IndexRebuild(self.store, self.keywords, self._former_keywords, self.index_writer, self.clock)
+
+    @cached_property
+    def embedding(self) -> EmbeddingQueue:
+        return EmbeddingQueue(self.store, self.active_model, self.clock, ask_for_help=self.on_embedding_backlog)
+
+    @cached_property
+    def reembedder(self) -> Reembedder:
+        return Reembedder(self.store, self.active_model, self.embedding, self.clock, self.ids.job)
+
+    @cached_property
+    def write_buffer(self) -> WriteBehindBuffer:
+        return WriteBehindBuffer(self.store)
+
+    @cached_property
+    def agents(self) -> Agents:
+        return Agents(self.store, NAMESPACE, self.clock, self.ids.identity, publish=self.on_agents_changed)
+
+    @cached_property
+    def events(self) -> EventLog:
+        return EventLog(self.store, self.redactor, self.clock, self.settings.lead_sees, self.ids.event)
+
+    @cached_property
+    def cooldowns(self) -> Cooldowns:
+        return Cooldowns(self.store, self.redactor, self.clock)
+
+    @cached_property
+    def normalizer(self) -> Normalizer:
+        return Normalizer(self.redactor, self.settings.lifetimes, self.clock, self.ids.memory)
+
+    @cached_property
+    def proposal_queue(self) -> ProposalQueue:
+        return ProposalQueue(self.clock, self.ids.proposal)
+
+    @cached_property
+    def journal(self) -> ChangeJournal:
+        return ChangeJournal(self.store, self.clock, self.ids.batch, self.settings.undo_lifetime)
+
+    @cached_property
+    def memory_service(self) -> MemoryService:
+        return MemoryService(
+            store=self.store,
+            index_writer=self.index_writer,
+            normalizer=self.normalizer,
+            proposal_queue=self.proposal_queue,
+            journal=self.journal,
+            lifetimes=self.settings.lifetimes,
+            lead_sees=self.settings.lead_sees,
+            clock=self.clock,
+            written=self.embedding.wake,
+        )
+
+    @cached_property
+    def reading(self) -> MemoryReader:
+        return MemoryReader(
+            store=self.store,
+            active_model=self.active_model,
+            lead_sees=self.settings.lead_sees,
+            write_buffer=self.write_buffer,
+            clock=self.clock,
+        )
+
+    @cached_property
+    def observation_service(self) -> ObservationService:
+        return ObservationService(
+            store=self.store,
+            index_writer=self.index_writer,
+            normalizer=self.normalizer,
+            active_model=self.active_model,
+            proposal_queue=self.proposal_queue,
+            events=self.events,
+            lifecycle=self.settings.lifecycle,
+            matching=self.settings.reinforce,
+            lead_sees=self.settings.lead_sees,
+            clock=self.clock,
+            reader=self.make_pair_reader(),
+            written=self.embedding.wake,
+        )
+
+    @cached_property
+    def curation(self) -> CurationService:
+        return CurationService(
+            store=self.store,
+            index_writer=self.index_writer,
+            normalizer=self.normalizer,
+            memory_service=self.memory_service,
+            proposal_queue=self.proposal_queue,
+            events=self.events,
+            journal=self.journal,
+            lifecycle=self.settings.lifecycle,
+            lead_sees=self.settings.lead_sees,
+            write_buffer=self.write_buffer,
+            clock=self.clock,
+            written=self.embedding.wake,
+        )
+
+    @cached_property
+    def review_inbox(self) -> ReviewInbox:
+        return ReviewInbox(
+            store=self.store,
+            index_writer=self.index_writer,
+            journal=self.journal,
+            memory_service=self.memory_service,
+            curation=self.curation,
+            normalizer=self.normalizer,
+            write_buffer=self.write_buffer,
+            lifecycle=self.settings.lifecycle,
+            lead_sees=self.settings.lead_sees,
+            clock=self.clock,
+            written=self.embedding.wake,
+        )
+
+    @cached_property
+    def undo_service(self) -> UndoService:
+        return UndoService(
+            store=self.store,
+            index_writer=self.index_writer,
+            journal=self.journal,
+            normalizer=self.normalizer,
+            lead_sees=self.settings.lead_sees,
+            clock=self.clock,
+            written=self.embedding.wake,
+        )
+
+    @cached_property
+    def maintenance(self) -> Maintenance:
+        return Maintenance(
+            store=self.store,
+            index_writer=self.index_writer,
+            journal=self.journal,
+            proposal_queue=self.proposal_queue,
+            duplicates=Duplicates(self.store, self.active_model),
+            index_rebuild=self.index_rebuild,
+            share=self.settings.purge_share,
+            clock=self.clock,
+        )
+
+    @cached_property
+    def maintenance_jobs(self) -> MaintenanceJobs:
+        return MaintenanceJobs(
+            store=self.store,
+            maintenance=self.maintenance,
+            redactor=self.redactor,
+            clock=self.clock,
+            new_id=self.ids.job,
+            within=niced,
+        )
+
+    @cached_property
+    def housekeeping(self) -> Housekeeper:
+        return Housekeeper(
+            self.store,
+            self.keywords,
+            self.clock,
+            recalls=self.settings.recall_log_lifetime,
+            events=self.settings.event_lifetime,
+            undo=self.settings.undo_lifetime,
+            decided=self.settings.decided_lifetime,
+        )
+
+    @cached_property
+    def recall_log(self) -> RecallLog:
+        return RecallLog(
+            store=self.store,
+            write_buffer=self.write_buffer,
+            clock=self.clock,
+            lead_sees=self.settings.lead_sees,
+            lifetime=self.settings.recall_log_lifetime,
+            recall_id=self.ids.recall,
+        )
+
+    @cached_property
+    def search_service(self) -> SearchService:
+        return self.search_service_with(
+            self.settings.ranking_constants, FusionWeights(), Boosts(), RecencyConflicts(), self.recall_log
+        )
+
+    def search_service_with(
+        self,
+        ranking: RankingConstants,
+        fusion_weights: FusionWeights,
+        boosts: Boosts,
+        recency_conflicts: RecencyConflicts,
+        log: RecallLog | None = None,
+    ) -> SearchService:
+        """Returns a search service with other constants; without ``log`` its searches are not logged."""
+        return SearchService(
+            store=self.store,
+            keywords=self.keywords,
+            active_model=self.active_model,
+            ranking=ranking,
+            fusion_weights=fusion_weights,
+            boosts=boosts,
+            recency_conflicts=recency_conflicts,
+            lifecycle=self.settings.lifecycle,
+            lead_sees=self.settings.lead_sees,
+            write_buffer=self.write_buffer,
+            clock=self.clock,
+            keywords_complete=self.are_keywords_complete,
+            log=log,
+        )
+
+    @cached_property
+    def rating(self) -> UsefulnessService:
+        return UsefulnessService(
+            store=self.store,
+            worth=self.settings.ranking_constants.worth,
+            lead_sees=self.settings.lead_sees,
+            redactor=self.redactor,
+            clock=self.clock,
+        )
+
+    @cached_property
+    def novelty_filter(self) -> NoveltyFilter:
+        return NoveltyFilter(self.store, self.keywords, self.settings.lifetimes, self.clock)
+
+    @cached_property
+    def capture(self) -> CaptureService:
+        settings = self.settings
+        budgets = Budgets(settings.briefing_tokens, settings.prompt_tokens, parse_budget(settings.memory_budget))
+        injection = InjectionService(
+            self.search_service, self.reading, self.curation, self.cooldowns, budgets, self.ids.nonce
+        )
+        return CaptureService(
+            self.store, injection, self.memory_service, self.novelty_filter, self.hand_over, self.clock
+        )
