@@ -14,7 +14,7 @@ from bench.quality.stores import Store, filled, opened, told_at
 from bench.quality.variants import AGELESS, NO_UPDATES, Recipe, asking, hits, identified, search_service
 from bench.report import Section, Table
 from bench.updates import KINDS, retold, told_again
-from hivelore.search.ranking import Profile, Ranking, recency
+from hivelore.search.ranking import Profile, RankingConstants, recency
 
 SETS = ("locomo", COMMITS)
 DAY = timedelta(days=1)
@@ -27,12 +27,12 @@ SLOWEST = "times 2^(-age / 365 days)"
 
 
 def _times(days: int) -> Recipe:
-    return Recipe(ranking=Ranking(half_life=timedelta(days=days)), recency_conflicts=NO_UPDATES)
+    return Recipe(ranking=RankingConstants(half_life=timedelta(days=days)), recency_conflicts=NO_UPDATES)
 
 
 RULES: Mapping[str, Recipe] = {
-    DOCUMENTED: Recipe(ranking=Ranking(profile=Profile.DOCUMENTED)),
-    "documented, without recency": Recipe(ranking=Ranking(profile=Profile.DOCUMENTED, half_life=NEVER)),
+    DOCUMENTED: Recipe(ranking=RankingConstants(profile=Profile.DOCUMENTED)),
+    "documented, without recency": Recipe(ranking=RankingConstants(profile=Profile.DOCUMENTED, half_life=NEVER)),
     "times 2^(-age / 14 days)": _times(14),
     FLOORED: Recipe(ranking=AGELESS, recency_conflicts=NO_UPDATES),
     "times 2^(-age / 60 days)": _times(60),

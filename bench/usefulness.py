@@ -14,12 +14,12 @@ from bench.quality.stores import Store, done, filled, opened
 from bench.quality.variants import Recipe, asking, hits, search_service
 from bench.report import Section, Table
 from hivelore.core.text import Clean
-from hivelore.feedback.model import Worth
+from hivelore.feedback.model import UsefulnessBounds
 from hivelore.feedback.recalls import Evidence, Sign
 from hivelore.indexing.model import DocumentKey
 from hivelore.memories.model import MemoryId
 from hivelore.search.model import EVERYTHING
-from hivelore.search.ranking import Ranking
+from hivelore.search.ranking import RankingConstants
 
 SETS = (CONVERSATIONS, COMMITS)
 MOST_COLLECTIONS = 4
@@ -28,7 +28,10 @@ SESSIONS = 3
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 NOISES = (0.0, 0.2, 0.4)
 WITHOUT = "no evidence"
-BOUNDS: Mapping[str, Worth] = {"0.85 to 1.15": Worth(least=0.85, most=1.15), "0.7 to 1.3": Worth()}
+BOUNDS: Mapping[str, UsefulnessBounds] = {
+    "0.85 to 1.15": UsefulnessBounds(least=0.85, most=1.15),
+    "0.7 to 1.3": UsefulnessBounds(),
+}
 PAST, NEW = "asked before", "new"
 TEXT = """
 Every second query of a store was asked in {sessions} earlier sessions. Of the first {limit} results, the answering
@@ -87,7 +90,7 @@ def _measure(bench: Bench, collection: Collection, kept: Kept) -> None:
     shutil.copytree(filled(bench, collection), home)
     halves = {PAST: collection.cases[::2], NEW: collection.cases[1::2]}
     with opened(home) as store:
-        _ask(store, collection.set, (WITHOUT, ""), Worth(), halves, kept)
+        _ask(store, collection.set, (WITHOUT, ""), UsefulnessBounds(), halves, kept)
         for noise in NOISES:
             told = _told(store, halves[PAST], noise)
             store.app.store.write(lambda tx, told=told: tx.add_evidence(told))
@@ -97,8 +100,10 @@ def _measure(bench: Bench, collection: Collection, kept: Kept) -> None:
                 store.app.store.write(lambda tx, key=key: tx.drop_evidence(key))
 
 
-def _ask(store: Store, name: str, row: Row, worth: Worth, halves: Mapping[str, Sequence[Case]], kept: Kept) -> None:
-    ask = asking(store, Recipe(ranking=Ranking(worth=worth)))
+def _ask(
+    store: Store, name: str, row: Row, worth: UsefulnessBounds, halves: Mapping[str, Sequence[Case]], kept: Kept
+) -> None:
+    ask = asking(store, Recipe(ranking=RankingConstants(worth=worth)))
     for half, cases in halves.items():
         held = kept.setdefault((name, row, half), _Kept())
         for case in cases:

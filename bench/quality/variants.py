@@ -11,19 +11,19 @@ from hivelore.core.values import replace
 from hivelore.embeddings.active_model import ActiveModel
 from hivelore.search.fusion import FusionWeights
 from hivelore.search.model import Hit, Query
-from hivelore.search.ranking import Boosts, Ranking, RecencyConflicts
+from hivelore.search.ranking import Boosts, RankingConstants, RecencyConflicts
 from hivelore.search.service import SearchService
 
 NO_PRIORS = Boosts(company=0.0, brevity=0.0, question=0.0, author=0.0, date=0.0)
 NO_UPDATES = RecencyConflicts(among=0)
-AGELESS = Ranking(tie_weight=0.0, tie_access_weight=0.0)
+AGELESS = RankingConstants(tie_weight=0.0, tie_access_weight=0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
     """What a recall is made with; by default the shipped constants. ``meaning`` False: as without a model."""
 
-    ranking: Ranking = field(default_factory=Ranking)
+    ranking: RankingConstants = field(default_factory=RankingConstants)
     fusion_weights: FusionWeights = field(default_factory=FusionWeights)
     boosts: Boosts = field(default_factory=Boosts)
     recency_conflicts: RecencyConflicts = field(default_factory=RecencyConflicts)

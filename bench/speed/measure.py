@@ -12,7 +12,7 @@ from bench.speed.peers import Peer
 from bench.speed.turns import Row, take_turns
 from hivelore.core.text import Clean
 from hivelore.models.onnx.provider import OnnxEmbedder
-from hivelore.search.query_analysis import gist
+from hivelore.search.query_analysis import text_to_embed
 
 RECALL, AGAIN, PRIVATE = "**recall**, Python API", "the same query again", "private tenth only"
 REST, REST_AGAIN, REST_MANY = (
@@ -80,13 +80,13 @@ def _rows(
     bench: Bench, stack: ExitStack, hive: ours.Embedded, size: int, questions: Sequence[str], others: Sequence[str]
 ) -> tuple[dict[str, Row], dict[str, Peer]]:
     vectors, alone = hive.vectors(), OnnxEmbedder()
-    embedded = {text: bench.embedder.embed_query(Clean(gist(text))) for text in questions}
+    embedded = {text: bench.embedder.embed_query(Clean(text_to_embed(text))) for text in questions}
     beside = peers.opened(stack, bench.place(), bench.memories(size), vectors, embedded)
     rows = {
         RECALL: Row(hive.recall, questions),
         AGAIN: Row(hive.recall, questions),
         PRIVATE: Row(hive.recall_private, others),
-        EMBEDDING: Row(lambda text: alone.embed_query(Clean(gist(text))), questions),
+        EMBEDDING: Row(lambda text: alone.embed_query(Clean(text_to_embed(text))), questions),
         VECTORS: Row(lambda text: hive.nearest(embedded[text]), questions),
         STREAM: Row(ours.stream(vectors), questions),
         KEYWORDS: Row(hive.keywords, questions),

@@ -11,7 +11,7 @@ from hivelore.core.agents import LeadSees, Viewer
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, NotFound, Proposed
-from hivelore.feedback.model import Use
+from hivelore.feedback.model import UsageCounts
 from hivelore.feedback.recalls import Sign
 from hivelore.maintenance.model import MaintenancePlan
 from hivelore.memories.drafts import Draft, Edit
@@ -175,7 +175,7 @@ def test_what_was_reset_since_stays_so(world: World) -> None:
     world.rating.reset(memory.id, AS_OPERATOR)
     world.rating.rate(memory.id, AS_ADA, useful=True, session="s2")
     undo(world, batch)
-    assert world.rating.of(memory.id, AS_ADA).use == Use(useful=1)
+    assert world.rating.of(memory.id, AS_ADA).use == UsageCounts(useful=1)
 
 
 def test_what_is_proposed_of_a_text_goes_with_that(world: World) -> None:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.feedback.model import UNKNOWN, Use
-from hivelore.feedback.recalls import EVIDENCE_KEPT, Evidence, Sign, together, use_of
+from hivelore.feedback.model import NO_USAGE, UsageCounts
+from hivelore.feedback.recalls import EVIDENCE_KEPT, Evidence, Sign, count_usage, merge_evidence
 from hivelore.indexing.model import ChangeKind, DocumentKey
 from hivelore.storage.ports import MemoryStore, Transaction
 from support.memories import ADA, BOB, EVERYTHING, a_memory, evidence, evidences, instant, next_version
@@ -24,7 +24,7 @@ def seen_of(store: MemoryStore, key: DocumentKey) -> Sequence[Evidence]:
         return view.evidence(key)
 
 
-def uses(store: MemoryStore) -> Mapping[DocumentKey, Use]:
+def uses(store: MemoryStore) -> Mapping[DocumentKey, UsageCounts]:
     with store.read() as view:
         return {key: one.use for key, one in view.rank_features_of(view.matching_keys(EVERYTHING), EVERYTHING).items()}
 
@@ -38,14 +38,14 @@ def test_what_counts_is_kept_to_the_bit_and_counted_where_ranking_reads_it(
         key = add(store, a_memory()).key
         see(store, key, *first)
         see(store, key, *then)
-        assert seen_of(store, key) == together(first, then)
-        assert uses(store) == {key: use_of(together(first, then))}
+        assert seen_of(store, key) == merge_evidence(first, then)
+        assert uses(store) == {key: count_usage(merge_evidence(first, then))}
 
 
 def test_nothing_is_known_of_a_memory_at_first(store: MemoryStore) -> None:
     key = add(store, a_memory()).key
     assert list(seen_of(store, key)) == []
-    assert uses(store) == {key: UNKNOWN}
+    assert uses(store) == {key: NO_USAGE}
 
 
 def test_the_same_again_is_nothing_new(store: MemoryStore) -> None:
@@ -56,14 +56,14 @@ def test_the_same_again_is_nothing_new(store: MemoryStore) -> None:
     see(store, key, evidence(), evidence())
     with store.read() as view:
         assert told(view, before) == []
-    assert uses(store) == {key: Use(applied=1)}
+    assert uses(store) == {key: UsageCounts(applied=1)}
 
 
 def test_one_agent_in_one_session_counts_once_and_others_count_too(store: MemoryStore) -> None:
     key = add(store, a_memory()).key
     see(store, key, evidence(agent=ADA), evidence(agent=BOB), evidence(agent=None), evidence(session="s2"))
     see(store, key, evidence(Sign.REPEATED, agent=ADA), evidence(Sign.USELESS, agent=ADA))
-    assert uses(store) == {key: Use(applied=4, useless=1)}
+    assert uses(store) == {key: UsageCounts(applied=4, useless=1)}
 
 
 def test_of_very_much_the_newest_counts(store: MemoryStore) -> None:
@@ -72,7 +72,7 @@ def test_of_very_much_the_newest_counts(store: MemoryStore) -> None:
     see(store, key, *every[: EVIDENCE_KEPT - 1])
     see(store, key, *every[EVIDENCE_KEPT - 1 :])
     assert list(seen_of(store, key)) == every[7:]
-    assert uses(store) == {key: Use(applied=EVIDENCE_KEPT)}
+    assert uses(store) == {key: UsageCounts(applied=EVIDENCE_KEPT)}
 
 
 def test_evidence_of_many_is_that_of_each(store: MemoryStore) -> None:
@@ -102,7 +102,7 @@ def test_it_outlives_a_new_version(store: MemoryStore) -> None:
     see(store, stored.key, evidence())
     change(store, stored.key, next_version(stored.memory, summary=stored.memory.name))
     assert list(seen_of(store, stored.key)) == [evidence()]
-    assert uses(store) == {stored.key: Use(applied=1)}
+    assert uses(store) == {stored.key: UsageCounts(applied=1)}
 
 
 def test_what_is_gone_or_never_was_is_passed_over(store: MemoryStore) -> None:
@@ -125,9 +125,9 @@ def test_dropping_it_leaves_nothing_known_and_what_comes_then_counts(store: Memo
         see(store, key, evidence())
     for _ in range(2):
         store.write(lambda tx: tx.drop_evidence(doomed))
-    assert uses(store) == {doomed: UNKNOWN, other: Use(applied=1)}
+    assert uses(store) == {doomed: NO_USAGE, other: UsageCounts(applied=1)}
     see(store, doomed, evidence(Sign.USEFUL))
-    assert uses(store)[doomed] == Use(useful=1)
+    assert uses(store)[doomed] == UsageCounts(useful=1)
 
 
 def test_forgetting_takes_it_along(store: MemoryStore) -> None:
@@ -150,7 +150,7 @@ def test_a_unit_that_fails_saw_nothing(store: MemoryStore) -> None:
 
     with pytest.raises(LookupError):
         store.write(work)
-    assert uses(store) == {key: UNKNOWN}
+    assert uses(store) == {key: NO_USAGE}
 
 
 def test_it_outlives_its_process(open_durable: Callable[[], MemoryStore]) -> None:
@@ -159,4 +159,4 @@ def test_it_outlives_its_process(open_durable: Callable[[], MemoryStore]) -> Non
         see(store, key, evidence())
     with closing(open_durable()) as store:
         assert list(seen_of(store, key)) == [evidence()]
-        assert uses(store) == {key: Use(applied=1)}
+        assert uses(store) == {key: UsageCounts(applied=1)}

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from hivelore.core.access import (
     Effect,
-    Ruling,
-    is_of_folder,
+    Permission,
+    is_audited_read,
+    is_from_shared_folder,
     may_affect,
     may_decide,
     proposals_visible_to,
-    reads_of_others,
-    review_of,
+    review_kind,
     visible_to,
 )
 from hivelore.core.agents import AgentId, Interface, LeadSees, Role, Viewer
@@ -102,12 +102,12 @@ VERBS = (Effect.EDIT, Effect.DELETE, Effect.PROMOTE, Effect.DEMOTE)
 
 
 def may(viewer: Viewer, effect: Effect, memory: Memory) -> bool:
-    return may_affect(viewer, effect, memory) is Ruling.ALLOWED
+    return may_affect(viewer, effect, memory) is Permission.ALLOWED
 
 
 def review(viewer: Viewer, effect: Effect, memory: Memory) -> ProposalKind | None:
-    asks = may_affect(viewer, effect, memory) is Ruling.PROPOSED
-    return review_of(effect, memory) if asks else None
+    asks = may_affect(viewer, effect, memory) is Permission.PROPOSED
+    return review_kind(effect, memory) if asks else None
 
 
 def sees(viewer: Viewer, lead_sees: LeadSees, memory: Memory, choice: ScopeChoice = ScopeChoice.ALL) -> bool:
@@ -181,7 +181,7 @@ def test_a_higher_role_never_sees_or_changes_less() -> None:
 def test_the_switch_for_leads_concerns_leads_and_the_private_memories_of_others_only() -> None:
     for (viewer, memory), choice in product(MEETINGS, ScopeChoice):
         wide, narrow = (sees(viewer, lead_sees, memory, choice) for lead_sees in (LeadSees.ALL, LeadSees.SHARED))
-        concerned = viewer.role is Role.LEAD and reads_of_others(viewer, memory) and choice is not ScopeChoice.SWARM
+        concerned = viewer.role is Role.LEAD and is_audited_read(viewer, memory) and choice is not ScopeChoice.SWARM
         assert (wide, narrow) == (True, False) if concerned else wide == narrow
 
 
@@ -208,7 +208,7 @@ def test_rights_do_not_depend_on_the_door_or_on_whose_key_it_is() -> None:
     ],
 )
 def test_reading_what_is_private_to_another_belongs_in_the_audit_trail(who: str, kind: str, noted: bool) -> None:
-    assert reads_of_others(VIEWERS[who], MEMORIES[kind]) == noted
+    assert is_audited_read(VIEWERS[who], MEMORIES[kind]) == noted
 
 
 @settings(max_examples=examples(50))
@@ -261,7 +261,7 @@ def test_workers_do_nothing_at_all_to_what_others_share_but_ask_to_take_its_plac
     for (viewer, memory), effect in product(MEETINGS, Effect):
         if viewer.role is Role.WORKER and memory.owner != viewer.agent and memory.scope is Scope.SWARM:
             asks = effect is Effect.SUPERSEDE
-            assert may_affect(viewer, effect, memory) is (Ruling.PROPOSED if asks else Ruling.REFUSED)
+            assert may_affect(viewer, effect, memory) is (Permission.PROPOSED if asks else Permission.REFUSED)
 
 
 def test_what_one_may_edit_one_may_replace_expire_and_supersede() -> None:
@@ -276,12 +276,12 @@ def test_what_a_shared_folder_says_is_replaced_by_its_scan_alone_and_by_workers_
 ) -> None:
     scanned = replace(a_memory(owner=owner, scope=Scope.SWARM), source_path=Clean("/w/shared/memory/a.md"))
     scanned = replace(scanned, provenance=replace(scanned.provenance, interface=Interface.SERVICE))
-    assert is_of_folder(scanned)
+    assert is_from_shared_folder(scanned)
     for viewer, effect in product(EVERYBODY, Effect):
         if viewer.role is Role.WORKER and effect is not Effect.SUPERSEDE:
-            assert may_affect(viewer, effect, scanned) is Ruling.REFUSED
+            assert may_affect(viewer, effect, scanned) is Permission.REFUSED
         elif viewer.role is Role.WORKER:
-            assert may_affect(viewer, effect, scanned) is Ruling.PROPOSED
+            assert may_affect(viewer, effect, scanned) is Permission.PROPOSED
         elif effect is Effect.REPLACE:
             assert not may(viewer, effect, scanned)
             assert may(replace(viewer, interface=Interface.SERVICE), effect, scanned)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hivelore.core.sanitizer import escaped_json, harmless, harmless_values, visible
+from hivelore.core.sanitizer import escape_hidden, escaped_json, sanitize, sanitize_values
 from hivelore.memories.model import Json
 from hivelore.sessions import fence
 from hivelore.sessions.fence import unfenced
@@ -132,12 +132,12 @@ _ORDINARY = (
 
 @pytest.mark.parametrize(("told", "left"), [*_FRAMES, *_SPEAKERS, *_HIDDEN])
 def test_what_could_be_taken_for_more_stays_readable(told: str, left: str) -> None:
-    assert harmless(told) == left
+    assert sanitize(told) == left
 
 
 @pytest.mark.parametrize("text", _ORDINARY)
 def test_ordinary_text_stays_as_it_is(text: str) -> None:
-    assert harmless(text) == text
+    assert sanitize(text) == text
     assert escaped_json(json.dumps([text], ensure_ascii=False)) == json.dumps([text], ensure_ascii=False)
 
 
@@ -145,13 +145,13 @@ def test_ordinary_text_stays_as_it_is(text: str) -> None:
 def test_letters_digits_and_signs_stay_as_they_are(text: str) -> None:
     plain = unicodedata.normalize("NFKD", text)
     if not any(sign in plain for sign in "<[:-"):
-        assert harmless(f"- {text}") == f"- {''.join(map(visible, text))}"
+        assert sanitize(f"- {text}") == f"- {''.join(map(escape_hidden, text))}"
 
 
 @pytest.mark.parametrize("mark", _FENCES)
 def test_a_look_alike_of_the_fence_is_none(mark: str) -> None:
-    assert "_" in harmless(mark)
-    assert harmless(mark).replace("_", "") != harmless(mark)
+    assert "_" in sanitize(mark)
+    assert sanitize(mark).replace("_", "") != sanitize(mark)
 
 
 @given(texts)
@@ -159,25 +159,25 @@ def test_a_look_alike_of_the_fence_is_none(mark: str) -> None:
 @example("hivelore\u2796\ufe0fmemory")
 @example("\u05d0-\u200fHuman:")
 def test_what_is_harmless_is_so_already(text: str) -> None:
-    once = harmless(text)
-    assert harmless(once) == once
+    once = sanitize(text)
+    assert sanitize(once) == once
 
 
 @given(texts)
 def test_no_text_ends_the_fence_around_it(text: str) -> None:
     for number in (NONCE, "f" * 16):
-        whole = fence.fenced(harmless(text), number)
+        whole = fence.fenced(sanitize(text), number)
         assert whole.count(fence.NAME) == 2
         assert unfenced(f"before{whole}after") == "before\nafter"
     plain = "".join(
-        each for each in unicodedata.normalize("NFKD", harmless(text)) if unicodedata.category(each) not in ("Mn", "Cf")
+        each for each in unicodedata.normalize("NFKD", sanitize(text)) if unicodedata.category(each) not in ("Mn", "Cf")
     )
     assert fence.NAME not in plain.lower().replace("\u2010", "-").replace("\u2011", "-")
 
 
 @given(texts)
 def test_no_control_and_no_direction_reaches_a_terminal(text: str) -> None:
-    for shown in (harmless(text), visible(text), escaped_json(json.dumps(text, ensure_ascii=False))):
+    for shown in (sanitize(text), escape_hidden(text), escaped_json(json.dumps(text, ensure_ascii=False))):
         left = [each for each in shown.replace("\r\n", "\n") if unicodedata.category(each) == "Cc"]
         assert set(left) <= {"\n", "\t"}
         assert not set(shown) & set(map(chr, (*range(0x202A, 0x202F), *range(0x2060, 0x2070), 0x200B, 0xFEFF)))
@@ -188,4 +188,4 @@ def test_json_keeps_its_values(name: str, text: str) -> None:
     value: Json = {name: [text, {"deep": text}, 1, None]}
     for indent in (None, 2):
         assert json.loads(escaped_json(json.dumps(value, ensure_ascii=False, indent=indent))) == value
-    assert harmless_values(value) == {harmless(name): [harmless(text), {"deep": harmless(text)}, 1, None]}
+    assert sanitize_values(value) == {sanitize(name): [sanitize(text), {"deep": sanitize(text)}, 1, None]}

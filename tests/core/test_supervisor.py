@@ -54,7 +54,7 @@ def at_once(_: int) -> float:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "PASSING_PAUSE", 0.0)
-    monkeypatch.setattr(module, "pause", at_once)
+    monkeypatch.setattr(module, "restart_pause", at_once)
 
 
 @pytest.mark.usefixtures("quick")

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from hivelore.core.vectors import cosine, from_blob, normalised, to_blob
+from hivelore.core.vectors import cosine, from_blob, normalize, to_blob
 from hivelore.errors import Broken, Invalid
 from hivelore.indexing.model import Vector
 
@@ -76,7 +76,7 @@ def test_cosine_does_not_depend_on_length(a: Vector, b: Vector, exponent: int) -
 @given(vectors())
 def test_a_normalised_vector_has_length_one_and_keeps_its_direction(v: Vector) -> None:
     assume(v.any())
-    unit = normalised(v)
+    unit = normalize(v)
     assert unit.dtype == np.float32
     assert np.linalg.norm(unit.astype(np.float64)) == pytest.approx(1.0, abs=1e-6)
     assert cosine(unit, v) == pytest.approx(1.0, abs=1e-6)
@@ -85,26 +85,26 @@ def test_a_normalised_vector_has_length_one_and_keeps_its_direction(v: Vector) -
 @given(vectors())
 def test_normalising_twice_changes_nothing_more(v: Vector) -> None:
     assume(v.any())
-    once = normalised(v)
-    np.testing.assert_allclose(normalised(once), once, rtol=0, atol=1e-7)
+    once = normalize(v)
+    np.testing.assert_allclose(normalize(once), once, rtol=0, atol=1e-7)
 
 
 def test_each_row_of_a_stack_is_normalised_by_itself() -> None:
-    np.testing.assert_allclose(normalised(np.array([[3, 4], [0, 2]], np.float32)), [[0.6, 0.8], [0, 1]], rtol=1e-6)
+    np.testing.assert_allclose(normalize(np.array([[3, 4], [0, 2]], np.float32)), [[0.6, 0.8], [0, 1]], rtol=1e-6)
 
 
 def test_normalising_leaves_the_vector_it_was_given_alone() -> None:
     given_vector = vector(3, 4)
-    normalised(given_vector)
+    normalize(given_vector)
     assert given_vector.tolist() == [3.0, 4.0]
 
 
 @pytest.mark.parametrize("bad", [vector(0, 0), vector(1, float("nan")), vector(float("inf"), 1)])
 def test_what_has_no_direction_is_refused(bad: Vector) -> None:
     with pytest.raises(Invalid, match="no direction"):
-        normalised(bad)
+        normalize(bad)
     with pytest.raises(Invalid, match="no direction"):
-        normalised(np.stack([vector(1, 2), bad]))
+        normalize(np.stack([vector(1, 2), bad]))
 
 
 def test_512_dimensions_are_2048_bytes() -> None:

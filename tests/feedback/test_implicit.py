@@ -9,7 +9,7 @@ import pytest
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.feedback.implicit import ImplicitFeedback
-from hivelore.feedback.model import UNKNOWN, Use
+from hivelore.feedback.model import NO_USAGE, UsageCounts
 from hivelore.memories.drafts import Draft
 from hivelore.memories.model import Memory
 from hivelore.search.model import RecallId
@@ -61,7 +61,7 @@ class Stage:
             ended, ADA, read_transcript("claude-code", session.lines, of_subagent=bool(ended.subagent))
         )
 
-    def use(self, memory: Memory | None = None) -> Use:
+    def use(self, memory: Memory | None = None) -> UsageCounts:
         return self.world.rating.of((memory or self.memory).id, AS_OPERATOR).use
 
 
@@ -78,43 +78,47 @@ def searched(session: ClaudeSession, recall: RecallId) -> ClaudeSession:
 def test_what_was_told_with_a_prompt_and_applied_was_of_use(stage: Stage) -> None:
     assert PROXY in stage.told()
     stage.ends(ClaudeSession().user(ABOUT_PROXY).runs(USES))
-    assert stage.use() == Use(applied=1)
+    assert stage.use() == UsageCounts(applied=1)
 
 
 def test_what_was_told_and_is_only_repeated_was_not(stage: Stage) -> None:
     stage.told()
     stage.ends(ClaudeSession().user(ABOUT_PROXY).says(PROXY).says(f"So: {PROXY}"))
-    assert stage.use() == Use(unused=1)
+    assert stage.use() == UsageCounts(unused=1)
 
 
 def test_what_was_asked_for_may_be_told_on(stage: Stage) -> None:
     session = searched(ClaudeSession().user("Set it up."), stage.asked()).says(PROXY)
     stage.ends(session)
-    assert stage.use() == Use(repeated=1)
+    assert stage.use() == UsageCounts(repeated=1)
 
 
 def test_a_session_that_ends_again_and_again_is_one_and_the_surest_sign_stays(stage: Stage) -> None:
     session = searched(ClaudeSession().user("Set it up."), stage.asked())
     stage.ends(session)
-    assert stage.use() == Use(unused=1)
+    assert stage.use() == UsageCounts(unused=1)
     before = len(session.lines)
-    for more, seen in ((PROXY, Use(repeated=1)), (f"See {stage.memory.id}.", Use(cited=1)), ("Bye.", Use(cited=1))):
+    for more, seen in (
+        (PROXY, UsageCounts(repeated=1)),
+        (f"See {stage.memory.id}.", UsageCounts(cited=1)),
+        ("Bye.", UsageCounts(cited=1)),
+    ):
         stage.world.clock.advance(timedelta(seconds=1))
         stage.ends(session.says(more))
         assert stage.use() == seen
     del session.lines[before:]
     stage.ends(session)
-    assert stage.use() == Use(cited=1)
+    assert stage.use() == UsageCounts(cited=1)
     stage.ends(session.runs(USES))
-    assert stage.use() == Use(applied=1)
+    assert stage.use() == UsageCounts(applied=1)
 
 
 def test_while_a_session_goes_on_nothing_counts_as_unused(stage: Stage) -> None:
     stage.told()
     stage.ends(ClaudeSession().user(ABOUT_PROXY), is_partial=True)
-    assert stage.use() == UNKNOWN
+    assert stage.use() == NO_USAGE
     stage.ends(ClaudeSession().user(ABOUT_PROXY))
-    assert stage.use() == Use(unused=1)
+    assert stage.use() == UsageCounts(unused=1)
 
 
 @pytest.mark.parametrize("cut", ["the beginning is missing", "there is no file", "nothing was read"])
@@ -125,16 +129,16 @@ def test_what_was_not_seen_whole_shows_no_lack_of_use(stage: Stage, cut: str) ->
     whole = read_transcript("claude-code", lines, cut=cut == "the beginning is missing")
     ended = an_end(None if cut == "there is no file" else "/s1.jsonl", at=stage.world.clock.now())
     stage.implicit_feedback.watch(ended, ADA, whole)
-    assert stage.use() == UNKNOWN
+    assert stage.use() == NO_USAGE
 
 
 def test_notes_that_were_told_because_they_are_new_were_not_recalled(stage: Stage) -> None:
     note = stage.world.remember("Deploys happen on Friday with the zebra script, zebra-run-9981.")
     assert "zebra" in stage.told(EventKind.STARTED, None)
     stage.ends(ClaudeSession().user("Hello."))
-    assert stage.use(note) == UNKNOWN
+    assert stage.use(note) == NO_USAGE
     stage.ends(ClaudeSession().user("Hello.").runs("./zebra-run-9981"))
-    assert stage.use(note) == Use(applied=1)
+    assert stage.use(note) == UsageCounts(applied=1)
 
 
 def test_what_was_opened_is_not_called_unused(stage: Stage) -> None:
@@ -142,7 +146,7 @@ def test_what_was_opened_is_not_called_unused(stage: Stage) -> None:
     session.uses("mcp__hivelore__memory-get", PROXY, memoryId=stage.memory.id)
     stage.world.reading.get(stage.memory.id, AS_ADA)
     stage.ends(session)
-    assert stage.use() == Use(opened=1)
+    assert stage.use() == UsageCounts(opened=1)
 
 
 def test_it_is_known_across_a_compaction_and_not_where_the_answer_never_arrived(stage: Stage) -> None:
@@ -150,13 +154,13 @@ def test_it_is_known_across_a_compaction_and_not_where_the_answer_never_arrived(
     stage.told(EventKind.COMPACTING, None)
     stage.told(EventKind.STARTED, None, origin=Origin.COMPACTED)
     stage.ends(ClaudeSession().runs(USES))
-    assert stage.use() == Use(applied=1)
+    assert stage.use() == UsageCounts(applied=1)
     lost = stage.event(EventKind.PROMPTED, ABOUT_PROXY)
     late = replace(lost, session=Clean("s2"))
     stage.world.capture.handle(late, AS_ADA)
     stage.world.capture.handle_late(late, AS_ADA)
     stage.ends(ClaudeSession().runs(USES), session="s2")
-    assert stage.use() == Use(applied=1)
+    assert stage.use() == UsageCounts(applied=1)
 
 
 def test_a_sub_agent_is_a_session_of_its_own(stage: Stage) -> None:
@@ -164,9 +168,9 @@ def test_a_sub_agent_is_a_session_of_its_own(stage: Stage) -> None:
     stage.told()
     stage.told(EventKind.SUBAGENT_STARTED, None, subagent=helper)
     stage.ends(ClaudeSession(sidechain=True).runs(USES), subagent=helper)
-    assert stage.use() == Use(applied=1)
+    assert stage.use() == UsageCounts(applied=1)
     stage.ends(ClaudeSession().user(ABOUT_PROXY).runs(USES))
-    assert stage.use() == Use(applied=2)
+    assert stage.use() == UsageCounts(applied=2)
 
 
 def test_recalls_of_others_say_nothing_of_this_session(stage: Stage, world: World) -> None:
@@ -174,7 +178,7 @@ def test_recalls_of_others_say_nothing_of_this_session(stage: Stage, world: Worl
     assert elsewhere is not None
     stage.ends(searched(ClaudeSession(), elsewhere).runs(USES))
     stage.ends(searched(ClaudeSession(), RecallId("never-was")).runs(USES))
-    assert stage.use() == UNKNOWN
+    assert stage.use() == NO_USAGE
 
 
 def test_what_was_forgotten_since_is_passed_over(stage: Stage) -> None:
@@ -186,16 +190,19 @@ def test_what_was_forgotten_since_is_passed_over(stage: Stage) -> None:
 
 
 Work = Callable[[ClaudeSession], ClaudeSession]
-ENDINGS: list[tuple[Work, Use]] = [
-    (lambda session: session.runs(USES).runs("pytest -q", "1 passed"), Use(applied=1, succeeded=1)),
-    (lambda session: session.runs(USES).runs("pytest -q", "E  KeyError", failed=True), Use(applied=1, failed=1)),
-    (lambda session: session.runs(USES), Use(applied=1)),
-    (lambda session: session.runs("pytest -q", "1 passed"), Use(unused=1)),
+ENDINGS: list[tuple[Work, UsageCounts]] = [
+    (lambda session: session.runs(USES).runs("pytest -q", "1 passed"), UsageCounts(applied=1, succeeded=1)),
+    (
+        lambda session: session.runs(USES).runs("pytest -q", "E  KeyError", failed=True),
+        UsageCounts(applied=1, failed=1),
+    ),
+    (lambda session: session.runs(USES), UsageCounts(applied=1)),
+    (lambda session: session.runs("pytest -q", "1 passed"), UsageCounts(unused=1)),
 ]
 
 
 @pytest.mark.parametrize(("work", "seen"), ENDINGS)
-def test_the_outcome_of_a_task_counts_for_what_was_used_in_it(stage: Stage, work: Work, seen: Use) -> None:
+def test_the_outcome_of_a_task_counts_for_what_was_used_in_it(stage: Stage, work: Work, seen: UsageCounts) -> None:
     stage.told()
     session = work(ClaudeSession().user(ABOUT_PROXY))
     stage.ends(session, task=Task("T-7", "Set it up."))
@@ -219,4 +226,4 @@ def test_in_a_small_store_no_word_is_rare_enough_to_tell(world: World) -> None:
     ended: SessionEnd = an_end("/s1.jsonl", at=world.clock.now(), is_partial=True)
     lines = ClaudeSession().user(ABOUT_PROXY).runs(USES).lines
     ImplicitFeedback(world.store, world.keywords).watch(ended, ADA, read_transcript("claude-code", lines))
-    assert world.rating.of(memory.id, AS_ADA).use == UNKNOWN
+    assert world.rating.of(memory.id, AS_ADA).use == NO_USAGE

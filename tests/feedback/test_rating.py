@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.feedback.model import AGAINST, FOR, UNKNOWN, Use, Worth, factor
-from hivelore.feedback.recalls import EVIDENCE_KEPT, Aspect, Evidence, Sign, together, use_of
+from hivelore.feedback.model import AGAINST, FOR, NO_USAGE, UsageCounts, UsefulnessBounds, usefulness_factor
+from hivelore.feedback.recalls import EVIDENCE_KEPT, Aspect, Evidence, Sign, count_usage, merge_evidence
 from support.memories import ADA, BOB, evidence, instant
 
-worths = st.builds(Worth, least=st.floats(0.1, 1.0), most=st.floats(1.0, 3.0))
-uses = st.builds(Use, *[st.integers(0, 200)] * len(Use._fields))
+worths = st.builds(UsefulnessBounds, least=st.floats(0.1, 1.0), most=st.floats(1.0, 3.0))
+uses = st.builds(UsageCounts, *[st.integers(0, 200)] * len(UsageCounts._fields))
 good = st.sampled_from([name for name, weight in FOR._asdict().items() if weight])
 bad = st.sampled_from([name for name, weight in AGAINST._asdict().items() if weight])
 seen = st.builds(
@@ -26,71 +26,75 @@ seen = st.builds(
 
 
 @given(uses, worths)
-def test_the_factor_is_within_its_bounds(use: Use, worth: Worth) -> None:
-    assert worth.least <= factor(use, worth) <= worth.most
+def test_the_factor_is_within_its_bounds(use: UsageCounts, worth: UsefulnessBounds) -> None:
+    assert worth.least <= usefulness_factor(use, worth) <= worth.most
 
 
 @given(worths)
-def test_what_is_unknown_has_the_factor_one_exactly(worth: Worth) -> None:
-    assert factor(UNKNOWN, worth) == 1.0
+def test_what_is_unknown_has_the_factor_one_exactly(worth: UsefulnessBounds) -> None:
+    assert usefulness_factor(NO_USAGE, worth) == 1.0
 
 
 @given(uses, good, st.integers(1, 50), worths)
-def test_more_that_speaks_for_it_never_lowers_it(use: Use, name: str, more: int, worth: Worth) -> None:
-    assert factor(use._replace(**{name: getattr(use, name) + more}), worth) >= factor(use, worth)
+def test_more_that_speaks_for_it_never_lowers_it(
+    use: UsageCounts, name: str, more: int, worth: UsefulnessBounds
+) -> None:
+    assert usefulness_factor(use._replace(**{name: getattr(use, name) + more}), worth) >= usefulness_factor(use, worth)
 
 
 @given(uses, bad, st.integers(1, 50), worths)
-def test_more_that_speaks_against_it_never_lifts_it(use: Use, name: str, more: int, worth: Worth) -> None:
-    assert factor(use._replace(**{name: getattr(use, name) + more}), worth) <= factor(use, worth)
+def test_more_that_speaks_against_it_never_lifts_it(
+    use: UsageCounts, name: str, more: int, worth: UsefulnessBounds
+) -> None:
+    assert usefulness_factor(use._replace(**{name: getattr(use, name) + more}), worth) <= usefulness_factor(use, worth)
 
 
 @given(uses)
-def test_bounds_of_one_turn_it_off(use: Use) -> None:
-    assert factor(use, Worth(least=1.0, most=1.0)) == 1.0
+def test_bounds_of_one_turn_it_off(use: UsageCounts) -> None:
+    assert usefulness_factor(use, UsefulnessBounds(least=1.0, most=1.0)) == 1.0
 
 
 def test_every_sign_speaks_for_it_or_against_it_and_none_for_both() -> None:
-    assert list(Use._fields) == [sign.value for sign in Sign]
+    assert list(UsageCounts._fields) == [sign.value for sign in Sign]
     assert all((weight > 0) != (other > 0) for weight, other in zip(FOR, AGAINST, strict=True))
 
 
 # Two of each beforehand; then by hand: the mean m of the Beta distribution, and 1 + 0.3 x (2m - 1).
 BY_HAND = [
-    (Use(applied=1), 3 / 5),
-    (Use(useful=1), 4 / 6),
-    (Use(useless=1), 2 / 6),
-    (Use(unused=10), 2 / 5),
-    (Use(applied=1, unused=10), 1 / 2),
-    (Use(applied=1, unused=5), 3 / 5.5),
-    (Use(repeated=1, opened=1, cited=1, succeeded=2), 5 / 7),
-    (Use(failed=2, applied=1), 1 / 2),
-    (Use(applied=100), 102 / 104),
+    (UsageCounts(applied=1), 3 / 5),
+    (UsageCounts(useful=1), 4 / 6),
+    (UsageCounts(useless=1), 2 / 6),
+    (UsageCounts(unused=10), 2 / 5),
+    (UsageCounts(applied=1, unused=10), 1 / 2),
+    (UsageCounts(applied=1, unused=5), 3 / 5.5),
+    (UsageCounts(repeated=1, opened=1, cited=1, succeeded=2), 5 / 7),
+    (UsageCounts(failed=2, applied=1), 1 / 2),
+    (UsageCounts(applied=100), 102 / 104),
 ]
 
 
 @pytest.mark.parametrize(("use", "mean"), BY_HAND)
-def test_the_factor_is_what_was_computed_by_hand(use: Use, mean: float) -> None:
-    assert factor(use, Worth()) == pytest.approx(1 + 0.3 * (2 * mean - 1))
+def test_the_factor_is_what_was_computed_by_hand(use: UsageCounts, mean: float) -> None:
+    assert usefulness_factor(use, UsefulnessBounds()) == pytest.approx(1 + 0.3 * (2 * mean - 1))
 
 
 @given(st.lists(seen, max_size=12), st.randoms())
 def test_neither_the_order_of_evidence_nor_repeating_it_matters(told: list[Evidence], chance: Random) -> None:
-    once = together(told, ())
+    once = merge_evidence(told, ())
     shuffled = [*told, *told]
     chance.shuffle(shuffled)
-    assert together(shuffled, ()) == once
-    assert together(once, told) == once
+    assert merge_evidence(shuffled, ()) == once
+    assert merge_evidence(once, told) == once
 
 
 @given(st.lists(seen, max_size=12), st.integers(0, 12))
 def test_evidence_that_comes_in_two_parts_counts_as_if_it_came_at_once(told: list[Evidence], cut: int) -> None:
-    assert together(together(told[:cut], ()), told[cut:]) == together(told, ())
+    assert merge_evidence(merge_evidence(told[:cut], ()), told[cut:]) == merge_evidence(told, ())
 
 
 @given(st.lists(seen, max_size=12))
 def test_an_agent_a_session_and_an_aspect_have_one_piece(told: list[Evidence]) -> None:
-    kept = together(told, ())
+    kept = merge_evidence(told, ())
     assert len({one.occasion for one in kept}) == len(kept) == len({one.occasion for one in told})
     assert set(kept) <= set(told)
 
@@ -102,23 +106,23 @@ def signs(kept: Sequence[Evidence]) -> list[Sign]:
 @given(st.permutations([sign for sign in Sign if sign.aspect is Aspect.USE]))
 def test_of_the_use_in_a_session_the_surest_sign_stays(order: list[Sign]) -> None:
     told = [evidence(sign, at=instant(minute)) for minute, sign in enumerate(order)]
-    assert signs(together(told, ())) == [Sign.APPLIED]
+    assert signs(merge_evidence(told, ())) == [Sign.APPLIED]
 
 
 def test_what_is_seen_again_is_as_old_as_it_was() -> None:
     first, again = (evidence(at=instant(minute)) for minute in (1, 2))
-    assert together([again, first], [again]) == (first,)
+    assert merge_evidence([again, first], [again]) == (first,)
 
 
 @given(st.permutations([Sign.USEFUL, Sign.USELESS]))
 def test_a_later_rating_takes_the_place_of_an_earlier_one(order: list[Sign]) -> None:
     first, later = (evidence(sign, at=instant(minute)) for minute, sign in enumerate(order))
     for told in ([first, later], [later, first]):
-        assert signs(together(told, ())) == [later.sign]
+        assert signs(merge_evidence(told, ())) == [later.sign]
 
 
 @given(st.integers(1, EVIDENCE_KEPT + 20))
 def test_of_very_much_the_newest_counts(count: int) -> None:
     told = [evidence(session=f"s{minute}", at=instant(minute)) for minute in range(count)]
-    assert list(together(reversed(told), ())) == told[-EVIDENCE_KEPT:]
-    assert use_of(together(told, ())) == Use(applied=min(count, EVIDENCE_KEPT))
+    assert list(merge_evidence(reversed(told), ())) == told[-EVIDENCE_KEPT:]
+    assert count_usage(merge_evidence(told, ())) == UsageCounts(applied=min(count, EVIDENCE_KEPT))

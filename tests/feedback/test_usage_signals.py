@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.feedback.recalls import Sign
-from hivelore.feedback.usage_signals import Given, Seen, outcome, recalls_in, seen
+from hivelore.feedback.usage_signals import GivenMemory, ObservedUsage, observe_usage, recalls_in, session_outcome
 from hivelore.memories.model import MemoryId
 from hivelore.search.model import RecallId
 from hivelore.search.tokenizer import STOP_WORDS, distinct_terms
@@ -48,16 +48,16 @@ def finds(recall: RecallId = ASKED) -> Turn:
     )
 
 
-SHOWN = Given(memory=MEMORY, words=WORDS, shown_at=START)
-GIVEN = Given(memory=MEMORY, words=WORDS, recalls=frozenset({ASKED}))
+SHOWN = GivenMemory(memory=MEMORY, words=WORDS, shown_at=START)
+GIVEN = GivenMemory(memory=MEMORY, words=WORDS, recalls=frozenset({ASKED}))
 USES = "npm ci --legacy-peer-deps && quokka gateway"
 
 
-def look(what: Given, *turns: Turn) -> Seen:
-    return seen(turns, [what])[MEMORY]
+def look(what: GivenMemory, *turns: Turn) -> ObservedUsage:
+    return observe_usage(turns, [what])[MEMORY]
 
 
-def sign(what: Given, *turns: Turn, rare: frozenset[str] = WORDS) -> Sign | None:
+def sign(what: GivenMemory, *turns: Turn, rare: frozenset[str] = WORDS) -> Sign | None:
     return look(what, *turns).sign(rare)
 
 
@@ -73,13 +73,13 @@ def test_what_was_put_into_the_conversation_and_is_only_repeated_is_no_use() -> 
 
 def test_an_answer_to_a_question_of_its_own_may_be_told_on() -> None:
     assert sign(GIVEN, finds(), says(TEXT)) is Sign.REPEATED
-    both = Given(memory=MEMORY, words=WORDS, shown_at=START, recalls=frozenset({ASKED}))
+    both = GivenMemory(memory=MEMORY, words=WORDS, shown_at=START, recalls=frozenset({ASKED}))
     assert sign(both, says(TEXT)) is None
     assert sign(both, finds(), says(TEXT)) is Sign.REPEATED
 
 
 @pytest.mark.parametrize("what", [SHOWN, GIVEN])
-def test_naming_its_id_is_use_however_it_was_given(what: Given) -> None:
+def test_naming_its_id_is_use_however_it_was_given(what: GivenMemory) -> None:
     assert sign(what, finds(), says(f"See {MEMORY.upper()}.")) is Sign.CITED
     assert sign(what, finds(), runs(f"git commit -m 'As of {MEMORY}'")) is Sign.CITED
 
@@ -94,7 +94,7 @@ def test_what_somebody_else_said_before_is_theirs(source: Turn) -> None:
 def test_what_the_agent_said_or_did_before_it_was_given_is_its_own() -> None:
     for before in (says(TEXT), runs(USES)):
         assert sign(GIVEN, before, finds(), runs(USES)) is None
-    late = Given(memory=MEMORY, words=WORDS, shown_at=START + SECOND)
+    late = GivenMemory(memory=MEMORY, words=WORDS, shown_at=START + SECOND)
     assert sign(late, runs(USES, START), runs(USES, START + 2 * SECOND)) is None
     assert sign(late, says("Hm.", START), runs(USES, START + 2 * SECOND)) is Sign.APPLIED
 
@@ -134,7 +134,9 @@ def test_words_that_many_memories_have_tell_nothing() -> None:
 def test_one_number_is_enough_and_few_of_many_words_are_not() -> None:
     assert sign(SHOWN, runs("curl localhost:8443")) is Sign.APPLIED
     assert sign(SHOWN, runs("ls quokka wombat")) is None
-    wordy = Given(memory=MEMORY, words=WORDS | {f"word{letter}" for letter in "abcdefghijklmnopqrst"}, shown_at=START)
+    wordy = GivenMemory(
+        memory=MEMORY, words=WORDS | {f"word{letter}" for letter in "abcdefghijklmnopqrst"}, shown_at=START
+    )
     assert sign(wordy, runs("quokka gateway wombat"), rare=wordy.words) is None
 
 
@@ -161,7 +163,7 @@ turns = st.builds(Turn, speaker=st.sampled_from(Speaker), text=st.sampled_from([
 
 @given(st.lists(turns, max_size=8))
 def test_what_was_not_given_was_not_used_whatever_was_said(told: list[Turn]) -> None:
-    never = Given(memory=MEMORY, words=WORDS)
+    never = GivenMemory(memory=MEMORY, words=WORDS)
     found = look(never, *told)
     assert (found.is_given, found.is_opened, found.sign(WORDS)) == (False, False, None)
 
@@ -178,6 +180,6 @@ def test_work_ends_well_with_checks_that_pass_and_badly_with_what_fails_still() 
         text = "E   KeyError: 'x'" if failed else "1 passed"
         return Turn(speaker=Speaker.RESULT, text=text, tool=Tool("Bash", ToolEffect.RUN, "pytest -q"), failed=failed)
 
-    assert outcome([check(failed=True), check(failed=False)]) is Sign.SUCCEEDED
-    assert outcome([check(failed=False), check(failed=True)]) is Sign.FAILED
-    assert outcome([says("Done, all tests pass.")]) is None
+    assert session_outcome([check(failed=True), check(failed=False)]) is Sign.SUCCEEDED
+    assert session_outcome([check(failed=False), check(failed=True)]) is Sign.FAILED
+    assert session_outcome([says("Done, all tests pass.")]) is None

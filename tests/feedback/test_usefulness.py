@@ -9,7 +9,7 @@ from hivelore.core.agents import Interface, Role, Viewer
 from hivelore.errors import Forbidden, Invalid, NotFound, TooLarge, Unavailable
 from hivelore.feedback import usefulness
 from hivelore.feedback.buffer import UNIT
-from hivelore.feedback.model import UNKNOWN, Use
+from hivelore.feedback.model import NO_USAGE, UsageCounts
 from hivelore.feedback.recalls import Evidence, Sign
 from hivelore.feedback.usefulness import RECENT, SESSION_LENGTH
 from hivelore.memories.model import Action, Memory, Scope
@@ -28,7 +28,7 @@ def evidence_of(world: World, memory: Memory) -> Sequence[Evidence]:
         return view.evidence(present(world.store, memory).key)
 
 
-def use(world: World, memory: Memory) -> Use:
+def use(world: World, memory: Memory) -> UsageCounts:
     world.write_buffer.flush()
     return world.rating.of(memory.id, AS_OPERATOR).use
 
@@ -38,12 +38,12 @@ def use(world: World, memory: Memory) -> Use:
 
 def test_a_rating_is_known_at_once_and_moves_the_factor(world: World) -> None:
     memory = world.remember(PROXY)
-    assert world.rating.of(memory.id, AS_ADA) == (1.0, UNKNOWN)
+    assert world.rating.of(memory.id, AS_ADA) == (1.0, NO_USAGE)
     told = world.rating.rate(memory.id, AS_ADA, useful=True)
-    assert told == world.rating.of(memory.id, AS_ADA) == (pytest.approx(1.1), Use(useful=1))
+    assert told == world.rating.of(memory.id, AS_ADA) == (pytest.approx(1.1), UsageCounts(useful=1))
     assert world.recall(ABOUT_PROXY).hits[0].score.usefulness == told.factor
     world.clock.advance(timedelta(seconds=1))
-    assert world.rating.rate(memory.id, AS_ADA, useful=False) == (pytest.approx(0.9), Use(useless=1))
+    assert world.rating.rate(memory.id, AS_ADA, useful=False) == (pytest.approx(0.9), UsageCounts(useless=1))
 
 
 def test_a_later_rating_of_a_session_takes_the_place_of_the_earlier_one(world: World) -> None:
@@ -51,9 +51,9 @@ def test_a_later_rating_of_a_session_takes_the_place_of_the_earlier_one(world: W
     for useful in (True, True, False):
         world.clock.advance(timedelta(seconds=1))
         world.rating.rate(memory.id, AS_ADA, useful=useful, session="s1")
-    assert use(world, memory) == Use(useless=1)
+    assert use(world, memory) == UsageCounts(useless=1)
     world.rating.rate(memory.id, AS_ADA, useful=True, session="s2")
-    assert use(world, memory) == Use(useful=1, useless=1)
+    assert use(world, memory) == UsageCounts(useful=1, useless=1)
 
 
 def test_where_no_session_is_named_a_day_counts_as_one(world: World) -> None:
@@ -61,14 +61,14 @@ def test_where_no_session_is_named_a_day_counts_as_one(world: World) -> None:
     for hours in (0, 1, 24):
         world.clock.advance(timedelta(hours=hours))
         world.rating.rate(memory.id, AS_ADA, useful=True, session=" ")
-    assert use(world, memory) == Use(useful=2)
+    assert use(world, memory) == UsageCounts(useful=2)
 
 
 def test_each_agent_that_sees_a_memory_has_a_say_and_an_operator_too(world: World) -> None:
     memory = world.remember(PROXY, scope=Scope.SWARM)
     for viewer in (AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR):
         world.rating.rate(memory.id, viewer, useful=True, session="s1")
-    assert use(world, memory) == Use(useful=4)
+    assert use(world, memory) == UsageCounts(useful=4)
 
 
 def test_of_what_is_anothers_the_last_rating_of_an_agent_counts_whatever_sessions_it_names(world: World) -> None:
@@ -76,10 +76,10 @@ def test_of_what_is_anothers_the_last_rating_of_an_agent_counts_whatever_session
     for session in ("s1", "s2", None):
         world.clock.advance(timedelta(days=1))
         world.rating.rate(memory.id, AS_BOB, useful=False, session=session)
-    assert use(world, memory) == Use(useless=1)
+    assert use(world, memory) == UsageCounts(useless=1)
     world.clock.advance(timedelta(days=1))
     world.rating.rate(memory.id, AS_BOB, useful=True, session="s4")
-    assert use(world, memory) == Use(useful=1)
+    assert use(world, memory) == UsageCounts(useful=1)
 
 
 def test_what_one_may_not_see_is_as_good_as_not_there(world: World) -> None:
@@ -88,7 +88,7 @@ def test_what_one_may_not_see_is_as_good_as_not_there(world: World) -> None:
         world.rating.rate(memory.id, AS_BOB, useful=True)
     with pytest.raises(NotFound):
         world.rating.of(memory.id, AS_BOB)
-    assert use(world, memory) == UNKNOWN
+    assert use(world, memory) == NO_USAGE
 
 
 def test_a_rating_tells_which_recall_it_is_about(world: World) -> None:
@@ -107,7 +107,7 @@ def test_a_session_that_is_too_long_or_cannot_be_kept_is_refused(world: World) -
         with pytest.raises(error):
             world.rating.rate(memory.id, AS_ADA, useful=True, session=session)
     world.rating.rate(memory.id, AS_ADA, useful=True, session="é" * SESSION_LENGTH)
-    assert use(world, memory) == Use(useful=1)
+    assert use(world, memory) == UsageCounts(useful=1)
 
 
 def test_only_an_operator_takes_back_what_is_known(world: World) -> None:
@@ -117,7 +117,7 @@ def test_only_an_operator_takes_back_what_is_known(world: World) -> None:
         with pytest.raises(Forbidden):
             world.rating.reset(memory.id, viewer)
     world.rating.reset(memory.id, AS_OPERATOR)
-    assert world.rating.of(memory.id, AS_ADA) == (1.0, UNKNOWN)
+    assert world.rating.of(memory.id, AS_ADA) == (1.0, NO_USAGE)
 
 
 @pytest.mark.parametrize("viewer", [AS_OPERATOR, ACTING_FOR_ADA])
@@ -152,7 +152,7 @@ def test_it_is_taken_back_and_told_together_or_not_at_all(world: World, monkeypa
         broken.setattr(usefulness, "AuditEntry", refuse)
         with pytest.raises(Unavailable):
             world.rating.reset(memory.id, AS_OPERATOR)
-    assert use(world, memory) == Use(useless=1)
+    assert use(world, memory) == UsageCounts(useless=1)
 
 
 # Opening.
@@ -178,7 +178,7 @@ def test_opening_says_nothing_where_no_recall_gave_it_to_that_agent_shortly_befo
     world.reading.get(memory.id, AS_OPERATOR)
     world.clock.advance(RECENT + timedelta(seconds=1))
     world.reading.get(memory.id, AS_ADA)
-    assert use(world, memory) == UNKNOWN
+    assert use(world, memory) == NO_USAGE
 
 
 def test_opening_is_put_down_to_a_recall_that_waits_behind_many(world: World) -> None:
@@ -187,7 +187,7 @@ def test_opening_is_put_down_to_a_recall_that_waits_behind_many(world: World) ->
         world.recall("something else")
     world.recall(ABOUT_PROXY)
     world.reading.get(memory.id, AS_ADA)
-    assert use(world, memory) == Use(opened=1)
+    assert use(world, memory) == UsageCounts(opened=1)
 
 
 def test_what_was_opened_and_forgotten_since_is_passed_over(world: World) -> None:
@@ -212,4 +212,4 @@ def test_a_recall_and_an_opening_write_nothing_themselves(world: World, monkeypa
         world.reading.get(memory.id, AS_ADA)
         with pytest.raises(Unavailable):
             world.write_buffer.flush()
-    assert use(world, memory) == Use(opened=1)
+    assert use(world, memory) == UsageCounts(opened=1)

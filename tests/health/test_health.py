@@ -23,7 +23,9 @@ def test_what_is_lasting_stays_so_and_was_confirmed_long_before(began: float, no
 
 @given(some.integers(1, 10_000))
 def test_a_worker_rests_longer_with_each_failure_and_never_longer_than_a_minute(failures: int) -> None:
-    assert state.FIRST_PAUSE <= state.pause(failures) <= state.pause(failures + 1) <= state.LONGEST_PAUSE
+    assert (
+        state.FIRST_PAUSE <= state.restart_pause(failures) <= state.restart_pause(failures + 1) <= state.LONGEST_PAUSE
+    )
 
 
 @given(some.integers(0, 100))

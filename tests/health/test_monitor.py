@@ -58,10 +58,10 @@ def test_a_full_disk_is_not_over_for_a_small_write_that_fits(health: HealthState
     store.write(lambda tx: tx.acquire_lease("small", "x"))
     for _ in range(3):
         looking.look()
-        assert health.is_standing(Cause.DISK_FULL)
+        assert health.has_failure(Cause.DISK_FULL)
     store.room = 10_000_000
     looking.look()
-    assert not health.is_standing(Cause.DISK_FULL)
+    assert not health.has_failure(Cause.DISK_FULL)
 
 
 def test_a_replaced_database_is_told_once_in_the_log_and_never_said_to_pass(
@@ -100,4 +100,4 @@ def test_damage_is_looked_for_again_soon_and_then_ever_later() -> None:
     found.clear()  # The disk had failed for a while.
     clock.advance(timedelta(seconds=300))
     looking.examine()
-    assert not health.is_standing(Cause.DAMAGED)
+    assert not health.has_failure(Cause.DAMAGED)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hivelore.search.dates import closeness, spans
+from hivelore.search.dates import closeness, date_spans
 from hivelore.search.query_analysis import query_terms
 from hivelore.search.tokenizer import document_terms
 
@@ -114,5 +114,5 @@ def test_a_dated_question_names_a_time_at_which_its_note_was_written() -> None:
     for question in map(json.loads, questions):
         (note,) = (notes[one] for one in question["relevant"])
         at = datetime.fromisoformat(note["timestamp"])
-        (span,) = spans(question["query"], datetime.fromisoformat(question["now"]))
+        (span,) = date_spans(question["query"], datetime.fromisoformat(question["now"]))
         assert closeness(at, span) > 0.5, question["query"]

@@ -119,7 +119,7 @@ def test_a_passing_error_of_the_disk_is_counted_and_is_no_problem(on_disk: tuple
     with disk.failing(Deed.WRITE, Kind.LOG, apsw.IOError), pytest.raises(Unavailable):
         remember(service)
     assert causes(service) == []
-    until(lambda: not service.app.health.is_standing(Cause.WRITES))
+    until(lambda: not service.app.health.has_failure(Cause.WRITES))
     assert service.app.health.counts[Cause.WRITES] >= 1
 
 
@@ -155,7 +155,7 @@ def test_a_worker_that_dies_each_time_is_a_problem_and_the_others_go_on(
         return 0.01
 
     failing.hurry(monkeypatch)
-    monkeypatch.setattr("hivelore.core.supervisor.pause", shortly)
+    monkeypatch.setattr("hivelore.core.supervisor.restart_pause", shortly)
     monkeypatch.setattr(Housekeeper, "run_step", die)
     with caplog.at_level(logging.WARNING, "hivelore"), Service(tmp_path / "home") as service:
         wait_for(service, "background-worker")

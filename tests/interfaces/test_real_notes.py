@@ -28,7 +28,7 @@ from hivelore.runtime.clock import SystemClock
 from hivelore.runtime.settings import load
 from hivelore.search.fusion import FusionWeights
 from hivelore.search.model import Query
-from hivelore.search.ranking import Boosts, Profile, Ranking, RecencyConflicts
+from hivelore.search.ranking import Boosts, Profile, RankingConstants, RecencyConflicts
 from hivelore.search.service import SearchService
 from support.bridge import Bridge
 from support.command_line import HIVELORE
@@ -156,7 +156,7 @@ def test_age_buries_nothing(notes: Notes) -> None:
             for ranking in (
                 app.settings.ranking_constants,
                 replace(app.settings.ranking_constants, tie_weight=0.0, tie_access_weight=0.0),
-                Ranking(profile=Profile.DOCUMENTED),
+                RankingConstants(profile=Profile.DOCUMENTED),
             )
         )
         kept = buried = 0

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hivelore.core.values import replace
 from hivelore.memories.model import MemoryId, RankFeatures, is_question
 from hivelore.search.dates import Span
-from hivelore.search.ranking import Boosts, prior
+from hivelore.search.ranking import Boosts, candidate_boosts
 
 PLAIN = RankFeatures(
     id=MemoryId("m"),
@@ -44,7 +44,7 @@ questions = st.sampled_from(["", "what did Ada say?", "Grace and Hopper", "grace
 
 
 def added(one: RankFeatures, question: str = "") -> float:
-    return prior({"it": one}, {"it": 0.5}, question, CONSTANTS)["it"]
+    return candidate_boosts({"it": one}, {"it": 0.5}, question, CONSTANTS)["it"]
 
 
 def test_nothing_is_added_to_a_plain_note() -> None:
@@ -81,7 +81,7 @@ def test_an_author_who_is_named_gains(author: str | None, question: str, named: 
 
 def test_a_part_of_the_best_of_a_session_comes_to_the_others() -> None:
     inside, outside = PLAIN._replace(session="s"), PLAIN._replace(session="t")
-    found = prior(
+    found = candidate_boosts(
         {"best": inside, "other": inside, "alone": outside, "free": PLAIN},
         {"best": 0.9, "other": 0.1, "alone": 0.5, "free": 0.3},
         "",
@@ -95,11 +95,11 @@ def test_it_stays_small_and_lifts_nothing_above_its_sessions_best_by_company_alo
     found: dict[str, RankFeatures], relevance: dict[str, float], question: str
 ) -> None:
     nobody = {key: one._replace(author=None, is_question=False, length=400) for key, one in found.items()}
-    for key, extra in prior(nobody, relevance, question, CONSTANTS).items():
+    for key, extra in candidate_boosts(nobody, relevance, question, CONSTANTS).items():
         company = [relevance[other] for other, one in found.items() if one.session == found[key].session]
         assert 0.0 <= extra <= 0.25
         assert relevance[key] + extra <= max(company) + 1e-9
-    for extra in prior(found, relevance, question, CONSTANTS).values():
+    for extra in candidate_boosts(found, relevance, question, CONSTANTS).values():
         assert -0.6 <= extra <= 0.6
 
 
@@ -109,7 +109,7 @@ def test_more_relevance_never_makes_less(
 ) -> None:
     for key in found:
         more = {**relevance, key: min(relevance[key] + 0.1, 1.0)}
-        before, after = (prior(found, one, question, CONSTANTS)[key] for one in (relevance, more))
+        before, after = (candidate_boosts(found, one, question, CONSTANTS)[key] for one in (relevance, more))
         assert more[key] + after >= relevance[key] + before - 1e-9
 
 
@@ -135,8 +135,8 @@ def test_what_was_created_at_another_time_than_asked_for_loses_up_to_a_bound(
 ) -> None:
     found = of_ages(days)
     constants = replace(CONSTANTS, date=0.25)
-    without = prior(found, relevance, "what", constants)
-    with_dates = prior(found, relevance, "what", constants, [MAY])
+    without = candidate_boosts(found, relevance, "what", constants)
+    with_dates = candidate_boosts(found, relevance, "what", constants, [MAY])
     for key, one in found.items():
         loss = without[key] - with_dates[key]
         assert -1e-9 <= loss <= 0.25 * MAY.sure + 1e-9
@@ -151,6 +151,6 @@ def test_of_two_times_that_are_asked_for_either_will_do() -> None:
         "older": PLAIN._replace(created_at=datetime(2020, 1, 1, tzinfo=UTC)),
     }
     today = Span(PLAIN.created_at, PLAIN.created_at + timedelta(days=1), 0.8)
-    lost = prior(found, dict.fromkeys(found, 0.5), "what", replace(CONSTANTS, date=0.25), [MAY, today])
+    lost = candidate_boosts(found, dict.fromkeys(found, 0.5), "what", replace(CONSTANTS, date=0.25), [MAY, today])
     assert lost["may"] == pytest.approx(lost["now"])
     assert lost["older"] < lost["may"] - 0.1

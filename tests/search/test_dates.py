@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.search.dates import EARLIEST, Span, closeness, spans
+from hivelore.search.dates import EARLIEST, Span, closeness, date_spans
 
 NOW = datetime(2026, 3, 18, 15, 30, tzinfo=UTC)
 """A Wednesday."""
@@ -107,7 +107,7 @@ def day(year: int, month: int, number: int) -> datetime:
     ],
 )
 def test_a_date_in_words_is_a_span(question: str, start: datetime, stop: datetime) -> None:
-    (span,) = spans(question, NOW)
+    (span,) = date_spans(question, NOW)
     assert (span.start, span.stop) == (start, stop)
 
 
@@ -121,7 +121,7 @@ def test_a_date_in_words_is_a_span(question: str, start: datetime, stop: datetim
     ],
 )
 def test_a_time_that_is_counted_back_is_a_span_around_it(question: str, around: datetime, width: timedelta) -> None:
-    (span,) = spans(question, NOW)
+    (span,) = date_spans(question, NOW)
     assert abs((span.start + (span.stop - span.start) / 2) - around) < timedelta(seconds=1)
     assert abs((span.stop - span.start) - width) < timedelta(seconds=1)
 
@@ -184,11 +184,11 @@ def test_a_time_that_is_counted_back_is_a_span_around_it(question: str, around: 
     ],
 )
 def test_what_is_no_date_or_lies_ahead_is_no_span(question: str) -> None:
-    assert spans(question, NOW) == ()
+    assert date_spans(question, NOW) == ()
 
 
 def test_each_date_of_a_question_has_its_span() -> None:
-    found = spans("yesterday and in May 2024", NOW)
+    found = date_spans("yesterday and in May 2024", NOW)
     assert [span.start for span in found] == [day(2026, 3, 17), day(2024, 5, 1)]
 
 
@@ -200,16 +200,16 @@ def test_what_is_far_off_in_either_direction_raises_nothing() -> None:
             "last winter",
             "Monday the week before last",
         ):
-            assert all(span.start <= now for span in spans(text, now))
+            assert all(span.start <= now for span in date_spans(text, now))
 
 
 def test_a_date_that_says_its_year_is_surer_than_one_that_does_not_and_a_bare_year_least() -> None:
-    with_year, without, bare = (spans(text, NOW)[0].sure for text in ("in May 2024", "in May", "in 2024"))
+    with_year, without, bare = (date_spans(text, NOW)[0].sure for text in ("in May 2024", "in May", "in 2024"))
     assert with_year > without > bare > 0.0
 
 
 def test_dates_far_down_in_something_pasted_are_not_read() -> None:
-    assert spans("x " * 2_000 + "yesterday", NOW) == ()
+    assert date_spans("x " * 2_000 + "yesterday", NOW) == ()
 
 
 @given(
@@ -218,12 +218,12 @@ def test_dates_far_down_in_something_pasted_are_not_read() -> None:
     instants,
 )
 def test_what_comes_next_is_no_span_whenever_it_is_asked(which: str, date: str, now: datetime) -> None:
-    assert spans(f"what happens {which} {date}", now) == ()
+    assert date_spans(f"what happens {which} {date}", now) == ()
 
 
 @given(questions, instants)
 def test_whatever_is_asked_whenever_spans_are_sound(question: str, now: datetime) -> None:
-    for span in spans(question, now):
+    for span in date_spans(question, now):
         assert span.start < span.stop
         assert span.start <= now
         assert 0.0 < span.sure <= 1.0
@@ -231,7 +231,7 @@ def test_whatever_is_asked_whenever_spans_are_sound(question: str, now: datetime
 
 @pytest.mark.parametrize("question", ["YESTERDAY", "Last Tuesday", "In mAY", "May 3", "3 March", "march 3rd"])
 def test_the_case_of_letters_matters_only_where_a_word_is_doubtful(question: str) -> None:
-    assert len(spans(question, NOW)) == 1
+    assert len(date_spans(question, NOW)) == 1
 
 
 @given(instants, instants, st.timedeltas(timedelta(hours=1), timedelta(days=400)))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.search.selection import says_the_same, varied
+from hivelore.search.selection import are_duplicates, diversify
 
 NOTE = (
     "The replica listens on port 5433, needs ssl and takes no writes; ask the platform team before you restart it, "
@@ -24,7 +24,7 @@ scores = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=12)
     ],
 )
 def test_texts_that_differ_in_nothing_that_matters_say_the_same(one: str, other: str) -> None:
-    assert says_the_same(one, other)
+    assert are_duplicates(one, other)
 
 
 @pytest.mark.parametrize(
@@ -40,34 +40,34 @@ def test_texts_that_differ_in_nothing_that_matters_say_the_same(one: str, other:
     ],
 )
 def test_another_number_a_negation_or_another_order_says_something_else(other: str) -> None:
-    assert not says_the_same(NOTE, other)
-    assert not says_the_same(other, NOTE)
+    assert not are_duplicates(NOTE, other)
+    assert not are_duplicates(other, NOTE)
 
 
 def test_long_texts_that_differ_at_all_are_two() -> None:
-    assert not says_the_same("word " * 10_000, "word " * 10_000 + "more")
+    assert not are_duplicates("word " * 10_000, "word " * 10_000 + "more")
 
 
 @given(st.text(max_size=80), st.text(max_size=80))
 def test_saying_the_same_goes_both_ways_and_includes_the_same(one: str, other: str) -> None:
-    assert says_the_same(one, one)
-    assert says_the_same(one, other) == says_the_same(other, one)
+    assert are_duplicates(one, one)
+    assert are_duplicates(one, other) == are_duplicates(other, one)
 
 
 @given(scores, st.integers(1, 12))
 def test_without_diversity_the_order_is_that_of_the_scores(values: list[float], limit: int) -> None:
     ordered = sorted(values, reverse=True)
-    assert varied(ordered, lambda one, other: 1.0, 0.0, limit) == list(range(min(limit, len(values))))
+    assert diversify(ordered, lambda one, other: 1.0, 0.0, limit) == list(range(min(limit, len(values))))
 
 
 @given(scores, st.floats(0.0, 1.0), st.integers(1, 12))
 def test_every_place_is_chosen_once_and_the_best_comes_first(values: list[float], diversity: float, limit: int) -> None:
     ordered = sorted(values, reverse=True)
-    places = varied(ordered, lambda one, other: (one * 7 + other * 7) % 5 / 5, diversity, limit)
+    places = diversify(ordered, lambda one, other: (one * 7 + other * 7) % 5 / 5, diversity, limit)
     assert len(places) == len(set(places)) == min(limit, len(values))
     assert places[0] == 0
 
 
 def test_with_diversity_what_is_like_the_best_waits_for_what_is_not() -> None:
     likeness: dict[frozenset[int], float] = {frozenset((0, 1)): 0.9, frozenset((0, 2)): 0.1, frozenset((1, 2)): 0.1}
-    assert varied([1.0, 0.9, 0.6], lambda one, other: likeness[frozenset((one, other))], 0.5, 3) == [0, 2, 1]
+    assert diversify([1.0, 0.9, 0.6], lambda one, other: likeness[frozenset((one, other))], 0.5, 3) == [0, 2, 1]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hivelore.core.token_count import estimate
 from hivelore.memories.chunking import EXCERPT_RANGE, chunk
 from hivelore.memories.model import Chunk, Passage
-from hivelore.search.snippets import excerpt, shortened, whole_words
+from hivelore.search.snippets import excerpt, shorten, trim_partial_words
 
 FILLER = "Nothing of note was said in this sentence, which is of some length. "
 pieces = st.sampled_from(
@@ -88,7 +88,7 @@ def test_a_rare_word_counts_for_more_than_several_common_ones() -> None:
 @pytest.mark.parametrize("tokens", [25, 40, 60, 100])
 def test_what_has_no_room_is_left_out_around_the_words_by_whole_sentences(tokens: int) -> None:
     text = (FILLER * 4 + "The needle lies in the haystack. " + FILLER * 4).strip()
-    part = shortened(text, tokens, {"needl": 1.0, "haystack": 1.0})
+    part = shorten(text, tokens, {"needl": 1.0, "haystack": 1.0})
     assert "The needle lies in the haystack." in part
     assert part.startswith(("… Nothing", "… The needle"))
     assert part.endswith(". …")
@@ -97,19 +97,19 @@ def test_what_has_no_room_is_left_out_around_the_words_by_whole_sentences(tokens
 
 def test_of_a_sentence_that_is_too_long_the_words_around_are_shown() -> None:
     text = "and then " * 50 + "the needle lies in the haystack " + "and so on " * 50
-    part = shortened(text, 20, {"needl": 1.0, "haystack": 1.0})
+    part = shorten(text, 20, {"needl": 1.0, "haystack": 1.0})
     assert "the needle lies in the haystack" in part
     assert set(part.split()) <= {"…", *text.split()}
 
 
 def test_of_a_text_that_holds_none_of_the_words_the_beginning_is_shown() -> None:
     text = "The first sentence is longer than the others. " + "A short one. " * 50
-    assert shortened(text, 30, {"needl": 1.0}).startswith("The first sentence is longer than the others. A short one.")
+    assert shorten(text, 30, {"needl": 1.0}).startswith("The first sentence is longer than the others. A short one.")
 
 
 @given(st.one_of(texts, st.text(max_size=300)), st.integers(5, 60), st.sampled_from(["needl", "word", "x", "言葉"]))
 def test_what_is_shortened_has_room_and_is_a_part_of_the_text(text: str, tokens: int, term: str) -> None:
-    part = shortened(text, tokens, {term: 1.0})
+    part = shorten(text, tokens, {term: 1.0})
     assert estimate(part) <= tokens
     assert part.removeprefix("… ").removesuffix(" …") in text
     if any(term in word for word in text.split() if estimate(word) <= tokens - 2):
@@ -119,16 +119,16 @@ def test_what_is_shortened_has_room_and_is_a_part_of_the_text(text: str, tokens:
 def test_a_part_of_a_word_is_not_shown() -> None:
     text = "The boats dry in the harbour towns."
     begin, end = text.index("ats"), text.index("our")
-    span = whole_words(text, begin, end)
+    span = trim_partial_words(text, begin, end)
     assert text[span.start : span.stop].strip() == "dry in the"
-    assert whole_words(text, 4, len(text)) == Passage(start=4, stop=len(text))
+    assert trim_partial_words(text, 4, len(text)) == Passage(start=4, stop=len(text))
     within = text.index("arb")
-    assert whole_words(text, within, within + 2) == Passage(start=within, stop=within + 2)
+    assert trim_partial_words(text, within, within + 2) == Passage(start=within, stop=within + 2)
 
 
 def test_in_a_script_without_blanks_nothing_is_taken_for_a_part_of_a_word() -> None:
     text = "言葉は大切である。" * 10
-    assert whole_words(text, 31, 65) == Passage(start=31, stop=65)
+    assert trim_partial_words(text, 31, 65) == Passage(start=31, stop=65)
 
 
 @given(texts, st.lists(st.sampled_from(["needl", "word", "x"]), max_size=3, unique=True))

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.indexing.model import Vector
-from hivelore.search.late_interaction import DIMENSIONS, LARGEST, SIZE, decoded, encoded, maxsim, token_weights
+from hivelore.search.late_interaction import DIMENSIONS, LARGEST, SIZE, decode, encode, maxsim, token_weights
 
 texts = st.integers(0, 2**32 - 1).flatmap(lambda seed: st.integers(0, 40).map(lambda count: random_tokens(seed, count)))
 
@@ -24,8 +24,8 @@ def pointing(*places: int) -> Vector:
 
 
 def test_a_token_takes_half_a_byte_for_each_direction() -> None:
-    assert len(encoded(random_tokens(1, 7))) == 7 * SIZE == 7 * DIMENSIONS // 2
-    assert encoded(random_tokens(1, 0)) == b""
+    assert len(encode(random_tokens(1, 7))) == 7 * SIZE == 7 * DIMENSIONS // 2
+    assert encode(random_tokens(1, 0)) == b""
 
 
 @given(texts)
@@ -33,26 +33,26 @@ def test_what_is_decoded_is_off_by_half_a_step_at_most_but_for_what_is_cut_off(t
     units = tokens / np.linalg.norm(tokens, axis=1, keepdims=True)
     step = 2 * LARGEST / 16
     kept = np.clip(units, -LARGEST + step / 2, LARGEST - step / 2)
-    assert np.abs(decoded(encoded(tokens)) - kept).max(initial=0.0) <= step / 2 + 1e-6
+    assert np.abs(decode(encode(tokens)) - kept).max(initial=0.0) <= step / 2 + 1e-6
 
 
 @given(texts)
 def test_coding_again_what_was_coded_changes_no_direction(tokens: Vector) -> None:
-    once = decoded(encoded(tokens))
-    again = decoded(encoded(once))
+    once = decode(encode(tokens))
+    again = decode(encode(once))
     assert all(cosine > 0.99 for cosine in (once * again).sum(axis=1) / _lengths(once) / _lengths(again))
 
 
 @given(texts, st.floats(0.01, 1_000.0))
 def test_the_length_of_a_token_does_not_matter(tokens: Vector, factor: float) -> None:
     # Rounding may put a coordinate that lies on the border of two steps into the other one.
-    apart = np.abs(decoded(encoded(tokens * np.float32(factor))) - decoded(encoded(tokens)))
+    apart = np.abs(decode(encode(tokens * np.float32(factor))) - decode(encode(tokens)))
     assert np.count_nonzero(apart > 1e-6) <= tokens.size / 100
 
 
 def test_each_token_of_the_question_counts_by_the_best_that_meets_it() -> None:
-    question = encoded(pointing(0, 16))
-    both, first, neither = (encoded(pointing(*places)) for places in ((0, 16, 40), (0, 40), (40,)))
+    question = encode(pointing(0, 16))
+    both, first, neither = (encode(pointing(*places)) for places in ((0, 16, 40), (0, 40), (40,)))
     scores = maxsim(question, [1.0, 1.0], [both, first, neither])
     assert scores[0] > scores[1] > scores[2]
     assert scores[1] == pytest.approx((scores[0] + scores[2]) / 2, abs=0.02)
@@ -60,10 +60,10 @@ def test_each_token_of_the_question_counts_by_the_best_that_meets_it() -> None:
 
 @given(texts, st.lists(texts, max_size=6))
 def test_maxsim_is_the_weighted_mean_of_the_best_products(question: Vector, passages: list[Vector]) -> None:
-    asked, kept = encoded(question), [encoded(one) for one in passages]
+    asked, kept = encode(question), [encode(one) for one in passages]
     weights = [1.0 + number % 3 for number in range(len(question))]
     expected = [
-        np.average((decoded(asked) @ decoded(one).T).max(axis=1), weights=weights) if asked and one else 0.0
+        np.average((decode(asked) @ decode(one).T).max(axis=1), weights=weights) if asked and one else 0.0
         for one in kept
     ]
     assert maxsim(asked, weights, kept) == pytest.approx(np.array(expected, np.float32), abs=1e-4)
@@ -71,8 +71,8 @@ def test_maxsim_is_the_weighted_mean_of_the_best_products(question: Vector, pass
 
 @given(texts, texts, texts)
 def test_more_to_read_never_meets_a_question_less(question: Vector, passage: Vector, more: Vector) -> None:
-    asked, short = encoded(question), encoded(passage)
-    shorter, longer = maxsim(asked, [1.0] * len(question), [short, short + encoded(more)])
+    asked, short = encode(question), encode(passage)
+    shorter, longer = maxsim(asked, [1.0] * len(question), [short, short + encode(more)])
     assert not short or longer >= shorter - 1e-5
 
 
@@ -84,15 +84,15 @@ def test_a_token_weighs_as_much_as_the_rarest_term_of_its_word() -> None:
 
 
 def test_a_rare_word_that_is_met_is_worth_more_than_a_common_one() -> None:
-    question = encoded(pointing(0, 16))
-    rare, common = maxsim(question, [3.0, 1.0], [encoded(pointing(0)), encoded(pointing(16))])
+    question = encode(pointing(0, 16))
+    rare, common = maxsim(question, [3.0, 1.0], [encode(pointing(0)), encode(pointing(16))])
     assert rare > common
 
 
 def test_many_passages_score_as_each_by_itself() -> None:
     # More products than are made at a time.
-    question, weights = encoded(random_tokens(3, 30)), [1.0] * 30
-    passages = [encoded(random_tokens(seed, 1 + seed % 90)) for seed in range(300)]
+    question, weights = encode(random_tokens(3, 30)), [1.0] * 30
+    passages = [encode(random_tokens(seed, 1 + seed % 90)) for seed in range(300)]
     alone = [float(maxsim(question, weights, [one])[0]) for one in passages]
     assert maxsim(question, weights, passages).tolist() == pytest.approx(alone, abs=1e-5)
 

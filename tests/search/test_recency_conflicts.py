@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.search.ranking import RecencyConflicts, is_update, reach
+from hivelore.search.ranking import RecencyConflicts, is_update, largest_lag
 
 CONSTANTS = RecencyConflicts(overlap=0.4, gap=0.15)
 terms = st.frozensets(st.sampled_from("abcdefgh"))
@@ -48,6 +48,6 @@ def test_a_longer_question_never_makes_an_update_of_what_was_none(
 
 
 def test_the_reach_is_a_part_of_what_lies_between_the_best_and_the_middle() -> None:
-    assert reach([1.0, 0.4, 0.2], CONSTANTS) == pytest.approx(0.15 * 0.6)
-    assert reach([0.5], CONSTANTS) == 0.0
-    assert reach([], CONSTANTS) == 0.0
+    assert largest_lag([1.0, 0.4, 0.2], CONSTANTS) == pytest.approx(0.15 * 0.6)
+    assert largest_lag([0.5], CONSTANTS) == 0.0
+    assert largest_lag([], CONSTANTS) == 0.0

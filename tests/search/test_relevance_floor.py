@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.search.query_analysis import query_terms
-from hivelore.search.selection import COMPANY, FLOOR, fit, fits, says_something
+from hivelore.search.selection import COMPANION_FLOOR, FLOOR, asks_something, fit_score, is_relevant
 from hivelore.search.tokenizer import STOP_WORDS
 
 cosines = st.floats(-1.0, 1.0)
@@ -26,36 +26,36 @@ shares = st.floats(0.0, 3.0)
     ],
 )
 def test_words_and_meaning_have_to_agree(cosine: float | None, answered: float, worth: bool) -> None:
-    own = fit(cosine, answered)
-    assert fits(own, own) is worth
+    own = fit_score(cosine, answered)
+    assert is_relevant(own, own) is worth
 
 
 @given(cosines | st.none(), shares)
 def test_a_fit_lies_between_0_and_3(cosine: float | None, answered: float) -> None:
-    assert 0.0 <= fit(cosine, answered) <= 3.0
+    assert 0.0 <= fit_score(cosine, answered) <= 3.0
 
 
 @given(cosines, cosines, shares, shares)
 def test_more_of_either_never_fits_less(cosine: float, other: float, answered: float, more: float) -> None:
     low, high = sorted((cosine, other))
     few, many = sorted((answered, more))
-    assert fit(low, few) <= fit(high, many)
-    assert fit(None, few) <= fit(None, many)
+    assert fit_score(low, few) <= fit_score(high, many)
+    assert fit_score(None, few) <= fit_score(None, many)
 
 
 def test_a_hit_below_the_floor_fits_only_in_the_company_of_one_above_it() -> None:
-    middling = (FLOOR + COMPANY) / 2
-    assert not fits(middling, middling)
-    assert fits(middling, FLOOR)
-    assert not fits(COMPANY - 0.01, FLOOR)
+    middling = (FLOOR + COMPANION_FLOOR) / 2
+    assert not is_relevant(middling, middling)
+    assert is_relevant(middling, FLOOR)
+    assert not is_relevant(COMPANION_FLOOR - 0.01, FLOOR)
 
 
 @given(st.lists(st.sampled_from([*sorted(STOP_WORDS), "OK", "please", "continue,", "thanks!"]), max_size=60))
 def test_grammar_and_nods_ask_for_nothing_however_many(words: list[str]) -> None:
-    assert not says_something(query_terms(" ".join(words)))
-    assert says_something(query_terms(" ".join([*words, "lighthouse"])))
+    assert not asks_something(query_terms(" ".join(words)))
+    assert asks_something(query_terms(" ".join([*words, "lighthouse"])))
 
 
 @pytest.mark.parametrize("question", ["continue the migration", "is it done in go 1.22", "WILL_RETRY", "weiter", "猫"])
 def test_one_word_of_its_own_is_a_question(question: str) -> None:
-    assert says_something(query_terms(question))
+    assert asks_something(query_terms(question))

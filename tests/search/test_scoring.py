@@ -7,38 +7,40 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.core.values import replace
-from hivelore.feedback.model import UNKNOWN, Use, Worth, factor
+from hivelore.feedback.model import NO_USAGE, UsageCounts, UsefulnessBounds, usefulness_factor
 from hivelore.memories.model import rank_features
 from hivelore.search.fusion import Relevance
 from hivelore.search.model import Score
-from hivelore.search.ranking import Boosts, Profile, Ranking, access_boost, recency, score
+from hivelore.search.ranking import Boosts, Profile, RankingConstants, access_boost, recency, score
 from support.memories import a_memory
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 HALF_LIFE = 14 * DAY
 
-MEASURED = Ranking()
-DOCUMENTED = Ranking(profile=Profile.DOCUMENTED)
-FADING = Ranking(half_life=30 * DAY)
+MEASURED = RankingConstants()
+DOCUMENTED = RankingConstants(profile=Profile.DOCUMENTED)
+FADING = RankingConstants(half_life=30 * DAY)
 """Measured, with MEMORY_RECENCY_HALF_LIFE_DAYS set."""
 
 ages = st.integers(0, 3_000 * 86_400).map(lambda seconds: timedelta(seconds=seconds))
 half_lives = st.integers(1, 365).map(lambda days: days * DAY)
 counts = st.integers(0, 10_000)
 unit = st.floats(0.0, 1.0)
-profiles = st.sampled_from([MEASURED, DOCUMENTED, FADING, Ranking(access_boost_max=1.0), Ranking(access_boost_max=3.0)])
+profiles = st.sampled_from(
+    [MEASURED, DOCUMENTED, FADING, RankingConstants(access_boost_max=1.0), RankingConstants(access_boost_max=3.0)]
+)
 
 
 def ranked(
     fused: float,
-    ranking: Ranking,
+    ranking: RankingConstants,
     *,
     prior: float = 0.0,
     age: timedelta = timedelta(),
     count: int = 0,
     idle: timedelta | None = None,
-    use: Use = UNKNOWN,
+    use: UsageCounts = NO_USAGE,
 ) -> Score:
     """The score of a memory of this age that was read so often, the last time so long ago."""
     memory = a_memory(created_at=NOW - age, updated_at=NOW)
@@ -117,31 +119,31 @@ def test_the_documented_profile_knows_no_priors(fused: float, prior: float) -> N
     assert (found.total, found.prior) == (ranked(fused, DOCUMENTED, age=DAY).total, 0.0)
 
 
-uses = st.builds(Use, *[st.integers(0, 50)] * len(Use._fields))
+uses = st.builds(UsageCounts, *[st.integers(0, 50)] * len(UsageCounts._fields))
 
 
 @given(unit, st.floats(-1.0, 1.0), ages, counts, uses, st.sampled_from([MEASURED, FADING]))
 def test_usefulness_multiplies_and_is_shown(
-    fused: float, prior: float, age: timedelta, count: int, use: Use, ranking: Ranking
+    fused: float, prior: float, age: timedelta, count: int, use: UsageCounts, ranking: RankingConstants
 ) -> None:
     plain = ranked(fused, ranking, prior=prior, age=age, count=count, idle=HOUR)
     found = ranked(fused, ranking, prior=prior, age=age, count=count, idle=HOUR, use=use)
-    assert found.usefulness == factor(use, ranking.worth)
+    assert found.usefulness == usefulness_factor(use, ranking.worth)
     assert found == replace(plain, total=plain.total * found.usefulness, usefulness=found.usefulness)
 
 
 @given(unit, st.floats(-1.0, 1.0), ages, counts, profiles)
 def test_where_nothing_is_known_of_its_use_a_score_is_to_the_bit_as_if_nobody_asked(
-    fused: float, prior: float, age: timedelta, count: int, ranking: Ranking
+    fused: float, prior: float, age: timedelta, count: int, ranking: RankingConstants
 ) -> None:
-    off = replace(ranking, worth=Worth(least=1.0, most=1.0))
+    off = replace(ranking, worth=UsefulnessBounds(least=1.0, most=1.0))
     found, plain = (ranked(fused, one, prior=prior, age=age, count=count, idle=HOUR) for one in (ranking, off))
     assert found == plain
     assert found.usefulness == 1.0
 
 
 @given(unit, ages, uses)
-def test_the_documented_profile_knows_nothing_of_usefulness(fused: float, age: timedelta, use: Use) -> None:
+def test_the_documented_profile_knows_nothing_of_usefulness(fused: float, age: timedelta, use: UsageCounts) -> None:
     assert ranked(fused, DOCUMENTED, age=age, use=use) == ranked(fused, DOCUMENTED, age=age)
 
 
@@ -206,7 +208,7 @@ def test_the_boost_lies_between_one_and_its_largest(count: int, idle: timedelta,
 
 @given(unit, unit, profiles, ages, counts, ages)
 def test_less_relevant_never_outranks_more_relevant_all_else_equal(
-    one: float, other: float, ranking: Ranking, age: timedelta, count: int, idle: timedelta
+    one: float, other: float, ranking: RankingConstants, age: timedelta, count: int, idle: timedelta
 ) -> None:
     less, more = (ranked(fused, ranking, age=age, count=count, idle=idle) for fused in sorted((one, other)))
     assert less.total <= more.total
@@ -214,7 +216,7 @@ def test_less_relevant_never_outranks_more_relevant_all_else_equal(
 
 @given(unit, profiles, ages, ages, counts, ages)
 def test_older_never_outranks_newer_all_else_equal(
-    fused: float, ranking: Ranking, one: timedelta, other: timedelta, count: int, idle: timedelta
+    fused: float, ranking: RankingConstants, one: timedelta, other: timedelta, count: int, idle: timedelta
 ) -> None:
     newer, older = (ranked(fused, ranking, age=age, count=count, idle=idle) for age in sorted((one, other)))
     assert older.total <= newer.total
@@ -222,7 +224,7 @@ def test_older_never_outranks_newer_all_else_equal(
 
 @given(unit, profiles, ages, counts, counts, ages)
 def test_rarely_read_never_outranks_often_read_all_else_equal(
-    fused: float, ranking: Ranking, age: timedelta, one: int, other: int, idle: timedelta
+    fused: float, ranking: RankingConstants, age: timedelta, one: int, other: int, idle: timedelta
 ) -> None:
     rarely, often = (ranked(fused, ranking, age=age, count=count, idle=idle) for count in sorted((one, other)))
     assert rarely.total <= often.total
@@ -230,7 +232,7 @@ def test_rarely_read_never_outranks_often_read_all_else_equal(
 
 @given(unit, profiles, ages, counts, ages, ages)
 def test_long_unread_never_outranks_just_read_all_else_equal(
-    fused: float, ranking: Ranking, age: timedelta, count: int, one: timedelta, other: timedelta
+    fused: float, ranking: RankingConstants, age: timedelta, count: int, one: timedelta, other: timedelta
 ) -> None:
     just, long = (ranked(fused, ranking, age=age, count=count, idle=idle) for idle in sorted((one, other)))
     assert long.total <= just.total
@@ -238,7 +240,7 @@ def test_long_unread_never_outranks_just_read_all_else_equal(
 
 @given(unit, profiles, ages, counts, ages)
 def test_a_score_keeps_the_parts_it_was_made_of(
-    fused: float, ranking: Ranking, age: timedelta, count: int, idle: timedelta
+    fused: float, ranking: RankingConstants, age: timedelta, count: int, idle: timedelta
 ) -> None:
     found = ranked(fused, ranking, age=age, count=count, idle=idle)
     assert (found.keyword, found.vector, found.similarity) == (0.25, 0.75, fused)

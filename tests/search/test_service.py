@@ -14,7 +14,7 @@ from hivelore.feedback.recalls import Sign
 from hivelore.memories.drafts import Draft
 from hivelore.memories.model import Action, Scope, Source
 from hivelore.search.model import RetrievalMode, ScopeChoice
-from hivelore.search.ranking import Profile, Ranking
+from hivelore.search.ranking import Profile, RankingConstants
 from support.clocks import SteppingClock
 from support.embedders import FaultyEmbedder
 from support.memories import evidence
@@ -271,7 +271,7 @@ def test_a_newer_telling_that_leaves_out_what_was_asked_stays_behind(world: Worl
 
 
 def test_the_documented_ranking_knows_no_updates(plain_world: World) -> None:
-    ranking = Ranking(profile=Profile.DOCUMENTED)
+    ranking = RankingConstants(profile=Profile.DOCUMENTED)
     world = World(plain_world.store, KEYWORDS["exact"].index(), plain_world.clock, ranking=ranking, embedder=hashing())
     old = world.remember("Jellyfin takes 60 seconds to start.")
     world.remember("Jellyfin now takes 90 seconds to start.")
@@ -279,7 +279,7 @@ def test_the_documented_ranking_knows_no_updates(plain_world: World) -> None:
 
 
 def test_the_documented_ranking_multiplies(plain_world: World) -> None:
-    ranking = Ranking(profile=Profile.DOCUMENTED)
+    ranking = RankingConstants(profile=Profile.DOCUMENTED)
     world = World(plain_world.store, KEYWORDS["exact"].index(), plain_world.clock, ranking=ranking)
     world.remember("lamp")
     world.clock.advance(timedelta(days=14))
@@ -292,7 +292,7 @@ def test_the_documented_ranking_multiplies(plain_world: World) -> None:
 def test_the_documented_ranking_takes_no_more_candidates_than_its_constant_says(
     plain_world: World, limit: int, indexes: int
 ) -> None:
-    ranking = Ranking(profile=Profile.DOCUMENTED, candidate_multiplier=2)
+    ranking = RankingConstants(profile=Profile.DOCUMENTED, candidate_multiplier=2)
     embedder = hashing() if indexes == 2 else None
     world = World(plain_world.store, KEYWORDS["exact"].index(), plain_world.clock, ranking=ranking, embedder=embedder)
     for number in range(60):

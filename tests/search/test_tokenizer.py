@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.search.query_analysis import GIST, QUERY_LIMIT, Rarities, asked_of, gist, query_terms
+from hivelore.search.query_analysis import GIST, QUERY_LIMIT, Rarities, analyze_query, query_terms, text_to_embed
 from hivelore.search.tokenizer import STOP_WORDS, TERM_LENGTH, document_terms, rarity
 from support.pairs import PAIRS, PARAPHRASE, distractors
 
@@ -148,7 +148,7 @@ def says(frequency: Mapping[str, int]) -> Rarities:
 def test_of_too_many_terms_the_rarest_that_there_are_stay_where_that_is_known() -> None:
     words = [f"word{number}x" for number in range(40)]
     frequency = {word: 100 - number for number, word in enumerate(words)} | {"word39x": 0}
-    chosen = asked_of(" ".join(words), 3, says(frequency))
+    chosen = analyze_query(" ".join(words), 3, says(frequency))
     assert chosen.terms == ["word36x", "word37x", "word38x"]
 
 
@@ -157,7 +157,7 @@ def test_the_telling_line_of_something_pasted_is_looked_for_wherever_it_stands(p
     lines = [f'File "/srv/app/layer{number}.py", line {number}, in call_{number}' for number in range(150)]
     lines.insert(int(place * len(lines)), "LedgerMismatch: months differ")
     known = {"ledgermismatch": 1, "month": 9, "differ": 5, "file": 300, "line": 200, "call": 150}
-    asked = asked_of("\n".join(lines), rarities=says(known))
+    asked = analyze_query("\n".join(lines), rarities=says(known))
     assert {"ledgermismatch", "month", "differ"} <= set(asked.terms)
     assert set(asked.terms) <= set(known)
     assert not asked.are_all
@@ -166,7 +166,7 @@ def test_the_telling_line_of_something_pasted_is_looked_for_wherever_it_stands(p
 
 
 def test_something_pasted_that_no_text_has_a_word_of_is_asked_for_all_the_same() -> None:
-    asked = asked_of(" ".join(f"frame{number}" for number in range(300)), rarities=says({}))
+    asked = analyze_query(" ".join(f"frame{number}" for number in range(300)), rarities=says({}))
     assert 0 < len(asked.terms) <= QUERY_LIMIT
 
 
@@ -183,14 +183,14 @@ def test_something_pasted_that_no_text_has_a_word_of_is_asked_for_all_the_same()
     ],
 )
 def test_a_name_is_one_word_whatever_its_parts(text: str, words: int) -> None:
-    assert asked_of(text).words == words
+    assert analyze_query(text).words == words
 
 
 def test_a_question_is_asked_whole_without_a_look_at_what_is_rare() -> None:
     def never(terms: Sequence[str]) -> Mapping[str, float]:
         raise AssertionError(terms)
 
-    asked = asked_of("How do I rotate the keys?", rarities=never)
+    asked = analyze_query("How do I rotate the keys?", rarities=never)
     assert (asked.terms, asked.are_all) == (["rotat", "key"], True)
     assert asked.weight({"rotat": 2.0, "key": 1.0}) == 3.0
 
@@ -283,18 +283,18 @@ def test_the_notes_around_are_many_different_and_the_same_each_time() -> None:
 
 
 def test_of_something_pasted_both_ends_are_read_for_their_meaning() -> None:
-    assert gist("why is the build slow") == "why is the build slow"
-    assert gist("slow " * 1_000) == "slow " * 1_000
+    assert text_to_embed("why is the build slow") == "why is the build slow"
+    assert text_to_embed("slow " * 1_000) == "slow " * 1_000
     pasted = "\n\n".join(" ".join(f"filler{line}n{word}" for word in range(40)) for line in range(30))
     for text in (f"{pasted}\n\nwhich port has the wombat\n\nthanks", f"which port has the wombat\n\n{pasted}"):
-        assert "which port has the wombat" in gist(text)
-        assert len(gist(text)) <= 2 * GIST + 2
+        assert "which port has the wombat" in text_to_embed(text)
+        assert len(text_to_embed(text)) <= 2 * GIST + 2
 
 
 def test_a_pasted_text_with_a_question_that_says_nothing_is_asked_by_its_end() -> None:
     lines = "\n".join(f"at frame{number} of module{number}" for number in range(200))
     assert "ledgermismatch" in query_terms(f"{lines}\nLedgerMismatch: months differ\n\nWhy is that?")
-    assert "LedgerMismatch" in gist(f"{lines}\nLedgerMismatch: months differ\n\nWhy is that?")
+    assert "LedgerMismatch" in text_to_embed(f"{lines}\nLedgerMismatch: months differ\n\nWhy is that?")
 
 
 def test_every_stop_word_at_once_is_asked_for_all_the_same() -> None:

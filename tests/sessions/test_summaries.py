@@ -13,7 +13,7 @@ from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Invalid, Unavailable
 from hivelore.feedback.implicit import ImplicitFeedback
-from hivelore.feedback.model import Use
+from hivelore.feedback.model import UsageCounts
 from hivelore.memories.model import Json, Memory, Scope, Source, Trust
 from hivelore.models.extractive import ExtractiveSummarizer
 from hivelore.observations.curation import RatedQuery
@@ -451,6 +451,6 @@ def test_what_a_session_shows_of_the_use_of_what_it_was_told_is_noted_and_our_ow
     session.runs("yarn --legacy-peer-deps")
     service.session_summaries.hand_over(an_end(service.file(session)), AS_ADA)
     service.work()
-    assert service.world.rating.of(memory.id, AS_ADA).use == Use(applied=1)
+    assert service.world.rating.of(memory.id, AS_ADA).use == UsageCounts(applied=1)
     summary = next(one for one in service.memories() if one.source is Source.SESSION_SUMMARY)
     assert "quokka" not in summary.content

@@ -2,7 +2,7 @@
 
 import re
 
-from hivelore.core.sanitizer import harmless
+from hivelore.core.sanitizer import sanitize
 from hivelore.sessions import fence
 from hivelore.sessions.fence import NAME
 
@@ -13,7 +13,7 @@ _FENCE = re.compile(rf"<{NAME}-([0-9a-f]{{16}})>\n(.*)\n</{NAME}-\1>", re.DOTALL
 
 
 def fenced(text: str) -> str:
-    return fence.fenced(harmless(text), NONCE)
+    return fence.fenced(sanitize(text), NONCE)
 
 
 def inside(text: str) -> tuple[str, str]:

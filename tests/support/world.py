@@ -29,7 +29,7 @@ from hivelore.runtime.services import Ids, Services
 from hivelore.runtime.settings import Embedder, Settings, load
 from hivelore.search.fusion import FusionWeights
 from hivelore.search.model import Query, RecallId, RecallResult
-from hivelore.search.ranking import Boosts, Ranking, RecencyConflicts
+from hivelore.search.ranking import Boosts, RankingConstants, RecencyConflicts
 from hivelore.search.service import SearchService
 from hivelore.sessions.model import SessionEnd
 from hivelore.storage.ports import MemoryStore
@@ -65,7 +65,7 @@ class World(Services):
         *,
         embedder: EmbeddingProvider | None = None,
         vectors: VectorIndex | None = None,
-        ranking: Ranking | None = None,
+        ranking: RankingConstants | None = None,
         lead_sees: LeadSees = LeadSees.ALL,
         keywords_complete: Callable[[], bool] = lambda: True,
         logged_for: timedelta = timedelta(days=30),
@@ -114,7 +114,7 @@ class World(Services):
 
     @cached_property
     def search_service(self) -> SearchService:
-        ranking = self._ranking or Ranking()
+        ranking = self._ranking or RankingConstants()
         return self.search_service_with(ranking, FusionWeights(), Boosts(), RecencyConflicts(), self.recall_log)
 
     @cached_property

@@ -24,7 +24,7 @@ from hivelore.search.model import (
     Query,
     RecallResult,
     ScopeChoice,
-    narrowed_to,
+    project_filter,
 )
 
 QUERY_LENGTH = 100_000
@@ -179,7 +179,7 @@ def listed_life(
 
 
 def project_of(redactor: Redactor, project: str | None) -> Clean | None:
-    return narrowed_to(_clean(redactor, project, "project"))
+    return project_filter(_clean(redactor, project, "project"))
 
 
 def subject_of(redactor: Redactor, subject: str | None) -> Clean | None:

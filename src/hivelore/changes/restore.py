@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from hivelore.changes.journal import join_histories
 from hivelore.changes.model import Preimage
 from hivelore.core.values import replace
-from hivelore.feedback.recalls import Evidence, together
+from hivelore.feedback.recalls import Evidence, merge_evidence
 from hivelore.indexing.model import DocumentKey, Stored
 from hivelore.indexing.writer import IndexWriter
 from hivelore.memories import whole_reader
@@ -65,7 +65,9 @@ def _with_later_usage(
     before = [each for each in was.evidence if each.occasion in known]
     since = [each for each in now.evidence if each not in counted]
     read = replace(was.memory, access_count=now.memory.access_count, accessed_at=now.memory.accessed_at)
-    return replace(was, memory=read, history=join_histories(now.history, was.history), evidence=together(before, since))
+    return replace(
+        was, memory=read, history=join_histories(now.history, was.history), evidence=merge_evidence(before, since)
+    )
 
 
 def _link_restored(tx: Transaction, back: Sequence[WholeMemory], there: Mapping[DocumentKey, WholeMemory]) -> None:

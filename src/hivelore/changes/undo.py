@@ -17,7 +17,7 @@ from hivelore.changes.model import (
     UndoResult,
 )
 from hivelore.changes.restore import restore
-from hivelore.core.access import Effect, Ruling, may_affect, visible_to
+from hivelore.core.access import Effect, Permission, may_affect, visible_to
 from hivelore.core.agents import LeadSees, Role, Viewer
 from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
@@ -170,7 +170,7 @@ class UndoService:
         now = tx.memories_of([one.key for one in parts], EVERYTHING)
         before = [one.before.whole.memory for one in parts if one.before is not None]
         for memory in (*before, *now.values()):
-            if may_affect(viewer, Effect.EDIT, memory) is not Ruling.ALLOWED:
+            if may_affect(viewer, Effect.EDIT, memory) is not Permission.ALLOWED:
                 raise Forbidden(f"You may not change memory {memory.id}: only an operator may undo this.")
         for one in parts:
             there = now.get(one.key)
@@ -181,7 +181,7 @@ class UndoService:
 def _permit_scope(viewer: Viewer, before: Scope, memory: Memory) -> None:
     """Raises Forbidden if the undo would share a memory that requires a review."""
     effect = Effect.PROMOTE if before is Scope.SWARM else Effect.DEMOTE
-    if before is not memory.scope and may_affect(viewer, effect, memory) is not Ruling.ALLOWED:
+    if before is not memory.scope and may_affect(viewer, effect, memory) is not Permission.ALLOWED:
         raise Forbidden(f"You may not {effect} memory {memory.id}: only an operator may undo this.")
 
 

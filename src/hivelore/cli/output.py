@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any, Protocol, cast
 
-from hivelore.core.sanitizer import escaped_json, harmless, visible
+from hivelore.core.sanitizer import escape_hidden, escaped_json, sanitize
 
 Part = str | tuple[str, str]
 """Part of a line: plain text, or text with a style like ``bold``."""
@@ -33,25 +33,25 @@ def say(*parts: Part) -> None:
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") in ("dumb", "unknown"):
         print(_plain(parts))
         return
-    print("".join(harmless(part) if isinstance(part, str) else _styled(*part) for part in parts))
+    print("".join(sanitize(part) if isinstance(part, str) else _styled(*part) for part in parts))
 
 
 def _styled(text: str, style: str) -> str:
-    return f"\x1b[{_STYLES[style]}m{harmless(text)}\x1b[0m" if style else harmless(text)
+    return f"\x1b[{_STYLES[style]}m{sanitize(text)}\x1b[0m" if style else sanitize(text)
 
 
 def _plain(parts: Sequence[Part]) -> str:
-    return harmless("".join(part if isinstance(part, str) else part[0] for part in parts))
+    return sanitize("".join(part if isinstance(part, str) else part[0] for part in parts))
 
 
 def say_fenced(text: str) -> None:
     """Print a text that the service has sanitized and fenced; the fence stays."""
-    print(visible(text))
+    print(escape_hidden(text))
 
 
 def note(text: str) -> None:
     """Print a remark about a result or about progress."""
-    print(harmless(text), file=sys.stderr)
+    print(sanitize(text), file=sys.stderr)
 
 
 def as_json(value: Any) -> None:

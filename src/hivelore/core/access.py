@@ -29,7 +29,7 @@ class Effect(StrEnum):
     """Ends it, or changes between which others it stands: something else takes its place or one beside it."""
 
 
-class Ruling(StrEnum):
+class Permission(StrEnum):
     """What ``may_affect`` answers."""
 
     ALLOWED = "allowed"
@@ -55,23 +55,23 @@ def recalls_visible_to(viewer: Viewer, lead_sees: LeadSees, agent: AgentId | Non
     return RecallFilter(seen=seen, agent=asked_by, operators=viewer.role is Role.OPERATOR)
 
 
-def session_shown(viewer: Viewer, actor: AgentId | None, session: Clean | None) -> Clean | None:
+def visible_session(viewer: Viewer, actor: AgentId | None, session: Clean | None) -> Clean | None:
     """In which session ``actor`` told something, as far as ``viewer`` is told that: workers know their own."""
     return None if viewer.role is Role.WORKER and actor != viewer.agent else session
 
 
-def memory_shown(viewer: Viewer, memory: Memory) -> Memory:
+def memory_for_viewer(viewer: Viewer, memory: Memory) -> Memory:
     """A memory as ``viewer`` is told of it, who may see it."""
-    session = session_shown(viewer, memory.owner, memory.session)
+    session = visible_session(viewer, memory.owner, memory.session)
     return memory if session == memory.session else replace(memory, session=session)
 
 
-def sessions_shown(viewer: Viewer) -> AgentId | None:
+def session_owner_filter(viewer: Viewer) -> AgentId | None:
     """Whose sessions ``viewer`` is told, and so may ask for by name; None: those of all."""
     return viewer.agent if viewer.role is Role.WORKER else None
 
 
-def may_affect(viewer: Viewer, effect: Effect, memory: Memory) -> Ruling:
+def may_affect(viewer: Viewer, effect: Effect, memory: Memory) -> Permission:
     """Whether ``viewer``, who sees ``memory``, may do this to it.
 
     Agents affect their own; a lead also what is shared; an operator all. Nobody becomes the owner of the swarm's own
@@ -83,21 +83,21 @@ def may_affect(viewer: Viewer, effect: Effect, memory: Memory) -> Ruling:
     is_nobodys = effect is Effect.DEMOTE and memory.owner is None
     refused = is_nobodys or _is_for_its_file(viewer, effect, memory)
     if viewer.role is Role.OPERATOR:
-        return Ruling.REFUSED if refused else Ruling.ALLOWED
+        return Permission.REFUSED if refused else Permission.ALLOWED
     if memory.operational is not None:
-        return Ruling.REFUSED if effect in (Effect.REPLACE, Effect.EXPIRE) else Ruling.PROPOSED
+        return Permission.REFUSED if effect in (Effect.REPLACE, Effect.EXPIRE) else Permission.PROPOSED
     if refused:
-        return Ruling.REFUSED
+        return Permission.REFUSED
     is_leader = viewer.role is Role.LEAD and memory.scope is Scope.SWARM and effect is not Effect.DEMOTE
     is_own = viewer.agent is not None and memory.owner == viewer.agent
     if is_leader or (is_own and not (viewer.role is Role.WORKER and _has_its_file(viewer, memory))):
         waits = effect is Effect.PROMOTE and needs_review(viewer, memory)
-        return Ruling.PROPOSED if waits else Ruling.ALLOWED
+        return Permission.PROPOSED if waits else Permission.ALLOWED
     asks = effect is Effect.SUPERSEDE and memory.scope is Scope.SWARM
-    return Ruling.PROPOSED if asks else Ruling.REFUSED
+    return Permission.PROPOSED if asks else Permission.REFUSED
 
 
-def is_of_folder(memory: Memory) -> bool:
+def is_from_shared_folder(memory: Memory) -> bool:
     """Whether it says what a file of a shared memory folder says: the scan of the folder wrote it."""
     is_scanned = memory.source_path is not None and memory.provenance.interface is Interface.SERVICE
     return is_scanned and memory.scope is Scope.SWARM
@@ -110,10 +110,10 @@ def _is_for_its_file(viewer: Viewer, effect: Effect, memory: Memory) -> bool:
 
 
 def _has_its_file(viewer: Viewer, memory: Memory) -> bool:
-    return is_of_folder(memory) and viewer.interface is not Interface.SERVICE
+    return is_from_shared_folder(memory) and viewer.interface is not Interface.SERVICE
 
 
-def takes_over(viewer: Viewer, memory: Memory) -> bool:
+def becomes_owner(viewer: Viewer, memory: Memory) -> bool:
     """Whether a shared record that ``viewer`` writes anew becomes theirs: whose it was would change their words."""
     is_record = memory.source_path is not None or memory.external_id is not None
     is_of_another = memory.scope is Scope.SWARM and memory.owner != viewer.agent
@@ -125,7 +125,7 @@ def needs_review(viewer: Viewer, memory: Memory) -> bool:
     return memory.provenance.trust in (Trust.TOOL_OUTPUT, Trust.WEB) and viewer.role is not Role.OPERATOR
 
 
-def review_of(effect: Effect, memory: Memory) -> ProposalKind:
+def review_kind(effect: Effect, memory: Memory) -> ProposalKind:
     """As what it is put to review where the ruling about this effect is that somebody else decides."""
     if effect is Effect.SUPERSEDE:
         return ProposalKind.SUPERSESSION
@@ -157,6 +157,6 @@ def may_decide(viewer: Viewer, proposal: Proposal, how: Decision) -> bool:
             return False
 
 
-def reads_of_others(viewer: Viewer, memory: Memory) -> bool:
+def is_audited_read(viewer: Viewer, memory: Memory) -> bool:
     """Whether reading this uses a wider view than an agent's own, and so belongs in the audit trail."""
     return memory.scope is Scope.AGENT and memory.owner != viewer.agent

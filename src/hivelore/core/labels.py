@@ -8,7 +8,7 @@ from hivelore.memories.model import NAME_LENGTH
 SESSION_LENGTH = NAME_LENGTH
 
 
-def line(redactor: Redactor, text: str | None, field: str, most: int) -> Clean | None:
+def clean_line(redactor: Redactor, text: str | None, field: str, most: int) -> Clean | None:
     """Of at most so many characters; blank counts as absent. Raises TooLarge, and Invalid for what is no text."""
     if text is None or not text.strip():
         return None

@@ -145,27 +145,27 @@ _QUOTE = "> "
 _MOST_CACHED = 20_000
 
 
-def harmless(text: str) -> Harmless:
+def sanitize(text: str) -> Harmless:
     """The text without anything that could be taken for more than kept text. Ordinary text comes back as it is, and so
     does text that is harmless already."""
-    text = visible(text)
+    text = escape_hidden(text)
     changes = dict(_changes(text))
     return Harmless(_changed(text, changes)) if changes else Harmless(text)
 
 
-def visible(text: str) -> str:
+def escape_hidden(text: str) -> str:
     """The text with its controls and hidden characters to be seen, and all else as it is."""
     return _HIDDEN_OR_FLAG.sub(_seen, text) if _SUSPECT.search(text) else text
 
 
-def harmless_values(value: "Json") -> "Json":
+def sanitize_values(value: "Json") -> "Json":
     """The same value with texts and names that are harmless."""
     if isinstance(value, str):
-        return harmless(value)
+        return sanitize(value)
     if isinstance(value, list):
-        return [harmless_values(item) for item in value]
+        return [sanitize_values(item) for item in value]
     if isinstance(value, dict):
-        return {harmless(name): harmless_values(item) for name, item in value.items()}
+        return {sanitize(name): sanitize_values(item) for name, item in value.items()}
     return value
 
 

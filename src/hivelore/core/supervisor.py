@@ -8,7 +8,7 @@ from hivelore.core import tracebacks
 from hivelore.core.clock import Clock
 from hivelore.core.redaction import Redactor
 from hivelore.errors import HiveloreError, Unavailable
-from hivelore.health.state import PASSING_PAUSE, HealthState, pause
+from hivelore.health.state import PASSING_PAUSE, HealthState, restart_pause
 
 _LOG = logging.getLogger("hivelore")
 
@@ -70,16 +70,18 @@ class Supervisor:
             return
         is_passing = isinstance(error, Unavailable)
         said = (
-            tracebacks.clean(str(error), self._redactor) if isinstance(error, HiveloreError) else type(error).__name__
+            tracebacks.mask_text(str(error), self._redactor)
+            if isinstance(error, HiveloreError)
+            else type(error).__name__
         )
         failures = self._health.worker_failed(name, said, unexpected=not is_passing)
-        rest = PASSING_PAUSE if is_passing else pause(failures)
+        rest = PASSING_PAUSE if is_passing else restart_pause(failures)
         self._rests[name] = self._clock.monotonic() + rest
         if isinstance(error, HiveloreError):
             if failures == 1:
                 _LOG.warning("The background worker %s failed and goes on trying. %s", name, said)
         else:
-            story = tracebacks.masked(error, self._redactor)
+            story = tracebacks.masked_traceback(error, self._redactor)
             _LOG.error("The background worker %s failed and is restarted in %.0f s.\n%s", name, rest, story)
 
     def wait(self) -> None:
@@ -96,5 +98,5 @@ Report = Callable[[Exception | None], object]
 """Is told None where a round went well, else why it did not."""
 
 
-def unreported(_: Exception | None) -> None:
+def ignore_report(_: Exception | None) -> None:
     """To nobody."""

@@ -5,11 +5,11 @@ import traceback
 from hivelore.core.redaction import Redactor
 
 
-def masked(error: BaseException, redactor: Redactor) -> str:
+def masked_traceback(error: BaseException, redactor: Redactor) -> str:
     """The traceback of an error, without the secrets that it may quote."""
-    return clean("".join(traceback.format_exception(error)), redactor).rstrip()
+    return mask_text("".join(traceback.format_exception(error)), redactor).rstrip()
 
 
-def clean(text: str, redactor: Redactor) -> str:
+def mask_text(text: str, redactor: Redactor) -> str:
     """Mask the secrets in any text, also one that could not be stored."""
     return redactor.clean(text.replace("\0", "\\0").encode(errors="backslashreplace").decode())

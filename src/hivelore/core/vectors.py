@@ -23,7 +23,7 @@ def cosine(a: Vector, b: Vector) -> float:
     return min(1.0, max(-1.0, float(left.dot(right)) / lengths))
 
 
-def normalised(vectors: Vector) -> Vector:
+def normalize(vectors: Vector) -> Vector:
     """The same direction with length 1; of a stack, each row.
 
     Raises Invalid where there is no direction: a zero vector, or a number that is not finite.
@@ -35,7 +35,7 @@ def normalised(vectors: Vector) -> Vector:
     return (wide / lengths).astype(np.float32)
 
 
-def refuse_unfit(vector: Vector, dimension: int) -> None:
+def check_vector(vector: Vector, dimension: int) -> None:
     """Raises Invalid for what is no vector of a model: another dimension, zero, or with a number that is not finite."""
     if vector.shape != (dimension,):
         raise Invalid(f"A vector of this model has {dimension} numbers, not the shape {vector.shape}.")

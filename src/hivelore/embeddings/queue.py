@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 
 from hivelore.core.clock import Clock
-from hivelore.core.supervisor import Report, unreported
+from hivelore.core.supervisor import Report, ignore_report
 from hivelore.core.text import Clean
 from hivelore.embeddings.active_model import SERVING, ActiveModel, EmbeddingModel
 from hivelore.errors import HiveloreError, Invalid, Unavailable
@@ -128,7 +128,7 @@ class EmbeddingQueue:
         self._reused_to = seen[-1] if len(seen) == REUSE_BATCH else None
         return len(seen)
 
-    def run(self, stop: threading.Event, idle: float, report: Report = unreported) -> None:
+    def run(self, stop: threading.Event, idle: float, report: Report = ignore_report) -> None:
         """Works until ``stop`` is set (call ``wake`` after setting it). When idle, waits for ``wake`` or ``idle``
         seconds. ``report`` receives the result of each round."""
         while not stop.is_set():

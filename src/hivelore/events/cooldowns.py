@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from hivelore.core.access import session_shown
+from hivelore.core.access import visible_session
 from hivelore.core.agents import Viewer
 from hivelore.core.clock import Clock
-from hivelore.core.labels import SESSION_LENGTH, line
+from hivelore.core.labels import SESSION_LENGTH, clean_line
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
@@ -54,8 +54,8 @@ class Cooldowns:
             set_at=since,
             actor=viewer.agent,
             interface=viewer.interface,
-            session=line(self._redactor, session, "session", SESSION_LENGTH),
-            reason=line(self._redactor, reason, "reason", REASON_LENGTH),
+            session=clean_line(self._redactor, session, "session", SESSION_LENGTH),
+            reason=clean_line(self._redactor, reason, "reason", REASON_LENGTH),
         )
 
         def work(tx: Transaction) -> Cooldown:
@@ -72,7 +72,7 @@ class Cooldowns:
 
     def active(self, service: str | None = None, deadline: float | None = None) -> Sequence[Cooldown]:
         """Returns the active cooldowns of one service or all, by service, then action."""
-        only = line(self._redactor, service, "service", SERVICE_LENGTH)
+        only = clean_line(self._redactor, service, "service", SERVICE_LENGTH)
         with self._store.read(deadline) as view:
             found = view.cooldowns(self._clock.now())
         return [one for one in found if only is None or one.service == only]
@@ -82,7 +82,7 @@ class Cooldowns:
     ) -> Sequence[Cooldown]:
         """Returns the active cooldowns without sessions that the viewer may not see."""
         return [
-            replace(one, session=session_shown(viewer, one.actor, one.session))
+            replace(one, session=visible_session(viewer, one.actor, one.session))
             for one in self.active(service, deadline)
         ]
 
@@ -111,7 +111,7 @@ class Cooldowns:
         return self._store.write(work, deadline)
 
     def _required_name(self, text: str, field: str, most: int) -> Clean:
-        name = line(self._redactor, text, field, most)
+        name = clean_line(self._redactor, text, field, most)
         if name is None:
             raise Invalid(f"{field} is empty. A cooldown needs a service and an action.", field=field)
         return name

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from hivelore.core.access import session_shown, sessions_shown, visible_to
+from hivelore.core.access import session_owner_filter, visible_session, visible_to
 from hivelore.core.agents import LeadSees, Role, Viewer
 from hivelore.core.clock import Clock
-from hivelore.core.labels import SESSION_LENGTH, line
+from hivelore.core.labels import SESSION_LENGTH, clean_line
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
@@ -76,7 +76,7 @@ class EventLog:
         happened = to_utc(at, "at") or now
         if happened > now + CLOCK_SLACK:
             raise Invalid("at lies in the future.", field="at")
-        about = line(self._redactor, service, "service", SERVICE_LENGTH)
+        about = clean_line(self._redactor, service, "service", SERVICE_LENGTH)
         return Event(
             id=self._event_id(now),
             at=happened,
@@ -85,7 +85,7 @@ class EventLog:
             actor=viewer.agent,
             interface=viewer.interface,
             service=None if about == GENERAL else about,
-            session=line(self._redactor, session, "session", SESSION_LENGTH),
+            session=clean_line(self._redactor, session, "session", SESSION_LENGTH),
             memory=memory,
         )
 
@@ -111,20 +111,20 @@ class EventLog:
     ) -> EventPage:
         """Returns a page of events with at least ``level``. ``service`` ``GENERAL``: events about no service.
         ``session``: workers find only their own sessions."""
-        during = line(self._redactor, session, "session", SESSION_LENGTH)
+        during = clean_line(self._redactor, session, "session", SESSION_LENGTH)
         where = EventFilter(
             seen=visible_to(viewer, self._lead_sees),
             level=level,
-            service=line(self._redactor, service, "service", SERVICE_LENGTH),
+            service=clean_line(self._redactor, service, "service", SERVICE_LENGTH),
             session=during,
-            actor=None if during is None else sessions_shown(viewer),
+            actor=None if during is None else session_owner_filter(viewer),
             since=to_utc(since, "since"),
             until=to_utc(until, "until"),
         )
         with self._store.read(deadline, sees=where.seen) as view:
             found = view.events(where, after, limit + 1)
         page, last = found[:limit], found[limit - 1] if len(found) > limit else None
-        events = tuple(replace(one, session=session_shown(viewer, one.actor, one.session)) for one in page)
+        events = tuple(replace(one, session=visible_session(viewer, one.actor, one.session)) for one in page)
         return EventPage(events=events, next=None if last is None else f"{last.at.isoformat()}~{last.id}")
 
     def forget(self, event: LoggedId, viewer: Viewer, deadline: float | None = None) -> None:

@@ -9,11 +9,11 @@ from collections import deque
 from collections.abc import Iterable
 from datetime import datetime
 
-from hivelore.core.access import reads_of_others
+from hivelore.core.access import is_audited_read
 from hivelore.core.agents import AgentId, Role, Viewer
 from hivelore.core.audit import AuditEntry
 from hivelore.feedback.recalls import Evidence, Recall
-from hivelore.feedback.usefulness import opened
+from hivelore.feedback.usefulness import opening_evidence
 from hivelore.indexing.model import DocumentKey
 from hivelore.memories.model import Action, Memory, MemoryId
 from hivelore.storage.ports import MemoryStore, Transaction
@@ -59,7 +59,7 @@ class WriteBehindBuffer:
     def note_reads(self, memories: Iterable[Memory], viewer: Viewer, at: datetime) -> None:
         """A read with a wider view than an agent's own is kept in the audit trail (X3)."""
         for memory in memories:
-            if reads_of_others(viewer, memory):
+            if is_audited_read(viewer, memory):
                 self.record(
                     AuditEntry(
                         at=at,
@@ -128,7 +128,7 @@ class WriteBehindBuffer:
 def _add_opened(tx: Transaction, opens: _Opened) -> None:
     found: dict[DocumentKey, list[Evidence]] = {}
     for (agent, key), (memory, at) in opens.items():
-        if (evidence := opened(tx, memory, agent, at)) is not None:
+        if (evidence := opening_evidence(tx, memory, agent, at)) is not None:
             found.setdefault(key, []).append(evidence)
     if found:
         tx.add_evidence(found)

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from hivelore.core.agents import AgentId
 from hivelore.feedback.recalls import Evidence, Recall, RecallFilter, Sign
-from hivelore.feedback.usage_signals import RARE, Given, Seen, outcome, recalls_in, seen
+from hivelore.feedback.usage_signals import RARE, GivenMemory, ObservedUsage, observe_usage, recalls_in, session_outcome
 from hivelore.feedback.usefulness import RECENT
 from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.model import DocumentKey
@@ -37,10 +37,12 @@ class ImplicitFeedback:
             lent = _lent(view, view.session(agent, name), agent, ended, whole.turns)
             if not lent.given:
                 return
-            found = seen(whole.turns, list(lent.given.values()))
+            found = observe_usage(whole.turns, list(lent.given.values()))
             rare = self._rare(view, found)
         sees_all = ended.transcript is not None and bool(whole.turns) and not whole.cut and not ended.is_partial
-        ending = outcome(without_own_tools(whole).turns) if ended.task is not None and not ended.is_partial else None
+        ending = (
+            session_outcome(without_own_tools(whole).turns) if ended.task is not None and not ended.is_partial else None
+        )
         noted: dict[DocumentKey, list[Evidence]] = {}
         for memory, one in found.items():
             for sign in _signs(one, rare, ending, is_recalled=memory in lent.recalled and sees_all):
@@ -50,7 +52,7 @@ class ImplicitFeedback:
         if noted:
             self._store.write(lambda tx: tx.add_evidence(noted))
 
-    def _rare(self, view: View, found: Mapping[MemoryId, Seen]) -> frozenset[str]:
+    def _rare(self, view: View, found: Mapping[MemoryId, ObservedUsage]) -> frozenset[str]:
         words = {word for one in found.values() if one.is_in_doubt for word in one.given.words}
         return frozenset(word for word, says in self._keywords.rarities(view, sorted(words)).items() if says >= RARE)
 
@@ -59,7 +61,7 @@ class _Lent:
     """What an agent was given in a session."""
 
     def __init__(self) -> None:
-        self.given: dict[MemoryId, Given] = {}
+        self.given: dict[MemoryId, GivenMemory] = {}
         self.keys: dict[MemoryId, DocumentKey] = {}
         self.recalled: dict[MemoryId, RecallId] = {}
         """Those that were given as fitting, and the last recall that did so."""
@@ -90,7 +92,7 @@ def _lent(view: View, session: Session | None, agent: AgentId, ended: SessionEnd
         questions = [recalls[one].question for one in by.get(memory, ())]
         known = distinct_terms("\n".join(questions)) | STOP_WORDS
         lent.keys[memory] = stored.key
-        lent.given[memory] = Given(
+        lent.given[memory] = GivenMemory(
             memory=memory,
             words=distinct_terms(f"{stored.memory.name}\n{stored.memory.content[:READ]}") - known,
             shown_at=shown_at.get(memory),
@@ -103,7 +105,7 @@ def _logged(view: View, agent: AgentId, since: datetime) -> Sequence[Recall]:
     return view.recalls(RecallFilter(seen=EVERYTHING.visibility, agent=agent, since=since), None, LOOKED_AT)
 
 
-def _signs(one: Seen, rare: frozenset[str], ending: Sign | None, *, is_recalled: bool) -> Sequence[Sign]:
+def _signs(one: ObservedUsage, rare: frozenset[str], ending: Sign | None, *, is_recalled: bool) -> Sequence[Sign]:
     """What there is to note of one memory. That it was of no use is only said of what was recalled as fitting, in a
     conversation that was seen to its end."""
     sign = one.sign(rare)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 
-class Use(NamedTuple):
+class UsageCounts(NamedTuple):
     """How much evidence there is of each sign."""
 
     unused: int = 0
@@ -18,7 +18,7 @@ class Use(NamedTuple):
     succeeded: int = 0
 
 
-UNKNOWN = Use()
+NO_USAGE = UsageCounts()
 """Nothing is known."""
 
 
@@ -26,14 +26,14 @@ class Usefulness(NamedTuple):
     """What is known of a memory, and the factor that its score is multiplied by for that."""
 
     factor: float
-    use: Use
+    use: UsageCounts
 
 
 PRIOR = 20
 """How much counts as seen beforehand on either side, in tenths of a piece: two uses, and two that came to nothing."""
-FOR = Use(repeated=5, opened=5, cited=10, applied=10, useful=20, succeeded=5)
+FOR = UsageCounts(repeated=5, opened=5, cited=10, applied=10, useful=20, succeeded=5)
 """What evidence weighs that speaks for a memory, in tenths: whole numbers make sums exact in whatever order."""
-AGAINST = Use(unused=1, useless=20, failed=5)
+AGAINST = UsageCounts(unused=1, useless=20, failed=5)
 """Likewise against it. Most of what is recalled is not needed, so it says little that one was not."""
 
 
@@ -41,17 +41,17 @@ LEAST, MOST = 0.7, 1.3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Worth:
+class UsefulnessBounds:
     """How far usefulness may lower and lift a score: 0 < ``least`` <= 1 <= ``most``."""
 
     least: float = LEAST
     most: float = MOST
 
 
-def factor(use: Use, worth: Worth) -> float:
+def usefulness_factor(use: UsageCounts, worth: UsefulnessBounds) -> float:
     """1.0 where as much speaks for a memory as against it, so also where nothing is known; between ``least`` and
     ``most``. More for it never lowers, more against it never lifts it."""
-    if use == UNKNOWN:  # So it is with most, and a recall asks for a hundred of them.
+    if use == NO_USAGE:  # So it is with most, and a recall asks for a hundred of them.
         return 1.0
     good, bad = _weight(use, FOR), _weight(use, AGAINST)
     lean = 2 * ((PRIOR + good) / (2 * PRIOR + good + bad)) - 1
@@ -60,5 +60,5 @@ def factor(use: Use, worth: Worth) -> float:
     return max(1.0 + lean * (1.0 - worth.least), worth.least)
 
 
-def _weight(use: Use, weights: Use) -> int:
+def _weight(use: UsageCounts, weights: UsageCounts) -> int:
     return sum(count * weight for count, weight in zip(use, weights, strict=True))

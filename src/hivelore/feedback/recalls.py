@@ -8,7 +8,7 @@ from enum import StrEnum
 from hivelore.core.agents import AgentId, Interface, Role
 from hivelore.core.text import Clean
 from hivelore.core.values import Value, json_names
-from hivelore.feedback.model import Use
+from hivelore.feedback.model import UsageCounts
 from hivelore.memories.model import MemoryId
 from hivelore.search.model import RecallId, RetrievalMode, Score, Visibility
 
@@ -85,7 +85,7 @@ class Aspect(StrEnum):
 
 
 class Sign(StrEnum):
-    """What was seen, in the order of ``Use``; of the use that one can see, the surest comes last."""
+    """What was seen, in the order of ``UsageCounts``; of the use that one can see, the surest comes last."""
 
     UNUSED = "unused"
     """It was recalled, and nothing in the session shows that it was used."""
@@ -139,14 +139,14 @@ class Evidence:
         return self.agent or "", self.session, self.sign.aspect
 
 
-def use_of(evidence: Iterable[Evidence]) -> Use:
-    counts = [0] * len(Use._fields)
+def count_usage(evidence: Iterable[Evidence]) -> UsageCounts:
+    counts = [0] * len(UsageCounts._fields)
     for one in evidence:
         counts[_RANKS[one.sign]] += 1
-    return Use(*counts)
+    return UsageCounts(*counts)
 
 
-def together(known: Iterable[Evidence], new: Iterable[Evidence]) -> tuple[Evidence, ...]:
+def merge_evidence(known: Iterable[Evidence], new: Iterable[Evidence]) -> tuple[Evidence, ...]:
     """What counts of all this, oldest first: of each occasion one piece, in whatever order they come and however often.
     Of the use the surest sign, as it was seen first, of all else the newest."""
     kept: dict[object, Evidence] = {}

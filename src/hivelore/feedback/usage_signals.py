@@ -33,7 +33,7 @@ _RECALL = re.compile(r"recallId\W{1,6}([\w-]{4,40})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class GivenMemory:
     """A memory that an agent was given in a session."""
 
     memory: MemoryId
@@ -46,10 +46,10 @@ class Given:
 
 
 @dataclass(slots=True)
-class Seen:
+class ObservedUsage:
     """What a conversation shows of one."""
 
-    given: Given
+    given: GivenMemory
     open: set[str]
     """Words that nobody else has said so far."""
     is_given: bool = False
@@ -83,9 +83,9 @@ def recalls_in(turns: Iterable[Turn]) -> frozenset[RecallId]:
     return frozenset(recall for turn in turns for recall in _recalls(turn))
 
 
-def seen(turns: Iterable[Turn], given: Sequence[Given]) -> Mapping[MemoryId, Seen]:
+def observe_usage(turns: Iterable[Turn], given: Sequence[GivenMemory]) -> Mapping[MemoryId, ObservedUsage]:
     """What a conversation with our own tools in it shows of each."""
-    found = [Seen(one, set(one.words)) for one in given]
+    found = [ObservedUsage(one, set(one.words)) for one in given]
     for turn in turns:
         for one in found:
             shown_at = one.given.shown_at
@@ -109,7 +109,7 @@ def _remembers(tool: Tool) -> bool:
     return is_own_tool(tool) or (tool.effect is ToolEffect.RUN and _OURS in on)
 
 
-def _of_ours(turn: Turn, on: str, found: Iterable[Seen]) -> None:
+def _of_ours(turn: Turn, on: str, found: Iterable[ObservedUsage]) -> None:
     recalls = frozenset(_recalls(turn))
     for one in found:
         if one.given.recalls & recalls:
@@ -117,7 +117,7 @@ def _of_ours(turn: Turn, on: str, found: Iterable[Seen]) -> None:
         one.is_opened |= one.is_given and one.given.memory in on
 
 
-def _of_agent(turn: Turn, found: Iterable[Seen]) -> None:
+def _of_agent(turn: Turn, found: Iterable[ObservedUsage]) -> None:
     text = turn.text if turn.tool is None else f"{turn.tool.target}\n{turn.tool.written}"
     words, named = distinct_terms(text), text.lower()
     for one in found:
@@ -141,7 +141,7 @@ def _weight(words: Iterable[str]) -> int:
     return sum(_NUMBER if len(word) >= _NUMBER and any(map(str.isdigit, word)) else 1 for word in words)
 
 
-def outcome(turns: Sequence[Turn]) -> Sign | None:
+def session_outcome(turns: Sequence[Turn]) -> Sign | None:
     """How the work of a session ended: with checks that passed and nothing left that fails, or with something that
     does; None where nobody can tell."""
     work = analyze_tool_use(turns)

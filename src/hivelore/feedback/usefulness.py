@@ -9,8 +9,8 @@ from hivelore.core.clock import Clock
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
 from hivelore.errors import Forbidden, TooLarge
-from hivelore.feedback.model import Usefulness, Worth, factor
-from hivelore.feedback.recalls import Evidence, Recall, RecallFilter, Sign, use_of
+from hivelore.feedback.model import Usefulness, UsefulnessBounds, usefulness_factor
+from hivelore.feedback.recalls import Evidence, Recall, RecallFilter, Sign, count_usage
 from hivelore.indexing.model import Stored
 from hivelore.memories.model import Action, MemoryId
 from hivelore.memories.service import memory_not_found
@@ -24,9 +24,9 @@ _ALL_SESSIONS = Clean("*")
 """Stands for the session of a rating of what is another's."""
 
 
-class Rating:
+class UsefulnessService:
     def __init__(
-        self, *, store: MemoryStore, worth: Worth, lead_sees: LeadSees, redactor: Redactor, clock: Clock
+        self, *, store: MemoryStore, worth: UsefulnessBounds, lead_sees: LeadSees, redactor: Redactor, clock: Clock
     ) -> None:
         self._store = store
         self._worth = worth
@@ -81,8 +81,8 @@ class Rating:
         return stored
 
     def _known(self, view: View, stored: Stored) -> Usefulness:
-        use = use_of(view.evidence(stored.key))
-        return Usefulness(factor(use, self._worth), use)
+        use = count_usage(view.evidence(stored.key))
+        return Usefulness(usefulness_factor(use, self._worth), use)
 
     def _session(self, session: str | None) -> Clean | None:
         if session is None or not session.strip():
@@ -99,7 +99,7 @@ def _taken_back(memory: MemoryId, viewer: Viewer, at: datetime) -> AuditEntry:
     )
 
 
-def opened(view: View, memory: MemoryId, agent: AgentId, at: datetime) -> Evidence | None:
+def opening_evidence(view: View, memory: MemoryId, agent: AgentId, at: datetime) -> Evidence | None:
     """What it says that an agent has read a memory in full: something, where a recall has given it to them shortly
     before. That recall then stands for the session, which is not known."""
     recall = recent_recall(view, memory, agent, at)

@@ -9,7 +9,7 @@ from datetime import datetime
 from hivelore.core.agents import AgentId, Interface, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.redaction import Redactor
-from hivelore.core.supervisor import Report, unreported
+from hivelore.core.supervisor import Report, ignore_report
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Conflict, HiveloreError, Invalid, NotFound, Unavailable
@@ -92,7 +92,7 @@ class FolderSync:
         self._creation_problem: str | None = None
         self.state = FolderState()
 
-    def run(self, stop: threading.Event, report: Report = unreported) -> None:
+    def run(self, stop: threading.Event, report: Report = ignore_report) -> None:
         """Scans until stopped, then releases the lease. ``report`` receives the outcome of each scan."""
         try:
             self._workspace.create_folders()

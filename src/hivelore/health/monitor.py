@@ -46,7 +46,7 @@ class Monitor:
         """To be called about once a second."""
         if self._verified():
             now, health = self._clock.monotonic(), self._health
-            if now - health.last_write >= WRITE_EVERY or health.is_standing(Cause.WRITES, Cause.DISK_FULL):
+            if now - health.last_write >= WRITE_EVERY or health.has_failure(Cause.WRITES, Cause.DISK_FULL):
                 self._write()
             if self._words_at is None or now - self._words_at >= WORDS_EVERY or self._words_fail:
                 self._words_at = now
@@ -56,7 +56,7 @@ class Monitor:
     def examine(self) -> None:
         """Where something that was read was damaged: read all of it, to tell a passing error from a lasting one. To be
         called about once a second."""
-        if self._health.is_standing(Cause.DAMAGED) and self._clock.monotonic() >= self._examine_at:
+        if self._health.has_failure(Cause.DAMAGED) and self._clock.monotonic() >= self._examine_at:
             if self._examined():
                 self._examine_at = self._clock.monotonic() + self._examine_after
                 self._examine_after = min(EXAMINE_LATEST, 2 * self._examine_after)
@@ -102,7 +102,7 @@ class Monitor:
         return True
 
     def _write(self) -> None:
-        was_full = self._health.is_standing(Cause.DISK_FULL)
+        was_full = self._health.has_failure(Cause.DISK_FULL)
         with suppress(HiveloreError):  # The store itself tells of it.
             has_room = was_full and self._lease(self._holder + shake_256(b"").hexdigest(TRIAL // 2))
             self._lease(self._holder)

@@ -39,7 +39,7 @@ def is_stuck(unexpected: int) -> bool:
     return unexpected >= STUCK
 
 
-def pause(failures: int) -> float:
+def restart_pause(failures: int) -> float:
     """Seconds before a worker is restarted that has failed unexpectedly so often in a row."""
     return min(FIRST_PAUSE * 2.0 ** min(max(failures - 1, 0), 16), LONGEST_PAUSE)
 
@@ -111,7 +111,7 @@ class HealthState:
         """It works again; also where it always did."""
         self._end(causes)
 
-    def is_standing(self, *causes: Cause) -> bool:
+    def has_failure(self, *causes: Cause) -> bool:
         """Whether one of these failed last, be it confirmed as a problem or not."""
         return any(cause in self._standing for cause in causes)
 
@@ -178,7 +178,7 @@ class HealthState:
     def told(self, look: Callable[[], T]) -> T | None:
         """What a look into the database tells; None where that fails, or nobody is to wait for its server."""
         try:
-            return None if self.is_standing(Cause.SERVER) else look()
+            return None if self.has_failure(Cause.SERVER) else look()
         except HiveloreError:
             return None
 

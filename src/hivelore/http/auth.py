@@ -49,7 +49,7 @@ class Authenticator:
         found = self._known.get((key_of(request), agent_of(request), _interface(request)))
         if found is None or self._clock.monotonic() - found.until > WATCHED:
             return await self.viewer(request)
-        if self._health.is_standing(Cause.SERVER):  # Asking it would take long.
+        if self._health.has_failure(Cause.SERVER):  # Asking it would take long.
             return found.viewer
         try:
             return await self.viewer(request)

@@ -53,7 +53,9 @@ class Incidents:
         with self._lock:
             self._count += 1
             mishap = Incident(f"{self._clock.now():%Y%m%dT%H%M%S}-{self._count}")
-        _LOG.error("Unexpected error %s at %s\n%s", mishap.id, place, tracebacks.masked(error, self._redactor))
+        _LOG.error(
+            "Unexpected error %s at %s\n%s", mishap.id, place, tracebacks.masked_traceback(error, self._redactor)
+        )
         return mishap
 
 

@@ -15,7 +15,7 @@ from hivelore.memories.whole_reader import in_batches
 from hivelore.observations.contradiction.judging import Verdict, judge, may_be_same
 from hivelore.review.model import Decision, Proposal, ProposalKind
 from hivelore.search.model import EVERYTHING, Filter, Visibility
-from hivelore.search.selection import says_the_same
+from hivelore.search.selection import are_duplicates
 from hivelore.storage.ports import MemoryStore, View
 
 COMPARED_BY_VECTOR = 2_000
@@ -150,7 +150,7 @@ def _first_mergeable_pair(view: View, group: Sequence[Stored], now: datetime) ->
 
 
 def _is_duplicate(one: Memory, other: Memory, likeness: float) -> bool:
-    if says_the_same(one.content, other.content):
+    if are_duplicates(one.content, other.content):
         return True
     if likeness < MIN_COSINE or not may_be_same(one.content, other.content):
         return False

@@ -215,14 +215,16 @@ class MaintenanceJobs:
             error = caught
             self._failed = (job.id, caught)
         except Exception as caught:  # noqa: BLE001 - it is logged, and the job has failed
-            _LOG.error("Maintenance failed.\n%s", tracebacks.masked(caught, self._redactor))
+            _LOG.error("Maintenance failed.\n%s", tracebacks.masked_traceback(caught, self._redactor))
             error = Unavailable(f"Failed with an unexpected error ({type(caught).__name__}). See the service log.")
         over.set()
         beats.join()
         try:
             self._store.write(lambda tx: self._store_end(tx, job, progress, outcome, error))
         except HiveloreError as unkept:
-            _LOG.warning("Could not store the result of maintenance. %s", tracebacks.clean(str(unkept), self._redactor))
+            _LOG.warning(
+                "Could not store the result of maintenance. %s", tracebacks.mask_text(str(unkept), self._redactor)
+            )
         finally:
             with self._lock:
                 del self._running[job.id]
@@ -255,7 +257,7 @@ class MaintenanceJobs:
         """Stores the end of a job. A cancelled preview stays cancelled; a completed applied run is done."""
         known = replace(tx.job(job.id) or job, done=progress.done, total=progress.total)
         if outcome is None:
-            said = Clean(tracebacks.clean(str(error), self._redactor))
+            said = Clean(tracebacks.mask_text(str(error), self._redactor))
             self._finish(known, JobState.FAILED, said, tx)
         elif known.state is JobState.RUNNING or outcome.applied:
             tx.put_job(replace(known, state=JobState.DONE, done=known.total, error=None, updated_at=self._clock.now()))

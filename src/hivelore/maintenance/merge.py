@@ -6,14 +6,14 @@ which remains in the history and in searches about earlier times.
 
 from datetime import datetime
 
-from hivelore.core.access import Effect, Ruling, may_affect
+from hivelore.core.access import Effect, Permission, may_affect
 from hivelore.core.agents import Viewer
 from hivelore.core.audit import AuditEntry
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden
-from hivelore.feedback.model import Usefulness, Worth, factor
-from hivelore.feedback.recalls import use_of
+from hivelore.feedback.model import Usefulness, UsefulnessBounds, usefulness_factor
+from hivelore.feedback.recalls import count_usage
 from hivelore.indexing.model import Stored
 from hivelore.indexing.writer import IndexWriter
 from hivelore.memories.model import Action, Memory, Trust
@@ -36,7 +36,7 @@ def merge(
 ) -> None:
     """Raises Forbidden if the viewer may not change both, Conflict if they can no longer be merged."""
     for one in (older.memory, newer.memory):
-        if may_affect(viewer, Effect.EDIT, one) is not Ruling.ALLOWED:
+        if may_affect(viewer, Effect.EDIT, one) is not Permission.ALLOWED:
             raise Forbidden(f"You may not change memory {one.id}. Ask an operator to merge the two.")
     if not may_merge(older.memory, newer.memory, now):
         raise Conflict("These memories can no longer be merged: one expired or was superseded. Reject the proposal.")
@@ -54,8 +54,8 @@ def merge(
 
 
 def _with_usefulness(tx: Transaction, stored: Stored) -> tuple[Memory, Usefulness]:
-    use = use_of(tx.evidence(stored.key))
-    return stored.memory, Usefulness(factor(use, Worth()), use)
+    use = count_usage(tx.evidence(stored.key))
+    return stored.memory, Usefulness(usefulness_factor(use, UsefulnessBounds()), use)
 
 
 def _merged_memory(older: Memory, newer: Memory, words: Memory, viewer: Viewer, now: datetime) -> Memory:

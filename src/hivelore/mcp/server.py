@@ -25,7 +25,7 @@ from starlette.types import Receive, Scope, Send
 
 from hivelore import __version__
 from hivelore.core.agents import Interface
-from hivelore.core.sanitizer import harmless_values
+from hivelore.core.sanitizer import sanitize_values
 from hivelore.errors import HiveloreError, Invalid
 from hivelore.http.auth import project_of
 from hivelore.http.context import Caller, Context
@@ -155,6 +155,6 @@ def _arguments(tool: Tool, given: dict[str, Any]) -> Any:
 
 def _result(reply: Reply, agent: str | None, *, success: bool) -> CallToolResult:
     told = {"yourAgentId": agent, "success": success, "message": reply.message, **reply.data}
-    data = {name: harmless_values(value) for name, value in told.items() if value is not None}
+    data = {name: sanitize_values(value) for name, value in told.items() if value is not None}
     text = orjson.dumps(data).decode()
     return CallToolResult(content=[TextContent(text=text)], structured_content=data, is_error=not success)

@@ -11,7 +11,7 @@ from hivelore.core.agents import Agent, AgentId, ApiKey, Interface
 from hivelore.core.jobs import Job
 from hivelore.core.text import Clean
 from hivelore.errors import Invalid
-from hivelore.feedback.model import UNKNOWN, Use, Usefulness
+from hivelore.feedback.model import NO_USAGE, UsageCounts, Usefulness
 from hivelore.memories.drafts import Draft, Edit, WriteResult
 from hivelore.memories.model import Memory, MemoryId, Provenance, Scope, Source, Trust
 from hivelore.observations.model import DEFAULT_TIER, Confidence, Held, Operational
@@ -140,9 +140,9 @@ def usefulness(value: Usefulness) -> Object:
 def read_usefulness(data: Mapping[str, Any] | None) -> Usefulness:
     """None: nothing is known."""
     if data is None:
-        return Usefulness(factor=1.0, use=UNKNOWN)
-    known = {name: count for name, count in data["seen"].items() if name in Use._fields}
-    return Usefulness(factor=data["factor"], use=UNKNOWN._replace(**known))
+        return Usefulness(factor=1.0, use=NO_USAGE)
+    known = {name: count for name, count in data["seen"].items() if name in UsageCounts._fields}
+    return Usefulness(factor=data["factor"], use=NO_USAGE._replace(**known))
 
 
 def remembered(value: WriteResult) -> Object:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from hivelore.core.access import Effect, Ruling, may_affect, review_of
+from hivelore.core.access import Effect, Permission, may_affect, review_kind
 from hivelore.core.agents import Viewer
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
@@ -89,9 +89,9 @@ def required_review(before: Memory, changes: Mapping[str, Any], viewer: Viewer) 
     Forbidden if the viewer may not even propose them."""
     effects = {_effect(changes), *([Effect.EDIT] if len(changes) > 1 else [])}
     rulings = {effect: may_affect(viewer, effect, before) for effect in effects}
-    if Ruling.REFUSED in rulings.values():
+    if Permission.REFUSED in rulings.values():
         raise Forbidden(f"You may not {_effect(changes)} memory {before.id}: it belongs to {describe_owner(before)}.")
-    return next((review_of(effect, before) for effect, one in rulings.items() if one is Ruling.PROPOSED), None)
+    return next((review_kind(effect, before) for effect, one in rulings.items() if one is Permission.PROPOSED), None)
 
 
 def describe_owner(memory: Memory) -> str:

@@ -9,7 +9,7 @@ from typing import NamedTuple, NewType
 from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
 from hivelore.core.values import Value, json_names
-from hivelore.feedback.model import UNKNOWN, Use
+from hivelore.feedback.model import NO_USAGE, UsageCounts
 from hivelore.observations.model import Operational
 
 MemoryId = NewType("MemoryId", str)
@@ -173,7 +173,7 @@ class RankFeatures(NamedTuple):
     """Characters of the content, at least 1."""
     is_question: bool
     """True if the content ends with a question mark."""
-    use: Use = UNKNOWN
+    use: UsageCounts = NO_USAGE
     operational: Operational | None = None
 
 

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from hivelore.core.access import memory_shown, visible_to
+from hivelore.core.access import memory_for_viewer, visible_to
 from hivelore.core.agents import LeadSees, Viewer
 from hivelore.core.clock import Clock
 from hivelore.embeddings.active_model import ActiveModel
@@ -21,10 +21,10 @@ from hivelore.search.model import (
     ScopeChoice,
     Snippet,
     Stats,
-    TakenBack,
+    UndoneChange,
     Visibility,
 )
-from hivelore.search.snippets import excerpt_of, then
+from hivelore.search.snippets import make_snippet, memories_as_of
 from hivelore.storage.ports import MemoryStore, View
 
 _AUDIT_LIMIT = 1_000
@@ -61,16 +61,16 @@ class MemoryReader:
             if as_of is not None:
                 if not found.held_at(as_of):
                     raise _not_valid_at(found, as_of)
-                (found,) = then(view, [found], as_of)
+                (found,) = memories_as_of(view, [found], as_of)
         self._write_buffer.note_opened(key, memory, viewer, self._clock.now())
-        return memory_shown(viewer, found)
+        return memory_for_viewer(viewer, found)
 
     def chunks(self, memory: MemoryId, viewer: Viewer) -> list[Snippet]:
         """Returns the chunks of a memory in order (A20)."""
         with self._store.read(sees=self._visibility(viewer)) as view:
             key, found = self._get_visible(view, memory, viewer)
             chunks = view.chunks(key)
-        return [excerpt_of(found, one.chunk, one.chunk.start, one.chunk.stop, len(chunks)) for one in chunks]
+        return [make_snippet(found, one.chunk, one.chunk.start, one.chunk.stop, len(chunks)) for one in chunks]
 
     def history(self, memory: MemoryId, viewer: Viewer) -> History:
         """Returns every version, oldest first, with the predecessor and successors."""
@@ -104,9 +104,9 @@ class MemoryReader:
         with self._store.read(sees=self._visibility(viewer)) as view:
             found = view.page(where, after, limit + 1)
             if where.held_at is not None:
-                found = then(view, found, where.held_at)
+                found = memories_as_of(view, found, where.held_at)
         page, last = (
-            tuple(memory_shown(viewer, one) for one in found[:limit]),
+            tuple(memory_for_viewer(viewer, one) for one in found[:limit]),
             found[limit - 1] if len(found) > limit else None,
         )
         self._write_buffer.note_reads(page, viewer, self._clock.now())
@@ -149,9 +149,9 @@ def page_cursor(memory: Memory) -> str:
     return f"{memory.created_at.isoformat()}~{memory.id}"
 
 
-def _undo_entries(view: View, memory: MemoryId) -> tuple[TakenBack, ...]:
+def _undo_entries(view: View, memory: MemoryId) -> tuple[UndoneChange, ...]:
     entries = view.audit(_AUDIT_LIMIT, memory)
     undone = [one for one in entries if one.action is Action.UNDONE]
     return tuple(
-        TakenBack(at=one.at, actor=one.actor, interface=one.interface, change=one.detail or "") for one in undone
+        UndoneChange(at=one.at, actor=one.actor, interface=one.interface, change=one.detail or "") for one in undone
     )

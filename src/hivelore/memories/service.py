@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from hivelore.changes.journal import ChangeJournal, last_known_state
 from hivelore.changes.model import BatchKind
-from hivelore.core.access import Effect, Ruling, may_affect, review_of, visible_to
+from hivelore.core.access import Effect, Permission, may_affect, review_kind, visible_to
 from hivelore.core.agents import AgentId, LeadSees, Role, Viewer
 from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
@@ -207,10 +207,10 @@ class MemoryService:
             stored = self._require_visible(there or last_known_state(tx, memory), memory, viewer)
             _check_version(stored.memory, version)
             ruling = may_affect(viewer, Effect.DELETE, stored.memory)
-            if ruling is Ruling.PROPOSED and there is not None:
-                kind = review_of(Effect.DELETE, stored.memory)
+            if ruling is Permission.PROPOSED and there is not None:
+                kind = review_kind(Effect.DELETE, stored.memory)
                 return self._proposal_queue.propose(tx, kind, [stored], viewer, wanted=Deletion())
-            if ruling is not Ruling.ALLOWED:
+            if ruling is not Permission.ALLOWED:
                 raise Forbidden(f"You may not delete memory {memory}: it belongs to {describe_owner(stored.memory)}.")
             return self.remove(tx, stored, viewer)
 
@@ -404,7 +404,7 @@ def memory_not_found(memory: str) -> NotFound:
 
 
 def _is_allowed(viewer: Viewer, effect: Effect, memory: Memory) -> bool:
-    return may_affect(viewer, effect, memory) is Ruling.ALLOWED
+    return may_affect(viewer, effect, memory) is Permission.ALLOWED
 
 
 def _find_exported(tx: Transaction, memory: Memory) -> Stored | None:

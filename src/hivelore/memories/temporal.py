@@ -7,7 +7,7 @@ for facts of one topic, ``supersedes``.
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from hivelore.core.access import Effect, Ruling, may_affect, needs_review
+from hivelore.core.access import Effect, Permission, may_affect, needs_review
 from hivelore.core.agents import Viewer
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
@@ -253,9 +253,9 @@ def displaced_for_review(tx: Transaction, memory: Memory, viewer: Viewer) -> lis
     found: list[Stored] = []
     for one in placement_neighbours(tx, memory):
         ruling = may_affect(viewer, Effect.SUPERSEDE, one.memory)
-        if ruling is Ruling.REFUSED:
+        if ruling is Permission.REFUSED:
             raise Forbidden(f"You may not supersede memory {one.memory.id}: it belongs to another. Its owner may.")
-        if ruling is Ruling.PROPOSED:
+        if ruling is Permission.PROPOSED:
             found.append(one)
     return found
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hivelore.core.access import Effect, Ruling, is_of_folder, may_affect, takes_over
+from hivelore.core.access import Effect, Permission, becomes_owner, is_from_shared_folder, may_affect
 from hivelore.core.agents import Interface, Viewer
 from hivelore.core.values import replace
 from hivelore.errors import Forbidden
@@ -20,7 +20,7 @@ def merge_draft(tx: Transaction, known: Stored, prepared: NormalizedDraft, viewe
     """Returns the stored memory and its next version; the same object if nothing changes. When the scan of a memory
     folder finds a file under the path of another agent's memory, only the id and the access counts are kept."""
     after = updated_memory(known.memory, prepared)
-    if not takes_over(viewer, known.memory):
+    if not becomes_owner(viewer, known.memory):
         return known, after
     if viewer.interface is Interface.SERVICE:
         known = _remove_explicit_successors(tx, known)
@@ -113,14 +113,14 @@ def without_placement(prepared: NormalizedDraft) -> NormalizedDraft:
 
 def may_upsert(viewer: Viewer, known: Memory, prepared: NormalizedDraft) -> bool:
     """Returns True if the viewer may store the draft over this memory, or if it changes nothing."""
-    return may_affect(viewer, Effect.REPLACE, known) is Ruling.ALLOWED or updated_memory(known, prepared) is known
+    return may_affect(viewer, Effect.REPLACE, known) is Permission.ALLOWED or updated_memory(known, prepared) is known
 
 
 def check_upsert_allowed(known: Stored | None, prepared: NormalizedDraft, viewer: Viewer) -> None:
     """Raises Forbidden when the draft has the path or external id of a memory that the viewer may not replace."""
     if known is None or may_upsert(viewer, known.memory, prepared):
         return
-    if is_of_folder(known.memory):
+    if is_from_shared_folder(known.memory):
         raise Forbidden(f"{known.memory.source_path} is a file of a memory folder: write to the file itself.")
     by, field = ("external id", "externalId") if prepared.memory.source_path is None else ("path", "sourcePath")
     owner = describe_owner(known.memory)

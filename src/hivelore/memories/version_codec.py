@@ -8,7 +8,7 @@ from hivelore.core.agents import Interface
 from hivelore.core.text import Clean
 from hivelore.memories.codec import Object, instant, read_instant
 from hivelore.memories.model import Action, MemoryId, Scope, Version
-from hivelore.search.model import Difference, History, TakenBack
+from hivelore.search.model import Difference, History, UndoneChange
 
 
 def version(value: Version) -> Object:
@@ -62,13 +62,13 @@ def history(value: History) -> Object:
     }
 
 
-def _taken_back(value: TakenBack) -> Object:
+def _taken_back(value: UndoneChange) -> Object:
     return {"at": instant(value.at), "actor": value.actor, "door": value.interface.value, "change": value.change}
 
 
-def _read_taken_back(data: Mapping[str, Any]) -> TakenBack:
+def _read_taken_back(data: Mapping[str, Any]) -> UndoneChange:
     at = datetime.fromisoformat(data["at"]).astimezone(UTC)
-    return TakenBack(at=at, actor=data["actor"], interface=Interface(data["door"]), change=data["change"])
+    return UndoneChange(at=at, actor=data["actor"], interface=Interface(data["door"]), change=data["change"])
 
 
 def read_history(data: Mapping[str, Any]) -> History:

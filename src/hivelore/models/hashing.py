@@ -8,7 +8,7 @@ from zlib import crc32
 import numpy as np
 
 from hivelore.core.text import Clean
-from hivelore.core.vectors import normalised
+from hivelore.core.vectors import normalize
 from hivelore.errors import Invalid
 from hivelore.indexing.model import Vector
 
@@ -59,7 +59,7 @@ class HashingEmbedder:
         for word in WORD.findall(text.casefold()):
             for slot, weight in features(word, self._seed, self._dimension - 1):
                 numbers[1 + slot] += weight
-        return normalised(np.array(numbers, dtype=np.float32))
+        return normalize(np.array(numbers, dtype=np.float32))
 
 
 @lru_cache(maxsize=65_536)

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from hivelore.core.access import visible_to
 from hivelore.core.agents import Interface, LeadSees, Role, Viewer
-from hivelore.core.supervisor import Report, unreported
+from hivelore.core.supervisor import Report, ignore_report
 from hivelore.errors import Conflict, HiveloreError, Invalid, NotFound, Stale, Unavailable
 from hivelore.models.ports import LanguageModel
 from hivelore.models.quota import TokenQuota
@@ -57,7 +57,7 @@ class Adjudicator:
         self.last_error: str | None = None
         """Why the model could not be asked the last time."""
 
-    def run(self, stop: threading.Event, idle: float, report: Report = unreported) -> None:
+    def run(self, stop: threading.Event, idle: float, report: Report = ignore_report) -> None:
         """Runs until ``stop`` is set, pausing ``idle`` seconds when nothing is due. ``report`` receives the outcome of
         each round."""
         while not stop.is_set():

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from hivelore.core.sanitizer import harmless
+from hivelore.core.sanitizer import sanitize
 from hivelore.core.text import Harmless, in_one_line
 from hivelore.core.token_count import estimate
 from hivelore.core.values import replace
@@ -62,7 +62,7 @@ def build_block(
     tokens, order = budget - left, sorted(groups, key=_group_order(groups))
     parts = ["\n".join((_group_heading(group), *map(_format_line, groups[group]))) for group in order]
     told = tuple(one.memory for group in order for one in groups[group])
-    text = harmless("\n\n".join((_heading(included, total, tokens), *parts)))
+    text = sanitize("\n\n".join((_heading(included, total, tokens), *parts)))
     return Block(text, included, total, tokens, told)
 
 
@@ -80,10 +80,10 @@ def _heading(included: int, total: int, tokens: int) -> str:
 
 
 def _group_heading(group: str) -> str:
-    return harmless(f"### {in_one_line(group)}")
+    return sanitize(f"### {in_one_line(group)}")
 
 
 def _format_line(one: RatedMemory) -> str:
     """Formats a memory in one line."""
     category = in_one_line(one.memory.category).translate(_BRACKETS)
-    return harmless(f"- [{category}] {in_one_line(one.memory.content)} (confidence: {round(one.confidence, 2)})")
+    return sanitize(f"- [{category}] {in_one_line(one.memory.content)} (confidence: {round(one.confidence, 2)})")

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from hivelore.changes.journal import ChangeJournal, last_known_state
 from hivelore.changes.model import BatchKind
-from hivelore.core.access import memory_shown, session_shown, visible_to
+from hivelore.core.access import memory_for_viewer, visible_session, visible_to
 from hivelore.core.agents import LeadSees, Role, Viewer
 from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
@@ -38,7 +38,7 @@ from hivelore.observations.validation import (
 )
 from hivelore.review.model import Proposal, ProposalKind
 from hivelore.review.proposals import ProposalQueue, proposed_error
-from hivelore.search.model import Filter, narrowed_to
+from hivelore.search.model import Filter, project_filter
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
 PAGE = 500
@@ -144,13 +144,13 @@ class CurationService:
                 rated = [self._rate(one, now) for one in memories]
                 found += [one for one in rated if choice.state in (None, one.state)]
                 after = memories[-1].created_at, memories[-1].id
-        shown = tuple(replace(one, memory=memory_shown(viewer, one.memory)) for one in found[: choice.limit])
+        shown = tuple(replace(one, memory=memory_for_viewer(viewer, one.memory)) for one in found[: choice.limit])
         self._write_buffer.note_reads((one.memory for one in shown), viewer, now)
         return RatedPage(shown, page_cursor(shown[-1].memory) if len(found) > choice.limit else None)
 
     def rated(self, memory: Memory, viewer: Viewer) -> RatedMemory:
         """As it stands now."""
-        return self._rate(memory_shown(viewer, memory), self._clock.now())
+        return self._rate(memory_for_viewer(viewer, memory), self._clock.now())
 
     def get(self, memory: MemoryId, viewer: Viewer) -> RatedMemory:
         """One of them. An agent's reading counts as an access (A25)."""
@@ -159,7 +159,7 @@ class CurationService:
             stored = self._load(view, memory, viewer)
         self._write_buffer.note_reads([stored.memory], viewer, now)
         self._write_buffer.note_opened(stored.key, memory, viewer, now)
-        return self._rate(memory_shown(viewer, stored.memory), now)
+        return self._rate(memory_for_viewer(viewer, stored.memory), now)
 
     def timeline(
         self, memory: MemoryId, viewer: Viewer, after: tuple[datetime, int] | None = None, limit: int = PAGE
@@ -170,7 +170,7 @@ class CurationService:
         with self._store.read() as view:
             stored = self._load(view, memory, viewer)
             seen = [
-                replace(one, session=session_shown(viewer, one.actor, one.session))
+                replace(one, session=visible_session(viewer, one.actor, one.session))
                 for one in view.observations(stored.key)
             ]
         self._write_buffer.note_reads([stored.memory], viewer, now)
@@ -385,7 +385,7 @@ class CurationService:
             operational=True,
             service=service_filter(choice.service),
             category=self._normalizer.field(choice.category, "category"),
-            project=narrowed_to(self._normalizer.field(choice.project, "project")),
+            project=project_filter(self._normalizer.field(choice.project, "project")),
             superseded=False,
             live_at=self._clock.now(),
         )

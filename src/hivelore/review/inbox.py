@@ -6,7 +6,7 @@ from datetime import datetime
 
 from hivelore.changes.journal import ChangeJournal
 from hivelore.changes.model import BatchKind
-from hivelore.core.access import may_decide, memory_shown, proposals_visible_to, reads_of_others
+from hivelore.core.access import is_audited_read, may_decide, memory_for_viewer, proposals_visible_to
 from hivelore.core.agents import LeadSees, Role, Viewer
 from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
@@ -128,9 +128,9 @@ class ReviewInbox:
         now = self._clock.now()
         memories = tuple(one.memory for one in stored)
         for memory in memories:
-            if reads_of_others(viewer, memory):
+            if is_audited_read(viewer, memory):
                 self._write_buffer.record(AuditEntry.by_viewer(viewer, Action.READ, memory.id, now))
-        return ProposalDetail(proposal=known, memories=tuple(memory_shown(viewer, one) for one in memories))
+        return ProposalDetail(proposal=known, memories=tuple(memory_for_viewer(viewer, one) for one in memories))
 
     def decide(
         self,

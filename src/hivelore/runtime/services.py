@@ -21,7 +21,7 @@ from hivelore.events.log import EventLog
 from hivelore.events.model import LoggedId
 from hivelore.feedback.buffer import WriteBehindBuffer
 from hivelore.feedback.recall_log import RecallLog
-from hivelore.feedback.usefulness import Rating
+from hivelore.feedback.usefulness import UsefulnessService
 from hivelore.identity.service import Agents, IdSource
 from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.rebuild import IndexRebuild
@@ -45,7 +45,7 @@ from hivelore.runtime.background import niced
 from hivelore.runtime.settings import Settings
 from hivelore.search.fusion import FusionWeights
 from hivelore.search.model import RecallId
-from hivelore.search.ranking import Boosts, Ranking, RecencyConflicts
+from hivelore.search.ranking import Boosts, RankingConstants, RecencyConflicts
 from hivelore.search.service import SearchService
 from hivelore.sessions.capture import CaptureService
 from hivelore.sessions.injection import Budgets, InjectionService
@@ -298,7 +298,7 @@ class Services:
 
     def search_service_with(
         self,
-        ranking: Ranking,
+        ranking: RankingConstants,
         fusion_weights: FusionWeights,
         boosts: Boosts,
         recency_conflicts: RecencyConflicts,
@@ -322,8 +322,8 @@ class Services:
         )
 
     @cached_property
-    def rating(self) -> Rating:
-        return Rating(
+    def rating(self) -> UsefulnessService:
+        return UsefulnessService(
             store=self.store,
             worth=self.settings.ranking_constants.worth,
             lead_sees=self.settings.lead_sees,

@@ -16,7 +16,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from hivelore.core import capabilities
 from hivelore.core.agents import LeadSees
 from hivelore.errors import Invalid
-from hivelore.feedback.model import LEAST, MOST, Worth
+from hivelore.feedback.model import LEAST, MOST, UsefulnessBounds
 from hivelore.local import endpoint
 from hivelore.memories.model import Source
 from hivelore.memories.ttl import Lifetimes
@@ -25,7 +25,7 @@ from hivelore.observations.markers import CATEGORIES, NAME_PATTERN
 from hivelore.observations.outcomes import MatchingMode
 from hivelore.observations.token_budget import parse_budget
 from hivelore.runtime import logs
-from hivelore.search.ranking import Profile, Ranking
+from hivelore.search.ranking import Profile, RankingConstants
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -529,15 +529,15 @@ class Settings(BaseSettings):
         return timedelta(days=self.review_days) if self.review_days else None
 
     @property
-    def ranking_constants(self) -> Ranking:
+    def ranking_constants(self) -> RankingConstants:
         half_life = self.recency_half_life_days
-        return Ranking(
+        return RankingConstants(
             profile=self.ranking,
             half_life=None if half_life is None else timedelta(days=half_life),
             access_boost_max=self.access_boost_max,
             access_recency=timedelta(hours=self.access_recency_hours),
             candidate_multiplier=self.candidate_multiplier,
-            worth=Worth(least=self.usefulness_least, most=self.usefulness_most),
+            worth=UsefulnessBounds(least=self.usefulness_least, most=self.usefulness_most),
         )
 
     @property

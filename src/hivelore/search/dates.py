@@ -289,7 +289,7 @@ def closeness(at: datetime, span: Span) -> float:
     return 2.0 ** -(away / min(max((span.stop - span.start) / 4, least), most))
 
 
-def spans(question: str, now: datetime) -> tuple[Span, ...]:
+def date_spans(question: str, now: datetime) -> tuple[Span, ...]:
     """The spans of time that a question names, in order; none where it names none, or only what is to come."""
     text = question[:READ]
     dates = _dates(text, now)

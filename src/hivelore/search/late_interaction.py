@@ -27,7 +27,7 @@ _ZERO = (_STEPS - 1) / 2
 """The middle of the steps."""
 
 
-def encoded(vectors: Vector) -> bytes:
+def encode(vectors: Vector) -> bytes:
     """Codes of token vectors, (n, DIMENSIONS), of any length but zero."""
     if not len(vectors):
         return b""
@@ -36,7 +36,7 @@ def encoded(vectors: Vector) -> bytes:
     return (steps[:, :SIZE] << 4 | steps[:, SIZE:]).tobytes()
 
 
-def decoded(codes: bytes) -> Vector:
+def decode(codes: bytes) -> Vector:
     """(n, DIMENSIONS): nearly unit vectors."""
     return (_steps(np.frombuffer(codes, np.uint8).reshape(-1, SIZE)) - _ZERO) * _STEP
 
@@ -48,7 +48,7 @@ def maxsim(question: bytes, weights: Sequence[float], passages: Sequence[bytes])
     told = [number for number, codes in enumerate(passages) if codes]
     if not question or not told:
         return scores
-    asked = decoded(question).T * _STEP
+    asked = decode(question).T * _STEP
     codes = np.frombuffer(b"".join(passages[number] for number in told), np.uint8).reshape(-1, SIZE)
     # Multiplied as they are, without decoding them first; what every coordinate is off by is the same for all.
     steps = _steps(codes)

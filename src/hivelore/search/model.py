@@ -22,7 +22,7 @@ ANY_PROJECT = "*"
 BUDGET_RANGE = (50, 100_000)
 
 
-def narrowed_to(project: Clean | None) -> Clean | None:
+def project_filter(project: Clean | None) -> Clean | None:
     """The project a search is narrowed to; None, for no filter, where none is known or all are asked for."""
     return None if project == ANY_PROJECT else project
 
@@ -228,7 +228,7 @@ class MemoryPage(Value, frozen=True, kw_only=True):
     next: str | None
 
 
-class TakenBack(Value, frozen=True, kw_only=True, rename=json_names(interface="door")):
+class UndoneChange(Value, frozen=True, kw_only=True, rename=json_names(interface="door")):
     """That a change of a memory, or what was known of its use, was taken back."""
 
     at: datetime
@@ -247,7 +247,7 @@ class History(Value, frozen=True, kw_only=True):
     supersedes: MemoryId | None
     superseded_by: tuple[MemoryId, ...]
     """As far as whoever asks may see them."""
-    taken_back: tuple[TakenBack, ...] = ()
+    taken_back: tuple[UndoneChange, ...] = ()
     """Changes that are no version any more, newest first."""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
 
-from hivelore.search.tokenizer import STOP_TERMS, asked_terms, spaceless, tokens
+from hivelore.search.tokenizer import STOP_TERMS, query_token_terms, spaceless_units, tokenize
 
 QUERY_LIMIT = 32
 PASTE = 128
@@ -50,11 +50,11 @@ Rarities = Callable[[Sequence[str]], Mapping[str, float]]
 
 
 def query_terms(text: str, limit: int = QUERY_LIMIT) -> list[str]:
-    """Those of ``asked_of``, where nothing is known of how rare they are."""
-    return [*asked_of(text, limit).terms]
+    """Those of ``analyze_query``, where nothing is known of how rare they are."""
+    return [*analyze_query(text, limit).terms]
 
 
-def asked_of(text: str, limit: int = QUERY_LIMIT, rarities: Rarities | None = None) -> QueryAnalysis:
+def analyze_query(text: str, limit: int = QUERY_LIMIT, rarities: Rarities | None = None) -> QueryAnalysis:
     """The different terms to look for, in order, at most ``limit``; a text may match with any of them.
 
     Stop words are left out unless there is nothing else. Of too many, the rarest that any text has stay where
@@ -77,9 +77,9 @@ def asked_of(text: str, limit: int = QUERY_LIMIT, rarities: Rarities | None = No
 
 def _words(text: str) -> int:
     """Of a script without spaces, its terms."""
-    told = {token: [term for term in asked_terms(token) if term not in STOP_TERMS] for token in tokens(text)}
+    told = {token: [term for term in query_token_terms(token) if term not in STOP_TERMS] for token in tokenize(text)}
     known = {token: terms for token, terms in told.items() if terms} or told
-    return sum(1 if spaceless(token) is None else len(terms) for token, terms in known.items())
+    return sum(1 if spaceless_units(token) is None else len(terms) for token, terms in known.items())
 
 
 def _at_the_ends(text: str, counts: Mapping[str, int], limit: int) -> list[str]:
@@ -99,7 +99,7 @@ def _rarest(ends: Sequence[str], counts: Mapping[str, int], limit: int, rarities
     return [*dict.fromkeys(best or [*ends, *words])][:limit]
 
 
-def gist(text: str) -> str:
+def text_to_embed(text: str) -> str:
     """What of a question is read for its meaning. All of it, but of something pasted only as much as a model reads: its
     last paragraphs that say something, and its first."""
     if not _is_long(text) and (len(text) <= 2 * GIST or len(set(_informative(text))) <= PASTE):
@@ -128,12 +128,12 @@ def _telling(paragraphs: Iterable[str]) -> list[str]:
 
 
 def _asked_for(text: str) -> list[str]:
-    return _informative(text) or [term for token in tokens(text) for term in asked_terms(token)]
+    return _informative(text) or [term for token in tokenize(text) for term in query_token_terms(token)]
 
 
 def _informative(text: str) -> list[str]:
     """Without stop words."""
-    return [term for token in tokens(text) for term in asked_terms(token) if term not in STOP_TERMS]
+    return [term for token in tokenize(text) for term in query_token_terms(token) if term not in STOP_TERMS]
 
 
 def _nearest(paragraphs: Iterable[Sequence[str]], limit: int) -> Iterable[str]:

@@ -16,7 +16,7 @@ from statistics import median
 from typing import NamedTuple, TypeVar
 
 from hivelore.core.values import replace
-from hivelore.feedback.model import Worth, factor
+from hivelore.feedback.model import UsefulnessBounds, usefulness_factor
 from hivelore.indexing.model import DocumentKey, Vector
 from hivelore.memories.model import Memory, RankFeatures
 from hivelore.search.dates import Span, closeness
@@ -47,7 +47,7 @@ class Boosts:
     loss of the others leaves those of that time in their order; a gain would press them together at 1."""
 
 
-def prior(
+def candidate_boosts(
     standings: Mapping[K, RankFeatures],
     relevance: Mapping[K, float],
     question: str,
@@ -104,7 +104,7 @@ class Profile(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ranking:
+class RankingConstants:
     """The constants of a ranking. ``half_life`` None: age only settles ties."""
 
     profile: Profile = Profile.MEASURED
@@ -119,7 +119,7 @@ class Ranking:
     """How much an often read memory gains over one never read, on the scale of relevance."""
     prior_room: float = 0.15
     """How far a prior can lift a memory above the best relevance; what is more counts as that."""
-    worth: Worth = field(default_factory=Worth)
+    worth: UsefulnessBounds = field(default_factory=UsefulnessBounds)
 
 
 def recency(age: timedelta, half_life: timedelta) -> float:
@@ -127,16 +127,16 @@ def recency(age: timedelta, half_life: timedelta) -> float:
     return 2.0 ** (-max(age / half_life, 0.0))
 
 
-def access_boost(count: int, last: datetime | None, now: datetime, ranking: Ranking) -> float:
+def access_boost(count: int, last: datetime | None, now: datetime, ranking: RankingConstants) -> float:
     """1 + min(count / 10, max - 1) x recencyFactor, where the factor is 1 within ``access_recency`` of
     the last access and 0.5 after it (B14)."""
     if last is None or count <= 0:
         return 1.0
-    factor = 1.0 if now - last <= ranking.access_recency else 0.5
-    return 1.0 + min(count / _ACCESSES_FOR_FULL_BOOST, ranking.access_boost_max - 1.0) * factor
+    usefulness_factor = 1.0 if now - last <= ranking.access_recency else 0.5
+    return 1.0 + min(count / _ACCESSES_FOR_FULL_BOOST, ranking.access_boost_max - 1.0) * usefulness_factor
 
 
-def score(memory: RankFeatures, relevance: Relevance, prior: float, now: datetime, ranking: Ranking) -> Score:
+def score(memory: RankFeatures, relevance: Relevance, prior: float, now: datetime, ranking: RankingConstants) -> Score:
     """The score of one candidate with its parts.
 
     Measured, without a half-life: (similarity and prior, within 0..1 and ``prior_room``, + recency part + access part)
@@ -151,7 +151,7 @@ def score(memory: RankFeatures, relevance: Relevance, prior: float, now: datetim
         prior, worth, fade = 0.0, 1.0, recency(age, ranking.half_life or DOCUMENTED_HALF_LIFE)
         total = similarity * fade * boost
     else:
-        worth = factor(memory.use, ranking.worth)
+        worth = usefulness_factor(memory.use, ranking.worth)
         fade, total = _measured(min(max(similarity + prior, 0.0), 1.0 + ranking.prior_room), age, boost, ranking)
     return Score(
         total=total * worth,
@@ -165,7 +165,7 @@ def score(memory: RankFeatures, relevance: Relevance, prior: float, now: datetim
     )
 
 
-def _measured(wanted: float, age: timedelta, boost: float, ranking: Ranking) -> tuple[float, float]:
+def _measured(wanted: float, age: timedelta, boost: float, ranking: RankingConstants) -> tuple[float, float]:
     most = ranking.access_boost_max - 1.0
     use = ranking.tie_access_weight * ((boost - 1.0) / most if most > 0.0 else 0.0)
     if ranking.half_life is not None:
@@ -192,7 +192,7 @@ class RecencyConflicts:
     """How far the newer one may lie behind, as a part of what lies between the best and the middle total."""
 
 
-def reach(totals: Sequence[float], constants: RecencyConflicts) -> float:
+def largest_lag(totals: Sequence[float], constants: RecencyConflicts) -> float:
     """How far behind an older memory a newer one may lie; ``totals`` are those of all candidates."""
     return constants.gap * (max(totals) - median(totals)) if totals else 0.0
 
@@ -212,7 +212,7 @@ class Ranked(NamedTuple):
     score: Score
 
 
-def in_order(ranked: Sequence[Ranked]) -> list[Ranked]:
+def sort_by_score(ranked: Sequence[Ranked]) -> list[Ranked]:
     """Best first, newer first where that is a tie."""
     best = sorted(ranked, key=lambda one: one.score.total, reverse=True)
     if all(one.score.total > next_.score.total for one, next_ in pairwise(best)):
@@ -220,7 +220,7 @@ def in_order(ranked: Sequence[Ranked]) -> list[Ranked]:
     return sorted(best, key=lambda one: (-one.score.total, -one.standing.created_at.timestamp(), one.standing.id))
 
 
-def renewed(
+def promote_updates(
     ranked: Sequence[Ranked],
     asked: frozenset[str],
     vectors: Callable[[Sequence[DocumentKey]], Mapping[DocumentKey, Vector]],
@@ -230,7 +230,7 @@ def renewed(
     """The order with each newer telling before what it updates; ``ranked`` is in order, ``asked`` are the terms of the
     question. ``vectors`` gives the nearest passage of each, as far as it has one; ``memories`` has the first
     ``constants.among``. Two that have a subject are facts about different things, or of different times."""
-    furthest = reach([one.score.total for one in ranked], constants)
+    furthest = largest_lag([one.score.total for one in ranked], constants)
     pairs = [
         (one, other)
         for one, other in combinations(ranked[: constants.among], 2)
@@ -247,7 +247,7 @@ def renewed(
     for older, newer in pairs:
         if newer.key not in lifted and is_update(terms[older.key], terms[newer.key], asked, constants):
             lifted[newer.key] = lifted.get(older.key, older.score.total)
-    return in_order([_lifted(one, lifted.get(one.key)) for one in ranked])
+    return sort_by_score([_lifted(one, lifted.get(one.key)) for one in ranked])
 
 
 def _alike(

@@ -1,8 +1,8 @@
 """Whether what was found is worth saying to somebody who did not ask for it (N06).
 
-The score of a hit says which of the hits is best, and the best of nothing is still the best. ``fit`` says how far a hit
-has to do with the question at all, on one scale for every store and question. The figures behind the constants, and
-what the signal cannot see, are in docs/decisions/0008.
+The score of a hit says which of the hits is best, and the best of nothing is still the best. ``fit_score`` measures how
+far a hit has to do with the question at all, on one scale for every store and question. The figures behind the
+constants, and the limits of the signal, are in docs/decisions/0008.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ from hivelore.search.tokenizer import STOP_TERMS, distinct_terms, document_terms
 
 FLOOR = 0.70
 """An answer is worth giving unasked when its best hit fits at least so well."""
-COMPANY = 0.40
+COMPANION_FLOOR = 0.40
 """In such an answer, a hit that fits at least so well is worth giving, too."""
 AMONG = 10
 """So many of the best hits are looked at for the one that fits best, however few are asked for."""
@@ -35,13 +35,13 @@ _SCALE = 1.15
 _BY_WORDS_ALONE = 7 / 6
 
 
-def says_something(terms: Iterable[str]) -> bool:
+def asks_something(terms: Iterable[str]) -> bool:
     """Whether a question of these terms asks for anything: not one that is but grammar ("the of and") or moves a talk
     on ("go on", "yes, do it, thanks"). What has all of its words need not have to do with anything."""
     return not _SAY_NOTHING.issuperset(terms)
 
 
-def fit(cosine: float | None, answered: float) -> float:
+def fit_score(cosine: float | None, answered: float) -> float:
     """How well a hit fits a question, 0..3. ``cosine`` is that of its nearest passage, ``answered`` its keyword score
     as a share of what all words of the question weigh.
 
@@ -54,14 +54,14 @@ def fit(cosine: float | None, answered: float) -> float:
     return _SCALE * max(cosine, 0.0) * (1.0 + _ANSWERED * share)
 
 
-def fits(own: float, best: float) -> bool:
+def is_relevant(own: float, best: float) -> bool:
     """Whether a hit is worth giving unasked. ``best`` is the fit of the one that fits best."""
-    return best >= FLOOR and own >= COMPANY
+    return best >= FLOOR and own >= COMPANION_FLOOR
 
 
-OVERLAP = 0.9
+DUPLICATE_OVERLAP = 0.9
 """The least share of terms in common, of all terms of both, of texts that say the same."""
-READ = 20_000
+LONGEST_COMPARED = 20_000
 """Longer texts say the same only where they are the same."""
 _FIRST = 4
 
@@ -69,15 +69,15 @@ _TURNS = frozenset(("no", "not", "never", "none", "nor", "without", "t", "off", 
 """Terms that turn what a sentence says into its opposite; t is that of "don't"."""
 
 
-def says_the_same(one: str, other: str) -> bool:
+def are_duplicates(one: str, other: str) -> bool:
     """Whether two texts are the same but for case, blanks, punctuation and a few words that change no fact."""
     if _are_plainly_the_same(one, other):
         return True
-    if max(len(one), len(other)) > READ:
+    if max(len(one), len(other)) > LONGEST_COMPARED:
         return False
     words, others = distinct_terms(one), distinct_terms(other)
     together, shared = words | others, words & others
-    if not shared or len(shared) < OVERLAP * len(together):
+    if not shared or len(shared) < DUPLICATE_OVERLAP * len(together):
         return False
     if any(term in _TURNS or not term.isalpha() for term in together - shared):
         return False
@@ -97,20 +97,22 @@ def _first_words(text: str) -> list[str]:
     return [word.casefold() for word in text.split(maxsplit=_FIRST)[:_FIRST]]
 
 
-def varied(scores: Sequence[float], likeness: Callable[[int, int], float], diversity: float, limit: int) -> list[int]:
+def diversify(
+    scores: Sequence[float], likeness: Callable[[int, int], float], diversity: float, limit: int
+) -> list[int]:
     """Places of up to ``limit`` of the scores, each with the best balance of a high score and being unlike those before
     it: (1 - diversity) x score - diversity x its greatest likeness (Carbonell and Goldstein's marginal relevance).
     ``diversity`` 0..1; 0 keeps the order of the scores."""
     left = list(range(len(scores)))
     nearest = [0.0] * len(scores)
-    chosen: list[int] = []
-    while left and len(chosen) < limit:
+    select_hits: list[int] = []
+    while left and len(select_hits) < limit:
         best = max(left, key=lambda place: (1.0 - diversity) * scores[place] - diversity * nearest[place])
         left.remove(best)
-        chosen.append(best)
+        select_hits.append(best)
         for place in left:
             nearest[place] = max(nearest[place], likeness(best, place))
-    return chosen
+    return select_hits
 
 
 LIKE_LENGTH = 0.85
@@ -147,7 +149,7 @@ class Selection:
     alike: int
 
 
-def chosen(
+def select_hits(
     ranked: Sequence[Ranked],
     query: Query,
     terms: Collection[str],
@@ -156,7 +158,7 @@ def chosen(
     memories: Memories,
 ) -> list[Selection]:
     """Up to ``query.limit`` of the ranked ones, best first. ``terms`` are those of the question."""
-    asks = says_something(terms)
+    asks = asks_something(terms)
     best = max((_fit(signal(one.key), asks) for one in ranked[: max(query.limit, AMONG)]), default=0.0)
     if query.diversity > 0.0:
         memories([one.key for one in ranked[:VARIED_AMONG]])  # at once: most of them are compared
@@ -167,12 +169,12 @@ def chosen(
     found: list[Selection] = []
     for one, alike in distinct:
         own = _fit(signal(one.key), asks)
-        if fits(own, best) or not query.only_fitting:
-            found.append(Selection(one.key, one.score, own, fits(own, best), alike))
+        if is_relevant(own, best) or not query.only_fitting:
+            found.append(Selection(one.key, one.score, own, is_relevant(own, best), alike))
     return found
 
 
-def is_crowded(best: Sequence[Selection], ranked: int, limit: int) -> bool:
+def is_crowded_by_duplicates(best: Sequence[Selection], ranked: int, limit: int) -> bool:
     """Whether copies took so much room among the ``ranked`` ones that others, or newer copies, may have had none: half
     of it, or some that the answer wants."""
     copies = sum(one.alike for one in best)
@@ -181,7 +183,7 @@ def is_crowded(best: Sequence[Selection], ranked: int, limit: int) -> bool:
 
 
 def _fit(signal: Signal, asks: bool) -> float:
-    return fit(signal.cosine, signal.answered) if asks else 0.0
+    return fit_score(signal.cosine, signal.answered) if asks else 0.0
 
 
 def _varied(distinct: Sequence[tuple[Ranked, int]], query: Query, vectors: Vectors) -> list[tuple[Ranked, int]]:
@@ -192,7 +194,7 @@ def _varied(distinct: Sequence[tuple[Ranked, int]], query: Query, vectors: Vecto
         return _likeness(known, distinct[one][0].key, distinct[other][0].key, 0.0)
 
     scores = [one.score.total for one, _ in distinct]
-    return [distinct[place] for place in varied(scores, likeness, query.diversity, len(distinct))]
+    return [distinct[place] for place in diversify(scores, likeness, query.diversity, len(distinct))]
 
 
 def _likeness(known: Mapping[DocumentKey, Vector], one: DocumentKey, other: DocumentKey, unknown: float) -> float:
@@ -261,4 +263,4 @@ def _original(ranked: Sequence[Ranked], place: int, rivals: Sequence[int], memor
         return None
     texts = memories([ranked[it].key for it in (place, *rivals)])
     text = texts[ranked[place].key].content
-    return next((it for it in rivals if says_the_same(texts[ranked[it].key].content, text)), None)
+    return next((it for it in rivals if are_duplicates(texts[ranked[it].key].content, text)), None)

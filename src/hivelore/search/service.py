@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from hivelore.core.access import memory_shown, visible_to
+from hivelore.core.access import memory_for_viewer, visible_to
 from hivelore.core.agents import LeadSees, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
@@ -18,13 +18,23 @@ from hivelore.indexing.model import Candidate, Candidates, DocumentKey, Neighbou
 from hivelore.memories.model import Memory, RankFeatures
 from hivelore.observations.confidence import Lifecycle, is_active
 from hivelore.observations.model import Operational
-from hivelore.search.dates import spans
+from hivelore.search.dates import date_spans
 from hivelore.search.fusion import FusionWeights, Relevance, Spread, fuse
 from hivelore.search.model import Filter, Hit, Query, RecallResult, RetrievalMode, Score, Visibility
-from hivelore.search.query_analysis import QueryAnalysis, asked_of, gist
-from hivelore.search.ranking import Boosts, Profile, Ranked, Ranking, RecencyConflicts, in_order, prior, renewed, score
-from hivelore.search.selection import Memories, Signal, Vectors, chosen, is_crowded
-from hivelore.search.snippets import opening, shown, shown_then, within
+from hivelore.search.query_analysis import QueryAnalysis, analyze_query, text_to_embed
+from hivelore.search.ranking import (
+    Boosts,
+    Profile,
+    Ranked,
+    RankingConstants,
+    RecencyConflicts,
+    candidate_boosts,
+    promote_updates,
+    score,
+    sort_by_score,
+)
+from hivelore.search.selection import Memories, Signal, Vectors, is_crowded_by_duplicates, select_hits
+from hivelore.search.snippets import build_hits, fit_to_budget, hits_as_of, summary_snippet
 from hivelore.storage.ports import MemoryStore, View
 
 LEAST_READ = 50
@@ -97,7 +107,7 @@ class SearchService:
         store: MemoryStore,
         keywords: KeywordIndex,
         active_model: ActiveModel,
-        ranking: Ranking,
+        ranking: RankingConstants,
         fusion_weights: FusionWeights,
         boosts: Boosts,
         recency_conflicts: RecencyConflicts,
@@ -128,10 +138,10 @@ class SearchService:
         where = self._filter(query, viewer, now)
         complete = self._keywords_complete()  # asked before the snapshot is taken, which has then as much
         with (
-            self._active_model.query_embedding(Clean(gist(query.text))) as embedding,
+            self._active_model.query_embedding(Clean(text_to_embed(query.text))) as embedding,
             self._store.read(deadline, sees=self._sees(viewer)) as view,
         ):
-            asked = asked_of(query.text, rarities=partial(self._keywords.rarities, view))
+            asked = analyze_query(query.text, rarities=partial(self._keywords.rarities, view))
             terms, wanted = asked.terms, self._wanted(query.limit)
             matched = self._matched(view, wanted, asked, where)
             embedded, memories = embedding(), _Reading(view, where)
@@ -140,21 +150,21 @@ class SearchService:
                 vectors = self._vectors(view, embedded, found)
                 ranked = self._ranked(found, now, query.text)
                 ranked = self._renewed(ranked, vectors, memories, query.limit, terms)
-                best = chosen(ranked, query, terms, found.signal, vectors, memories)
+                best = select_hits(ranked, query, terms, found.signal, vectors, memories)
                 is_all = len(found.relevance) < wanted or wanted >= KEYWORD_DEPTH
-                if is_all or not is_crowded(best, len(ranked), query.limit):
+                if is_all or not is_crowded_by_duplicates(best, len(ranked), query.limit):
                     break
                 wanted = KEYWORD_DEPTH
-            hits = shown(view, best, memories, found, matched.rarities)
+            hits = build_hits(view, best, memories, found, matched.rarities)
             if ranked or embedded.vector is not None or query.only_fitting:
                 path = RetrievalMode.HYBRID if embedded.vector is not None else RetrievalMode.KEYWORDS
             else:
                 hits, path = self._recent(view, where, query.limit, now), RetrievalMode.RECENT
             if query.as_of is not None:
-                hits = shown_then(view, hits, query.as_of, matched.rarities)
+                hits = hits_as_of(view, hits, query.as_of, matched.rarities)
         hits = [hit for hit in hits if (hit.memory.id, hit.memory.version) not in query.known]
-        hits = within(hits, query.budget, matched.rarities)
-        hits = [replace(hit, memory=memory_shown(viewer, hit.memory)) for hit in hits]
+        hits = fit_to_budget(hits, query.budget, matched.rarities)
+        hits = [replace(hit, memory=memory_for_viewer(viewer, hit.memory)) for hit in hits]
         message = _message(len(hits), path, embedded.missing_reason, silent=bool(ranked) and not hits)
         self._write_buffer.note_reads([hit.memory for hit in hits], viewer, self._clock.now())
         answer = RecallResult(hits=tuple(hits), path=path, message=message if complete else f"{message} {INCOMPLETE}")
@@ -214,8 +224,8 @@ class SearchService:
         """What the filter admits, in order."""
         standings = {key: one for key, one in found.standings.items() if self._is_in_use(one.operational, now)}
         relevance = {key: found.relevance[key].fused for key in standings}
-        boosts = prior(standings, relevance, question, self._boosts, spans(question, now))
-        return in_order(
+        boosts = candidate_boosts(standings, relevance, question, self._boosts, date_spans(question, now))
+        return sort_by_score(
             [
                 Ranked(key, one, score(one, found.relevance[key], boosts[key], now, self._ranking))
                 for key, one in standings.items()
@@ -241,7 +251,7 @@ class SearchService:
             return ranked
         # The best few may change places among themselves: what is shown is among these.
         best = memories([one.key for one in ranked[: max(limit, self._recency_conflicts.among)]])
-        return renewed(ranked, frozenset(terms), vectors, best, self._recency_conflicts)
+        return promote_updates(ranked, frozenset(terms), vectors, best, self._recency_conflicts)
 
     def _recent(self, view: View, where: Filter, limit: int, now: datetime) -> list[Hit]:
         found, after = list[Memory](), None
@@ -249,7 +259,7 @@ class SearchService:
             found += [one for one in page if self._is_in_use(one.operational, now)]
             after = page[-1].created_at, page[-1].id
         return [
-            Hit(memory=memory, passage=opening(memory), score=Score(total=0.0, similarity=0.0))
+            Hit(memory=memory, passage=summary_snippet(memory), score=Score(total=0.0, similarity=0.0))
             for memory in found[:limit]
         ]
 

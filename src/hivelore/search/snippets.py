@@ -40,15 +40,15 @@ _Size = Callable[[int, int], float]
 _Cut = Callable[[str, Passage], Sequence[Passage]]
 
 
-def excerpt(text: str, chunk: Chunk, within: Passage, weights: Mapping[str, float]) -> Passage:
+def excerpt(text: str, chunk: Chunk, fit_to_budget: Passage, weights: Mapping[str, float]) -> Passage:
     """The sentences of a passage of the chunk, up to about 700 characters, that hold the most of the terms together,
     with what stands around them up to about 500. A sentence that the passage cuts counts as a whole; only one that is
     longer than all that is cut itself. A term is a stem, so it is looked for inside of words; ``weights`` has what each
     says."""
     whole = Passage(start=chunk.start, stop=chunk.stop)
-    if within == whole and within.stop - within.start <= EXCERPT_RANGE[1]:
-        return within
-    sentences = _sentences(text, within, whole)
+    if fit_to_budget == whole and fit_to_budget.stop - fit_to_budget.start <= EXCERPT_RANGE[1]:
+        return fit_to_budget
+    sentences = _sentences(text, fit_to_budget, whole)
 
     def length(first: int, last: int) -> int:
         return sentences[last].stop - sentences[first].start
@@ -56,7 +56,7 @@ def excerpt(text: str, chunk: Chunk, within: Passage, weights: Mapping[str, floa
     return _best(text, sentences, weights, length, EXCERPT_LENGTH, EXCERPT_RANGE[1])
 
 
-def shortened(text: str, tokens: int, weights: Mapping[str, float]) -> str:
+def shorten(text: str, tokens: int, weights: Mapping[str, float]) -> str:
     """As much of a text as has so many tokens: the sentences that hold the most of the terms, with what stands around
     them; of a sentence that is longer, the words that do. An ellipsis stands for what is left out."""
     if estimate(text) <= tokens:
@@ -72,13 +72,13 @@ def shortened(text: str, tokens: int, weights: Mapping[str, float]) -> str:
     return f"{before}{text[part.start : part.stop]}{after}"
 
 
-def told(text: str, weights: Mapping[str, float]) -> float:
+def term_coverage(text: str, weights: Mapping[str, float]) -> float:
     """What the terms that a text holds say together."""
     folded = text.casefold()
     return fsum(weight for term, weight in weights.items() if term in folded)
 
 
-def whole_words(text: str, start: int, stop: int) -> Passage:
+def trim_partial_words(text: str, start: int, stop: int) -> Passage:
     """The span without parts of words at its ends, as where a chunk begins with the end of the one before."""
     first, last = _word_around(text, start), _word_around(text, stop)
     begin = start if first is None else first.stop
@@ -120,14 +120,14 @@ def _with_more(units: Sequence[Passage], first: int, last: int, size: _Size, eno
             last += 1
 
 
-def _sentences(text: str, within: Passage, whole: Passage | None = None) -> Sequence[Passage]:
+def _sentences(text: str, fit_to_budget: Passage, whole: Passage | None = None) -> Sequence[Passage]:
     """Those of the whole that the passage has a part of, without blanks at their ends, a long one in pieces."""
-    whole = whole or within
-    start, reach = max(whole.start, within.start - _REACH), min(whole.stop, within.stop + _REACH)
+    whole = whole or fit_to_budget
+    start, reach = max(whole.start, fit_to_budget.start - _REACH), min(whole.stop, fit_to_budget.stop + _REACH)
     ends = [match.end() for match in _END.finditer(text, start, reach) if not text.endswith(_SHORT, 0, match.start())]
     found: list[Passage] = []
     for end in [*ends, reach]:
-        if end > within.start and start < within.stop:
+        if end > fit_to_budget.start and start < fit_to_budget.stop:
             sentence = text[start:end]
             begin = start + len(sentence) - len(sentence.lstrip())
             stop = start + len(sentence.rstrip())
@@ -136,7 +136,7 @@ def _sentences(text: str, within: Passage, whole: Passage | None = None) -> Sequ
             elif begin < stop:
                 found.append(Passage(start=begin, stop=stop))
         start = end
-    return found or (within,)
+    return found or (fit_to_budget,)
 
 
 def _held(sentence: str, terms: Iterable[str]) -> int:
@@ -167,8 +167,11 @@ def _fullest(held: Sequence[int], weights: Sequence[float], size: _Size, most: f
 def _cutting(pattern: str) -> _Cut:
     parts = regex.compile(pattern, regex.DOTALL)
 
-    def cut(text: str, within: Passage) -> Sequence[Passage]:
-        return [Passage(start=one.start(), stop=one.end()) for one in parts.finditer(text, within.start, within.stop)]
+    def cut(text: str, fit_to_budget: Passage) -> Sequence[Passage]:
+        return [
+            Passage(start=one.start(), stop=one.end())
+            for one in parts.finditer(text, fit_to_budget.start, fit_to_budget.stop)
+        ]
 
     return cut
 
@@ -187,7 +190,7 @@ class Found(Protocol):
     def nearest(self) -> Mapping[DocumentKey, Neighbour]: ...
 
 
-def shown(
+def build_hits(
     view: View,
     best: Sequence[Selection],
     reading: Memories,
@@ -210,7 +213,7 @@ def shown(
     ]
 
 
-def then(view: View, memories: Sequence[Memory], at: datetime) -> list[Memory]:
+def memories_as_of(view: View, memories: Sequence[Memory], at: datetime) -> list[Memory]:
     """Memories as they were at an instant (``memories.validity``)."""
     later = [one for one in memories if one.version > 1 and one.updated_at > at]
     keys = {one.id: stored.key for one in later if (stored := view.get(one.id)) is not None}
@@ -218,9 +221,9 @@ def then(view: View, memories: Sequence[Memory], at: datetime) -> list[Memory]:
     return [state_at(one, histories[keys[one.id]], at) if one.id in keys else one for one in memories]
 
 
-def shown_then(view: View, hits: Sequence[Hit], at: datetime, weights: Mapping[str, float]) -> list[Hit]:
+def hits_as_of(view: View, hits: Sequence[Hit], at: datetime, weights: Mapping[str, float]) -> list[Hit]:
     """Hits as they were at an instant: what is shown is found anew where the words were others."""
-    was = then(view, [hit.memory for hit in hits], at)
+    was = memories_as_of(view, [hit.memory for hit in hits], at)
     return [
         replace(
             hit,
@@ -234,9 +237,9 @@ def shown_then(view: View, hits: Sequence[Hit], at: datetime, weights: Mapping[s
 def _passage_then(memory: Memory, weights: Mapping[str, float]) -> Snippet:
     """An excerpt of the chunk that holds most of the terms."""
     chunks = chunk(memory.content)
-    best = max(chunks, key=lambda one: told(memory.content[one.start : one.stop], weights))
+    best = max(chunks, key=lambda one: term_coverage(memory.content[one.start : one.stop], weights))
     span = excerpt(memory.content, best, Passage(start=best.start, stop=best.stop), weights)
-    return excerpt_of(memory, best, span.start, span.stop, len(chunks))
+    return make_snippet(memory, best, span.start, span.stop, len(chunks))
 
 
 def _best_passage(
@@ -249,9 +252,11 @@ def _best_passage(
     spans.append(None if keyword is None else _chunk(chunks, keyword.chunk))
     parts = {span: excerpt(memory.content, *span, weights) for span in dict.fromkeys(spans) if span is not None}
     if not parts:
-        return replace(opening(memory), total_chunks=max(len(chunks), 1))
-    (chunk, _), best = max(parts.items(), key=lambda one: told(memory.content[one[1].start : one[1].stop], weights))
-    return excerpt_of(memory, chunk, best.start, best.stop, len(chunks))
+        return replace(summary_snippet(memory), total_chunks=max(len(chunks), 1))
+    (chunk, _), best = max(
+        parts.items(), key=lambda one: term_coverage(memory.content[one[1].start : one[1].stop], weights)
+    )
+    return make_snippet(memory, chunk, best.start, best.stop, len(chunks))
 
 
 def _passage(chunks: Sequence[StoredChunk], key: PassageKey) -> tuple[Chunk, Passage] | None:
@@ -268,12 +273,12 @@ def _chunk(chunks: Sequence[StoredChunk], key: ChunkKey) -> tuple[Chunk, Passage
     return None if found is None else (found, Passage(start=found.start, stop=found.stop))
 
 
-def opening(memory: Memory) -> Snippet:
+def summary_snippet(memory: Memory) -> Snippet:
     return Snippet(content=memory.summary, chunk_index=0, total_chunks=1, headings=())
 
 
-def excerpt_of(memory: Memory, chunk: Chunk, start: int, stop: int, total: int) -> Snippet:
-    span = whole_words(memory.content, start, stop)
+def make_snippet(memory: Memory, chunk: Chunk, start: int, stop: int, total: int) -> Snippet:
+    span = trim_partial_words(memory.content, start, stop)
     return Snippet(
         content=memory.content[span.start : span.stop].strip(),
         chunk_index=chunk.index,
@@ -282,22 +287,22 @@ def excerpt_of(memory: Memory, chunk: Chunk, start: int, stop: int, total: int) 
     )
 
 
-def within(hits: Sequence[Hit], budget: int | None, weights: Mapping[str, float]) -> list[Hit]:
+def fit_to_budget(hits: Sequence[Hit], budget: int | None, weights: Mapping[str, float]) -> list[Hit]:
     """The hits whose names and passages take up to ``budget`` tokens together, in their order: what is too long for the
     rest is left out. Of the first one, the part of the passage that says the most of the question, whose terms have
     ``weights``, is shown where not all of it has room."""
     if budget is None or not hits:
         return list(hits)
     passage, room = hits[0].passage, max(budget - estimate(hits[0].memory.name), LEAST_SHOWN)
-    first = replace(hits[0], passage=replace(passage, content=shortened(passage.content, room, weights)))
+    first = replace(hits[0], passage=replace(passage, content=shorten(passage.content, room, weights)))
     left = budget - _cost(first)
-    shown = [first]
+    build_hits = [first]
     for hit in hits[1:]:
         cost = _cost(hit)
         if cost <= left:
             left -= cost
-            shown.append(hit)
-    return shown
+            build_hits.append(hit)
+    return build_hits
 
 
 def _cost(hit: Hit) -> int:

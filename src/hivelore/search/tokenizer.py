@@ -92,7 +92,7 @@ _CLUSTER = regex.compile(r"\X")
 
 def document_terms(text: str) -> list[str]:
     """The terms of a text that is to be found, in order, as often as they occur."""
-    return [*chain.from_iterable(map(_terms_of, tokens(text)))]
+    return [*chain.from_iterable(map(_terms_of, tokenize(text)))]
 
 
 def distinct_terms(text: str) -> frozenset[str]:
@@ -101,13 +101,13 @@ def distinct_terms(text: str) -> frozenset[str]:
 
 
 def _distinct(text: str) -> frozenset[str]:
-    return frozenset(chain.from_iterable(map(_terms_of, set(tokens(text)))))
+    return frozenset(chain.from_iterable(map(_terms_of, set(tokenize(text)))))
 
 
 _remembered = lru_cache(maxsize=1 << 8)(_distinct)
 
 
-def tokens(text: str) -> list[str]:
+def tokenize(text: str) -> list[str]:
     """The words of a text, as they stand there: names whole, no punctuation."""
     if text.isascii():
         return _ASCII_TOKEN.findall(text)
@@ -127,7 +127,7 @@ def _foreign_tokens(text: str) -> list[str]:
 def _expanded(token: str) -> tuple[str, ...]:
     """The terms of one token of a document."""
     if not token.isascii():
-        script = spaceless(token)
+        script = spaceless_units(token)
         if script is not None:
             units, sizes = script
             return _runs(units, sizes)
@@ -158,16 +158,16 @@ class _Known(dict[str, tuple[str, ...]]):
 _terms_of = _Known().__getitem__
 
 
-def asked_terms(token: str) -> tuple[str, ...]:
+def query_token_terms(token: str) -> tuple[str, ...]:
     """The terms of one token of a query: as in a document, but only the longest runs, the others find too much."""
-    script = None if token.isascii() else spaceless(token)
+    script = None if token.isascii() else spaceless_units(token)
     if script is not None:
         units, sizes = script
         return _runs(units, (min(len(units), sizes[-1]),))
     return _terms_of(token)
 
 
-def spaceless(token: str) -> tuple[Sequence[str], tuple[int, ...]] | None:
+def spaceless_units(token: str) -> tuple[Sequence[str], tuple[int, ...]] | None:
     """The units of a script without spaces, and how many of them make a term; None for other tokens."""
     if _CHARACTERS.match(token):
         return token, (1, 2)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from hivelore.api.requests import QUERY_LENGTH
 from hivelore.core.agents import Role, Viewer
-from hivelore.core.sanitizer import harmless
+from hivelore.core.sanitizer import sanitize
 from hivelore.core.text import Clean, Harmless
 from hivelore.core.token_count import estimate
 from hivelore.core.values import replace
@@ -64,7 +64,7 @@ def excerpt(memory: Memory) -> Note:
 def environment_line(what: str) -> Harmless:
     """Returns the line about the environment that precedes the operational block (C21); empty if there is nothing to
     report."""
-    return harmless(f"Environment: {what}" if what else "")
+    return sanitize(f"Environment: {what}" if what else "")
 
 
 def compose(sections: Sequence[Section], tokens: int, nonce: str, before: Injection = NO_INJECTION) -> Injection:
@@ -75,9 +75,9 @@ def compose(sections: Sequence[Section], tokens: int, nonce: str, before: Inject
     parts = [before.text] if before.text else []
     told = list(before.notes)
     for section in sections:
-        lines: list[str] = [harmless(section.text)] if section.text else []
+        lines: list[str] = [sanitize(section.text)] if section.text else []
         for note in section.notes:
-            line = harmless(_line(note))
+            line = sanitize(_line(note))
             if estimate(line) <= left and len(line) < room:
                 lines.append(line)
                 told.append(note)
@@ -86,7 +86,7 @@ def compose(sections: Sequence[Section], tokens: int, nonce: str, before: Inject
             part = "\n".join((f"## {section.heading}", *lines))
             parts.append(part)
             room -= len(section.heading) + len(section.text) + 5
-    return Injection(fenced(harmless("\n\n".join(parts)), nonce) if parts else None, told)
+    return Injection(fenced(sanitize("\n\n".join(parts)), nonce) if parts else None, told)
 
 
 def _line(note: Note) -> str:

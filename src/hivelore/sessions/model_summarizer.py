@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, cast
 
-from hivelore.core.sanitizer import harmless
+from hivelore.core.sanitizer import sanitize
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.memories.model import Json
@@ -53,7 +53,7 @@ _JSON = re.compile(r"\{.*\}", re.DOTALL)
 def build_prompt(conversation: Transcript, task: Task | None, nonce: str) -> Clean:
     """Of a conversation whose texts are clean. ``nonce``: random, so that no text can end the session that was written
     before."""
-    told = "" if task is None else f"\nThe task was: {harmless(' '.join(task.text.split())[:_MAX_TASK])}\n"
+    told = "" if task is None else f"\nThe task was: {sanitize(' '.join(task.text.split())[:_MAX_TASK])}\n"
     said = "\n\n".join(_paragraphs(conversation))
     return Clean(f"{_INSTRUCTIONS}{told}\n<session-{nonce}>\n{said}\n</session-{nonce}>\n\n{_ANSWER}")
 
@@ -70,15 +70,15 @@ def _paragraphs(conversation: Transcript) -> Iterator[str]:
     for turn in conversation.turns:
         match turn:
             case Turn(speaker=Speaker.CALL, tool=tool) if tool is not None:
-                yield f"[{harmless(tool.name)}] {harmless(tool.target)}"
+                yield f"[{sanitize(tool.name)}] {sanitize(tool.target)}"
             case Turn(speaker=Speaker.RESULT):
                 yield (
-                    f"[failed] {harmless(turn.text)}"
+                    f"[failed] {sanitize(turn.text)}"
                     if turn.failed
-                    else f"[answer] {harmless(turn.text[:_MAX_OUTPUT])}"
+                    else f"[answer] {sanitize(turn.text[:_MAX_OUTPUT])}"
                 )
             case _:
-                yield f"{turn.speaker.value.capitalize()}: {harmless(turn.text)}"
+                yield f"{turn.speaker.value.capitalize()}: {sanitize(turn.text)}"
 
 
 def _parse_points(answer: str) -> Iterator[str]:

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from hivelore.core.agents import AgentId, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.redaction import Redactor
-from hivelore.core.supervisor import Report, unreported
+from hivelore.core.supervisor import Report, ignore_report
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import HiveloreError, Invalid, NotFound, Unavailable
@@ -97,7 +97,7 @@ class SessionSummaries:
         self._store.write(lambda tx: None if tx.handover(ended.id) else tx.put_handover(handover))
         self._wake_up.set()
 
-    def run(self, stop: threading.Event, idle: float, report: Report = unreported) -> None:
+    def run(self, stop: threading.Event, idle: float, report: Report = ignore_report) -> None:
         """Summarizes until ``stop`` is set (call ``wake`` after setting it). When idle, waits for an event or ``idle``
         seconds. ``report`` receives the outcome of each round."""
         while not stop.is_set():

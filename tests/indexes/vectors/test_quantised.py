@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from hivelore.core.vectors import normalised
+from hivelore.core.vectors import normalize
 from hivelore.indexes.vectors import quantised
 from hivelore.indexes.vectors.quantised import Quantised, tolerance
 from hivelore.indexing.model import Vector
@@ -52,7 +52,7 @@ def test_what_is_told_leaves_few_to_compare_exactly() -> None:
     )
 )
 def test_codes_are_never_further_off_than_told(rows: Vector) -> None:
-    rows = normalised(rows)
+    rows = normalize(rows)
     codes = Quantised.of(rows)
     told = codes.codes * codes.shrink[:, np.newaxis]
     for query in range(5):

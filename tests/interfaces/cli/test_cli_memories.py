@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hivelore.core.sanitizer import harmless
+from hivelore.core.sanitizer import sanitize
 from support.command_line import CommandLine, Result
 
 NOWHERE = "01a20000-0000-7000-8000-000000000000"
@@ -72,7 +72,7 @@ def test_a_masked_secret_is_mentioned(cli: CommandLine, me: str) -> None:
 def test_every_language_comes_back_as_it_went_in(cli: CommandLine, me: str, text: str) -> None:
     memory = kept(cli, me, text)
     assert cli.json("get", memory, "--agent", me)["content"] == text
-    assert harmless(text.splitlines()[-1]) in cli("get", memory, "--agent", me).out
+    assert sanitize(text.splitlines()[-1]) in cli("get", memory, "--agent", me).out
 
 
 @pytest.mark.parametrize(

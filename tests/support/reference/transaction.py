@@ -9,9 +9,9 @@ import numpy as np
 
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
-from hivelore.core.vectors import refuse_unfit
+from hivelore.core.vectors import check_vector
 from hivelore.errors import Conflict, NotFound, Stale
-from hivelore.feedback.recalls import Evidence, together
+from hivelore.feedback.recalls import Evidence, merge_evidence
 from hivelore.indexing.model import (
     Change,
     ChangeKind,
@@ -150,7 +150,7 @@ class ReferenceTransaction(ChangeRecorder, ReferenceSwarm):
     def add_evidence(self, found: Mapping[DocumentKey, Sequence[Evidence]]) -> None:
         self._note(*found)
         for key, new in found.items():
-            self._put_evidence(key, together(self.evidence(key), new))
+            self._put_evidence(key, merge_evidence(self.evidence(key), new))
 
     def drop_evidence(self, key: DocumentKey) -> None:
         self._put_evidence(key, ())
@@ -194,7 +194,7 @@ class ReferenceTransaction(ChangeRecorder, ReferenceSwarm):
     ) -> int:
         dimension = self.dimension(model)
         for vector in vectors.values():
-            refuse_unfit(vector, dimension)
+            check_vector(vector, dimension)
         present = {passage: vector for passage, vector in vectors.items() if passage in self.state.passages}
         stored, failures, queued = self.state.vectors, self.state.failures, self.state.queued
         codes = self.state.tokens

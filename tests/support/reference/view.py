@@ -14,7 +14,7 @@ from hivelore.core.agents import AgentId
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import NotFound
-from hivelore.feedback.recalls import Evidence, use_of
+from hivelore.feedback.recalls import Evidence, count_usage
 from hivelore.indexing.model import (
     AttributeColumns,
     Attributes,
@@ -85,7 +85,9 @@ class ReferenceView(ReferenceSwarmView):
 
     def rank_features_of(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, RankFeatures]:
         found = self.memories_of(keys, where)
-        return {key: rank_features(memory)._replace(use=use_of(self.evidence(key))) for key, memory in found.items()}
+        return {
+            key: rank_features(memory)._replace(use=count_usage(self.evidence(key))) for key, memory in found.items()
+        }
 
     def matching_keys(self, where: Filter) -> Sequence[DocumentKey]:
         return [key for key, document in self.state.documents.items() if where.admits(document.memory)]

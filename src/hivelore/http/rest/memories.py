@@ -10,7 +10,7 @@ from hivelore.api.requests import Listing, answered, asked, listed
 from hivelore.core.agents import AgentId
 from hivelore.core.operation import Lane
 from hivelore.errors import Invalid
-from hivelore.feedback.model import UNKNOWN
+from hivelore.feedback.model import NO_USAGE
 from hivelore.http.context import Asking
 from hivelore.http.rest import answers
 from hivelore.http.rest.models import (
@@ -160,7 +160,7 @@ async def get(memory_id: str, caller: Asking, as_of: Annotated[Instant, Query(al
     known, found = await caller.run(
         Lane.READ, lambda _: (app.rating.of(memory, viewer), app.reading.get(memory, viewer, at))
     )
-    return _tagged(found, **({} if known.use == UNKNOWN else {"usefulness": codec.usefulness(known)}))
+    return _tagged(found, **({} if known.use == NO_USAGE else {"usefulness": codec.usefulness(known)}))
 
 
 @router.get("/{memory_id}/chunks", response_model=answers.ChunksAnswer)

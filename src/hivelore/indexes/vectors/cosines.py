@@ -6,7 +6,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from hivelore.core.vectors import normalised
+from hivelore.core.vectors import normalize
 from hivelore.errors import Invalid
 from hivelore.indexing.model import DocumentKey, Neighbour, Neighbours, PassageKey, Vector
 from hivelore.search.fusion import Spread
@@ -22,7 +22,7 @@ def unit(query: Vector, dimension: int) -> Vector:
     """Returns the query at length one. Raises Invalid for another dimension or a zero vector."""
     if query.shape != (dimension,):
         raise Invalid(f"The query has the shape {query.shape}, the model has {dimension} dimensions.", field="query")
-    return normalised(query)
+    return normalize(query)
 
 
 def cosines(rows: NDArray[np.float32], query: Vector) -> NDArray[np.float64]:

@@ -16,7 +16,7 @@ from hivelore.core.text import Clean
 from hivelore.errors import Broken, Invalid
 from hivelore.indexing.model import QueryTokens, TextEmbedding, TokenCodes, Vector
 from hivelore.models.onnx.runtime import Model, Tokens
-from hivelore.search.late_interaction import encoded
+from hivelore.search.late_interaction import encode
 
 Places = NDArray[np.intp]
 
@@ -41,7 +41,7 @@ class Directions:
     def codes(self, vectors: Vector) -> TokenCodes:
         """Encodes token vectors of the model, (n, dimension)."""
         units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-        return encoded((units - self._mean) @ self._basis)
+        return encode((units - self._mean) @ self._basis)
 
 
 FILES = ("model.onnx", "tokenizer.json", "tokens.npz")

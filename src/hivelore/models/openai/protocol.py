@@ -14,7 +14,7 @@ import orjson
 import regex
 from numpy.typing import NDArray
 
-from hivelore.core.vectors import LITTLE_ENDIAN_FLOAT32, normalised
+from hivelore.core.vectors import LITTLE_ENDIAN_FLOAT32, normalize
 from hivelore.errors import Invalid
 from hivelore.indexing.model import Vector
 
@@ -72,7 +72,7 @@ def read_vectors(body: bytes, count: int, dimension: int) -> Vector:
             )
         rows[index] = row
     try:
-        return normalised(np.stack([row for row in rows if row is not None]))
+        return normalize(np.stack([row for row in rows if row is not None]))
     except Invalid as invalid:
         # A single text is worth a retry; for several texts, trying the halves is the retry.
         raise Fault(f"answered with an unusable vector: {invalid}", refused=True, passing=count == 1) from invalid

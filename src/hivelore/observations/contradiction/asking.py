@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, cast
 
-from hivelore.core.sanitizer import harmless
+from hivelore.core.sanitizer import sanitize
 from hivelore.core.text import Clean
 from hivelore.memories.model import Json
 from hivelore.review.model import Decision
@@ -57,7 +57,7 @@ def prompt(older: Clean, newer: Clean, service: Clean | None) -> Clean:
 
 def _quoted(note: Clean) -> str:
     """Without what could end the fence."""
-    return harmless(note).replace("<", "‹").replace(">", "›")
+    return sanitize(note).replace("<", "‹").replace(">", "›")
 
 
 def opinion(answer: str) -> Opinion:

@@ -23,8 +23,8 @@ from hivelore.core.audit import AuditEntry
 from hivelore.core.jobs import Job
 from hivelore.core.text import Clean
 from hivelore.events.model import Cooldown, Event
-from hivelore.feedback.model import UNKNOWN, Use
-from hivelore.feedback.recalls import Evidence, Recall, RecalledMemory, use_of
+from hivelore.feedback.model import NO_USAGE, UsageCounts
+from hivelore.feedback.recalls import Evidence, Recall, RecalledMemory, count_usage
 from hivelore.indexing.model import (
     AttributeColumns,
     Attributes,
@@ -106,7 +106,7 @@ _NO_INSTANT = np.iinfo(np.int64).min
 """The value that numpy reads as "not a time"."""
 
 OPERATIONAL_COLUMNS = "o.service, o.tier, o.persistent, o.confidence, o.confident_at, o.is_off"
-USE_COLUMNS = ", ".join(f"u.{name}" for name in Use._fields)
+USE_COLUMNS = ", ".join(f"u.{name}" for name in UsageCounts._fields)
 MEMORY_COLUMNS = (
     "m.key, m.id, m.owner, m.scope, m.source, m.name, m.content, m.summary, m.category, m.tags, m.project, m.session, "
     "m.author, m.source_task_id, m.source_path, m.external_id, m.metadata, m.created_at, m.updated_at, m.expires_at, "
@@ -536,12 +536,12 @@ _NO_AGENT = ""
 """Stands in the agent column, which is part of the primary key."""
 
 
-def read_use(row: Sequence[Any]) -> Use:
+def read_use(row: Sequence[Any]) -> UsageCounts:
     """Columns ``USE_COLUMNS``, all NULL without evidence."""
-    return UNKNOWN if row[0] is None else Use(*row)
+    return NO_USAGE if row[0] is None else UsageCounts(*row)
 
 
-def use_params(document: DocumentKey, value: Use) -> dict[str, Param]:
+def use_params(document: DocumentKey, value: UsageCounts) -> dict[str, Param]:
     return {"document": document, **value._asdict()}
 
 
@@ -576,7 +576,7 @@ def evidence_statements(
         if one not in before:
             yield "evidence_put", evidence_params(document, one)
     if now:
-        yield "usefulness_put", use_params(document, use_of(now))
+        yield "usefulness_put", use_params(document, count_usage(now))
 
 
 def read_proposal(row: Sequence[Any], memories: Sequence[ProposalSubject]) -> Proposal:

@@ -12,10 +12,10 @@ from hivelore.core.agents import Agent, ApiKey, KeyId
 from hivelore.core.audit import AuditEntry
 from hivelore.core.jobs import Job
 from hivelore.core.text import Clean
-from hivelore.core.vectors import refuse_unfit
+from hivelore.core.vectors import check_vector
 from hivelore.errors import Conflict, NotFound, Stale
 from hivelore.events.model import Cooldown, Event, LoggedId
-from hivelore.feedback.recalls import Evidence, Recall, together
+from hivelore.feedback.recalls import Evidence, Recall, merge_evidence
 from hivelore.folders.model import KnownFile
 from hivelore.indexing.model import (
     ChangeKind,
@@ -328,7 +328,7 @@ class SqlTransaction(ChangeRecorder, SqlView):
         known = self.evidence_of(found)
         for key, new in found.items():
             before = known.get(key, ())
-            now = together(before, new)
+            now = merge_evidence(before, new)
             if now != before and self.row("memory_exists", key=key) is not None:
                 self._put_evidence(key, before, now)
                 self._changed(ChangeKind.ATTRIBUTES, key)
@@ -377,7 +377,7 @@ class SqlTransaction(ChangeRecorder, SqlView):
     ) -> int:
         dimension = self.dimension(model)
         for vector in vectors.values():
-            refuse_unfit(vector, dimension)
+            check_vector(vector, dimension)
         documents = self._embedded(model, list(vectors))
         with_codes = {passage: codes for passage, codes in (tokens or {}).items() if codes and passage in documents}
         without_codes = [passage for passage in documents if passage not in with_codes]

@@ -20,7 +20,7 @@ from hivelore.core.jobs import Job, JobId
 from hivelore.core.text import Clean
 from hivelore.errors import NotFound
 from hivelore.events.model import Cooldown, Event, EventFilter, LoggedId
-from hivelore.feedback.recalls import Evidence, Recall, RecallFilter, together
+from hivelore.feedback.recalls import Evidence, Recall, RecallFilter, merge_evidence
 from hivelore.folders.model import KnownFile
 from hivelore.indexing.model import (
     Attributes,
@@ -408,7 +408,7 @@ class SqlView(ABC):
         found: dict[DocumentKey, list[Evidence]] = {}
         for row in self.rows(self.SQL["evidence_of"], {"documents": self.array(documents)}):
             found.setdefault(row[0], []).append(rows.read_evidence(row[1:]))
-        return {key: together(seen, ()) for key, seen in found.items()}
+        return {key: merge_evidence(seen, ()) for key, seen in found.items()}
 
     def stats(self, where: Filter, model: ModelKey | None, now: datetime) -> Stats:
         sql, params = condition(where)
@@ -473,8 +473,8 @@ class SqlView(ABC):
 
     def vectors(self, model: ModelKey, passages: Sequence[PassageKey]) -> Mapping[PassageKey, Vector]:
         found = self.rows(self.SQL["vectors"], {"model": model, "passages": self.array(set(passages))})
-        together = self.floats([blob for _, blob in found]) if found else ()
-        return dict(zip([key for key, _ in found], together, strict=True))
+        merge_evidence = self.floats([blob for _, blob in found]) if found else ()
+        return dict(zip([key for key, _ in found], merge_evidence, strict=True))
 
     def token_codes(self, model: ModelKey, passages: Sequence[PassageKey]) -> Deferred[Mapping[PassageKey, TokenCodes]]:
         asked = self.deferred(self.SQL["tokens"], {"model": model, "passages": self.array(set(passages))})
