@@ -141,7 +141,7 @@ def test_the_log_tells_of_failures_without_secrets_and_of_the_recovery(
     some: Some, caplog: pytest.LogCaptureFixture
 ) -> None:
     secret = STRONG
-    with caplog.at_level(logging.WARNING, "hivelore"):
+    with caplog.at_level(logging.INFO, "hivelore"):
         some.workers.attempt("tending", lambda: fails(KeyError(f"api_key={secret}\0")))
         some.pass_time()
         some.workers.attempt("tending", lambda: fails(Unavailable(f"Cannot reach http://x?api_key={secret}")))
