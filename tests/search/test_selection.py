@@ -16,7 +16,7 @@ from hivelore.indexing.model import DocumentKey, Neighbours, Vector
 from hivelore.memories.model import Memory, MemoryId, RankFeatures
 from hivelore.search.model import Filter, Query, RetrievalMode, Score
 from hivelore.search.ranking import Ranked
-from hivelore.search.selection import FLOOR, Signal, fit_score, select_hits
+from hivelore.search.selection import FLOOR, fit_score, select_hits
 from hivelore.search.service import KEYWORD_DEPTH, LEAST_CANDIDATES
 from hivelore.storage.ports import View
 from support.clocks import SteppingClock
@@ -97,7 +97,8 @@ def test_a_hit_fits_in_the_company_of_one_that_was_not_asked_for() -> None:
     def first(best: float) -> bool:
         cosines = {1: 0.5, 2: 0.1, 3: best}
         query = Query(text=Clean("x"), limit=1)
-        (one,) = select_hits(ranked, query, ("x",), lambda key: Signal(cosines[key], 0.0), lambda _: {}, lambda _: {})
+        near = [one._replace(cosine=cosines[one.key]) for one in ranked]
+        (one,) = select_hits(near, query, ("x",), lambda _: {}, lambda _: {})
         return one.fits
 
     least = FLOOR / fit_score(1.0, 0.0)
@@ -218,6 +219,8 @@ def test_what_is_counted_does_not_depend_on_how_many_are_asked_for(
             DocumentKey(number),
             RankFeatures(MemoryId(f"m{number}"), BORN, None, 0, None, None, 30, is_question=False),
             Score(total=1.0 - number / 100, similarity=1.0),
+            cosine=0.5,
+            answered=0.5,
         )
         for number in range(len(texts))
     ]
@@ -227,7 +230,7 @@ def test_what_is_counted_does_not_depend_on_how_many_are_asked_for(
     def of(limit: int) -> list[tuple[DocumentKey, int]]:
         known = vectors if has_vectors else {}
         query = Query(text=Clean("x"), limit=limit)
-        hits = select_hits(ranked, query, ("x",), lambda _: Signal(0.5, 0.5), lambda _: known, lambda _: memories)
+        hits = select_hits(ranked, query, ("x",), lambda _: known, lambda _: memories)
         return [(hit.key, hit.alike) for hit in hits]
 
     everything = of(len(texts))

@@ -51,8 +51,6 @@ class UsefulnessBounds:
 def usefulness_factor(use: UsageCounts, worth: UsefulnessBounds) -> float:
     """1.0 where as much speaks for a memory as against it, so also where nothing is known; between ``least`` and
     ``most``. More for it never lowers, more against it never lifts it."""
-    if use == NO_USAGE:  # So it is with most, and a recall asks for a hundred of them.
-        return 1.0
     good, bad = _weight(use, FOR), _weight(use, AGAINST)
     lean = 2 * ((PRIOR + good) / (2 * PRIOR + good + bad)) - 1
     if lean >= 0:

@@ -16,7 +16,7 @@ from statistics import median
 from typing import NamedTuple, TypeVar
 
 from hivelore.core.values import replace
-from hivelore.feedback.model import UsefulnessBounds, usefulness_factor
+from hivelore.feedback.model import NO_USAGE, UsefulnessBounds, usefulness_factor
 from hivelore.indexing.model import DocumentKey, Vector
 from hivelore.memories.model import Memory, RankFeatures
 from hivelore.search.dates import Span, closeness
@@ -132,8 +132,8 @@ def access_boost(count: int, last: datetime | None, now: datetime, ranking: Rank
     the last access and 0.5 after it (B14)."""
     if last is None or count <= 0:
         return 1.0
-    usefulness_factor = 1.0 if now - last <= ranking.access_recency else 0.5
-    return 1.0 + min(count / _ACCESSES_FOR_FULL_BOOST, ranking.access_boost_max - 1.0) * usefulness_factor
+    freshness = 1.0 if now - last <= ranking.access_recency else 0.5
+    return 1.0 + min(count / _ACCESSES_FOR_FULL_BOOST, ranking.access_boost_max - 1.0) * freshness
 
 
 def score(memory: RankFeatures, relevance: Relevance, prior: float, now: datetime, ranking: RankingConstants) -> Score:
@@ -151,7 +151,8 @@ def score(memory: RankFeatures, relevance: Relevance, prior: float, now: datetim
         prior, worth, fade = 0.0, 1.0, recency(age, ranking.half_life or DOCUMENTED_HALF_LIFE)
         total = similarity * fade * boost
     else:
-        worth = usefulness_factor(memory.use, ranking.worth)
+        # Most candidates have no usage yet, and a recall scores about a hundred.
+        worth = 1.0 if memory.use == NO_USAGE else usefulness_factor(memory.use, ranking.worth)
         fade, total = _measured(min(max(similarity + prior, 0.0), 1.0 + ranking.prior_room), age, boost, ranking)
     return Score(
         total=total * worth,
@@ -207,9 +208,15 @@ def is_update(older: frozenset[str], newer: frozenset[str], asked: frozenset[str
 
 
 class Ranked(NamedTuple):
+    """A candidate with its score, and how close it is to the query in meaning and in words."""
+
     key: DocumentKey
-    standing: RankFeatures
+    features: RankFeatures
     score: Score
+    cosine: float | None = None
+    """Cosine of its nearest passage; None without a vector."""
+    answered: float = 0.0
+    """Its keyword score as a share of the weight of all query terms."""
 
 
 def sort_by_score(ranked: Sequence[Ranked]) -> list[Ranked]:
@@ -217,7 +224,7 @@ def sort_by_score(ranked: Sequence[Ranked]) -> list[Ranked]:
     best = sorted(ranked, key=lambda one: one.score.total, reverse=True)
     if all(one.score.total > next_.score.total for one, next_ in pairwise(best)):
         return best
-    return sorted(best, key=lambda one: (-one.score.total, -one.standing.created_at.timestamp(), one.standing.id))
+    return sorted(best, key=lambda one: (-one.score.total, -one.features.created_at.timestamp(), one.features.id))
 
 
 def promote_updates(
@@ -234,10 +241,10 @@ def promote_updates(
     pairs = [
         (one, other)
         for one, other in combinations(ranked[: constants.among], 2)
-        if other.standing.created_at > one.standing.created_at
+        if other.features.created_at > one.features.created_at
         and (memories[one.key].subject is None or memories[other.key].subject is None)
         and one.score.total - other.score.total <= furthest
-        and max(one.standing.length, other.standing.length) <= LONGEST
+        and max(one.features.length, other.features.length) <= LONGEST
     ]
     pairs = _alike(pairs, vectors, constants) if pairs else []
     if not pairs:

@@ -131,16 +131,6 @@ Memories = Callable[[Sequence[DocumentKey]], Mapping[DocumentKey, Memory]]
 
 
 @dataclass(frozen=True, slots=True)
-class Signal:
-    """What was found of a candidate, before it was compared with the others."""
-
-    cosine: float | None
-    """None: it has no vector, or there are none."""
-    answered: float
-    """Its keyword score as a share of what all words of the question weigh."""
-
-
-@dataclass(frozen=True, slots=True)
 class Selection:
     key: DocumentKey
     score: Score
@@ -153,22 +143,21 @@ def select_hits(
     ranked: Sequence[Ranked],
     query: Query,
     terms: Collection[str],
-    signal: Callable[[DocumentKey], Signal],
     vectors: Vectors,
     memories: Memories,
 ) -> list[Selection]:
     """Up to ``query.limit`` of the ranked ones, best first. ``terms`` are those of the question."""
     asks = asks_something(terms)
-    best = max((_fit(signal(one.key), asks) for one in ranked[: max(query.limit, AMONG)]), default=0.0)
+    best = max((_fit(one, asks) for one in ranked[: max(query.limit, AMONG)]), default=0.0)
     if query.diversity > 0.0:
         memories([one.key for one in ranked[:VARIED_AMONG]])  # at once: most of them are compared
-        distinct = _distinct(ranked, max(query.limit, VARIED_AMONG), signal, vectors, memories)
+        distinct = _distinct(ranked, max(query.limit, VARIED_AMONG), vectors, memories)
         distinct = _varied(distinct, query, vectors)[: query.limit]
     else:
-        distinct = _distinct(ranked, query.limit, signal, vectors, memories)
+        distinct = _distinct(ranked, query.limit, vectors, memories)
     found: list[Selection] = []
     for one, alike in distinct:
-        own = _fit(signal(one.key), asks)
+        own = _fit(one, asks)
         if is_relevant(own, best) or not query.only_fitting:
             found.append(Selection(one.key, one.score, own, is_relevant(own, best), alike))
     return found
@@ -182,8 +171,8 @@ def is_crowded_by_duplicates(best: Sequence[Selection], ranked: int, limit: int)
     return copies > 0 and (left < limit or left <= copies)
 
 
-def _fit(signal: Signal, asks: bool) -> float:
-    return fit_score(signal.cosine, signal.answered) if asks else 0.0
+def _fit(one: Ranked, asks: bool) -> float:
+    return fit_score(one.cosine, one.answered) if asks else 0.0
 
 
 def _varied(distinct: Sequence[tuple[Ranked, int]], query: Query, vectors: Vectors) -> list[tuple[Ranked, int]]:
@@ -205,12 +194,11 @@ def _likeness(known: Mapping[DocumentKey, Vector], one: DocumentKey, other: Docu
 def _distinct(
     ranked: Sequence[Ranked],
     limit: int,
-    signal: Callable[[DocumentKey], Signal],
     vectors: Vectors,
     memories: Memories,
 ) -> list[tuple[Ranked, int]]:
     """The first ``limit`` that do not say the same as one before them, and how many of all after each do."""
-    likely = _likely(ranked, signal)
+    likely = _likely(ranked)
     kept: list[int] = []
     originals: list[int | None] = []
     for place in range(len(ranked)):
@@ -225,10 +213,10 @@ def _distinct(
     return [(ranked[place], alike[place]) for place in kept]
 
 
-def _likely(ranked: Sequence[Ranked], signal: Callable[[DocumentKey], Signal]) -> NDArray[np.bool_]:
+def _likely(ranked: Sequence[Ranked]) -> NDArray[np.bool_]:
     """Which may say the same as which. Most are told apart by their lengths and cosines, without looking at texts."""
-    lengths = np.array([one.standing.length for one in ranked], float)
-    cosines = np.array([signal(one.key).cosine for one in ranked], float)
+    lengths = np.array([one.features.length for one in ranked], float)
+    cosines = np.array([one.cosine for one in ranked], float)
     are_far = abs(cosines[:, None] - cosines) > LIKE_COSINE  # False of those without one, which is NaN here
     likely = (lengths[:, None] >= LIKE_LENGTH * lengths) & ~are_far
     return likely & likely.T

@@ -33,7 +33,7 @@ from hivelore.search.ranking import (
     score,
     sort_by_score,
 )
-from hivelore.search.selection import Memories, Signal, Vectors, is_crowded_by_duplicates, select_hits
+from hivelore.search.selection import Memories, Vectors, is_crowded_by_duplicates, select_hits
 from hivelore.search.snippets import build_hits, fit_to_budget, hits_as_of, summary_snippet
 from hivelore.storage.ports import MemoryStore, View
 
@@ -80,10 +80,10 @@ class _Found:
     """What all words of the question weigh."""
     vectors: Mapping[PassageKey, Vector]
 
-    def signal(self, key: DocumentKey) -> Signal:
+    def rank(self, key: DocumentKey, features: RankFeatures, score: Score) -> Ranked:
         near, match = self.nearest.get(key), self.keywords.get(key)
         answered = match.score / self.weight if match is not None and self.weight > 0.0 else 0.0
-        return Signal(None if near is None else near.cosine, answered)
+        return Ranked(key, features, score, None if near is None else near.cosine, answered)
 
 
 class _Reading:
@@ -150,7 +150,7 @@ class SearchService:
                 vectors = self._vectors(view, embedded, found)
                 ranked = self._ranked(found, now, query.text)
                 ranked = self._renewed(ranked, vectors, memories, query.limit, terms)
-                best = select_hits(ranked, query, terms, found.signal, vectors, memories)
+                best = select_hits(ranked, query, terms, vectors, memories)
                 is_all = len(found.relevance) < wanted or wanted >= KEYWORD_DEPTH
                 if is_all or not is_crowded_by_duplicates(best, len(ranked), query.limit):
                     break
@@ -227,7 +227,7 @@ class SearchService:
         boosts = candidate_boosts(standings, relevance, question, self._boosts, date_spans(question, now))
         return sort_by_score(
             [
-                Ranked(key, one, score(one, found.relevance[key], boosts[key], now, self._ranking))
+                found.rank(key, one, score(one, found.relevance[key], boosts[key], now, self._ranking))
                 for key, one in standings.items()
             ]
         )
