@@ -1,7 +1,5 @@
 """Every store: a memory is replaced by its next version; what did not change keeps its keys and vectors."""
 
-from dataclasses import fields
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -227,7 +225,7 @@ def test_no_version_is_lost_or_altered_by_later_ones(fresh: Fresh, states: list[
             change(store, stored.key, later, whole(later.content), action)
         told = history(store, stored.key)
     assert [version.action for version in told] == [Action.CREATED] + [action] * (len(versions) - 1)
-    shared = {field.name for field in fields(Version)} & {field.name for field in fields(Memory)}
+    shared = {*Version.__struct_fields__} & {*Memory.__struct_fields__}
     for version, memory in zip(told, versions, strict=True):
         assert {name: getattr(version, name) for name in shared} == {name: getattr(memory, name) for name in shared}
         assert (version.number, version.at) == (memory.version, memory.updated_at)

@@ -22,7 +22,7 @@ from hivelore.core.agents import Interface, Role, Viewer
 from support.sessions import an_end
 
 app = Application(load(embedder="none"))
-who = Viewer(role=Role.WORKER, agent=app.agents.local().id, interface=Interface.HOOK)
+who = Viewer(role=Role.WORKER, agent=app.agents.local_agent().id, interface=Interface.HOOK)
 app.session_summaries.hand_over(an_end(sys.argv[1]), who)
 os.kill(os.getpid(), signal.SIGKILL)
 """

@@ -167,7 +167,7 @@ def test_a_running_service_goes_on_until_it_is_stopped_for_the_rest(
         assert list(app.store.check()) == []
         app.agents.add("late", Role.WORKER)
     differing = alone("move", *words)
-    assert (differing.code, "one of them was used" in differing.err) == (1, True)
+    assert (differing.code, "one of the databases has changed since" in differing.err) == (1, True)
 
 
 def test_who_waits_follows_the_service_until_it_ends(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ class Problem(BaseModel):
 
 class Origin(Shown):
     actor: str | None
-    interface: Interface
+    door: Interface
     trust: Trust
     reason: str | None
 
@@ -199,7 +199,7 @@ class VersionAnswer(Shown):
     at: datetime
     action: Action
     actor: str | None
-    interface: Interface
+    door: Interface
     reason: str | None
     scope: Scope
     name: str
@@ -216,7 +216,7 @@ class VersionAnswer(Shown):
 class TakenBackAnswer(Shown):
     at: datetime
     actor: str | None
-    interface: Interface
+    door: Interface
     change: str
     """What it was, and its batch; or ``what was known of its use``."""
 

@@ -53,7 +53,7 @@ class ObservationAnswer(Shown):
     at: datetime
     kind: ObservationKind
     actor: str | None
-    interface: Interface
+    door: Interface
     session: str | None
     text: str | None
     confidence: float | None

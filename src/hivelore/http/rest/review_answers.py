@@ -19,7 +19,7 @@ class DecidedAnswer(Shown):
     at: datetime
     actor: str | None
     """null: an operator who acted for nobody."""
-    interface: Interface
+    door: Interface
     reason: str | None
 
 
@@ -33,7 +33,7 @@ class ProposalAnswer(Shown):
     why: str | None
     actor: str | None
     """Who proposes; null: the service, or an operator who acted for nobody."""
-    interface: Interface
+    door: Interface
     session: str | None
     at: datetime
     decided: DecidedAnswer | None
