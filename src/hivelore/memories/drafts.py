@@ -3,23 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
-from enum import Enum
-from typing import Any, Final
+from typing import Any
+
+from msgspec import UNSET
+from msgspec import UnsetType as Unset
 
 from hivelore.core.agents import AgentId
 from hivelore.core.values import Value
 from hivelore.memories.model import Json, Memory, Scope, Source, Trust
 from hivelore.observations.model import Operational
-
-
-class Unset(Enum):
-    """The type of UNSET."""
-
-    UNSET = "unset"
-
-
-UNSET: Final = Unset.UNSET
-"""Leaves a field unchanged where None is a value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
