@@ -336,4 +336,4 @@ def test_the_line_is_straight_from_point_to_point(told: list[Observation], until
             assert between.confidence == pytest.approx(
                 one.confidence + (other.confidence - one.confidence) * share, abs=1e-6
             )
-            assert between.state is other.state or at - one.at < timedelta(seconds=1)
+            assert between.active is other.active or at - one.at < timedelta(seconds=1)

@@ -25,7 +25,8 @@ SLOW = "Takes 60s to start"
 
 
 def made(world: World, text: str = SLOW, **more: Any) -> RatedMemory:
-    seen = ObservationInput(text, **{"category": "timing", "service": "jellyfin", **more})
+    about: dict[str, Any] = {"category": "timing", "service": "jellyfin", **more}
+    seen = ObservationInput(text, **about)
     return world.curation.create(seen, AS_OPERATOR)
 
 
@@ -334,7 +335,7 @@ def test_a_page_has_what_is_asked_for_and_leads_to_the_next(world: World) -> Non
 
 def test_what_is_no_such_memory_says_so(world: World) -> None:
     plain = world.remember("A note.").id
-    with pytest.raises(NotFound, match="not about running things"):
+    with pytest.raises(NotFound, match="not an operational memory"):
         world.curation.get(plain, AS_ADA)
     with pytest.raises(NotFound):
         world.curation.timeline(MemoryId("nowhere"), AS_ADA)

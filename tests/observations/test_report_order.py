@@ -60,7 +60,7 @@ def known(world: World, told: Sequence[Told]) -> set[tuple[object, ...]]:
             one.memory.session,
             one.memory.created_at,
             round(one.confidence, 4),
-            one.state,
+            one.active,
             one.memory.operational.held.since if one.memory.operational else None,
             frozenset(
                 (seen.kind, seen.at, seen.actor, seen.session, seen.text, seen.to)
@@ -87,7 +87,7 @@ def test_what_arrives_late_does_not_switch_off_what_was_seen_since(world: World)
     for number in range(3):
         world.observe(PORT, at=now - (31 - number) * DAY, session=f"s{number}")
     stands = world.curation.get(present.memory.id, AS_ADA)
-    assert (stands.confidence, stands.state) == (0.7, "active")
+    assert (stands.confidence, stands.active) == (0.7, True)
 
 
 def test_what_was_seen_earlier_in_other_words_takes_the_place_of_what_is_there(world: World) -> None:

@@ -3,15 +3,18 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
-from msgspec import UNSET
-from msgspec import UnsetType as Unset
+import msgspec
 
 from hivelore.core.agents import AgentId
 from hivelore.core.values import Value
 from hivelore.memories.model import Json, Memory, Scope, Source, Trust
 from hivelore.observations.model import Operational
+
+Unset = msgspec.UnsetType
+UNSET: Final = msgspec.UNSET
+"""Leaves a field unchanged where None is a value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -115,6 +115,7 @@ OBSERVE = Operation(
     handler="hivelore.observations.handlers:observe",
     lane=Lane.WRITE,
     http=post("/memories", status=observe_status),
+    stored=lambda _: 1,
     tag="operations",
 )
 FORGET_OPERATIONAL_MEMORIES = Operation(
