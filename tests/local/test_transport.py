@@ -70,7 +70,10 @@ def test_names_of_this_machine_are_the_same_service() -> None:
 
 
 def test_a_silent_service_is_given_up(start: Start) -> None:
-    service = start(lambda _: bool(service.over.wait(120)) or None)
+    def answer(_: Exchange) -> None:
+        service.over.wait(120)
+
+    service = start(answer)
     with (
         closing(Connection(ServiceUrl(service.url), read_timeout=0.05)) as connection,
         pytest.raises(Expired, match="may still execute the request"),
