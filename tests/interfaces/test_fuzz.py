@@ -35,7 +35,7 @@ OPERATIONS = sorted(
             if isinstance(route, APIRoute)
             for method in route.methods or ()
         ),
-        *((operation.http.path, operation.http.method) for operation in DECLARED),
+        *((operation.route.path, operation.route.method) for operation in DECLARED if operation.http),
     ]
 )
 NOTHING_TO_GET_WRONG = {"/health", "/health/live", "/health/ready"}
