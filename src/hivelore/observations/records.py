@@ -79,7 +79,7 @@ def newest_memories(view: View, where: Filter) -> Mapping[DocumentKey, Memory]:
     """Returns memories that an observation may match or contradict."""
     keys = sorted(view.matching_keys(where), reverse=True)[:MAX_COMPARED]
     found = view.memories_of(keys, where)
-    # In a project counts what is for all, too; what is seen for all says nothing of what is marked for one.
+    # In a project, memories for all projects match too; an observation for all projects matches only those.
     return {
         key: one
         for key, one in found.items()
