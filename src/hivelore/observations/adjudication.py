@@ -14,8 +14,8 @@ from hivelore.core.supervisor import Report, ignore_report
 from hivelore.errors import Conflict, HiveloreError, Invalid, NotFound, Stale, Unavailable
 from hivelore.models.ports import LanguageModel
 from hivelore.models.quota import TokenQuota
-from hivelore.observations.contradiction import asking
-from hivelore.observations.contradiction.asking import Opinion
+from hivelore.observations.contradiction import judge_prompt
+from hivelore.observations.contradiction.judge_prompt import Opinion
 from hivelore.review.inbox import ReviewInbox
 from hivelore.review.model import Proposal, ProposalDetail, ProposalFilter, ProposalId, ProposalKind
 from hivelore.storage.leader_lease import LeaderLease
@@ -103,12 +103,14 @@ class Adjudicator:
         """Returns None if the daily tokens do not suffice."""
         older, newer = case.memories
         service = None if newer.operational is None else newer.operational.service
-        prompt = asking.prompt(older.content, newer.content, service)
+        prompt = judge_prompt.prompt(older.content, newer.content, service)
         reserved = self._token_quota.reserve(self._model.most(prompt))
         if reserved is None:
             return None
-        answer = self._model.answer(prompt, asking.SCHEMA, lambda tokens: self._token_quota.settle(reserved, tokens))
-        return asking.opinion(answer)
+        answer = self._model.answer(
+            prompt, judge_prompt.SCHEMA, lambda tokens: self._token_quota.settle(reserved, tokens)
+        )
+        return judge_prompt.opinion(answer)
 
     def _note_failure(self, error: HiveloreError) -> None:
         self._failed += 1

@@ -14,9 +14,8 @@ from hivelore.errors import Broken, Unavailable
 from hivelore.indexing.model import DocumentKey, Vector
 from hivelore.memories.chunking import chunk
 from hivelore.models.ports import PairReader
-from hivelore.observations.contradiction import judging
 from hivelore.observations.contradiction.constants import Constants
-from hivelore.observations.contradiction.judging import Judgement, Verdict
+from hivelore.observations.contradiction.judge import Judgement, Verdict, judge
 from hivelore.observations.model import MatchingMode, PairScores
 from hivelore.storage.ports import MemoryStore
 
@@ -139,7 +138,7 @@ class _Pairs:
     def _judge_texts(
         self, one: Clean, other: Clean, likeness: float | None, stance: PairScores | None = None
     ) -> Judgement:
-        return judging.judge(one, other, likeness, self._constants, service=self._service, stance=stance)
+        return judge(one, other, likeness, self._constants, service=self._service, stance=stance)
 
     def _similarity(self, one: Clean, other: Clean) -> float | None:
         """Returns the cosine of the vectors, None if one is missing."""

@@ -1,4 +1,4 @@
-"""Stored observations of operational memories, and their groups (``observations.grouping``), within a transaction."""
+"""Stored observations of operational memories, and their groups (``observations.groups``), within a transaction."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from hivelore.memories.model import Action, Memory, MemoryId, Provenance
 from hivelore.memories.normalizer import NormalizedDraft, Normalizer
 from hivelore.memories.summary import name_from_summary, summarise
 from hivelore.observations.confidence import REPORTED, Lifecycle, order_key, replay
-from hivelore.observations.grouping import Group, Placement
+from hivelore.observations.groups import Group, Placement
 from hivelore.observations.model import DEFAULT_TIER, Observation, ObservationKind
 from hivelore.search.model import Filter
 from hivelore.storage.ports import Transaction, View

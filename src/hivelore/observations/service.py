@@ -2,7 +2,7 @@
 
 Texts are compared in a snapshot before the transaction begins; the transaction checks for observations stored since.
 The resulting memories and confidences depend on all observations and their times, not on the order of arrival
-(``observations.grouping``).
+(``observations.groups``).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,8 +22,8 @@ from hivelore.memories.normalizer import NormalizedDraft, Normalizer
 from hivelore.models.ports import PairReader
 from hivelore.observations.comparison import MissingVerdict, ObservationComparison, Verdicts
 from hivelore.observations.confidence import Lifecycle, is_active, is_repeated_by_observer
-from hivelore.observations.contradiction.judging import Verdict
-from hivelore.observations.grouping import Placement, find_group, place_observation
+from hivelore.observations.contradiction.judge import Verdict
+from hivelore.observations.groups import Placement, find_group, place_observation
 from hivelore.observations.model import (
     GENERAL,
     Confidence,

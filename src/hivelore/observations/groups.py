@@ -13,7 +13,7 @@ from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.memories.model import MemoryId
 from hivelore.observations.confidence import Order, order_key
-from hivelore.observations.contradiction.judging import Judgement, Verdict
+from hivelore.observations.contradiction.judge import Judgement, Verdict
 from hivelore.observations.model import Confidence, Observation, ObservationKind
 
 Judge = Callable[[Clean, Clean], Judgement]
