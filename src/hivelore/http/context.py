@@ -56,16 +56,7 @@ class Caller:
 
 async def _caller(request: Request) -> Caller:
     context: Context = request.app.state.context
-    return _checked(request, context, await context.gate.viewer(request))
-
-
-async def _watcher(request: Request) -> Caller:
-    context: Context = request.app.state.context
-    return _checked(request, context, await context.gate.watcher(request))
-
-
-def _checked(request: Request, context: Context, viewer: Viewer) -> Caller:
-    caller = Caller(context, viewer, project_of(request))
+    caller = Caller(context, await context.gate.viewer(request), project_of(request))
     if request.scope["query_string"]:
         _refuse_what_is_not_asked_for(request)
     return caller
@@ -91,5 +82,3 @@ def _takes_many(annotation: object) -> bool:
 
 
 Asking = Annotated[Caller, Depends(_caller)]
-ImplicitFeedback = Annotated[Caller, Depends(_watcher)]
-"""The same for what watches the service, and is to see it also while the database does not answer."""

@@ -18,7 +18,7 @@ from hivelore.http.auth import project_of
 from hivelore.http.context import Context
 from hivelore.http.problems import problem
 
-_SCHEMAS = "#/components/schemas/{name}"
+SCHEMAS = "#/components/schemas/{name}"
 
 
 class Unreadable(Exception):
@@ -39,7 +39,7 @@ def _endpoint(operation: Operation[..., Any]) -> Any:
 
     async def endpoint(http: Request) -> Response:
         context: Context = http.app.state.context
-        viewer = await context.gate.viewer(http)
+        viewer = await (context.gate.watcher if operation.during_outage else context.gate.viewer)(http)
         try:
             request = await _request(operation, http)
         except Unreadable as unreadable:
@@ -50,9 +50,10 @@ def _endpoint(operation: Operation[..., Any]) -> Any:
             operation.lane, lambda: calls.run(context.app, operation, request, call), viewer.agent
         )
         if result is None:
-            return Response(status_code=204)
-        status = route.status if isinstance(route.status, int) else route.status(result)
-        return Response(msgspec.json.encode(result), status, media_type="application/json")
+            return Response(status_code=204, headers=route.headers)
+        other = next((status for status, kind in operation.alternatives.items() if type(result) is kind), None)
+        status = other or (route.status if isinstance(route.status, int) else route.status(result))
+        return Response(msgspec.json.encode(result), status, route.headers, media_type="application/json")
 
     return endpoint
 
@@ -84,26 +85,32 @@ def _query(http: Request) -> Mapping[str, str]:
 
 def described(operations: Sequence[Operation[..., Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns the paths and the schemas of the operations for OpenAPI."""
-    kinds: list[Any] = []
-    for operation in operations:
-        kinds += [operation.request, *(() if operation.response is type(None) else (operation.response,))]
-    _, components = msgspec.json.schema_components(kinds, ref_template=_SCHEMAS)
+    kinds: list[Any] = [
+        kind
+        for operation in operations
+        for kind in (operation.request, operation.response, *operation.alternatives.values())
+    ]
+    schemas, components = msgspec.json.schema_components(kinds, ref_template=SCHEMAS)
+    by_kind = dict(zip(kinds, schemas, strict=True))
     paths: dict[str, Any] = {}
     for operation in operations:
-        paths.setdefault(operation.http.path, {})[operation.http.method.lower()] = _described(operation, components)
+        described = _described(operation, components, by_kind)
+        paths.setdefault(operation.http.path, {})[operation.http.method.lower()] = described
     return paths, components
 
 
-def _described(operation: Operation[..., Any], components: Mapping[str, Any]) -> dict[str, Any]:
+def _described(
+    operation: Operation[..., Any], components: Mapping[str, Any], schemas: Mapping[Any, Any]
+) -> dict[str, Any]:
     route, kind = operation.http, operation.request
-    schema = components[kind.__name__]  # type: ignore[attr-defined]
+    properties = components[kind.__name__]["properties"]  # type: ignore[attr-defined]
     in_path = set(IN_PATH.findall(route.path))
     parameters = [
         {
             "name": field.encode_name,
             "in": "path" if field.encode_name in in_path else "query",
             "required": field.required,
-            "schema": schema["properties"][field.encode_name],
+            "schema": properties[field.encode_name],
         }
         for field in structs.fields(kind)  # type: ignore[arg-type]
         if field.encode_name in in_path or route.method not in WITH_BODY
@@ -115,18 +122,18 @@ def _described(operation: Operation[..., Any], components: Mapping[str, Any]) ->
         "summary": cleandoc(operation.summary).partition(". ")[0].rstrip(".") + ".",
         "description": operation.summary,
         "parameters": parameters,
-        "responses": {
-            "204" if operation.response is type(None) else str(status): _answer(operation.response),
-        },
+        "responses": dict(
+            _response(code, answer, schemas)
+            for code, answer in ((status, operation.response), *operation.alternatives.items())
+        ),
     }
     if route.method in WITH_BODY:
-        reference = {"$ref": _SCHEMAS.format(name=kind.__name__)}  # type: ignore[attr-defined]
-        found["requestBody"] = {"required": True, "content": {"application/json": {"schema": reference}}}
+        required = any(field.required for field in structs.fields(kind) if field.encode_name not in in_path)  # type: ignore[arg-type]
+        found["requestBody"] = {"required": required, "content": {"application/json": {"schema": schemas[kind]}}}
     return found
 
 
-def _answer(kind: type[Any]) -> dict[str, Any]:
+def _response(status: int, kind: type[Any], schemas: Mapping[Any, Any]) -> tuple[str, dict[str, Any]]:
     if kind is type(None):
-        return {"description": "Done."}
-    reference = {"$ref": _SCHEMAS.format(name=kind.__name__)}
-    return {"description": "The result.", "content": {"application/json": {"schema": reference}}}
+        return "204", {"description": "Done."}
+    return str(status), {"description": "The result.", "content": {"application/json": {"schema": schemas[kind]}}}
