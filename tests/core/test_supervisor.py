@@ -72,7 +72,7 @@ def test_a_worker_lives_on_after_whatever_it_raises(some: Some, error: Exception
     some.workers.start("tending", work, every=0.001)
     assert done.wait(10)
     until(lambda: some.record.last_success is not None)
-    assert (some.record.failures, some.record.failed, some.record.error) == (0, 3, None)
+    assert (some.record.failures_in_a_row, some.record.failures, some.record.error) == (0, 3, None)
 
 
 @pytest.mark.usefixtures("quick")

@@ -14,7 +14,6 @@ import pytest
 
 from hivelore.cli.exits import UNAVAILABLE
 from hivelore.embeddings.queue import BATCH
-from hivelore.health.handlers import read_status
 from hivelore.local import launcher
 from hivelore.python.client import Client
 from support.command_line import HIVELORE, CommandLine, environment
@@ -175,7 +174,7 @@ def test_a_new_model_goes_on_after_a_kill_and_every_question_is_answered_meanwhi
     home, searcher = tmp_path / "home", Searcher()
     with local_service(home) as running:
         fill(running)
-        local = read_status(running).model
+        local = running.status()["model"]
         searcher.ask(running)
 
     with EmbeddingServer(DIMENSION) as server:
@@ -185,7 +184,7 @@ def test_a_new_model_goes_on_after_a_kill_and_every_question_is_answered_meanwhi
             job = running.operator.call("POST", "/api/memory/re-embed")
             assert (job["state"], job["total"]) == ("running", NOTES)
             stick(running, remote, searcher)
-            assert read_status(running).model == local
+            assert running.status()["model"] == local
 
         before = len(remote.passages())
         remote.hold()
@@ -193,7 +192,7 @@ def test_a_new_model_goes_on_after_a_kill_and_every_question_is_answered_meanwhi
             assert running.operator.call("POST", "/api/memory/re-embed")["id"] == job["id"]
             remote.let_go()
             finish(running, job, searcher)
-            until(lambda: read_status(running).model != local, lambda: searcher.ask(running))
+            until(lambda: running.status()["model"] != local, lambda: searcher.ask(running))
             asked = remote.questions()
             for _ in range(20):
                 searcher.ask(running)

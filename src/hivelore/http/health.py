@@ -4,13 +4,13 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
 
 from hivelore.core.operation import Lane
 from hivelore.errors import Invalid
 from hivelore.health.model import Reason
 from hivelore.http.context import Context
 from hivelore.http.metrics import CONTENT_TYPE
+from hivelore.http.operations import OperationRoute
 from hivelore.http.problems import problem
 
 LIVE, READY, HEALTH, METRICS = "/health/live", "/health/ready", "/health", "/metrics"
@@ -43,7 +43,10 @@ async def _metrics(request: Request) -> Response:
     return PlainTextResponse(text, media_type=CONTENT_TYPE)
 
 
-ROUTES = (Route(LIVE, _live), Route(READY, _ready), Route(HEALTH, _ready), Route(METRICS, _metrics))
+ROUTES = [
+    OperationRoute(path, endpoint)
+    for path, endpoint in ((LIVE, _live), (READY, _ready), (HEALTH, _ready), (METRICS, _metrics))
+]
 
 
 def _described(name: str, summary: str, media_type: str, schema: dict[str, Any]) -> dict[str, Any]:

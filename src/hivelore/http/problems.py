@@ -7,12 +7,20 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hivelore import errors
+from hivelore.core.json_codec import NotJson
 from hivelore.core.values import Value
-from hivelore.errors import HiveloreError
+from hivelore.errors import HiveloreError, Invalid
 from hivelore.health.model import Reason
+
+
+class UnsupportedMediaType(Invalid):
+    """The body is not said to be JSON."""
+
 
 STATUS: dict[type[HiveloreError], tuple[int, str]] = {
     errors.Invalid: (422, "invalid"),
+    NotJson: (400, "not-json"),
+    UnsupportedMediaType: (415, "not-json"),
     errors.TooLarge: (413, "too-large"),
     errors.Unauthenticated: (401, "unauthenticated"),
     errors.Forbidden: (403, "forbidden"),

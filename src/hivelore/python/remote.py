@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import Any, Literal
 from urllib.parse import quote
 
-from hivelore.core.json_codec import checked, convert
-from hivelore.core.operation import WITH_BODY, Lane, Operation, response_type, sent
-from hivelore.errors import NotFound
+from hivelore.core.json_codec import convert, validated
+from hivelore.core.operation import Lane, Operation, encode_request, response_type
+from hivelore.errors import Broken, Invalid, NotFound
 from hivelore.feedback.model import Usefulness
 from hivelore.memories import codec, version_codec
 from hivelore.memories.drafts import Draft, Edit, WriteResult
@@ -34,13 +34,18 @@ class RemoteHive(Hive):
         self._client = client
 
     def call(self, operation: Operation[..., R], request: Any) -> R:
-        method, path, given = sent(operation, checked(request))
+        sent = encode_request(operation, validated(request))
         timeout = _LONG if operation.lane is Lane.SLOW else _USUAL
-        if method in WITH_BODY:
-            answer = self._client.call(method, path, body=given, timeout=timeout)
-        else:
-            answer = self._client.call(method, path, query=given, timeout=timeout)
-        return convert(response_type(operation, answer), answer)
+        answer = self._client.call(
+            sent.method, sent.path, body=sent.body, query=sent.query, version=sent.version, timeout=timeout
+        )
+        try:
+            return convert(response_type(operation, answer), answer)
+        except Invalid as error:
+            raise Broken(
+                f"The service's answer is not as expected ({error}) Its version of Hivelore is another one than "
+                "that of this program: update the older one, and restart the service."
+            ) from None
 
     def get(self, memory: str, *, as_of: datetime | None = None) -> Memory:
         check(ID, memory=memory)

@@ -33,7 +33,7 @@ HANDLE_EVENT = Operation(
     alternatives={204: type(None)},
     handler="hivelore.sessions.handlers:handle_event",
     lane=Lane.READ,
-    http=post("/api/hooks/{program}", headers=dict([TAKEN])),
+    http=post("/api/hooks/{program}", headers=(TAKEN,)),
     tag="hooks",
 )
 OPERATIONS = (HANDLE_EVENT,)
