@@ -88,7 +88,7 @@ def test_a_worker_that_goes_on_by_itself_is_begun_again_where_it_ended(some: Som
     some.workers.start("embedding", work)
     until(lambda: len(begun) == 2)
     some.workers.report("embedding", None)
-    assert (some.record.name, some.record.failures, some.record.last_success) == ("embedding", 0, START)
+    assert (some.record.name, some.record.failures_in_a_row, some.record.last_success) == ("embedding", 0, START)
 
 
 def test_it_rests_after_a_failure_longer_each_time(some: Some) -> None:
