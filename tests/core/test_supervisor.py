@@ -134,7 +134,7 @@ def test_one_that_only_lacks_what_it_depends_on_is_none(some: Some) -> None:
         some.workers.attempt("embedding", lambda: fails(Unavailable("The embedding server does not answer.")))
         some.pass_time()
     assert some.health.health().is_ready
-    assert (some.record.failures, some.record.error) == (9, "The embedding server does not answer.")
+    assert (some.record.failures_in_a_row, some.record.error) == (9, "The embedding server does not answer.")
 
 
 def test_the_log_tells_of_failures_without_secrets_and_of_the_recovery(

@@ -36,7 +36,7 @@ OPERATIONS = sorted(
             if isinstance(route, APIRoute)
             for method in route.methods or ()
         ),
-        *((operation.http.path, operation.http.method) for operation in DECLARED),
+        *((operation.route.path, operation.route.method) for operation in DECLARED if operation.http),
         *((path, "GET") for path in health.DESCRIPTION),
     ]
 )

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from msgspec import Struct, structs, to_builtins
 
 from hivelore.core.agents import Role, Viewer
+from hivelore.core.tool import Tool
 from hivelore.errors import NotFound
 
 P = ParamSpec("P")
@@ -88,7 +89,9 @@ class Operation(Generic[P, R]):
     """``module:function``, called with the application, the request and the ``Call``. A name, because clients load
     this declaration without the service."""
     lane: Lane
-    http: Route[R]
+    http: Route[R] | None = None
+    """None for an operation that is a tool only."""
+    tool: Tool[R] | None = None
     roles: frozenset[Role] = frozenset(Role)
     """Who may call it; handlers decide about single memories."""
     tag: str
@@ -99,6 +102,11 @@ class Operation(Generic[P, R]):
     """Returns the number of memories stored, for the metrics."""
     retrieval_mode: Callable[[R], str] | None = None
     """Returns how a search was answered, for the metrics."""
+
+    @property
+    def route(self) -> Route[R]:
+        assert self.http is not None, f"{self.name} has no route"
+        return self.http
 
 
 def get(path: str, **more: Any) -> Route[Any]:
@@ -147,7 +155,7 @@ class HttpRequest:
 
 def encode_request(operation: Operation[..., Any], request: Any) -> HttpRequest:
     """Returns what a client sends. Arguments that have their default are left out. Raises NotFound for an empty id."""
-    route, path = operation.http, operation.http.path
+    route, path = operation.route, operation.route.path
     given: dict[str, Any] = to_builtins(
         {
             field.encode_name: value

@@ -84,7 +84,7 @@ class Reason(Value, frozen=True, kw_only=True):
     """True if waiting has not helped so far."""
 
 
-class Problem(Reason, frozen=True, kw_only=True):
+class HealthProblem(Reason, frozen=True, kw_only=True):
     detail: str
     """What failed, with secrets masked."""
 
@@ -105,7 +105,7 @@ class Worker(Value, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    problems: tuple[Problem, ...]
+    problems: tuple[HealthProblem, ...]
     workers: tuple[Worker, ...]
 
     @property
@@ -119,7 +119,7 @@ class Status(Value, frozen=True, kw_only=True):
 
     version: str
     ready: bool
-    problems: tuple[Problem, ...]
+    problems: tuple[HealthProblem, ...]
     workers: tuple[Worker, ...]
     store: str
     incarnation: str | None

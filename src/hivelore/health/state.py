@@ -11,7 +11,7 @@ from typing import TypeVar
 from hivelore.core.clock import Clock
 from hivelore.core.values import replace
 from hivelore.errors import Broken, HiveloreError, Unavailable
-from hivelore.health.model import EXPLANATIONS, Cause, Health, Problem, Worker
+from hivelore.health.model import EXPLANATIONS, Cause, Health, HealthProblem, Worker
 
 CONFIRMED = 0.5
 """Seconds after which a failure that was met again, with no success between, is a problem: one that passes is not."""
@@ -153,7 +153,7 @@ class HealthState:
         with self._lock:
             return dict(self._counts)
 
-    def failing(self) -> Sequence[Problem]:
+    def failing(self) -> Sequence[HealthProblem]:
         """What failed last of all, be it confirmed or not; workers apart."""
         now, at = self._clock.monotonic(), self._clock.now()
         with self._lock:
@@ -216,9 +216,9 @@ class HealthState:
                     self._standing.pop(cause, None)
 
 
-def _problem(cause: Cause, one: _Standing, now: float, at: datetime) -> Problem:
+def _problem(cause: Cause, one: _Standing, now: float, at: datetime) -> HealthProblem:
     since = at - timedelta(seconds=now - one.began)
-    return Problem(
+    return HealthProblem(
         cause=cause,
         message=EXPLANATIONS[cause].what,
         remedy=EXPLANATIONS[cause].remedy,

@@ -59,7 +59,7 @@ class Context:
         """Logs the operation, its time, the agent, and the ids in the path: no contents."""
         if seconds < SLOW_REQUEST or operation.lane is Lane.SLOW:
             return
-        in_path = operation.http.in_path
+        in_path = () if operation.http is None else operation.http.in_path
         ids = {
             field.encode_name: value
             for field in structs.fields(request)

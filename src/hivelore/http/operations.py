@@ -33,12 +33,17 @@ class OperationRoute(Route):
 
 def routes(operations: Sequence[Operation[..., Any]]) -> list[Route]:
     """Returns one route for each operation. Fixed paths come before those with parameters."""
-    ordered = sorted(operations, key=lambda one: [part.startswith("{") for part in one.http.path.split("/")])
-    return [OperationRoute(one.http.path, _endpoint(one), methods=[one.http.method], name=one.name) for one in ordered]
+    ordered = sorted(
+        (one for one in operations if one.http),
+        key=lambda one: [part.startswith("{") for part in one.route.path.split("/")],
+    )
+    return [
+        OperationRoute(one.route.path, _endpoint(one), methods=[one.route.method], name=one.name) for one in ordered
+    ]
 
 
 def _endpoint(operation: Operation[..., Any]) -> Any:
-    route = operation.http
+    route = operation.route
 
     async def endpoint(http: Request) -> Response:
         context: Context = http.app.state.context
@@ -58,7 +63,7 @@ def _endpoint(operation: Operation[..., Any]) -> Any:
 
 
 async def _request(operation: Operation[..., Any], http: Request) -> Any:
-    route, kind = operation.http, cast(type[Any], operation.request)
+    route, kind = operation.route, cast(type[Any], operation.request)
     elsewhere: dict[str, Any] = http.path_params
     if route.if_match is not None:
         elsewhere = {**elsewhere, route.if_match: version_of(http.headers.get("if-match"))}
@@ -112,20 +117,21 @@ def _query(kind: type[Any], http: Request) -> dict[str, Any]:
 
 def described(operations: Sequence[Operation[..., Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns the paths and the schemas of the operations for OpenAPI."""
-    kinds: list[Any] = [kind for one in operations for kind in (one.request, one.response, *one.alternatives.values())]
+    routed = [one for one in operations if one.http]
+    kinds: list[Any] = [kind for one in routed for kind in (one.request, one.response, *one.alternatives.values())]
     schemas, components = msgspec.json.schema_components(kinds, ref_template=SCHEMAS)
     by_kind = dict(zip(kinds, schemas, strict=True))
     paths: dict[str, Any] = {}
-    for operation in operations:
+    for operation in routed:
         found = _described(operation, components, by_kind)
-        paths.setdefault(operation.http.path, {})[operation.http.method.lower()] = found
+        paths.setdefault(operation.route.path, {})[operation.route.method.lower()] = found
     return paths, components
 
 
 def _described(
     operation: Operation[..., Any], components: Mapping[str, Any], schemas: Mapping[Any, Any]
 ) -> dict[str, Any]:
-    route, kind = operation.http, cast(type[Any], operation.request)
+    route, kind = operation.route, cast(type[Any], operation.request)
     schema = components[kind.__name__]
     in_path = route.in_path
     parameters: list[dict[str, Any]] = [
