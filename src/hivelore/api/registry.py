@@ -10,6 +10,7 @@ from hivelore.feedback import operations as feedback
 from hivelore.health import operations as health
 from hivelore.identity import operations as identity
 from hivelore.maintenance import operations as maintenance
+from hivelore.observations import operations as observations
 from hivelore.sessions import operations as sessions
 
 OPERATIONS: tuple[Operation[..., Any], ...] = (
@@ -21,4 +22,5 @@ OPERATIONS: tuple[Operation[..., Any], ...] = (
     *embeddings.OPERATIONS,
     *identity.OPERATIONS,
     *health.OPERATIONS,
+    *observations.OPERATIONS,
 )
