@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from msgspec import to_builtins
 
+from hivelore.api.registry import TOOLS as DECLARED_TOOLS
 from hivelore.cli.dispatch import VERBS, build
 from hivelore.core.agents import Interface, Role, Viewer
 from hivelore.core.text import Clean
@@ -474,7 +475,7 @@ def asking(world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
 
 def _world(home: Path, lead_sees: str, database: str) -> Generator[World]:
-    every_tool = tuple({tool.capability for tool in TOOLS})
+    every_tool = tuple({tool.capability for tool in (*DECLARED_TOOLS, *TOOLS)})
     with Service(home, lead_sees=lead_sees, capabilities=every_tool, **service_on(database)) as service:
         keys = {
             "ada": service.add("ada"),
@@ -653,7 +654,7 @@ def test_every_verb_has_a_probe_or_a_reason() -> None:
 
 
 def test_every_tool_has_a_probe() -> None:
-    assert {tool.name for tool in TOOLS} == set(CALLS)
+    assert {tool.name for tool in (*DECLARED_TOOLS, *TOOLS)} == set(CALLS)
 
 
 def test_every_method_has_a_probe() -> None:
