@@ -16,7 +16,7 @@ FIRST, SECOND = "The parser was moved to Rust.", "And then it was moved to Zig."
 
 
 class Listed:
-    """Implements ``storage.ports.Spool`` over what it is given; None: what cannot be read."""
+    """Implements ``sessions.ports.Spool`` over what it is given; None: what cannot be read."""
 
     def __init__(self, *events: Json) -> None:
         self.events = {f"{number:03}": event for number, event in enumerate(events)}

@@ -109,7 +109,7 @@ def _whole_strings(items: str) -> Iterator[str]:
 
 
 class ModelSummarizer:
-    """Implements ``storage.ports.Summarizer``. Where the tokens of the day do not suffice, ``otherwise`` is asked."""
+    """Implements ``sessions.ports.Summarizer``. Where the tokens of the day do not suffice, ``otherwise`` is asked."""
 
     def __init__(
         self, model: LanguageModel, token_quota: TokenQuota, otherwise: Summarizer, nonce: Callable[[], str]

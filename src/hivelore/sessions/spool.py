@@ -26,7 +26,7 @@ _TRANSIENT_ERRORS = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.
 
 
 class SpoolFolder:
-    """Implements ``storage.ports.Spool``."""
+    """Implements ``sessions.ports.Spool``."""
 
     def __init__(self, home: Path) -> None:
         self._folder = home / SPOOL
