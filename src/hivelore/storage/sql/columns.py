@@ -116,7 +116,7 @@ class Columns(Generic[V]):
         self._build = build
         self._absent = absent
         self._plain = {field: codec for field, codec in fields.items() if isinstance(codec, Codec)}
-        self._readers = [(field, codec.read) for field, codec in self._plain.items()]
+        self._readers = [(field, codec.read) for field, codec in self._plain.items() if codec.read is not None]
         self._writers = [
             (codec.column or field, None if codec.is_whole else attrgetter(field), codec.write)
             for field, codec in self._plain.items()
@@ -130,13 +130,14 @@ class Columns(Generic[V]):
 
     def read(self, row: Row, **others: object) -> V:
         """Reads the columns in the order of ``names``; ``others`` are fields that other tables store."""
-        values = {
-            field: one if convert is None or one is None else convert(one)
-            for (field, convert), one in zip(self._readers, row, strict=False)
-        }
+        values = dict(zip(self._plain, row, strict=False))
+        for field, convert in self._readers:
+            if (one := values[field]) is not None:
+                values[field] = convert(one)
         for field, columns, start, stop in self._nested:
             values[field] = None if row[start] == columns._absent else columns.read(row[start:stop])
-        return self._build(**values, **others)
+        values.update(others)
+        return self._build(**values)
 
     def params(self, value: V) -> dict[str, Param]:
         params: dict[str, Param] = {}
