@@ -1,4 +1,4 @@
-"""Contradictions of two notes by an order, by another name, or because one is about one thing and the other about all."""
+"""Contradictions of two notes by an order, by another name, or between one thing and all."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations

@@ -96,7 +96,7 @@ def _main_after(words: Sequence[Word], end: int, sentence: int) -> list[Word]:
 
 
 def _sides(words: Sequence[Word], place: int) -> tuple[frozenset[str], frozenset[str]]:
-    """Returns the words left and right of a word. If it begins a sentence, the words after the comma are its left side."""
+    """Returns the words left and right of a word. At the beginning of a sentence, the left ones follow the comma."""
     word = words[place]
     right: list[Word] = []
     end = len(words)
