@@ -5,11 +5,11 @@ from datetime import timedelta
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import UNSET
 
 from hivelore.api.requests import listed_life
 from hivelore.core.values import replace
 from hivelore.maintenance.model import MaintenancePlan
-from hivelore.memories.drafts import UNSET
 from hivelore.memories.model import Memory
 from hivelore.observations.confidence import Lifecycle, replay
 from hivelore.observations.model import Observation, ObservationKind

@@ -4,6 +4,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from msgspec import UNSET
+
 from hivelore.changes.journal import ChangeJournal, last_known_state
 from hivelore.changes.model import BatchKind
 from hivelore.core.access import memory_for_viewer, visible_session, visible_to
@@ -17,7 +19,7 @@ from hivelore.events.log import EventLog
 from hivelore.feedback.buffer import WriteBehindBuffer
 from hivelore.indexing.model import Stored
 from hivelore.indexing.writer import IndexWriter
-from hivelore.memories.drafts import UNSET, Draft, Edit, Unset
+from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.edits import PreparedEdit
 from hivelore.memories.model import Action, Memory, MemoryId, Scope
 from hivelore.memories.normalizer import Normalizer
@@ -202,7 +204,7 @@ class CurationService:
             category=check_category(category),
             project=project,
             created_at=since,
-            operational=Operational(held=held, service=normalize_service(service), tier=0, persistent=persistent),
+            operational=Operational.of(held, service=normalize_service(service), tier=0, persistent=persistent),
         )
         prepared = self._normalizer.normalize(draft, viewer)
         memory = prepared.memory
@@ -329,7 +331,7 @@ class CurationService:
         assert former is not None
         assert known is not None
         change = prepared.change
-        to = None if isinstance(change.confidence, Unset) else Confidence(change.confidence)
+        to = None if change.confidence is UNSET else Confidence(change.confidence)
         if change.active is True and (to is None or to < self._lifecycle.threshold):
             if to is not None:
                 raise Invalid(

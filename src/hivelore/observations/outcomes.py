@@ -6,7 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from hivelore.memories.drafts import UNSET, Unset
+from msgspec import UNSET, UnsetType
+
 from hivelore.memories.model import Memory, MemoryId
 from hivelore.observations.model import DEFAULT_TIER, Confidence, Observation
 
@@ -127,14 +128,14 @@ class RatedPage:
 class Change:
     """Changes of what is known, as only operators make them; what is UNSET stays."""
 
-    observation: str | Unset = UNSET
-    category: str | Unset = UNSET
-    service: str | Unset | None = UNSET
-    project: str | Unset | None = UNSET
-    confidence: float | Unset = UNSET
-    active: bool | Unset = UNSET
+    observation: str | UnsetType = UNSET
+    category: str | UnsetType = UNSET
+    service: str | UnsetType | None = UNSET
+    project: str | UnsetType | None = UNSET
+    confidence: float | UnsetType = UNSET
+    active: bool | UnsetType = UNSET
     """True: surer than the threshold from now on; False: out of use until it is seen again."""
-    persistent: bool | Unset = UNSET
+    persistent: bool | UnsetType = UNSET
     reason: str | None = None
 
     def changed_fields(self) -> dict[str, Any]:

@@ -167,7 +167,12 @@ class SearchService:
         hits = [replace(hit, memory=memory_for_viewer(viewer, hit.memory)) for hit in hits]
         message = _message(len(hits), path, embedded.missing_reason, silent=bool(ranked) and not hits)
         self._write_buffer.note_reads([hit.memory for hit in hits], viewer, self._clock.now())
-        answer = RecallResult(hits=tuple(hits), path=path, message=message if complete else f"{message} {INCOMPLETE}")
+        answer = RecallResult(
+            message=message if complete else f"{message} {INCOMPLETE}",
+            path=path,
+            fits=any(hit.fits for hit in hits),
+            hits=tuple(hits),
+        )
         return answer if self._log is None else self._log.noted(query, viewer, answer, len(ranked))
 
     # steps

@@ -204,8 +204,8 @@ def build_hits(
         Hit(
             memory=memories[one.key],
             passage=_best_passage(one.key, memories[one.key], chunks.get(one.key, ()), found, weights),
-            score=one.score,
-            fit=one.fit,
+            score=one.score.rounded(),
+            fit=round(one.fit, 4),
             fits=one.fits,
             alike=one.alike,
         )

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import orjson
+from msgspec.structs import asdict
 from numpy.typing import NDArray
 
 from hivelore.changes.model import Batch, BatchId, Preimage
@@ -106,7 +107,7 @@ _NO_INSTANT = np.iinfo(np.int64).min
 """The value that numpy reads as "not a time"."""
 
 OPERATIONAL_COLUMNS = "o.service, o.tier, o.persistent, o.confidence, o.confident_at, o.is_off"
-USE_COLUMNS = ", ".join(f"u.{name}" for name in UsageCounts._fields)
+USE_COLUMNS = ", ".join(f"u.{name}" for name in UsageCounts.__struct_fields__)
 MEMORY_COLUMNS = (
     "m.key, m.id, m.owner, m.scope, m.source, m.name, m.content, m.summary, m.category, m.tags, m.project, m.session, "
     "m.author, m.source_task_id, m.source_path, m.external_id, m.metadata, m.created_at, m.updated_at, m.expires_at, "
@@ -480,7 +481,7 @@ def read_operational(row: Sequence[Any]) -> Operational | None:
     if confidence is None:
         return None
     held = Held(base=confidence, since=from_micros(confident_at), is_off=bool(is_off))
-    return Operational(held=held, service=service, tier=tier, persistent=bool(persistent))
+    return Operational.of(held, service=service, tier=tier, persistent=bool(persistent))
 
 
 def operational_params(document: DocumentKey, value: Operational) -> dict[str, Param]:
@@ -542,7 +543,7 @@ def read_use(row: Sequence[Any]) -> UsageCounts:
 
 
 def use_params(document: DocumentKey, value: UsageCounts) -> dict[str, Param]:
-    return {"document": document, **value._asdict()}
+    return {"document": document, **asdict(value)}
 
 
 def read_evidence(row: Sequence[Any]) -> Evidence:
@@ -824,7 +825,7 @@ SCORE_PARTS = (
 """The parts of a score in the column ``parts``: for each hit 32-bit floats, fit and fits first. New parts are appended;
 old rows have fewer."""
 _FORGOTTEN = DocumentKey(0)
-_NOTHING = RecalledMemory(MemoryId(""), 0, Score(0.0, 0.0), 0.0, False)
+_NOTHING = RecalledMemory(MemoryId(""), 0, Score(total=0.0, similarity=0.0), 0.0, False)
 """Stands for a withheld hit."""
 _BYTES = 4
 
