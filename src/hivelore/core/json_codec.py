@@ -7,7 +7,9 @@ from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
-from typing import Any, Literal, TypeVar, get_args, get_origin
+from functools import cache
+from types import UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 from uuid import UUID
 
 import msgspec
@@ -30,18 +32,22 @@ _TYPES = {
 }
 _KEPT = (datetime, date, time, timedelta, bytes, bytearray, Decimal, UUID)
 """Types that msgspec would write as text: a caller who passes one where a text belongs made a mistake."""
-_MOST_SHOWN = 40
-"""Characters of a wrong value that an error repeats."""
+_LONGEST_NAME = 40
+_SHOWN = re.compile(rf"[A-Za-z_]{{1,{_LONGEST_NAME}}}")
+
+
+class NotJson(Invalid):
+    """The text is not JSON."""
 
 
 def decode(kind: type[T], data: bytes) -> T:
-    """Reads JSON. Raises Invalid for text that is no JSON (field ``body``) and for a value of another shape."""
+    """Reads JSON. Raises NotJson, and Invalid for a value of another shape."""
     try:
         return msgspec.json.decode(data, type=kind)
     except msgspec.ValidationError as error:
         raise explained(error, kind) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise Invalid("The body is not valid JSON.", field="body") from None
+        raise NotJson("The body is not valid JSON.") from None
 
 
 def convert(kind: type[T], data: Any) -> T:
@@ -52,16 +58,36 @@ def convert(kind: type[T], data: Any) -> T:
         raise explained(error, kind) from None
 
 
-def from_text(kind: type[T], given: Mapping[str, str]) -> T:
-    """Reads the arguments of a URL, where numbers and truth values are text. Raises Invalid."""
-    values: dict[str, Any] = dict(given)
-    for field in _fields(kind):
-        text = given.get(field.encode_name)
-        plain = next((one for one in (bool, int, float) if one in (field.type, *_parts(field.type))), None)
-        if text is not None and plain is not None:
+def from_text(kind: type[T], given: Mapping[str, Any]) -> T:
+    """Reads the arguments of a URL, where numbers and truth values are text, and lists are lists of text. Raises
+    Invalid."""
+    values = dict(given)
+    for name, plain in _plain_fields(kind).items():
+        if isinstance(given.get(name), str):
             with suppress(msgspec.ValidationError):
-                values[field.encode_name] = msgspec.convert(text, plain, strict=False)
+                values[name] = msgspec.convert(given[name], plain, strict=False)
     return convert(kind, values)
+
+
+@cache
+def _plain_fields(kind: type[Any]) -> Mapping[str, type[Any]]:
+    """The fields that hold a truth value or a number."""
+    found: dict[str, type[Any]] = {}
+    for field in _fields(kind):
+        plain = next((one for one in (bool, int, float) if one in (field.type, *_parts(field.type))), None)
+        if plain is not None:
+            found[field.encode_name] = plain
+    return found
+
+
+@cache
+def list_fields(kind: type[Any]) -> frozenset[str]:
+    """Returns the JSON names of the fields that hold a list."""
+    return frozenset(
+        field.encode_name
+        for field in _fields(kind)
+        if any(get_origin(part) in (list, tuple) for part in (field.type, *get_args(field.type)))
+    )
 
 
 def _parts(kind: Any) -> set[Any]:
@@ -69,7 +95,7 @@ def _parts(kind: Any) -> set[Any]:
     return {inner for part in get_args(kind) for inner in (part, *_parts(part)) if isinstance(inner, type)}
 
 
-def checked(request: T) -> T:
+def validated(request: T) -> T:
     """Returns a request that a caller of the Python API made, after the checks that it would pass on its way to a
     service. Raises Invalid."""
     try:
@@ -83,7 +109,7 @@ def checked(request: T) -> T:
 
 
 def explained(error: msgspec.ValidationError, kind: type[Any]) -> Invalid:
-    """Returns the error for people: which field, what is wrong with it, and what it takes."""
+    """Returns an error that names the field at fault and the values that it takes."""
     text = str(error)
     found = _PLACE.search(text)
     place = "" if found is None else found["place"].removeprefix("$").removeprefix(".")
@@ -98,21 +124,23 @@ def explained(error: msgspec.ValidationError, kind: type[Any]) -> Invalid:
 
 
 def _unknown_field(name: str, place: str, kind: type[Any]) -> Invalid:
-    shown = name[:_MOST_SHOWN]
-    if place or not _fields(kind):
-        return Invalid(f"Unknown field {shown!r}.", field=f"{place}.{shown}" if place else shown)
-    known = [one.encode_name for one in _fields(kind)]
-    near = difflib.get_close_matches(name, known, 1)
+    """Returns the error for a field at ``place`` that the request class does not have."""
+    shown = f" {name!r}" if is_shown(name) else ""
+    known = [one.encode_name for part in _types_at(kind, place) for one in _fields(part)]
+    near = difflib.get_close_matches(name[:_LONGEST_NAME], known, 1)
     choice = f"Did you mean {near[0]!r}?" if near else f"Known are: {', '.join(known)}." if known else "None is known."
-    return Invalid(f"Unknown field {shown!r}. {choice}", field=shown)
+    field = ".".join(part for part in (place, shown and name) if part)
+    return Invalid(f"Unknown field{shown}. {choice}", field=field or "body")
+
+
+def is_shown(name: str) -> bool:
+    """Returns True if an error may repeat a name that a caller gave; others may be a secret in the wrong place."""
+    return _SHOWN.fullmatch(name) is not None
 
 
 def _choice(kind: type[Any], place: str) -> str | None:
     """What a field takes, where it is one of few values or a number within bounds; None for other fields."""
-    declared = next((one.type for one in _fields(kind) if one.encode_name == place), None)
-    if declared is None:
-        return None
-    for part in (declared, *get_args(declared)):
+    for part in _types_at(kind, place):
         if isinstance(part, type) and issubclass(part, Enum):
             return f"must be one of {', '.join(str(one.value) for one in part)}"
         if get_origin(part) is Literal:
@@ -123,8 +151,29 @@ def _choice(kind: type[Any], place: str) -> str | None:
     return None
 
 
-def _fields(kind: type[Any]) -> tuple[structs.FieldInfo, ...]:
-    return structs.fields(kind) if issubclass(kind, msgspec.Struct) else ()
+def _types_at(kind: Any, place: str) -> list[Any]:
+    """Returns the types that a place like ``memories[0].scope`` takes: every branch of a union, and what an annotation
+    is about."""
+    found = _branches(kind)
+    for step in re.findall(r"\[[^]]*\]|[^.\[]+", place):
+        if step.startswith("["):
+            inner = [one for part in found if get_origin(part) for one in get_args(part) if one is not Ellipsis]
+        else:
+            inner = [one.type for part in found for one in _fields(part) if one.encode_name == step]
+        found = [branch for one in inner for branch in _branches(one)]
+    return found
+
+
+def _branches(kind: Any) -> list[Any]:
+    if get_origin(kind) in (Union, UnionType):
+        return [branch for part in get_args(kind) for branch in _branches(part)]
+    if get_origin(kind) is Annotated:
+        return [kind, *_branches(get_args(kind)[0])]
+    return [kind]
+
+
+def _fields(kind: Any) -> tuple[structs.FieldInfo, ...]:
+    return structs.fields(kind) if isinstance(kind, type) and issubclass(kind, msgspec.Struct) else ()
 
 
 def _in_words(text: str) -> str:
@@ -141,4 +190,4 @@ def _in_words(text: str) -> str:
     if types := re.fullmatch(r"Expected `([^`]+)`, got `([^`]+)`", text):
         wanted = " or ".join(_TYPES.get(one, one) for one in types[1].split(" | "))
         return f"must be {wanted}, not {_TYPES.get(types[2], types[2])}"
-    return f"is not valid ({text})"
+    return f"is not valid ({text})" if "'" not in text else "is not valid"

@@ -47,6 +47,28 @@ class Route(Generic[R]):
     method: str
     path: str
     status: int | Callable[[R], int] = 200
+    """An answer of None is always 204."""
+    body: bool = False
+    """True for a DELETE whose arguments come as a body or in the query."""
+    if_match: str | None = None
+    """The JSON name of the field that holds the version in the header If-Match."""
+    etag: Callable[[R], str | int] | None = None
+    """Returns the version that the header ETag of an answer holds."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """Headers of every answer."""
+
+    @property
+    def takes_query(self) -> bool:
+        return self.method not in ("POST", "PUT", "PATCH")
+
+    @property
+    def takes_body(self) -> bool:
+        return self.body or not self.takes_query
+
+    @property
+    def in_path(self) -> list[str]:
+        """The JSON names of the fields in the path."""
+        return _IN_PATH.findall(self.path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +91,12 @@ class Operation(Generic[P, R]):
     """Who may call it; handlers decide about single memories."""
     tag: str
     """The group in OpenAPI and in the reference pages."""
+    during_outage: bool = False
+    """True if callers whose key was checked a short while ago may call it while the database does not answer."""
+    stored: Callable[[R], int] | None = None
+    """Returns the number of memories stored, for the metrics."""
+    retrieval_mode: Callable[[R], str] | None = None
+    """Returns how a search was answered, for the metrics."""
 
 
 def get(path: str, **more: Any) -> Route[Any]:
@@ -92,15 +120,23 @@ def delete(path: str, **more: Any) -> Route[Any]:
     return Route("DELETE", path, **more)
 
 
-WITH_BODY = ("POST", "PUT", "PATCH")
-"""The methods whose requests have a body."""
-IN_PATH = re.compile(r"{(\w+)}")
-"""A parameter in a path."""
+_IN_PATH = re.compile(r"{(\w+)}")
 
 
-def sent(operation: Operation[..., Any], request: Any) -> tuple[str, str, dict[str, Any]]:
-    """Returns the HTTP method, the path, and the arguments that go into the query or the body. Arguments that have
-    their default are left out. Raises NotFound for an empty id."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpRequest:
+    """A request of an operation as it is sent."""
+
+    method: str
+    path: str
+    query: dict[str, Any] | None
+    body: dict[str, Any] | None
+    version: int | None
+    """For the header If-Match."""
+
+
+def encode_request(operation: Operation[..., Any], request: Any) -> HttpRequest:
+    """Returns what a client sends. Arguments that have their default are left out. Raises NotFound for an empty id."""
     route, path = operation.http, operation.http.path
     given: dict[str, Any] = to_builtins(
         {
@@ -109,11 +145,13 @@ def sent(operation: Operation[..., Any], request: Any) -> tuple[str, str, dict[s
             if (value := getattr(request, field.name)) != field.default
         }
     )
-    for name in IN_PATH.findall(path):
+    version = None if route.if_match is None else given.pop(route.if_match, None)
+    for name in route.in_path:
         value = str(given.pop(name))
         if not value:
-            raise NotFound(f"The id of the {name} is empty. List what there is for its id.")
+            raise NotFound(f"The id of the {name} is empty. Use an id from a list or a search.")
         path = path.replace(f"{{{name}}}", quote(value, safe=""))
-    if route.method not in WITH_BODY:
-        given = {name: str(value).lower() if isinstance(value, bool) else value for name, value in given.items()}
-    return route.method, path, given
+    if route.takes_body:
+        return HttpRequest(method=route.method, path=path, query=None, body=given, version=version)
+    query = {name: str(value).lower() if isinstance(value, bool) else value for name, value in given.items()}
+    return HttpRequest(method=route.method, path=path, query=query, body=None, version=version)

@@ -7,7 +7,6 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
-from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from hivelore import __version__
@@ -68,7 +67,7 @@ def create_asgi(app: Application, loaded: Callable[[], None] = lambda: None) -> 
     for router in ROUTERS:
         api.router.routes.extend(router.routes)
     api.router.routes.extend(operations.routes(OPERATIONS))
-    api.router.routes.append(Route(MCP_PATH, mcp))
+    api.router.routes.append(operations.OperationRoute(MCP_PATH, mcp))
     api.add_exception_handler(HiveloreError, on_error)
     api.add_exception_handler(RequestValidationError, _on_invalid)
     api.add_exception_handler(HTTPException, _on_http)

@@ -1,37 +1,40 @@
 """Declared operations as HTTP routes and as a part of OpenAPI."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from inspect import cleandoc
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from msgspec import structs
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
+from starlette.types import Scope
 
-from hivelore.api import calls
-from hivelore.core.json_codec import convert, decode, from_text
-from hivelore.core.operation import IN_PATH, WITH_BODY, Call, Operation
+from hivelore.core.json_codec import convert, decode, from_text, is_shown, list_fields
+from hivelore.core.operation import Operation
 from hivelore.errors import Invalid
 from hivelore.http.auth import project_of
 from hivelore.http.context import Context
-from hivelore.http.problems import problem
+from hivelore.http.problems import UnsupportedMediaType
 
 _SCHEMAS = "#/components/schemas/{name}"
+_VERSION_DIGITS = 18
+"""Maximum digits of a version in If-Match."""
 
 
-class Unreadable(Exception):
-    """The body cannot be read at all."""
+class OperationRoute(Route):
+    """A route that names itself in the scope, for metrics and logs."""
 
-    def __init__(self, answer: Response) -> None:
-        self.answer = answer
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        match, child = super().matches(scope)
+        return match, child if match is Match.NONE else {**child, "route": self}
 
 
-def routes(operations: Sequence[Operation[..., Any]]) -> Iterator[Route]:
-    """One route for each operation."""
-    for operation in operations:
-        yield Route(operation.http.path, _endpoint(operation), methods=[operation.http.method], name=operation.name)
+def routes(operations: Sequence[Operation[..., Any]]) -> list[Route]:
+    """Returns one route for each operation. Fixed paths come before those with parameters."""
+    ordered = sorted(operations, key=lambda one: [part.startswith("{") for part in one.http.path.split("/")])
+    return [OperationRoute(one.http.path, _endpoint(one), methods=[one.http.method], name=one.name) for one in ordered]
 
 
 def _endpoint(operation: Operation[..., Any]) -> Any:
@@ -39,75 +42,102 @@ def _endpoint(operation: Operation[..., Any]) -> Any:
 
     async def endpoint(http: Request) -> Response:
         context: Context = http.app.state.context
-        viewer = await context.gate.viewer(http)
-        try:
-            request = await _request(operation, http)
-        except Unreadable as unreadable:
-            return unreadable.answer
-        deadline = context.deadline(operation.lane)
-        call = Call(viewer=viewer, project=project_of(http), deadline=deadline)
-        result = await context.pools.run(
-            operation.lane, lambda: calls.run(context.app, operation, request, call), viewer.agent
-        )
+        viewer = await (context.gate.watcher(http) if operation.during_outage else context.gate.viewer(http))
+        request = await _request(operation, http)
+        result = await context.answer(operation, request, viewer, project_of(http))
+        headers = dict(route.headers)
         if result is None:
-            return Response(status_code=204)
+            return Response(status_code=204, headers=headers)
+        if route.etag is not None:
+            headers["ETag"] = f'"{route.etag(result)}"'
         status = route.status if isinstance(route.status, int) else route.status(result)
-        return Response(msgspec.json.encode(result), status, media_type="application/json")
+        return Response(msgspec.json.encode(result), status, headers, media_type="application/json")
 
     return endpoint
 
 
 async def _request(operation: Operation[..., Any], http: Request) -> Any:
-    kind: Any = operation.request
-    in_path = http.path_params
-    if operation.http.method not in WITH_BODY:
-        return from_text(kind, {**_query(http), **in_path})
+    route, kind = operation.http, cast(type[Any], operation.request)
+    elsewhere: dict[str, Any] = http.path_params
+    if route.if_match is not None:
+        elsewhere = {**elsewhere, route.if_match: version_of(http.headers.get("if-match"))}
+    if not route.takes_body:
+        query = _query(kind, http) if http.scope["query_string"] else {}
+        return from_text(kind, _merged(query, elsewhere))
+    query: dict[str, Any] = {}
     if http.scope["query_string"]:
-        name = next(iter(http.query_params))
-        raise Invalid(f"Unknown parameter {name[:40]!r}. Send the arguments as JSON in the body.", field="query")
-    body = await http.body()
-    if body and "json" not in http.headers.get("content-type", ""):
-        raise Unreadable(problem(415, "Send JSON, and say so: Content-Type: application/json.", "not-json"))
-    if not in_path:
-        return decode(kind, body or b"{}")
-    return convert(kind, {**decode(dict[str, Any], body or b"{}"), **in_path})
+        if not route.takes_query:
+            name = next(iter(http.query_params))
+            shown = f" {name!r}" if is_shown(name) else ""
+            raise Invalid(f"Unknown parameter{shown}. Send the arguments as JSON in the body.", field="query")
+        query = _query(kind, http)
+    body = await http.body() or b"{}"
+    if body != b"{}" and "json" not in http.headers.get("content-type", ""):
+        raise UnsupportedMediaType("Send JSON, and say so: Content-Type: application/json.")
+    if not elsewhere and not query:
+        return decode(kind, body)
+    return convert(kind, _merged(decode(dict[str, Any], body), query | elsewhere))
 
 
-def _query(http: Request) -> Mapping[str, str]:
-    given: dict[str, str] = {}
+def _merged(given: dict[str, Any], elsewhere: Mapping[str, Any]) -> dict[str, Any]:
+    """Adds the arguments from the path and the headers. Raises Invalid for an argument that comes twice."""
+    for name in given.keys() & elsewhere.keys():
+        raise Invalid(f"{name} cannot be given here: it comes from the path, the query or a header.", field=name)
+    return {**given, **elsewhere}
+
+
+def version_of(if_match: str | None) -> int | None:
+    """Returns the version in a header If-Match, None for no header and for any version. Raises Invalid."""
+    if if_match is None or if_match.strip() == "*":
+        return None
+    number = if_match.strip().removeprefix("W/").strip('"')
+    if not (number.isascii() and number.isdigit() and len(number) <= _VERSION_DIGITS):
+        raise Invalid('If-Match holds the version, like "3".', field="If-Match")
+    return int(number)
+
+
+def _query(kind: type[Any], http: Request) -> dict[str, Any]:
+    lists = list_fields(kind)
+    given: dict[str, Any] = {}
     for name, value in http.query_params.multi_items():
-        if name in given:
-            raise Invalid(f"{name[:40]} is given twice. Send it once.", field=name[:40])
-        given[name] = value
+        if name in lists:
+            given.setdefault(name, []).append(value)
+        elif name in given:
+            raise Invalid(f"{name if is_shown(name) else 'A parameter'} is given twice. Send it once.", field="query")
+        else:
+            given[name] = value
     return given
 
 
 def described(operations: Sequence[Operation[..., Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns the paths and the schemas of the operations for OpenAPI."""
-    kinds: list[Any] = []
-    for operation in operations:
-        kinds += [operation.request, *(() if operation.response is type(None) else (operation.response,))]
-    _, components = msgspec.json.schema_components(kinds, ref_template=_SCHEMAS)
+    kinds = [kind for one in operations for kind in (one.request, one.response)]
+    schemas, components = msgspec.json.schema_components(kinds, ref_template=_SCHEMAS)
     paths: dict[str, Any] = {}
-    for operation in operations:
-        paths.setdefault(operation.http.path, {})[operation.http.method.lower()] = _described(operation, components)
+    for operation, answer in zip(operations, schemas[1::2], strict=True):
+        found = _described(operation, components, answer)
+        paths.setdefault(operation.http.path, {})[operation.http.method.lower()] = found
     return paths, components
 
 
-def _described(operation: Operation[..., Any], components: Mapping[str, Any]) -> dict[str, Any]:
-    route, kind = operation.http, operation.request
-    schema = components[kind.__name__]  # type: ignore[attr-defined]
-    in_path = set(IN_PATH.findall(route.path))
-    parameters = [
+def _described(
+    operation: Operation[..., Any], components: Mapping[str, Any], answer: Mapping[str, Any]
+) -> dict[str, Any]:
+    route, kind = operation.http, cast(type[Any], operation.request)
+    schema = components[kind.__name__]
+    in_path = route.in_path
+    parameters: list[dict[str, Any]] = [
         {
             "name": field.encode_name,
             "in": "path" if field.encode_name in in_path else "query",
-            "required": field.required,
+            "required": field.encode_name in in_path or field.required,
             "schema": schema["properties"][field.encode_name],
         }
-        for field in structs.fields(kind)  # type: ignore[arg-type]
-        if field.encode_name in in_path or route.method not in WITH_BODY
+        for field in structs.fields(kind)
+        if field.encode_name in in_path or (route.takes_query and field.encode_name != route.if_match)
     ]
+    if route.if_match is not None:
+        parameters.append({"name": "If-Match", "in": "header", "required": False, "schema": {"type": "string"}})
     status = route.status if isinstance(route.status, int) else 200
     found: dict[str, Any] = {
         "operationId": operation.name,
@@ -116,17 +146,19 @@ def _described(operation: Operation[..., Any], components: Mapping[str, Any]) ->
         "description": operation.summary,
         "parameters": parameters,
         "responses": {
-            "204" if operation.response is type(None) else str(status): _answer(operation.response),
-        },
+            "204": {"description": "Done."},
+        }
+        if operation.response is type(None)
+        else {str(status): {"description": "The result.", "content": {"application/json": {"schema": answer}}}},
     }
-    if route.method in WITH_BODY:
-        reference = {"$ref": _SCHEMAS.format(name=kind.__name__)}  # type: ignore[attr-defined]
-        found["requestBody"] = {"required": True, "content": {"application/json": {"schema": reference}}}
+    if route.takes_body:
+        found["requestBody"] = _body(schema, {*in_path, route.if_match}, route.takes_query)
     return found
 
 
-def _answer(kind: type[Any]) -> dict[str, Any]:
-    if kind is type(None):
-        return {"description": "Done."}
-    reference = {"$ref": _SCHEMAS.format(name=kind.__name__)}
-    return {"description": "The result.", "content": {"application/json": {"schema": reference}}}
+def _body(schema: Mapping[str, Any], elsewhere: Set[str | None], is_optional: bool) -> dict[str, Any]:
+    """Describes the body: the fields that do not come from somewhere else."""
+    properties = {name: part for name, part in schema["properties"].items() if name not in elsewhere}
+    required = [name for name in schema["required"] if name not in elsewhere]
+    body = {**schema, "properties": properties, "required": required}
+    return {"required": bool(required) and not is_optional, "content": {"application/json": {"schema": body}}}

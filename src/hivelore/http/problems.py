@@ -7,10 +7,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hivelore import errors
-from hivelore.errors import HiveloreError
+from hivelore.core.json_codec import NotJson
+from hivelore.errors import HiveloreError, Invalid
+
+
+class UnsupportedMediaType(Invalid):
+    """The body is not said to be JSON."""
+
 
 STATUS: dict[type[HiveloreError], tuple[int, str]] = {
     errors.Invalid: (422, "invalid"),
+    NotJson: (400, "not-json"),
+    UnsupportedMediaType: (415, "not-json"),
     errors.TooLarge: (413, "too-large"),
     errors.Unauthenticated: (401, "unauthenticated"),
     errors.Forbidden: (403, "forbidden"),

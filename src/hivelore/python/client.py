@@ -72,7 +72,7 @@ class Client:
         Raises the service's own error, or Unavailable where none answers. ``version`` is sent as If-Match.
         """
         given = {name: value for name, value in (query or {}).items() if value is not None}
-        target = self._parts.path.rstrip("/") + path + (f"?{urlencode(given)}" if given else "")
+        target = self._parts.path.rstrip("/") + path + (f"?{urlencode(given, doseq=True)}" if given else "")
         if len(target) > _LONGEST_TARGET:
             raise TooLarge("An id, name or filter is too long to be one.")
         headers = dict(self._headers)

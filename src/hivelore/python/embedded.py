@@ -13,7 +13,7 @@ from hivelore.api.requests import (
     listed_proposals,
 )
 from hivelore.core.agents import AgentId, Viewer
-from hivelore.core.json_codec import checked
+from hivelore.core.json_codec import validated
 from hivelore.core.operation import Call, Operation
 from hivelore.feedback.model import Usefulness
 from hivelore.maintenance.model import MaintenancePlan, MaintenanceResult
@@ -36,7 +36,7 @@ class EmbeddedHive(Hive):
         self._viewer = viewer
 
     def call(self, operation: Operation[..., R], request: Any) -> R:
-        return calls.run(self._app, operation, checked(request), Call(viewer=self._viewer))
+        return calls.run(self._app, operation, validated(request), Call(viewer=self._viewer))
 
     def _recall(
         self,

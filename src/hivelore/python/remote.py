@@ -10,9 +10,9 @@ from msgspec import to_builtins
 
 from hivelore.changes import batch_codec
 from hivelore.core.jobs import JobState
-from hivelore.core.json_codec import checked, convert
-from hivelore.core.operation import WITH_BODY, Lane, Operation, sent
-from hivelore.errors import Conflict, NotFound
+from hivelore.core.json_codec import convert, validated
+from hivelore.core.operation import Lane, Operation, encode_request
+from hivelore.errors import Broken, Conflict, Invalid, NotFound
 from hivelore.feedback.model import Usefulness
 from hivelore.maintenance.model import MaintenancePlan, MaintenanceResult
 from hivelore.memories import codec
@@ -43,11 +43,18 @@ class RemoteHive(Hive):
         self._progress = progress
 
     def call(self, operation: Operation[..., R], request: Any) -> R:
-        method, path, given = sent(operation, checked(request))
+        sent = encode_request(operation, validated(request))
         timeout = _LONG if operation.lane is Lane.SLOW else _USUAL
-        if method in WITH_BODY:
-            return convert(operation.response, self._client.call(method, path, body=given, timeout=timeout))
-        return convert(operation.response, self._client.call(method, path, query=given, timeout=timeout))
+        answer = self._client.call(
+            sent.method, sent.path, body=sent.body, query=sent.query, version=sent.version, timeout=timeout
+        )
+        try:
+            return convert(operation.response, answer)
+        except Invalid as error:
+            raise Broken(
+                f"The service's answer is not as expected ({error}) Its version of Hivelore is another one than "
+                "that of this program: update the older one, and restart the service."
+            ) from None
 
     def get(self, memory: str, *, as_of: datetime | None = None) -> Memory:
         check(ID, memory=memory)

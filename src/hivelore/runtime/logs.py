@@ -42,12 +42,6 @@ def log_event(message: str, level: int = logging.INFO, **fields: object) -> None
     _LOG.log(level, message, extra={"fields": fields})
 
 
-def log_slow_request(operation: str, seconds: float, **ids: object) -> None:
-    """Log a request that took long. ``ids``: of the request, the agent and the entries concerned; no contents."""
-    if seconds >= SLOW_REQUEST:
-        log_event("Slow request.", logging.WARNING, operation=operation, seconds=round(seconds, 3), **ids)
-
-
 class _TextFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         values = "".join(f" {name}={value}" for name, value in _fields(record).items())

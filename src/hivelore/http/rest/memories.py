@@ -10,9 +10,9 @@ from starlette.responses import Response as RawResponse
 from hivelore.api.requests import Listing, answered, asked, listed
 from hivelore.core.agents import AgentId
 from hivelore.core.operation import Lane
-from hivelore.errors import Invalid
 from hivelore.feedback.model import NO_USAGE
 from hivelore.http.context import Asking
+from hivelore.http.operations import version_of
 from hivelore.http.rest import answers
 from hivelore.http.rest.models import (
     BatchRequest,
@@ -28,8 +28,6 @@ from hivelore.memories.normalizer import to_utc
 from hivelore.search.model import ScopeChoice
 
 router = APIRouter(prefix="/api/memory", tags=["memory"])
-_MOST_DIGITS = 18
-"""Of a version: more are no number of the database."""
 
 
 def json(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> RawResponse:
@@ -238,12 +236,3 @@ async def forget(memory_id: str, caller: Asking, if_match: Annotated[str | None,
 
 def memory_id_of(text: str) -> MemoryId:
     return MemoryId(text.lower())
-
-
-def version_of(if_match: str | None) -> int | None:
-    if if_match is None or if_match.strip() == "*":
-        return None
-    number = if_match.strip().removeprefix("W/").strip('"')
-    if not (number.isascii() and number.isdigit() and len(number) <= _MOST_DIGITS):
-        raise Invalid('If-Match holds the version, like "3".', field="If-Match")
-    return int(number)

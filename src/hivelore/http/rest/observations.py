@@ -10,8 +10,9 @@ from hivelore.core.agents import Role
 from hivelore.core.operation import Lane
 from hivelore.errors import Forbidden, Invalid
 from hivelore.http.context import Asking, Caller
+from hivelore.http.operations import version_of
 from hivelore.http.rest import operational_answers as answers
-from hivelore.http.rest.memories import json, memory_id_of, version_of
+from hivelore.http.rest.memories import json, memory_id_of
 from hivelore.http.rest.operational_models import BulkRequest, ChangeRequest, ObservationRequest
 from hivelore.memories.model import MemoryId
 from hivelore.observations import observation_codec as wire

@@ -1,0 +1,128 @@
+"""Requests and answers as JSON: what is read, and the errors for what is not."""
+
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+import pytest
+from msgspec import Meta
+
+from hivelore.core.json_codec import NotJson, convert, decode, from_text, validated
+from hivelore.core.values import Instant, Request, Value
+from hivelore.errors import Invalid
+
+SECRET = "sk-live-9f8e7d6c5b4a3f2e1d0c"
+
+
+class Color(StrEnum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Part(Request, frozen=True):
+    color: Color = Color.RED
+    size: Literal["small", "large"] = "small"
+
+
+class Order(Request, frozen=True):
+    article: str
+    limit: Annotated[int, Meta(ge=1, le=9)] = 5
+    weight: float | None = None
+    is_gift: bool = False
+    ids: tuple[str, ...] = ()
+    parts: tuple[Part, ...] = ()
+    by_name: dict[str, Part] = {}
+    at: Instant | None = None
+    note: Annotated[str, Meta(max_length=5)] | None = None
+
+
+class Receipt(Value, frozen=True):
+    number: int
+
+
+def refused(**given: Any) -> Invalid:
+    with pytest.raises(Invalid) as error:
+        convert(Order, {"article": "tea", **given})
+    return error.value
+
+
+def test_text_that_is_not_json_is_refused() -> None:
+    for text in (b"{", b"nothing", b'{"article": "\xff"}', b'{"limit": NaN}'):
+        with pytest.raises(NotJson):
+            decode(Order, text)
+    with pytest.raises(NotJson):
+        decode(dict[str, Any], b'{"article": ' + b"[" * 100_000)
+
+
+def test_arguments_of_a_url_are_read_from_text() -> None:
+    given = {"article": "tea", "limit": "3", "weight": "1.5", "isGift": "true", "ids": ["1", "2"]}
+    assert from_text(Order, given) == Order("tea", 3, 1.5, True, ("1", "2"))
+    assert from_text(Order, {"article": "7", "at": "2026-01-31T12:00:00Z"}) == Order(
+        "7", at=datetime(2026, 1, 31, 12, tzinfo=UTC)
+    )
+    for wrong in ({"limit": "many"}, {"limit": "10"}, {"isGift": "perhaps"}, {"at": "12"}):
+        with pytest.raises(Invalid) as error:
+            from_text(Order, {"article": "tea", **wrong})
+        assert error.value.field in wrong
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "text"),
+    [
+        ({"limit": 10}, "limit", "limit must be 1 to 9."),
+        ({"limit": "3"}, "limit", "limit must be 1 to 9."),
+        ({"isGift": 1}, "isGift", "isGift must be true or false, not a whole number."),
+        ({"weight": "1"}, "weight", "weight must be a number or null, not a text."),
+        ({"at": "tomorrow"}, "at", "at must be a time like 2026-01-31T12:00:00Z."),
+        ({"at": "2026-01-31T12:00:00"}, "at", "at needs a time zone, like 2026-01-31T12:00:00Z."),
+        ({"note": "too long"}, "note", "note must have at most 5 characters."),
+        ({"parts": [{"color": SECRET}]}, "parts[0].color", "parts[0].color must be one of red, blue."),
+        ({"parts": [{}, {"size": SECRET}]}, "parts[1].size", "parts[1].size must be one of small, large."),
+        ({"byName": {SECRET: {"color": 1}}}, "byName[...].color", "byName[...].color must be one of red, blue."),
+        ({"limt": 3}, "limt", "Unknown field 'limt'. Did you mean 'limit'?"),
+        ({"parts": [{"colour": "red"}]}, "parts[0].colour", "Unknown field 'colour'. Did you mean 'color'?"),
+        (
+            {SECRET: 1},
+            "body",
+            "Unknown field. Known are: article, limit, weight, isGift, ids, parts, byName, at, note.",
+        ),
+    ],
+)
+def test_an_error_names_the_field_and_what_it_takes(given: dict[str, Any], field: str, text: str) -> None:
+    error = refused(**given)
+    assert (error.field, str(error)) == (field, text)
+
+
+def test_an_error_repeats_no_value_and_no_name_that_may_be_a_secret() -> None:
+    for given in (
+        {"article": [SECRET]},
+        {"parts": [{"color": SECRET}]},
+        {"at": SECRET},
+        {SECRET: SECRET},
+        {"parts": [{SECRET: 1}]},
+        {"x" * 5_000: 1},
+    ):
+        error = refused(**given)
+        assert SECRET not in f"{error} {error.field}"
+        assert len(str(error)) < 200
+
+
+def test_a_missing_field_is_named() -> None:
+    with pytest.raises(Invalid, match=r"^article is required\.$") as error:
+        convert(Order, {})
+    assert error.value.field == "article"
+    with pytest.raises(Invalid, match=r"^body must be an object, not a list\.$"):
+        decode(Order, b"[1]")
+
+
+def test_a_request_made_in_python_passes_the_same_checks() -> None:
+    order = Order("tea", ids=("1",), at=datetime(2026, 1, 31, 12, tzinfo=UTC))
+    assert validated(order) == order
+    wrong: Any
+    for wrong in (Order("\ud800"), Order("tea", limit=0), Order(7), Order(datetime.now(UTC)), Order("tea", at="soon")):  # type: ignore[arg-type]
+        with pytest.raises(Invalid):
+            validated(wrong)
+
+
+def test_an_answer_may_have_fields_of_a_newer_service() -> None:
+    assert decode(Receipt, b'{"number": 1, "color": "red"}') == Receipt(1)

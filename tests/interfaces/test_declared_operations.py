@@ -1,0 +1,257 @@
+"""Declared operations over HTTP and in Python: arguments, headers, errors, metrics, logs and OpenAPI."""
+
+import json
+import logging
+from collections.abc import Generator
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+from msgspec import Meta
+
+from hivelore.core.agents import Interface, Role
+from hivelore.core.operation import Call, Lane, Operation, delete, get, patch, post
+from hivelore.core.values import Request, Value
+from hivelore.errors import Broken, Forbidden, Invalid, NotFound
+from hivelore.http import app as http_app
+from hivelore.http import context as http_context
+from hivelore.http.rest import description
+from hivelore.python.client import Client
+from hivelore.python.embedded import EmbeddedHive
+from hivelore.python.remote import RemoteHive
+from support.service import Service
+
+ID = "0197a3c2-0000-7000-8000-000000000001"
+
+
+class Find(Request, frozen=True):
+    ids: tuple[str, ...] = ()
+    limit: Annotated[int, Meta(ge=1, le=9)] = 5
+
+
+class Named(Request, frozen=True):
+    thing: str
+
+
+class Change(Request, frozen=True):
+    thing: str
+    text: str | None = None
+    version: int | None = None
+
+
+class Drop(Request, frozen=True):
+    ids: tuple[str, ...] = ()
+
+
+class Report(Value, frozen=True):
+    text: str
+    version: int = 7
+
+
+def _declared(name: str, request: Any, http: Any, **more: Any) -> Operation[..., Any]:
+    declared: dict[str, Any] = {"response": Report, "lane": Lane.READ, "tag": "tests", "summary": "Tests.", **more}
+    return Operation(name=name, request=request, http=http, handler=f"{__name__}:repeat", **declared)
+
+
+def _version(report: Report) -> int:
+    return report.version
+
+
+def _mode(_: Report) -> str:
+    return "recent"
+
+
+FIND = _declared("find", Find, get("/api/things"), retrieval_mode=_mode)
+LOOK = _declared("look", Named, get("/api/things/{thing}", etag=_version))
+COUNT = _declared("count", Find, get("/api/things/count"))
+CHANGE = _declared("change", Change, patch("/api/things/{thing}", if_match="version"))
+DROP = _declared("drop", Drop, delete("/api/things", body=True), response=type(None))
+ADD = _declared(
+    "add",
+    Find,
+    post("/api/things", status=201, headers=(("X-Taken", "1"),)),
+    stored=_version,
+    roles=frozenset({Role.OPERATOR}),
+)
+OPERATIONS = (FIND, LOOK, COUNT, CHANGE, DROP, ADD)
+
+
+def repeat(_app: Any, request: Any, _call: Call) -> Report | None:
+    """The handler of all of them: returns the request as a text, nothing for a ``Drop`` of ids."""
+    if isinstance(request, Named) and request.thing == "unforeseen":
+        raise RuntimeError("unforeseen")
+    return None if isinstance(request, Drop) and request.ids else Report(repr(request))
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Generator[Service]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(http_app, "OPERATIONS", OPERATIONS)
+        patched.setattr(description, "OPERATIONS", OPERATIONS)
+        with Service(tmp_path_factory.mktemp("home")) as running:
+            yield running
+
+
+@pytest.fixture
+def client(service: Service) -> Client:
+    return service.client(service.agent_key)
+
+
+def send(
+    service: Service, method: str, path: str, body: bytes = b"", headers: str = "Content-Type: application/json\r\n"
+) -> tuple[int, str, dict[str, Any]]:
+    """Returns the status, the headers in lower case, and the document."""
+    head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{service.port}\r\nConnection: close\r\n{headers}"
+    head += f"Authorization: Bearer {service.operator_key}\r\nContent-Length: {len(body)}\r\n\r\n"
+    status, answer = service.raw(head.encode() + body)
+    top, _, document = answer.partition(b"\r\n\r\n")
+    return status, top.decode().lower(), json.loads(document or b"{}")
+
+
+def metrics(service: Service) -> str:
+    return service.raw(
+        f"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
+        f"Authorization: Bearer {service.operator_key}\r\n\r\n".encode()
+    )[1].decode()
+
+
+def test_a_list_in_the_query_is_the_same_parameter_several_times(client: Client) -> None:
+    assert client.call("GET", "/api/things", query={"ids": ["a", "b"], "limit": 2})["text"] == repr(Find(("a", "b"), 2))
+    with pytest.raises(Invalid, match="limit is given twice"):
+        client.call("GET", "/api/things", query={"limit": ["1", "2"]})
+
+
+def test_a_fixed_path_wins_over_a_parameter(client: Client) -> None:
+    assert client.call("GET", "/api/things/count")["text"] == repr(Find())
+    assert client.call("GET", "/api/things/one")["text"] == repr(Named("one"))
+
+
+def test_a_delete_takes_a_body_or_a_query(client: Client) -> None:
+    assert client.call("DELETE", "/api/things")["text"] == repr(Drop())
+    assert client.call("DELETE", "/api/things", query={"ids": ["a", "b"]}) is None
+    assert client.call("DELETE", "/api/things", body={"ids": ["a"]}) is None
+    with pytest.raises(Invalid, match="ids cannot be given here"):
+        client.call("DELETE", "/api/things", body={"ids": ["a"]}, query={"ids": ["b"]})
+
+
+def test_an_argument_in_the_path_is_given_nowhere_else(client: Client) -> None:
+    with pytest.raises(Invalid, match="thing cannot be given here"):
+        client.call("GET", "/api/things/one", query={"thing": "two"})
+    with pytest.raises(Invalid, match="thing cannot be given here"):
+        client.call("PATCH", "/api/things/one", body={"thing": "two"})
+
+
+def test_if_match_fills_the_version_and_nothing_else_does(service: Service, client: Client) -> None:
+    changed = client.call("PATCH", "/api/things/one", body={"text": "new"}, version=3)
+    assert changed["text"] == repr(Change("one", "new", 3))
+    for header, version in (('W/"4"', 4), ("*", None)):
+        headers = f"If-Match: {header}\r\nContent-Type: application/json\r\n"
+        assert send(service, "PATCH", "/api/things/one", b"{}", headers)[2]["text"] == repr(
+            Change("one", None, version)
+        )
+    status, _, document = send(service, "PATCH", "/api/things/one", b"{}", "If-Match: newest\r\n")
+    assert (status, document["field"]) == (422, "If-Match")
+    with pytest.raises(Invalid, match="version cannot be given here"):
+        client.call("PATCH", "/api/things/one", body={"version": 3})
+
+
+def test_an_answer_has_its_status_and_headers(service: Service) -> None:
+    status, headers, _ = send(service, "POST", "/api/things", b"{}")
+    assert (status, "x-taken: 1" in headers) == (201, True)
+    assert 'etag: "7"' in send(service, "GET", "/api/things/one")[1]
+
+
+def test_a_body_that_is_not_json_is_refused_with_a_code(service: Service) -> None:
+    for body in (b"{", b"\xff"):
+        status, _, document = send(service, "POST", "/api/things", body)
+        assert (status, document["code"]) == (400, "not-json")
+    status, _, document = send(service, "POST", "/api/things", b"a=b", "Content-Type: text/plain\r\n")
+    assert (status, document["code"]) == (415, "not-json")
+    status, _, document = send(service, "POST", "/api/things", b'{"limit": 0}')
+    assert (status, document["code"], document["field"]) == (422, "invalid", "limit")
+
+
+def test_arguments_of_a_post_are_not_in_the_query(client: Client) -> None:
+    with pytest.raises(Invalid, match="Unknown parameter 'limit'"):
+        client.call("POST", "/api/things", body={}, query={"limit": 3})
+
+
+def test_only_the_roles_of_an_operation_may_call_it(client: Client) -> None:
+    with pytest.raises(Forbidden, match="Only an operator"):
+        client.call("POST", "/api/things", body={})
+
+
+def test_metrics_name_the_route_and_count_what_an_operation_did(service: Service, client: Client) -> None:
+    send(service, "POST", "/api/things", b"{}")
+    client.call("GET", "/api/things")
+    client.call("GET", "/api/things/some-name")
+    send(service, "PUT", "/api/things/some-name")
+    figures = metrics(service)
+    assert 'hivelore_requests_total{method="GET",route="/api/things/{thing}",status="200"}' in figures
+    assert 'hivelore_requests_total{method="PUT",route="/api/things/{thing}",status="405"}' in figures
+    assert "some-name" not in figures
+    writes = [line for line in figures.splitlines() if line.startswith("hivelore_writes_total")]
+    assert writes[0].endswith((" 7.0", " 14.0", " 21.0"))
+    assert 'hivelore_recalls_total{path="recent"}' in figures
+
+
+def test_an_unexpected_error_is_logged_with_its_route(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(Exception, match="log"):
+        client.call("GET", "/api/things/unforeseen")
+    assert "GET /api/things/{thing}" in caplog.text
+
+
+def test_a_slow_request_is_logged_with_ids_and_no_contents(
+    client: Client, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_context, "SLOW_REQUEST", 0.0)
+    caplog.set_level(logging.WARNING, "hivelore")
+    client.call("PATCH", f"/api/things/{ID}", body={"text": "a private text"})
+    client.call("GET", "/api/things/private-text-of-somebody")
+    first, second = (record.__dict__["fields"] for record in caplog.records)
+    assert (first["operation"], first["thing"], first["agent"]) == ("change", ID, second["agent"])
+    assert set(second) == {"operation", "seconds", "agent"}
+    assert "private" not in f"{first} {second}"
+
+
+def test_openapi_describes_where_each_argument_is_given(service: Service) -> None:
+    paths = send(service, "GET", "/openapi.json")[2]["paths"]
+
+    def places(path: str, method: str) -> dict[str, str]:
+        return {one["name"]: one["in"] for one in paths[path][method]["parameters"] if not one["name"].startswith("X-")}
+
+    assert places("/api/things", "get") == {"ids": "query", "limit": "query"}
+    assert places("/api/things/{thing}", "patch") == {"thing": "path", "If-Match": "header"}
+    body = paths["/api/things/{thing}"]["patch"]["requestBody"]["content"]["application/json"]["schema"]
+    assert set(body["properties"]) == {"text"}
+    assert "requestBody" in paths["/api/things"]["delete"]
+    assert "204" in paths["/api/things"]["delete"]["responses"]
+
+
+def test_python_sends_the_same_request_to_a_service(service: Service, client: Client) -> None:
+    remote, embedded = (
+        RemoteHive(client),
+        EmbeddedHive(service.app, service.app.agents.viewer(service.agent_key, Interface.PYTHON)),
+    )
+    for operation, request in (
+        (FIND, Find(("a", "b"), 2)),
+        (LOOK, Named("a b?c")),
+        (CHANGE, Change("one", "new", 3)),
+        (DROP, Drop(("a", "b"))),
+    ):
+        assert remote.call(operation, request) == embedded.call(operation, request)
+        assert remote.call(operation, request) in (None, Report(repr(request)))
+    for hive in (remote, embedded):
+        with pytest.raises(Invalid, match="limit must be 1 to 9"):
+            hive.call(FIND, Find(limit=10))
+    with pytest.raises(NotFound, match="The id of the thing is empty"):
+        remote.call(LOOK, Named(""))
+
+
+def test_an_answer_of_another_version_is_an_error_with_advice(client: Client, tmp_path: Path) -> None:
+    class Other(Value, frozen=True):
+        color: str
+
+    changed = _declared("find", Find, get("/api/things"), response=Other)
+    with pytest.raises(Broken, match=r"color is required.*update the older one"):
+        RemoteHive(client).call(changed, Find())
