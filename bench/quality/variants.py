@@ -1,7 +1,7 @@
 """Recall with other constants than the shipped ones, over the same store and indexes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 from bench.quality.baselines import Ask
@@ -9,10 +9,9 @@ from bench.quality.stores import Store
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.embeddings.active_model import ActiveModel
-from hivelore.search.fusion import FusionWeights
 from hivelore.search.model import Hit, Query
-from hivelore.search.ranking import Boosts, RankingConstants, RecencyConflicts
-from hivelore.search.service import SearchService
+from hivelore.search.ranking import Boosts, FusionWeights, RankingConstants, RecencyConflicts, SearchConstants
+from hivelore.search.service import SearchDependencies, SearchService
 
 NO_PRIORS = Boosts(company=0.0, brevity=0.0, question=0.0, author=0.0, date=0.0)
 NO_UPDATES = RecencyConflicts(among=0)
@@ -20,13 +19,9 @@ AGELESS = RankingConstants(tie_weight=0.0, tie_access_weight=0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe:
-    """What a recall is made with; by default the shipped constants. ``meaning`` False: as without a model."""
+class Recipe(SearchConstants):
+    """The constants of a recall; by default the shipped ones. ``meaning`` False: without an embedding model."""
 
-    ranking: RankingConstants = field(default_factory=RankingConstants)
-    fusion_weights: FusionWeights = field(default_factory=FusionWeights)
-    boosts: Boosts = field(default_factory=Boosts)
-    recency_conflicts: RecencyConflicts = field(default_factory=RecencyConflicts)
     meaning: bool = True
 
 
@@ -54,21 +49,18 @@ WITHOUT: Mapping[str, Recipe] = {
 def search_service(store: Store, recipe: Recipe) -> SearchService:
     app = store.app
     if recipe.meaning:
-        return app.search_service_with(recipe.ranking, recipe.fusion_weights, recipe.boosts, recipe.recency_conflicts)
-    return SearchService(
+        return app.search_service_with(recipe)
+    dependencies = SearchDependencies(
         store=app.store,
         keywords=app.keywords,
         keywords_complete=lambda: True,
         active_model=ActiveModel(None),
-        ranking=recipe.ranking,
-        fusion_weights=recipe.fusion_weights,
-        boosts=recipe.boosts,
-        recency_conflicts=recipe.recency_conflicts,
-        lifecycle=app.settings.lifecycle,
-        lead_sees=app.settings.lead_sees,
         write_buffer=app.write_buffer,
         clock=app.clock,
+        lifecycle=app.settings.lifecycle,
+        lead_sees=app.settings.lead_sees,
     )
+    return SearchService(dependencies, recipe)
 
 
 def asking(store: Store, recipe: Recipe, now: datetime | None = None) -> Ask:

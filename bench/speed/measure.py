@@ -12,7 +12,7 @@ from bench.speed.peers import Peer
 from bench.speed.turns import Row, take_turns
 from hivelore.core.text import Clean
 from hivelore.models.onnx.provider import OnnxEmbedder
-from hivelore.search.query_analysis import text_to_embed
+from hivelore.search.tokenizer import text_to_embed
 
 RECALL, AGAIN, PRIVATE = "**recall**, Python API", "the same query again", "private tenth only"
 REST, REST_AGAIN, REST_MANY = (

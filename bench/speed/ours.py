@@ -16,8 +16,8 @@ from hivelore.python.embedded import EmbeddedHive
 from hivelore.runtime.app import Application, open_application
 from hivelore.runtime.settings import load
 from hivelore.search.model import Filter, ScopeChoice
-from hivelore.search.query_analysis import query_terms
 from hivelore.search.service import KEYWORD_DEPTH, LEAST_CANDIDATES
+from hivelore.search.tokenizer import query_terms
 
 _READY = 600.0
 """Seconds that the vectors may take until they can be searched."""

@@ -21,7 +21,7 @@ from hivelore.indexes.vectors.scan import ScanVectors
 from hivelore.indexing.model import PassageKey, StoredChunk
 from hivelore.memories.model import MemoryId
 from hivelore.runtime.clock import SystemClock
-from hivelore.search.query_analysis import query_terms
+from hivelore.search.tokenizer import query_terms
 from hivelore.storage.ports import MemoryStore
 from hivelore.storage.sqlite.connection import connect, rows
 from hivelore.storage.sqlite.store import SqliteStore

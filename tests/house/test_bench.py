@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from hivelore.search.dates import closeness, date_spans
-from hivelore.search.query_analysis import query_terms
-from hivelore.search.tokenizer import document_terms
+from hivelore.search.tokenizer import document_terms, query_terms
 
 ROOT = Path(__file__).parents[2]
 NEEDS_DATA = ("quality", "quality-rest", "recency", "updates", "silence", "usefulness")

@@ -22,7 +22,7 @@ FORBIDDEN = [
     ("layers", "hivelore.python.client", "hivelore.integrations"),
     ("layers", "hivelore.http", "hivelore.cli"),
     ("layers", "hivelore.mcp.bridge", "hivelore.integrations"),
-    ("decisions", "hivelore.search.fusion", "hivelore.storage.ports"),
+    ("decisions", "hivelore.search.ranking", "hivelore.storage.ports"),
     ("decisions", "hivelore.memories.model", "hivelore.memories.service"),
     ("decisions", "hivelore.core.access", "hivelore.models.ports"),
     ("technology", "hivelore.http.rest", "hivelore.models.onnx"),

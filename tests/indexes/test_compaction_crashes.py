@@ -23,7 +23,7 @@ from hivelore.indexing.model import DocumentKey, Stored
 from hivelore.indexing.writer import IndexWriter
 from hivelore.memories.model import MemoryId
 from hivelore.runtime.clock import SystemClock
-from hivelore.search.query_analysis import query_terms
+from hivelore.search.tokenizer import query_terms
 from hivelore.storage.ports import Transaction, View
 from hivelore.storage.sqlite.store import SqliteStore
 from support.crashing_settler import AT_ONCE, ONE_BY_ONE, SIZES, Place, Step

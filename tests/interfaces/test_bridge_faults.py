@@ -8,9 +8,6 @@ from typing import Any
 
 import pytest
 
-from hivelore.errors import Expired, Invalid
-from hivelore.mcp.bridge.http import Connection, Endpoint
-from hivelore.mcp.bridge.messages import CODES
 from hivelore.mcp.bridge.relay import MOST_AT_ONCE, MOST_STREAMS
 from support.bridge import Bridge
 from support.odd_service import Exchange, OddService
@@ -333,38 +330,6 @@ def test_a_url_that_is_none_is_named(tmp_path: Path, url: str) -> None:
 def test_without_a_key_a_service_elsewhere_is_not_asked(tmp_path: Path) -> None:
     with Bridge(environment(tmp_path, HIVELORE_URL="http://hive.invalid"), tmp_path) as bridge:
         assert said(bridge)["message"].startswith("The key file ")
-
-
-def test_a_service_that_stays_silent_is_given_up() -> None:
-    def answer(_: Exchange) -> None:
-        service.over.wait(120)
-
-    with OddService(answer) as service:
-        connection = Connection(Endpoint(service.url), read_timeout=0.05)
-        with pytest.raises(Expired, match="may still execute the request"):
-            connection.post({}, b"{}")
-        connection.close()
-    assert CODES[Expired] == -32001
-
-
-@pytest.mark.parametrize(
-    ("url", "host", "port", "path"),
-    [
-        ("http://127.0.0.1:4483", "127.0.0.1", 4483, ""),
-        ("http://localhost/", "localhost", 80, ""),
-        ("HTTPS://hive.example/team/", "hive.example", 443, "/team"),
-        ("http://[::1]:99/a", "::1", 99, "/a"),
-    ],
-)
-def test_a_url_leads_to_its_place(url: str, host: str, port: int, path: str) -> None:
-    place = Endpoint(url)
-    assert (place.host, place.port, place.path, place.tls) == (host, port, path, port == 443)
-
-
-@pytest.mark.parametrize("url", ["", "http://", "http://:80", "http://a:b", "ws://a", "http://exämple"])
-def test_what_is_no_url_leads_nowhere(url: str) -> None:
-    with pytest.raises(Invalid):
-        Endpoint(url)
 
 
 def _after(bridge: Bridge) -> str:

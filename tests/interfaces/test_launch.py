@@ -77,12 +77,6 @@ def test_a_service_behind_tls_is_alive_when_its_certificate_is_good(
         assert launcher.is_alive(service.url)
 
 
-@pytest.mark.parametrize("url", ["https://127.0.0.1:4483", "http://hive.example", "http://127.0.0.1:x"])
-def test_what_is_no_place_for_a_service_of_ours_is_not_local(url: str) -> None:
-    assert not launcher.is_local(url)
-    assert launcher.is_local("http://127.0.0.1:4483")
-
-
 def test_who_listens_and_says_nothing_is_not_alive() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         assert not launcher.is_alive(f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=0.05)

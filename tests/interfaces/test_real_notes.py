@@ -26,9 +26,8 @@ from hivelore.python.hive import Hive
 from hivelore.runtime.app import Application
 from hivelore.runtime.clock import SystemClock
 from hivelore.runtime.settings import load
-from hivelore.search.fusion import FusionWeights
 from hivelore.search.model import Query
-from hivelore.search.ranking import Boosts, Profile, RankingConstants, RecencyConflicts
+from hivelore.search.ranking import Profile, RankingConstants, SearchConstants
 from hivelore.search.service import SearchService
 from support.bridge import Bridge
 from support.command_line import HIVELORE
@@ -152,7 +151,7 @@ def test_age_buries_nothing(notes: Notes) -> None:
             assert model is not None
             model.index.build(view)
         ours, relevance, documented = (
-            app.search_service_with(ranking, FusionWeights(), Boosts(), RecencyConflicts())
+            app.search_service_with(SearchConstants(ranking=ranking))
             for ranking in (
                 app.settings.ranking_constants,
                 replace(app.settings.ranking_constants, tie_weight=0.0, tie_access_weight=0.0),

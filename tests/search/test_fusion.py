@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from hivelore.core.values import replace
-from hivelore.search.fusion import FusionWeights, Spread, fuse, prominence
+from hivelore.search.ranking import FusionWeights, Spread, fuse, prominence
 
 Scores = Mapping[str, float]
 

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from hivelore.core.values import replace
 from hivelore.feedback.model import NO_USAGE, UsageCounts, UsefulnessBounds, usefulness_factor
 from hivelore.memories.model import rank_features
-from hivelore.search.fusion import Relevance
 from hivelore.search.model import Score
-from hivelore.search.ranking import Boosts, Profile, RankingConstants, access_boost, recency, score
+from hivelore.search.ranking import Boosts, Profile, RankingConstants, Relevance, access_boost, recency, score
 from support.memories import a_memory
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

@@ -10,8 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.search.query_analysis import GIST, QUERY_LIMIT, Rarities, analyze_query, query_terms, text_to_embed
-from hivelore.search.tokenizer import STOP_WORDS, TERM_LENGTH, document_terms, rarity
+from hivelore.search.tokenizer import (
+    GIST,
+    QUERY_LIMIT,
+    STOP_WORDS,
+    TERM_LENGTH,
+    Rarities,
+    analyze_query,
+    document_terms,
+    query_terms,
+    rarity,
+    text_to_embed,
+)
 from support.pairs import PAIRS, PARAPHRASE, distractors
 
 FTS5_TOKENIZER = "unicode61 remove_diacritics 0 categories 'L* N* P* S* M* Co'"

@@ -27,9 +27,8 @@ from hivelore.observations.outcomes import MatchingMode, ObservationInput, Obser
 from hivelore.review.model import ProposalId
 from hivelore.runtime.services import Ids, Services
 from hivelore.runtime.settings import Embedder, Settings, load
-from hivelore.search.fusion import FusionWeights
 from hivelore.search.model import Query, RecallId, RecallResult
-from hivelore.search.ranking import Boosts, RankingConstants, RecencyConflicts
+from hivelore.search.ranking import RankingConstants, SearchConstants
 from hivelore.search.service import SearchService
 from hivelore.sessions.model import SessionEnd
 from hivelore.storage.ports import MemoryStore
@@ -114,8 +113,8 @@ class World(Services):
 
     @cached_property
     def search_service(self) -> SearchService:
-        ranking = self._ranking or RankingConstants()
-        return self.search_service_with(ranking, FusionWeights(), Boosts(), RecencyConflicts(), self.recall_log)
+        constants = SearchConstants(ranking=self._ranking or RankingConstants())
+        return self.search_service_with(constants, self.recall_log)
 
     @cached_property
     def maintenance_jobs(self) -> MaintenanceJobs:

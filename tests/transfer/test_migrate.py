@@ -18,7 +18,7 @@ from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.model import Stored
 from hivelore.indexing.writer import IndexWriter
 from hivelore.memories import whole_reader
-from hivelore.search.query_analysis import query_terms
+from hivelore.search.tokenizer import query_terms
 from hivelore.sessions.model import EventId, Handover, HandoverState
 from hivelore.storage.migration_state import MOVE, MigrationState, refuse_unfinished
 from hivelore.storage.ports import MemoryStore, Transaction

@@ -2,20 +2,18 @@
 
 import os
 import shutil
-import socket
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from hivelore import __version__
 from hivelore.cli import checks, exits, output
 from hivelore.cli.checks import Finding, Level, error, ok, warning
 from hivelore.cli.options import AsJson, now
-from hivelore.errors import HiveloreError
-from hivelore.local import endpoint, launcher, variables
+from hivelore.errors import HiveloreError, Invalid
+from hivelore.local import endpoint, launcher, transport, variables
 from hivelore.local.lock import SERVICE, Owner, read_owner
 from hivelore.local.protection import exposed
 from hivelore.python.client import Client
@@ -124,11 +122,11 @@ def _check_database(home: Path) -> dict[str, list[str]]:
 
 def _service(home: Path, owner: Owner | None) -> Iterator[Finding]:
     chosen = endpoint.given_url()
-    if chosen is None or launcher.is_local(chosen):
+    if chosen is None or transport.is_local(chosen):
         yield checks.port(chosen or endpoint.DEFAULT_URL, owner, _listens, launcher.is_alive)
     if owner is not None and owner.kind == SERVICE and owner.url is not None:
         url = owner.url
-    elif chosen is not None and not launcher.is_local(chosen):
+    elif chosen is not None and not transport.is_local(chosen):
         url = chosen
     else:
         return
@@ -203,10 +201,8 @@ def _checked(check: Callable[[], dict[str, list[str]]], remedy: str) -> Iterator
 
 
 def _listens(url: str) -> bool:
-    parts = urlsplit(url)
-    place = parts.hostname or "", 80 if parts.port is None else parts.port
     try:
-        with socket.create_connection(place, timeout=_TIMEOUT):
-            return True
-    except OSError:
+        transport.connect(transport.ServiceUrl(url), _TIMEOUT).close()
+    except (OSError, Invalid):
         return False
+    return True

@@ -12,7 +12,7 @@ from hivelore import __version__
 from hivelore.cli import exits, output
 from hivelore.cli.options import AsJson, now, whole_number
 from hivelore.errors import Invalid, Unavailable
-from hivelore.local import endpoint, launcher
+from hivelore.local import endpoint, launcher, transport
 from hivelore.local.lock import Owner, read_owner
 from hivelore.python.client import Client
 
@@ -66,7 +66,7 @@ def start(*, json: AsJson = False) -> None:
     """
     home = endpoint.home()
     chosen = endpoint.given_url()
-    if chosen is not None and not launcher.is_local(chosen):
+    if chosen is not None and not transport.is_local(chosen):
         raise Invalid(f"HIVELORE_URL is another machine ({chosen}): start the service there, or unset it.")
     before = read_owner(home)
     url = launcher.ensure(home)
@@ -103,7 +103,7 @@ def status(*, json: AsJson = False) -> int:
     url = owner.url if owner is not None and owner.url is not None else endpoint.given_url()
     answer = None if url is None else _ask_status(url, home)
     if url is None or answer is None:
-        where = f"on {home}" if url is None or launcher.is_local(url) else f"at {url}"
+        where = f"on {home}" if url is None or transport.is_local(url) else f"at {url}"
         if json:
             output.as_json({"running": False, "home": str(home)})
         else:
@@ -119,7 +119,7 @@ def status(*, json: AsJson = False) -> int:
 
 def _ask_status(url: str, home: Path) -> dict[str, Any] | None:
     """Return the status of a service; None if none answers. Without its database it returns only its problems."""
-    if launcher.is_local(url) and not launcher.is_alive(url):
+    if transport.is_local(url) and not launcher.is_alive(url):
         return None
     client = Client(url, endpoint.key(endpoint.OPERATOR_KEY, home), interface="cli")
     try:

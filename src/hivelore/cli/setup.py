@@ -18,7 +18,7 @@ from hivelore.integrations.location import Place, commands, place
 from hivelore.integrations.parts import Change
 from hivelore.integrations.receipts import Receipt, Receipts
 from hivelore.integrations.targets import TARGETS, hook_of
-from hivelore.local import endpoint, launcher
+from hivelore.local import endpoint, launcher, transport
 from hivelore.python.client import Client
 from hivelore.sessions import agent_instructions
 
@@ -174,7 +174,7 @@ def _locate(home: Path, scope: Scope, chosen: Path | None, client: Client | None
         enabled = client.call("GET", "/api/me")["capabilities"]
         if chosen is None:
             workspace = client.call("GET", "/api/status")["workspace"]
-    is_here = url is None or launcher.is_local(url)
+    is_here = url is None or transport.is_local(url)
     return place(
         home,
         Path.cwd() if scope == "project" else None,

@@ -190,17 +190,10 @@ class ActiveModel:
         query.model.index.follow(view)
         return query.model.index.nearest(view, query.vector, where, limit, also)
 
-    def vectors(
-        self,
-        view: View,
-        query: EmbeddedQuery,
-        passages: Sequence[PassageKey],
-        known: Mapping[PassageKey, Vector],
-    ) -> Mapping[PassageKey, Vector]:
-        """Returns vectors of the model that embedded the query. ``known``: vectors that need not be read."""
-        missing = [passage for passage in passages if passage not in known]
-        key = None if query.model is None or not missing else view.model_key(query.model.provider.fingerprint)
-        return known if key is None else {**known, **view.vectors(key, missing)}
+    def vectors(self, view: View, query: EmbeddedQuery, passages: Sequence[PassageKey]) -> Mapping[PassageKey, Vector]:
+        """Returns vectors of the model that embedded the query."""
+        key = None if query.model is None else view.model_key(query.model.provider.fingerprint)
+        return {} if key is None else view.vectors(key, passages)
 
     def token_scores(
         self, view: View, query: EmbeddedQuery, nearest: Sequence[Neighbour], rarities: Mapping[str, float]

@@ -1,15 +1,14 @@
 """Delivers one event from stdin to the service and prints the answer, before a deadline."""
 
-import _socket
 import os
 import sys
 import time
-from _thread import allocate_lock, start_new_thread
 
 from hivelore.errors import HiveloreError
 from hivelore.local import endpoint
 from hivelore.local.git_project import project_or_folder
 from hivelore.local.lock import read_lock
+from hivelore.local.transport import Connection, ServiceUrl
 
 TYPE_CHECKING = False
 
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
     import signal
     from collections.abc import Sequence
     from types import FrameType, TracebackType
-
-    Address = tuple[int, int, int, str, tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]]
 else:
     import _signal as signal  # Its C part: the module itself is slower to import than everything else here.
 
@@ -142,35 +139,22 @@ def _describe_context(arguments: "Sequence[str]") -> dict[str, str]:
 
 
 def _deliver(event: Event) -> bytes:
-    """Return the answer of the service; empty if nothing is injected."""
+    """Return the answer of the service; empty if nothing is injected. Raises Undelivered for another answer."""
     home = endpoint.home_folder()
-    host, port, authority, path, tls = _split_url(event.url or _url_of(home))
-    key = endpoint.key(endpoint.AGENT_KEY, home)
-    body = event.body()
-    head = (
-        f"POST {path}/api/hooks/{event.program} HTTP/1.1\r\nHost: {authority}\r\nAuthorization: Bearer {key}\r\n"
-        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-    )
-    connection = _connect(host, port, tls)
-    connection.sendall(head.encode() + body)
-    received = b""
-    while len(received) < LARGEST and (piece := connection.recv(_CHUNK)):
-        received += piece
-    return _parse_answer(received)
-
-
-def _parse_answer(received: bytes) -> bytes:
-    """Return the body of an answer of Hivelore. Raises Undelivered if it is another one or incomplete."""
-    head, _, body = received.partition(b"\r\n\r\n")
-    lines = head.lower().split(b"\r\n")
-    status = int(lines[0].split(b" ")[1]) if lines[0].startswith(b"http/1.") else 0
-    if ": ".join(endpoint.TAKEN).encode() in lines:
-        if status == 204:
-            return b""
-        if status == 200 and b"content-length: %d" % len(body) in lines:
-            return body
-    ours = b"content-type: application/problem+json" in lines
-    raise Undelivered(again=not ours or status >= 500 or status in _AGAIN)
+    url = ServiceUrl(event.url or _url_of(home))
+    headers = {
+        "Authorization": f"Bearer {endpoint.key(endpoint.AGENT_KEY, home)}",
+        "Content-Type": "application/json",
+        "Connection": "close",
+    }
+    # The alarm limits the time of the answer.
+    connection = Connection(url, CONNECTING * endpoint.hook_wait(), None)
+    answer = connection.request("POST", f"/api/hooks/{event.program}", headers, event.body(), largest=LARGEST)
+    name, value = endpoint.TAKEN
+    if answer.headers.get(name) == value and answer.status in (200, 204) and answer.is_framed:
+        return answer.body
+    ours = answer.kind == "application/problem+json"
+    raise Undelivered(again=not ours or answer.status >= 500 or answer.status in _AGAIN)
 
 
 def _url_of(home: str) -> str:
@@ -180,55 +164,6 @@ def _url_of(home: str) -> str:
     if not url:
         raise Undelivered
     return url.decode()
-
-
-def _split_url(url: str) -> tuple[str, int, str, str, bool]:
-    """Return host, port, authority, path, and True for TLS. Raises ValueError for an invalid URL."""
-    scheme, _, rest = url.partition("://")
-    authority, slash, path = rest.partition("/")
-    host, colon, port = authority.rpartition(":")
-    if not colon or port.endswith("]"):
-        host, port = authority, "443" if scheme == "https" else "80"
-    if scheme not in ("http", "https") or not host or not url.isascii():
-        raise ValueError(f"{url!r} is not the URL of a service")
-    return host.strip("[]"), int(port), authority, (slash + path).rstrip("/"), scheme == "https"
-
-
-def _connect(host: str, port: int, tls: bool) -> _socket.socket:
-    patience = CONNECTING * endpoint.hook_wait()
-    family, kind, protocol, _, address = _resolve(host, port, patience)
-    raw = _socket.socket(family, kind, protocol)
-    raw.settimeout(patience)
-    raw.connect(address)
-    raw.settimeout(None)  # From now on the alarm limits the time.
-    if not tls:
-        return raw
-    import socket
-    import ssl
-
-    return ssl.create_default_context().wrap_socket(socket.socket(fileno=raw.detach()), server_hostname=host)
-
-
-def _resolve(host: str, port: int, patience: float) -> "Address":
-    """Resolve a name; in another thread if it needs DNS, which no alarm interrupts."""
-    found: list[Address] = []
-    done = allocate_lock()
-
-    def resolve() -> None:
-        try:
-            found.extend(_socket.getaddrinfo(host.encode(), port, type=_socket.SOCK_STREAM))
-        finally:
-            done.release()
-
-    done.acquire()
-    if host == "localhost" or host.replace(".", "").isdecimal() or ":" in host:
-        resolve()
-    else:
-        start_new_thread(resolve, ())
-        done.acquire(timeout=patience)
-    if not found:
-        raise Undelivered
-    return found[0]
 
 
 def _write(answer: bytes) -> None:

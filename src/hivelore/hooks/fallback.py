@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from hivelore.core.redaction import KEY_BYTES, Redactor
 from hivelore.errors import HiveloreError
-from hivelore.local import endpoint, launcher, private_files
+from hivelore.local import endpoint, launcher, private_files, transport
 from hivelore.local.lock import read_lock
 from hivelore.sessions.fence import unfenced
 
@@ -48,7 +48,7 @@ def spool_or_start(event: "Event", *, again: bool, longest: float) -> None:
         # Too long to search it for secrets, or the disk is full.
         except (HiveloreError, RecursionError, OSError):
             count_lost(folder, 1)
-    is_here = event.url is None or launcher.is_local(event.url)
+    is_here = event.url is None or transport.is_local(event.url)
     if is_here and _starts_session(body) and read_lock(folder.parent) is None:
         launcher.ensure(folder.parent)
 

@@ -28,6 +28,7 @@ MODULES = (
     "hooks/client.py",
     "local/launcher.py",
     "local/lock.py",
+    "local/transport.py",
     "sessions/__init__.py",
     "sessions/fence.py",
     "core/redaction/__init__.py",

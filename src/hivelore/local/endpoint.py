@@ -33,8 +33,6 @@ SPOOL_LOST = "lost"
 WORKSPACE = "workspace"
 """Default folder for memories as files; a link if another folder was chosen at setup."""
 COMMON_WORKSPACE = "/workspace"
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
-"""Names and addresses of this machine itself."""
 TAKEN: tuple[str, str] = ("hivelore", "taken")
 """Header that shows a hook that the service answered, not another program on its port."""
 HOOK_WAIT = 0.2
@@ -138,24 +136,6 @@ def lasting_url(environment: "Mapping[str, str]" = os.environ) -> str | None:
 
 def url(environment: "Mapping[str, str]" = os.environ) -> str:
     return (environment.get("HIVELORE_URL") or DEFAULT_URL).rstrip("/")
-
-
-def is_same(first: str, second: str) -> bool:
-    """Return True if two URLs are those of the same service."""
-    return _address(first) == _address(second)
-
-
-def _address(url: str) -> tuple[str, ...]:
-    from urllib.parse import urlsplit
-
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname or "", parts.port
-    except ValueError:
-        return (url,)
-    if port is None:
-        port = 443 if parts.scheme == "https" else 80
-    return parts.scheme, LOOPBACK[0] if host in LOOPBACK else host, str(port), parts.path.rstrip("/")
 
 
 def given_key(environment: "Mapping[str, str]" = os.environ) -> str | None:

@@ -8,17 +8,17 @@ import os
 import sys
 import time
 
-from hivelore.errors import Broken, Busy, Unavailable
+from hivelore.errors import Broken, Busy, Invalid, Unavailable
 from hivelore.local import endpoint
 from hivelore.local.endpoint import LOG, STARTING, Folder
 from hivelore.local.lock import EMBEDDED, SERVICE, held_by, read_owner
+from hivelore.local.transport import Connection, ServiceUrl, is_local
 
 TYPE_CHECKING = False
 """Written out, because importing typing takes time too."""
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from socket import socket
 
 FIRST_START = 30.0
 _POLL_EVERY = 0.05
@@ -26,7 +26,7 @@ _ANSWER_TIMEOUT = 2.0
 _GRACE = 20
 """Polls in which another service may take the lock after ours has ended."""
 _LARGEST_LOG = 5_000_000
-_LARGEST_ANSWER = 4_096
+_LARGEST_ANSWER = 1_000_000
 _LET_GO = ("-I", "-S", "-c", "import os, sys; os.fork() or os.execv(sys.argv[1], sys.argv[1:])")
 """Arguments of Python that run a command as a child of no process."""
 # -P: nothing is imported from the working directory, which is the home folder.
@@ -49,35 +49,22 @@ def is_alive(url: str, timeout: float = _ANSWER_TIMEOUT) -> bool:
 
 def _answers(url: str, timeout: float) -> bool:
     """Raises TimeoutError if a program listens and does not answer."""
-    import socket
-    from urllib.parse import urlsplit
-
-    answer = b""
+    connection = None
     try:
-        parts = urlsplit(url)
-        host, tls = parts.hostname or "", parts.scheme == "https"
-        port = (443 if tls else 80) if parts.port is None else parts.port
-        with socket.create_connection((host, port), timeout) as plain, _encrypted(plain, host, tls) as connection:
-            # HTTP/1.0: the end of the connection is the end of the answer.
-            connection.sendall(f"GET {parts.path.rstrip('/')}/health HTTP/1.0\r\nHost: {parts.netloc}\r\n\r\n".encode())
-            while len(answer) < _LARGEST_ANSWER and (more := connection.recv(_LARGEST_ANSWER)):
-                answer += more
-    except TimeoutError:
-        raise
-    except (OSError, ValueError):
+        connection = Connection(ServiceUrl(url), timeout, timeout)
+        answer = connection.request("GET", "/health", {"Connection": "close"}, largest=_LARGEST_ANSWER)
+    except Unavailable as problem:
+        if isinstance(problem.__cause__, TimeoutError):
+            raise problem.__cause__ from None
         return False
-    head, _, body = answer.partition(b"\r\n\r\n")
-    status = head.partition(b" ")[2][:4] if head.startswith((b"HTTP/1.1 ", b"HTTP/1.0 ")) else b""
+    except Invalid:
+        return False
+    finally:
+        if connection is not None:
+            connection.close()
     # A service that is not ready answers, too. Older services have no /health/live.
-    return (status == b"200 " and b'"ok"' in body) or (status == b"503 " and b'"unready"' in body)
-
-
-def _encrypted(connection: "socket", host: str, tls: bool) -> "socket":
-    if not tls:
-        return connection
-    import ssl
-
-    return ssl.create_default_context().wrap_socket(connection, server_hostname=host)
+    expected = {200: b'"ok"', 503: b'"unready"'}.get(answer.status)
+    return expected is not None and expected in answer.body
 
 
 def ensure(home: Folder, patience: float = FIRST_START) -> str:
@@ -148,19 +135,6 @@ class _StartLock:
         os.close(self._descriptor)
         if self.started is not None:
             self.started.let_go()
-
-
-def is_local(url: str) -> bool:
-    """Return True if a URL is on this machine, where a service can be started."""
-    from urllib.parse import urlsplit
-
-    try:
-        parts = urlsplit(url)
-        host, _ = parts.hostname, parts.port
-    except ValueError:  # The port is not a number.
-        return False
-    # TLS belongs to a proxy in front of a service that was started otherwise.
-    return parts.scheme == "http" and host in endpoint.LOOPBACK
 
 
 class _Started:

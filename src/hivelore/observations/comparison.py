@@ -74,7 +74,7 @@ class ObservationComparison:
             with self._store.read(deadline) as view:
                 chunks = view.chunks_of(known)()
                 first = {key: ours[0].passages[0] for key, ours in chunks.items() if ours and ours[0].passages}
-                vectors = self._active_model.vectors(view, embedded, list(first.values()), known={})
+                vectors = self._active_model.vectors(view, embedded, list(first.values()))
             pairs.vectors |= {known[key]: vectors[one] for key, one in first.items() if one in vectors}
         verdicts = Verdicts(pairs.judge)
         for other in pairs.nearest_first(text, set(known.values())):

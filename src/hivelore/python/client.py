@@ -1,15 +1,14 @@
-"""Talking to a service over HTTP, with the standard library alone."""
+"""Calls of the REST interface: JSON over the local transport, and the errors of a service."""
 
-import http.client
 import json
-import ssl
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import SplitResult, quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
 from hivelore import errors
 from hivelore.errors import HiveloreError, Invalid, TooLarge, Unavailable
+from hivelore.local.transport import Connection, Response, ServiceUrl, Unanswered, Unsent
 
 BY_CODE: dict[str, type[HiveloreError]] = {
     "invalid": errors.Invalid,
@@ -47,7 +46,7 @@ class Client:
     ) -> None:
         """``agent``: whom to speak for (operators). ``project``: where the caller is. ``interface``: python or cli."""
         self.url = url.rstrip("/")
-        self._parts = _parsed(url)
+        self._place = ServiceUrl(url)
         self._headers = {"Accept": "application/json", "X-Hivelore-Door": interface}
         if key is not None:
             self._headers["Authorization"] = f"Bearer {key}"
@@ -72,7 +71,7 @@ class Client:
         Raises the service's own error, or Unavailable where none answers. ``version`` is sent as If-Match.
         """
         given = {name: value for name, value in (query or {}).items() if value is not None}
-        target = self._parts.path.rstrip("/") + path + (f"?{urlencode(given, doseq=True)}" if given else "")
+        target = path + (f"?{urlencode(given, doseq=True)}" if given else "")
         if len(target) > _LONGEST_TARGET:
             raise TooLarge("An id, name or filter is too long to be one.")
         headers = dict(self._headers)
@@ -82,83 +81,63 @@ class Client:
             headers["Content-Type"] = "application/json"
         if version is not None:
             headers["If-Match"] = f'"{version}"'
-        status, answer = self._exchange(method, target, data, headers, timeout)
-        if status >= 300:
-            raise _error(status, answer)
-        return json.loads(answer) if answer else None
+        answer = self._exchange(method, target, data, headers, timeout)
+        if answer.status >= 300:
+            raise _error(answer)
+        return json.loads(answer.body) if answer.body else None
 
     def reasons(self, timeout: float = _TIMEOUT) -> Sequence[Mapping[str, Any]]:
         """Why the service cannot do its work: of each reason its ``cause``, ``message``, ``remedy``, ``since`` and
         whether it is ``lasting``; empty where it can. Needs no key. Raises Unavailable where none answers."""
-        target = self._parts.path.rstrip("/") + "/health"
-        status, answer = self._exchange("GET", target, None, self._headers, timeout)
+        answer = self._exchange("GET", "/health", None, self._headers, timeout)
         try:
-            return json.loads(answer)["reasons"] if status == 503 else ()
+            return json.loads(answer.body)["reasons"] if answer.status == 503 else ()
         except (ValueError, KeyError, TypeError):
-            raise _error(status, answer) from None
+            raise _error(answer) from None
 
     def close(self) -> None:
         """Close this thread's connection."""
-        connection: http.client.HTTPConnection | None = getattr(self._local, "connection", None)
-        if connection is not None:
-            connection.close()
-            self._local.connection = None
+        kept = self._take_kept()
+        if kept is not None:
+            kept.close()
 
     def _exchange(
         self, method: str, target: str, data: bytes | None, headers: Mapping[str, str], timeout: float
-    ) -> tuple[int, bytes]:
-        connection, fresh = self._connection(timeout)
+    ) -> Response:
+        kept = self._take_kept()
+        if kept is not None and not kept.is_idle():
+            kept.close()
+            kept = None
+
+        def send(connection: Connection) -> Response:
+            connection.read_timeout = timeout
+            try:
+                answer = connection.request(method, target, headers, data)
+            except BaseException:
+                connection.close()
+                raise
+            if answer.is_complete:
+                self._local.connection = connection
+            else:
+                connection.close()
+            return answer
+
         try:
-            return _roundtrip(connection, method, target, data, headers)
-        except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError):
-            self.close()
-            if fresh:
-                raise self._silent("it closed the connection") from None
-            # A kept connection had been closed meanwhile: the request was not taken.
-            connection, _ = self._connection(timeout)
-        except (OSError, http.client.HTTPException) as error:
-            self.close()
-            raise self._silent(str(error) or type(error).__name__) from error
-        try:
-            return _roundtrip(connection, method, target, data, headers)
-        except (OSError, http.client.HTTPException) as error:
-            self.close()
-            raise self._silent(str(error) or type(error).__name__) from error
+            try:
+                return send(kept or Connection(self._place, timeout))
+            except (Unsent, Unanswered):
+                if kept is None or kept.is_answering:
+                    raise
+                # The service closed the kept connection before it read the request.
+                return send(Connection(self._place, timeout))
+        except Unavailable as error:
+            why = str(error.__cause__) or type(error.__cause__).__name__
+            raise Unavailable(
+                f"No service answers at {self.url} ({why}). Start it with 'hivelore start'."
+            ) from error.__cause__
 
-    def _connection(self, timeout: float) -> tuple[http.client.HTTPConnection, bool]:
-        known: http.client.HTTPConnection | None = getattr(self._local, "connection", None)
-        if known is not None and known.sock is not None:
-            known.sock.settimeout(timeout)
-            return known, False
-        host, port = self._parts.hostname or "", self._parts.port
-        if self._parts.scheme == "https":
-            connection = http.client.HTTPSConnection(host, port, timeout=timeout, context=ssl.create_default_context())
-        else:
-            connection = http.client.HTTPConnection(host, port, timeout=timeout)
-        self._local.connection = connection
-        return connection, True
-
-    def _silent(self, why: str) -> Unavailable:
-        return Unavailable(f"No service answers at {self.url} ({why}). Start it with 'hivelore start'.")
-
-
-def _parsed(url: str) -> SplitResult:
-    try:
-        parts = urlsplit(url)
-        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        good, parts = False, None
-    if parts is None or not good:
-        raise Invalid(f"{url!r} is not the URL of a service, like http://127.0.0.1:4483.", field="url")
-    return parts
-
-
-def _roundtrip(
-    connection: http.client.HTTPConnection, method: str, target: str, data: bytes | None, headers: Mapping[str, str]
-) -> tuple[int, bytes]:
-    connection.request(method, target, body=data, headers=dict(headers))
-    response = connection.getresponse()
-    return response.status, response.read()
+    def _take_kept(self) -> Connection | None:
+        return vars(self._local).pop("connection", None)
 
 
 def _encoded(body: Mapping[str, Any]) -> bytes:
@@ -173,9 +152,10 @@ def _encoded(body: Mapping[str, Any]) -> bytes:
         raise Invalid("There is a number beyond 64 bits in it. Write it as text.") from None
 
 
-def _error(status: int, answer: bytes) -> HiveloreError:
+def _error(answer: Response) -> HiveloreError:
+    status = answer.status
     try:
-        problem: dict[str, Any] = json.loads(answer)
+        problem: dict[str, Any] = json.loads(answer.body)
         detail, code = str(problem["detail"]), str(problem.get("code"))
     except (ValueError, KeyError, TypeError):
         if status == 500:

@@ -43,10 +43,9 @@ from hivelore.review.model import ProposalId
 from hivelore.review.proposals import ProposalQueue
 from hivelore.runtime.background import niced
 from hivelore.runtime.settings import Settings
-from hivelore.search.fusion import FusionWeights
 from hivelore.search.model import RecallId
-from hivelore.search.ranking import Boosts, RankingConstants, RecencyConflicts
-from hivelore.search.service import SearchService
+from hivelore.search.ranking import SearchConstants
+from hivelore.search.service import SearchDependencies, SearchService
 from hivelore.sessions.capture import CaptureService
 from hivelore.sessions.injection import Budgets, InjectionService
 from hivelore.sessions.model import SessionEnd
@@ -292,34 +291,22 @@ class Services:
 
     @cached_property
     def search_service(self) -> SearchService:
-        return self.search_service_with(
-            self.settings.ranking_constants, FusionWeights(), Boosts(), RecencyConflicts(), self.recall_log
-        )
+        return self.search_service_with(SearchConstants(ranking=self.settings.ranking_constants), self.recall_log)
 
-    def search_service_with(
-        self,
-        ranking: RankingConstants,
-        fusion_weights: FusionWeights,
-        boosts: Boosts,
-        recency_conflicts: RecencyConflicts,
-        log: RecallLog | None = None,
-    ) -> SearchService:
+    def search_service_with(self, constants: SearchConstants, log: RecallLog | None = None) -> SearchService:
         """Returns a search service with other constants; without ``log`` its searches are not logged."""
-        return SearchService(
+        dependencies = SearchDependencies(
             store=self.store,
             keywords=self.keywords,
+            keywords_complete=self.are_keywords_complete,
             active_model=self.active_model,
-            ranking=ranking,
-            fusion_weights=fusion_weights,
-            boosts=boosts,
-            recency_conflicts=recency_conflicts,
-            lifecycle=self.settings.lifecycle,
-            lead_sees=self.settings.lead_sees,
             write_buffer=self.write_buffer,
             clock=self.clock,
-            keywords_complete=self.are_keywords_complete,
+            lifecycle=self.settings.lifecycle,
+            lead_sees=self.settings.lead_sees,
             log=log,
         )
+        return SearchService(dependencies, constants)
 
     @cached_property
     def rating(self) -> UsefulnessService:

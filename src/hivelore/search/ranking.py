@@ -1,8 +1,11 @@
-"""What else speaks for a memory, besides words and meaning: the company it is in, who said it and when, that it says
-something.
+"""Ranking of candidates: relevance from keyword scores and cosines, boosts, age and use, and recency conflicts.
 
-Small next to relevance, and the same for every kind of store: what has no session and no author is not touched.
-The figures behind the constants are in docs/decisions/0006 and 0008.
+Relevance (0..1) is a weighted sum of normalized scores over the union of both lists. The weight of the vectors grows
+with the prominence of the best cosine. The less of the query the best keyword match answers, the more of the weight of
+the keywords goes to the vectors: chance matches must not outvote a passage that means the same in other words.
+
+Boosts are small next to relevance and equal for every store. Age and use settle ties. Usefulness is a bounded factor.
+The constants were chosen in docs/decisions/0006, 0008 and 0009.
 """
 
 import math
@@ -17,80 +20,214 @@ from typing import NamedTuple, TypeVar
 
 from hivelore.core.values import replace
 from hivelore.feedback.model import NO_USAGE, UsefulnessBounds, usefulness_factor
-from hivelore.indexing.model import DocumentKey, Vector
+from hivelore.indexing.model import Candidate, DocumentKey, Neighbour, Vector
 from hivelore.memories.model import Memory, RankFeatures
-from hivelore.search.dates import Span, closeness
-from hivelore.search.fusion import Relevance
+from hivelore.search.dates import Span, closeness, date_spans
 from hivelore.search.model import Score
 from hivelore.search.tokenizer import distinct_terms
 
 K = TypeVar("K")
+
+# Fusion.
+
+_MOST_ANSWERED = 1.2
+"""Cap of ``answered``. Greater values only mean that the words of the query occur several times."""
+_LEAST_SPREAD = 20
+"""Passages from which the spread of cosines is meaningful; with fewer, the prominence is 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FusionWeights:
+    """Constants of the weight of the vectors.
+
+    The weight is ``slope`` x prominence + ``start`` - ``trust`` x the part of the query that the best keyword match
+    answers beyond ``words``, within ``low``..``high``. If that match answers less than ``words``, part of the remaining
+    weight is added: all of it at ``noise`` or less. That part is scaled by the prominence, from 0 at ``faint`` to 1 at
+    ``clear``.
+    """
+
+    slope: float = 0.8
+    start: float = -0.1
+    low: float = 0.2
+    high: float = 0.8
+    noise: float = 0.45
+    words: float = 0.55
+    faint: float = 0.5
+    clear: float = 0.9
+    trust: float = 0.15
+    tokens: float = 0.45
+    """Share of late interaction in the vector score, if the model provides token vectors."""
+    contrast: float = 1.25
+    """Exponent of the vector score. Many passages lie close behind the nearest one, and few of them are meant."""
+    few: int = 3
+    """Queries with fewer words look up a name or a word. n words multiply the weight by (n + 1) / (few + 1)."""
+
+    @classmethod
+    def fixed(cls, share: float, tokens: float = tokens) -> "FusionWeights":
+        """Returns constants that give the vectors the same weight for every query."""
+        return cls(low=share, high=share, noise=-2.0, words=-1.0, tokens=tokens, few=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """Distribution of the cosines of all passages in the searched scope."""
+
+    count: int
+    mean: float
+    deviation: float
+
+
+class Relevance(NamedTuple):
+    """Normalized keyword and vector scores (0..1) and their weighted sum (0..1)."""
+
+    keyword: float
+    vector: float
+    fused: float
+
+
+def prominence(best: float, spread: Spread) -> float:
+    """Returns how far the best cosine stands out; 1 is the expected maximum of ``count`` normal draws.
+
+    (best - mean) / (deviation * sqrt(2 ln count)): the expected maximum of n standard normal draws grows like
+    sqrt(2 ln n).
+    """
+    if spread.count < _LEAST_SPREAD or spread.deviation <= 0.0:
+        return 1.0
+    return (best - spread.mean) / (spread.deviation * math.sqrt(2.0 * math.log(spread.count)))
+
+
+def fuse(
+    keywords: Mapping[K, float],
+    cosines: Mapping[K, float],
+    tokens: Mapping[K, float],
+    spread: Spread,
+    answered: float,
+    fusion_weights: FusionWeights,
+    words: int | None = None,
+) -> dict[K, Relevance]:
+    """Returns the relevance of every candidate of either list.
+
+    ``keywords``: scores above 0; they are divided by the best one. ``tokens``: late-interaction scores of some
+    candidates that have a cosine. Both are standardized and mixed, and the result is stretched from the lowest to the
+    best candidate, with ``contrast``. ``answered``: the best keyword score as a share of the weight of all query terms.
+    ``words``: number of words of the query; None means many.
+
+    Candidates without a cosine, because they are not embedded yet, count by keywords alone. Without any keyword match,
+    relevance is the plain cosine.
+    """
+    if not keywords:
+        plain = {key: min(max(cosine, 0.0), 1.0) for key, cosine in cosines.items()}
+        return {key: Relevance(keyword=0.0, vector=cosine, fused=cosine) for key, cosine in plain.items()}
+    share = _vector_weight(max(cosines.values(), default=0.0), spread, answered, fusion_weights, words)
+    sharpened = cosines
+    if tokens and fusion_weights.tokens > 0.0:
+        part, standard_tokens = fusion_weights.tokens, _standardize(tokens)
+        sharpened = {
+            key: (1.0 - part) * one + part * standard_tokens.get(key, one) for key, one in _standardize(cosines).items()
+        }
+    vectors = {key: one**fusion_weights.contrast for key, one in _stretch(sharpened).items()}
+    top = max(keywords.values())
+    fused: dict[K, Relevance] = {}
+    for key in keywords.keys() | cosines.keys():
+        keyword = max(keywords.get(key, 0.0), 0.0) / top if top > 0.0 else 0.0
+        vector = vectors.get(key, 0.0)
+        weight = share if key in cosines else 0.0
+        fused[key] = Relevance(keyword, vector, min(max(weight * vector + (1.0 - weight) * keyword, 0.0), 1.0))
+    return fused
+
+
+def _vector_weight(best: float, spread: Spread, answered: float, constants: FusionWeights, words: int | None) -> float:
+    beyond = max(min(answered, _MOST_ANSWERED) - constants.words, 0.0)
+    prominent = prominence(best, spread)
+    share = constants.slope * prominent + constants.start - constants.trust * beyond
+    share = min(max(share, constants.low), constants.high)
+    if words is not None:
+        share *= min(max((words + 1) / (constants.few + 1), 0.0), 1.0)
+    noise = min(max((constants.words - answered) / (constants.words - constants.noise), 0.0), 1.0)
+    clear = min(max((prominent - constants.faint) / (constants.clear - constants.faint), 0.0), 1.0)
+    return share + (1.0 - share) * noise * clear
+
+
+def _standardize(values: Mapping[K, float]) -> dict[K, float]:
+    """Returns deviations from the mean in units of the standard deviation, so that the scale does not matter."""
+    mean = math.fsum(values.values()) / len(values)
+    deviation = math.sqrt(math.fsum([(value - mean) ** 2 for value in values.values()]) / len(values))
+    return {key: (value - mean) / deviation if deviation > 0.0 else 0.0 for key, value in values.items()}
+
+
+def _stretch(values: Mapping[K, float]) -> dict[K, float]:
+    """Maps the lowest value to 0 and the best to 1; all to 1 if they are equal."""
+    if not values:
+        return {}
+    worst, best = min(values.values()), max(values.values())
+    if best <= worst:
+        return dict.fromkeys(values, 1.0)
+    return {key: (value - worst) / (best - worst) for key, value in values.items()}
+
+
+# Boosts.
 
 _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Boosts:
-    """On the scale of relevance, 0..1."""
+    """Constants of the boosts, on the scale of relevance (0..1)."""
 
     company: float = 0.28
-    """The part of a memory's relevance that is that of the best one of its session."""
+    """Share of the best relevance of its session in the relevance of a memory."""
     brevity: float = 0.07
-    """What is lost with each e-fold that a text is shorter than ``enough`` characters: "Yes, it is." says little."""
+    """Loss for each e-fold that a text is shorter than ``enough`` characters: "Yes, it is." says little."""
     enough: int = 160
     question: float = 0.04
-    """What a text that ends as a question loses: it asks, and the answer is elsewhere."""
+    """Loss of a text that ends as a question: the answer is elsewhere."""
     author: float = 0.11
-    """What a memory gains whose author is named in the question."""
+    """Gain of a memory whose author the query names."""
     date: float = 0.25
-    """What a memory loses that was created far from the dates that are named in the question, where that is sure. A
-    loss of the others leaves those of that time in their order; a gain would press them together at 1."""
+    """Largest loss of a memory created far from the dates in the query. A loss keeps the memories of that time in
+    order; a gain would press them together at 1."""
 
 
 def candidate_boosts(
-    standings: Mapping[K, RankFeatures],
+    features: Mapping[K, RankFeatures],
     relevance: Mapping[K, float],
-    question: str,
+    query: str,
     constants: Boosts,
-    asked: Sequence[Span] = (),
+    spans: Sequence[Span] = (),
 ) -> dict[K, float]:
-    """What is added to the relevance of each candidate, -1..1; every key of ``standings`` has a relevance. ``asked``
-    are the spans of time that the question names."""
-    named = frozenset(_WORD.findall(question.casefold()))
-    own = {key: relevance[key] + _substance(one, constants) for key, one in standings.items()}
+    """Returns what is added to the relevance of each candidate, -1..1.
+
+    ``relevance`` has every key of ``features``. ``spans``: the time spans named in the query.
+    """
+    named = frozenset(_WORD.findall(query.casefold()))
+    own: dict[K, float] = {}
     best: dict[str, float] = {}
-    for key, one in standings.items():
+    for key, one in features.items():
+        brevity = constants.brevity * math.log(min(one.length, constants.enough) / constants.enough)
+        own[key] = relevance[key] + (brevity - (constants.question if one.is_question else 0.0))
         if one.session is not None:
             best[one.session] = max(best.get(one.session, own[key]), own[key])
     return {
         key: own[key]
         - relevance[key]
-        + (_company(own[key], best[one.session], constants) if one.session is not None else 0.0)
+        + (constants.company * (best[one.session] - own[key]) if one.session is not None else 0.0)
         + (constants.author if one.author is not None and _is_named(one.author, named) else 0.0)
-        - (constants.date * _missed(one.created_at, asked) if asked else 0.0)
-        for key, one in standings.items()
+        - (constants.date * _distance(one.created_at, spans) if spans else 0.0)
+        for key, one in features.items()
     }
 
 
-def _substance(one: RankFeatures, constants: Boosts) -> float:
-    """0 for a statement of some length, else less."""
-    brevity = constants.brevity * math.log(min(one.length, constants.enough) / constants.enough)
-    return brevity - (constants.question if one.is_question else 0.0)
-
-
-def _company(own: float, best: float, constants: Boosts) -> float:
-    return constants.company * (best - own)
-
-
-def _missed(at: datetime, asked: Sequence[Span]) -> float:
-    """How far an instant is from the nearest of some spans, 0 within one of them, to 1."""
-    return max(span.sure for span in asked) - max(span.sure * closeness(at, span) for span in asked)
+def _distance(at: datetime, spans: Sequence[Span]) -> float:
+    """Returns the distance of a time from the nearest span: 0 within one, 1 far from all."""
+    return max(span.sure for span in spans) - max(span.sure * closeness(at, span) for span in spans)
 
 
 def _is_named(author: str, words: frozenset[str]) -> bool:
     names = _WORD.findall(author.casefold())
     return bool(names) and words.issuperset(names)
 
+
+# Scores.
 
 DOCUMENTED_HALF_LIFE = timedelta(days=14)
 _ACCESSES_FOR_FULL_BOOST = 10
@@ -105,7 +242,7 @@ class Profile(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankingConstants:
-    """The constants of a ranking. ``half_life`` None: age only settles ties."""
+    """Constants of a score. ``half_life`` None: age only settles ties."""
 
     profile: Profile = Profile.MEASURED
     half_life: timedelta | None = None
@@ -113,23 +250,23 @@ class RankingConstants:
     access_recency: timedelta = timedelta(hours=48)
     candidate_multiplier: int = 3
     tie_weight: float = 0.02
-    """How much a memory of this moment gains over one infinitely old, on the scale of relevance."""
+    """Gain of a memory created now over one infinitely old, on the scale of relevance."""
     tie_half_life: timedelta = timedelta(days=90)
     tie_access_weight: float = 0.01
-    """How much an often read memory gains over one never read, on the scale of relevance."""
+    """Gain of a frequently read memory over one never read, on the scale of relevance."""
     prior_room: float = 0.15
-    """How far a prior can lift a memory above the best relevance; what is more counts as that."""
+    """How far boosts can lift a memory above the best relevance; a greater sum is cut off."""
     worth: UsefulnessBounds = field(default_factory=UsefulnessBounds)
 
 
 def recency(age: timedelta, half_life: timedelta) -> float:
-    """2^(-age / half life), 0..1 (B13); the future counts as now."""
+    """Returns 2^(-age / half life), 0..1 (B13). A time in the future counts as now."""
     return 2.0 ** (-max(age / half_life, 0.0))
 
 
 def access_boost(count: int, last: datetime | None, now: datetime, ranking: RankingConstants) -> float:
-    """1 + min(count / 10, max - 1) x recencyFactor, where the factor is 1 within ``access_recency`` of
-    the last access and 0.5 after it (B14)."""
+    """Returns 1 + min(count / 10, max - 1) x recencyFactor (B14). The factor is 1 within ``access_recency`` of the last
+    access and 0.5 after it."""
     if last is None or count <= 0:
         return 1.0
     freshness = 1.0 if now - last <= ranking.access_recency else 0.5
@@ -137,23 +274,32 @@ def access_boost(count: int, last: datetime | None, now: datetime, ranking: Rank
 
 
 def score(memory: RankFeatures, relevance: Relevance, prior: float, now: datetime, ranking: RankingConstants) -> Score:
-    """The score of one candidate with its parts.
+    """Returns the score of one candidate with its parts. ``prior``: the sum of its boosts.
 
     Measured, without a half-life: (similarity and prior, within 0..1 and ``prior_room``, + recency part + access part)
-    / (1 + ``prior_room`` + both weights), so that it stays within 0..1 and the best of several is seen however
-    relevant they are; then times usefulness. With a half-life, recency multiplies instead. Documented: the product of
-    the three factors, whatever the prior and the usefulness.
+    / (1 + ``prior_room`` + both weights), times usefulness. It stays within 0..1, and even among very relevant memories
+    the best one stands out. With a half-life, recency is a factor. Documented: the product of similarity, recency and
+    access boost.
     """
     age = now - memory.created_at
     boost = access_boost(memory.access_count, memory.accessed_at, now, ranking)
-    similarity = relevance.fused
+    similarity, worth = relevance.fused, 1.0
     if ranking.profile is Profile.DOCUMENTED:
-        prior, worth, fade = 0.0, 1.0, recency(age, ranking.half_life or DOCUMENTED_HALF_LIFE)
+        prior, fade = 0.0, recency(age, ranking.half_life or DOCUMENTED_HALF_LIFE)
         total = similarity * fade * boost
     else:
-        # Most candidates have no usage yet, and a recall scores about a hundred.
-        worth = 1.0 if memory.use == NO_USAGE else usefulness_factor(memory.use, ranking.worth)
-        fade, total = _measured(min(max(similarity + prior, 0.0), 1.0 + ranking.prior_room), age, boost, ranking)
+        if memory.use != NO_USAGE:  # Most candidates have no usage yet, and a recall scores about a hundred.
+            worth = usefulness_factor(memory.use, ranking.worth)
+        most = ranking.access_boost_max - 1.0
+        use = ranking.tie_access_weight * ((boost - 1.0) / most if most > 0.0 else 0.0)
+        wanted = min(max(similarity + prior, 0.0), 1.0 + ranking.prior_room)
+        if ranking.half_life is not None:
+            fade = recency(age, ranking.half_life)
+            total = fade * (wanted + use) / (1.0 + ranking.prior_room + ranking.tie_access_weight)
+        else:
+            fade = recency(age, ranking.tie_half_life)
+            total = wanted + ranking.tie_weight * fade + use
+            total /= 1.0 + ranking.prior_room + ranking.tie_weight + ranking.tie_access_weight
     return Score(
         total=total * worth,
         similarity=similarity,
@@ -166,45 +312,44 @@ def score(memory: RankFeatures, relevance: Relevance, prior: float, now: datetim
     )
 
 
-def _measured(wanted: float, age: timedelta, boost: float, ranking: RankingConstants) -> tuple[float, float]:
-    most = ranking.access_boost_max - 1.0
-    use = ranking.tie_access_weight * ((boost - 1.0) / most if most > 0.0 else 0.0)
-    if ranking.half_life is not None:
-        fade = recency(age, ranking.half_life)
-        return fade, fade * (wanted + use) / (1.0 + ranking.prior_room + ranking.tie_access_weight)
-    fade = recency(age, ranking.tie_half_life)
-    total = wanted + ranking.tie_weight * fade + use
-    return fade, total / (1.0 + ranking.prior_room + ranking.tie_weight + ranking.tie_access_weight)
-
-
-LONGEST = 2_000
-"""A text with more characters is a document: it tells many things, so no other one replaces it."""
+# Order.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecencyConflicts:
+    """Limits within which a newer memory is taken to restate an older one."""
+
     among: int = 10
-    """How many of the best are compared with each other; 0: none."""
+    """Number of best candidates that are compared with each other; 0 turns the comparison off."""
     likeness: float = 0.6
-    """The least cosine of an update to what it updates."""
+    """Least cosine of both vectors."""
     overlap: float = 0.4
-    """The least share of terms in common, of all terms of both."""
+    """Least share of common terms in all terms of both."""
     gap: float = 0.2
-    """How far the newer one may lie behind, as a part of what lies between the best and the middle total."""
+    """How far the score of the newer one may lie behind, as a share of the distance from the best to the median."""
 
 
-def largest_lag(totals: Sequence[float], constants: RecencyConflicts) -> float:
-    """How far behind an older memory a newer one may lie; ``totals`` are those of all candidates."""
-    return constants.gap * (max(totals) - median(totals)) if totals else 0.0
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchConstants:
+    """All constants of a ranking."""
+
+    ranking: RankingConstants = RankingConstants()
+    fusion_weights: FusionWeights = FusionWeights()
+    boosts: Boosts = Boosts()
+    recency_conflicts: RecencyConflicts = RecencyConflicts()
 
 
-def is_update(older: frozenset[str], newer: frozenset[str], asked: frozenset[str], constants: RecencyConflicts) -> bool:
-    """Whether two texts, by their terms, may be two tellings of the same, and the newer one answers as much of the
-    question."""
-    if not asked & older <= newer:
-        return False
-    together = len(older | newer)
-    return together > 0 and len(older & newer) >= constants.overlap * together
+@dataclass(frozen=True, slots=True)
+class Proposals:
+    """Candidates of both indexes."""
+
+    keywords: Mapping[DocumentKey, Candidate]
+    nearest: Mapping[DocumentKey, Neighbour]
+    relevance: Mapping[DocumentKey, Relevance]
+    features: Mapping[DocumentKey, RankFeatures]
+    """Those of the candidates that may be recalled; the filter does not admit the others."""
+    weight: float
+    """Keyword score of a document that answers the whole query."""
 
 
 class Ranked(NamedTuple):
@@ -219,58 +364,92 @@ class Ranked(NamedTuple):
     """Its keyword score as a share of the weight of all query terms."""
 
 
+def rank_candidates(proposals: Proposals, query: str, now: datetime, constants: SearchConstants) -> list[Ranked]:
+    """Returns the candidates that may be recalled, best first."""
+    features, relevance = proposals.features, proposals.relevance
+    fused = {key: relevance[key].fused for key in features}
+    boosts = candidate_boosts(features, fused, query, constants.boosts, date_spans(query, now))
+    ranked: list[Ranked] = []
+    for key, one in features.items():
+        near, match = proposals.nearest.get(key), proposals.keywords.get(key)
+        answered = match.score / proposals.weight if match is not None and proposals.weight > 0.0 else 0.0
+        scored = score(one, relevance[key], boosts[key], now, constants.ranking)
+        ranked.append(Ranked(key, one, scored, None if near is None else near.cosine, answered))
+    return sort_by_score(ranked)
+
+
 def sort_by_score(ranked: Sequence[Ranked]) -> list[Ranked]:
-    """Best first, newer first where that is a tie."""
+    """Returns the candidates best first; among ties the newer first."""
     best = sorted(ranked, key=lambda one: one.score.total, reverse=True)
-    if all(one.score.total > next_.score.total for one, next_ in pairwise(best)):
+    if all(one > following for one, following in pairwise([one.score.total for one in best])):
         return best
     return sorted(best, key=lambda one: (-one.score.total, -one.features.created_at.timestamp(), one.features.id))
 
 
+# Recency conflicts.
+
+_LONGEST_STATEMENT = 2_000
+"""Characters. A longer text is a document about many things, so no other text replaces it."""
+
+
+def largest_lag(totals: Sequence[float], constants: RecencyConflicts) -> float:
+    """Returns how far the score of a newer memory may lie behind an older one; ``totals``: those of all candidates."""
+    return constants.gap * (max(totals) - median(totals)) if totals else 0.0
+
+
+def is_update(older: frozenset[str], newer: frozenset[str], query: frozenset[str], constants: RecencyConflicts) -> bool:
+    """Returns True if the newer of two texts may restate the older one and answers as much of the query.
+
+    All arguments are sets of terms.
+    """
+    if not query & older <= newer:
+        return False
+    together = len(older | newer)
+    return together > 0 and len(older & newer) >= constants.overlap * together
+
+
 def promote_updates(
     ranked: Sequence[Ranked],
-    asked: frozenset[str],
+    query: frozenset[str],
     vectors: Callable[[Sequence[DocumentKey]], Mapping[DocumentKey, Vector]],
     memories: Mapping[DocumentKey, Memory],
     constants: RecencyConflicts,
 ) -> list[Ranked]:
-    """The order with each newer telling before what it updates; ``ranked`` is in order, ``asked`` are the terms of the
-    question. ``vectors`` gives the nearest passage of each, as far as it has one; ``memories`` has the first
-    ``constants.among``. Two that have a subject are facts about different things, or of different times."""
+    """Returns the ranking with each restatement before the older memory that it updates.
+
+    ``ranked`` is in order. ``query``: its terms. ``vectors``: returns the vector of the nearest passage of those that
+    have one. ``memories``: those of the first ``constants.among``. Two memories that both have a fact key state facts
+    about different things or times, so neither updates the other.
+    """
     furthest = largest_lag([one.score.total for one in ranked], constants)
     pairs = [
-        (one, other)
-        for one, other in combinations(ranked[: constants.among], 2)
-        if other.features.created_at > one.features.created_at
-        and (memories[one.key].subject is None or memories[other.key].subject is None)
-        and one.score.total - other.score.total <= furthest
-        and max(one.features.length, other.features.length) <= LONGEST
+        (older, newer)
+        for older, newer in combinations(ranked[: constants.among], 2)
+        if newer.features.created_at > older.features.created_at
+        and (memories[older.key].subject is None or memories[newer.key].subject is None)
+        and older.score.total - newer.score.total <= furthest
+        and max(older.features.length, newer.features.length) <= _LONGEST_STATEMENT
     ]
-    pairs = _alike(pairs, vectors, constants) if pairs else []
+    if pairs:
+        found = vectors(list({one.key for pair in pairs for one in pair}))
+        pairs = [
+            (older, newer)
+            for older, newer in pairs
+            if older.key in found
+            and newer.key in found
+            and float(found[older.key] @ found[newer.key]) >= constants.likeness
+        ]
     if not pairs:
         return list(ranked)
     terms = {key: distinct_terms(memories[key].content) for key in {one.key for pair in pairs for one in pair}}
     lifted: dict[DocumentKey, float] = {}
     for older, newer in pairs:
-        if newer.key not in lifted and is_update(terms[older.key], terms[newer.key], asked, constants):
+        if newer.key not in lifted and is_update(terms[older.key], terms[newer.key], query, constants):
             lifted[newer.key] = lifted.get(older.key, older.score.total)
-    return sort_by_score([_lifted(one, lifted.get(one.key)) for one in ranked])
+    return sort_by_score([_with_total(one, lifted.get(one.key, one.score.total)) for one in ranked])
 
 
-def _alike(
-    pairs: Sequence[tuple[Ranked, Ranked]],
-    vectors: Callable[[Sequence[DocumentKey]], Mapping[DocumentKey, Vector]],
-    constants: RecencyConflicts,
-) -> list[tuple[Ranked, Ranked]]:
-    found = vectors(list({one.key for pair in pairs for one in pair}))
-    return [
-        (one, other)
-        for one, other in pairs
-        if one.key in found and other.key in found and float(found[one.key] @ found[other.key]) >= constants.likeness
-    ]
-
-
-def _lifted(one: Ranked, total: float | None) -> Ranked:
-    if total is None or total <= one.score.total:
+def _with_total(one: Ranked, total: float) -> Ranked:
+    if total <= one.score.total:
         return one
     return one._replace(score=replace(one.score, total=total, update=total - one.score.total))

@@ -1,8 +1,7 @@
-"""Whether what was found is worth saying to somebody who did not ask for it (N06).
+"""Selection of hits: relevance floor, duplicates and diversity.
 
-The score of a hit says which of the hits is best, and the best of nothing is still the best. ``fit_score`` measures how
-far a hit has to do with the question at all, on one scale for every store and question. The figures behind the
-constants, and the limits of the signal, are in docs/decisions/0008.
+Scores compare hits with each other, so even an irrelevant best hit may score high. ``fit_score`` is absolute: it
+measures relevance on one scale for all stores and queries (N06). docs/decisions/0008 has the constants and the limits.
 """
 
 from collections import Counter
@@ -18,60 +17,64 @@ from hivelore.search.model import Query, Score
 from hivelore.search.ranking import Ranked
 from hivelore.search.tokenizer import STOP_TERMS, distinct_terms, document_terms
 
-FLOOR = 0.70
-"""An answer is worth giving unasked when its best hit fits at least so well."""
-COMPANION_FLOOR = 0.40
-"""In such an answer, a hit that fits at least so well is worth giving, too."""
-AMONG = 10
-"""So many of the best hits are looked at for the one that fits best, however few are asked for."""
+# Relevance floor.
 
-_NODS = """
+FLOOR = 0.70
+"""Least fit of the best hit of an answer that is worth injecting."""
+COMPANION_FLOOR = 0.40
+"""Least fit of the other hits in such an answer."""
+AMONG = 10
+"""Number of hits among which the best fit is searched, even for a smaller limit."""
+
+_FILLERS = """
 ok okay yes yeah yep yup nope sure right correct exactly agreed please thanks thank thx good great nice fine cool
 perfect done hi hello hey bye go going ahead continue proceed carry keep now again well let also just too
 """
-_SAY_NOTHING = STOP_TERMS.union(document_terms(_NODS))
+_UNINFORMATIVE = STOP_TERMS.union(document_terms(_FILLERS))
 _ANSWERED = 1.5
 _SCALE = 1.15
-_BY_WORDS_ALONE = 7 / 6
+_KEYWORDS_ONLY = 7 / 6
 
 
 def asks_something(terms: Iterable[str]) -> bool:
-    """Whether a question of these terms asks for anything: not one that is but grammar ("the of and") or moves a talk
-    on ("go on", "yes, do it, thanks"). What has all of its words need not have to do with anything."""
-    return not _SAY_NOTHING.issuperset(terms)
+    """Returns False if a query consists of function words ("the of and") or fillers ("yes, do it, thanks"). A text
+    that contains all of its words need not be relevant."""
+    return not _UNINFORMATIVE.issuperset(terms)
 
 
 def fit_score(cosine: float | None, answered: float) -> float:
-    """How well a hit fits a question, 0..3. ``cosine`` is that of its nearest passage, ``answered`` its keyword score
-    as a share of what all words of the question weigh.
+    """Returns the absolute relevance of a hit, 0..3: 1.15 x cosine x (1 + 1.5 answered).
 
-    1.15 x cosine x (1 + 1.5 answered): words and meaning have to agree. Without a cosine the words alone have to say
-    more.
+    ``cosine``: that of its nearest passage. ``answered``: its keyword score as a share of the weight of all query
+    terms. Words and meaning have to agree; without a cosine the words need to match better.
     """
     share = min(max(answered, 0.0), 1.0)
     if cosine is None:
-        return _BY_WORDS_ALONE * share
+        return _KEYWORDS_ONLY * share
     return _SCALE * max(cosine, 0.0) * (1.0 + _ANSWERED * share)
 
 
 def is_relevant(own: float, best: float) -> bool:
-    """Whether a hit is worth giving unasked. ``best`` is the fit of the one that fits best."""
+    """Returns True if a hit is worth injecting. ``best``: the best fit of the answer."""
     return best >= FLOOR and own >= COMPANION_FLOOR
 
 
-DUPLICATE_OVERLAP = 0.9
-"""The least share of terms in common, of all terms of both, of texts that say the same."""
-LONGEST_COMPARED = 20_000
-"""Longer texts say the same only where they are the same."""
-_FIRST = 4
+# Duplicates.
 
-_TURNS = frozenset(("no", "not", "never", "none", "nor", "without", "t", "off", "disabl"))
-"""Terms that turn what a sentence says into its opposite; t is that of "don't"."""
+DUPLICATE_OVERLAP = 0.9
+"""Least share of common terms in all terms of two duplicates."""
+LONGEST_COMPARED = 20_000
+"""Characters. Longer texts are duplicates only if they are equal."""
+_FIRST = 4
+"""Words that are compared first, because most texts differ there."""
+_NEGATIONS = frozenset(("no", "not", "never", "none", "nor", "without", "t", "off", "disabl"))
+"""Terms that reverse the meaning of a sentence; t is that of "don't"."""
 
 
 def are_duplicates(one: str, other: str) -> bool:
-    """Whether two texts are the same but for case, blanks, punctuation and a few words that change no fact."""
-    if _are_plainly_the_same(one, other):
+    """Returns True if two texts are equal except for case, white space, punctuation and a few words that change no
+    fact."""
+    if _first_words(one) == _first_words(other) and one.casefold().split() == other.casefold().split():
         return True
     if max(len(one), len(other)) > LONGEST_COMPARED:
         return False
@@ -79,64 +82,42 @@ def are_duplicates(one: str, other: str) -> bool:
     together, shared = words | others, words & others
     if not shared or len(shared) < DUPLICATE_OVERLAP * len(together):
         return False
-    if any(term in _TURNS or not term.isalpha() for term in together - shared):
+    if any(term in _NEGATIONS or not term.isalpha() for term in together - shared):
         return False
-    return _of(shared, one) == _of(shared, other)
-
-
-def _of(shared: frozenset[str], text: str) -> list[str]:
-    return [term for term in document_terms(text) if term in shared]
-
-
-def _are_plainly_the_same(one: str, other: str) -> bool:
-    """But for case and blanks. Most texts differ in their first words, and then no more of them is looked at."""
-    return _first_words(one) == _first_words(other) and one.casefold().split() == other.casefold().split()
+    in_order = ([term for term in document_terms(text) if term in shared] for text in (one, other))
+    return next(in_order) == next(in_order)
 
 
 def _first_words(text: str) -> list[str]:
     return [word.casefold() for word in text.split(maxsplit=_FIRST)[:_FIRST]]
 
 
-def diversify(
-    scores: Sequence[float], likeness: Callable[[int, int], float], diversity: float, limit: int
-) -> list[int]:
-    """Places of up to ``limit`` of the scores, each with the best balance of a high score and being unlike those before
-    it: (1 - diversity) x score - diversity x its greatest likeness (Carbonell and Goldstein's marginal relevance).
-    ``diversity`` 0..1; 0 keeps the order of the scores."""
-    left = list(range(len(scores)))
-    nearest = [0.0] * len(scores)
-    select_hits: list[int] = []
-    while left and len(select_hits) < limit:
-        best = max(left, key=lambda place: (1.0 - diversity) * scores[place] - diversity * nearest[place])
-        left.remove(best)
-        select_hits.append(best)
-        for place in left:
-            nearest[place] = max(nearest[place], likeness(best, place))
-    return select_hits
-
+# Selection.
 
 LIKE_LENGTH = 0.85
-"""How long the shorter of two texts that may say the same is at least, as a part of the longer one."""
+"""Least ratio of the lengths of two possible duplicates."""
 LIKE_COSINE = 0.05
-"""How far the cosines to the question, of two texts that may say the same, lie apart at most."""
+"""Largest difference between the cosines to the query of two possible duplicates."""
 LIKE_VECTORS = 0.9
-"""The least cosine between the nearest passages of two texts that may say the same, where no more than their number is
-at stake."""
+"""Least cosine between two possible duplicates that are only counted, not shown."""
 VARIED_AMONG = 50
-"""So many of the best, without copies, are looked at where unlike ones are asked for."""
+"""Number of best hits without duplicates among which diversity chooses."""
 
 Vectors = Callable[[Sequence[DocumentKey]], Mapping[DocumentKey, Vector]]
-"""The nearest passage of each, as far as it has a vector."""
+"""Returns the vector of the nearest passage of each document that has one."""
 Memories = Callable[[Sequence[DocumentKey]], Mapping[DocumentKey, Memory]]
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
+    """A hit of the answer."""
+
     key: DocumentKey
     score: Score
     fit: float
     fits: bool
     alike: int
+    """Number of its duplicates that were left out."""
 
 
 def select_hits(
@@ -146,37 +127,53 @@ def select_hits(
     vectors: Vectors,
     memories: Memories,
 ) -> list[Selection]:
-    """Up to ``query.limit`` of the ranked ones, best first. ``terms`` are those of the question."""
+    """Returns up to ``query.limit`` of the ranked candidates, best first. ``terms``: those of the query."""
     asks = asks_something(terms)
-    best = max((_fit(one, asks) for one in ranked[: max(query.limit, AMONG)]), default=0.0)
+    fits = [fit_score(one.cosine, one.answered) if asks else 0.0 for one in ranked[: max(query.limit, AMONG)]]
+    best = max(fits, default=0.0)
     if query.diversity > 0.0:
-        memories([one.key for one in ranked[:VARIED_AMONG]])  # at once: most of them are compared
+        memories([one.key for one in ranked[:VARIED_AMONG]])  # One read, because most of them are compared.
         distinct = _distinct(ranked, max(query.limit, VARIED_AMONG), vectors, memories)
-        distinct = _varied(distinct, query, vectors)[: query.limit]
+        distinct = _diversified(distinct, query, vectors)[: query.limit]
     else:
         distinct = _distinct(ranked, query.limit, vectors, memories)
     found: list[Selection] = []
     for one, alike in distinct:
-        own = _fit(one, asks)
+        own = fit_score(one.cosine, one.answered) if asks else 0.0
         if is_relevant(own, best) or not query.only_fitting:
             found.append(Selection(one.key, one.score, own, is_relevant(own, best), alike))
     return found
 
 
 def is_crowded_by_duplicates(best: Sequence[Selection], ranked: int, limit: int) -> bool:
-    """Whether copies took so much room among the ``ranked`` ones that others, or newer copies, may have had none: half
-    of it, or some that the answer wants."""
+    """Returns True if at least half of the ``ranked`` candidates are duplicates, or fewer than ``limit`` are distinct.
+    Other memories, or newer duplicates, may then be missing among the candidates."""
     copies = sum(one.alike for one in best)
     left = ranked - copies
     return copies > 0 and (left < limit or left <= copies)
 
 
-def _fit(one: Ranked, asks: bool) -> float:
-    return fit_score(one.cosine, one.answered) if asks else 0.0
+def diversify(
+    scores: Sequence[float], likeness: Callable[[int, int], float], diversity: float, limit: int
+) -> list[int]:
+    """Returns the positions of up to ``limit`` scores by marginal relevance (Carbonell and Goldstein).
+
+    Each next one has the greatest (1 - diversity) x score - diversity x its greatest likeness to those before it.
+    ``diversity``: 0..1; 0 keeps the order of the scores.
+    """
+    left = list(range(len(scores)))
+    nearest = [0.0] * len(scores)
+    chosen: list[int] = []
+    while left and len(chosen) < limit:
+        best = max(left, key=lambda place: (1.0 - diversity) * scores[place] - diversity * nearest[place])
+        left.remove(best)
+        chosen.append(best)
+        for place in left:
+            nearest[place] = max(nearest[place], likeness(best, place))
+    return chosen
 
 
-def _varied(distinct: Sequence[tuple[Ranked, int]], query: Query, vectors: Vectors) -> list[tuple[Ranked, int]]:
-    """With unlike ones first; those without a vector are like nothing."""
+def _diversified(distinct: Sequence[tuple[Ranked, int]], query: Query, vectors: Vectors) -> list[tuple[Ranked, int]]:
     known = vectors([one.key for one, _ in distinct])
 
     def likeness(one: int, other: int) -> float:
@@ -197,13 +194,14 @@ def _distinct(
     vectors: Vectors,
     memories: Memories,
 ) -> list[tuple[Ranked, int]]:
-    """The first ``limit`` that do not say the same as one before them, and how many of all after each do."""
-    likely = _likely(ranked)
+    """Returns the first ``limit`` candidates that are no duplicates of one before them, each with the number of its
+    duplicates among all others."""
+    likely = _possible_duplicates(ranked)
     kept: list[int] = []
     originals: list[int | None] = []
     for place in range(len(ranked)):
         if len(kept) == limit:
-            originals += _further(ranked, kept, likely[place:], vectors, memories)
+            originals += _originals_of_rest(ranked, kept, likely[place:], vectors, memories)
             break
         rivals = [other for other in kept if likely[place, other]]
         originals.append(_original(ranked, place, rivals, memories))
@@ -213,40 +211,44 @@ def _distinct(
     return [(ranked[place], alike[place]) for place in kept]
 
 
-def _likely(ranked: Sequence[Ranked]) -> NDArray[np.bool_]:
-    """Which may say the same as which. Most are told apart by their lengths and cosines, without looking at texts."""
+def _possible_duplicates(ranked: Sequence[Ranked]) -> NDArray[np.bool_]:
+    """Returns a matrix of the pairs whose lengths and cosines are similar. Most pairs need no further comparison."""
     lengths = np.array([one.features.length for one in ranked], float)
     cosines = np.array([one.cosine for one in ranked], float)
-    are_far = abs(cosines[:, None] - cosines) > LIKE_COSINE  # False of those without one, which is NaN here
+    are_far = abs(cosines[:, None] - cosines) > LIKE_COSINE  # False for candidates without a cosine, which is NaN here.
     likely = (lengths[:, None] >= LIKE_LENGTH * lengths) & ~are_far
     return likely & likely.T
 
 
-def _further(
+def _originals_of_rest(
     ranked: Sequence[Ranked], kept: Sequence[int], likely: NDArray[np.bool_], vectors: Vectors, memories: Memories
 ) -> list[int | None]:
-    """Of each of the last ones, whose rows ``likely`` has, which of those that are kept it says the same as. Nobody is
-    shown them, so texts are read only where vectors are nearly the same, too, and all at once."""
+    """Returns the original of each of the last candidates, whose rows ``likely`` has. They are not shown, so their
+    texts are read, in one query, only if the vectors are similar too."""
     first = len(ranked) - len(likely)
     places: list[list[int]] = np.argwhere(likely[:, kept]).tolist()
     pairs = [(first + row, kept[column]) for row, column in places]
-    known = vectors(_keys(ranked, pairs))
-    pairs = [
-        (place, it) for place, it in pairs if _likeness(known, ranked[place].key, ranked[it].key, 1.0) >= LIKE_VECTORS
-    ]
-    memories(_keys(ranked, pairs))
+    if pairs:
+        known = vectors(_keys_of(ranked, pairs))
+        pairs = [
+            (place, it)
+            for place, it in pairs
+            if _likeness(known, ranked[place].key, ranked[it].key, 1.0) >= LIKE_VECTORS
+        ]
     rivals: dict[int, list[int]] = {}
-    for place, it in pairs:
-        rivals.setdefault(place, []).append(it)
+    if pairs:
+        memories(_keys_of(ranked, pairs))
+        for place, it in pairs:
+            rivals.setdefault(place, []).append(it)
     return [_original(ranked, place, rivals.get(place, ()), memories) for place in range(first, len(ranked))]
 
 
-def _keys(ranked: Sequence[Ranked], pairs: Sequence[tuple[int, int]]) -> list[DocumentKey]:
+def _keys_of(ranked: Sequence[Ranked], pairs: Sequence[tuple[int, int]]) -> list[DocumentKey]:
     return [ranked[place].key for place in {place for pair in pairs for place in pair}]
 
 
 def _original(ranked: Sequence[Ranked], place: int, rivals: Sequence[int], memories: Memories) -> int | None:
-    """The first of the rivals that says the same."""
+    """Returns the first rival that is a duplicate."""
     if not rivals:
         return None
     texts = memories([ranked[it].key for it in (place, *rivals)])

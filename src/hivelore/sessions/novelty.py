@@ -12,7 +12,7 @@ from hivelore.indexing.model import DocumentKey, Stored
 from hivelore.memories.summary import sentences
 from hivelore.memories.ttl import Lifetimes
 from hivelore.search.model import Filter, Visibility
-from hivelore.search.query_analysis import query_terms
+from hivelore.search.tokenizer import query_terms
 from hivelore.sessions.lessons.claims import is_informative, is_stated, parse_claims
 from hivelore.storage.ports import MemoryStore, Transaction, View
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from hivelore.core.agents import Interface, Viewer
 from hivelore.errors import HiveloreError, Invalid, Unavailable
 from hivelore.identity.service import Agents
-from hivelore.local.endpoint import SPOOL, SPOOL_LOST, is_same
+from hivelore.local.endpoint import SPOOL, SPOOL_LOST
+from hivelore.local.transport import is_same
 from hivelore.memories.model import Json
 from hivelore.sessions.capture import HookService
 from hivelore.sessions.ports import Spool

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from hivelore.core.vectors import normalize
 from hivelore.errors import Invalid
 from hivelore.indexing.model import DocumentKey, Neighbour, Neighbours, PassageKey, Vector
-from hivelore.search.fusion import Spread
+from hivelore.search.ranking import Spread
 
 DECIMALS = 6
 """Cosines are rounded, because a sum of floats depends on the order of its terms, and equal texts must tie."""

@@ -14,8 +14,8 @@ from hivelore.core.values import replace
 from hivelore.indexes.vectors.brute_force import WIDENING, InDatabase, read_neighbour
 from hivelore.indexes.vectors.cosines import best_per_document, neighbours, spread, unit
 from hivelore.indexing.model import DocumentKey, ModelKey, Neighbour, Neighbours, Vector
-from hivelore.search.fusion import Spread
 from hivelore.search.model import Filter
+from hivelore.search.ranking import Spread
 from hivelore.storage.ports import MemoryStore, View
 from hivelore.storage.sql.autocommit import Autocommit, HasAutocommit
 from hivelore.storage.sql.filters import condition

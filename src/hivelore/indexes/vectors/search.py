@@ -15,8 +15,8 @@ from hivelore.indexes.vectors.cosines import best_per_document, cosines, order, 
 from hivelore.indexes.vectors.quantised import Quantised, tolerance
 from hivelore.indexes.vectors.slabs import DOCUMENT, PASSAGE, Keys, Slab, Slabs, Slots
 from hivelore.indexing.model import DocumentKey, ModelKey, Neighbour, PassageKey, Vector
-from hivelore.search.fusion import Spread
 from hivelore.search.model import Filter
+from hivelore.search.ranking import Spread
 from hivelore.storage.ports import View
 
 T = TypeVar("T", bound=np.generic)

@@ -8,7 +8,6 @@ imported before the first message.
     relay     delivers messages, with retries and cancellation
     messages  reads JSON-RPC and writes its errors
     service   finds the service, its key and its connections
-    http      HTTP/1.1 client
 """
 
 from hivelore.mcp.bridge.loop import main

@@ -3,8 +3,8 @@
 from _thread import allocate_lock, start_new_thread
 
 from hivelore.errors import HiveloreError, Invalid, Overloaded, TooLarge, Unavailable
+from hivelore.local.transport import Connection, Response, Unanswered, Unsent
 from hivelore.mcp.bridge import messages
-from hivelore.mcp.bridge.http import Connection, Response, Unanswered, Unsent
 from hivelore.mcp.bridge.messages import Message
 from hivelore.mcp.bridge.service import Address, Service
 from hivelore.mcp.bridge.streams import LARGEST_LINE, Output, say
@@ -138,12 +138,13 @@ class Relay:
 
     def _post(self, call: _Call, message: Message, address: Address) -> Response:
         connection = address.connection(fresh=not message.is_repeatable)
+        headers = address.headers | message.headers(self._agreed)
         with self._lock:
             call.connection = connection
             if call.is_cancelled:
                 connection.abort()
         try:
-            response = connection.post(address.headers | message.headers(self._agreed), message.body)
+            response = connection.request("POST", "/mcp", headers, message.body)
         except HiveloreError:
             connection.close()
             raise

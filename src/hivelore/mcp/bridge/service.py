@@ -5,7 +5,7 @@ from _thread import allocate_lock
 from hivelore.errors import HiveloreError, Unavailable
 from hivelore.local import endpoint, launcher
 from hivelore.local.git_project import project_of
-from hivelore.mcp.bridge.http import Connection, Endpoint
+from hivelore.local.transport import Connection, ServiceUrl
 
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/:@")
 
@@ -24,7 +24,7 @@ class Address:
         }
         if project:
             self.headers["X-Hivelore-Project"] = _quote_header(project)
-        self._endpoint = Endpoint(url)
+        self._url = ServiceUrl(url)
         self._idle: list[Connection] = []
 
     def connection(self, fresh: bool) -> Connection:
@@ -41,7 +41,7 @@ class Address:
             if known.is_idle():
                 return known
             known.close()
-        return Connection(self._endpoint)
+        return Connection(self._url)
 
     def keep(self, connection: Connection) -> None:
         self._idle.append(connection)
