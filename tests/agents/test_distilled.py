@@ -1,4 +1,4 @@
-"""What real sessions teach without anybody keeping it: distilled from their transcripts when they end."""
+"""Sessions of real agent programs are summarized when they end."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import pytest
 
 from hivelore.local.lock import read_owner
 from support.agent_programs import ClaudeCode, Codex, Program
-from support.agent_sessions import told, verb
+from support.agent_sessions import injected_text, verb
 from support.model_script import conclude, use
 from support.waiting import until
 
@@ -43,7 +43,7 @@ def pid(env: dict[str, str]) -> int:
 
 
 @pytest.mark.parametrize("kind", SHELL)
-def test_the_next_session_is_told_what_one_has_found_out_that_kept_nothing(
+def test_the_next_session_gets_the_summary_of_one_that_stored_nothing(
     program: Program, kind: str, env: dict[str, str]
 ) -> None:
     verb(env, "setup", kind)
@@ -51,12 +51,10 @@ def test_the_next_session_is_told_what_one_has_found_out_that_kept_nothing(
     first = program.run(f"{TASK}\n{looking}\n{conclude(CAUSE)}")
     assert first.code == 0, first.err
     until(lambda: summaries(env) != [])
-    assert CAUSE in told(program, "Why does the deployment to staging hang?\n>> say Because.")
+    assert CAUSE in injected_text(program, "Why does the deployment to staging hang?\n>> say Because.")
 
 
-def test_what_a_user_corrects_is_kept_with_what_helped_after_a_failure(
-    claude_code: ClaudeCode, env: dict[str, str]
-) -> None:
+def test_corrections_and_fixes_are_summarized(claude_code: ClaudeCode, env: dict[str, str]) -> None:
     verb(env, "setup", "claude-code")
     again = use("Bash", command="sh release.sh")
     helping = use("Bash", command="printf 'exit 0' > release.sh")
@@ -71,7 +69,7 @@ def test_what_a_user_corrects_is_kept_with_what_helped_after_a_failure(
 
 
 @pytest.mark.parametrize("fault", [signal.SIGSTOP, signal.SIGKILL])
-def test_what_was_found_out_while_the_service_was_away_is_kept_exactly_once(
+def test_a_session_without_a_service_is_summarized_exactly_once(
     program: ClaudeCode | Codex, kind: str, env: dict[str, str], fault: signal.Signals
 ) -> None:
     verb(env, "setup", kind)

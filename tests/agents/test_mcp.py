@@ -1,4 +1,4 @@
-"""The tools of Hivelore in the hands of the real programs: what they store is there, what they ask for they get."""
+"""Real agent programs store and find memories with the MCP tools."""
 
 from collections.abc import Callable
 
@@ -23,7 +23,7 @@ def through_the_bridge(service: Service) -> Tools:
 
 
 @pytest.mark.parametrize("way", [over_http, through_the_bridge])
-def test_it_finds_what_another_session_has_stored(
+def test_a_session_finds_memories_of_another_session(
     program: Program, service: Service, way: Way, request: pytest.FixtureRequest
 ) -> None:
     fact = f"The kettle of {request.node.name} is in the attic."

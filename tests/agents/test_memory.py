@@ -1,4 +1,4 @@
-"""What one session of the real programs learns the next ones know, without a word from their user."""
+"""Sessions of real agent programs get memories of earlier sessions."""
 
 import os
 import shlex
@@ -9,7 +9,7 @@ import pytest
 
 from hivelore.local.lock import read_owner
 from support.agent_programs import ClaudeCode, Copilot, Program
-from support.agent_sessions import PROGRAMS, told, verb
+from support.agent_sessions import PROGRAMS, injected_text, verb
 from support.model_script import SUMMARY, use
 from support.trees import everything
 from support.waiting import until
@@ -20,7 +20,7 @@ FACT = "The API requires a Bearer prefix on all auth headers. Without it request
 
 
 @pytest.mark.parametrize("kind", PROGRAMS)
-def test_a_second_session_is_told_in_its_first_request_what_the_first_has_learned(
+def test_the_first_request_of_a_session_has_memories_of_an_earlier_one(
     program: Program, kind: str, env: dict[str, str], home: Path
 ) -> None:
     before = everything(home)
@@ -28,7 +28,7 @@ def test_a_second_session_is_told_in_its_first_request_what_the_first_has_learne
     ours = everything(home).keys() - before.keys()
     learned = program.run(f"{use('memory-store', content=FACT)}\n>> say Kept.")
     assert learned.code == 0, learned.err
-    assert FACT in told(program, "Why is my login token rejected?\n>> say Because.")
+    assert FACT in injected_text(program, "Why is my login token rejected?\n>> say Because.")
 
     verb(env, "unsetup")
     left = everything(home)
@@ -38,7 +38,7 @@ def test_a_second_session_is_told_in_its_first_request_what_the_first_has_learne
 
 
 @pytest.mark.parametrize("tool", ["Write", "Bash"])
-def test_a_file_that_one_session_writes_is_told_to_another(
+def test_a_file_written_by_one_session_is_injected_into_another(
     claude_code: ClaudeCode, env: dict[str, str], tool: str
 ) -> None:
     verb(env, "setup", "claude-code")
@@ -49,60 +49,54 @@ def test_a_file_that_one_session_writes_is_told_to_another(
     written = claude_code.run(f"{write[tool]}\n>> say Kept.")
     assert written.code == 0, written.err
     until(lambda: FACT in verb(env, "list", "--source", "file_index", "--json"))
-    assert FACT in told(claude_code, "Why is my login token rejected?\n>> say Because.")
+    assert FACT in injected_text(claude_code, "Why is my login token rejected?\n>> say Because.")
 
 
-def test_a_session_is_handed_over_when_a_task_of_its_list_is_done(claude_code: ClaudeCode, env: dict[str, str]) -> None:
+def test_a_completed_task_is_reported_by_a_hook(claude_code: ClaudeCode, env: dict[str, str]) -> None:
     verb(env, "setup", "claude-code")
     steps = [
         use("TaskCreate", subject="Move the proxy", description="To port 5433", activeForm="Moving"),
         use("TaskUpdate", taskId="1", status="completed"),
     ]
-    claude_code.environment["CLAUDE_CODE_ENABLE_TODO_TOOLS"] = "1"  # With many models it has no list by itself.
+    claude_code.environment["CLAUDE_CODE_ENABLE_TODO_TOOLS"] = "1"  # With many models the task list is off by default.
     run = claude_code.run("\n".join([*steps, ">> say Done."]), "--include-hook-events")
     assert run.code == 0, run.err
     hooks = {event["hook_event"]: event for event in run.events if event.get("subtype") == "hook_response"}
     assert hooks["TaskCompleted"]["exit_code"] == 0
 
 
-def test_a_sub_agent_is_told_what_has_to_do_with_what_it_was_started_for(
-    claude_code: ClaudeCode, env: dict[str, str]
-) -> None:
+def test_a_sub_agent_gets_memories_that_match_its_task(claude_code: ClaudeCode, env: dict[str, str]) -> None:
     verb(env, "setup", "claude-code")
     verb(env, "remember", FACT, "--project", "")
     task = "Find out why the API rejects our auth headers with a 403."
     marked = "Begin with the logs."
     helper = use("Agent", description="Look", subagent_type="general-purpose", prompt=f"{marked}\n>> say Found.")
     of = f'"text": "{marked}'
-    assert FACT in told(claude_code, f"{task}\n{helper}\n>> say Done.", of=of)
+    assert FACT in injected_text(claude_code, f"{task}\n{helper}\n>> say Done.", of=of)
 
 
-def test_a_sub_agent_of_copilot_is_told_so_too(copilot: Copilot, env: dict[str, str]) -> None:
+def test_a_sub_agent_of_copilot_gets_memories_that_match_its_task(copilot: Copilot, env: dict[str, str]) -> None:
     verb(env, "setup", "copilot")
     verb(env, "remember", FACT, "--project", "")
     marked = "Begin with the logs."
     helper = use("task", agent_type="explore", name="look", description="Look", prompt=f"{marked}\n>> say Found.")
     asked = f"Find out why the API rejects our auth headers with a 403.\n{helper}\n>> say Done."
-    assert FACT in told(copilot, asked, of=f"\\n\\n{marked}")
+    assert FACT in injected_text(copilot, asked, of=f"\\n\\n{marked}")
 
 
-def test_what_a_conversation_was_about_survives_that_it_is_compacted(
-    claude_code: ClaudeCode, env: dict[str, str]
-) -> None:
+def test_the_goal_of_a_conversation_survives_a_compaction(claude_code: ClaudeCode, env: dict[str, str]) -> None:
     verb(env, "setup", "claude-code")
     goal = "Look for the kettle and bring it back."
     begun = claude_code.run(f"{goal}\n>> say I am looking.")
     session = begun.events[0]["session_id"]
     assert claude_code.run("/compact", "--resume", session).code == 0
     until(lambda: SUMMARY in verb(env, "list", "--source", "session_summary", "--project", "*", "--json"))
-    assert goal in told(claude_code, "Go on.\n>> say Going on.", "--resume", session)
+    assert goal in injected_text(claude_code, "Go on.\n>> say Going on.", "--resume", session)
 
 
-# Gemini CLI and Copilot do, too, after they have waited for the tools: 15 seconds, and a minute.
+# Gemini CLI and Copilot also continue, but only after they have waited for the tools (15 and 60 seconds).
 @pytest.mark.parametrize("kind", ["claude-code", "codex", "opencode"])
-def test_a_session_goes_on_as_ever_where_the_service_is_stopped(
-    program: Program, kind: str, env: dict[str, str]
-) -> None:
+def test_a_session_continues_while_the_service_is_stopped(program: Program, kind: str, env: dict[str, str]) -> None:
     verb(env, "setup", kind)
     owner = read_owner(Path(env["HIVELORE_HOME"]))
     assert owner is not None

@@ -1,4 +1,4 @@
-"""The plugin for Claude Code before the judgement of Claude Code itself."""
+"""Claude Code validates the plugin."""
 
 import subprocess
 from pathlib import Path
@@ -16,7 +16,7 @@ MARKETPLACE = (str(PACKAGE.parents[1]),)
 
 
 @pytest.mark.parametrize("words", [PLUGIN, MARKETPLACE], ids=["plugin", "marketplace"])
-def test_it_is_valid_to_the_letter(claude_code: ClaudeCode, words: tuple[str, ...]) -> None:
+def test_the_plugin_passes_strict_validation(claude_code: ClaudeCode, words: tuple[str, ...]) -> None:
     command = [str(CLAUDE_CODE), "plugin", "validate", "--strict", *words]
     done = subprocess.run(command, env=claude_code.environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout

@@ -1,4 +1,4 @@
-"""What `hivelore setup` puts into the real programs works in there, and nothing of it is left after `unsetup`."""
+"""`hivelore setup` works in real agent programs, and `unsetup` removes all of it."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from support.trees import everything
 pytestmark = [pytest.mark.agents, pytest.mark.timeout(300)]
 
 SKILL = "Look up what earlier sessions and other agents have learned"
-"""The beginning of the description of our skill, which a program tells its model."""
+"""Beginning of the description of the skill, which programs give to their model."""
 
 
 def verb(service: Service, home: Path, *words: str) -> Result:
@@ -24,9 +24,7 @@ def verb(service: Service, home: Path, *words: str) -> Result:
 
 
 @pytest.mark.parametrize("kind", PROGRAMS)
-def test_a_session_has_the_tools_and_knows_when_to_use_them(
-    program: Program, kind: str, service: Service, home: Path
-) -> None:
+def test_a_session_has_the_tools_and_the_skill(program: Program, kind: str, service: Service, home: Path) -> None:
     before = everything(home)
     verb(service, home, "setup", kind)
     ours = everything(home)

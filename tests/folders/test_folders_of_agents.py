@@ -1,4 +1,4 @@
-"""Memory folders: whose memory a file is, and what becomes of it when it changes hands."""
+"""Memory folders: ownership of a file's memory, and files that move between agents."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -21,7 +21,7 @@ def desk(world: World, tmp_path: Path) -> Desk:
     return Desk(world, tmp_path / "workspace")
 
 
-def test_moving_a_file_to_the_shared_folder_shares_its_memory_and_back(desk: Desk) -> None:
+def test_moving_a_file_to_the_shared_folder_and_back_changes_the_scope(desk: Desk) -> None:
     file = desk.write(NOTE, TEXT)
     desk.look()
     before = desk.memory(NOTE, "mine")
@@ -35,7 +35,7 @@ def test_moving_a_file_to_the_shared_folder_shares_its_memory_and_back(desk: Des
     assert len(desk.all()) == 1
 
 
-def test_a_shared_file_that_only_says_the_same_as_a_private_one_that_went_does_not_share_its_history(
+def test_a_new_shared_file_with_the_content_of_a_deleted_private_one_does_not_share_its_history(
     desk: Desk,
 ) -> None:
     file = desk.write(NOTE, "First thoughts, for nobody else.")
@@ -50,14 +50,14 @@ def test_a_shared_file_that_only_says_the_same_as_a_private_one_that_went_does_n
     assert desk.memory(NOTE, "mine").scope is Scope.AGENT
 
 
-def test_a_file_of_an_agent_is_for_that_agent_only(desk: Desk) -> None:
+def test_a_file_in_an_agents_folder_is_private(desk: Desk) -> None:
     desk.write("agents/bob/memory/mine.md", "Bob likes tabs.")
     desk.look()
     assert desk.world.found("who likes tabs", AS_BOB) == ["Bob likes tabs."]
     assert desk.world.found("who likes tabs", AS_ADA) == []
 
 
-def test_what_moves_to_another_agent_becomes_a_memory_of_that_one(desk: Desk) -> None:
+def test_a_file_moved_to_another_agent_becomes_its_memory(desk: Desk) -> None:
     file = desk.write("agents/bob/memory/mine.md", "Bob likes tabs.")
     (desk.root / "agents/ada/memory").mkdir(parents=True)
     desk.look()
@@ -68,7 +68,7 @@ def test_what_moves_to_another_agent_becomes_a_memory_of_that_one(desk: Desk) ->
     assert len({memory.id for memory in desk.all()}) == 2
 
 
-def test_a_folder_of_nobody_is_taken_once_there_is_such_an_agent(desk: Desk) -> None:
+def test_a_folder_of_an_unknown_agent_is_read_once_the_agent_exists(desk: Desk) -> None:
     desk.write("agents/carl/memory/a.md", "Carl likes spaces.")
     desk.look()
     assert not desk.all()
@@ -80,7 +80,7 @@ def test_a_folder_of_nobody_is_taken_once_there_is_such_an_agent(desk: Desk) -> 
     assert desk.service.state.skipped == 0
 
 
-def test_a_file_in_the_shared_folder_touches_no_private_memory(desk: Desk) -> None:
+def test_a_file_in_the_shared_folder_changes_no_private_memory(desk: Desk) -> None:
     draft = Draft(content="A secret of Ada.", source_path=f"{desk.root}/{PLAN}", source=Source.FILE_INDEX)
     desk.world.memory_service.remember(draft, AS_ADA)
     desk.write(PLAN, "Not a secret.")
@@ -91,7 +91,7 @@ def test_a_file_in_the_shared_folder_touches_no_private_memory(desk: Desk) -> No
     assert desk.live() == ["A secret of Ada."]
 
 
-def test_a_shared_file_is_the_one_document_of_its_path_whoever_wrote_it_before(desk: Desk) -> None:
+def test_a_shared_file_replaces_the_memory_of_its_path_of_any_author(desk: Desk) -> None:
     draft = Draft(content="Old plan.", source_path=f"{desk.root}/{PLAN}", scope=Scope.SWARM)
     before = desk.world.memory_service.remember(draft, AS_ADA).memory
     desk.write(PLAN, "New plan.")

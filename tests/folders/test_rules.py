@@ -1,4 +1,4 @@
-"""Memory folders: which files are memories, whose, and what has become of them."""
+"""Memory folders: rules for files, owners and changes."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ from support.fences import fenced
         ("a.md", None),
     ],
 )
-def test_where_a_file_lies_says_whose_memory_it_is(path: str, folder: MemoryFolder | None) -> None:
+def test_the_folder_of_a_file_determines_scope_and_agent(path: str, folder: MemoryFolder | None) -> None:
     assert rules.memory_folder(path) == folder
     assert rules.is_memory_file(path) == (folder is not None)
 
@@ -52,14 +52,14 @@ def test_where_a_file_lies_says_whose_memory_it_is(path: str, folder: MemoryFold
         *("4913", "___jb_tmp___", "big.part", "page.crdownload", "x.lock", "latin-\udce9.md"),
     ],
 )
-def test_what_is_hidden_or_unfinished_or_has_no_name_in_text_is_no_memory(name: str) -> None:
+def test_hidden_and_temporary_files_and_invalid_names_are_not_memories(name: str) -> None:
     assert not rules.is_memory_file(f"shared/memory/{name}")
 
 
 @pytest.mark.parametrize(
     "name", ["note.md", "note", "part.md", "lock.txt", "49133", "日本.md", "a\nb.md", "x.tmpl", "-"]
 )
-def test_any_other_name_is_one(name: str) -> None:
+def test_other_files_are_memories(name: str) -> None:
     assert rules.is_memory_file(f"shared/memory/{name}")
 
 
@@ -74,7 +74,7 @@ def test_any_other_name_is_one(name: str) -> None:
         (f"shared/memory{'/x' * 16}", False),
     ],
 )
-def test_only_folders_that_lead_to_memories_are_looked_into(path: str, is_leader: bool) -> None:
+def test_only_memory_folders_and_their_parents_are_scanned(path: str, is_leader: bool) -> None:
     assert rules.is_scanned_folder(path.split("/")) is is_leader
 
 
@@ -90,27 +90,27 @@ def test_only_folders_that_lead_to_memories_are_looked_into(path: str, is_leader
         (f"shared/memory/{'x' * 600}.md", "x" * NAME_LENGTH),
     ],
 )
-def test_a_memory_is_called_as_its_file(path: str, name: str) -> None:
+def test_a_memory_is_named_after_its_file(path: str, name: str) -> None:
     assert rules.memory_name(path) == name
 
 
 @given(st.text(min_size=1))
-def test_whatever_a_file_is_called_its_memory_has_a_name_of_one_line(name: str) -> None:
+def test_the_name_of_a_memory_is_a_single_line(name: str) -> None:
     made = rules.memory_name(f"shared/memory/{name}")
     assert 1 <= len(made) <= NAME_LENGTH
     assert made == made.strip()
     assert len(made.splitlines()) == 1
 
 
-def test_what_we_had_said_ourselves_and_a_byte_order_mark_are_left_out() -> None:
-    told = fenced("Old memories.")
-    assert rules.decode_content(f"\ufeffMine.\n{told}\nAnd this.".encode()) == "Mine.\nAnd this."
-    assert rules.decode_content(told.encode()).strip() == ""
+def test_injected_text_and_the_byte_order_mark_are_removed() -> None:
+    injected = fenced("Old memories.")
+    assert rules.decode_content(f"\ufeffMine.\n{injected}\nAnd this.".encode()) == "Mine.\nAnd this."
+    assert rules.decode_content(injected.encode()).strip() == ""
 
 
 @pytest.mark.parametrize("content", [b"caf\xe9", b"\x7fELF\0\0", "wide".encode("utf-16"), b"a\0b", b"\xff\xd8\xff\xe0"])
-def test_what_is_no_text_is_refused(content: bytes) -> None:
-    with pytest.raises(Invalid, match="no text"):
+def test_binary_content_is_refused(content: bytes) -> None:
+    with pytest.raises(Invalid, match=r"not (UTF-8 )?text"):
         rules.decode_content(content)
 
 
@@ -129,44 +129,44 @@ def differences(before: dict[str, str], now: dict[str, str], *files: KnownFile, 
 A, B = "shared/memory/a.md", "shared/memory/b.md"
 
 
-def test_a_new_file_counts_once_it_rests() -> None:
+def test_a_new_file_counts_once_it_is_unchanged() -> None:
     assert differences({}, {A: "1"}) == rules.FolderChanges((), (), ())
     assert differences({A: "1"}, {A: "2"}) == rules.FolderChanges((), (), ())
     assert differences({A: "2"}, {A: "2"}) == rules.FolderChanges((A,), (), ())
 
 
-def test_so_does_one_that_was_written_and_one_that_is_as_it_was_does_not() -> None:
+def test_a_written_file_counts_and_an_unchanged_one_does_not() -> None:
     assert differences({A: "1"}, {A: "2"}, file(A, "1")) == rules.FolderChanges((), (), ())
     assert differences({A: "2"}, {A: "2"}, file(A, "1")) == rules.FolderChanges((A,), (), ())
     assert differences({A: "1"}, {A: "1"}, file(A, "1")) == rules.FolderChanges((), (), ())
 
 
-def test_a_file_is_gone_when_two_looks_miss_it() -> None:
+def test_a_file_counts_as_deleted_if_two_scans_miss_it() -> None:
     assert differences({A: "1"}, {}, file(A, "1")).deleted == ()
     assert differences({}, {A: "2"}, file(A, "1")).deleted == ()
     assert differences({}, {}, file(A, "1")).deleted == (file(A, "1"),)
 
 
 @pytest.mark.parametrize("unread", ["", "shared", "shared/memory"])
-def test_where_nobody_could_look_nothing_is_gone(unread: str) -> None:
+def test_files_in_unread_folders_do_not_count_as_deleted(unread: str) -> None:
     assert differences({}, {}, file(A), unread=(unread,)).deleted == ()
     assert rules.find_changes(known(file(A)), FolderScan({}, (unread,)), FolderScan({})).deleted == ()
     assert differences({}, {}, file("shared/memory2/a.md"), unread=("shared/memory",)).deleted != ()
 
 
-def test_a_file_with_the_mark_of_one_that_is_gone_is_that_one() -> None:
+def test_a_new_file_with_the_mark_of_a_deleted_one_was_moved() -> None:
     moved = differences({B: "1"}, {B: "1"}, file(A, "1"))
     assert moved == rules.FolderChanges((), (), ((file(A, "1"), B),))
 
 
-def test_a_copy_is_new_and_what_was_written_over_keeps_its_place() -> None:
+def test_a_copy_is_new_and_an_overwritten_file_is_changed() -> None:
     both = {A: "1", B: "1"}
     assert differences(both, both, file(A, "1")) == rules.FolderChanges((B,), (), ())
     over = differences({B: "1"}, {B: "1"}, file(A, "1"), file(B, "2"))
     assert over == rules.FolderChanges((B,), (file(A, "1"),), ())
 
 
-def test_of_what_is_gone_the_same_content_is_the_same_file_in_the_same_folder_only() -> None:
+def test_a_renamed_file_is_found_by_content_in_the_same_folder_only() -> None:
     here, namesake, elsewhere = file(A), file("shared/memory/old/c.md"), file("personal/memory/c.md")
     assert rules.find_renamed([here, elsewhere], "shared/memory/c.md", "d") == here
     assert rules.find_renamed([here, namesake], "shared/memory/c.md", "d") == namesake
@@ -179,9 +179,7 @@ marks = st.dictionaries(paths, st.sampled_from("123"))
 
 
 @given(was=marks, before=marks, now=marks)
-def test_each_file_is_told_once_and_only_what_is_there_or_was_known(
-    was: dict[str, str], before: dict[str, str], now: dict[str, str]
-) -> None:
+def test_each_path_is_in_one_group_of_changes(was: dict[str, str], before: dict[str, str], now: dict[str, str]) -> None:
     found = differences(before, now, *(file(path, mark) for path, mark in was.items()))
     there = [*found.written, *(path for _, path in found.moved)]
     gone = [*(one.path for one in found.deleted), *(one.path for one, _ in found.moved)]
@@ -192,7 +190,7 @@ def test_each_file_is_told_once_and_only_what_is_there_or_was_known(
 
 
 @given(was=marks, now=marks)
-def test_doing_what_is_told_leaves_nothing_to_do(was: dict[str, str], now: dict[str, str]) -> None:
+def test_applying_the_changes_leaves_none(was: dict[str, str], now: dict[str, str]) -> None:
     found = differences(now, now, *(file(path, mark) for path, mark in was.items()))
     after = known(*(file(path, mark) for path, mark in was.items()))
     for one in [*found.deleted, *(one for one, _ in found.moved)]:
@@ -204,6 +202,6 @@ def test_doing_what_is_told_leaves_nothing_to_do(was: dict[str, str], now: dict[
 
 
 @given(was=marks)
-def test_an_empty_look_that_failed_takes_nothing_away(was: dict[str, str]) -> None:
+def test_a_failed_scan_deletes_nothing(was: dict[str, str]) -> None:
     assume(was)
     assert differences({}, {}, *(file(path, mark) for path, mark in was.items()), unread=("",)).deleted == ()

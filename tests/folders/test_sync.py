@@ -1,4 +1,4 @@
-"""Memory folders: what agents keep as files becomes memories, and follows what becomes of the files."""
+"""Memory folders: memories follow the files of agents."""
 
 import logging
 import os
@@ -28,7 +28,7 @@ PLAN = "shared/memory/plan.md"
 TEXT = "The API wants a Bearer prefix on every header."
 
 
-def test_a_file_becomes_a_memory_of_its_folder(desk: Desk) -> None:
+def test_a_file_becomes_a_memory_with_the_scope_of_its_folder(desk: Desk) -> None:
     desk.write(NOTE, TEXT)
     desk.write(PLAN, "We ship on Friday.")
     desk.write("shared/thoughts/idea.txt", "Bees might dance.")
@@ -43,7 +43,7 @@ def test_a_file_becomes_a_memory_of_its_folder(desk: Desk) -> None:
     assert desk.service.state.known == 3
 
 
-def test_a_file_is_taken_when_it_rests(desk: Desk) -> None:
+def test_a_file_is_stored_once_it_is_unchanged(desk: Desk) -> None:
     desk.write(NOTE, "Half of")
     desk.service.scan()
     desk.write(NOTE, "Half of it is written")
@@ -64,7 +64,7 @@ def test_an_edit_is_a_new_version_of_the_same_memory(desk: Desk) -> None:
     assert desk.live() == ["The API wants a token in every header."]
 
 
-def test_nothing_happens_where_nothing_happened(desk: Desk) -> None:
+def test_scans_without_changes_write_nothing(desk: Desk) -> None:
     desk.write(NOTE, TEXT)
     desk.look()
     before = desk.all()
@@ -74,7 +74,7 @@ def test_nothing_happens_where_nothing_happened(desk: Desk) -> None:
     assert desk.all() == before
 
 
-def test_writing_the_same_again_only_renews_it(desk: Desk) -> None:
+def test_writing_the_same_content_renews_the_memory(desk: Desk) -> None:
     file = desk.write(NOTE, TEXT)
     desk.look()
     before = desk.memory(NOTE, "mine")
@@ -88,7 +88,7 @@ def test_writing_the_same_again_only_renews_it(desk: Desk) -> None:
     assert after.expires_at - before.expires_at >= timedelta(days=20)
 
 
-def test_a_deleted_file_hides_its_memory_which_can_be_restored(desk: Desk) -> None:
+def test_a_deleted_file_expires_its_memory_which_can_be_restored(desk: Desk) -> None:
     file = desk.write(PLAN, "We ship on Friday.")
     desk.look()
     memory = desk.memory(PLAN)
@@ -98,13 +98,13 @@ def test_a_deleted_file_hides_its_memory_which_can_be_restored(desk: Desk) -> No
     with desk.world.store.read() as view:
         stored = view.get(memory.id)
         assert stored is not None
-        assert view.history(stored.key)[-1].reason == "Its file is gone."
+        assert view.history(stored.key)[-1].reason == "Its file was deleted."
     desk.world.memory_service.edit(memory.id, Edit(expires_at=None), AS_LEA)
     desk.look()
     assert desk.world.found("when do we ship", AS_ADA) == ["We ship on Friday."]
 
 
-def test_a_file_that_comes_back_brings_its_memory_back(desk: Desk) -> None:
+def test_a_restored_file_restores_its_memory(desk: Desk) -> None:
     desk.write(PLAN, "We ship on Friday.").unlink()
     desk.write(PLAN, "We ship on Friday.")
     desk.look()
@@ -136,7 +136,7 @@ def test_a_moved_file_keeps_its_memory(desk: Desk, target: str) -> None:
     assert [(one.id, one.content) for one in desk.all()] == [(before.id, "We ship on Monday.")]
 
 
-def test_so_does_one_that_was_copied_elsewhere_and_removed(desk: Desk) -> None:
+def test_a_file_that_was_copied_and_removed_keeps_its_memory(desk: Desk) -> None:
     file = desk.write(PLAN, "We ship on Friday.")
     desk.look()
     before = desk.memory(PLAN)
@@ -146,7 +146,7 @@ def test_so_does_one_that_was_copied_elsewhere_and_removed(desk: Desk) -> None:
     assert [(one.id, one.name) for one in desk.all()] == [(before.id, "schedule")]
 
 
-def test_what_happens_while_no_service_runs_is_seen_at_the_next_start(desk: Desk) -> None:
+def test_changes_without_a_running_service_are_found_at_the_next_start(desk: Desk) -> None:
     for name in ("kept", "edited", "deleted", "renamed"):
         desk.write(f"shared/memory/{name}.md", f"This is {name}.")
     desk.look()
@@ -163,7 +163,7 @@ def test_what_happens_while_no_service_runs_is_seen_at_the_next_start(desk: Desk
 
 
 @pytest.mark.parametrize("meanwhile", ["nothing", "deleted", "renamed"])
-def test_a_process_that_was_killed_right_after_it_took_a_file_did_not_take_it_in_vain(
+def test_a_file_stored_right_before_a_crash_is_known(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, meanwhile: str
 ) -> None:
     file = desk.write(PLAN, "We ship on Friday.")
@@ -185,7 +185,7 @@ def test_a_process_that_was_killed_right_after_it_took_a_file_did_not_take_it_in
     assert meanwhile != "nothing" or desk.memory(PLAN).version == before.version
 
 
-def test_what_was_deleted_or_edited_by_hand_stays_so_until_the_file_is_written(desk: Desk) -> None:
+def test_a_memory_changed_by_hand_stays_so_until_its_file_is_written(desk: Desk) -> None:
     desk.write(NOTE, TEXT)
     file = desk.write(PLAN, "We ship on Friday.")
     desk.look()
@@ -203,7 +203,7 @@ def test_what_was_deleted_or_edited_by_hand_stays_so_until_the_file_is_written(d
     assert "We ship on Monday." in desk.live()
 
 
-def test_a_name_that_was_freed_may_be_taken_by_another_file(desk: Desk) -> None:
+def test_a_freed_name_can_be_used_by_another_file(desk: Desk) -> None:
     desk.write(PLAN, "Old plan.").unlink()
     desk.write(PLAN, "Old plan.")
     other = desk.write("shared/memory/next.md", "New plan.")
@@ -220,13 +220,13 @@ def test_a_name_that_was_freed_may_be_taken_by_another_file(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (b"\x89PNG\r\n\x1a\n\0\0", "no text"),
-        (b"caf\xe9 in latin", "no text in UTF-8"),
+        (b"\x89PNG\r\n\x1a\n\0\0", "not UTF-8 text"),
+        (b"caf\xe9 in latin", "not UTF-8 text"),
         ("x" * 2_000_001, "2,000,001 characters"),
         (b"x" * 8_000_001, "8,000,001 bytes"),
     ],
 )
-def test_what_is_no_memory_is_passed_over_once_and_is_not_in_the_way(
+def test_an_invalid_file_is_skipped_with_one_warning(
     desk: Desk, content: str | bytes, why: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     desk.write("shared/memory/a-odd.md", content)
@@ -244,7 +244,7 @@ def test_what_is_no_memory_is_passed_over_once_and_is_not_in_the_way(
     assert desk.service.state.skipped == 0
 
 
-def test_an_emptied_file_takes_its_memory_along_and_a_binary_one_leaves_it(desk: Desk) -> None:
+def test_an_emptied_file_expires_its_memory_and_a_binary_one_does_not(desk: Desk) -> None:
     desk.write(PLAN, "We ship on Friday.")
     desk.write(NOTE, TEXT)
     desk.look()
@@ -258,7 +258,7 @@ def test_an_emptied_file_takes_its_memory_along_and_a_binary_one_leaves_it(desk:
     assert len(desk.all()) == 2
 
 
-def test_secrets_are_masked_and_may_not_stand_in_names(desk: Desk) -> None:
+def test_secrets_are_masked_in_content_and_refused_in_names(desk: Desk) -> None:
     desk.write(NOTE, f"The key is {AWS_KEY}.")
     file = desk.write(PLAN, "Nothing secret.")
     desk.look()
@@ -272,7 +272,7 @@ def test_secrets_are_masked_and_may_not_stand_in_names(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("name", ["two\nlines.md", "quote'\".md", "日本 – ü.md", "a;b$(c).md", "-rf.md"])
-def test_any_name_will_do(desk: Desk, name: str) -> None:
+def test_any_file_name_is_accepted(desk: Desk, name: str) -> None:
     file = desk.write(f"shared/memory/{name}", "Words.")
     desk.look()
     assert desk.live() == ["Words."]
@@ -282,7 +282,7 @@ def test_any_name_will_do(desk: Desk, name: str) -> None:
     assert desk.live() == []
 
 
-def test_a_workspace_that_is_away_takes_nothing_along(desk: Desk) -> None:
+def test_a_missing_workspace_expires_no_memories(desk: Desk) -> None:
     desk.write(PLAN, "We ship on Friday.")
     desk.look()
     away = desk.root.rename(desk.root.with_name("away"))
@@ -295,7 +295,7 @@ def test_a_workspace_that_is_away_takes_nothing_along(desk: Desk) -> None:
     assert [one.version for one in desk.all()] == [1]
 
 
-def test_a_store_that_fails_is_tried_again_at_the_next_look(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_store_is_retried_at_the_next_scan(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.write(PLAN, "We ship on Friday.")
     desk.service.scan()
 
@@ -311,7 +311,7 @@ def test_a_store_that_fails_is_tried_again_at_the_next_look(desk: Desk, monkeypa
 
 
 @pytest.mark.parametrize("world", ["postings on postgres"], indirect=True)
-def test_where_many_services_share_a_store_one_of_them_looks(desk: Desk) -> None:
+def test_only_one_of_several_services_scans(desk: Desk) -> None:
     first, leader_lease = desk.service, desk.leader_lease
     second = desk.restart("two")
     desk.write(PLAN, "We ship on Friday.")
@@ -327,7 +327,7 @@ def test_where_many_services_share_a_store_one_of_them_looks(desk: Desk) -> None
     assert desk.live() == []
 
 
-def test_looking_stops_when_told_and_goes_on_later(desk: Desk) -> None:
+def test_a_stopped_scan_continues_later(desk: Desk) -> None:
     for number in range(5):
         desk.write(f"shared/memory/{number}.md", f"Number {number}.")
     desk.service.scan()
@@ -338,4 +338,4 @@ def test_looking_stops_when_told_and_goes_on_later(desk: Desk) -> None:
 
 
 def _nothing(*_: object) -> None:
-    """What a process does that is killed first."""
+    """Replaces a step that a killed process does not reach."""

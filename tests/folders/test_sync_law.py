@@ -1,4 +1,4 @@
-"""Memory folders: whatever happens to files, in whatever order, their memories are what they say."""
+"""Memory folders: memories match their files after any changes in any order."""
 
 import os
 from pathlib import Path
@@ -27,7 +27,7 @@ happenings = st.one_of(
 
 @settings(law, max_examples=examples(100))
 @given(script=st.lists(happenings, max_size=25))
-def test_whatever_happens_to_files_their_memories_are_what_they_say_in_the_end(
+def test_memories_match_their_files_after_any_changes(
     script: list[tuple[str, str, str]],
 ) -> None:
     clock = SteppingClock()

@@ -1,4 +1,4 @@
-"""The files of agents: what is found below the memory folders and read of them, and that nothing leads out."""
+"""Workspace files: scanning and reading memory folders without leaving them."""
 
 import os
 import socket
@@ -35,7 +35,7 @@ def write(root: Path, path: str, text: str = "Words.") -> Path:
     return file
 
 
-def test_both_folders_are_made_and_making_them_again_is_fine(files: WorkspaceFiles, root: Path) -> None:
+def test_creating_the_folders_twice_is_allowed(files: WorkspaceFiles, root: Path) -> None:
     files.create_folders()
     assert (root / "personal" / "memory").is_dir()
     assert (root / "shared" / "memory").is_dir()
@@ -43,14 +43,14 @@ def test_both_folders_are_made_and_making_them_again_is_fine(files: WorkspaceFil
     assert files.scan().unread == ()
 
 
-def test_files_of_every_memory_folder_are_found_and_no_others(files: WorkspaceFiles, root: Path) -> None:
+def test_only_files_in_memory_folders_are_found(files: WorkspaceFiles, root: Path) -> None:
     wanted = ["personal/memory/a.md", "shared/memory/x/y/b", "shared/thoughts/c.txt", "agents/bob/memory/d – 日本.md"]
     for path in (*wanted, "personal/e.md", "repos/shop/f.md", "shared/memory/.git/config", "shared/memory/g.md~"):
         write(root, path)
     assert sorted(files.scan().marks) == sorted(wanted)
 
 
-def test_a_mark_stays_with_the_file_and_changes_with_its_content(files: WorkspaceFiles, root: Path) -> None:
+def test_a_mark_depends_on_the_content_and_not_on_the_path(files: WorkspaceFiles, root: Path) -> None:
     file = write(root, "shared/memory/a.md")
     (mark,) = files.scan().marks.values()
     moved = file.rename(root / "personal" / "memory" / "b.md")
@@ -59,7 +59,7 @@ def test_a_mark_stays_with_the_file_and_changes_with_its_content(files: Workspac
     assert files.scan().marks["personal/memory/b.md"] != mark
 
 
-def test_what_is_read_is_what_is_there_with_its_mark(files: WorkspaceFiles, root: Path) -> None:
+def test_reading_returns_mark_and_content(files: WorkspaceFiles, root: Path) -> None:
     write(root, "shared/memory/a.md", "Wörter\0")
     mark, content = files.read("shared/memory/a.md", MOST)
     assert content == "Wörter\0".encode()
@@ -80,18 +80,18 @@ def test_links_are_neither_found_nor_followed(files: WorkspaceFiles, root: Path,
             files.read(path, MOST)
 
 
-def test_a_folder_that_becomes_a_link_holds_nothing(files: WorkspaceFiles, root: Path, tmp_path: Path) -> None:
+def test_a_folder_replaced_by_a_link_is_empty(files: WorkspaceFiles, root: Path, tmp_path: Path) -> None:
     write(root, "shared/memory/a.md")
     write(tmp_path, "elsewhere/a.md", "Secret.")
     (root / "shared" / "memory").rename(root / "shared" / "old")
     (root / "shared" / "memory").symlink_to(tmp_path / "elsewhere")
     with pytest.raises((NotFound, Unavailable)):
         files.read("shared/memory/a.md", MOST)
-    with pytest.raises(Unavailable, match="links"):
+    with pytest.raises(Unavailable, match="Links"):
         files.create_folders()
 
 
-def test_the_workspace_itself_may_be_reached_by_a_link(tmp_path: Path) -> None:
+def test_the_workspace_path_may_be_a_link(tmp_path: Path) -> None:
     real = tmp_path / "real"
     real.mkdir()
     (tmp_path / "link").symlink_to(real)
@@ -102,7 +102,7 @@ def test_the_workspace_itself_may_be_reached_by_a_link(tmp_path: Path) -> None:
     assert list(files.scan().marks) == ["shared/memory/a.md"]
 
 
-def test_pipes_and_sockets_are_passed_by_without_waiting(
+def test_pipes_and_sockets_are_skipped_without_waiting(
     files: WorkspaceFiles, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shared = root / "shared" / "memory"
@@ -116,7 +116,7 @@ def test_pipes_and_sockets_are_passed_by_without_waiting(
                 files.read(f"shared/memory/{name}", MOST)
 
 
-def test_a_file_that_is_gone_or_too_large_or_a_folder_is_refused(files: WorkspaceFiles, root: Path) -> None:
+def test_missing_files_large_files_and_folders_are_refused(files: WorkspaceFiles, root: Path) -> None:
     write(root, "shared/memory/large.md", "x" * (MOST + 1))
     write(root, "shared/memory/folder/a.md")
     with pytest.raises(TooLarge, match="1,001 bytes"):
@@ -131,7 +131,7 @@ def test_a_file_that_is_gone_or_too_large_or_a_folder_is_refused(files: Workspac
             files.read(path, MOST)
 
 
-def test_what_may_not_be_read_is_told_and_does_not_count_as_gone(files: WorkspaceFiles, root: Path) -> None:
+def test_unreadable_folders_are_reported_and_not_deleted(files: WorkspaceFiles, root: Path) -> None:
     write(root, "shared/memory/a.md").chmod(0)
     closed = write(root, "shared/memory/closed/b.md").parent
     closed.chmod(0)
@@ -146,18 +146,18 @@ try:
 except Unavailable as error:
     print(error)
 """
-    told = subprocess.run(
+    output = subprocess.run(
         [sys.executable, "-c", program], preexec_fn=without_override(), capture_output=True, text=True, check=True
     ).stdout
     closed.chmod(0o700)
-    assert told.splitlines() == [
+    assert output.splitlines() == [
         "('shared/memory/closed',) A folder in shared/memory cannot be read (Permission denied). "
         "['shared/memory/a.md']",
         "It cannot be read (Permission denied).",
     ]
 
 
-def test_a_workspace_that_is_away_says_so(files: WorkspaceFiles, root: Path) -> None:
+def test_a_missing_workspace_is_reported(files: WorkspaceFiles, root: Path) -> None:
     root.rename(root.with_name("away"))
     look = files.scan()
     assert look.unread == ("",)
@@ -166,14 +166,14 @@ def test_a_workspace_that_is_away_says_so(files: WorkspaceFiles, root: Path) -> 
         files.read("shared/memory/a.md", MOST)
 
 
-def test_where_no_folder_can_be_made_it_says_so(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(Unavailable, match="cannot be made"):
+    with pytest.raises(Unavailable, match="cannot be created"):
         WorkspaceFiles(tmp_path / "file", tmp_path).create_folders()
 
 
 @pytest.mark.parametrize("cap", ["MAX_FILES", "MAX_ENTRIES"])
-def test_too_many_files_are_looked_at_in_part(
+def test_files_beyond_the_limit_are_ignored(
     files: WorkspaceFiles, root: Path, monkeypatch: pytest.MonkeyPatch, cap: str
 ) -> None:
     monkeypatch.setattr(workspace, cap, 5)
@@ -182,10 +182,10 @@ def test_too_many_files_are_looked_at_in_part(
     look = files.scan()
     assert len(look.marks) <= 5
     assert look.unread == ("",)
-    assert "rest is not looked at" in str(look.problem)
+    assert "The rest is ignored" in str(look.problem)
 
 
-def test_the_files_of_the_service_are_no_memories_wherever_they_lie(root: Path) -> None:
+def test_the_data_directory_is_never_scanned(root: Path) -> None:
     home = root / "shared" / "memory" / "hivelore"
     files = WorkspaceFiles(root, home)
     files.create_folders()

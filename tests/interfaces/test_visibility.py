@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from msgspec import to_builtins
 
+from hivelore.api.registry import TOOLS as DECLARED_TOOLS
 from hivelore.cli.dispatch import VERBS, build
 from hivelore.core.agents import Interface, Role, Viewer
 from hivelore.core.text import Clean
@@ -205,11 +206,11 @@ ROUTES: dict[tuple[str, str], Probe] = {
         asker.rest("POST", "/api/memory/batch", body={"memories": [{"content": " "}]}),
     ],
     ("POST", "/api/memory/re-embed"): lambda asker: [asker.rest("POST", "/api/memory/re-embed")],
-    ("GET", "/api/memory/re-embed/{job_id}"): lambda asker: [asker.rest("GET", "/api/memory/re-embed/x")],
-    ("DELETE", "/api/memory/re-embed/{job_id}"): lambda asker: [asker.rest("DELETE", "/api/memory/re-embed/x")],
+    ("GET", "/api/memory/re-embed/{job}"): lambda asker: [asker.rest("GET", "/api/memory/re-embed/x")],
+    ("DELETE", "/api/memory/re-embed/{job}"): lambda asker: [asker.rest("DELETE", "/api/memory/re-embed/x")],
     ("GET", "/api/agents"): lambda asker: [asker.rest("GET", "/api/agents")],
     ("POST", "/api/agents"): lambda asker: [asker.rest("POST", "/api/agents", body={"name": ""})],
-    ("DELETE", "/api/agents/{agent_or_key}"): lambda asker: [asker.rest("DELETE", "/api/agents/nobody")],
+    ("DELETE", "/api/agents/{agent}"): lambda asker: [asker.rest("DELETE", "/api/agents/nobody")],
     ("GET", "/memories"): lambda asker: [
         asker.rest("GET", "/memories", query={"limit": 500, "status": status}) for status in ("all", "inactive")
     ],
@@ -261,8 +262,8 @@ ROUTES: dict[tuple[str, str], Probe] = {
     ),
     ("DELETE", "/api/batches/{batch}"): lambda asker: [asker.rest("DELETE", f"/api/batches/{NOWHERE}")],
     ("POST", "/api/undo"): lambda asker: [asker.rest("POST", "/api/undo", body={"id": NOWHERE})],
-    ("GET", "/api/maintenance/{job_id}"): lambda asker: [asker.rest("GET", f"/api/maintenance/{NOWHERE}")],
-    ("DELETE", "/api/maintenance/{job_id}"): lambda asker: [asker.rest("DELETE", f"/api/maintenance/{NOWHERE}")],
+    ("GET", "/api/maintenance/{job}"): lambda asker: [asker.rest("GET", f"/api/maintenance/{NOWHERE}")],
+    ("DELETE", "/api/maintenance/{job}"): lambda asker: [asker.rest("DELETE", f"/api/maintenance/{NOWHERE}")],
     ("POST", "/api/maintenance"): lambda asker: [
         asker.rest("POST", "/api/maintenance", body={"purgeExpired": True, "merge": True})
     ],
@@ -322,6 +323,17 @@ METHODS: dict[str, Probe] = {
     "drop_batch": lambda asker: [_told(lambda: asker.hive.drop_batch(NOWHERE))],
     "undo": lambda asker: [_told(lambda: asker.hive.undo(NOWHERE))],
     "maintain": lambda asker: [_told(lambda: asker.hive.maintain(purge_expired=True, merge=True))],
+    "maintenance_job": lambda asker: [_told(lambda: asker.hive.maintenance_job(NOWHERE))],
+    "cancel_maintenance": lambda asker: [_told(lambda: asker.hive.cancel_maintenance(NOWHERE))],
+    "check": lambda asker: [_told(lambda: asker.hive.check())],
+    "reembed": lambda asker: [_told(lambda: asker.hive.reembed())],
+    "reembed_job": lambda asker: [_told(lambda: asker.hive.reembed_job(NOWHERE))],
+    "cancel_reembed": lambda asker: [_told(lambda: asker.hive.cancel_reembed(NOWHERE))],
+    "me": lambda asker: [_told(lambda: asker.hive.me())],
+    "agents": lambda asker: [_told(lambda: asker.hive.agents())],
+    "add_agent": lambda asker: [_told(lambda: asker.hive.add_agent(""))],
+    "revoke_keys": lambda asker: [_told(lambda: asker.hive.revoke_keys("nobody"))],
+    "status": lambda asker: [_told(lambda: asker.hive.status())],
     "remember": lambda asker: [_told(lambda: asker.hive.remember(" "))],
     "remember_many": lambda asker: [_told(lambda: asker.hive.remember_many([" "]))],
     "index": lambda asker: [_told(lambda: asker.hive.index("/nowhere"))],
@@ -463,7 +475,7 @@ def asking(world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
 
 def _world(home: Path, lead_sees: str, database: str) -> Generator[World]:
-    every_tool = tuple({tool.capability for tool in TOOLS})
+    every_tool = tuple({tool.capability for tool in (*DECLARED_TOOLS, *TOOLS)})
     with Service(home, lead_sees=lead_sees, capabilities=every_tool, **service_on(database)) as service:
         keys = {
             "ada": service.add("ada"),
@@ -642,7 +654,7 @@ def test_every_verb_has_a_probe_or_a_reason() -> None:
 
 
 def test_every_tool_has_a_probe() -> None:
-    assert {tool.name for tool in TOOLS} == set(CALLS)
+    assert {tool.name for tool in (*DECLARED_TOOLS, *TOOLS)} == set(CALLS)
 
 
 def test_every_method_has_a_probe() -> None:

@@ -1,4 +1,4 @@
-"""What agents are taught: made from the tools and folders there are, and short."""
+"""Instructions for agents: built from the available tools and folders, and short."""
 
 from collections.abc import Collection
 from itertools import combinations
@@ -18,7 +18,9 @@ WORKSPACE = "/home/somebody/with-a-rather-long-name/.local/share/hivelore/worksp
 
 @pytest.mark.parametrize("tools", [some for count in range(5) for some in combinations(ALL, count)])
 @pytest.mark.parametrize("where", [None, agent_instructions.format_path(WORKSPACE)])
-def test_it_names_the_tools_and_folders_there_are_and_no_others(tools: Collection[str], where: str | None) -> None:
+def test_the_instructions_name_exactly_the_available_tools_and_folders(
+    tools: Collection[str], where: str | None
+) -> None:
     text = agent_instructions.skill_file(tools, where)
     assert {tool for tool in ALL if tool in text} <= set(tools)
     assert (SEARCH in text, STORE in text, DELETE in text) == (SEARCH in tools, STORE in tools, DELETE in tools)
@@ -28,19 +30,21 @@ def test_it_names_the_tools_and_folders_there_are_and_no_others(tools: Collectio
 
 @pytest.mark.parametrize("tools", [some for count in range(5) for some in combinations(ALL, count)])
 @pytest.mark.parametrize("where", [None, agent_instructions.format_path(WORKSPACE)])
-def test_in_three_lines_it_names_what_there_is_too(tools: Collection[str], where: str | None) -> None:
+def test_the_three_lines_name_exactly_the_available_tools_and_folders(
+    tools: Collection[str], where: str | None
+) -> None:
     text = agent_instructions.instruction_lines(tools, where)
     assert len(text.splitlines()) == (SEARCH in tools) + 2 * (where is not None or STORE in tools)
     assert {tool for tool in ALL if tool in text} <= set(tools)
     assert ("personal/memory/" in text) is ("shared/memory/" in text) is (where is not None)
 
 
-def test_it_says_who_finds_what_is_in_which_folder() -> None:
+def test_the_instructions_say_who_can_find_files_in_which_folder() -> None:
     text = agent_instructions.instructions_page(ALL, agent_instructions.format_path(WORKSPACE))
-    assert f"`{WORKSPACE}`: only you find what is in `personal/memory/`, every agent finds what is in" in text
+    assert f"`{WORKSPACE}`: only you can find files in `personal/memory/`, every agent can find files in" in text
 
 
-def test_it_says_when_to_write_and_what_to_leave() -> None:
+def test_the_instructions_say_when_to_write_and_what_to_leave_out() -> None:
     text = agent_instructions.instructions_page(ALL, None)
     assert len(agent_instructions.OCCASIONS) == 5
     assert all(
@@ -49,7 +53,7 @@ def test_it_says_when_to_write_and_what_to_leave() -> None:
     )
 
 
-def test_what_is_to_be_left_is_the_same_for_agents_in_short_and_for_who_summarises() -> None:
+def test_the_exclusions_are_the_same_for_agents_and_the_summarizer() -> None:
     assert agent_instructions.EXCLUSIONS in agent_instructions.short_instructions()
     assert estimate(agent_instructions.short_instructions()) <= 150
     assert agent_instructions.EXCLUSIONS in build_prompt(Transcript(()), None, NONCE)

@@ -1,4 +1,4 @@
-"""Capture: what an agent is told without having asked, what it is not, and what is kept of a session."""
+"""Capture: the context injected at hook events, and what is stored of a session."""
 
 from datetime import timedelta
 from typing import Any
@@ -24,8 +24,8 @@ HERE, ELSEWHERE = Clean("example.com/bees/hive"), Clean("example.com/bees/other"
 SUBAGENT = SubAgent("h1", "Explore")
 
 
-class Told:
-    """One conversation: events in it, each with an id of its own unless it is told twice."""
+class Conversation:
+    """A session whose hook events each have a new id."""
 
     def __init__(self, world: World, session: str = "s1", viewer: Viewer = AS_ADA) -> None:
         self.world, self.session, self.viewer = world, Clean(session), viewer
@@ -45,259 +45,267 @@ class Told:
             **about,
         )
 
-    def __call__(self, kind: EventKind, text: str | None = None, **more: Any) -> str:
-        """What is told at an event."""
-        return self.take(self.event(kind, text, **more))
+    def send(self, kind: EventKind, text: str | None = None, **more: Any) -> str:
+        """Returns the context injected at a new event."""
+        return self.deliver(self.event(kind, text, **more))
 
-    def take(self, event: AgentEvent) -> str:
+    def deliver(self, event: AgentEvent) -> str:
         return self.world.capture.handle(event, self.viewer).context or ""
 
-    def starts(self, **more: Any) -> str:
-        return self(EventKind.STARTED, **more)
+    def start(self, **more: Any) -> str:
+        return self.send(EventKind.STARTED, **more)
 
-    def asks(self, text: str = ABOUT_PROXY, **more: Any) -> str:
-        return self(EventKind.PROMPTED, text, **more)
+    def prompt(self, text: str = ABOUT_PROXY, **more: Any) -> str:
+        return self.send(EventKind.PROMPTED, text, **more)
 
 
 @pytest.fixture
-def told(world: World) -> Told:
-    return Told(world)
+def conversation(world: World) -> Conversation:
+    return Conversation(world)
 
 
-def test_what_has_to_do_with_a_prompt_is_told_as_data(world: World, told: Told) -> None:
-    told.starts()
+def test_memories_matching_a_prompt_are_injected_as_data(world: World, conversation: Conversation) -> None:
+    conversation.start()
     world.remember(PROXY, project=HERE)
-    said = told.asks()
-    assert PROXY in inside(said)[1]
-    assert "## Relevant Past Knowledge" in said
+    context = conversation.prompt()
+    assert PROXY in inside(context)[1]
+    assert "## Relevant Past Knowledge" in context
 
 
-def test_where_nothing_fits_nothing_is_said(world: World, told: Told) -> None:
-    told.starts()
+def test_nothing_is_injected_if_no_memory_matches(world: World, conversation: Conversation) -> None:
+    conversation.start()
     world.remember(LAMP, project=HERE)
-    assert told.asks() == ""
+    assert conversation.prompt() == ""
 
 
-def test_a_memory_is_told_once_in_a_session(world: World, told: Told) -> None:
+def test_a_memory_is_injected_once_per_session(world: World, conversation: Conversation) -> None:
     world.remember(PROXY, project=HERE)
-    assert PROXY in told.starts()
-    assert told.asks() == ""
-    assert PROXY in Told(world, "s2").asks()
+    assert PROXY in conversation.start()
+    assert conversation.prompt() == ""
+    assert PROXY in Conversation(world, "s2").prompt()
 
 
-def test_a_memory_that_has_changed_is_told_again(world: World, told: Told) -> None:
+def test_a_changed_memory_is_injected_again(world: World, conversation: Conversation) -> None:
     memory = world.remember(PROXY, project=HERE)
-    told.asks()
+    conversation.prompt()
     world.memory_service.edit(memory.id, Edit(content="Port 9443 is taken by the proxy."), AS_ADA)
     world.embed()
-    assert "9443" in told.asks()
-    assert told.asks() == ""
+    assert "9443" in conversation.prompt()
+    assert conversation.prompt() == ""
 
 
-def test_others_do_not_take_the_place_of_what_was_told(world: World, told: Told) -> None:
-    told.starts()
+def test_injected_memories_are_not_replaced_by_weaker_ones(world: World, conversation: Conversation) -> None:
+    conversation.start()
     for number in range(12):
         world.remember(f"Port {number} is taken by the proxy {number}.", project=HERE)
-    said = told.asks()
-    assert said.count("- [") == 5
-    assert told.asks() == ""
+    context = conversation.prompt()
+    assert context.count("- [") == 5
+    assert conversation.prompt() == ""
 
 
-def test_at_the_start_notes_of_the_project_come_first_and_those_of_others_not_at_all(world: World, told: Told) -> None:
+def test_at_the_start_notes_of_the_project_come_first_and_other_projects_are_left_out(
+    world: World, conversation: Conversation
+) -> None:
     world.remember(PROXY, project=HERE)
     world.remember("Everywhere: use the metric system.")
     world.remember(LAMP, project=ELSEWHERE)
-    said = told.starts()
-    assert said.index(PROXY) < said.index("metric")
-    assert LAMP not in said
+    context = conversation.start()
+    assert context.index(PROXY) < context.index("metric")
+    assert LAMP not in context
 
 
-def test_a_session_without_a_project_is_told_what_belongs_to_none(world: World, told: Told) -> None:
+def test_a_session_without_a_project_gets_memories_without_a_project(world: World, conversation: Conversation) -> None:
     world.remember(PROXY, project=HERE)
     world.remember(LAMP)
-    said = told.starts(project=None)
-    assert LAMP in said
-    assert PROXY not in said
+    context = conversation.start(project=None)
+    assert LAMP in context
+    assert PROXY not in context
 
 
-def test_the_last_sessions_are_told_but_not_the_one_that_goes_on(world: World) -> None:
+def test_summaries_of_the_last_sessions_are_injected_except_that_of_the_resumed_one(world: World) -> None:
     for number in range(3):
         world.remember(
             f"Session {number} moved the parser.", project=HERE, source=Source.SESSION_SUMMARY, session=f"s{number}"
         )
-    said = Told(world, "s2").starts(origin=Origin.RESUMED)
-    assert "Session 1" in said
-    assert "Session 0" in said
-    assert "Session 2" not in said
-    assert "Session 0" not in Told(world, "s9").starts()
+    context = Conversation(world, "s2").start(origin=Origin.RESUMED)
+    assert "Session 1" in context
+    assert "Session 0" in context
+    assert "Session 2" not in context
+    assert "Session 0" not in Conversation(world, "s9").start()
 
 
-def test_the_task_is_told_with_what_has_to_do_with_it(world: World, told: Told) -> None:
+def test_the_task_is_injected_with_matching_memories(world: World, conversation: Conversation) -> None:
     world.remember(PROXY, project=HERE)
     task = Task("T-7", ABOUT_PROXY)
-    said = told.starts(task=task)
-    assert "## Current task\nT-7: Which port" in said
-    assert said.index("Relevant Past Knowledge") < said.index(PROXY)
+    context = conversation.start(task=task)
+    assert "## Current task\nT-7: Which port" in context
+    assert context.index("Relevant Past Knowledge") < context.index(PROXY)
 
 
-def test_who_missed_the_start_is_told_with_the_first_prompt(world: World, told: Told) -> None:
+def test_the_first_prompt_makes_up_for_a_missed_start(world: World, conversation: Conversation) -> None:
     world.remember(LAMP, project=HERE)
-    assert LAMP in told.asks()
-    assert told.asks() == ""
+    assert LAMP in conversation.prompt()
+    assert conversation.prompt() == ""
 
 
-def test_after_a_compaction_the_goal_and_the_memories_are_given_back(world: World, told: Told) -> None:
+def test_after_a_compaction_the_goal_and_the_memories_are_injected_again(
+    world: World, conversation: Conversation
+) -> None:
     world.remember(PROXY, project=HERE)
-    told.starts()
-    told.asks("Move the proxy to another port.")
-    told.asks("And tell Bob.")
-    said = told.starts(origin=Origin.COMPACTED)
-    assert "## What the session is about\nMove the proxy to another port." in said
-    assert "## What was asked for last\nAnd tell Bob." in said
-    assert PROXY in said
+    conversation.start()
+    conversation.prompt("Move the proxy to another port.")
+    conversation.prompt("And tell Bob.")
+    context = conversation.start(origin=Origin.COMPACTED)
+    assert "## Session goal\nMove the proxy to another port." in context
+    assert "## Last request\nAnd tell Bob." in context
+    assert PROXY in context
 
 
-def test_where_no_start_follows_a_compaction_all_is_given_back_with_the_next_prompt(world: World, told: Told) -> None:
+def test_the_next_prompt_restores_the_context_if_no_start_follows_a_compaction(
+    world: World, conversation: Conversation
+) -> None:
     world.remember(PROXY, project=HERE)
-    told.starts()
-    told.asks("Move the proxy to another port.")
-    assert told(EventKind.COMPACTING) == ""
-    said = told.asks("And tell Bob.")
-    assert "## What the session is about\nMove the proxy to another port." in said
-    assert PROXY in said
-    assert told.asks("And tell Bob.") == ""
+    conversation.start()
+    conversation.prompt("Move the proxy to another port.")
+    assert conversation.send(EventKind.COMPACTING) == ""
+    context = conversation.prompt("And tell Bob.")
+    assert "## Session goal\nMove the proxy to another port." in context
+    assert PROXY in context
+    assert conversation.prompt("And tell Bob.") == ""
 
 
-def test_after_clearing_all_is_as_at_the_start(world: World, told: Told) -> None:
+def test_clearing_a_session_starts_it_again(world: World, conversation: Conversation) -> None:
     world.remember(PROXY, project=HERE)
-    before = told.starts()
-    told.asks("Move the proxy to another port.")
-    assert told.starts(origin=Origin.CLEARED) == before
+    before = conversation.start()
+    conversation.prompt("Move the proxy to another port.")
+    assert conversation.start(origin=Origin.CLEARED) == before
 
 
-def test_who_resumes_is_not_told_again_what_the_conversation_holds(world: World, told: Told) -> None:
+def test_resuming_does_not_repeat_injected_memories(world: World, conversation: Conversation) -> None:
     world.remember(PROXY, project=HERE)
-    told.starts()
+    conversation.start()
     world.remember(LAMP, project=HERE)
-    said = told.starts(origin=Origin.RESUMED)
-    assert LAMP in said
-    assert PROXY not in said
+    context = conversation.start(origin=Origin.RESUMED)
+    assert LAMP in context
+    assert PROXY not in context
 
 
-def test_what_is_known_of_running_things_is_told_once_in_a_session(world: World, told: Told) -> None:
+def test_operational_memory_is_injected_once_per_session(world: World, conversation: Conversation) -> None:
     world.observe(PROXY, service="proxy")
-    assert told.starts().count(PROXY) == 1
-    assert told.asks() == ""
+    assert conversation.start().count(PROXY) == 1
+    assert conversation.prompt() == ""
     world.observe(LAMP, service="lamp")
-    resumed = told.starts(origin=Origin.RESUMED)
+    resumed = conversation.start(origin=Origin.RESUMED)
     assert LAMP in resumed
     assert PROXY not in resumed
-    assert told.starts(origin=Origin.RESUMED) == ""
+    assert conversation.start(origin=Origin.RESUMED) == ""
 
 
-def test_who_missed_the_start_is_told_of_running_things_once_with_the_first_prompt(world: World, told: Told) -> None:
+def test_the_first_prompt_injects_operational_memory_after_a_missed_start(
+    world: World, conversation: Conversation
+) -> None:
     world.observe(PROXY, service="proxy")
-    said = told.asks()
-    assert (said.count(PROXY), "## Operational Memory (1 of 1 memories" in said) == (1, True)
-    assert told.asks() == ""
-    assert Told(world, "s2").starts(task=Task("T-7", ABOUT_PROXY)).count(PROXY) == 1
+    context = conversation.prompt()
+    assert (context.count(PROXY), "## Operational Memory (1 of 1 memories" in context) == (1, True)
+    assert conversation.prompt() == ""
+    assert Conversation(world, "s2").start(task=Task("T-7", ABOUT_PROXY)).count(PROXY) == 1
 
 
 @pytest.mark.parametrize("origin", [Origin.COMPACTED, Origin.CLEARED, Origin.NEW])
-def test_what_is_known_of_running_things_is_told_anew_where_the_model_knows_it_no_more(
-    world: World, told: Told, origin: Origin
+def test_operational_memory_is_injected_again_after_the_model_lost_its_context(
+    world: World, conversation: Conversation, origin: Origin
 ) -> None:
     world.observe(PROXY, service="proxy")
-    for event in (told.event(EventKind.STARTED), told.event(EventKind.STARTED, origin=origin)):
-        assert PROXY in told.take(event)
-        assert told.asks() == ""
-    told(EventKind.COMPACTING)
-    assert PROXY in told.asks()
+    for event in (conversation.event(EventKind.STARTED), conversation.event(EventKind.STARTED, origin=origin)):
+        assert PROXY in conversation.deliver(event)
+        assert conversation.prompt() == ""
+    conversation.send(EventKind.COMPACTING)
+    assert PROXY in conversation.prompt()
 
 
-def test_what_is_known_of_running_things_is_told_again_where_it_did_not_arrive(world: World, told: Told) -> None:
+def test_operational_memory_of_a_lost_reply_is_injected_again(world: World, conversation: Conversation) -> None:
     world.observe(PROXY, service="proxy")
-    lost = told.event(EventKind.STARTED)
-    assert PROXY in told.take(lost)
+    lost = conversation.event(EventKind.STARTED)
+    assert PROXY in conversation.deliver(lost)
     world.capture.handle_late(lost, AS_ADA)
-    assert PROXY in told.asks()
+    assert PROXY in conversation.prompt()
 
 
-def test_what_is_known_of_running_things_and_has_changed_is_told_again(world: World, told: Told) -> None:
+def test_changed_operational_memory_is_injected_again(world: World, conversation: Conversation) -> None:
     seen = world.observe(PROXY, service="proxy")
-    told.starts()
+    conversation.start()
     world.curation.change(seen.memory.id, Change(observation="Port 9443 is taken by the proxy."), AS_OPERATOR)
     world.embed()
-    assert "9443" in told.asks()
+    assert "9443" in conversation.prompt()
 
 
-def test_a_sub_agent_is_told_what_has_to_do_with_the_request_once_each(world: World, told: Told) -> None:
+def test_each_sub_agent_gets_matching_memories_once(world: World, conversation: Conversation) -> None:
     world.remember(PROXY, project=HERE)
-    told.asks()
-    assert PROXY in told(EventKind.SUBAGENT_STARTED, subagent=SUBAGENT)
-    assert told(EventKind.SUBAGENT_STARTED, subagent=SUBAGENT) == ""
-    assert PROXY in told(EventKind.SUBAGENT_STARTED, subagent=replace(SUBAGENT, id="h2"))
-    assert told.asks() == ""
+    conversation.prompt()
+    assert PROXY in conversation.send(EventKind.SUBAGENT_STARTED, subagent=SUBAGENT)
+    assert conversation.send(EventKind.SUBAGENT_STARTED, subagent=SUBAGENT) == ""
+    assert PROXY in conversation.send(EventKind.SUBAGENT_STARTED, subagent=replace(SUBAGENT, id="h2"))
+    assert conversation.prompt() == ""
 
 
-def test_nobody_is_told_what_is_private_to_another_not_even_a_lead(world: World) -> None:
+def test_private_memories_of_others_are_never_injected_even_for_a_lead(world: World) -> None:
     world.remember(PROXY, AS_ADA, project=HERE)
     for viewer in (AS_BOB, AS_LEA):
-        told = Told(world, viewer=viewer)
-        assert told.starts() + told.asks() == ""
+        conversation = Conversation(world, viewer=viewer)
+        assert conversation.start() + conversation.prompt() == ""
     world.remember(LAMP, AS_ADA, project=HERE, scope=Scope.SWARM)
-    assert LAMP in Told(world, "s3", AS_BOB).starts()
+    assert LAMP in Conversation(world, "s3", AS_BOB).start()
 
 
-def test_the_same_session_of_another_agent_is_another_one(world: World, told: Told) -> None:
+def test_the_same_session_id_of_another_agent_is_another_session(world: World, conversation: Conversation) -> None:
     world.remember(PROXY, project=HERE, scope=Scope.SWARM)
-    told.asks("Move the proxy to another port.")
-    said = Told(world, viewer=AS_BOB).starts(origin=Origin.COMPACTED)
-    assert PROXY in said
-    assert "Move the proxy" not in said
+    conversation.prompt("Move the proxy to another port.")
+    context = Conversation(world, viewer=AS_BOB).start(origin=Origin.COMPACTED)
+    assert PROXY in context
+    assert "Move the proxy" not in context
 
 
-def test_a_reply_that_did_not_arrive_is_told_again(world: World, told: Told) -> None:
+def test_memories_of_a_lost_reply_are_injected_again(world: World, conversation: Conversation) -> None:
     world.remember(PROXY, project=HERE)
-    lost = told.event(EventKind.PROMPTED, ABOUT_PROXY)
-    assert PROXY in told.take(lost)
+    lost = conversation.event(EventKind.PROMPTED, ABOUT_PROXY)
+    assert PROXY in conversation.deliver(lost)
     world.capture.handle_late(lost, AS_ADA)
-    assert PROXY in told.asks()
+    assert PROXY in conversation.prompt()
     world.capture.handle_late(lost, AS_ADA)
-    assert told.asks() == ""
+    assert conversation.prompt() == ""
 
 
-def test_a_start_that_is_told_late_undoes_nothing(world: World, told: Told) -> None:
+def test_a_start_delivered_late_changes_nothing(world: World, conversation: Conversation) -> None:
     world.remember(PROXY, project=HERE)
-    start = told.event(EventKind.STARTED)
-    told.asks()
+    start = conversation.event(EventKind.STARTED)
+    conversation.prompt()
     world.capture.handle_late(start, AS_ADA)
-    assert told.asks() == ""
+    assert conversation.prompt() == ""
 
 
-def test_a_compaction_leaves_the_programs_own_summary(world: World, told: Told) -> None:
-    event = told.event(EventKind.COMPACTED, f"We moved the parser to Rust.\n{fenced(PROXY)}")
+def test_a_compaction_stores_the_programs_own_summary(world: World, conversation: Conversation) -> None:
+    event = conversation.event(EventKind.COMPACTED, f"We moved the parser to Rust.\n{fenced(PROXY)}")
     for _ in range(2):
-        assert told.take(event) == ""
+        assert conversation.deliver(event) == ""
     (kept,) = world.recall("parser", source=Source.SESSION_SUMMARY).hits
     assert kept.memory.content == "We moved the parser to Rust."
     assert (kept.memory.project, kept.memory.session, kept.memory.version) == (HERE, "s1", 1)
-    told(EventKind.COMPACTED, "We moved the parser to Rust, and then to Zig.")
+    conversation.send(EventKind.COMPACTED, "We moved the parser to Rust, and then to Zig.")
     (kept,) = world.recall("parser", source=Source.SESSION_SUMMARY).hits
     assert (kept.memory.version, kept.memory.content[-4:]) == (2, "Zig.")
 
 
-def test_what_says_hardly_anything_is_not_kept(world: World, told: Told) -> None:
+def test_a_summary_without_information_is_not_stored(world: World, conversation: Conversation) -> None:
     for text in (None, "Nothing.", fenced("A" * 500)):
-        told(EventKind.COMPACTED, text)
+        conversation.send(EventKind.COMPACTED, text)
     assert world.reading.stats(AS_ADA).total == 0
 
 
-def test_a_summary_of_what_is_known_is_not_kept_but_reinforces(world: World) -> None:
+def test_a_summary_of_known_facts_reinforces_them_and_is_not_stored(world: World) -> None:
     before = world.remember(PROXY, project=HERE)
     lamp = world.remember(LAMP)
     for number in range(3):
-        Told(world, f"s{number}")(EventKind.COMPACTED, f"Which port is it?\n\n{PROXY} {LAMP}")
+        Conversation(world, f"s{number}").send(EventKind.COMPACTED, f"Which port is it?\n\n{PROXY} {LAMP}")
     assert world.reading.stats(AS_ADA).total == 2
     assert [world.reading.get(one.id, AS_OPERATOR).access_count for one in (before, lamp)] == [3, 3]
 
@@ -305,15 +313,15 @@ def test_a_summary_of_what_is_known_is_not_kept_but_reinforces(world: World) -> 
 @pytest.mark.parametrize(
     "text", [f"{PROXY} It moves to port 9443 tomorrow.", f"{PROXY}\n```\nport = 9443\n```", "Which port? What is next:"]
 )
-def test_a_summary_with_any_news_is_kept_whole(world: World, told: Told, text: str) -> None:
+def test_a_summary_with_a_new_fact_is_stored_in_full(world: World, conversation: Conversation, text: str) -> None:
     world.remember(PROXY, project=HERE)
-    told(EventKind.COMPACTED, text)
+    conversation.send(EventKind.COMPACTED, text)
     (kept,) = world.recall("port", source=Source.SESSION_SUMMARY).hits
     assert kept.memory.content == text
 
 
 @pytest.mark.parametrize(
-    ("known", "told_now"),
+    ("known", "changed"),
     [
         ("Always run the migrations before the seed script.", "Never run the migrations before the seed script."),
         (
@@ -335,36 +343,36 @@ def test_a_summary_with_any_news_is_kept_whole(world: World, told: Told, text: s
         ("部署之前必须运行数据库迁移。", "部署之前不必运行数据库迁移。"),
     ],
 )
-def test_a_changed_fact_is_kept_and_is_no_repetition(world: World, told: Told, known: str, told_now: str) -> None:
+def test_a_changed_fact_is_not_a_repetition(world: World, conversation: Conversation, known: str, changed: str) -> None:
     before = world.remember(known, project=HERE)
-    told(EventKind.COMPACTED, told_now)
+    conversation.send(EventKind.COMPACTED, changed)
     kept = world.reading.page(world.reading.widest_filter(AS_ADA), None, 9, AS_ADA).memories
-    assert [one.content for one in kept if one.source is Source.SESSION_SUMMARY] == [told_now]
+    assert [one.content for one in kept if one.source is Source.SESSION_SUMMARY] == [changed]
     assert world.reading.get(before.id, AS_OPERATOR).access_count == 0
 
 
 @pytest.mark.parametrize("about", [{"project": ELSEWHERE}, {"viewer": AS_BOB}])
-def test_what_is_known_elsewhere_or_to_others_is_news(world: World, about: dict[str, Any]) -> None:
+def test_facts_known_in_another_project_or_to_another_agent_are_new(world: World, about: dict[str, Any]) -> None:
     world.remember(PROXY, about.get("viewer", AS_ADA), project=about.get("project", HERE))
-    Told(world)(EventKind.COMPACTED, PROXY)
+    Conversation(world).send(EventKind.COMPACTED, PROXY)
     assert world.recall("port", source=Source.SESSION_SUMMARY).hits
 
 
-def test_what_was_told_and_comes_back_in_a_summary_does_not_let_the_store_grow(world: World, told: Told) -> None:
+def test_injected_text_in_a_summary_is_not_stored_again(world: World, conversation: Conversation) -> None:
     world.remember(PROXY, project=HERE)
     for _ in range(100):
-        said = told.starts()
-        assert PROXY in said
-        told(EventKind.COMPACTED, said)
-        assert unfenced(said) == ""
+        context = conversation.start()
+        assert PROXY in context
+        conversation.send(EventKind.COMPACTED, context)
+        assert unfenced(context) == ""
     assert world.reading.stats(AS_ADA).total == 1
 
 
 @pytest.mark.parametrize("kind", [EventKind.ANSWERED, EventKind.COMPACTING, EventKind.ENDED])
-def test_an_end_that_says_nothing_of_what_was_said_is_not_handed_over(
-    world: World, told: Told, kind: EventKind
+def test_an_end_without_text_or_transcript_is_not_summarized(
+    world: World, conversation: Conversation, kind: EventKind
 ) -> None:
-    told(kind)
+    conversation.send(kind)
     assert world.handed_over == []
 
 
@@ -378,15 +386,15 @@ def test_an_end_that_says_nothing_of_what_was_said_is_not_handed_over(
         (EventKind.ENDED, False),
     ],
 )
-def test_what_is_over_is_handed_over_to_be_distilled(
-    world: World, told: Told, kind: EventKind, is_partial: bool
+def test_ends_are_queued_for_a_summary(
+    world: World, conversation: Conversation, kind: EventKind, is_partial: bool
 ) -> None:
     world.remember(PROXY, project=HERE)
     subagent = SUBAGENT if kind is EventKind.SUBAGENT_ENDED else None
     task = Task("T-7", "Move the proxy")
-    told(EventKind.STARTED)
-    event = told.event(kind, "Moved.", subagent=subagent, task=task, transcript="/t/s1.jsonl")
-    assert told.take(event) == ""
+    conversation.send(EventKind.STARTED)
+    event = conversation.event(kind, "Moved.", subagent=subagent, task=task, transcript="/t/s1.jsonl")
+    assert conversation.deliver(event) == ""
     (ended,) = world.handed_over
     assert ended == SessionEnd(
         id=event.id,
@@ -405,35 +413,39 @@ def test_what_is_over_is_handed_over_to_be_distilled(
 
 
 @pytest.mark.parametrize("begins", ["never", "for another", "for both"])
-def test_the_transcript_of_a_session_of_others_is_not_read(world: World, told: Told, begins: str) -> None:
+def test_the_transcript_of_another_agents_session_is_not_read(
+    world: World, conversation: Conversation, begins: str
+) -> None:
     if begins != "never":
-        world.capture.handle(told.event(EventKind.STARTED), AS_BOB)
+        world.capture.handle(conversation.event(EventKind.STARTED), AS_BOB)
     if begins == "for both":
-        told(EventKind.STARTED)
-    with pytest.raises(Forbidden, match="not read for you"):
-        told.take(told.event(EventKind.ENDED, transcript="/t/s1.jsonl"))
+        conversation.send(EventKind.STARTED)
+    with pytest.raises(Forbidden, match="cannot be read for you"):
+        conversation.deliver(conversation.event(EventKind.ENDED, transcript="/t/s1.jsonl"))
     assert world.handed_over == []
-    told.take(told.event(EventKind.ANSWERED, "I did it.", transcript="/t/s1.jsonl"))
+    conversation.deliver(conversation.event(EventKind.ANSWERED, "I did it.", transcript="/t/s1.jsonl"))
     assert [(one.transcript, one.last_message) for one in world.handed_over] == [(None, "I did it.")]
 
 
-def test_who_names_a_session_later_does_not_keep_its_agent_from_it(world: World, told: Told) -> None:
-    told(EventKind.STARTED)
-    world.capture.handle(replace(told.event(EventKind.STARTED), at=world.clock.now() - timedelta(days=9)), AS_BOB)
-    told(EventKind.STARTED)
-    told.take(told.event(EventKind.ENDED, transcript="/t/s1.jsonl"))
+def test_an_agent_that_names_a_session_later_does_not_take_it_over(world: World, conversation: Conversation) -> None:
+    conversation.send(EventKind.STARTED)
+    world.capture.handle(
+        replace(conversation.event(EventKind.STARTED), at=world.clock.now() - timedelta(days=9)), AS_BOB
+    )
+    conversation.send(EventKind.STARTED)
+    conversation.deliver(conversation.event(EventKind.ENDED, transcript="/t/s1.jsonl"))
     assert [one.transcript for one in world.handed_over] == ["/t/s1.jsonl"]
-    with pytest.raises(Forbidden, match="not read for you"):
-        world.capture.handle(told.event(EventKind.ENDED, transcript="/t/s1.jsonl"), AS_BOB)
+    with pytest.raises(Forbidden, match="cannot be read for you"):
+        world.capture.handle(conversation.event(EventKind.ENDED, transcript="/t/s1.jsonl"), AS_BOB)
 
 
-def test_this_machines_agent_names_any_transcript(world: World, told: Told) -> None:
+def test_the_local_agent_may_name_any_transcript(world: World, conversation: Conversation) -> None:
     local = world.agents.local_agent()
     viewer = Viewer(role=local.role, agent=local.id, interface=Interface.HOOK)
-    world.capture.handle(told.event(EventKind.ENDED, transcript="/t/other.jsonl"), viewer)
+    world.capture.handle(conversation.event(EventKind.ENDED, transcript="/t/other.jsonl"), viewer)
     assert [one.transcript for one in world.handed_over] == ["/t/other.jsonl"]
 
 
-def test_who_is_no_agent_is_refused(world: World) -> None:
+def test_a_viewer_without_an_agent_is_refused(world: World) -> None:
     with pytest.raises(Unauthenticated, match="agent's key"):
-        Told(world, viewer=AS_OPERATOR).starts()
+        Conversation(world, viewer=AS_OPERATOR).start()

@@ -1,4 +1,4 @@
-"""Claims: which sentences say the same. Only where nothing of what is claimed differs do they."""
+"""Claims: sentences repeat each other only if they have the same meaning."""
 
 import pytest
 from hypothesis import given
@@ -24,7 +24,7 @@ from hivelore.sessions.lessons.claims import is_stated, parse_claim, parse_claim
         ("mainに直接プッシュしないでください。", "・「main」に直接プッシュしないでください"),
     ],
 )
-def test_the_same_in_another_dress_is_the_same(one: str, other: str) -> None:
+def test_claims_repeat_each_other_despite_different_form(one: str, other: str) -> None:
     assert parse_claim(one).repeats(parse_claim(other))
 
 
@@ -49,7 +49,7 @@ def test_the_same_in_another_dress_is_the_same(one: str, other: str) -> None:
         ("数据从上海同步到北京。", "数据从北京同步到上海。"),
     ],
 )
-def test_whatever_is_claimed_otherwise_is_another_claim(one: str, other: str) -> None:
+def test_claims_with_a_different_meaning_do_not_repeat_each_other(one: str, other: str) -> None:
     assert not parse_claim(one).repeats(parse_claim(other))
     assert not is_stated(one, parse_claims(other))
     assert not is_stated(other, parse_claims(one))
@@ -60,24 +60,24 @@ words = st.lists(st.sampled_from(_WORDS.split()), min_size=1)
 
 
 @given(said=words, other=words)
-def test_claims_of_other_words_or_in_another_order_never_repeat(said: list[str], other: list[str]) -> None:
+def test_claims_repeat_only_with_the_same_words_in_the_same_order(said: list[str], other: list[str]) -> None:
     assert parse_claim(" ".join(said)).repeats(parse_claim(" ".join(other))) == (said == other)
 
 
 @given(text=st.text(max_size=200))
-def test_any_text_has_a_claim_that_repeats_itself_or_none(text: str) -> None:
+def test_a_claim_repeats_itself_unless_it_is_empty(text: str) -> None:
     claim = parse_claim(text)
     assert claim.repeats(claim) == claim.is_contained_in(claim) == bool(claim.words)
 
 
-def test_a_point_of_several_sentences_is_said_where_all_of_them_are() -> None:
+def test_a_point_is_stated_if_all_its_sentences_are() -> None:
     known = parse_claims("The cache is in Redis. The queue is in Kafka. Both run on staging.")
     assert is_stated("The queue is in Kafka. The cache is in Redis.", known)
     assert not is_stated("The queue is in Kafka. The cache is in Memcached.", known)
     assert not is_stated("", known)
 
 
-def test_what_an_answer_changes_in_the_words_of_the_prompt_is_worth_keeping() -> None:
+def test_points_that_change_a_fact_of_the_prompt_are_selected() -> None:
     prompts = parse_prompts(["The upload has to give up after 30 seconds without an answer. Never retry it."])
     changed = ["The upload has to give up after 90 seconds without an answer.", "It is safe: always retry the upload."]
     assert [

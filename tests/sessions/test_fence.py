@@ -1,4 +1,4 @@
-"""What is fenced is found again wherever the text was cut, and nothing gets out of a fence."""
+"""Fences: injected text is recognized in any excerpt, and no text escapes a fence."""
 
 import pytest
 from hypothesis import given
@@ -15,16 +15,16 @@ texts = st.lists(st.text() | marks, max_size=6).map("".join)
 plain = texts.filter(lambda text: "hivelore-memory" not in text.lower())
 
 
-def test_a_model_is_told_that_it_is_data() -> None:
+def test_fenced_text_begins_with_a_notice() -> None:
     assert fenced(_SECRET) == f"{BEGIN}\n{NOTICE}\n\n{_SECRET}\n{END}"
 
 
-def test_what_stands_around_a_fence_stays() -> None:
+def test_text_around_a_fence_is_kept() -> None:
     conversation = f"Use pnpm here.\n\n{fenced(_SECRET)}\n\nAnd node 22.\n{fenced('Else')}"
     assert unfenced(conversation) == "Use pnpm here.\nAnd node 22."
 
 
-def test_a_text_without_fences_comes_back_as_it_is() -> None:
+def test_text_without_fences_is_returned_unchanged() -> None:
     text = "  if a < b:\n\treturn hivelore-memory  \n"
     assert unfenced(text) is text
 
@@ -42,23 +42,23 @@ _FENCED = fenced(_SECRET)
         "\n".join(f"> {line}" for line in _FENCED.splitlines()),
     ],
 )
-def test_a_fence_that_was_escaped_is_found(escaped: str) -> None:
+def test_escaped_fences_are_removed(escaped: str) -> None:
     assert _SECRET.lower() not in unfenced(f"before {escaped} after").lower()
 
 
-def test_a_fence_within_another_ends_with_its_own_mark_and_the_rest_is_dropped() -> None:
+def test_a_nested_fence_ends_at_the_first_end_mark_and_the_rest_is_dropped() -> None:
     assert unfenced(f"a {BEGIN} b {BEGIN} c {END} d {END} e") == "a\ne"
 
 
 @given(plain, texts, plain)
-def test_nothing_gets_out_of_a_fence(before: str, text: str, after: str) -> None:
+def test_no_text_inside_a_fence_is_kept(before: str, text: str, after: str) -> None:
     assert unfenced(before + fenced(text) + after) == "\n".join(
         part.strip() for part in (before, after) if part.strip()
     )
 
 
 @given(texts, st.integers(min_value=0))
-def test_what_is_left_of_a_fence_that_was_cut_off_is_dropped(text: str, at: int) -> None:
+def test_a_truncated_fence_is_dropped(text: str, at: int) -> None:
     whole = fenced(text)
     place = len(BEGIN) + at % (len(whole) - len(BEGIN) - len(END) + 1)
     assert unfenced(whole[:place]) == ""
@@ -66,13 +66,13 @@ def test_what_is_left_of_a_fence_that_was_cut_off_is_dropped(text: str, at: int)
 
 
 @given(texts)
-def test_a_text_may_arrive_in_lines(text: str) -> None:
+def test_fences_are_removed_from_text_that_arrives_in_lines(text: str) -> None:
     whole, by_lines = f"before\n{fenced(text)}\nafter", Unfencer()
     assert [said for line in whole.split("\n") if (said := by_lines.read(line).strip())] == ["before", "after"]
     assert not by_lines.is_inside_fence
 
 
-def test_a_fence_without_a_beginning_takes_back_no_piece_before() -> None:
+def test_a_fence_without_a_beginning_keeps_earlier_pieces() -> None:
     by_lines = Unfencer()
     assert [by_lines.read(piece) for piece in ("a", f"b {END} c", f"d {BEGIN} e", "f", f"g {END} h")] == [
         "a",
@@ -84,6 +84,6 @@ def test_a_fence_without_a_beginning_takes_back_no_piece_before() -> None:
 
 
 @given(texts)
-def test_taking_out_fences_twice_changes_nothing_more(text: str) -> None:
+def test_removing_fences_is_idempotent(text: str) -> None:
     once = unfenced(text)
     assert unfenced(once) == once

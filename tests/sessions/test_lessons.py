@@ -1,4 +1,4 @@
-"""What rules find worth keeping in a session."""
+"""Extractive summaries: the points selected from a session."""
 
 import pytest
 from hypothesis import given
@@ -18,15 +18,15 @@ def points(session: ClaudeSession) -> list[str]:
     return list(extract_summary(read_conversation("claude-code", session.lines)).points)
 
 
-def talked(*said: str) -> list[str]:
-    """The points of a session in which the assistant said this, and a person before it something long."""
+def points_of_messages(*said: str) -> list[str]:
+    """Returns the points of a session with a long prompt and these messages of the assistant."""
     session = ClaudeSession().user(IDLE)
     for one in said:
         session.says(one)
     return points(session)
 
 
-def test_a_fix_is_told_as_a_person_would_note_it() -> None:
+def test_a_fix_is_summarized() -> None:
     assert points(a_fix()) == [
         "The user: No, use the currency of the customer instead of EUR.",
         "`pytest tests/test_checkout.py -q` failed: KeyError: 'currency'. It worked after changing `shop/cart.py`.",
@@ -37,16 +37,19 @@ def test_a_fix_is_told_as_a_person_would_note_it() -> None:
     ]
 
 
-def test_a_short_conversation_says_nothing() -> None:
+def test_a_short_conversation_has_an_empty_summary() -> None:
     assert extract_summary(Transcript(())) == EMPTY_SUMMARY
     assert points(ClaudeSession().says("The root cause was the cache of the build.")) == []
 
 
-def test_talk_is_nothing_learned() -> None:
-    assert talked("Hello! How can I help you today?", "Sure, I'd be happy to help. What would you like to do?") == []
+def test_small_talk_has_an_empty_summary() -> None:
+    assert (
+        points_of_messages("Hello! How can I help you today?", "Sure, I'd be happy to help. What would you like to do?")
+        == []
+    )
 
 
-def test_only_touching_files_is_nothing_learned() -> None:
+def test_activity_alone_has_an_empty_summary() -> None:
     session = ClaudeSession().user(IDLE).writes("a.py").runs("make test", "ok").says("Done.")
     assert points(session) == []
 
@@ -70,7 +73,7 @@ def test_only_touching_files_is_nothing_learned() -> None:
         "以后提交之前都要运行测试。",
     ],
 )
-def test_what_a_user_puts_right_comes_first(correction: str) -> None:
+def test_corrections_by_the_user_come_first(correction: str) -> None:
     session = ClaudeSession().user(IDLE).says("I looked into the files of the project now.").user(correction)
     assert points(session)[:1] == [f"The user: {correction}"]
 
@@ -78,12 +81,12 @@ def test_what_a_user_puts_right_comes_first(correction: str) -> None:
 @pytest.mark.parametrize(
     "said", ["Thanks, that looks fine to me.", "Can you also add a test for it?", "Now write the documentation.", "No."]
 )
-def test_what_a_user_says_besides_is_no_correction(said: str) -> None:
+def test_other_messages_of_the_user_are_not_corrections(said: str) -> None:
     session = ClaudeSession().user(IDLE).says("I looked into the files of the project now.").user(said)
     assert points(session) == []
 
 
-def test_the_first_prompt_is_no_correction() -> None:
+def test_the_first_prompt_is_not_a_correction() -> None:
     assert points(ClaudeSession().user(f"Don't use npm in this repository. {IDLE}")) == []
 
 
@@ -103,13 +106,13 @@ def test_the_first_prompt_is_no_correction() -> None:
         "我们决定采用 Postgres，而不是共享 SQLite。",
     ],
 )
-def test_causes_decisions_and_facts_are_found_in_any_of_the_languages(said: str) -> None:
-    assert said in talked(
+def test_causes_decisions_and_facts_are_found_in_all_languages(said: str) -> None:
+    assert said in points_of_messages(
         "Let me have a look at the files first.", said, "Done. Let me know if you need anything else."
     )
 
 
-def test_the_words_of_the_prompt_are_not_given_back() -> None:
+def test_repetitions_of_the_prompt_are_left_out() -> None:
     prompt = "The login must always redirect to the dashboard page because customers complained about it last week."
     session = (
         ClaudeSession().user(prompt).says("The login must redirect to the dashboard because customers complained.")
@@ -117,19 +120,23 @@ def test_the_words_of_the_prompt_are_not_given_back() -> None:
     assert points(session) == []
 
 
-def test_a_point_is_made_once() -> None:
+def test_repeated_points_are_left_out() -> None:
     cause = "The root cause is a race between the two writers of the cache."
-    found = talked(cause, "It was fixed by a lock file.", "The root cause is the race between the two cache writers.")
+    found = points_of_messages(
+        cause, "It was fixed by a lock file.", "The root cause is the race between the two cache writers."
+    )
     assert sum("race" in point for point in found) == 1
 
 
-def test_what_was_said_last_holds() -> None:
-    found = talked(*(f"The root cause is in module number {number} of the scheduler." for number in range(9)))
+def test_later_statements_are_preferred() -> None:
+    found = points_of_messages(
+        *(f"The root cause is in module number {number} of the scheduler." for number in range(9))
+    )
     assert "module number 8" in found[0]
     assert not any("module number 0" in point for point in found)
 
 
-def test_there_are_never_more_than_seven_points() -> None:
+def test_a_summary_has_at_most_seven_points() -> None:
     session = ClaudeSession().user(IDLE)
     for word in ("alpha", "beta", "gamma", "delta"):
         session.says(f"The root cause of the {word} outage was a stale {word} certificate in {word}.")
@@ -143,7 +150,7 @@ def test_there_are_never_more_than_seven_points() -> None:
     assert found[-1].startswith("Passed: ")
 
 
-# What was done with tools.
+# Tool use.
 
 
 def ran(command: str, output: str = "", *, failed: bool = False) -> list[Turn]:
@@ -154,7 +161,7 @@ def ran(command: str, output: str = "", *, failed: bool = False) -> list[Turn]:
     ]
 
 
-def test_a_command_that_works_later_tells_what_helped() -> None:
+def test_the_commands_that_fixed_a_failure_are_recorded() -> None:
     work = analyze_tool_use(
         [*ran("npm start", "Error: no module x", failed=True), *ran("npm install x"), *ran("npm start")]
     )
@@ -162,20 +169,20 @@ def test_a_command_that_works_later_tells_what_helped() -> None:
     assert (trouble.error, trouble.commands, trouble.solved) == ("Error: no module x", ["npm install x"], True)
 
 
-def test_looking_around_does_not_help() -> None:
+def test_read_only_commands_are_not_recorded_as_a_fix() -> None:
     looking = [*ran("cat package.json"), *ran("git status"), *ran("grep -r x .")]
     (trouble,) = analyze_tool_use([*ran("npm start", "Error: x", failed=True), *looking, *ran("npm start")]).failures
     assert trouble.commands == []
 
 
-def test_a_check_that_fails_in_the_end_has_not_passed() -> None:
+def test_a_check_has_passed_if_its_last_run_did() -> None:
     assert analyze_tool_use([*ran("make test"), *ran("make test", "Error: x", failed=True)]).passed_checks == []
     assert analyze_tool_use([*ran("make test", "Error: x", failed=True), *ran("make test")]).passed_checks == [
         "make test"
     ]
 
 
-def test_what_a_person_refused_is_no_trouble() -> None:
+def test_a_denied_call_is_not_a_failure() -> None:
     refused = "The user doesn't want to proceed with this tool use. The tool use was rejected."
     assert analyze_tool_use(ran("rm -rf build", refused, failed=True)).failures == []
 
@@ -192,7 +199,7 @@ def test_what_a_person_refused_is_no_trouble() -> None:
         ("python - <<EOF\nprint()\nEOF", "python - <<EOF"),
     ],
 )
-def test_a_command_is_told_without_what_only_sorts_its_output(command: str, expected: str) -> None:
+def test_preparation_and_output_filters_are_removed_from_a_command(command: str, expected: str) -> None:
     assert simplify_command(command) == expected
 
 
@@ -208,14 +215,14 @@ def test_a_command_is_told_without_what_only_sorts_its_output(command: str, expe
         ("", None),
     ],
 )
-def test_the_line_that_says_what_went_wrong_is_found(output: str, expected: str | None) -> None:
+def test_the_error_line_of_an_output_is_found(output: str, expected: str | None) -> None:
     assert error_line(output) == expected
 
 
 @pytest.mark.parametrize(
     "sentence", ["", "Done.", "I fixed it.", "Would you like me to go on with the next one?", "你好！"]
 )
-def test_what_says_nothing(sentence: str) -> None:
+def test_sentences_without_information(sentence: str) -> None:
     assert not is_informative(sentence)
 
 
@@ -236,7 +243,7 @@ turns = st.builds(
 
 
 @given(st.lists(turns, max_size=8))
-def test_any_session_gives_a_few_single_lines_or_nothing(said: list[Turn]) -> None:
+def test_any_session_has_at_most_seven_single_line_points(said: list[Turn]) -> None:
     summary = extract_summary(Transcript(tuple(said)))
     assert len(summary.points) <= MAX_POINTS
     assert all(point and "\n" not in point for point in summary.points)

@@ -1,4 +1,4 @@
-"""How the events of agent programs are understood, and what they are answered."""
+"""Agent programs: parsing of hook events and format of replies."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -26,7 +26,7 @@ def clean(text: str) -> Clean:
     return Clean(text)
 
 
-def understood(name: str, dialect: Dialect = CLAUDE_CODE, **payload: Any) -> AgentEvent | None:
+def parsed(name: str, dialect: Dialect = CLAUDE_CODE, **payload: Any) -> AgentEvent | None:
     return dialect.parse_event(name, {**BASE, "hook_event_name": name, **payload}, ABOUT, clean)
 
 
@@ -42,17 +42,17 @@ def understood(name: str, dialect: Dialect = CLAUDE_CODE, **payload: Any) -> Age
         ("SessionEnd", {"reason": "other"}, EventKind.ENDED, None),
     ],
 )
-def test_what_claude_code_tells_is_understood(
+def test_events_of_claude_code_are_parsed(
     name: str, payload: dict[str, Any], kind: EventKind, text: str | None
 ) -> None:
-    event = understood(name, **payload)
+    event = parsed(name, **payload)
     assert event is not None
     assert (event.kind, event.text, event.session, event.program) == (kind, text, "s1", "claude-code")
     assert (event.id, event.at, event.project, event.transcript) == ("e1", NOW, ABOUT.project, "/t/s1.jsonl")
 
 
-def test_what_codex_does_not_know_is_none_of_its_events() -> None:
-    assert understood("TaskCompleted", PROGRAMS["codex"], task_id="3") is None
+def test_codex_has_no_task_completed_event() -> None:
+    assert parsed("TaskCompleted", PROGRAMS["codex"], task_id="3") is None
     assert "TaskCompleted" not in PROGRAMS["codex"].kinds
 
 
@@ -76,24 +76,22 @@ OF_SUBAGENT = {"agentId": "a1", "agentType": "explore", "parentAgentId": "s1"}
         ),
     ],
 )
-def test_what_copilot_tells_is_understood(
-    name: str, payload: dict[str, Any], kind: EventKind, text: str | None
-) -> None:
+def test_events_of_copilot_are_parsed(name: str, payload: dict[str, Any], kind: EventKind, text: str | None) -> None:
     dialect = PROGRAMS["copilot"]
     event = dialect.parse_event(name, {**COPILOT, **payload}, ABOUT, clean)
     assert dialect.read_event_name({**COPILOT, **payload}) is None
     assert event is not None
     assert (event.kind, event.text, event.session, event.program) == (kind, text, "s1", "copilot")
     assert event.subagent == (SubAgent("a1", "explore") if name.startswith("subagent") else None)
-    # What a sub-agent said stands among all the rest in that file: its answer has to do.
+    # The transcript mixes all agents, so only the response of a sub-agent is used.
     assert event.transcript == (payload.get("transcriptPath") if event.subagent is None else None)
 
 
 @pytest.mark.parametrize("name", ["userPromptSubmitted", "agentStop", "preCompact"])
-def test_what_happens_within_a_sub_agent_is_none_of_the_sessions_events(name: str) -> None:
-    told = {**COPILOT, "prompt": "Look", "transcriptPath": "/t/e.jsonl"}
-    assert PROGRAMS["copilot"].parse_event(name, told, ABOUT, clean) is not None
-    assert PROGRAMS["copilot"].parse_event(name, {**told, **OF_SUBAGENT}, ABOUT, clean) is None
+def test_events_inside_a_sub_agent_are_ignored(name: str) -> None:
+    payload = {**COPILOT, "prompt": "Look", "transcriptPath": "/t/e.jsonl"}
+    assert PROGRAMS["copilot"].parse_event(name, payload, ABOUT, clean) is not None
+    assert PROGRAMS["copilot"].parse_event(name, {**payload, **OF_SUBAGENT}, ABOUT, clean) is None
 
 
 @pytest.mark.parametrize(
@@ -117,11 +115,11 @@ def test_what_happens_within_a_sub_agent_is_none_of_the_sessions_events(name: st
         ),
     ],
 )
-def test_what_the_plugin_for_opencode_tells_is_understood(
+def test_events_of_the_opencode_plugin_are_parsed(
     name: str, payload: dict[str, Any], kind: EventKind, text: str | None
 ) -> None:
-    told = {"hook_event_name": name, "session_id": "s1", "cwd": "/w", **payload}
-    event = PROGRAMS["opencode"].parse_event(name, told, ABOUT, clean)
+    payload = {"hook_event_name": name, "session_id": "s1", "cwd": "/w", **payload}
+    event = PROGRAMS["opencode"].parse_event(name, payload, ABOUT, clean)
     assert event is not None
     assert (event.kind, event.text, event.session, event.program) == (kind, text, "s1", "opencode")
     assert event.subagent == (SubAgent("s2", "general") if name.startswith("subagent") else None)
@@ -140,16 +138,16 @@ CURSOR = {"conversation_id": "s1", "generation_id": "g1", "workspace_roots": ["/
         ("subagentStop", {"subagent_type": "explore", "summary": "Done"}, EventKind.SUBAGENT_ENDED, "Done"),
     ],
 )
-def test_what_cursor_tells_is_understood(name: str, payload: dict[str, Any], kind: EventKind, text: str | None) -> None:
+def test_events_of_cursor_are_parsed(name: str, payload: dict[str, Any], kind: EventKind, text: str | None) -> None:
     event = PROGRAMS["cursor"].parse_event(name, {**CURSOR, "hook_event_name": name, **payload}, ABOUT, clean)
     assert event is not None
     assert (event.kind, event.text, event.session, event.program) == (kind, text, "s1", "cursor")
-    # It has no id of its own there.
+    # The payload has no sub-agent id.
     assert event.subagent == (SubAgent("e1", "explore") if name == "subagentStop" else None)
     assert event.transcript is None
 
 
-def test_cursor_is_told_to_go_on_with_a_prompt_beside_what_it_is_told() -> None:
+def test_a_reply_to_a_prompt_in_cursor_also_lets_it_continue() -> None:
     dialect = PROGRAMS["cursor"]
     event = dialect.parse_event("beforeSubmitPrompt", {**CURSOR, "prompt": "Fix it"}, ABOUT, clean)
     assert event is not None
@@ -169,9 +167,7 @@ GEMINI = {**BASE, "timestamp": "2026-11-22T17:44:34.047Z"}
         ("SessionEnd", {"reason": "exit"}, EventKind.ENDED, None),
     ],
 )
-def test_what_gemini_cli_tells_is_understood(
-    name: str, payload: dict[str, Any], kind: EventKind, text: str | None
-) -> None:
+def test_events_of_gemini_cli_are_parsed(name: str, payload: dict[str, Any], kind: EventKind, text: str | None) -> None:
     event = PROGRAMS["gemini"].parse_event(name, {**GEMINI, "hook_event_name": name, **payload}, ABOUT, clean)
     assert event is not None
     assert (event.kind, (event.text or "").strip(), event.session, event.program) == (kind, text or "", "s1", "gemini")
@@ -190,34 +186,34 @@ def test_what_gemini_cli_tells_is_understood(
         (None, Origin.NEW),
     ],
 )
-def test_how_a_session_came_to_start_is_understood(source: str | None, origin: Origin) -> None:
-    event = understood("SessionStart", source=source)
+def test_the_origin_of_a_session_is_parsed(source: str | None, origin: Origin) -> None:
+    event = parsed("SessionStart", source=source)
     assert event is not None
     assert event.origin is origin
 
 
-def test_an_event_of_a_sub_agent_tells_of_it_and_of_its_own_transcript() -> None:
-    event = understood("SubagentStop", agent_id="a1", agent_type="Explore", agent_transcript_path="/t/a1.jsonl")
+def test_an_event_of_a_sub_agent_has_its_id_and_transcript() -> None:
+    event = parsed("SubagentStop", agent_id="a1", agent_type="Explore", agent_transcript_path="/t/a1.jsonl")
     assert event is not None
     assert (event.subagent, event.transcript) == (SubAgent("a1", "Explore"), "/t/a1.jsonl")
 
 
 @pytest.mark.parametrize("kind", ["", " ", None])
-def test_sub_agents_that_the_program_has_for_itself_are_none(kind: str | None) -> None:
-    assert understood("SubagentStop", agent_id="a1", agent_type=kind) is None
-    assert understood("SubagentStart", agent_id="a1", agent_type=kind) is None
+def test_internal_agents_of_a_program_are_ignored(kind: str | None) -> None:
+    assert parsed("SubagentStop", agent_id="a1", agent_type=kind) is None
+    assert parsed("SubagentStart", agent_id="a1", agent_type=kind) is None
 
 
-def test_what_claude_code_puts_into_a_prompt_was_not_asked_by_anybody() -> None:
+def test_text_inserted_by_claude_code_is_not_part_of_a_prompt() -> None:
     ended = "<task-notification>\n<task-id>b1</task-id> <status>completed</status>\n</task-notification>"
-    assert understood("UserPromptSubmit", prompt=ended) is None
-    event = understood("UserPromptSubmit", prompt=f"<system-reminder>Be brief.</system-reminder>Fix it\n{ended}")
+    assert parsed("UserPromptSubmit", prompt=ended) is None
+    event = parsed("UserPromptSubmit", prompt=f"<system-reminder>Be brief.</system-reminder>Fix it\n{ended}")
     assert event is not None
     assert (event.text or "").strip() == "Fix it"
 
 
 @pytest.mark.parametrize("dialect", PROGRAMS.values(), ids=PROGRAMS)
-def test_a_program_hears_words_only_where_it_takes_them(dialect: Dialect) -> None:
+def test_context_is_sent_only_with_events_that_accept_it(dialect: Dialect) -> None:
     for name, kind in dialect.kinds.items():
         event = AgentEvent(id=EventId("e"), kind=kind, program=dialect.program, session=Clean("s"), at=NOW)
         assert dialect.format_reply(name, event, NO_REPLY) is None
@@ -239,21 +235,21 @@ def test_a_program_hears_words_only_where_it_takes_them(dialect: Dialect) -> Non
 
 
 @given(st.sampled_from([*CLAUDE_CODE.kinds, "Other"]), st.dictionaries(st.sampled_from([*BASE, "prompt"]), json))
-def test_whatever_a_program_tells_is_an_event_or_none(name: str, payload: dict[str, Any]) -> None:
+def test_any_payload_is_parsed_or_ignored(name: str, payload: dict[str, Any]) -> None:
     event = CLAUDE_CODE.parse_event(name, payload, ABOUT, clean)
     assert event is None or (event.kind is CLAUDE_CODE.kinds[name] and event.session.strip())
 
 
-def test_a_text_is_one_that_can_be_kept_and_not_too_long() -> None:
-    event = understood("UserPromptSubmit", prompt="a\0b\ud800" + "x" * 2 * MAX_FIELD)
+def test_text_is_storable_and_limited_in_length() -> None:
+    event = parsed("UserPromptSubmit", prompt="a\0b\ud800" + "x" * 2 * MAX_FIELD)
     assert event is not None
     assert event.text is not None
     assert event.text.startswith("ab?xxx")
     assert len(event.text) < MAX_FIELD
 
 
-def test_what_was_put_aside_is_read_as_it_was_meant() -> None:
-    told = {
+def test_a_spooled_envelope_is_parsed() -> None:
+    payload = {
         "program": "codex",
         "id": "e1",
         "at": "2026-11-01T12:00:00.250Z",
@@ -261,7 +257,7 @@ def test_what_was_put_aside_is_read_as_it_was_meant() -> None:
         "taskFile": '{"id": "T-1", "task": "Paint"}',
         "payload": {"session_id": "s1"},
     }
-    envelope = parse_envelope(told)
+    envelope = parse_envelope(payload)
     assert (envelope.program, envelope.id, envelope.project) == ("codex", "e1", "p")
     assert envelope.at == datetime(2026, 11, 1, 12, 0, 0, 250_000, tzinfo=UTC)
     assert envelope.task() == ("T-1", "Paint")
@@ -269,11 +265,11 @@ def test_what_was_put_aside_is_read_as_it_was_meant() -> None:
 
 
 @given(json)
-def test_what_is_no_envelope_is_refused(told: Any) -> None:
+def test_invalid_envelopes_are_refused(payload: Any) -> None:
     with pytest.raises(Invalid):
-        parse_envelope(told)
+        parse_envelope(payload)
 
 
 @pytest.mark.parametrize("at", [None, "", "yesterday", 17, "9999-12-31T23:59:59-23:59"])
-def test_an_instant_that_is_none_counts_as_absent(at: object) -> None:
+def test_an_invalid_time_counts_as_absent(at: object) -> None:
     assert parse_envelope({"program": "codex", "id": "e", "payload": {}, "at": at}).at is None

@@ -1,4 +1,4 @@
-"""Draining: events that hooks put aside are taken in their order, once, for who they belong to."""
+"""Delivery of spooled events: in order, once, and for the right agent."""
 
 from collections.abc import Sequence
 
@@ -15,8 +15,8 @@ URL = "http://127.0.0.1:4483"
 FIRST, SECOND = "The parser was moved to Rust.", "And then it was moved to Zig."
 
 
-class Listed:
-    """Implements ``storage.ports.Spool`` over what it is given; None: what cannot be read."""
+class FakeSpool:
+    """Implements ``Spool`` in memory. None stands for an unreadable event."""
 
     def __init__(self, *events: Json) -> None:
         self.events = {f"{number:03}": event for number, event in enumerate(events)}
@@ -49,95 +49,95 @@ def compacted(summary: str, session: str = "s1", **more: Json) -> Json:
     return {"program": "claude-code", "id": summary, "at": "2026-03-01T00:00:00Z", "payload": payload, **more}
 
 
-def drained(world: World, spool: Listed, url: str | None = URL) -> int:
+def deliver(world: World, spool: FakeSpool, url: str | None = URL) -> int:
     hooks = HookService(world.capture, Redactor(b"a key for tests only"), world.clock)
     return SpoolDelivery(spool, hooks, world.agents, url).deliver()
 
 
-def kept(world: World) -> list[str]:
+def stored_texts(world: World) -> list[str]:
     where = world.reading.widest_filter(AS_OPERATOR)
     return [memory.content for memory in world.reading.page(where, None, 10, AS_OPERATOR).memories]
 
 
-def test_what_waits_is_taken_in_its_order_for_the_agent_of_this_machine(world: World) -> None:
-    spool = Listed(compacted(FIRST), compacted(SECOND), compacted(SECOND))
-    assert drained(world, spool) == 3
+def test_events_are_delivered_in_order_for_the_local_agent(world: World) -> None:
+    spool = FakeSpool(compacted(FIRST), compacted(SECOND), compacted(SECOND))
+    assert deliver(world, spool) == 3
     assert spool.waiting() == []
-    assert kept(world) == [SECOND]
+    assert stored_texts(world) == [SECOND]
     (memory,) = world.reading.page(world.reading.widest_filter(AS_OPERATOR), None, 10, AS_OPERATOR).memories
     assert memory.owner == world.agents.local_agent().id
     assert memory.version == 2
 
 
-def test_what_came_with_a_key_is_taken_for_its_holder(world: World) -> None:
+def test_an_event_with_a_key_is_delivered_for_its_agent(world: World) -> None:
     key = world.agents.issue(BOB).text.rpartition("_")[0]
-    assert drained(world, Listed(compacted(FIRST, key=key))) == 1
+    assert deliver(world, FakeSpool(compacted(FIRST, key=key))) == 1
     (memory,) = world.reading.page(world.reading.widest_filter(AS_OPERATOR), None, 10, AS_OPERATOR).memories
     assert memory.owner == BOB
 
 
 @pytest.mark.parametrize("key", ["", "hl_1_ffffffffff", "hl_2_0123456789", "x", "revoked", "operator"])
-def test_a_key_that_lets_no_agent_in_is_no_reason_to_take_it_for_another(world: World, key: str) -> None:
+def test_an_event_with_an_invalid_key_is_set_aside(world: World, key: str) -> None:
     issued = world.agents.issue(None if key == "operator" else BOB)
     if key == "revoked":
         world.agents.revoke(issued.key.id)
-    told = {"revoked": issued.text.rpartition("_")[0], "operator": issued.text.rpartition("_")[0]}.get(key, key)
-    spool = Listed(compacted(FIRST, key=told or "hl__"))
-    assert drained(world, spool) == 0
+    key_id = {"revoked": issued.text.rpartition("_")[0], "operator": issued.text.rpartition("_")[0]}.get(key, key)
+    spool = FakeSpool(compacted(FIRST, key=key_id or "hl__"))
+    assert deliver(world, spool) == 0
     assert spool.aside == ["000"]
-    assert kept(world) == []
+    assert stored_texts(world) == []
 
 
-def test_what_cannot_be_read_or_is_of_no_known_program_is_set_aside_and_the_rest_is_taken(world: World) -> None:
-    spool = Listed(None, [], compacted(FIRST, program="tetris"), compacted(FIRST))
-    assert drained(world, spool) == 1
+def test_unreadable_and_unknown_events_are_set_aside_and_the_rest_is_delivered(world: World) -> None:
+    spool = FakeSpool(None, [], compacted(FIRST, program="tetris"), compacted(FIRST))
+    assert deliver(world, spool) == 1
     assert spool.aside == ["000", "001", "002"]
-    assert kept(world) == [FIRST]
+    assert stored_texts(world) == [FIRST]
 
 
-def test_what_was_meant_for_another_service_is_left_where_it_is(world: World) -> None:
-    spool = Listed(compacted(FIRST, url="http://elsewhere"), compacted(SECOND, session="s2", url=f"{URL}/"))
-    assert drained(world, spool) == 1
+def test_events_for_another_service_are_left_in_place(world: World) -> None:
+    spool = FakeSpool(compacted(FIRST, url="http://elsewhere"), compacted(SECOND, session="s2", url=f"{URL}/"))
+    assert deliver(world, spool) == 1
     assert spool.waiting() == ["000"]
-    assert kept(world) == [SECOND]
+    assert stored_texts(world) == [SECOND]
 
 
 @pytest.mark.parametrize("url", ["http://localhost:4483", "http://[::1]:4483/", "http://127.0.0.1:4483//"])
-def test_this_machine_has_several_names(world: World, url: str) -> None:
-    spool = Listed(compacted(FIRST, url=url))
-    assert drained(world, spool) == 1
-    assert kept(world) == [FIRST]
+def test_local_urls_with_other_host_names_are_the_same_service(world: World, url: str) -> None:
+    spool = FakeSpool(compacted(FIRST, url=url))
+    assert deliver(world, spool) == 1
+    assert stored_texts(world) == [FIRST]
 
 
 @pytest.mark.parametrize("url", ["http://localhost:4484", "https://localhost:4483", "http://localhost", "http://[::1"])
 def test_another_port_is_another_service(world: World, url: str) -> None:
-    assert drained(world, Listed(compacted(FIRST, url=url))) == 0
-    assert kept(world) == []
+    assert deliver(world, FakeSpool(compacted(FIRST, url=url))) == 0
+    assert stored_texts(world) == []
 
 
-def test_what_is_for_another_service_is_read_once(world: World) -> None:
-    spool = Listed(compacted(FIRST, url="http://elsewhere"))
+def test_an_event_for_another_service_is_read_once(world: World) -> None:
+    spool = FakeSpool(compacted(FIRST, url="http://elsewhere"))
     hooks = HookService(world.capture, Redactor(b"a key for tests only"), world.clock)
-    spool_drain = SpoolDelivery(spool, hooks, world.agents, URL)
-    assert spool_drain.deliver() == 0
+    delivery = SpoolDelivery(spool, hooks, world.agents, URL)
+    assert delivery.deliver() == 0
     spool.works = False
-    assert spool_drain.deliver() == 0
+    assert delivery.deliver() == 0
     spool.works = True
     spool.events = {"001": compacted(SECOND)}
-    assert spool_drain.deliver() == 1
+    assert delivery.deliver() == 1
 
 
-def test_what_cannot_be_kept_now_waits_with_all_behind_it(world: World) -> None:
-    spool = Listed(compacted(FIRST), compacted(SECOND))
+def test_an_unavailable_spool_keeps_the_order_of_events(world: World) -> None:
+    spool = FakeSpool(compacted(FIRST), compacted(SECOND))
     spool.works = False
     with pytest.raises(Unavailable):
-        drained(world, spool)
+        deliver(world, spool)
     assert spool.waiting() == ["000", "001"]
     spool.works = True
-    assert drained(world, spool) == 2
+    assert deliver(world, spool) == 2
 
 
-def test_it_says_how_many_wait_and_how_many_were_lost(world: World) -> None:
+def test_waiting_and_lost_events_are_counted(world: World) -> None:
     hooks = HookService(world.capture, Redactor(b"a key for tests only"), world.clock)
-    spool_drain = SpoolDelivery(Listed(compacted(FIRST), None), hooks, world.agents, None)
-    assert (spool_drain.waiting(), spool_drain.lost()) == (2, 3)
+    delivery = SpoolDelivery(FakeSpool(compacted(FIRST), None), hooks, world.agents, None)
+    assert (delivery.waiting(), delivery.lost()) == (2, 3)

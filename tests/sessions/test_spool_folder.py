@@ -1,4 +1,4 @@
-"""The folder of events that hooks put aside: whatever else lies in it, those behind it are taken."""
+"""Spool folder: other files do not block events."""
 
 import os
 from collections.abc import Callable
@@ -15,7 +15,7 @@ def _too_large(file: Path) -> None:
         out.truncate(100_000_000)
 
 
-NO_EVENTS: dict[str, Callable[[Path], object]] = {
+INVALID_FILES: dict[str, Callable[[Path], object]] = {
     "empty": lambda file: file.write_bytes(b""),
     "cut off": lambda file: file.write_bytes(b'{"id": '),
     "nested without end": lambda file: file.write_bytes(b"[" * 100_000),
@@ -27,12 +27,12 @@ NO_EVENTS: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("kind", NO_EVENTS)
-def test_what_is_no_event_is_refused_and_set_aside(tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize("kind", INVALID_FILES)
+def test_files_that_are_not_events_are_refused_and_set_aside(tmp_path: Path, kind: str) -> None:
     folder = tmp_path / "spool"
     folder.mkdir()
     spool = SpoolFolder(tmp_path)
-    NO_EVENTS[kind](folder / "1.json")
+    INVALID_FILES[kind](folder / "1.json")
     with pytest.raises(Invalid):
         spool.read("1.json")
     spool.set_aside("1.json")
@@ -40,7 +40,7 @@ def test_what_is_no_event_is_refused_and_set_aside(tmp_path: Path, kind: str) ->
     assert [file.name for file in folder.iterdir()] == ["1.unreadable"]
 
 
-def test_what_has_gone_meanwhile_is_no_trouble(tmp_path: Path) -> None:
+def test_a_missing_file_is_refused_and_can_be_removed(tmp_path: Path) -> None:
     (tmp_path / "spool").mkdir()
     spool = SpoolFolder(tmp_path)
     with pytest.raises(Invalid):
@@ -49,7 +49,7 @@ def test_what_has_gone_meanwhile_is_no_trouble(tmp_path: Path) -> None:
     spool.remove("1.json")
 
 
-def test_events_wait_in_the_order_of_their_names_and_nothing_else_does(tmp_path: Path) -> None:
+def test_only_events_wait_in_the_order_of_their_names(tmp_path: Path) -> None:
     spool = SpoolFolder(tmp_path)
     assert (spool.waiting(), spool.lost()) == ((), 0)
     folder = tmp_path / "spool"

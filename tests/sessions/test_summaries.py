@@ -1,4 +1,4 @@
-"""Distilling: what is handed over becomes one memory of its session, later and once."""
+"""Session summaries: each session that ended becomes one memory."""
 
 from collections.abc import Generator
 from contextlib import closing
@@ -85,8 +85,8 @@ class Service:
         while self.session_summaries.step():
             pass
 
-    def subscribe(self, text: str, session: str = "s1") -> str:
-        """What a prompt of a session is told."""
+    def prompt(self, text: str, session: str = "s1") -> str:
+        """Returns the context injected at a prompt."""
         event = AgentEvent(
             id=EventId(f"asked-{session}"),
             kind=EventKind.PROMPTED,
@@ -112,7 +112,7 @@ def service(tmp_path: Path) -> Generator[Service]:
         yield service
 
 
-def test_a_session_becomes_a_memory_of_who_handed_it_over(service: Service) -> None:
+def test_a_session_becomes_a_memory_of_its_agent(service: Service) -> None:
     service.session_summaries.hand_over(an_end(service.file(a_fix()), project="shop"), AS_ADA)
     assert service.memories() == []
     service.work()
@@ -125,7 +125,7 @@ def test_a_session_becomes_a_memory_of_who_handed_it_over(service: Service) -> N
     assert service.states() == {HandoverState.DONE: 1}
 
 
-def test_the_task_names_the_memory(service: Service) -> None:
+def test_the_memory_is_named_after_the_task(service: Service) -> None:
     task = Task("t-7", f"Fix the\n checkout {'test ' * 30}")
     service.session_summaries.hand_over(an_end(service.file(a_fix()), task=task), AS_ADA)
     service.work()
@@ -135,7 +135,7 @@ def test_the_task_names_the_memory(service: Service) -> None:
     assert memory.source_task_id == "t-7"
 
 
-def test_what_is_known_is_reinforced_and_not_kept_again(service: Service) -> None:
+def test_known_facts_are_reinforced_and_not_stored_again(service: Service) -> None:
     path = service.file(a_fix())
     service.session_summaries.hand_over(an_end(path), AS_ADA)
     service.work()
@@ -148,7 +148,7 @@ def test_what_is_known_is_reinforced_and_not_kept_again(service: Service) -> Non
     assert memory.expires_at == service.clock.now() + timedelta(days=3)
 
 
-def test_what_is_known_in_part_is_kept_as_far_as_it_is_new(service: Service) -> None:
+def test_only_the_new_points_of_a_summary_are_stored(service: Service) -> None:
     service.world.remember("The root cause is that carts from before March have no currency field. It cost us a day.")
     service.session_summaries.hand_over(an_end(service.file(a_fix())), AS_ADA)
     service.work()
@@ -158,7 +158,7 @@ def test_what_is_known_in_part_is_kept_as_far_as_it_is_new(service: Service) -> 
 
 
 @pytest.mark.parametrize("viewer", [AS_BOB, AS_LEA])
-def test_what_another_agent_knows_for_itself_is_news(service: Service, viewer: Viewer) -> None:
+def test_private_memories_of_another_agent_do_not_make_a_point_known(service: Service, viewer: Viewer) -> None:
     path = service.file(a_fix())
     service.session_summaries.hand_over(an_end(path), AS_ADA)
     service.work()
@@ -167,7 +167,7 @@ def test_what_another_agent_knows_for_itself_is_news(service: Service, viewer: V
     assert len(service.memories()) == 2
 
 
-def test_what_is_known_in_another_project_is_news(service: Service) -> None:
+def test_memories_of_another_project_do_not_make_a_point_known(service: Service) -> None:
     path = service.file(a_fix())
     for session, project in (("s1", "shop"), ("s2", "bank")):
         service.session_summaries.hand_over(an_end(path, session=session, project=project), AS_ADA)
@@ -175,7 +175,7 @@ def test_what_is_known_in_another_project_is_news(service: Service) -> None:
     assert len(service.memories()) == 2
 
 
-def test_the_same_session_over_and_over_does_not_grow_the_store(service: Service) -> None:
+def test_repeated_sessions_do_not_grow_the_store(service: Service) -> None:
     path = service.file(a_fix())
     for number in range(100):
         service.session_summaries.hand_over(an_end(path, session=f"s{number}"), AS_ADA)
@@ -183,7 +183,7 @@ def test_the_same_session_over_and_over_does_not_grow_the_store(service: Service
     assert len(service.memories()) == 1
 
 
-def test_the_same_event_twice_is_one(service: Service) -> None:
+def test_the_same_event_is_handled_once(service: Service) -> None:
     ended = an_end(service.file(a_fix()))
     for _ in range(2):
         service.session_summaries.hand_over(ended, AS_ADA)
@@ -206,7 +206,7 @@ def test_a_later_summary_of_a_session_replaces_the_earlier_one(service: Service)
     assert memory.version == 2
 
 
-def test_the_same_summary_again_is_no_new_version_but_lives_on(service: Service) -> None:
+def test_an_unchanged_summary_makes_no_new_version_and_is_renewed(service: Service) -> None:
     path = service.file(a_fix())
     for minute in range(9):
         service.session_summaries.hand_over(
@@ -220,7 +220,7 @@ def test_the_same_summary_again_is_no_new_version_but_lives_on(service: Service)
 
 
 @pytest.mark.parametrize("is_partial", [True, False])
-def test_a_turn_that_is_heard_of_late_does_not_take_the_place_of_the_end(service: Service, is_partial: bool) -> None:
+def test_a_turn_delivered_late_does_not_replace_the_summary_of_the_end(service: Service, is_partial: bool) -> None:
     session = a_fix().user("And the speed?").says(SAID)
     service.session_summaries.hand_over(an_end(service.file(session), at=START + timedelta(minutes=2)), AS_ADA)
     service.work()
@@ -234,7 +234,7 @@ def test_a_turn_that_is_heard_of_late_does_not_take_the_place_of_the_end(service
 
 
 @pytest.mark.parametrize("noted", ["yesterday", 7, None, "2999-01-01T00:00:00"])
-def test_when_a_session_ended_may_be_noted_in_other_words(service: Service, noted: Json) -> None:
+def test_an_invalid_end_time_in_the_metadata_is_ignored(service: Service, noted: Json) -> None:
     service.world.remember("Old.", external_id="session:claude-code:s1", metadata={"ended": noted})
     service.session_summaries.hand_over(an_end(service.file(a_fix()), is_partial=True, last_message="So."), AS_ADA)
     service.work()
@@ -242,7 +242,7 @@ def test_when_a_session_ended_may_be_noted_in_other_words(service: Service, note
     assert "currency" in memory.content
 
 
-def test_of_many_ends_of_a_session_only_the_newest_is_distilled(service: Service) -> None:
+def test_only_the_newest_end_of_a_session_is_summarized(service: Service) -> None:
     summarizer = Failing(Unavailable("never"), 0)
     service.with_summarizer(summarizer)
     path = service.file(a_fix())
@@ -254,7 +254,7 @@ def test_of_many_ends_of_a_session_only_the_newest_is_distilled(service: Service
     assert service.memories()[0].name == "Session: 2026-03-01T12:02Z"
 
 
-def test_sessions_agents_and_sub_agents_are_kept_apart(service: Service) -> None:
+def test_sessions_agents_and_sub_agents_have_separate_summaries(service: Service) -> None:
     path = service.file(a_fix())
     side = service.file(
         ClaudeSession(sidechain=True).user("Look.").says(f"{SAID} It is written to disk."), "agent.jsonl"
@@ -275,7 +275,7 @@ def test_sessions_agents_and_sub_agents_are_kept_apart(service: Service) -> None
     assert of_subagent.metadata["subagent"] == "Explore"
 
 
-def test_nothing_learned_stores_nothing(service: Service) -> None:
+def test_an_empty_summary_is_not_stored(service: Service) -> None:
     path = service.file(
         ClaudeSession().user("Hello! How are you today, my dear friend?" * 3).says("Hello! How can I help you?")
     )
@@ -286,7 +286,7 @@ def test_nothing_learned_stores_nothing(service: Service) -> None:
 
 
 @pytest.mark.parametrize("path", ["gone.jsonl", "../s1.jsonl", "\0", "x" * 5_000, ""])
-def test_without_the_transcript_the_last_message_is_distilled(service: Service, path: str) -> None:
+def test_the_last_message_is_summarized_if_the_transcript_is_missing(service: Service, path: str) -> None:
     ended = an_end(service.folder / path, last_message=f"{SAID} It is kept between starts now, in the home folder.")
     service.session_summaries.hand_over(ended, AS_ADA)
     service.work()
@@ -294,13 +294,13 @@ def test_without_the_transcript_the_last_message_is_distilled(service: Service, 
     assert SAID in memory.content
 
 
-def test_a_last_message_that_the_file_does_not_have_yet_counts(service: Service) -> None:
+def test_a_last_message_missing_from_the_file_is_added(service: Service) -> None:
     service.session_summaries.hand_over(an_end(service.file(a_fix()), last_message=SAID), AS_ADA)
     service.work()
     assert SAID in service.memories()[0].content
 
 
-def test_a_conversation_in_words_is_distilled_too(service: Service) -> None:
+def test_a_conversation_given_as_text_is_summarized(service: Service) -> None:
     service.session_summaries.hand_over(
         an_end(text=f"We looked at the start. {SAID} It is kept now.", program="other"), AS_ADA
     )
@@ -308,7 +308,7 @@ def test_a_conversation_in_words_is_distilled_too(service: Service) -> None:
     assert SAID in service.memories()[0].content
 
 
-def test_secrets_are_masked_before_anything_is_kept(service: Service) -> None:
+def test_secrets_are_masked_before_anything_is_stored(service: Service) -> None:
     key = "AKIA" + "IOSFODNN7EXAMPLE"
     session = a_fix().says(f"The deploy job failed because the key {key} was read from the wrong file.")
     service.session_summaries.hand_over(
@@ -323,7 +323,7 @@ def test_secrets_are_masked_before_anything_is_kept(service: Service) -> None:
     assert key not in memory.content
 
 
-def test_what_was_injected_is_not_distilled_again(service: Service) -> None:
+def test_injected_text_is_not_summarized(service: Service) -> None:
     ours = fenced("The root cause of all evil is that the cache is cold.")
     session = ClaudeSession().user(f"Go on with the work on the cache. {ours}").says(f"{ours}\n\n{SAID}")
     service.session_summaries.hand_over(an_end(service.file(session), last_message=f"{ours} {SAID}"), AS_ADA)
@@ -332,7 +332,7 @@ def test_what_was_injected_is_not_distilled_again(service: Service) -> None:
     assert "evil" not in memory.content
 
 
-def test_characters_that_cannot_be_kept_do_not_lose_the_rest(service: Service) -> None:
+def test_characters_that_cannot_be_stored_are_replaced(service: Service) -> None:
     service.session_summaries.hand_over(
         an_end(last_message=f"a\0b \ud800 {SAID} It is kept between starts now."), AS_ADA
     )
@@ -340,7 +340,7 @@ def test_characters_that_cannot_be_kept_do_not_lose_the_rest(service: Service) -
     assert SAID in service.memories()[0].content
 
 
-def test_an_outage_of_the_summariser_is_waited_out(service: Service) -> None:
+def test_an_unavailable_summarizer_is_retried(service: Service) -> None:
     service.with_summarizer(Failing(Unavailable("overloaded"), 1))
     service.session_summaries.hand_over(an_end(service.file(a_fix())), AS_ADA)
     service.work()
@@ -353,7 +353,7 @@ def test_an_outage_of_the_summariser_is_waited_out(service: Service) -> None:
 
 
 @pytest.mark.parametrize(("error", "calls"), [(Unavailable("down"), ATTEMPTS), (Invalid("not this one"), 1)])
-def test_what_fails_again_and_again_is_given_up_and_counted(service: Service, error: Exception, calls: int) -> None:
+def test_an_end_that_keeps_failing_is_given_up_and_counted(service: Service, error: Exception, calls: int) -> None:
     failing = Failing(error, 99)
     service.with_summarizer(failing)
     service.session_summaries.hand_over(an_end(service.file(a_fix()), text=SAID), AS_ADA)
@@ -367,7 +367,7 @@ def test_what_fails_again_and_again_is_given_up_and_counted(service: Service, er
         assert SAID not in str(view.handovers_after(an_end().id.__class__(""), 9))
 
 
-def test_while_a_session_goes_on_no_model_is_asked_and_its_file_may_be_behind(service: Service) -> None:
+def test_an_active_session_is_summarized_without_a_model_after_a_lag(service: Service) -> None:
     service.with_summarizer(failing := Failing(Unavailable("down"), 99))
     service.session_summaries.hand_over(an_end(service.folder / "s1.jsonl", is_partial=True), AS_ADA)
     assert not service.session_summaries.step()
@@ -377,7 +377,7 @@ def test_while_a_session_goes_on_no_model_is_asked_and_its_file_may_be_behind(se
     assert (failing.calls, service.states(), len(service.memories())) == (0, {HandoverState.DONE: 1}, 1)
 
 
-def test_an_end_that_was_cut_off_too_often_is_summarised_by_rules(service: Service) -> None:
+def test_an_end_interrupted_too_often_is_summarized_without_a_model(service: Service) -> None:
     failing = Failing(Unavailable("down"), 99)
     service.with_summarizer(failing)
     service.session_summaries.hand_over(an_end(service.file(a_fix())), AS_ADA)
@@ -390,7 +390,7 @@ def test_an_end_that_was_cut_off_too_often_is_summarised_by_rules(service: Servi
     assert [memory.metadata["summarizer"] for memory in service.memories()] == ["extractive"]
 
 
-def test_an_end_that_kills_the_process_is_not_tried_for_ever(service: Service) -> None:
+def test_an_end_that_kills_the_process_is_given_up(service: Service) -> None:
     service.session_summaries.hand_over(an_end(service.file(a_fix())), AS_ADA)
     with service.store.read() as view:
         (waiting,) = view.handovers_due(START, 1)
@@ -400,8 +400,7 @@ def test_an_end_that_kills_the_process_is_not_tried_for_ever(service: Service) -
     assert service.memories() == []
 
 
-def test_markers_of_a_long_last_message_count_wherever_they_stand(service: Service) -> None:
-    """Only its end is summarised."""
+def test_markers_are_read_from_the_whole_last_message(service: Service) -> None:
     code = "\n".join(["```", *["make all"] * (MAX_SUMMARISED // 5), "[MEMORY:timing:shop] An example", "```"])
     said = f"[MEMORY:timing:cart] Takes 60s to start\n{code}\n[MEMORY:timing:till] Takes 10s to start\n"
     service.session_summaries.hand_over(an_end(last_message=said), AS_ADA)
@@ -410,18 +409,18 @@ def test_markers_of_a_long_last_message_count_wherever_they_stand(service: Servi
     assert {one.memory.content for one in known} == {"Takes 60s to start", "Takes 10s to start"}
 
 
-def test_an_operator_who_acts_for_nobody_is_refused(service: Service) -> None:
+def test_an_operator_without_an_agent_is_refused(service: Service) -> None:
     with pytest.raises(Invalid, match="agent"):
         service.session_summaries.hand_over(an_end(), AS_OPERATOR)
 
 
 @pytest.mark.parametrize("session", ["", "x" * 501])
-def test_a_session_needs_a_name_that_can_be_kept(service: Service, session: str) -> None:
-    with pytest.raises(Invalid, match="name"):
+def test_a_session_id_must_be_valid(service: Service, session: str) -> None:
+    with pytest.raises(Invalid, match="session id"):
         service.session_summaries.hand_over(an_end(session=session), AS_ADA)
 
 
-def test_what_was_distilled_is_forgotten_after_a_while(service: Service) -> None:
+def test_summarized_ends_are_pruned(service: Service) -> None:
     service.session_summaries.hand_over(an_end(text=SAID), AS_ADA)
     service.work()
     service.clock.advance(RETENTION + timedelta(seconds=1))
@@ -429,7 +428,7 @@ def test_what_was_distilled_is_forgotten_after_a_while(service: Service) -> None
     assert service.states() == {}
 
 
-def test_words_of_tools_are_trusted_less(service: Service) -> None:
+def test_summaries_that_quote_tools_are_trusted_less(service: Service) -> None:
     service.session_summaries.hand_over(an_end(service.file(a_fix())), AS_ADA)
     service.session_summaries.hand_over(
         an_end(last_message=f"{SAID} It is kept between starts now.", session="s2"), AS_ADA
@@ -439,13 +438,13 @@ def test_words_of_tools_are_trusted_less(service: Service) -> None:
     assert trust == {Clean("s1"): Trust.TOOL_OUTPUT, Clean("s2"): Trust.AGENT}
 
 
-def test_what_a_session_shows_of_the_use_of_what_it_was_told_is_noted_and_our_own_answers_are_not_distilled(
+def test_use_of_injected_memories_is_counted_and_own_tool_results_are_not_summarized(
     service: Service,
 ) -> None:
     for number in range(30):
         service.world.remember(f"The kettle number {number} boils in the kitchen {number % 7}.")
     memory = service.world.remember("The quokka gateway wants --legacy-peer-deps, else its wombat cache is stale.")
-    assert memory.content in service.subscribe("What does the quokka gateway want?")
+    assert memory.content in service.prompt("What does the quokka gateway want?")
     service.world.write_buffer.flush()
     session = a_fix().uses("mcp__hivelore__memory-search", f"The root cause was: {memory.content}", query="quokka")
     session.runs("yarn --legacy-peer-deps")

@@ -1,4 +1,4 @@
-"""Whose transcripts are read: what the name of a file must say, and for whom it need not."""
+"""Access to transcripts: by file name, session and agent."""
 
 import pytest
 
@@ -25,11 +25,11 @@ WORKER = Viewer(role=Role.WORKER, agent=BOB, interface=Interface.HOOK)
         ("", ID, False),
     ],
 )
-def test_a_file_is_that_of_the_session_that_it_is_called_after(path: str, session: str, is_its: bool) -> None:
+def test_a_transcript_belongs_to_the_session_in_its_name(path: str, session: str, is_its: bool) -> None:
     assert is_session_file(path, session) is is_its
 
 
-def test_others_name_the_file_of_a_session_that_began_for_them_alone() -> None:
+def test_others_may_read_only_sessions_that_began_with_their_key() -> None:
     for begun_by, may in (([BOB], True), ([], False), ([ADA], False), ([ADA, BOB], False)):
         assert may_read_transcript(WORKER, "/p/s1.jsonl", "s1", ADA, dict.fromkeys(begun_by)) is may
     assert not may_read_transcript(WORKER, "/p/s2.jsonl", "s1", ADA, {BOB: None})
@@ -38,11 +38,11 @@ def test_others_name_the_file_of_a_session_that_began_for_them_alone() -> None:
 @pytest.mark.parametrize(
     ("ada", "bob", "may"), [(2, 1, True), (1, 2, False), (1, 1, False), (None, 1, False), (2, None, False)]
 )
-def test_a_session_belongs_to_whom_it_began_for_first(ada: int | None, bob: int | None, may: bool) -> None:
+def test_a_session_belongs_to_the_agent_that_began_it_first(ada: int | None, bob: int | None, may: bool) -> None:
     begun = {agent: None if at is None else instant(at) for agent, at in ((ADA, ada), (BOB, bob))}
     assert may_read_transcript(WORKER, "/p/s1.jsonl", "s1", None, begun) is may
 
 
-def test_this_machines_agent_and_an_operators_key_name_any() -> None:
+def test_the_local_agent_and_operators_may_name_any_file() -> None:
     for viewer in (replace(WORKER, agent=ADA), replace(WORKER, acting=True)):
         assert may_read_transcript(viewer, "/p/s2.jsonl", "s1", ADA, {})

@@ -1,4 +1,4 @@
-"""Reading the ends of transcripts: of any size, and nothing that is no transcript."""
+"""Transcript files: reading the end, and refusing other files."""
 
 import os
 from collections.abc import Callable
@@ -22,11 +22,11 @@ def end(folder: Path, path: Path | str, most: int = 1_000) -> tuple[list[str], b
     return [line for line in lines if line], cut
 
 
-def test_a_short_file_is_read_whole(tmp_path: Path) -> None:
+def test_a_short_file_is_read_completely(tmp_path: Path) -> None:
     assert end(tmp_path, written(tmp_path, "a\nb\n")) == (["a", "b"], False)
 
 
-def test_of_a_long_file_the_last_whole_lines_are_read(tmp_path: Path) -> None:
+def test_the_last_complete_lines_of_a_long_file_are_read(tmp_path: Path) -> None:
     path = written(tmp_path, "".join(f"line {number}\n" for number in range(1_000)))
     lines, cut = end(tmp_path, path, 100)
     assert cut
@@ -34,17 +34,17 @@ def test_of_a_long_file_the_last_whole_lines_are_read(tmp_path: Path) -> None:
     assert len(lines) == 11
 
 
-def test_a_line_that_is_still_written_is_there_as_far_as_it_is(tmp_path: Path) -> None:
+def test_an_incomplete_last_line_is_returned(tmp_path: Path) -> None:
     assert end(tmp_path, written(tmp_path, 'a\n{"b')) == (["a", '{"b'], False)
 
 
-def test_half_a_character_does_not_stop_the_reading(tmp_path: Path) -> None:
+def test_invalid_utf8_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     path.write_bytes(b"a\n\xc3\xa4\xff\xe4\nb")
     assert end(tmp_path, path) == (["a", "ä\ufffd\ufffd", "b"], False)
 
 
-def test_300_megabytes_are_read_in_the_memory_of_their_end(tmp_path: Path) -> None:
+def test_only_the_end_of_a_300_megabyte_file_is_read(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     with path.open("wb") as file:
         file.truncate(300_000_000)
@@ -55,11 +55,11 @@ def test_300_megabytes_are_read_in_the_memory_of_their_end(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("name", ["a b.jsonl", "ä\n'\".jsonl", "deep/er/s.jsonl"])
-def test_any_name_will_do(tmp_path: Path, name: str) -> None:
+def test_any_file_name_is_accepted(tmp_path: Path, name: str) -> None:
     assert end(tmp_path, written(tmp_path, "a", name)) == (["a"], False)
 
 
-def test_a_link_inside_counts_as_where_it_leads(tmp_path: Path) -> None:
+def test_links_are_resolved_and_may_not_lead_outside(tmp_path: Path) -> None:
     inside, outside = tmp_path / "in", tmp_path / "out"
     inside.mkdir()
     written(inside, "a", "there.jsonl")
@@ -85,7 +85,7 @@ REFUSED: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_is_no_transcript_is_not_found(tmp_path: Path, what: str) -> None:
+def test_paths_that_are_not_transcripts_are_not_found(tmp_path: Path, what: str) -> None:
     folder = tmp_path / "sessions"
     folder.mkdir()
     with pytest.raises(NotFound):

@@ -1,4 +1,4 @@
-"""What the files of agent programs say, and that nothing in them can stop the reading."""
+"""Transcripts of agent programs: parsing of each format, and tolerance of invalid lines."""
 
 import json
 
@@ -28,7 +28,7 @@ def heard(turns: list[Turn]) -> list[tuple[Speaker, str]]:
     return [(turn.speaker, turn.text or (turn.tool.target if turn.tool else "")) for turn in turns]
 
 
-def test_a_session_of_claude_code_is_read_turn_by_turn() -> None:
+def test_a_transcript_of_claude_code_is_parsed() -> None:
     session = (
         ClaudeSession()
         .user("Please fix it.")
@@ -53,7 +53,7 @@ def test_a_session_of_claude_code_is_read_turn_by_turn() -> None:
     assert all(turn.at is not None for turn in turns)
 
 
-def test_a_session_of_codex_is_read_turn_by_turn() -> None:
+def test_a_transcript_of_codex_is_parsed() -> None:
     patch = "*** Begin Patch\n*** Update File: shop/cart.py\n@@\n-a\n+b\n*** Add File: shop/new.py\n+x\n*** End Patch"
     session = (
         CodexSession()
@@ -102,7 +102,7 @@ def test_a_session_of_codex_is_read_turn_by_turn() -> None:
         ),
     ],
 )
-def test_codex_has_told_of_commands_in_several_ways(
+def test_all_command_formats_of_codex_are_parsed(
     item: dict[str, object], output: object, command: str, *, failed: bool
 ) -> None:
     session = CodexSession()
@@ -114,7 +114,7 @@ def test_codex_has_told_of_commands_in_several_ways(
     assert result.text in ("No rule", "a b", "fine")
 
 
-def test_a_file_of_an_early_codex_has_no_envelope() -> None:
+def test_an_early_codex_transcript_without_envelopes_is_parsed() -> None:
     lines = [
         json.dumps({"id": "x", "timestamp": "2025-05-01T10:00:00Z", "instructions": None}),
         json.dumps({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Go on."}]}),
@@ -122,7 +122,7 @@ def test_a_file_of_an_early_codex_has_no_envelope() -> None:
     assert heard(list(read_conversation("codex", lines).turns)) == [(Speaker.USER, "Go on.")]
 
 
-def test_what_the_program_put_in_is_left_out() -> None:
+def test_text_inserted_by_the_program_is_left_out() -> None:
     session = (
         ClaudeSession()
         .user("<command-name>/compact</command-name>\n<command-message>compact</command-message>")
@@ -138,7 +138,7 @@ def test_what_the_program_put_in_is_left_out() -> None:
     assert heard(claude(session)) == [(Speaker.USER, "Go on.")]
 
 
-def test_what_we_put_in_is_left_out_and_what_we_answered() -> None:
+def test_injected_text_and_own_tool_results_are_left_out() -> None:
     session = (
         ClaudeSession()
         .user(f"{fenced('an old note')}\n\nGo on.")
@@ -150,20 +150,20 @@ def test_what_we_put_in_is_left_out_and_what_we_answered() -> None:
     assert heard(turns) == [(Speaker.USER, "Go on."), (Speaker.CALL, "a.md"), (Speaker.RESULT, "a file")]
 
 
-def test_a_side_conversation_is_read_only_where_it_is_asked_for() -> None:
+def test_sidechains_are_read_only_for_a_sub_agent() -> None:
     session = ClaudeSession(sidechain=True).user("Look there.").says("I looked.")
     assert claude(session) == []
     assert len(claude(session, of_subagent=True)) == 2
 
 
-def test_a_long_answer_of_a_tool_keeps_its_ends() -> None:
+def test_a_long_tool_output_keeps_its_beginning_and_end() -> None:
     turns = claude(ClaudeSession().runs("make", f"begin {'x' * 100_000} end"))
     assert len(turns[1].text) < 4_000
     assert turns[1].text.startswith("begin ")
     assert turns[1].text.endswith(" end")
 
 
-def test_files_elsewhere_keep_their_whole_path() -> None:
+def test_files_outside_the_working_folder_keep_their_full_path() -> None:
     session = ClaudeSession().uses("Write", file_path="/etc/hosts").uses("Write", file_path=f"{FOLDER}/a b/c.py")
     assert [turn.tool.target for turn in claude(session) if turn.tool and turn.speaker is Speaker.CALL] == [
         "/etc/hosts",
@@ -171,11 +171,11 @@ def test_files_elsewhere_keep_their_whole_path() -> None:
     ]
 
 
-def test_the_file_of_an_unknown_program_says_nothing() -> None:
+def test_a_transcript_of_an_unknown_program_is_empty() -> None:
     assert read_conversation("other", a_fix().lines) == Transcript(())
 
 
-def test_a_session_of_gemini_cli_is_read_turn_by_turn() -> None:
+def test_a_transcript_of_gemini_cli_is_parsed() -> None:
     session = (
         GeminiSession()
         .user("<session_context>\nToday is Sunday.\n</session_context>")
@@ -206,12 +206,12 @@ def test_a_session_of_gemini_cli_is_read_turn_by_turn() -> None:
 
 
 @pytest.mark.parametrize(("back", "left"), [("m1002", ["One."]), ("m1001", []), ("unknown", [])])
-def test_what_was_rewound_in_gemini_cli_was_not_said(back: str, left: list[str]) -> None:
+def test_rewound_messages_of_gemini_cli_are_left_out(back: str, left: list[str]) -> None:
     session = GeminiSession().message("user", "One.", 1001).message("gemini", "Two.", 1002).line(**{"$rewindTo": back})
     assert [turn.text for turn in gemini(session.says("Three."))] == [*left, "Three."]
 
 
-def test_a_session_of_copilot_is_read_turn_by_turn_without_its_sub_agents() -> None:
+def test_a_transcript_of_copilot_is_parsed_without_its_sub_agents() -> None:
     session = (
         CopilotSession()
         .user("Please fix it.")
@@ -278,7 +278,7 @@ GOOD = {"claude-code": ClaudeSession, "codex": CodexSession, "gemini": GeminiSes
         '{"timestamp": "9999-12-31T23:59:59-14:00", "type": "user", "message": {"content": []}}',
     ],
 )
-def test_a_line_that_makes_no_sense_is_passed_over(program: str, line: str) -> None:
+def test_invalid_lines_are_skipped(program: str, line: str) -> None:
     good = GOOD[program]().user("Go on.")
     assert heard(list(read_conversation(program, [line, *good.lines, line]).turns)) == [(Speaker.USER, "Go on.")]
 
@@ -301,7 +301,7 @@ json_values = st.recursive(
 
 
 @given(entries=st.lists(json_values | st.text(), max_size=6), program=st.sampled_from(sorted(READERS)))
-def test_any_lines_can_be_read(entries: list[object], program: str) -> None:
+def test_any_lines_are_parsed(entries: list[object], program: str) -> None:
     read_conversation(program, [json.dumps(entry) for entry in entries], of_subagent=True)
 
 
@@ -309,7 +309,7 @@ turns = st.builds(Turn, speaker=st.just(Speaker.USER), text=st.text("ab", min_si
 
 
 @given(said=st.lists(turns, max_size=6), characters=st.integers(0, 60))
-def test_the_latest_turns_are_the_end_of_what_was_said(said: list[Turn], characters: int) -> None:
+def test_the_last_turns_are_the_end_of_the_conversation(said: list[Turn], characters: int) -> None:
     whole = Transcript(tuple(said))
     end = last_turns(whole, characters)
     text, kept = ("".join(turn.text for turn in some.turns) for some in (whole, end))

@@ -1,4 +1,4 @@
-"""Sessions of real agent programs for which Hivelore is set up, and what they are told."""
+"""Sessions of real agent programs with Hivelore, and the text injected into them."""
 
 import html
 import re
@@ -18,14 +18,14 @@ def verb(env: dict[str, str], *words: str) -> str:
     return done.out
 
 
-def told(program: Program, prompt: str, *more: str, of: str = "") -> str:
-    """What stands between our marks in the first request of a session (``of``: with these words in it) that was told
-    anything: a hook that gets no answer in time says nothing, so on a busy machine there may have to be another."""
+def injected_text(program: Program, prompt: str, *more: str, of: str = "") -> str:
+    """Returns the fenced text in the first request of a session (or the first request that contains ``of``). On a busy
+    machine a hook may get no answer in time, so several sessions are tried."""
     for _ in range(_SESSIONS):
         seen = len(program.model.turns())
         run = program.run(prompt, *more)
         assert run.code == 0, run.err
-        # Gemini CLI escapes what it is told.
+        # Gemini CLI escapes injected text.
         asked = html.unescape(next(turn.text() for turn in program.model.turns()[seen:] if of in turn.text()))
         if found := _FENCE.search(asked):
             return found[2]

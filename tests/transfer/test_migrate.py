@@ -1,4 +1,4 @@
-"""Moving a swarm from any store to any other: whole, equal, and while the first one is used."""
+"""Migration between all kinds of stores: complete, equal, and during writes to the source."""
 
 from collections.abc import Generator
 from contextlib import ExitStack, closing
@@ -40,7 +40,7 @@ WAYS = [
     ("reference", "fts5"),
     ("postgres", "postings on postgres"),
 ]
-"""From which kind of store, and to which keyword engine on its kind."""
+"""Kind of the source store, and keyword engine of the target."""
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def ends(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Ends]:
 
 
 @pytest.mark.usefixtures("few_at_a_time")
-def test_everything_arrives_as_it_is(ends: Ends) -> None:
+def test_everything_is_copied_unchanged(ends: Ends) -> None:
     for deed in some_deeds(6):
         do(ends.source, deed)
     before = everything(ends.source)
@@ -85,7 +85,7 @@ def test_everything_arrives_as_it_is(ends: Ends) -> None:
 
 
 @pytest.mark.usefixtures("few_at_a_time")
-def test_what_happens_meanwhile_arrives_too(ends: Ends) -> None:
+def test_changes_during_a_migration_are_copied(ends: Ends) -> None:
     happening = some_deeds(8)
     for deed in happening[:30]:
         do(ends.source, deed)
@@ -103,7 +103,7 @@ def test_what_happens_meanwhile_arrives_too(ends: Ends) -> None:
 
 
 @pytest.mark.usefixtures("few_at_a_time")
-def test_ends_of_sessions_that_wait_arrive_and_so_does_what_became_of_them(ends: Ends) -> None:
+def test_session_ends_are_copied_with_their_state(ends: Ends) -> None:
     waiting = [Handover(ended=an_end(text="Words."), by=AS_ADA, not_before=START) for _ in range(5)]
     ends.source.write(lambda tx: [tx.put_handover(one) for one in waiting])
     move = moving(ends.source, ends.target, ends.index)
@@ -117,7 +117,7 @@ def test_ends_of_sessions_that_wait_arrive_and_so_does_what_became_of_them(ends:
 
 
 @pytest.mark.usefixtures("few_at_a_time")
-def test_what_is_known_of_files_arrives_and_what_was_dropped_meanwhile_goes(ends: Ends) -> None:
+def test_known_files_are_copied_and_dropped_ones_removed(ends: Ends) -> None:
     files = [
         KnownFile(Clean(":/w"), Clean(f"shared/memory/{one}.md"), "1-2-3", "d", memory_id(one)) for one in range(5)
     ]
@@ -136,7 +136,7 @@ def test_what_is_known_of_files_arrives_and_what_was_dropped_meanwhile_goes(ends
     script=st.lists(deeds | st.sampled_from(["follow", "logs", "index", "again"]), max_size=40),
     kind=st.sampled_from(["exact", "postings"]),
 )
-def test_whatever_happens_in_whatever_order_both_are_equal_in_the_end(script: list[Deed | str], kind: str) -> None:
+def test_source_and_target_are_equal_after_any_changes(script: list[Deed | str], kind: str) -> None:
     clock = SteppingClock()
     with pytest.MonkeyPatch.context() as changes, TemporaryDirectory() as folder:
         changes.setattr(whole_reader, "BATCH_SIZE", 2)
@@ -157,7 +157,7 @@ def test_whatever_happens_in_whatever_order_both_are_equal_in_the_end(script: li
                     move.follow(logs=step == "logs")
             assert moved(source, target, index).is_equal
             assert everything(target) == everything(source)
-            assert _indexed(target, index) == _indexed_anew(target, KEYWORDS[kind].index())
+            assert _indexed(target, index) == _reindexed(target, KEYWORDS[kind].index())
 
 
 def _indexed(store: MemoryStore, index: KeywordIndex) -> dict[str, list[tuple[int, int, float]]]:
@@ -168,7 +168,7 @@ def _indexed(store: MemoryStore, index: KeywordIndex) -> dict[str, list[tuple[in
         }
 
 
-def _indexed_anew(store: MemoryStore, index: KeywordIndex) -> dict[str, list[tuple[int, int, float]]]:
+def _reindexed(store: MemoryStore, index: KeywordIndex) -> dict[str, list[tuple[int, int, float]]]:
     def work(tx: Transaction) -> None:
         index.clear(tx)
         found = tx.memories_of(sorted(tx.matching_keys(EVERYTHING)), EVERYTHING)
@@ -179,29 +179,29 @@ def _indexed_anew(store: MemoryStore, index: KeywordIndex) -> dict[str, list[tup
 
 
 @pytest.mark.parametrize("way", WAYS[:2], ids="->".join)
-def test_questions_have_the_same_answers_after_the_move(way: tuple[str, str], tmp_path: Path) -> None:
+def test_searches_return_the_same_hits_after_a_migration(way: tuple[str, str], tmp_path: Path) -> None:
     with closing(Ends(way, tmp_path, SteppingClock())) as ends:
         origin = {"sqlite": "postings", "postgres": "postings on postgres"}[way[0]]
         before = World(ends.source, KEYWORDS[origin].index(), ends.clock, embedder=hashing())
         for place, (_, note, _) in enumerate(PAIRS[:60]):
             before.remember(note, session=f"s{place // 10}" if place % 2 else None)
         questions = [question for question, _, _ in PAIRS[:60]]
-        told = [[(hit.memory.id, hit.score) for hit in before.recall(one).hits] for one in questions]
+        expected = [[(hit.memory.id, hit.score) for hit in before.recall(one).hits] for one in questions]
         before.write_buffer.flush()
         assert moved(ends.source, ends.target, ends.index).is_equal
         after = World(ends.target, ends.index, ends.clock, embedder=hashing())
         found = [[(hit.memory.id, hit.score) for hit in after.recall(one).hits] for one in questions]
-    assert [[memory for memory, _ in one] for one in found] == [[memory for memory, _ in one] for one in told]
+    assert [[memory for memory, _ in one] for one in found] == [[memory for memory, _ in one] for one in expected]
 
 
-def test_what_was_found_by_its_words_is_found_before_the_first_service_starts(ends: Ends) -> None:
+def test_keyword_search_works_before_the_first_service_starts(ends: Ends) -> None:
     stored = add(ends.source, a_memory("A lantern in the hall."))
     assert moved(ends.source, ends.target, ends.index).is_equal
     with ends.target.read() as view:
         assert [one.document for one in ends.index.search(view, ["lantern"], EVERYTHING, 9)] == [stored.key]
 
 
-def test_what_is_done_after_the_index_was_built_is_in_it(ends: Ends) -> None:
+def test_changes_after_the_index_was_built_are_indexed(ends: Ends) -> None:
     for deed in (*some_deeds(3), *(Deed("add", place, place % 4) for place in range(6))):
         do(ends.source, deed)
     move = moving(ends.source, ends.target, ends.index)
@@ -217,10 +217,10 @@ def test_what_is_done_after_the_index_was_built_is_in_it(ends: Ends) -> None:
     assert finished.is_equal
     found = _indexed(ends.target, ends.index)
     assert all(score > 0 for ((_, _, score), *_) in found.values())
-    assert found == _indexed_anew(ends.target, ends.engine())
+    assert found == _reindexed(ends.target, ends.engine())
 
 
-def test_vectors_that_the_source_has_dropped_since_go_too(ends: Ends) -> None:
+def test_vectors_dropped_from_the_source_are_removed(ends: Ends) -> None:
     for deed in (Deed("add", 1, 0), Deed("embed", 0, 0), Deed("add", 2, 1), Deed("embed", 1, 0)):
         do(ends.source, deed)
     move = moving(ends.source, ends.target, ends.index)
@@ -233,7 +233,7 @@ def test_vectors_that_the_source_has_dropped_since_go_too(ends: Ends) -> None:
     assert finished.target.counts.vectors == 1
 
 
-def test_a_path_that_went_to_another_memory_meanwhile_arrives_there(ends: Ends) -> None:
+def test_a_path_taken_over_by_another_memory_is_copied(ends: Ends) -> None:
     first, second = (add(ends.source, a_memory(source_path=Clean(path))) for path in ("/a", "/b"))
     move = moving(ends.source, ends.target, ends.index)
     move.begin()
@@ -245,7 +245,7 @@ def test_a_path_that_went_to_another_memory_meanwhile_arrives_there(ends: Ends) 
     assert moved(ends.source, ends.target, ends.index).is_equal
 
 
-def test_a_job_that_was_going_on_is_over_and_says_why(ends: Ends) -> None:
+def test_a_running_job_is_cancelled_with_a_reason(ends: Ends) -> None:
     do(ends.source, Deed("swarm", 0, 0))
     assert moved(ends.source, ends.target, ends.index).is_equal
     with ends.target.read() as view:
@@ -253,7 +253,7 @@ def test_a_job_that_was_going_on_is_over_and_says_why(ends: Ends) -> None:
     assert (job.state, job.error) == (JobState.CANCELLED, CANCELLED_BY_MOVE)
 
 
-def test_facts_about_a_store_stay_with_it(ends: Ends) -> None:
+def test_settings_of_a_store_are_not_copied(ends: Ends) -> None:
     ends.source.write(lambda tx: tx.set_setting("keywords.building", "7"))
     moved(ends.source, ends.target, ends.index)
     with ends.source.read() as here, ends.target.read() as there:
@@ -262,7 +262,7 @@ def test_facts_about_a_store_stay_with_it(ends: Ends) -> None:
         assert there.setting("incarnation") != here.setting("incarnation") or here.setting("incarnation") is None
 
 
-def test_a_target_is_refused_to_services_until_it_is_complete(ends: Ends) -> None:
+def test_a_service_refuses_an_incomplete_target(ends: Ends) -> None:
     add(ends.source, a_memory())
     move = moving(ends.source, ends.target, ends.index)
     with ends.target.read() as view:
@@ -279,7 +279,7 @@ def test_a_target_is_refused_to_services_until_it_is_complete(ends: Ends) -> Non
 
 
 @pytest.mark.parametrize("what", ["add", "audit", "recall", "swarm"])
-def test_a_target_that_somebody_uses_is_refused_and_stays_as_it_is(ends: Ends, what: str) -> None:
+def test_a_target_in_use_is_refused_and_unchanged(ends: Ends, what: str) -> None:
     do(ends.target, Deed(what, 0, 0))
     before = everything(ends.target)
     with pytest.raises(Conflict, match="in use"):
@@ -287,19 +287,19 @@ def test_a_target_that_somebody_uses_is_refused_and_stays_as_it_is(ends: Ends, w
     assert everything(ends.target) == before
 
 
-def test_a_target_of_another_move_is_refused(ends: Ends, tmp_path: Path) -> None:
+def test_a_target_of_another_migration_is_refused(ends: Ends, tmp_path: Path) -> None:
     moving(ends.source, ends.target, ends.index).begin()
     with closing(STORES["sqlite"].open(tmp_path, ends.clock)) as other, pytest.raises(Conflict, match="Another swarm"):
         moving(other, ends.target, ends.index).begin()
 
 
-def test_a_store_is_not_moved_to_itself(tmp_path: Path) -> None:
+def test_a_store_is_not_migrated_to_itself(tmp_path: Path) -> None:
     store, index = STORES["sqlite"].open(tmp_path, SteppingClock()), KEYWORDS["postings"].index()
     with closing(store), pytest.raises(Invalid, match="same database"):
         moving(store, store, index).begin()
 
 
-def test_a_finished_move_is_compared_and_nothing_is_changed(ends: Ends) -> None:
+def test_comparing_after_a_migration_changes_nothing(ends: Ends) -> None:
     add(ends.source, a_memory())
     assert moved(ends.source, ends.target, ends.index).is_equal
     move = moving(ends.source, ends.target, ends.index)
@@ -312,18 +312,18 @@ def test_a_finished_move_is_compared_and_nothing_is_changed(ends: Ends) -> None:
     assert len(listed(ends.target)) == 2
 
 
-def test_a_move_is_not_finished_while_somebody_writes(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_migration_does_not_finish_during_writes(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:
     add(ends.source, a_memory())
     move = moving(ends.source, ends.target, ends.index)
     move.begin()
     compare = whole_reader.memory_digests
 
-    def beside(load: whole_reader.MemoryBatch) -> object:
+    def write_meanwhile(load: whole_reader.MemoryBatch) -> object:
         add(ends.source, a_memory())
         return compare(load)
 
     with monkeypatch.context() as changes:
-        changes.setattr(whole_reader, "memory_digests", beside)
+        changes.setattr(whole_reader, "memory_digests", write_meanwhile)
         assert move.finish() is None
     with ends.target.read() as view:
         stand = MigrationState.of(view)
@@ -334,13 +334,13 @@ def test_a_move_is_not_finished_while_somebody_writes(ends: Ends, monkeypatch: p
     assert finished.is_equal
 
 
-def test_a_difference_that_cannot_be_mended_is_told(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_difference_that_cannot_be_repaired_is_reported(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:
     add(ends.source, a_memory())
     move = moving(ends.source, ends.target, ends.index)
     move.begin()
 
     def nothing(*_: object) -> None:
-        """Where what is to be written goes."""
+        """Discards a write."""
 
     with monkeypatch.context() as changes:
         changes.setattr(Migrator, "_put", nothing)
@@ -351,7 +351,7 @@ def test_a_difference_that_cannot_be_mended_is_told(ends: Ends, monkeypatch: pyt
         refuse_unfinished(view)
 
 
-def test_large_memories_travel_in_small_loads() -> None:
+def test_large_memories_are_copied_in_small_batches() -> None:
     store = ReferenceStore(FixedClock())
     sized = [a_memory("x" * size) for size in (1, 900_000, 2_000_000, 5)]
     keys = [add(store, memory, whole(memory.content)).key for memory in sized]

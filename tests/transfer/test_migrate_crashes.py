@@ -1,4 +1,4 @@
-"""kill -9 of a move at any unit of work, again and again, while the source changes: nothing is lost or doubled."""
+"""Migrations killed at any transaction while the source changes: nothing is lost or duplicated."""
 
 import json
 import signal
@@ -21,7 +21,7 @@ from support.moving import do, everything, some_deeds
 TESTS = Path(__file__).parents[1]
 ROUNDS = 200
 Mover = Callable[[Path, str, Place, int], int]
-"""Answers the exit code of a move, below 0 for one that was killed."""
+"""Runs a migration and returns its exit code, negative if it was killed."""
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def mover() -> Generator[Mover]:
 
 @pytest.mark.parametrize("place", Place)
 @pytest.mark.parametrize("kind", postgres.DATABASES)
-def test_a_move_that_is_killed_goes_on_where_it_was(mover: Mover, kind: str, place: Place, tmp_path: Path) -> None:
+def test_a_killed_migration_resumes(mover: Mover, kind: str, place: Place, tmp_path: Path) -> None:
     source = tmp_path / "source.db"
     target = postgres.schema() if kind == "postgres" else str(tmp_path / "target.db")
     happening, chance, killed = cycle(some_deeds(40)), Random(7), 0

@@ -76,9 +76,9 @@ def decode_content(content: bytes) -> str:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise Invalid("It is no text in UTF-8.") from None
+        raise Invalid("It is not UTF-8 text.") from None
     if "\0" in text:
-        raise Invalid("It is no text: it has NUL bytes.")
+        raise Invalid("It is not text: it contains NUL bytes.")
     return unfenced(text)
 
 
@@ -120,5 +120,5 @@ def find_renamed(gone: Iterable[KnownFile], path: str, digest: str) -> KnownFile
     return min(same, key=lambda file: (file.path.rpartition("/")[2] != name, file.path), default=None)
 
 
-def _is_deleted(path: str, look: FolderScan) -> bool:
-    return path not in look.marks and not any(path.startswith(f"{folder}/") or not folder for folder in look.unread)
+def _is_deleted(path: str, scan: FolderScan) -> bool:
+    return path not in scan.marks and not any(path.startswith(f"{folder}/") or not folder for folder in scan.unread)

@@ -104,7 +104,7 @@ class FolderSync:
             try:
                 took = self.scan(stop.is_set)
                 report(None)
-            except HiveloreError as problem:  # The disk is full, say: the next look goes on.
+            except HiveloreError as problem:  # For example a full disk: the next scan continues.
                 self.state = replace(self.state, problem=str(problem))
                 report(problem)
             stop.wait(max(SCAN_INTERVAL, SCAN_SHARE * took))
@@ -162,18 +162,16 @@ class FolderSync:
         except Unavailable:
             raise
         except NotFound:
-            return  # It is being written, or gone: the next look tells.
+            return  # It is being written or was deleted; the next scan shows which.
         except HiveloreError as problem:
             self._skip(path, mark, str(problem))
-
-    # what is done with one file
 
     def _store_file(self, known: dict[str, KnownFile], gone: dict[str, KnownFile], path: str, mark: str) -> None:
         """Stores a new or changed file."""
         self._refuse_secret(path)
         folder, viewer = self._folder_and_viewer(path)
         if viewer is None:
-            self._skip(path, mark, f"No agent is called {folder.agent!r}.", self._clock.monotonic() + RETRY_AFTER)
+            self._skip(path, mark, f"There is no agent {folder.agent!r}.", self._clock.monotonic() + RETRY_AFTER)
             return
         try:
             found, content = self._workspace.read(path, MAX_BYTES)
@@ -205,7 +203,7 @@ class FolderSync:
             source=Source.FILE_INDEX,
             source_path=self._source_path(path),
         )
-        # In one unit: of a file that is deleted while no service runs nothing else tells that it ever was.
+        # In one transaction: a file deleted while no service runs leaves no other trace.
         memory = self._memory_service.remember(
             draft, viewer, also=lambda tx, memory: tx.put_files([self._known_file(path, mark, digest, memory)])
         ).memory
@@ -233,7 +231,7 @@ class FolderSync:
                 name=rules.memory_name(path) if named else UNSET,
                 scope=new.scope if new.scope != old.scope else UNSET,
                 source_path=self._source_path(path),
-                reason=f"Its file was moved: it was {file.path}.",
+                reason=f"Its file was moved from {file.path}.",
             )
             self._edit_with_path(path, new, memory, edit, viewer)
         self._set_known(known, file.path, None)
@@ -244,7 +242,7 @@ class FolderSync:
         memory, (_, viewer) = self._load_memory(file), self._folder_and_viewer(file.path)
         now = self._clock.now()
         if memory is not None and viewer is not None and memory.is_live(now):
-            edit = Edit(expires_at=now, reason="Its file is gone.")
+            edit = Edit(expires_at=now, reason="Its file was deleted.")
             self._memory_service.edit(memory.id, edit, viewer)
         self._set_known(known, file.path, None)
 
@@ -257,17 +255,15 @@ class FolderSync:
             with self._store.read() as view:
                 other = same_record(view.memories_at_path(home, self._source_path(path)), memory.project)
             if other is not None:
-                freed = Edit(source_path=None, reason="Another file has its path now.")
+                freed = Edit(source_path=None, reason="Another file now has its path.")
                 self._memory_service.edit(other.memory.id, freed, viewer)
             self._memory_service.edit(memory.id, edit, viewer)
-
-    # what is known
 
     def _folder_and_viewer(self, path: str) -> tuple[MemoryFolder, Viewer | None]:
         """Returns the folder of a file and its owner; None if the agent does not exist."""
         folder = rules.memory_folder(path)
         if folder is None:
-            raise Invalid("It lies in no folder of memories.")
+            raise Invalid("It is outside the memory folders.")
         if folder.agent is None:
             agent = self._agents.local_agent()
         else:
@@ -289,13 +285,12 @@ class FolderSync:
 
     def _refuse_secret(self, path: str) -> None:
         if self._redactor.clean(path) != path:
-            raise Invalid("Its name holds what looks like a secret: give it another one.")
+            raise Invalid("Its name looks like a secret. Rename it.")
 
     def _skip(self, path: str, mark: str, why: str, again: float | None = None) -> None:
         passed = self._skipped.get(path)
         if passed is None or passed.mark != mark:
-            told = self._redactor.clean(f"The file {path!r} in {self._workspace.path} is passed over. {why}")
-            _LOG.warning("%s", told)
+            _LOG.warning("%s", self._redactor.clean(f"Skipped the file {path!r} in {self._workspace.path}. {why}"))
         self._skipped[path] = _SkippedFile(mark, again)
 
     def _is_due(self, path: str, mark: str) -> bool:

@@ -16,7 +16,7 @@ MAX_FILES = 10_000
 MAX_ENTRIES = 50_000
 """Directory entries read, including those that are not memories."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# Not blocking: opening a pipe would wait for who writes into it.
+# Not blocking: opening a pipe would wait for a writer.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _GONE = (FileNotFoundError, NotADirectoryError)
 
@@ -45,7 +45,7 @@ class WorkspaceFiles:
                     self._create_path(folder.path.split("/"), stack)
         except OSError as error:
             raise Unavailable(
-                f"The folders in {self.path} cannot be made ({error.strerror}); links in it do not count."
+                f"The memory folders in {self.path} cannot be created ({error.strerror}). Links are not followed."
             ) from None
 
     def scan(self) -> FolderScan:
@@ -55,7 +55,7 @@ class WorkspaceFiles:
                 walk.scan_folder(root, ())
         except _TooManyFilesError:
             walk.unread.append("")
-            walk.problem = f"There are more than {MAX_FILES:,} files, or too many others: the rest is not looked at."
+            walk.problem = f"The workspace has more than {MAX_FILES:,} files, or too many others. The rest is ignored."
         except OSError as error:
             walk.unread.append("")
             walk.problem = f"The workspace {self.path} cannot be read ({error.strerror})."
@@ -67,17 +67,17 @@ class WorkspaceFiles:
                 file = self._open_file(path, stack)
                 before = os.fstat(file)
                 if not stat.S_ISREG(before.st_mode):
-                    raise NotFound("It is no file.")
+                    raise NotFound("It is not a regular file.")
                 if before.st_size > most:
-                    raise TooLarge(f"It has {before.st_size:,} bytes; a file may have {most:,}.")
+                    raise TooLarge(f"It has {before.st_size:,} bytes; the limit is {most:,}.")
                 content = _read_bytes(file, before.st_size + 1)
                 after = _file_mark(os.fstat(file))
         except _GONE:
-            raise NotFound("It is gone.") from None
+            raise NotFound("It does not exist any more.") from None
         except OSError as error:
             raise Unavailable(f"It cannot be read ({error.strerror}).") from None
         if after != _file_mark(before) or len(content) != before.st_size:
-            raise NotFound("It is just being written.")
+            raise NotFound("It is being written.")
         return after, content
 
     def _open_file(self, path: str, stack: ExitStack) -> int:
@@ -163,9 +163,9 @@ def _read_bytes(file: int, most: int) -> bytes:
     return b"".join(pieces)
 
 
-def _file_mark(told: os.stat_result) -> str:
-    return f"{told.st_size}-{told.st_mtime_ns}-{told.st_ino}"
+def _file_mark(status: os.stat_result) -> str:
+    return f"{status.st_size}-{status.st_mtime_ns}-{status.st_ino}"
 
 
-def _identity(told: os.stat_result) -> tuple[int, int]:
-    return told.st_dev, told.st_ino
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino

@@ -6,7 +6,7 @@ Every schema an agent is shown costs it context, so they are kept bare: no title
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -14,6 +14,7 @@ from pydantic.alias_generators import to_camel
 from hivelore.api.requests import ProposalListing, answered, asked, listed_proposals
 from hivelore.core.agents import AgentId, Role, Viewer
 from hivelore.core.operation import Lane
+from hivelore.core.tool import Reply
 from hivelore.errors import Invalid
 from hivelore.http.context import Caller
 from hivelore.memories import codec, version_codec
@@ -21,7 +22,6 @@ from hivelore.memories.diff import difference
 from hivelore.memories.drafts import Draft
 from hivelore.memories.model import NAME_LENGTH, MemoryId, Scope, Source
 from hivelore.memories.normalizer import to_utc
-from hivelore.observations.outcomes import ObservationInput
 from hivelore.review import proposal_codec
 from hivelore.review.model import DECISIONS, ProposalId
 from hivelore.search.model import BUDGET_RANGE, DEFAULT_LIMIT, LIMIT_RANGE, History, Hit, ScopeChoice
@@ -74,17 +74,6 @@ class StoreInput(Input):
     supersedes: Annotated[str | None, Field(description="id this replaces")] = None
 
 
-class ObserveInput(Input):
-    observation: Annotated[str, Field(min_length=1)]
-    category: Annotated[str, Field(description="timing, dependency, behavior, remediation or maintenance")]
-    service: Annotated[str | None, Field(description="none: it holds for all")] = None
-
-
-class ContextInput(Input):
-    service: str | None = None
-    model: Annotated[str | None, Field(description="yours")] = None
-
-
 class InjectInput(Input):
     agent_id: str
     learning: Annotated[str, Field(min_length=1)]
@@ -96,14 +85,6 @@ class ReviewInput(Input):
     proposal_id: Annotated[str | None, Field(description="else: list")] = None
     decision: Annotated[Decisions | None, Field(description="else: read")] = None
     reason: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What a tool answers."""
-
-    message: str
-    data: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,30 +265,9 @@ async def _review(caller: Caller, given: ReviewInput) -> Reply:
     return Reply(f"It is {how}.", {"proposals": [proposal_codec.proposal(done)]})
 
 
-async def _observe(caller: Caller, given: ObserveInput) -> Reply:
-    seen = ObservationInput(text=given.observation, category=given.category, service=given.service)
-    done = await caller.run(
-        Lane.WRITE, lambda until: caller.app.observation_service.observe(seen, caller.viewer, until)
-    )
-    caller.context.metrics.writes.inc()
-    data = {"effect": done.effect.value, "memoryId": done.memory.id, "about": list(done.about)}
-    return Reply("; ".join((*done.why, *done.dropped_message)) or "Kept.", data)
-
-
-async def _context(caller: Caller, given: ContextInput) -> Reply:
-    app, project = caller.app, caller.project
-    budget = app.memory_budget.tokens_for(given.model)
-    block = await caller.run(
-        Lane.READ,
-        lambda _: app.curation.block(caller.viewer, budget, service=given.service, project=project),
-    )
-    return Reply(f"{block.included} of {block.total} memories.", {"text": block.text})
-
-
 _LIST = {"type": "array", "items": {"type": "object"}}
 _OBJECT = {"type": "object"}
 _TEXT = {"type": "string"}
-_LIST_OF_TEXTS = {"type": "array", "items": {"type": "string"}}
 
 TOOLS = (
     Tool(
@@ -367,21 +327,33 @@ TOOLS = (
         destructive=True,
         roles=frozenset({Role.LEAD, Role.OPERATOR}),
     ),
-    Tool(
-        name="memory-observe",
-        capability="operations",
-        description="Tell what you saw of running things, in a line. Seen again it gets surer.",
-        input=ObserveInput,
-        answers={"effect": _TEXT, "memoryId": _TEXT, "about": _LIST_OF_TEXTS},
-        run=_observe,
-    ),
-    Tool(
-        name="memory-context",
-        capability="operations",
-        description="What is known about running a service, the surest first.",
-        input=ContextInput,
-        answers={"text": _TEXT},
-        run=_context,
-        read_only=True,
-    ),
 )
+
+_NOISE = ("title", "default", "additionalProperties")
+
+
+def input_schema(model: type[BaseModel]) -> dict[str, Any]:
+    return _bare(model.model_json_schema(by_alias=True)) | {"additionalProperties": False}
+
+
+def output_schema(tool: Tool) -> dict[str, Any]:
+    properties = {"yourAgentId": {"type": "string"}, "success": {"type": "boolean"}, "message": {"type": "string"}}
+    return {"type": "object", "properties": properties | tool.answers}
+
+
+def _bare(schema: Any) -> Any:
+    """Without noise, and with ``X or null`` as plain X: leaving an argument out is how one says nothing."""
+    if isinstance(schema, list):
+        return [_bare(part) for part in cast(list[Any], schema)]
+    if not isinstance(schema, dict):
+        return schema
+    kept: dict[str, Any] = {}
+    for name, part in cast(dict[str, Any], schema).items():
+        if name == "properties":
+            kept[name] = {key: _bare(value) for key, value in part.items()}
+        elif name == "anyOf":
+            choices = [_bare(choice) for choice in part if choice != {"type": "null"}]
+            kept |= choices[0] if len(choices) == 1 else {"anyOf": choices}
+        elif name not in _NOISE:
+            kept[name] = _bare(part)
+    return kept

@@ -74,7 +74,7 @@ class CaptureService:
         elif event.transcript is not None or event.text is not None:
             self._hand_over(_session_end(self._check_transcript(event, viewer)), viewer)
         if event.kind is EventKind.COMPACTING:
-            with suppress(Unavailable):  # Then it is not told again what it knew, and that is all.
+            with suppress(Unavailable):  # The only loss: memories that it forgets are not injected again.
                 self._update_session(event, agent, lambda session: replace(session, context_event=None, injected=()))
         return NO_REPLY
 
@@ -92,8 +92,8 @@ class CaptureService:
             return event
         if event.text is None:
             raise Forbidden(
-                "This transcript is not read for you: the service has not seen this session begin with your key "
-                "first, or the file is not named after it. Hand over what was said, not a path."
+                "This transcript cannot be read for you: the service first saw this session with another key, or the "
+                "file is not named after the session. Send the text instead of a path."
             )
         return replace(event, transcript=None)
 
@@ -111,7 +111,7 @@ class CaptureService:
             parent = self._load_session(replace(event, subagent=None), agent)
             session = replace(session, goal=parent.goal, last_prompt=parent.last_prompt)
         injection = self._injection.inject(event, session, viewer, deadline)
-        with suppress(Unavailable):  # What cannot be noted may be told once more: better than not at all.
+        with suppress(Unavailable):  # The only loss: the same memories may be injected once more.
             self._update_session(
                 event, agent, lambda before: _add_injection(_apply_event(before, event), event, injection.notes)
             )
@@ -155,7 +155,7 @@ class CaptureService:
 
 def _require_agent(viewer: Viewer) -> AgentId:
     if viewer.agent is None:
-        raise Unauthenticated("A hook needs an agent's key, or an operator's with X-Agent-ID.")
+        raise Unauthenticated("A hook needs an agent's key, or an operator's key with X-Agent-ID.")
     return viewer.agent
 
 
@@ -181,14 +181,19 @@ def _session_key(event: AgentEvent) -> Clean:
 def _apply_event(session: Session, event: AgentEvent) -> Session:
     """Returns the session after an event, before any reply."""
     if event.kind is EventKind.STARTED and event.origin is not Origin.RESUMED:
-        # The model knows nothing of what it was told before; after a compaction it goes on with the same work.
-        goes_on = event.origin is Origin.COMPACTED
-        anew = Session(agent=session.agent, id=session.id, updated_at=event.at, begun_at=session.begun_at)
-        before = session if goes_on else anew
-        return replace(before, context_event=None, injected=(), updated_at=event.at)
+        # The model has lost its context. After a compaction it continues the same work, otherwise it starts again.
+        if event.origin is not Origin.COMPACTED:
+            return Session(agent=session.agent, id=session.id, updated_at=event.at, begun_at=session.begun_at)
+        return replace(session, context_event=None, injected=(), updated_at=event.at)
     session = replace(session, updated_at=max(session.updated_at, event.at))
-    asked = unfenced(event.text or "").strip()[:GOAL_LENGTH] if event.kind is EventKind.PROMPTED else ""
-    return replace(session, goal=session.goal or Clean(asked), last_prompt=Clean(asked)) if asked else session
+    prompt = _prompt(event)
+    return replace(session, goal=session.goal or prompt, last_prompt=prompt) if prompt else session
+
+
+def _prompt(event: AgentEvent) -> Clean | None:
+    """Returns the beginning of the user's own prompt."""
+    text = unfenced(event.text or "").strip()[:GOAL_LENGTH] if event.kind is EventKind.PROMPTED else ""
+    return Clean(text) if text else None
 
 
 def _add_injection(session: Session, event: AgentEvent, notes: Sequence[Note]) -> Session:
@@ -207,10 +212,9 @@ def _add_injection(session: Session, event: AgentEvent, notes: Sequence[Note]) -
 
 def _remove_injection(session: Session, event: AgentEvent) -> Session:
     """Returns the session without what was injected in reply to an event, because the model did not receive it."""
-    asked = unfenced(event.text or "").strip()[:GOAL_LENGTH] if event.kind is EventKind.PROMPTED else ""
     return replace(
         session,
-        goal=session.goal or Clean(asked) or None,
+        goal=session.goal or _prompt(event),
         context_event=None if session.context_event == event.id else session.context_event,
         injected=tuple(one for one in session.injected if one.event != event.id),
         shown=tuple(one for one in session.shown if one.event != event.id),
@@ -268,5 +272,5 @@ class HookService:
 def _dialect_and_event(envelope: Envelope) -> tuple[Dialect, str]:
     dialect = PROGRAMS.get(envelope.program)
     if dialect is None:
-        raise NotFound(f"No program {envelope.program[:40]!r} is known here; there are {', '.join(sorted(PROGRAMS))}.")
+        raise NotFound(f"Unknown program {envelope.program[:40]!r}. Known programs: {', '.join(sorted(PROGRAMS))}.")
     return dialect, envelope.event or dialect.read_event_name(envelope.payload) or ""

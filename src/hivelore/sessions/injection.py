@@ -61,10 +61,9 @@ def excerpt(memory: Memory) -> Note:
     return Note(memory, whole.strip())
 
 
-def environment_line(what: str) -> Harmless:
-    """Returns the line about the environment that precedes the operational block (C21); empty if there is nothing to
-    report."""
-    return sanitize(f"Environment: {what}" if what else "")
+def environment_line(environment: str) -> Harmless:
+    """Returns the line about the environment that precedes the operational block (C21); empty for no environment."""
+    return sanitize(f"Environment: {environment}" if environment else "")
 
 
 def compose(sections: Sequence[Section], tokens: int, nonce: str, before: Injection = NO_INJECTION) -> Injection:
@@ -73,20 +72,20 @@ def compose(sections: Sequence[Section], tokens: int, nonce: str, before: Inject
     characters but no tokens. ``nonce``: see ``fenced``."""
     left, room = tokens, MAX_CHARACTERS - len(before.text or "")
     parts = [before.text] if before.text else []
-    told = list(before.notes)
+    injected = list(before.notes)
     for section in sections:
         lines: list[str] = [sanitize(section.text)] if section.text else []
         for note in section.notes:
             line = sanitize(_line(note))
             if estimate(line) <= left and len(line) < room:
                 lines.append(line)
-                told.append(note)
+                injected.append(note)
                 left, room = left - estimate(line), room - len(line) - 1
         if lines:
             part = "\n".join((f"## {section.heading}", *lines))
             parts.append(part)
             room -= len(section.heading) + len(section.text) + 5
-    return Injection(fenced(sanitize("\n\n".join(parts)), nonce) if parts else None, told)
+    return Injection(fenced(sanitize("\n\n".join(parts)), nonce) if parts else None, injected)
 
 
 def _line(note: Note) -> str:
@@ -138,7 +137,7 @@ class InjectionService:
     def inject(self, event: AgentEvent, session: Session, viewer: Viewer, deadline: float | None = None) -> Injection:
         """Returns the text to inject at an event, without memories the model already received. ``session`` is the
         session after the event."""
-        # Unasked, even a lead gets only what is its own or everybody's.
+        # Even a lead gets only its own and shared memories unasked.
         viewer = replace(viewer, role=Role.WORKER)
         known = frozenset((one.memory, one.version) for one in session.injected)
         begins = event.kind is EventKind.STARTED or (event.kind is EventKind.PROMPTED and session.context_event is None)
@@ -201,7 +200,7 @@ class InjectionService:
         )
         newest = self._reader.page(where, None, MAX_CANDIDATES, viewer).memories
         fresh = [one for one in newest if (one.id, one.version) not in known and one.project in (event.project, None)]
-        fresh.sort(key=lambda one: one.project is None)  # Stable: within each the newest stays first.
+        fresh.sort(key=lambda one: one.project is None)  # Stable: the newest stay first.
         summaries = [one for one in fresh if one.source is Source.SESSION_SUMMARY and one.session != event.session]
         notes = [one for one in fresh if one.source is not Source.SESSION_SUMMARY]
         yield Section("Earlier sessions", _excerpts(summaries[:MAX_SUMMARIES]))
@@ -232,6 +231,6 @@ def _reminders(event: AgentEvent, session: Session) -> Iterable[Section]:
         yield Section("Current task", (), f"{event.task.id}: {event.task.text[:TASK_LENGTH]}".rstrip(": "))
     compacted, asking = event.origin is Origin.COMPACTED, event.kind is EventKind.PROMPTED
     if session.goal is not None and (compacted or (asking and session.goal != session.last_prompt)):
-        yield Section("What the session is about", (), session.goal)
+        yield Section("Session goal", (), session.goal)
     if compacted and session.last_prompt not in (None, session.goal):
-        yield Section("What was asked for last", (), session.last_prompt or "")
+        yield Section("Last request", (), session.last_prompt or "")

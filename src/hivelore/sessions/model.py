@@ -22,7 +22,7 @@ class Speaker(StrEnum):
 
 
 class ToolEffect(StrEnum):
-    """What a tool does, independent of its name in a program."""
+    """Effect of a tool, independent of its name in a program."""
 
     RUN = "run"
     """Runs shell commands."""
@@ -119,7 +119,7 @@ class HandoverState(StrEnum):
     WAITING = "waiting"
     DONE = "done"
     FAILED = "failed"
-    """Not retried."""
+    """Given up; not retried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +127,7 @@ class Handover:
     """A stored session end. Its conversation text is dropped once it is summarized."""
 
     ended: SessionEnd
-    """Its texts are clean."""
+    """Its texts are redacted."""
     by: Viewer
     state: HandoverState = HandoverState.WAITING
     attempts: int = 0
@@ -226,7 +226,7 @@ class EventKind(StrEnum):
 
 
 class Origin(StrEnum):
-    """How a session started."""
+    """Kind of a session start."""
 
     NEW = "new"
     CLEARED = "cleared"

@@ -16,6 +16,7 @@ from hivelore.core.values import replace
 from hivelore.errors import Invalid
 from hivelore.memories.model import Json
 from hivelore.sessions.model import AgentEvent, EventId, EventKind, Origin, Reply, SubAgent, Task
+from hivelore.sessions.operations import MAX_EVENT_ID
 from hivelore.sessions.transcripts import claude_code, gemini
 
 Payload = Mapping[str, object]
@@ -42,7 +43,7 @@ class Dialect:
     program: str
     event_name: tuple[str, ...] = ("hook_event_name",)
     kinds: Mapping[str, EventKind]
-    """By the program's event name; other events are ignored."""
+    """Kind by the program's event name; other events are ignored."""
     accepts_context: frozenset[EventKind]
     """Events whose reply may carry text for the model."""
     session: tuple[str, ...] = ("session_id",)
@@ -54,7 +55,7 @@ class Dialect:
     """Text that the program itself inserts into prompts."""
     transcript: tuple[str, ...] = ("transcript_path",)
     subagent: tuple[tuple[str, ...], tuple[str, ...]] = (("agent_id",), ("agent_type",))
-    """Fields for the id and type of a sub-agent; without an id each event is about another sub-agent."""
+    """Fields for the id and type of a sub-agent. Without an id each event counts as another sub-agent."""
     subagent_transcript: tuple[str, ...] = ("agent_transcript_path",)
     context_field: str = "additionalContext"
     """Field of a reply that holds text for the model."""
@@ -73,10 +74,10 @@ class Dialect:
         if kind is None or session is None:
             return None
         if kind not in _SUBAGENT_EVENTS and _read_field(payload, self.subagent[0]) is not None:
-            return None  # In the conversation of a sub-agent: what is worth telling of it comes with its start and end.
+            return None  # Inside a sub-agent's conversation: only its start and end are handled.
         subagent = _parse_subagent(payload, self.subagent, about, clean) if kind in _SUBAGENT_EVENTS else None
         if subagent is None and kind in _SUBAGENT_EVENTS:
-            return None  # The program works for itself then: Claude Code summarises with agents that have no type.
+            return None  # An internal agent of the program: Claude Code summarizes with agents that have no type.
         text = _read_field(payload, self.texts.get(kind, ()))
         if kind is EventKind.PROMPTED and text is not None and self.inserted_text is not None:
             text = self.inserted_text.sub("", text)
@@ -142,7 +143,7 @@ CLAUDE_CODE = Dialect(
         "SubagentStop": EventKind.SUBAGENT_ENDED,
         "SessionEnd": EventKind.ENDED,
     },
-    # Words in reply to Stop and SubagentStop would make the agent go on, and SessionEnd takes none at all.
+    # A reply to Stop or SubagentStop would make the agent continue; SessionEnd accepts none.
     accepts_context=frozenset({EventKind.STARTED, EventKind.PROMPTED, EventKind.SUBAGENT_STARTED}),
     origins={"clear": Origin.CLEARED, "resume": Origin.RESUMED, "compact": Origin.COMPACTED},
     texts={
@@ -155,11 +156,10 @@ CLAUDE_CODE = Dialect(
 )
 
 
-_UNKNOWN = ("TaskCompleted",)
 CODEX = replace(
     CLAUDE_CODE,
     program="codex",
-    kinds={name: kind for name, kind in CLAUDE_CODE.kinds.items() if name not in _UNKNOWN},
+    kinds={name: kind for name, kind in CLAUDE_CODE.kinds.items() if name != "TaskCompleted"},
 )
 
 
@@ -209,7 +209,7 @@ CURSOR = Dialect(
         "preCompact": EventKind.COMPACTING,
         "subagentStop": EventKind.SUBAGENT_ENDED,
     },
-    # Of words with a prompt the documentation says nothing, but they have been taken since 3.20.
+    # Context with a prompt is not documented but works since version 3.20.
     accepts_context=frozenset({EventKind.STARTED, EventKind.PROMPTED}),
     session=("conversation_id", "session_id"),
     origins={},
@@ -254,9 +254,6 @@ PROGRAMS: Mapping[str, Dialect] = {
 }
 
 
-MAX_ID = 100
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Envelope:
     """Payload of a hook with the facts only the hook knew. Nothing is redacted yet."""
@@ -267,7 +264,7 @@ class Envelope:
     event: str | None = None
     """Event name, if the payload has none."""
     at: datetime | None = None
-    """None means now."""
+    """Time of the event; None means now."""
     project: str | None = None
     url: str | None = None
     """The service it was sent to, if configured."""
@@ -282,11 +279,11 @@ class Envelope:
         """Returns id and text of the current task (A45) from the task file, else the id alone. An invalid file is
         ignored."""
         try:
-            told: object = json.loads(self.task_file or "null")
+            content: object = json.loads(self.task_file or "null")
         except ValueError:
-            told = None
-        if isinstance(told, dict):
-            task = cast(Mapping[str, object], told)
+            content = None
+        if isinstance(content, dict):
+            task = cast(Mapping[str, object], content)
             number, text = _text(task.get("id")), _text(task.get("task"))
             if number is not None and text is not None:
                 return number, text
@@ -303,7 +300,7 @@ def parse_envelope(data: object) -> Envelope:
         raise Invalid("This is not what a hook has put aside.")
     return Envelope(
         program=program,
-        id=EventId(number[:MAX_ID]),
+        id=EventId(number[:MAX_EVENT_ID]),
         payload=cast(Payload, payload),
         event=_text(fields.get("event")),
         at=_instant(fields.get("at")),

@@ -1,4 +1,4 @@
-"""The folder in which hooks put events aside that they could not hand over."""
+"""Spool: the folder of hook events that could not be delivered, and their delivery."""
 
 import errno
 import json
@@ -27,7 +27,7 @@ _TRANSIENT_ERRORS = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.
 
 
 class SpoolFolder:
-    """Implements ``storage.ports.Spool``."""
+    """Implements ``Spool``."""
 
     def __init__(self, home: Path) -> None:
         self._folder = home / SPOOL
@@ -44,7 +44,7 @@ class SpoolFolder:
         try:
             return json.loads(_read_regular_file(self._folder / name))
         except (ValueError, RecursionError) as error:
-            raise Invalid(f"{self._folder / name} is no event ({error}).") from None
+            raise Invalid(f"{self._folder / name} is not a hook event ({error}).") from None
         except OSError as error:
             kind = Unavailable if error.errno in _TRANSIENT_ERRORS else Invalid
             raise kind(f"{self._folder / name} cannot be read ({error.strerror}).") from None
@@ -60,7 +60,7 @@ class SpoolFolder:
         try:
             file.rename(file.with_suffix(_UNREADABLE))
         except FileNotFoundError:
-            pass  # A hook needed its room meanwhile.
+            pass  # A hook has removed it to make room.
         except OSError as error:
             raise Unavailable(f"{file} cannot be renamed ({error.strerror}).") from None
 
@@ -75,9 +75,9 @@ def _read_regular_file(file: Path) -> bytes:
     """Reads a regular file only; other kinds may never end, or belong to another user."""
     descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as data:
-        told = os.fstat(descriptor)
-        if not stat.S_ISREG(told.st_mode) or told.st_size > _MAX_BYTES:
-            raise ValueError("no file, or too large")
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_BYTES:
+            raise ValueError("not a regular file, or too large")
         return data.read(_MAX_BYTES)
 
 
@@ -86,13 +86,13 @@ _LOG = logging.getLogger("hivelore")
 
 class SpoolDelivery:
     def __init__(self, spool: Spool, hooks: HookService, agents: Agents, url: str | None) -> None:
-        """``url``: where this service answers; None: nowhere."""
+        """``url``: URL of this service; None for a process that serves none."""
         self._spool = spool
         self._hooks = hooks
         self._agents = agents
         self._url = url
         self._elsewhere: set[str] = set()
-        """The names of events that are for other services: once read is enough."""
+        """Names of events for other services, which are read only once."""
 
     def deliver(self, stopping: Callable[[], bool] = lambda: False) -> int:
         """Delivers waiting events in order and returns their number. An event is removed once its effects are durable;
@@ -124,7 +124,7 @@ class SpoolDelivery:
         except Unavailable:
             raise
         except HiveloreError as error:
-            _LOG.warning("An event of a hook (%s) cannot be taken and is set aside. %s", name, error)
+            _LOG.warning("Hook event %s cannot be delivered and is set aside. %s", name, error)
             self._spool.set_aside(name)
             return False
         self._spool.remove(name)

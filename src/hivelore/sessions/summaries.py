@@ -41,7 +41,7 @@ LEASE_NAME = "distilling"
 LEASE = timedelta(minutes=2)
 """Longer than any summary takes."""
 RETENTION = timedelta(days=7)
-"""How long a summarized event is remembered, so that it is not handled again."""
+"""Time for which a summarized end is remembered, so that it is not handled again."""
 PRUNE_BATCH = 250
 _BATCH = 500
 """Ends read at a time; only the newest of each session is summarized."""
@@ -90,7 +90,7 @@ class SessionSummaries:
         Raises Invalid for an operator who acts for no agent, because a summary belongs to an agent.
         """
         if viewer.agent is None:
-            raise Invalid("The end of a session needs an agent: its summary is private. Name one (X-Agent-ID).")
+            raise Invalid("A session end needs an agent, because its summary is private. Name one (X-Agent-ID).")
         lags = ended.is_partial and ended.last_message is None and ended.transcript is not None
         not_before = self._clock.now() + (LAG if lags else timedelta(0))
         handover = Handover(ended=self._clean_end(ended), by=viewer, not_before=not_before)
@@ -105,12 +105,12 @@ class SessionSummaries:
             try:
                 done = self.step()
                 report(None)
-            except Unavailable as error:  # The disk is full, say: nothing is lost by that.
+            except Unavailable as error:  # For example a full disk. Ends stay queued.
                 self.last_error, done = str(error), False
                 report(error)
             if not done:
                 self._wake_up.wait(idle)
-        with suppress(HiveloreError):  # The lease ends by itself.
+        with suppress(HiveloreError):  # The lease expires anyway.
             self._leader_lease.release_lease()
 
     def wake(self) -> None:
@@ -177,7 +177,7 @@ class SessionSummaries:
         project = None if ended.project is None else Clean(ended.project)
         before = self._stored_summary(ended, agent, project)
         if before is not None and ended.is_partial and is_newer_than(before.memory, ended):
-            return  # Heard of late, it would only take the place of a better one.
+            return  # The stored summary covers more of the session.
         whole = self._read_transcript(ended)
         self._implicit_feedback.watch(ended, agent, whole)
         conversation = self._conversation(ended, without_own_tools(whole))
@@ -218,7 +218,7 @@ class SessionSummaries:
 
     def _clean_end(self, ended: SessionEnd) -> SessionEnd:
         if not 0 < len(ended.session) <= SESSION_LENGTH:
-            raise Invalid(f"A session has a name of 1 to {SESSION_LENGTH} characters.", field="session")
+            raise Invalid(f"A session id has 1 to {SESSION_LENGTH} characters.", field="session")
         task, subagent = ended.task, ended.subagent
         return replace(
             ended,

@@ -54,16 +54,16 @@ class TranscriptFiles:
 
     def end(self, path: str, most: int) -> tuple[Sequence[str], bool]:
         try:
-            # Not blocking: opening a pipe would wait for who writes into it.
+            # Not blocking: opening a pipe would wait for a writer.
             file = os.open(self._resolve(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except (OSError, ValueError, RuntimeError) as error:
             raise NotFound(f"The transcript cannot be read ({error}).") from error
         try:
-            told = os.fstat(file)
-            if not stat.S_ISREG(told.st_mode):
-                raise NotFound("The transcript is no file.")
-            start = max(told.st_size - most, 0)
-            lines = _read(file, start, min(told.st_size, most)).decode(errors="replace").split("\n")
+            status = os.fstat(file)
+            if not stat.S_ISREG(status.st_mode):
+                raise NotFound("The transcript is not a regular file.")
+            start = max(status.st_size - most, 0)
+            lines = _read(file, start, min(status.st_size, most)).decode(errors="replace").split("\n")
         except OSError as error:
             raise NotFound(f"The transcript cannot be read ({error}).") from error
         finally:
@@ -75,7 +75,7 @@ class TranscriptFiles:
         real = Path(path).resolve()
         if real.suffix == _SUFFIX and any(real.is_relative_to(folder.resolve()) for folder in self._folders):
             return real
-        raise NotFound("The transcript is in none of the folders of HIVELORE_TRANSCRIPTS.")
+        raise NotFound("The transcript is outside the folders in HIVELORE_TRANSCRIPTS.")
 
 
 def _read(file: int, start: int, size: int) -> bytes:

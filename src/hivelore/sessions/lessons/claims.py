@@ -56,7 +56,7 @@ _QUOTES = regex.compile(r"[\"`“”„‟«»‹›「」『』【】、，。�
 _DASHES = frozenset({"-", "–", "—", "−", "*", "•"})
 _ARTICLES = frozenset({"the", "a", "an"})
 _IDENTIFIER = regex.compile(r"[\p{L}\p{N}]*(?:\p{Ll}\p{Lu}|[\p{N}_/\\.@\#$%&=+~^|<>-])")
-"""What a word begins as whose case counts: an identifier, a path, a flag."""
+"""Matches words whose case matters: identifiers, paths, flags."""
 _NEGATION_LIST = """
 no not never none nor neither without except
 kein keine keinen keinem keiner nicht nie niemals ohne außer
@@ -118,7 +118,7 @@ def _normalize_word(word: str) -> str:
         return ""
     asks = "?" if word.endswith(("?", "？")) else ""
     bare = word.rstrip("?？").lstrip(_LEADING_MARKS).rstrip(_TRAILING_MARKS)
-    if bare == "A":  # As a word of its own it is the name of something, else it would begin the sentence.
+    if bare == "A":  # Not the article: only the first word of a sentence has a capital.
         return bare + asks
     return (bare if _IDENTIFIER.match(bare) else bare.casefold()) + asks
 
@@ -151,7 +151,7 @@ def select_points(points: Iterable[str], prompts: Collection[Claim]) -> Iterator
 
 
 def is_informative(sentence: str) -> bool:
-    """Returns True if a sentence may tell a reader something new."""
+    """Returns True if a sentence may contain new information."""
     text = sentence.strip()
     return (
         text_weight(text) > MIN_WEIGHT

@@ -1,6 +1,6 @@
-"""The words by which people and models tell what is worth keeping: a correction, a decision, a cause, a fact to mind.
+"""Cues: words that mark sentences worth keeping, such as corrections, decisions, causes and facts.
 
-English, German, French, Spanish and Chinese. A cue is looked for in one sentence at a time.
+English, German, French, Spanish and Chinese. Each pattern is searched in one sentence.
 """
 
 import regex
@@ -11,7 +11,7 @@ def _cues(*alternatives: str) -> regex.Pattern[str]:
 
 
 CORRECTION = _cues(
-    # What a sentence begins with.
+    # At the beginning of a sentence.
     r"\A\W*(?:no|nope|wrong|stop|don'?t|do not|never|always|actually|rather|please (?:use|don'?t|do not|never|always)|"
     r"from now on|remember|instead|you should(?:n'?t| not)?|you must(?:n'?t| not)?|i (?:said|told you|meant|"
     r"prefer|want you))\b",
@@ -24,13 +24,13 @@ CORRECTION = _cues(
     r"\A\W*(?:incorrecto|mal|para|nunca|jamás|siempre|no (?:uses|hagas|lo|la|es|utilices|toques)|usa|utiliza|mejor|"
     r"a partir de ahora|recuerda|debes|prefiero|quiero que)\b",
     r"\A\W*(?:不要|不是|不对|不应该|别|错了|应该|请(?:用|使用|不要|改|别)|改用|以后|记住|总是|始终|永远|从不|必须|我(?:说|要|想|的意思))",
-    # What may stand anywhere in it.
+    # Anywhere in a sentence.
     r"\b(?:instead of|rather than|not \S+(?: \S+)?, but|we (?:always|never))\b",
     r"\b(?:statt(?:dessen)?|anstatt|wir (?:\w+ )?(?:immer|nie))\b|\b(?:au lieu de|plutôt que)\b|\b(?:en (?:lugar|"
     r"vez) de|nosotros (?:siempre|nunca))\b",
     r"而不是|换成|改成",
 )
-"""Of a user: what was wrong, and how it is to be done."""
+"""Sentences in which a user corrects the agent."""
 
 DECISION = _cues(
     r"\b(?:decided|chose|chosen|opted|settled on|went with|going with|we(?:'ll| will) (?:use|keep)|switched (?:to|"
@@ -73,7 +73,7 @@ FACT = _cues(
     r"por defecto|depende)\b",
     r"必须|需要|务必|注意|重要|位于|定义在|存放在|配置在|默认|依赖|始终|永远不",
 )
-"""Of the code base: where things are and what holds for them."""
+"""Facts about the code base: locations, rules and conventions."""
 
 SMALL_TALK = _cues(
     r"\A\W*(?:let me|let's|let us|i(?:'ll| will| am going to|'m going to|'m about to)|now (?:i|let)|next,? i|"
@@ -95,4 +95,4 @@ SMALL_TALK = _cues(
     r"aquí (?:está|tienes)|de acuerdo|entendido)\b",
     r"\A\W*(?:让我|我(?:将|会|来|先|可以|已经(?:阅读|查看|检查))|现在我|接下来|你好|您好|好的|当然|没问题|谢谢|如果(?:你|您)|需要我|是否需要|这是|以下是|明白)",
 )
-"""How sentences begin that only accompany the work."""
+"""Beginnings of sentences without information, such as greetings and announcements."""

@@ -33,5 +33,5 @@ def is_newer_than(memory: Memory, ended: SessionEnd) -> bool:
     """Returns True if the stored summary covers a later end of the session."""
     try:
         return datetime.fromisoformat(str(memory.metadata.get(_ENDED))) > ended.at
-    except (ValueError, TypeError):  # Nobody has noted when, or somebody has with other words.
+    except (ValueError, TypeError):  # The memory was written by hand, without this field.
         return False

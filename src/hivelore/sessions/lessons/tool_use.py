@@ -1,6 +1,6 @@
-"""What was done with tools: files that were changed, commands that failed and what made them work, checks that passed.
+"""Tool use in a session: changed files, failed commands and their fixes, passed checks.
 
-Nothing in here depends on the language that people speak.
+Nothing here depends on the language of the conversation.
 """
 
 import re
@@ -15,7 +15,7 @@ _CHECK = re.compile(
     r"(?:make|npm|pnpm|yarn|bun|just|task|rake|mvn|gradlew?|bazel|dotnet|swift|mix|sbt|cargo|go|uv|poetry|npx|composer)"
     r"(?: run)?(?: -\S+)* \S*(?:test|check|lint|build|verify|ci|vet|bench|type)\S*)"
 )
-"""Commands that say whether things are right."""
+"""Commands that test or check something."""
 _READ_ONLY = re.compile(
     r"\s*(?:cat|ls|ll|cd|pwd|echo|head|tail|less|grep|rg|find|fd|wc|which|whereis|type|tree|stat|file|sed -n|"
     r"awk|sort|date|sleep|ps|env|printenv|true|test|\[|"
@@ -34,7 +34,7 @@ _ERROR_WORD = re.compile(
 _ERROR_NAME = re.compile(
     r"\A\s*(?:E\s+)?(?:[\w.]*(?:Error|Exception|Failure|Warning)\b|error(?:\[\w+\])?|fatal|panic)\s*[:(\[]"
 )
-"""A line that names an error; others only speak of errors."""
+"""A line that begins with the name of an error; other lines only mention one."""
 _DENIED = re.compile(
     r"(?:user|permission)\b.{0,60}\b(?:reject|denied|doesn't want|not granted)", re.IGNORECASE | re.DOTALL
 )
@@ -46,23 +46,23 @@ _MAX_NAMES = 6
 
 @dataclass(slots=True)
 class CommandFailure:
-    """A command that failed, and what was done until it worked."""
+    """A command that failed, and the changes made before it worked."""
 
     command: str
     error: str
     changed_files: list[str] = field(default_factory=list[str])
     commands: list[str] = field(default_factory=list[str])
-    """Other commands that worked meanwhile and may have changed something."""
+    """Other commands that succeeded in between and may have changed something."""
     solved: bool = False
 
 
 @dataclass(slots=True)
 class ToolUse:
     files: list[str] = field(default_factory=list[str])
-    """Those that were changed, the last first named last."""
+    """Changed files, the most recently changed last."""
     failures: list[CommandFailure] = field(default_factory=list[CommandFailure])
     passed_checks: list[str] = field(default_factory=list[str])
-    """Checks whose last run went well."""
+    """Checks whose last run passed."""
 
 
 def analyze_tool_use(turns: Sequence[Turn]) -> ToolUse:
@@ -86,8 +86,8 @@ def analyze_tool_use(turns: Sequence[Turn]) -> ToolUse:
 
 
 def _results(turns: Sequence[Turn]) -> Iterator[tuple[Tool, str, bool]]:
-    """Each call with what came of it; where that is not told, as having worked if it was a change of a file."""
-    answered = [id(turn.tool) for turn in turns if turn.speaker is Speaker.RESULT]
+    """Yields tool, output and failure of each call. A file change without a result counts as successful."""
+    answered = {id(turn.tool) for turn in turns if turn.speaker is Speaker.RESULT}
     for turn in turns:
         if turn.tool is None:
             continue
@@ -102,7 +102,7 @@ def _record_failure(work: ToolUse, command: str, output: str) -> None:
     if not command or error is None:
         return
     work.passed_checks[:] = [other for other in work.passed_checks if other != command]
-    known = next((trouble for trouble in _unsolved(work) if _same(trouble.command, command)), None)
+    known = next((trouble for trouble in _unsolved(work) if _purpose(trouble.command) == _purpose(command)), None)
     if known is None:
         work.failures.append(CommandFailure(command, error))
     elif not known.changed_files and not known.commands:
@@ -113,7 +113,7 @@ def _record_success(work: ToolUse, command: str) -> None:
     if _CHECK.search(command):
         _move_to_end(work.passed_checks, command)
     for trouble in _unsolved(work):
-        if _same(trouble.command, command):
+        if _purpose(trouble.command) == _purpose(command):
             trouble.solved = True
         elif not _READ_ONLY.match(command) and not _CHECK.search(command):
             _move_to_end(trouble.commands, command)
@@ -124,24 +124,20 @@ def _unsolved(work: ToolUse) -> list[CommandFailure]:
 
 
 def _move_to_end(known: list[str], new: str) -> None:
-    """Put it at the end, once."""
     if new in known:
         known.remove(new)
     known.append(new)
 
 
-def _same(one: str, other: str) -> bool:
-    """Whether two commands try the same thing: the same program for the same purpose, options aside."""
-    return _purpose(one) == _purpose(other)
-
-
 def _purpose(command: str) -> tuple[str, ...]:
+    """Returns the program and its first argument, without options, to recognize a repeated command."""
     words = [word for word in command.split() if not word.startswith("-") and "=" not in word]
     return tuple(words[:2])
 
 
 def simplify_command(command: str) -> str:
-    """A command in one line, without changing folders before it and sorting its output after it."""
+    """Returns the first line of a command without preparation (``cd``, ``export``) and output filters. Empty if the
+    command is too long."""
     text = command.strip()
     while (before := _PRELUDE.match(text)) and before.end() < len(text):
         text = text[before.end() :]
@@ -151,24 +147,21 @@ def simplify_command(command: str) -> str:
 
 
 def error_line(output: str) -> str | None:
-    """The line of an output that says best what went wrong; None where nobody did, or a person refused."""
+    """Returns the line of an output that best describes the error; None if there is none, or if the user denied the
+    call."""
     if _DENIED.search(output[:_ERROR_LENGTH]):
         return None
     lines = [" ".join(_TERMINAL_MARKS.sub("", line).split()) for line in output.splitlines()]
     for fits in (_ERROR_NAME, _ERROR_WORD):
         found = [line for line in lines if fits.search(line) and any(map(str.isalpha, line))]
         if found:
-            return _shorten_error(found[-1])
+            line = re.sub(r"\AE\s+", "", found[-1])
+            return line if len(line) <= _ERROR_LENGTH else line[:_ERROR_LENGTH].rsplit(" ", 1)[0] + "…"
     return None
 
 
-def _shorten_error(line: str) -> str:
-    line = re.sub(r"\AE\s+", "", line)
-    return line if len(line) <= _ERROR_LENGTH else line[:_ERROR_LENGTH].rsplit(" ", 1)[0] + "…"
-
-
 def format_names(names: Iterable[str]) -> str:
-    """Names as they stand in a sentence: the last few, and how many more there are."""
+    """Returns the last names for a sentence, with the number of omitted ones."""
     every = list(names)
     shown = ", ".join(f"`{name}`" for name in every[-_MAX_NAMES:])
     return shown if len(every) <= _MAX_NAMES else f"{shown} and {len(every) - _MAX_NAMES} more"

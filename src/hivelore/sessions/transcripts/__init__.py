@@ -17,7 +17,7 @@ READERS = {
     "gemini": gemini.turns,
     "copilot": copilot.turns,
 }
-"""By program. Transcripts of other programs are not parsed."""
+"""Parser by program. Transcripts of other programs are not parsed."""
 
 
 def read_transcript(program: str, lines: Iterable[str], *, cut: bool = False, of_subagent: bool = False) -> Transcript:
@@ -41,9 +41,9 @@ def session_and_folder(program: str, lines: Iterable[str]) -> tuple[str | None, 
     """Returns the session and working folder named in the lines, if any."""
     session = folder = None
     for entry in parse_entries(lines):
-        told = as_mapping(entry.get("payload")) if program == "codex" else entry
-        folder = folder or as_text(told.get("cwd")) or None
-        session = session or as_text(told.get("id" if entry.get("type") == "session_meta" else "sessionId")) or None
+        fields = as_mapping(entry.get("payload")) if program == "codex" else entry
+        folder = folder or as_text(fields.get("cwd")) or None
+        session = session or as_text(fields.get("id" if entry.get("type") == "session_meta" else "sessionId")) or None
         if session and folder:
             break
     return session, folder

@@ -1,4 +1,4 @@
-"""The transcripts of Claude Code: ``~/.claude/projects/<folder>/<session>.jsonl``."""
+"""Transcripts of Claude Code: ``~/.claude/projects/<folder>/<session>.jsonl``."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -23,14 +23,14 @@ INSERTED = re.compile(
     r"user-prompt-submit-hook|ide_opened_file|ide_selection)\b[^>]{0,200}>.*?(?:</\1>|\Z)",
     re.DOTALL,
 )
-"""What the program puts into the messages of a user."""
+"""Text that the program inserts into user messages."""
 _INTERRUPTED = re.compile(r"\[Request interrupted by user[^\]]{0,40}\]")
 _ERROR = re.compile(r"</?tool_use_error>")
 _HIDDEN = ("isMeta", "isCompactSummary", "isApiErrorMessage", "isVisibleInTranscriptOnly")
 
 
 def turns(lines: Iterable[str], of_subagent: bool) -> Iterator[Turn]:
-    """``of_subagent``: all of a sub-agent's own file is said beside the main session; of another file none of that."""
+    """``of_subagent``: the file belongs to a sub-agent, so its sidechain entries count; elsewhere they are ignored."""
     called: dict[str, Tool] = {}
     for entry in parse_entries(lines):
         if any(entry.get(mark) for mark in _HIDDEN) or (entry.get("isSidechain") and not of_subagent):

@@ -1,4 +1,4 @@
-"""The sessions of Codex: ``~/.codex/sessions/<year>/<month>/<day>/rollout-<date>-<session>.jsonl``."""
+"""Transcripts of Codex: ``~/.codex/sessions/<year>/<month>/<day>/rollout-<date>-<session>.jsonl``."""
 
 import json
 import re
@@ -23,7 +23,7 @@ _INSERTED = re.compile(
     r"\s*(?:<(?:environment_context|user_instructions|permissions instructions|turn_aborted|skill|INSTRUCTIONS|"
     r"collaboration_mode|user_shell_command|subagent_notification)\b|# AGENTS\.md instructions)"
 )
-"""How messages begin that the program writes in the name of the user."""
+"""Beginnings of messages that the program writes in the name of the user."""
 _CALLS = ("function_call", "custom_tool_call")
 _OUTPUTS = ("function_call_output", "custom_tool_call_output")
 _EXIT = re.compile(r"(?:Exit code:|exited with code|exit status:?)\s*(\d+)")
@@ -43,7 +43,7 @@ def turns(lines: Iterable[str], _of_subagent: bool) -> Iterator[Turn]:
                 folder = as_text(payload.get("cwd")) or folder
             case "response_item":
                 yield from _item_turns(payload, parse_instant(entry.get("timestamp")), called, folder)
-            case _:  # Files of early versions have no envelope.
+            case _:  # Early versions wrote items without an envelope.
                 yield from _item_turns(entry, None, called, folder)
 
 
@@ -73,13 +73,13 @@ def _parse_call(item: Entry, folder: str) -> Tool:
 
 
 def _parse_output(value: object) -> tuple[str, bool]:
-    """What a tool answered, and whether it failed."""
+    """Returns the output of a tool, and True if the tool failed."""
     if isinstance(value, str) and value.startswith("{"):
         with suppress(ValueError, RecursionError):
             value = json.loads(value)
-    told = as_mapping(value)
-    text = join_texts(told.get("output", told.get("content"))) if told else join_texts(value)
-    code = as_mapping(told.get("metadata")).get("exit_code")
+    result = as_mapping(value)
+    text = join_texts(result.get("output", result.get("content"))) if result else join_texts(value)
+    code = as_mapping(result.get("metadata")).get("exit_code")
     if code is None and (shown := _EXIT.search(text[:_BEGINNING])):
         code = int(shown[1])
-    return _HEAD.sub("", text), told.get("success") is False or code not in (None, 0)
+    return _HEAD.sub("", text), result.get("success") is False or code not in (None, 0)

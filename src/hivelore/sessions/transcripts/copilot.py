@@ -1,6 +1,6 @@
-"""The sessions of GitHub Copilot CLI: ``~/.copilot/session-state/<session>/events.jsonl``.
+"""Transcripts of GitHub Copilot CLI: ``~/.copilot/session-state/<session>/events.jsonl``.
 
-What its sub-agents say stands in the same file, marked with their id.
+Events of sub-agents are in the same file, marked with ``agentId``; they are ignored.
 """
 
 from collections.abc import Iterable, Iterator
@@ -45,7 +45,7 @@ def turns(lines: Iterable[str], _of_subagent: bool) -> Iterator[Turn]:
 
 
 def _tool_name(data: Entry) -> str:
-    """That of the tool, behind that of its server."""
+    """Returns the name of a tool, after the name of its MCP server."""
     return ".".join(filter(None, (as_text(data.get("mcpServerName")), as_text(data.get("toolName")))))
 
 

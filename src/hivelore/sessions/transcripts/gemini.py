@@ -1,6 +1,6 @@
-"""The sessions of Gemini CLI: ``~/.gemini/tmp/<project>/chats/session-<date>-<id>.jsonl``.
+"""Transcripts of Gemini CLI: ``~/.gemini/tmp/<project>/chats/session-<date>-<id>.jsonl``.
 
-Each line is a message, which takes the place of an earlier one with the same id, or says what became of those before.
+Each line is a message, which replaces an earlier one with the same id, or a command such as ``$rewindTo``.
 """
 
 import re
@@ -21,7 +21,7 @@ from hivelore.sessions.transcripts.entries import (
 )
 
 INSERTED = re.compile(r"<(hook_context|session_context)>.*?(?:</\1>|\Z)", re.DOTALL)
-"""What the program puts into prompts: what hooks have told it, and where it runs."""
+"""Text that the program inserts into prompts: output of hooks, and facts about the session."""
 _UNTRUSTED = re.compile(r"</?untrusted_context>\n?")
 _EXIT = re.compile(r"^Exit Code: (\d+)$", re.MULTILINE)
 
@@ -40,8 +40,9 @@ def turns(lines: Iterable[str], _of_subagent: bool) -> Iterator[Turn]:
                 ended = parse_instant(call.get("timestamp"))
                 output = _output(call)
                 code = _EXIT.search(output)
+                failed = call.get("status") == "error" or (code is not None and int(code[1]) != 0)
                 yield Turn(speaker=Speaker.CALL, text="", tool=used, at=at)
-                yield result_turn(used, output, ended, failed=call.get("status") == "error" or _is_failure(code))
+                yield result_turn(used, output, ended, failed=failed)
 
 
 def _messages(lines: Iterable[str]) -> list[Entry]:
@@ -58,13 +59,8 @@ def _messages(lines: Iterable[str]) -> list[Entry]:
 
 
 def _output(call: Entry) -> str:
-    """What a tool answered."""
     answers = (
         as_mapping(as_mapping(part).get("functionResponse")).get("response") for part in as_list(call.get("result"))
     )
     said = (as_mapping(answer).get("output") or as_mapping(answer).get("error") for answer in answers)
     return _UNTRUSTED.sub("", "\n".join(as_text(text) for text in said))
-
-
-def _is_failure(code: re.Match[str] | None) -> bool:
-    return code is not None and int(code[1]) != 0
