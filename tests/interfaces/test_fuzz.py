@@ -20,6 +20,7 @@ from schemathesis.generation import GenerationMode
 from schemathesis.specs.openapi.schemas import OpenApiSchema
 
 from hivelore.api.registry import OPERATIONS as DECLARED
+from hivelore.http import health
 from hivelore.http.app import ROUTERS
 from support.laws import examples
 from support.service import Service
@@ -36,6 +37,7 @@ OPERATIONS = sorted(
             for method in route.methods or ()
         ),
         *((operation.route.path, operation.route.method) for operation in DECLARED if operation.http),
+        *((path, "GET") for path in health.DESCRIPTION),
     ]
 )
 NOTHING_TO_GET_WRONG = {"/health", "/health/live", "/health/ready"}

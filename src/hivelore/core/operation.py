@@ -1,13 +1,13 @@
 """How an operation is declared: once, with all that its interfaces derive from."""
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Generic, ParamSpec, TypeVar
 from urllib.parse import quote
 
-from msgspec import structs, to_builtins
+from msgspec import Struct, structs, to_builtins
 
 from hivelore.core.agents import Role, Viewer
 from hivelore.core.tool import Tool
@@ -83,6 +83,8 @@ class Operation(Generic[P, R]):
     request: Callable[P, Any]
     """A ``core.values.Request`` class."""
     response: type[R]
+    alternatives: Mapping[int, type[R]] = field(default_factory=dict[int, type[R]])
+    """Responses of another status, like 202 for a job that is still running."""
     handler: str
     """``module:function``, called with the application, the request and the ``Call``. A name, because clients load
     this declaration without the service."""
@@ -126,6 +128,14 @@ def patch(path: str, **more: Any) -> Route[Any]:
 
 def delete(path: str, **more: Any) -> Route[Any]:
     return Route("DELETE", path, **more)
+
+
+def response_type(operation: Operation[..., R], answer: Any) -> type[R]:
+    """Returns the type of an answer: the first one whose required fields it has."""
+    for kind in operation.alternatives.values():
+        if issubclass(kind, Struct) and all(one.encode_name in answer for one in structs.fields(kind) if one.required):
+            return kind
+    return operation.response
 
 
 _IN_PATH = re.compile(r"{(\w+)}")

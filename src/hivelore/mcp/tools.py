@@ -278,13 +278,13 @@ async def _review(caller: Caller, given: ReviewInput) -> Reply:
 
 
 async def _observe(caller: Caller, given: ObserveInput) -> Reply:
-    seen = ObservationInput(text=given.observation, category=given.category, service=given.service)
+    seen = ObservationInput(observation=given.observation, category=given.category, service=given.service)
     done = await caller.run(
         Lane.WRITE, lambda until: caller.app.observation_service.observe(seen, caller.viewer, until)
     )
     caller.context.metrics.writes.inc()
     data = {"effect": done.effect.value, "memoryId": done.memory.id, "about": list(done.about)}
-    return Reply("; ".join((*done.why, *done.dropped_message)) or "Kept.", data)
+    return Reply("; ".join(done.reasons) or "Kept.", data)
 
 
 async def _context(caller: Caller, given: ContextInput) -> Reply:
