@@ -19,7 +19,7 @@ from hivelore.errors import Invalid
 from hivelore.models.onnx.pairs import OnnxPairReader
 from hivelore.observations.contradiction.constants import Constants
 from hivelore.observations.contradiction.judging import Verdict, judge
-from hivelore.observations.outcomes import PairScores
+from hivelore.observations.model import PairScores
 
 DATA = Path(__file__).parent / "data"
 FILES = (DATA / "statements.jsonl", DATA / "statements_more.jsonl")

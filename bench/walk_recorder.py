@@ -60,6 +60,7 @@ class Recorder:
         assert found is not None
         assert found.origin is not None
         self._root = str(Path(found.origin).parent) + os.sep
+        self._niceness = _niceness(None)
         self._is_on = False
         self._calls: list[tuple[int, CodeType]] = []
         threading.setprofile(self._note)
@@ -70,10 +71,10 @@ class Recorder:
         self._is_on = True
 
     def stop(self) -> list[list[Call]]:
-        """Returns the calls of each thread since the start. Threads of low priority are left out: they are background
+        """Returns the calls of each thread since the start. Threads of lower priority are left out: they are background
         workers, which nothing that is answered waits for."""
         self._is_on = False
-        background = {one.ident for one in threading.enumerate() if _niceness(one.native_id) > 0}
+        background = {one.ident for one in threading.enumerate() if _niceness(one.native_id) > self._niceness}
         walks: dict[int, list[Call]] = {}
         for thread, code in self._calls:
             if thread not in background:

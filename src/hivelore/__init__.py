@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hivelore.memories.drafts import UNSET, Draft
     from hivelore.memories.model import Memory, Scope, Source
+    from hivelore.python.async_hive import AsyncHive, open_async
     from hivelore.python.hive import Hits, Hive
     from hivelore.python.opening import open_hive as open  # noqa: A004 - the name users read: hivelore.open
     from hivelore.search.model import Hit, ScopeChoice
@@ -24,6 +25,8 @@ __version__ = "0.1.0"
 
 _NAMES = {
     "open": ("hivelore.python.opening", "open_hive"),
+    "open_async": ("hivelore.python.async_hive", "open_async"),
+    "AsyncHive": ("hivelore.python.async_hive", "AsyncHive"),
     "Hive": ("hivelore.python.hive", "Hive"),
     "Hits": ("hivelore.python.hive", "Hits"),
     "Hit": ("hivelore.search.model", "Hit"),
@@ -35,7 +38,20 @@ _NAMES = {
     "Source": ("hivelore.memories.model", "Source"),
 }
 
-__all__ = ["UNSET", "Draft", "Hit", "Hits", "Hive", "Memory", "Scope", "ScopeChoice", "Source", "open"]
+__all__ = [
+    "UNSET",
+    "AsyncHive",
+    "Draft",
+    "Hit",
+    "Hits",
+    "Hive",
+    "Memory",
+    "Scope",
+    "ScopeChoice",
+    "Source",
+    "open",
+    "open_async",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -72,7 +72,7 @@ def test_a_worker_lives_on_after_whatever_it_raises(some: Some, error: Exception
     some.workers.start("tending", work, every=0.001)
     assert done.wait(10)
     until(lambda: some.record.last_success is not None)
-    assert (some.record.failures, some.record.failed, some.record.error) == (0, 3, None)
+    assert (some.record.failures_in_a_row, some.record.failures, some.record.error) == (0, 3, None)
 
 
 @pytest.mark.usefixtures("quick")
@@ -88,7 +88,7 @@ def test_a_worker_that_goes_on_by_itself_is_begun_again_where_it_ended(some: Som
     some.workers.start("embedding", work)
     until(lambda: len(begun) == 2)
     some.workers.report("embedding", None)
-    assert (some.record.name, some.record.failures, some.record.last_success) == ("embedding", 0, START)
+    assert (some.record.name, some.record.failures_in_a_row, some.record.last_success) == ("embedding", 0, START)
 
 
 def test_it_rests_after_a_failure_longer_each_time(some: Some) -> None:
@@ -134,7 +134,7 @@ def test_one_that_only_lacks_what_it_depends_on_is_none(some: Some) -> None:
         some.workers.attempt("embedding", lambda: fails(Unavailable("The embedding server does not answer.")))
         some.pass_time()
     assert some.health.health().is_ready
-    assert (some.record.failures, some.record.error) == (9, "The embedding server does not answer.")
+    assert (some.record.failures_in_a_row, some.record.error) == (9, "The embedding server does not answer.")
 
 
 def test_the_log_tells_of_failures_without_secrets_and_of_the_recovery(

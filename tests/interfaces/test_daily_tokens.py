@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from hivelore.core.agents import Interface, Role, Viewer
+from hivelore.health.handlers import read_status
 from hivelore.runtime.app import Application, open_application
 from hivelore.runtime.settings import load
 from support.language_server import LanguageServer
@@ -61,7 +62,7 @@ def hand_over_many(app: Application, folder: Path) -> None:
 
 def makers(app: Application) -> list[object]:
     """By whom each summary was made, once all are."""
-    until(lambda: app.status()["pendingSummaries"] == 0)
+    until(lambda: read_status(app).pending_summaries == 0)
     with app.store.read() as view:
         return [memory.metadata["summarizer"] for memory in view.page(EVERYTHING, None, 100)]
 
@@ -70,7 +71,7 @@ def test_by_default_no_model_is_asked_whatever_keys_there_are(tmp_path: Path, mo
     with LanguageServer() as server, closing(opened(environment(tmp_path, server), monkeypatch)) as app:
         hand_over_many(app, tmp_path)
         assert makers(app) == ["extractive"] * SESSIONS
-        assert app.status()["tokensToday"] == 0
+        assert read_status(app).tokens_today == 0
     assert server.asked == []
 
 

@@ -11,11 +11,13 @@ from msgspec import Meta
 
 from hivelore.core.agents import Interface, Role
 from hivelore.core.operation import Call, Lane, Operation, delete, get, patch, post
+from hivelore.core.tool import OBJECT, Reply, Tool
 from hivelore.core.values import Request, Value
 from hivelore.errors import Broken, Forbidden, Invalid, NotFound
 from hivelore.http import app as http_app
 from hivelore.http import context as http_context
 from hivelore.http.rest import description
+from hivelore.mcp import server
 from hivelore.python.client import Client
 from hivelore.python.embedded import EmbeddedHive
 from hivelore.python.remote import RemoteHive
@@ -61,8 +63,32 @@ def _mode(_: Report) -> str:
     return "recent"
 
 
-FIND = _declared("find", Find, get("/api/things"), retrieval_mode=_mode)
+def _reply(report: Report) -> Reply:
+    return Reply("Found.", {"report": report, "nothing": None})
+
+
+FIND = _declared(
+    "find",
+    Find,
+    get("/api/things"),
+    retrieval_mode=_mode,
+    tool=Tool(
+        name="find-things",
+        description="Find things.",
+        arguments={"ids": "of things", "limit": ""},
+        reply=_reply,
+        output={"report": OBJECT},
+        read_only=True,
+    ),
+)
 LOOK = _declared("look", Named, get("/api/things/{thing}", etag=_version))
+REMOVE = _declared(
+    "remove",
+    Drop,
+    None,
+    tool=Tool(name="remove-things", description="Remove things.", arguments={"ids": ""}, reply=_reply),
+    roles=frozenset({Role.OPERATOR}),
+)
 COUNT = _declared("count", Find, get("/api/things/count"))
 CHANGE = _declared("change", Change, patch("/api/things/{thing}", if_match="version"))
 DROP = _declared("drop", Drop, delete("/api/things", body=True), response=type(None))
@@ -73,7 +99,7 @@ ADD = _declared(
     stored=_version,
     roles=frozenset({Role.OPERATOR}),
 )
-OPERATIONS = (FIND, LOOK, COUNT, CHANGE, DROP, ADD)
+OPERATIONS = (FIND, LOOK, COUNT, CHANGE, DROP, ADD, REMOVE)
 
 
 def repeat(_app: Any, request: Any, _call: Call) -> Report | None:
@@ -88,6 +114,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Generator[Service]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(http_app, "OPERATIONS", OPERATIONS)
         patched.setattr(description, "OPERATIONS", OPERATIONS)
+        patched.setattr(server, "OPERATIONS", OPERATIONS)
         with Service(tmp_path_factory.mktemp("home")) as running:
             yield running
 
@@ -212,6 +239,39 @@ def test_a_slow_request_is_logged_with_ids_and_no_contents(
     assert (first["operation"], first["thing"], first["agent"]) == ("change", ID, second["agent"])
     assert set(second) == {"operation", "seconds", "agent"}
     assert "private" not in f"{first} {second}"
+
+
+def rpc(service: Service, method: str, **params: Any) -> dict[str, Any]:
+    """Returns the result of an MCP request of the agent ``local``."""
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+    headers = "X-Agent-ID: local\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
+    return send(service, "POST", "/mcp", body, headers)[2]["result"]
+
+
+def test_a_tool_shows_the_arguments_that_its_operation_names(service: Service) -> None:
+    (tool,) = [one for one in rpc(service, "tools/list")["tools"] if one["name"] == "find-things"]
+    assert tool["inputSchema"] == {
+        "type": "object",
+        "properties": {
+            "ids": {"type": "array", "items": {"type": "string"}, "description": "of things"},
+            "limit": {"type": "integer", "minimum": 1, "maximum": 9},
+        },
+        "additionalProperties": False,
+    }
+    assert tool["outputSchema"]["properties"].keys() == {"yourAgentId", "success", "message", "report"}
+
+
+def test_a_tool_runs_its_operation(service: Service) -> None:
+    answer = rpc(service, "tools/call", name="find-things", arguments={"ids": ["a"], "limit": None})
+    assert answer["structuredContent"]["report"] == {"text": repr(Find(("a",))), "version": 7}
+    assert (answer["structuredContent"]["message"], answer["isError"]) == ("Found.", False)
+    wrong = rpc(service, "tools/call", name="find-things", arguments={"limit": 10})
+    assert (wrong["structuredContent"]["message"], wrong["isError"]) == ("limit must be 1 to 9.", True)
+
+
+def test_a_tool_is_offered_to_the_roles_of_its_operation(service: Service) -> None:
+    assert "remove-things" not in {one["name"] for one in rpc(service, "tools/list")["tools"]}
+    assert rpc(service, "tools/call", name="remove-things", arguments={})["isError"]
 
 
 def test_openapi_describes_where_each_argument_is_given(service: Service) -> None:

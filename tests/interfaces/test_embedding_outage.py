@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from hivelore.health.handlers import read_status
 from hivelore.models import guarded_embedder
 from hivelore.python.client import Client
 from support.embedding_server import EmbeddingServer, silence
@@ -50,8 +51,8 @@ def test_searches_are_answered_by_keywords_at_once_and_say_so(
     monkeypatch.setattr(guarded_embedder, "LONGEST_PAUSE", 1.0)
     agent = service.client(service.agent_key)
     agent.call("POST", "/api/memory/batch", body={"memories": [{"content": "The kettle boils."}]})
-    until(lambda: service.app.status()["pendingEmbeddings"] == 0)
-    assert (ask(service)[1]["path"], service.app.status()["embeddingOutage"]) == ("hybrid", None)
+    until(lambda: read_status(service.app).pending_embeddings == 0)
+    assert (ask(service)[1]["path"], read_status(service.app).embedding_outage) == ("hybrid", None)
     server.always = silence
     with ThreadPoolExecutor(AT_ONCE) as pool:
         waited = list(pool.map(ask, [service] * AT_ONCE))
@@ -62,9 +63,9 @@ def test_searches_are_answered_by_keywords_at_once_and_say_so(
     later, answer = ask(service)
     assert later < 1.0
     assert "did not answer in time" in answer["message"]
-    assert "times in a row" in str(service.app.status()["embeddingOutage"])
+    assert "times in a row" in str(read_status(service.app).embedding_outage)
     lines = [f"{AT_ONCE} at once: {took[0]:.2f} to {took[-1]:.2f} s; one after them {later:.3f} s"]
     show("Searches while the embedding server hangs", lines)
     server.always = None
     until(lambda: ask(service)[1]["path"] == "hybrid")
-    assert service.app.status()["embeddingOutage"] is None
+    assert read_status(service.app).embedding_outage is None

@@ -20,6 +20,7 @@ from schemathesis.generation import GenerationMode
 from schemathesis.specs.openapi.schemas import OpenApiSchema
 
 from hivelore.api.registry import OPERATIONS as DECLARED
+from hivelore.http import health
 from hivelore.http.app import ROUTERS
 from support.laws import examples
 from support.service import Service
@@ -35,7 +36,8 @@ OPERATIONS = sorted(
             if isinstance(route, APIRoute)
             for method in route.methods or ()
         ),
-        *((operation.http.path, operation.http.method) for operation in DECLARED),
+        *((operation.route.path, operation.route.method) for operation in DECLARED if operation.http),
+        *((path, "GET") for path in health.DESCRIPTION),
     ]
 )
 NOTHING_TO_GET_WRONG = {"/health", "/health/live", "/health/ready"}

@@ -7,6 +7,7 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
+from hivelore.health.handlers import read_status
 from hivelore.runtime.app import open_application
 from hivelore.runtime.settings import load
 from support.memories import EVERYTHING
@@ -43,7 +44,7 @@ def test_what_was_handed_over_survives_a_kill(tmp_path: Path) -> None:
     killed = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     with closing(open_application(load(home=home, transcripts=(folder,), embedder="none"), kind="embedded")) as app:
-        until(lambda: app.status()["pendingSummaries"] == 0)
+        until(lambda: read_status(app).pending_summaries == 0)
         with app.store.read() as view:
             (memory,) = view.page(EVERYTHING, None, 9)
     assert "currency of the customer" in memory.content

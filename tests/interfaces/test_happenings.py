@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 import hivelore
-from hivelore.errors import Forbidden, HiveloreError, Invalid, NotFound, TooLarge
+from hivelore.errors import Forbidden, HiveloreError, Invalid, NotFound, Proposed, Stale, TooLarge
 from hivelore.events.model import MAX_COOLDOWN, TEXT_LENGTH, Level
 from hivelore.local import endpoint
+from hivelore.observations.outcomes import Effect
 from hivelore.python.client import Client
 from hivelore.python.hive import Hive
 from support.service import Service
@@ -62,6 +63,37 @@ def test_what_is_told_is_read_again(hive: Hive) -> None:
         assert hive.events(**given).events == (told,)
     assert hive.events(service="general", until=told.at).events == (older,)
     assert hive.events(level=Level.CRITICAL).events == ()
+
+
+def test_observations_are_reported_read_and_changed(hive: Hive) -> None:
+    first = hive.observe("Takes 60s to start", "timing", service="jellyfin", session="s1")
+    assert (first.effect, first.memory.confidence, first.memory.active) == (Effect.NEW, 0.7, True)
+    memory = first.memory.id
+    assert hive.operational_memory(memory.upper()) == first.memory
+    assert hive.operational_memories(service="jellyfin", status="active").memories == (first.memory,)
+    assert [one.text for one in hive.observations(memory, limit=1).observations] == ["Takes 60s to start"]
+    assert "Takes 60s to start" in hive.context(service="jellyfin", budget=500).text
+    assert hive.context(budget=0).text == ""
+    with pytest.raises(Proposed):
+        hive.change_operational_memory(memory, confidence=0.9)
+    for wrong in ({"observation": 7}, {"confidence": "high"}, {"active": None}):
+        given: dict[str, Any] = wrong
+        with pytest.raises(Invalid):
+            hive.change_operational_memory(memory, **given)
+
+
+def test_operators_change_and_delete_operational_memories(home: Path) -> None:
+    with hivelore.open(home, key=operators_key(home)) as hive:
+        memory = hive.observe("Takes 60s to start", "timing", confidence=0.4).memory
+        changed = hive.change_operational_memory(memory.id, confidence=0.9, project=None, version=memory.version)
+        assert (changed.confidence, changed.observation) == (0.9, "Takes 60s to start")
+        with pytest.raises(Stale):
+            hive.change_operational_memory(memory.id, observation="Takes 70s", version=memory.version + 5)
+        assert hive.count_decayed() == 0
+        hive.forget_operational_memory(memory.id)
+        other = hive.observe("Backups run at 3 am", "timing").memory.id
+        assert hive.forget_operational_memories((other, memory.id)) == 1
+        assert hive.operational_memories().memories == ()
 
 
 def test_what_is_to_rest_is_told_and_counts_on(hive: Hive) -> None:

@@ -131,7 +131,7 @@ def test_all_workers_live_on_after_the_disk_refused_to_read_for_a_while(on_disk:
         until(lambda: fault.met > 20)
     until(lambda: causes(service) == [])
     before = {one.name: one.last_success for one in service.app.health.health().workers}
-    until(lambda: all(one.failures == 0 and one.last_success for one in service.app.health.health().workers))
+    until(lambda: all(one.failures_in_a_row == 0 and one.last_success for one in service.app.health.health().workers))
     until(lambda: all(one.last_success != before[one.name] for one in service.app.health.health().workers))
     remember(service, "It goes on.")
     assert recall(service) == 1

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from hivelore.core.agents import Interface, Role, Viewer
+from hivelore.health.handlers import read_status
 from hivelore.runtime.app import open_application
 from hivelore.runtime.settings import load
 from support.local_model import local_model, weights
@@ -34,11 +35,11 @@ def test_a_small_model_on_this_machine_is_asked_and_held_to_the_form_and_to_the_
         with closing(open_application(load(embedder="none"), kind="embedded")) as app:
             viewer = Viewer(role=Role.WORKER, agent=app.agents.local_agent().id, interface=Interface.HOOK)
             app.session_summaries.hand_over(an_end(transcript), viewer)
-            until(lambda: app.status()["pendingSummaries"] == 0)
-            status, spent = app.status(), app.token_quota.today()
+            until(lambda: read_status(app).pending_summaries == 0)
+            status, spent = read_status(app), app.token_quota.today()
             with app.store.read() as view:
                 kept = view.page(EVERYTHING, None, 100)
-    assert (status["summaryTrouble"], status["failedSummaries"]) == (None, 0)
+    assert (status.summary_trouble, status.failed_summaries) == (None, 0)
     assert 100 < spent < 4_096
     for memory in kept:  # A model of this size may well find nothing that passes the gate.
         assert memory.metadata["summarizer"] == "openai smollm2"

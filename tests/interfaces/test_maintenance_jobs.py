@@ -3,14 +3,14 @@
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 from urllib.parse import quote
 
 import pytest
 
 from hivelore.core.agents import Role
 from hivelore.errors import Conflict, Forbidden, NotFound
-from hivelore.http.rest import maintenance
-from hivelore.python import jobs
+from hivelore.maintenance import handlers
 from hivelore.python.client import Client
 from hivelore.python.embedded import EmbeddedHive
 from hivelore.python.remote import RemoteHive
@@ -31,7 +31,7 @@ def operator(service: Service) -> Client:
 
 @pytest.fixture
 def barrier(service: Service, monkeypatch: pytest.MonkeyPatch) -> Generator[Held]:
-    monkeypatch.setattr(maintenance, "_PAUSES", (0.01,))
+    monkeypatch.setattr(handlers, "WAIT", 0.01)
     with held() as barrier:
         yield barrier
         barrier.let_go.set()
@@ -50,7 +50,11 @@ def begun(operator: Client, barrier: Held, **more: Any) -> dict[str, Any]:
 
 
 def ended(operator: Client, job: dict[str, Any]) -> dict[str, Any]:
-    return dict(jobs.awaited(operator, AT, job, lambda _done, _total=None: None))
+    def seen() -> dict[str, Any]:
+        return operator.call("GET", f"{AT}/{job['id']}")
+
+    until(lambda: seen()["state"] != "running")
+    return seen()
 
 
 def test_what_ends_soon_is_the_answer_and_what_is_asked_for_in_the_background_a_job(operator: Client) -> None:
@@ -119,12 +123,10 @@ def test_both_hives_wait_for_it(service: Service, operator: Client) -> None:
 def test_a_hive_that_is_interrupted_cancels_it(
     operator: Client, service: Service, barrier: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(client: Client, path: str, job: Any, advance: Any) -> Any:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(jobs, "awaited", interrupted)
+    hive = RemoteHive(operator)
+    monkeypatch.setattr(hive, "maintenance_job", Mock(side_effect=KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
-        RemoteHive(operator).maintain(merge=True)
+        hive.maintain(merge=True)
     with service.app.store.read() as view:
         latest, *_ = view.jobs("maintenance")
     assert latest.state == "cancelled"

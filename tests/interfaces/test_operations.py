@@ -283,6 +283,6 @@ def test_a_plain_memory_is_none_of_them(local: Client, operator: Client) -> None
     plain = local.call(
         "POST", "/api/memory/index", body={"content": "A note.", "name": "note", "scope": "swarm", "source": "manual"}
     )["memoryIds"][0]
-    with pytest.raises(NotFound, match="not about running things"):
+    with pytest.raises(NotFound, match="not an operational memory"):
         operator.call("PUT", f"/memories/{plain}", body={"confidence": 1.0})
     assert operator.call("DELETE", "/memories/bulk", body={"ids": [plain]}) == {"deleted": 0}

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from hivelore.health.handlers import read_status
 from hivelore.indexes.vectors.pgvector import PgVectors
 from hivelore.models.hashing import HashingEmbedder
 from hivelore.runtime import engines, workers
@@ -34,7 +35,7 @@ def test_the_index_comes_by_itself_and_nobody_waits_for_it(tmp_path: Path, monke
         def answered_by() -> object:
             found = client.call("POST", "/api/memory/search", body={"query": "the kettle in the shed"})
             assert found["results"][0]["memory"]["name"] == "kettle"
-            return service.app.status()["vectors"]
+            return read_status(service.app).vectors
 
         until(lambda: answered_by() == "pgvector, hnsw")
-        assert service.app.status()["pendingEmbeddings"] == 0
+        assert read_status(service.app).pending_embeddings == 0

@@ -124,7 +124,7 @@ def test_an_encrypted_connection_is_kept(tmp_path: Path, monkeypatch: pytest.Mon
         monkeypatch.setenv("SSL_CERT_FILE", str(pem))
         with closing(Client(service.url, "key")) as client:
             assert [client.call("POST", "/", body={"number": number}) for number in (1, 2)] == [{}, {}]
-            assert client._local.connection.is_idle()
+            assert client._kept[0].is_idle()
 
 
 def test_a_request_is_repeated_if_the_kept_connection_was_closed(start: Start) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hivelore.maintenance.integrity import IntegrityCheck, IntegrityReport
+from hivelore.maintenance.integrity import IntegrityCheck
+from hivelore.maintenance.model import IntegrityReport
 from hivelore.storage.ports import Transaction
 from hivelore.storage.sql.transaction import SqlTransaction
 from support.clocks import SteppingClock
@@ -14,7 +15,7 @@ from support.memories import EVERYTHING
 from support.stores import KEYWORDS, STORES
 from support.world import World, hashing
 
-SOUND = IntegrityReport((), [])
+SOUND = IntegrityReport()
 
 
 @pytest.fixture(params=["fts5", "postings", "postings on postgres"])

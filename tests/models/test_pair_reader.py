@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hivelore.core.text import Clean
 from hivelore.errors import Broken
 from hivelore.models.onnx.pairs import OnnxPairReader
-from hivelore.observations.outcomes import PairScores
+from hivelore.observations.model import PairScores
 
 SHIPPED = Path(str(files("hivelore.models.onnx")))
 READER = OnnxPairReader()

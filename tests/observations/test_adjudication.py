@@ -10,6 +10,7 @@ import pytest
 
 from hivelore.core.agents import Interface
 from hivelore.errors import Invalid
+from hivelore.health.handlers import read_status
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import MemoryId
 from hivelore.models.openai.chat import ChatModel
@@ -213,7 +214,7 @@ def test_it_runs_until_it_is_told_to_stop(world: World, judge: Adjudicator) -> N
 def test_by_default_nobody_is_asked(tmp_path: Path) -> None:
     with closing(Application(load(home=tmp_path, embedder="none"))) as app:
         assert app.adjudicator is None
-        assert app.status()["judge"] == "rules"
+        assert read_status(app).judge == "rules"
 
 
 def test_a_judge_needs_a_model(tmp_path: Path) -> None:
@@ -236,4 +237,4 @@ def test_an_application_asks_the_model_of_its_summaries(
     with closing(Application(settings)) as app:
         assert app.adjudicator is not None
         assert not app.adjudicator.step()
-        assert app.status()["judge"] == "model"
+        assert read_status(app).judge == "model"

@@ -31,7 +31,7 @@ from hivelore.observations.model import (
     ObservationKind,
     Operational,
 )
-from hivelore.observations.outcomes import State, TimelinePoint
+from hivelore.observations.outcomes import TimelinePoint
 
 NOW = datetime(2026, 11, 1, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -269,7 +269,7 @@ def life(*told: Observation, until: datetime) -> list[TimelinePoint]:
 
 
 def shown(points: list[TimelinePoint]) -> list[tuple[float, float, bool]]:
-    return [((one.at - NOW) / DAY, round(one.confidence, 4), one.state is State.ACTIVE) for one in points]
+    return [((one.at - NOW) / DAY, round(one.confidence, 4), one.active) for one in points]
 
 
 def test_what_wore_off_is_drawn_before_what_is_seen_then() -> None:
@@ -336,4 +336,4 @@ def test_the_line_is_straight_from_point_to_point(told: list[Observation], until
             assert between.confidence == pytest.approx(
                 one.confidence + (other.confidence - one.confidence) * share, abs=1e-6
             )
-            assert between.state is other.state or at - one.at < timedelta(seconds=1)
+            assert between.active is other.active or at - one.at < timedelta(seconds=1)

@@ -11,7 +11,8 @@ from hivelore.memories.model import MemoryId
 from hivelore.observations.curation import RatedQuery
 from hivelore.observations.marker_ingest import MarkerIngest
 from hivelore.observations.markers import CATEGORIES, MarkerReader, ObservationMarker, assistant_texts
-from hivelore.observations.outcomes import Change, Effect, MatchingMode, RatedMemory, State
+from hivelore.observations.model import MatchingMode
+from hivelore.observations.outcomes import Change, Effect, ObservationInput, RatedMemory
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
 
 SLOW = "Takes 60s to start"
@@ -23,9 +24,8 @@ def marked(text: str) -> list[ObservationMarker]:
 
 
 def made(world: World, text: str = SLOW, confidence: float | None = None, service: str | None = "jellyfin") -> MemoryId:
-    return world.curation.create(
-        text, "timing", AS_OPERATOR, service=service, confidence=confidence, persistent=False
-    ).memory.id
+    seen = ObservationInput(text, "timing", service, confidence=confidence)
+    return world.curation.create(seen, AS_OPERATOR).memory.id
 
 
 def now(world: World, memory: MemoryId) -> RatedMemory:
@@ -46,7 +46,7 @@ def test_a_marker_with_a_category_and_a_service_is_stored(world: World) -> None:
     (one,) = world.curation.page(RatedQuery(), AS_ADA, None).memories
     assert one.memory.operational is not None
     assert (one.memory.operational.service, one.memory.category, one.memory.content) == ("jellyfin", "timing", SLOW)
-    assert (one.memory.session, one.confidence, one.state) == ("s-1", 0.7, State.ACTIVE)
+    assert (one.memory.session, one.confidence, one.active) == ("s-1", 0.7, True)
 
 
 def test_a_marker_without_a_service_is_general() -> None:
@@ -165,7 +165,7 @@ def test_a_contradiction_takes_two_tenths(world: World) -> None:
 def test_contradictions_deactivate(world: World) -> None:
     first = made(world, "Takes 60s to start", confidence=0.45)
     world.observe("Takes 10 minutes to start")
-    assert now(world, first).state is State.INACTIVE
+    assert now(world, first).active is False
     assert SLOW not in told(world)
 
 
@@ -186,17 +186,17 @@ def test_a_stale_memory_loses_a_tenth_a_week(world: World) -> None:
 
 def test_decay_deactivates(world: World) -> None:
     first = made(world)
-    world.curation.decay(AS_OPERATOR)
+    world.curation.count_decayed(AS_OPERATOR)
     world.clock.advance(timedelta(days=30 + 29))
-    assert world.curation.decay(AS_OPERATOR) == 1
-    assert now(world, first).state is State.INACTIVE
+    assert world.curation.count_decayed(AS_OPERATOR) == 1
+    assert now(world, first).active is False
 
 
 def test_running_decay_often_changes_nothing(world: World) -> None:
     first = made(world)
     for _ in range(45):
         world.clock.advance(timedelta(days=1))
-        world.curation.decay(AS_OPERATOR)
+        world.curation.count_decayed(AS_OPERATOR)
     assert now(world, first).confidence == pytest.approx(0.7 - 0.1 * 15 / 7)
 
 
@@ -220,14 +220,14 @@ def test_a_persistent_memory_is_not_worn_off(world: World) -> None:
 
 def test_an_inactive_memory_is_kept(world: World) -> None:
     first = made(world, confidence=0.1)
-    (one,) = world.curation.page(RatedQuery(state=State.INACTIVE), AS_ADA, None).memories
+    (one,) = world.curation.page(RatedQuery(active=False), AS_ADA, None).memories
     assert one.memory.id == first
 
 
 def test_an_inactive_memory_that_is_seen_again_is_active_again(world: World) -> None:
     first = made(world, confidence=0.1)
     world.observe(SLOW)
-    assert (now(world, first).state, now(world, first).confidence) == (State.ACTIVE, 0.3)
+    assert (now(world, first).active, now(world, first).confidence) == (True, 0.3)
 
 
 def test_an_operator_reactivates_with_the_threshold_at_least(world: World) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hivelore.observations.contradiction.constants import Constants
 from hivelore.observations.contradiction.judging import Verdict, judge, may_be_same
 from hivelore.observations.contradiction.pieces import LONGEST
-from hivelore.observations.outcomes import PairScores
+from hivelore.observations.model import PairScores
 from support.laws import examples
 
 STATEMENTS = Path(__file__).parents[2] / "bench" / "data" / "statements.jsonl"

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from hivelore.api.requests import listed_life
 from hivelore.core.agents import Role, Viewer
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
@@ -16,7 +15,7 @@ from hivelore.memories.model import Action, MemoryId, Scope
 from hivelore.observations.confidence import Lifecycle
 from hivelore.observations.curation import RatedQuery
 from hivelore.observations.model import Confidence, Held, ObservationKind, Operational
-from hivelore.observations.outcomes import Change, RatedMemory, State
+from hivelore.observations.outcomes import Change, ObservationInput, RatedMemory
 from hivelore.observations.records import add_observations
 from support.memories import an_observation
 from support.stores import present
@@ -26,8 +25,9 @@ SLOW = "Takes 60s to start"
 
 
 def made(world: World, text: str = SLOW, **more: Any) -> RatedMemory:
-    about: dict[str, Any] = {"service": "jellyfin", "confidence": None, "persistent": False, **more}
-    return world.curation.create(text, about.pop("category", "timing"), AS_OPERATOR, **about)
+    about: dict[str, Any] = {"category": "timing", "service": "jellyfin", **more}
+    seen = ObservationInput(text, **about)
+    return world.curation.create(seen, AS_OPERATOR)
 
 
 def shown(world: World, **choice: Any) -> list[str]:
@@ -149,10 +149,10 @@ def test_time_wears_it_off_however_often_somebody_looks(world: World) -> None:
     for _ in range(3):
         world.clock.advance(timedelta(days=7))
         world.curation.block(AS_BOB, 2_000)
-        world.curation.decay(AS_OPERATOR)
+        world.curation.count_decayed(AS_OPERATOR)
     assert world.curation.get(memory, AS_ADA).confidence == pytest.approx(0.4)
     world.clock.advance(timedelta(days=8))
-    assert world.curation.get(memory, AS_ADA).state is State.INACTIVE
+    assert world.curation.get(memory, AS_ADA).active is False
     assert world.curation.get(kept, AS_ADA).confidence == 0.7
     assert "Never forget" in world.curation.block(AS_BOB, 2_000).text
     assert SLOW not in world.curation.block(AS_BOB, 2_000).text
@@ -161,12 +161,10 @@ def test_time_wears_it_off_however_often_somebody_looks(world: World) -> None:
 def test_decay_tells_once_how_many_were_worn_off(world: World) -> None:
     made(world)
     made(world, "Another thing", confidence=1.0)
-    assert world.curation.decay(AS_OPERATOR) == 0
+    assert world.curation.count_decayed(AS_OPERATOR) == 0
     world.clock.advance(timedelta(days=30 + 29))
-    assert world.curation.decay(AS_OPERATOR) == 1
-    assert world.curation.decay(AS_OPERATOR) == 0
-    with pytest.raises(Forbidden):
-        world.curation.decay(AS_LEA)
+    assert world.curation.count_decayed(AS_OPERATOR) == 1
+    assert world.curation.count_decayed(AS_OPERATOR) == 0
 
 
 def test_what_is_inactive_is_not_recalled(world: World) -> None:
@@ -225,9 +223,9 @@ def test_pages_of_a_life_hold_every_observation_once_oldest_first(world: World, 
         world.store.write(lambda tx, stored=stored, seen=seen: add_observations(tx, stored, [seen], Lifecycle()))
     whole = world.curation.timeline(memory.id, AS_ADA)
     assert [one.text for one in whole.observations[1:]] == [f"Number {place}." for place in (4, 1, 0, 2, 3, 5)]
-    pages = [listed_life(world.curation, memory.id, AS_ADA, limit=limit)]
+    pages = [world.curation.timeline(memory.id, AS_ADA, limit=limit)]
     while pages[-1].next is not None:
-        pages.append(listed_life(world.curation, memory.id, AS_ADA, limit=limit, after=pages[-1].next))
+        pages.append(world.curation.timeline(memory.id, AS_ADA, limit=limit, after=pages[-1].next))
     assert [len(page.observations) for page in pages[:-1]] == [limit] * (len(pages) - 1)
     assert [one for page in pages for one in page.observations] == list(whole.observations)
     assert [one for page in pages for one in page.timeline] == list(whole.timeline)
@@ -246,10 +244,7 @@ def test_pages_of_a_life_hold_every_observation_once_oldest_first(world: World, 
 def test_what_is_no_next_of_a_life_is_refused(world: World, after: str) -> None:
     memory = world.observe(SLOW).memory
     with pytest.raises(Invalid, match="`next` of a page"):
-        listed_life(world.curation, memory.id, AS_ADA, after=after)
-    for limit in (0, 501):
-        with pytest.raises(Invalid, match="limit"):
-            listed_life(world.curation, memory.id, AS_ADA, limit=limit)
+        world.curation.timeline(memory.id, AS_ADA, after=after)
 
 
 def test_a_memory_that_is_told_again_of_running_things_begins_its_life_then(world: World) -> None:
@@ -286,12 +281,12 @@ def test_everything_else_can_be_changed_at_once(world: World) -> None:
 
 def test_an_operator_takes_it_out_of_use_and_back(world: World) -> None:
     memory = made(world, confidence=0.8).memory.id
-    assert world.curation.change(memory, Change(active=False), AS_OPERATOR).state is State.INACTIVE
-    assert shown(world, state=State.INACTIVE) == [SLOW]
-    assert world.curation.change(memory, Change(active=True), AS_OPERATOR).state is State.ACTIVE
+    assert world.curation.change(memory, Change(active=False), AS_OPERATOR).active is False
+    assert shown(world, active=False) == [SLOW]
+    assert world.curation.change(memory, Change(active=True), AS_OPERATOR).active
     world.curation.change(memory, Change(confidence=0.1), AS_OPERATOR)
     back = world.curation.change(memory, Change(active=True), AS_OPERATOR)
-    assert (back.state, back.confidence) == (State.ACTIVE, 0.3)
+    assert (back.active, back.confidence) == (True, 0.3)
     with pytest.raises(Invalid, match="at least"):
         world.curation.change(memory, Change(active=True, confidence=0.2), AS_OPERATOR)
 
@@ -313,9 +308,7 @@ def test_others_change_nothing(world: World, viewer: Any) -> None:
     with pytest.raises(Proposed, match="Only operators"):
         world.curation.change(memory, Change(confidence=1.0), viewer)
     with pytest.raises(Forbidden):
-        world.curation.forget([memory], viewer)
-    with pytest.raises(Forbidden):
-        world.curation.create("x", "timing", viewer, service=None, confidence=None, persistent=False)
+        world.curation.create(ObservationInput("x", "timing"), viewer)
 
 
 def test_many_are_deleted_at_once_and_nothing_else(world: World) -> None:
@@ -332,17 +325,17 @@ def test_a_page_has_what_is_asked_for_and_leads_to_the_next(world: World) -> Non
         made(world, f"Note {number}", service=f"s{number % 2}", confidence=number / 7)
         world.clock.advance(timedelta(seconds=1))
     assert shown(world, service="s1") == ["Note 5", "Note 3", "Note 1"]
-    assert shown(world, state=State.INACTIVE) == ["Note 2", "Note 1", "Note 0"]
-    first = world.curation.page(RatedQuery(limit=3, state=State.ACTIVE), AS_ADA, None)
+    assert shown(world, active=False) == ["Note 2", "Note 1", "Note 0"]
+    first = world.curation.page(RatedQuery(limit=3, active=True), AS_ADA, None)
     last = first.memories[-1].memory
-    rest = world.curation.page(RatedQuery(limit=3, state=State.ACTIVE), AS_ADA, (last.created_at, last.id))
+    rest = world.curation.page(RatedQuery(limit=3, active=True), AS_ADA, (last.created_at, last.id))
     assert [one.memory.content for one in (*first.memories, *rest.memories)] == [f"Note {n}" for n in (6, 5, 4, 3)]
     assert (first.next is None, rest.next) == (False, None)
 
 
 def test_what_is_no_such_memory_says_so(world: World) -> None:
     plain = world.remember("A note.").id
-    with pytest.raises(NotFound, match="not about running things"):
+    with pytest.raises(NotFound, match="not an operational memory"):
         world.curation.get(plain, AS_ADA)
     with pytest.raises(NotFound):
         world.curation.timeline(MemoryId("nowhere"), AS_ADA)

@@ -10,13 +10,13 @@ from hivelore.core.text import Clean, Harmless
 from hivelore.core.token_count import estimate
 from hivelore.observations.block import Block, build_block
 from hivelore.observations.model import Confidence
-from hivelore.observations.outcomes import RatedMemory, State
+from hivelore.observations.outcomes import RatedMemory
 from support.memories import a_memory, operational
 
 
 def line(service: str | None, category: str, text: str, confidence: float) -> RatedMemory:
     memory = a_memory(text, category=Clean(category), operational=operational(service))
-    return RatedMemory(memory, Confidence(confidence), State.ACTIVE)
+    return RatedMemory(memory, Confidence(confidence), active=True)
 
 
 LINES = [

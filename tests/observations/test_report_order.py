@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hivelore.core.agents import Viewer
 from hivelore.core.text import Clean
 from hivelore.observations.curation import RatedQuery
-from hivelore.observations.model import ObservationKind
-from hivelore.observations.outcomes import Effect, ObservationInput, PairScores
+from hivelore.observations.model import ObservationKind, PairScores
+from hivelore.observations.outcomes import Effect, ObservationInput
 from hivelore.observations.service import ATTEMPTS
 from support.clocks import START, SteppingClock
 from support.laws import examples
@@ -60,7 +60,7 @@ def known(world: World, told: Sequence[Told]) -> set[tuple[object, ...]]:
             one.memory.session,
             one.memory.created_at,
             round(one.confidence, 4),
-            one.state,
+            one.active,
             one.memory.operational.held.since if one.memory.operational else None,
             frozenset(
                 (seen.kind, seen.at, seen.actor, seen.session, seen.text, seen.to)
@@ -87,7 +87,7 @@ def test_what_arrives_late_does_not_switch_off_what_was_seen_since(world: World)
     for number in range(3):
         world.observe(PORT, at=now - (31 - number) * DAY, session=f"s{number}")
     stands = world.curation.get(present.memory.id, AS_ADA)
-    assert (stands.confidence, stands.state) == (0.7, "active")
+    assert (stands.confidence, stands.active) == (0.7, True)
 
 
 def test_what_was_seen_earlier_in_other_words_takes_the_place_of_what_is_there(world: World) -> None:
@@ -105,9 +105,8 @@ def test_what_was_seen_earlier_in_other_words_takes_the_place_of_what_is_there(w
 
 
 def test_what_an_operator_has_said_stays_whatever_arrives_late(world: World) -> None:
-    made = world.curation.create(
-        "Takes 64 seconds to start", "timing", AS_OPERATOR, service="jellyfin", confidence=0.9, persistent=False
-    ).memory
+    said = ObservationInput("Takes 64 seconds to start", "timing", "jellyfin", confidence=0.9)
+    made = world.curation.create(said, AS_OPERATOR).memory
     done = world.observe("Takes 60s to start", at=made.created_at - 40 * DAY)
     assert (done.memory.id, done.memory.content) == (made.id, "Takes 64 seconds to start")
     against = world.observe("Takes 10 minutes to start", at=made.created_at - 40 * DAY)
@@ -126,7 +125,7 @@ class Interrupting:
             self._left -= 1
             text, at = f"Listens on port {9_000 + self._left}", self.world.clock.now() - timedelta(milliseconds=500)
             self.world.observation_service.observe(
-                ObservationInput(text=text, category="timing", service="jellyfin", at=at), AS_BOB
+                ObservationInput(observation=text, category="timing", service="jellyfin", at=at), AS_BOB
             )
         return PairScores(same=0.0, conflict=1.0, different=0.0)
 

@@ -15,8 +15,8 @@ from hivelore.errors import Broken, Invalid, TooLarge, Unavailable
 from hivelore.memories.model import MemoryId, Scope
 from hivelore.observations.comparison import MAX_NEAR
 from hivelore.observations.curation import RatedQuery
-from hivelore.observations.model import ObservationKind
-from hivelore.observations.outcomes import Effect, MatchingMode, ObservationInput, ObservationResult, PairScores
+from hivelore.observations.model import MatchingMode, ObservationKind, PairScores
+from hivelore.observations.outcomes import Effect, ObservationInput, ObservationResult
 from hivelore.review.model import ProposalKind
 from support.clocks import SteppingClock
 from support.fake_secrets import shapes
@@ -39,7 +39,7 @@ def test_what_is_new_is_kept_for_the_whole_swarm(world: World) -> None:
     assert (rated.memory.content, rated.memory.scope, rated.memory.category) == (SLOW, Scope.SWARM, "timing")
     assert rated.memory.operational is not None
     assert (rated.memory.operational.service, rated.memory.operational.tier) == ("jellyfin", 1)
-    assert (rated.confidence, rated.state) == (0.7, "active")
+    assert (rated.confidence, rated.active) == (0.7, True)
     (seen,) = world.curation.timeline(done.memory.id, AS_ADA).observations
     assert (seen.kind, seen.session, seen.text, seen.actor) == (ObservationKind.CREATED, "run-1", SLOW, "ada")
 
@@ -70,11 +70,11 @@ def test_what_was_contradicted_often_is_inactive_and_comes_back_when_it_is_seen_
     for session in ("b", "c"):
         world.observe("Listens on port 8920", session=session)
     assert confidence(world, first.memory.id) == 0.1
-    assert world.curation.get(first.memory.id, AS_ADA).state == "inactive"
+    assert world.curation.get(first.memory.id, AS_ADA).active is False
     assert world.observe("Listens on port 8920", session="d").about == ()
     back = world.observe("Listens on port 8096")
     assert (back.effect, back.memory.id, back.about) == (Effect.REINFORCED, first.memory.id, (other.memory.id,))
-    assert world.curation.get(first.memory.id, AS_ADA).state == "active"
+    assert world.curation.get(first.memory.id, AS_ADA).active
 
 
 def test_what_is_merely_different_stands_beside_it(world: World) -> None:
@@ -143,7 +143,7 @@ def test_the_sessions_of_another_agent_have_one_voice(world: World) -> None:
     for number in range(4):
         world.observe("Listens on port 8920", session=f"s{number}", viewer=AS_BOB)
     assert confidence(world, first.memory.id) == 0.5
-    assert world.curation.get(first.memory.id, AS_ADA).state == "active"
+    assert world.curation.get(first.memory.id, AS_ADA).active
 
 
 def test_the_same_long_words_are_the_same(world: World) -> None:
@@ -198,8 +198,8 @@ def test_secrets_in_it_are_masked(world: World) -> None:
 @pytest.mark.parametrize(
     ("wrong", "error", "says"),
     [
-        ({"text": " \n "}, Invalid, "empty"),
-        ({"text": "x" * 4_001}, TooLarge, "4,001"),
+        ({"observation": " \n "}, Invalid, "empty"),
+        ({"observation": "x" * 4_001}, TooLarge, "4,001"),
         ({"category": " "}, Invalid, "category"),
         ({"category": "x" * 101}, Invalid, "100"),
         ({"service": "x" * 101}, Invalid, "100"),
@@ -208,7 +208,7 @@ def test_secrets_in_it_are_masked(world: World) -> None:
 def test_what_cannot_be_taken_in_changes_nothing(
     world: World, wrong: dict[str, Any], error: type[Exception], says: str
 ) -> None:
-    seen = replace(ObservationInput(text=SLOW, category="timing", service="jellyfin"), **wrong)
+    seen = replace(ObservationInput(observation=SLOW, category="timing", service="jellyfin"), **wrong)
     with pytest.raises(error, match=says):
         world.observation_service.observe(seen, AS_ADA)
     assert not world.curation.page(RatedQuery(), AS_OPERATOR, None).memories
@@ -248,7 +248,7 @@ def test_an_observation_that_nobody_is_asked_about_says_so(cautious: World, monk
     cautious.observe("Backups are enabled by default", session="a")
     done = cautious.observe("Backups are disabled by default", session="b")
     assert (done.effect, done.dropped) == (Effect.UNCERTAIN, 1)
-    assert [one[:23] for one in done.dropped_message] == ["1 not put to review: to"]
+    assert done.reasons[-1].startswith("1 not proposed for review")
     assert cautious.review_inbox.page(AS_OPERATOR, None, 10).dropped == 1
 
 

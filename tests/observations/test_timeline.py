@@ -5,15 +5,14 @@ from datetime import timedelta
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import UNSET
 
-from hivelore.api.requests import listed_life
 from hivelore.core.values import replace
 from hivelore.maintenance.model import MaintenancePlan
-from hivelore.memories.drafts import UNSET
 from hivelore.memories.model import Memory
 from hivelore.observations.confidence import Lifecycle, replay
 from hivelore.observations.model import Observation, ObservationKind
-from hivelore.observations.outcomes import Change, State
+from hivelore.observations.outcomes import Change, ObservationInput
 from hivelore.observations.records import add_observations
 from hivelore.review.model import Decision
 from support.laws import examples
@@ -25,9 +24,8 @@ SLOW = "Takes 60s to start"
 
 
 def made(world: World, text: str = SLOW, *, persistent: bool = False) -> Memory:
-    return world.curation.create(
-        text, "timing", AS_OPERATOR, service="jellyfin", confidence=None, persistent=persistent
-    ).memory
+    seen = ObservationInput(text, "timing", "jellyfin", persistent=persistent)
+    return world.curation.create(seen, AS_OPERATOR).memory
 
 
 def arrives(world: World, memory: Memory, *seen: Observation) -> None:
@@ -41,7 +39,7 @@ def test_the_timeline_tells_what_time_wore_off(world: World) -> None:
     arrives(world, memory, an_observation(ObservationKind.CONTRADICTED, world.clock.now()))
     told = world.curation.timeline(memory.id, AS_ADA).timeline
     assert [round(one.confidence, 3) for one in told] == [0.7, 0.7, 0.357, 0.157, 0.157]
-    assert [one.state is State.ACTIVE for one in told] == [True, True, True, False, False]
+    assert [one.active for one in told] == [True, True, True, False, False]
     assert told[1].at - began == pytest.approx(timedelta(days=30), abs=timedelta(seconds=1))
 
 
@@ -49,8 +47,8 @@ def test_what_was_seen_before_the_memory_was_created_stands_behind_its_creation(
     memory = made(world)
     for days in (2, 3):
         arrives(world, memory, an_observation(at=world.clock.now() - timedelta(days=days), text=f"{days} days ago."))
-    first = listed_life(world.curation, memory.id, AS_ADA, limit=1)
-    rest = listed_life(world.curation, memory.id, AS_ADA, after=first.next)
+    first = world.curation.timeline(memory.id, AS_ADA, limit=1)
+    rest = world.curation.timeline(memory.id, AS_ADA, after=first.next)
     assert [one.text for one in (*first.observations, *rest.observations)] == [SLOW, "3 days ago.", "2 days ago."]
     assert [one.confidence for one in (*first.timeline, *rest.timeline)] == [0.7, 0.7, 0.8, 0.8, 0.8, 0.8]
 
@@ -71,11 +69,11 @@ def test_what_was_seen_before_an_operator_judged_does_not_bring_it_back(
     if is_late:
         arrives(world, memory, before)
     rated, life = world.curation.get(memory.id, AS_ADA), world.curation.timeline(memory.id, AS_ADA)
-    assert (rated.state, rated.confidence) == (State.INACTIVE, confidence)
+    assert (rated.active, rated.confidence) == (False, confidence)
     assert [one.kind for one in life.observations][:2] == [ObservationKind.CREATED, ObservationKind.REINFORCED]
     world.clock.advance(timedelta(days=1))
     arrives(world, memory, an_observation(at=world.clock.now()))
-    assert world.curation.get(memory.id, AS_ADA).state is State.ACTIVE
+    assert world.curation.get(memory.id, AS_ADA).active
 
 
 def test_what_becomes_persistent_by_a_merge_says_so(world: World) -> None:
@@ -92,7 +90,7 @@ def test_what_becomes_persistent_by_a_merge_says_so(world: World) -> None:
         ObservationKind.REINFORCED,
         ObservationKind.MADE_PERSISTENT,
     ]
-    known = life.memory.operational
+    known = present(world.store, newer).memory.operational
     assert known is not None
     assert known.persistent
     *_, last = replay(known, life.observations, Lifecycle())
@@ -129,4 +127,4 @@ def test_whatever_arrives_and_when_the_timeline_ends_where_the_memory_stands(
         *_, last = replay(known, life.observations, Lifecycle())
         assert last.after == known
         rated, end = world.curation.get(memory.id, AS_ADA), life.timeline[-1]
-        assert (end.confidence, end.state) == (rated.confidence, rated.state)
+        assert (end.confidence, end.active) == (round(rated.confidence, 4), rated.active)

@@ -14,7 +14,7 @@ from hivelore.maintenance.housekeeper import Housekeeper
 from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.model import Action, Memory, Scope, Trust
 from hivelore.observations.model import Observation, ObservationKind
-from hivelore.observations.outcomes import Change, State
+from hivelore.observations.outcomes import Change
 from hivelore.review import proposals
 from hivelore.review.model import Decision, Deletion, Proposal, ProposalId, ProposalKind, Wanted
 from support.memories import an_observation, operational
@@ -376,7 +376,7 @@ def test_what_went_out_of_use_comes_back_where_an_operator_agrees(world: World) 
     with pytest.raises(Proposed) as told:
         world.curation.change(memory.id, Change(active=True), AS_ADA)
     decide(world, ProposalId(told.value.proposal), "accepted")
-    assert world.curation.get(memory.id, AS_ADA).state is State.ACTIVE
+    assert world.curation.get(memory.id, AS_ADA).active
 
 
 # what cannot be decided

@@ -13,6 +13,7 @@ from hivelore.errors import Invalid
 from hivelore.feedback.recalls import Sign
 from hivelore.memories.drafts import Draft
 from hivelore.memories.model import Action, Scope, Source
+from hivelore.observations.outcomes import ObservationInput
 from hivelore.search.model import RetrievalMode, ScopeChoice
 from hivelore.search.ranking import Profile, RankingConstants
 from support.clocks import SteppingClock
@@ -193,9 +194,7 @@ def test_without_an_embedder_the_answer_says_keywords_only(plain_world: World) -
 def test_the_most_recent_are_none_that_are_out_of_use(plain_world: World) -> None:
     for number in range(7):
         sure = 0.2 if number % 3 else 0.9
-        plain_world.curation.create(
-            f"Number {number}", "timing", AS_OPERATOR, service=None, confidence=sure, persistent=False
-        )
+        plain_world.curation.create(ObservationInput(f"Number {number}", "timing", confidence=sure), AS_OPERATOR)
     assert plain_world.found("zeppelin", limit=2) == ["Number 6", "Number 3"]
 
 

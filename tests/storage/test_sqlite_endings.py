@@ -76,7 +76,7 @@ def test_who_waits_for_a_reader_past_the_deadline_is_told(hasty: SqliteStore) ->
 def test_a_walk_that_was_not_finished_does_not_keep_its_reader_in_the_past(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hivelore.storage.sql.view._BATCH", 1)
+    monkeypatch.setattr("hivelore.storage.sql.embeddings._BATCH", 1)
 
     def embed(tx: Transaction) -> None:
         model = tx.register_model("m", 1)

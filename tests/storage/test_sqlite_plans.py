@@ -20,11 +20,15 @@ from hivelore.feedback.recalls import RecallFilter
 from hivelore.indexing.model import DocumentKey, PassageKey
 from hivelore.memories.model import Memory, MemoryId
 from hivelore.observations.model import GENERAL
-from hivelore.review.model import ProposalFilter, ProposalKind
+from hivelore.review.model import ProposalFilter, ProposalId, ProposalKind
 from hivelore.runtime.clock import SystemClock
-from hivelore.search.model import Filter, Visibility
-from hivelore.storage.sql import filters
-from hivelore.storage.sql.filters import Params, condition, parts
+from hivelore.search.model import Filter, RecallId, Visibility
+from hivelore.storage.sql.changes import batch_condition
+from hivelore.storage.sql.events import event_condition
+from hivelore.storage.sql.feedback import recall_condition
+from hivelore.storage.sql.filters import condition, parts
+from hivelore.storage.sql.review import proposal_condition
+from hivelore.storage.sql.statements import Params
 from hivelore.storage.sqlite.connection import connect, rows
 from hivelore.storage.sqlite.store import SqliteStore
 from hivelore.storage.sqlite.view import SQL, SqliteView
@@ -98,29 +102,28 @@ FRAGMENTS = {
     "{free}": ("", "free"),
     "{locked}": ("locked",),
     "{asked}": tuple(
-        filters.recall_condition(where, document, SQL["recall_gave"])[0] + behind
+        recall_condition(where, document, SQL["recall_gave"], after)[0]
         for where in ASKED_BY
         for document in (None, DocumentKey(1))
-        for behind in ("", " AND (r.at, r.id) < (:after_at, :after_id)")
+        for after in (None, (instant(0), RecallId("r")))
     ),
     "{gave}": ("recall_gave",),
     "{decided_with}": ("decided_with",),
     "{narrowed}": tuple(
-        filters.event_condition(where, after)[0]
-        + f" AND (e.document IS NULL OR (m.key IS NOT NULL{condition(seen)[0]}))"
+        event_condition(where, after)[0] + f" AND (e.document IS NULL OR (m.key IS NOT NULL{condition(seen)[0]}))"
         for where in HAPPENED
         for after in (None, (instant(0), LoggedId("e")))
         for seen in (Filter(visibility=EVERYBODY), Filter(visibility=WORKER))
     ),
     "{proposed}": tuple(
-        filters.proposal_condition(ProposalFilter(seen=EVERYBODY, actor=actor, open=is_open, kind=kind))[0] + behind
+        proposal_condition(ProposalFilter(seen=EVERYBODY, actor=actor, open=is_open, kind=kind), after)[0]
         for actor in (None, ADA)
         for is_open in (None, True)
         for kind in (None, ProposalKind.SHARING)
-        for behind in ("", " AND (pr.at, pr.id) < (:after_at, :after_id)")
+        for after in (None, (instant(0), ProposalId("p")))
     ),
     "{batched}": tuple(
-        filters.batch_condition(BatchFilter(seen=seen, memory=memory, undone=undone), after)[0]
+        batch_condition(BatchFilter(seen=seen, memory=memory, undone=undone), after)[0]
         for seen in (EVERYBODY, WORKER, OWN)
         for memory in (None, MemoryId("m"))
         for undone in (None, False)
@@ -341,14 +344,14 @@ def test_what_took_the_place_of_a_memory_is_found_by_it(connection: Connection) 
 
 
 def test_the_recalls_of_one_agent_are_found_by_who_asked(connection: Connection) -> None:
-    sql, _ = filters.recall_condition(RecallFilter(seen=OWN, agent=ADA), None, SQL["recall_gave"])
+    sql, _ = recall_condition(RecallFilter(seen=OWN, agent=ADA), None, SQL["recall_gave"], None)
     (step,) = steps(connection, SQL["recalls"].replace("{asked}", sql))
     assert (step.index, step.columns) == ("recall_agent", ("namespace", "agent"))
 
 
 @pytest.mark.parametrize("where", HAPPENED, ids=repr)
 def test_events_are_found_by_what_narrows_them_and_in_order(connection: Connection, where: EventFilter) -> None:
-    sql, _ = filters.event_condition(where, None)
+    sql, _ = event_condition(where, None)
     step, memory = steps(connection, SQL["events"].replace("{narrowed}", sql))
     by = "service" if where.service else "session" if where.session else "at"
     assert step.index == f"event_{by}"
@@ -393,7 +396,7 @@ def test_a_common_tag_lists_what_a_rare_one_would(tmp_path: Path, monkeypatch: p
         for memory in census():
             store.write(lambda tx, memory=memory: tx.add(memory, ()))
         rare, by_list = pages_by_tag(store)
-        monkeypatch.setattr("hivelore.storage.sql.view._COMMON_TAG", 1)
+        monkeypatch.setattr("hivelore.storage.sql.memories._COMMON_TAG", 1)
         common, by_walking = pages_by_tag(store)
         assert common == rare
         assert any(rare)

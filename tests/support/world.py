@@ -23,7 +23,8 @@ from hivelore.memories.drafts import Draft
 from hivelore.memories.model import Memory, MemoryId
 from hivelore.models.hashing import HashingEmbedder
 from hivelore.models.ports import EmbeddingProvider, PairReader
-from hivelore.observations.outcomes import MatchingMode, ObservationInput, ObservationResult
+from hivelore.observations.model import MatchingMode
+from hivelore.observations.outcomes import ObservationInput, ObservationResult
 from hivelore.review.model import ProposalId
 from hivelore.runtime.services import Ids, Services
 from hivelore.runtime.settings import Embedder, Settings, load
@@ -143,7 +144,7 @@ class World(Services):
     ) -> ObservationResult:
         """Take in what was seen of running things and give it its vector; a second later than the last time."""
         self.clock.advance(timedelta(seconds=1))
-        seen = ObservationInput(text=text, category=category, service=service, **more)
+        seen = ObservationInput(observation=text, category=category, service=service, **more)
         done = self.observation_service.observe(seen, viewer)
         while self.embedding.step():
             pass

@@ -4,11 +4,23 @@ from typing import Any
 
 from hivelore.changes import operations as changes
 from hivelore.core.operation import Operation
+from hivelore.embeddings import operations as embeddings
 from hivelore.events import operations as events
 from hivelore.feedback import operations as feedback
+from hivelore.health import operations as health
+from hivelore.identity import operations as identity
+from hivelore.maintenance import operations as maintenance
+from hivelore.observations import operations as observations
+from hivelore.sessions import operations as sessions
 
 OPERATIONS: tuple[Operation[..., Any], ...] = (
     *events.OPERATIONS,
     *changes.OPERATIONS,
     *feedback.OPERATIONS,
+    *sessions.OPERATIONS,
+    *maintenance.OPERATIONS,
+    *embeddings.OPERATIONS,
+    *identity.OPERATIONS,
+    *health.OPERATIONS,
+    *observations.OPERATIONS,
 )

@@ -12,8 +12,6 @@ from hivelore.errors import Invalid, TooLarge
 from hivelore.memories.model import NAME_LENGTH, MemoryId, Source
 from hivelore.memories.normalizer import CONTENT_LENGTH, FIELD_LENGTH, MAX_TAGS, canonical_subject, to_utc
 from hivelore.memories.reader import MemoryReader
-from hivelore.observations.curation import CurationService
-from hivelore.observations.outcomes import ConfidenceTimeline
 from hivelore.review.inbox import ReviewInbox
 from hivelore.review.model import ProposalId, ProposalKind, ProposalPage
 from hivelore.search.model import (
@@ -162,20 +160,6 @@ def listed_proposals(
         kind=listing.kind,
         deadline=deadline,
     )
-
-
-def listed_life(
-    curation: CurationService, memory: MemoryId, viewer: Viewer, *, limit: int = 50, after: str | None = None
-) -> ConfidenceTimeline:
-    """A page of what was observed of a memory."""
-    _within(limit, PAGE_RANGE)
-    position = position_of(after)
-    if position is None:
-        return curation.timeline(memory, viewer, None, limit)
-    at, number = position
-    if not (number.isascii() and number.isdigit() and len(number) < 10):
-        raise _not_next()
-    return curation.timeline(memory, viewer, (at, int(number)), limit)
 
 
 def project_of(redactor: Redactor, project: str | None) -> Clean | None:

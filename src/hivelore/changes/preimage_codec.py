@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import convert, to_builtins
 
 from hivelore.changes.model import PreviousState
-from hivelore.core.agents import AgentId, Interface
+from hivelore.core.agents import AgentId
 from hivelore.core.text import Clean
 from hivelore.events.model import Event
 from hivelore.feedback.recalls import Evidence, Sign
@@ -16,8 +16,7 @@ from hivelore.memories import codec, version_codec
 from hivelore.memories.codec import Object, instant
 from hivelore.memories.model import Chunk, Passage
 from hivelore.memories.whole import WholeMemory
-from hivelore.observations.model import Confidence, Observation, ObservationKind
-from hivelore.observations.observation_codec import observation
+from hivelore.observations.model import Observation
 from hivelore.review import proposal_codec
 from hivelore.search.model import RecallId
 
@@ -28,7 +27,7 @@ def former(value: PreviousState) -> Object:
         "memory": codec.memory(whole.memory),
         "history": [version_codec.version(one) for one in whole.history],
         "chunks": [_chunk(one) for one in whole.chunks],
-        "observations": [observation(one) for one in whole.observations],
+        "observations": to_builtins(whole.observations),
         "evidence": [_evidence(one) for one in whole.evidence],
         "proposals": [proposal_codec.proposal(one) for one in value.proposals],
         "events": to_builtins(value.events),
@@ -41,7 +40,7 @@ def read_former(key: DocumentKey, data: Mapping[str, Any]) -> PreviousState:
         codec.read_memory(data["memory"]),
         tuple(version_codec.read_version(one) for one in data["history"]),
         tuple(_read_chunk(key, one) for one in data["chunks"]),
-        tuple(_read_observation(one) for one in data["observations"]),
+        convert(data["observations"], tuple[Observation, ...]),
         tuple(_read_evidence(one) for one in data["evidence"]),
     )
     return PreviousState(
@@ -67,18 +66,6 @@ def _read_chunk(document: DocumentKey, data: Mapping[str, Any]) -> StoredChunk:
     chunk = Chunk(index=index, start=start, stop=stop, headings=tuple(data["headings"]), passages=passages)
     keys = tuple(PassageKey(one[0]) for one in data["passages"])
     return StoredChunk(key=ChunkKey(data["key"]), document=document, chunk=chunk, passages=keys)
-
-
-def _read_observation(data: Mapping[str, Any]) -> Observation:
-    return Observation(
-        at=_at(data["at"]),
-        kind=ObservationKind(data["kind"]),
-        actor=data["actor"],
-        interface=Interface(data["door"]),
-        session=data["session"],
-        text=data["text"],
-        to=None if data["confidence"] is None else Confidence(data["confidence"]),
-    )
 
 
 def _evidence(value: Evidence) -> Object:

@@ -1,15 +1,16 @@
 """How an operation is declared: once, with all that its interfaces derive from."""
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Generic, ParamSpec, TypeVar
 from urllib.parse import quote
 
-from msgspec import structs, to_builtins
+from msgspec import Struct, structs, to_builtins
 
 from hivelore.core.agents import Role, Viewer
+from hivelore.core.tool import Tool
 from hivelore.errors import NotFound
 
 P = ParamSpec("P")
@@ -82,11 +83,15 @@ class Operation(Generic[P, R]):
     request: Callable[P, Any]
     """A ``core.values.Request`` class."""
     response: type[R]
+    alternatives: Mapping[int, type[R]] = field(default_factory=dict[int, type[R]])
+    """Responses of another status, like 202 for a job that is still running."""
     handler: str
     """``module:function``, called with the application, the request and the ``Call``. A name, because clients load
     this declaration without the service."""
     lane: Lane
-    http: Route[R]
+    http: Route[R] | None = None
+    """None for an operation that is a tool only."""
+    tool: Tool[R] | None = None
     roles: frozenset[Role] = frozenset(Role)
     """Who may call it; handlers decide about single memories."""
     tag: str
@@ -97,6 +102,11 @@ class Operation(Generic[P, R]):
     """Returns the number of memories stored, for the metrics."""
     retrieval_mode: Callable[[R], str] | None = None
     """Returns how a search was answered, for the metrics."""
+
+    @property
+    def route(self) -> Route[R]:
+        assert self.http is not None, f"{self.name} has no route"
+        return self.http
 
 
 def get(path: str, **more: Any) -> Route[Any]:
@@ -120,6 +130,14 @@ def delete(path: str, **more: Any) -> Route[Any]:
     return Route("DELETE", path, **more)
 
 
+def response_type(operation: Operation[..., R], answer: Any) -> type[R]:
+    """Returns the type of an answer: the first one whose required fields it has."""
+    for kind in operation.alternatives.values():
+        if issubclass(kind, Struct) and all(one.encode_name in answer for one in structs.fields(kind) if one.required):
+            return kind
+    return operation.response
+
+
 _IN_PATH = re.compile(r"{(\w+)}")
 
 
@@ -137,7 +155,7 @@ class HttpRequest:
 
 def encode_request(operation: Operation[..., Any], request: Any) -> HttpRequest:
     """Returns what a client sends. Arguments that have their default are left out. Raises NotFound for an empty id."""
-    route, path = operation.http, operation.http.path
+    route, path = operation.route, operation.route.path
     given: dict[str, Any] = to_builtins(
         {
             field.encode_name: value

@@ -31,6 +31,10 @@ class Request(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """The arguments of an operation. Unknown fields are refused."""
 
 
+class NoArguments(Request, frozen=True):
+    """The request of an operation that takes no arguments."""
+
+
 def replace(value: V, /, **changes: Any) -> V:
     """Returns a copy of a value, or of a dataclass, with some fields changed."""
     if isinstance(value, Struct):

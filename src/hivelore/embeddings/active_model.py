@@ -14,11 +14,20 @@ from dataclasses import dataclass
 from hivelore.core.text import Clean
 from hivelore.errors import Invalid, Unavailable
 from hivelore.indexes.ports import VectorIndex
-from hivelore.indexing.model import DocumentKey, ModelKey, Neighbour, Neighbours, PassageKey, QueryTokens, Vector
+from hivelore.indexing.model import (
+    Deferred,
+    DocumentKey,
+    ModelKey,
+    Neighbour,
+    Neighbours,
+    PassageKey,
+    QueryTokens,
+    Vector,
+)
 from hivelore.models.ports import EmbeddingProvider, TokenEmbedder
 from hivelore.search.late_interaction import maxsim, token_weights
 from hivelore.search.model import Filter
-from hivelore.storage.ports import Deferred, MemoryStore, View
+from hivelore.storage.ports import MemoryStore, View
 
 SERVING = "model.serving"
 """Setting with the fingerprint of the active model."""

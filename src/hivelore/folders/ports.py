@@ -1,8 +1,9 @@
 """Port of memory folders: the files of agents on this machine."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
-from hivelore.folders.model import FolderScan
+from hivelore.folders.model import FolderScan, KnownFile
 
 
 class Workspace(Protocol):
@@ -25,4 +26,24 @@ class Workspace(Protocol):
     def read(self, path: str, most: int) -> tuple[str, bytes]:
         """Returns mark and content of a file. Raises NotFound if it is missing, not a regular file or being written,
         TooLarge above ``most`` bytes, Unavailable if it cannot be read now."""
+        ...
+
+
+class FileReads(Protocol):
+    """The files of memory folders."""
+
+    def files_after(self, place: str, path: str, limit: int) -> Sequence[KnownFile]:
+        """Returns the files behind this place and path, by place, then path."""
+        ...
+
+
+class FileWrites(Protocol):
+    """The files of memory folders."""
+
+    def put_files(self, files: Sequence[KnownFile]) -> None:
+        """Inserts or replaces files by place and path."""
+        ...
+
+    def drop_files(self, place: str, paths: Sequence[str]) -> None:
+        """Dropping twice is allowed."""
         ...

@@ -1,9 +1,12 @@
-"""The health of a running service: problems with what it depends on, and records of its background workers."""
+"""The health and status of a running service."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+
+from hivelore.core.agents import LeadSees
+from hivelore.core.values import Value
 
 
 class Cause(StrEnum):
@@ -70,35 +73,90 @@ DEGRADING = frozenset({Cause.EMBEDDING})
 """Causes with which the service still does its work, though not as well."""
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """``detail`` is what failed, masked: for callers with a key. ``lasting``: waiting has not helped so far."""
+class Reason(Value, frozen=True, kw_only=True):
+    """A problem, as shown to callers without a key."""
 
     cause: Cause
+    message: str
+    remedy: str
     since: datetime
     lasting: bool
+    """True if waiting has not helped so far."""
+
+
+class HealthProblem(Reason, frozen=True, kw_only=True):
     detail: str
+    """What failed, with secrets masked."""
 
 
-@dataclass(frozen=True, slots=True)
-class Worker:
-    """The record of one background worker. ``failures`` are those since its last success, ``failed`` all there were;
-    ``error`` is the last failure's, None after a success."""
+class Worker(Value, frozen=True, kw_only=True):
+    """The record of one background worker."""
 
     name: str
-    last_success: datetime | None
-    last_failure: datetime | None
-    failures: int
-    failed: int
-    error: str | None
+    last_success: datetime | None = None
+    last_failure: datetime | None = None
+    failures_in_a_row: int = 0
+    """Failures since the last success."""
+    failures: int = 0
+    """Failures since the start."""
+    error: str | None = None
+    """The last failure; None after a success."""
 
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    problems: tuple[Problem, ...]
+    problems: tuple[HealthProblem, ...]
     workers: tuple[Worker, ...]
 
     @property
     def is_ready(self) -> bool:
-        """Whether the service can do what it is there for."""
+        """True if no problem stops the service from doing its work."""
         return all(problem.cause in DEGRADING for problem in self.problems)
+
+
+class Status(Value, frozen=True, kw_only=True):
+    """Engines, models and queues. Values from the database are None while it is unavailable."""
+
+    version: str
+    ready: bool
+    problems: tuple[HealthProblem, ...]
+    workers: tuple[Worker, ...]
+    store: str
+    incarnation: str | None
+    """Changes when the database is restored or moved."""
+    second_wall: bool | None
+    """True if row-level security checks visibility too; None if the database has none."""
+    keywords: str
+    pending_keywords: int | None
+    vectors: str | None
+    vectors_ready: bool
+    model: str | None
+    wanted_model: str | None
+    pending_embeddings: int | None
+    failed_embeddings: int | None
+    """Passages that only keywords find, until a later attempt succeeds."""
+    embedding_trouble: str | None
+    embedding_outage: str | None
+    """Why searches use keywords only although there is a model."""
+    summarizer: str
+    tokens_today: int | None
+    tokens_a_day: int
+    pending_summaries: int | None
+    failed_summaries: int | None
+    summary_trouble: str | None
+    proposals_dropped: int | None
+    judge: str
+    judge_trouble: str | None
+    hook_events_waiting: int | None
+    hook_events_lost: int | None
+    briefing_tokens: int
+    prompt_tokens: int
+    workspace: str
+    files_known: int
+    files_passed_over: int
+    folders_looked_at: str | None
+    folders_trouble: str | None
+    ranking: str
+    lead_sees: LeadSees
+    categories: tuple[str, ...]
+    memory_budget: str

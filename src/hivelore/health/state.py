@@ -11,7 +11,7 @@ from typing import TypeVar
 from hivelore.core.clock import Clock
 from hivelore.core.values import replace
 from hivelore.errors import Broken, HiveloreError, Unavailable
-from hivelore.health.model import EXPLANATIONS, Cause, Health, Problem, Worker
+from hivelore.health.model import EXPLANATIONS, Cause, Health, HealthProblem, Worker
 
 CONFIRMED = 0.5
 """Seconds after which a failure that was met again, with no success between, is a problem: one that passes is not."""
@@ -124,8 +124,9 @@ class HealthState:
         """Answers whether it had failed before."""
         with self._lock:
             work = self._of(name)
-            self._work[name] = _Work(replace(work.worker, last_success=self._clock.now(), failures=0, error=None))
-        return work.worker.failures > 0
+            worker = replace(work.worker, last_success=self._clock.now(), failures_in_a_row=0, error=None)
+            self._work[name] = _Work(worker)
+        return work.worker.failures_in_a_row > 0
 
     def worker_failed(self, name: str, error: str, *, unexpected: bool) -> int:
         """Answers how many failures there were in a row. ``unexpected``: not for want of something that a worker
@@ -137,14 +138,14 @@ class HealthState:
                 replace(
                     known,
                     last_failure=self._clock.now(),
+                    failures_in_a_row=known.failures_in_a_row + 1,
                     failures=known.failures + 1,
-                    failed=known.failed + 1,
                     error=error,
                 ),
                 work.unexpected + 1 if unexpected else 0,
-                work.began if known.failures else self._clock.monotonic(),
+                work.began if known.failures_in_a_row else self._clock.monotonic(),
             )
-        return known.failures + 1
+        return known.failures_in_a_row + 1
 
     @property
     def counts(self) -> Mapping[Cause, int]:
@@ -152,7 +153,7 @@ class HealthState:
         with self._lock:
             return dict(self._counts)
 
-    def failing(self) -> Sequence[Problem]:
+    def failing(self) -> Sequence[HealthProblem]:
         """What failed last of all, be it confirmed or not; workers apart."""
         now, at = self._clock.monotonic(), self._clock.now()
         with self._lock:
@@ -194,7 +195,7 @@ class HealthState:
         self._announced = frozenset(problems)
 
     def _of(self, name: str) -> _Work:
-        return self._work.get(name) or _Work(Worker(name, None, None, 0, 0, None))
+        return self._work.get(name) or _Work(Worker(name=name))
 
     def _note(self, cause: Cause, detail: str, *, is_reported: bool, lasting: bool = False) -> None:
         now = self._clock.monotonic()
@@ -215,6 +216,13 @@ class HealthState:
                     self._standing.pop(cause, None)
 
 
-def _problem(cause: Cause, one: _Standing, now: float, at: datetime) -> Problem:
+def _problem(cause: Cause, one: _Standing, now: float, at: datetime) -> HealthProblem:
     since = at - timedelta(seconds=now - one.began)
-    return Problem(cause, since, one.is_lasting or is_lasting(one.began, now), one.detail)
+    return HealthProblem(
+        cause=cause,
+        message=EXPLANATIONS[cause].what,
+        remedy=EXPLANATIONS[cause].remedy,
+        since=since,
+        lasting=one.is_lasting or is_lasting(one.began, now),
+        detail=one.detail,
+    )

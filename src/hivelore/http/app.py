@@ -12,7 +12,7 @@ from starlette.types import ASGIApp
 from hivelore import __version__
 from hivelore.api.registry import OPERATIONS
 from hivelore.errors import HiveloreError
-from hivelore.http import operations
+from hivelore.http import health, operations
 from hivelore.http.auth import Authenticator
 from hivelore.http.context import Context
 from hivelore.http.incidents import Incidents, Shield
@@ -20,7 +20,7 @@ from hivelore.http.metrics import HealthFigures, Measured, Metrics
 from hivelore.http.pools import AT_ONCE, AT_ONCE_ELSEWHERE, WRITES_AT_ONCE, WRITES_AT_ONCE_ELSEWHERE, Pools
 from hivelore.http.problems import TITLES, on_error, problem
 from hivelore.http.request_guard import RequestGuard
-from hivelore.http.rest import admin, health, hooks, maintenance, memories, observations, review
+from hivelore.http.rest import memories, review
 from hivelore.http.rest.description import Api
 from hivelore.mcp.lazy import PATH as MCP_PATH
 from hivelore.mcp.lazy import LazyMcpServer
@@ -33,7 +33,7 @@ _DETAILS = {
     404: "There is nothing here. GET /openapi.json lists what there is.",
     405: "This cannot be done here. GET /openapi.json lists what can.",
 }
-ROUTERS = tuple(part.router for part in (memories, hooks, observations, review, maintenance, admin, health))
+ROUTERS = tuple(part.router for part in (memories, review))
 """One route after the other is tried, the busiest first. Listed, because a router that is included is tried twice."""
 
 
@@ -64,9 +64,10 @@ def create_asgi(app: Application, loaded: Callable[[], None] = lambda: None) -> 
         redirect_slashes=False,
     )
     api.state.context = context
+    api.router.routes.extend(operations.routes(OPERATIONS))
     for router in ROUTERS:
         api.router.routes.extend(router.routes)
-    api.router.routes.extend(operations.routes(OPERATIONS))
+    api.router.routes.extend(health.ROUTES)
     api.router.routes.append(operations.OperationRoute(MCP_PATH, mcp))
     api.add_exception_handler(HiveloreError, on_error)
     api.add_exception_handler(RequestValidationError, _on_invalid)

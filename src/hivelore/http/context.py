@@ -57,9 +57,9 @@ class Context:
 
     def _log_if_slow(self, operation: Operation[..., Any], request: Any, viewer: Viewer, seconds: float) -> None:
         """Logs the operation, its time, the agent, and the ids in the path: no contents."""
-        if seconds < SLOW_REQUEST:
+        if seconds < SLOW_REQUEST or operation.lane is Lane.SLOW:
             return
-        in_path = operation.http.in_path
+        in_path = () if operation.http is None else operation.http.in_path
         ids = {
             field.encode_name: value
             for field in structs.fields(request)
@@ -99,16 +99,7 @@ class Caller:
 
 async def _caller(request: Request) -> Caller:
     context: Context = request.app.state.context
-    return _checked(request, context, await context.gate.viewer(request))
-
-
-async def _watcher(request: Request) -> Caller:
-    context: Context = request.app.state.context
-    return _checked(request, context, await context.gate.watcher(request))
-
-
-def _checked(request: Request, context: Context, viewer: Viewer) -> Caller:
-    caller = Caller(context, viewer, project_of(request))
+    caller = Caller(context, await context.gate.viewer(request), project_of(request))
     if request.scope["query_string"]:
         _refuse_what_is_not_asked_for(request)
     return caller
@@ -134,5 +125,3 @@ def _takes_many(annotation: object) -> bool:
 
 
 Asking = Annotated[Caller, Depends(_caller)]
-ImplicitFeedback = Annotated[Caller, Depends(_watcher)]
-"""The same for what watches the service, and is to see it also while the database does not answer."""

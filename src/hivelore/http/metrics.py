@@ -68,8 +68,8 @@ class HealthFigures(Collector):
             "hivelore_worker_last_success_timestamp_seconds", "0 where there was none.", labels=("worker",)
         )
         for worker in health.workers:
-            failed.add_metric((worker.name,), worker.failed)
-            streak.add_metric((worker.name,), worker.failures)
+            failed.add_metric((worker.name,), worker.failures)
+            streak.add_metric((worker.name,), worker.failures_in_a_row)
             last.add_metric((worker.name,), 0.0 if worker.last_success is None else worker.last_success.timestamp())
         yield from (failed, streak, last)
 

@@ -18,7 +18,7 @@ from hivelore.http.auth import project_of
 from hivelore.http.context import Context
 from hivelore.http.problems import UnsupportedMediaType
 
-_SCHEMAS = "#/components/schemas/{name}"
+SCHEMAS = "#/components/schemas/{name}"
 _VERSION_DIGITS = 18
 """Maximum digits of a version in If-Match."""
 
@@ -33,12 +33,17 @@ class OperationRoute(Route):
 
 def routes(operations: Sequence[Operation[..., Any]]) -> list[Route]:
     """Returns one route for each operation. Fixed paths come before those with parameters."""
-    ordered = sorted(operations, key=lambda one: [part.startswith("{") for part in one.http.path.split("/")])
-    return [OperationRoute(one.http.path, _endpoint(one), methods=[one.http.method], name=one.name) for one in ordered]
+    ordered = sorted(
+        (one for one in operations if one.http),
+        key=lambda one: [part.startswith("{") for part in one.route.path.split("/")],
+    )
+    return [
+        OperationRoute(one.route.path, _endpoint(one), methods=[one.route.method], name=one.name) for one in ordered
+    ]
 
 
 def _endpoint(operation: Operation[..., Any]) -> Any:
-    route = operation.http
+    route = operation.route
 
     async def endpoint(http: Request) -> Response:
         context: Context = http.app.state.context
@@ -50,14 +55,15 @@ def _endpoint(operation: Operation[..., Any]) -> Any:
             return Response(status_code=204, headers=headers)
         if route.etag is not None:
             headers["ETag"] = f'"{route.etag(result)}"'
-        status = route.status if isinstance(route.status, int) else route.status(result)
+        other = next((status for status, kind in operation.alternatives.items() if type(result) is kind), None)
+        status = other or (route.status if isinstance(route.status, int) else route.status(result))
         return Response(msgspec.json.encode(result), status, headers, media_type="application/json")
 
     return endpoint
 
 
 async def _request(operation: Operation[..., Any], http: Request) -> Any:
-    route, kind = operation.http, cast(type[Any], operation.request)
+    route, kind = operation.route, cast(type[Any], operation.request)
     elsewhere: dict[str, Any] = http.path_params
     if route.if_match is not None:
         elsewhere = {**elsewhere, route.if_match: version_of(http.headers.get("if-match"))}
@@ -111,19 +117,21 @@ def _query(kind: type[Any], http: Request) -> dict[str, Any]:
 
 def described(operations: Sequence[Operation[..., Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns the paths and the schemas of the operations for OpenAPI."""
-    kinds = [kind for one in operations for kind in (one.request, one.response)]
-    schemas, components = msgspec.json.schema_components(kinds, ref_template=_SCHEMAS)
+    routed = [one for one in operations if one.http]
+    kinds: list[Any] = [kind for one in routed for kind in (one.request, one.response, *one.alternatives.values())]
+    schemas, components = msgspec.json.schema_components(kinds, ref_template=SCHEMAS)
+    by_kind = dict(zip(kinds, schemas, strict=True))
     paths: dict[str, Any] = {}
-    for operation, answer in zip(operations, schemas[1::2], strict=True):
-        found = _described(operation, components, answer)
-        paths.setdefault(operation.http.path, {})[operation.http.method.lower()] = found
+    for operation in routed:
+        found = _described(operation, components, by_kind)
+        paths.setdefault(operation.route.path, {})[operation.route.method.lower()] = found
     return paths, components
 
 
 def _described(
-    operation: Operation[..., Any], components: Mapping[str, Any], answer: Mapping[str, Any]
+    operation: Operation[..., Any], components: Mapping[str, Any], schemas: Mapping[Any, Any]
 ) -> dict[str, Any]:
-    route, kind = operation.http, cast(type[Any], operation.request)
+    route, kind = operation.route, cast(type[Any], operation.request)
     schema = components[kind.__name__]
     in_path = route.in_path
     parameters: list[dict[str, Any]] = [
@@ -145,15 +153,20 @@ def _described(
         "summary": cleandoc(operation.summary).partition(". ")[0].rstrip(".") + ".",
         "description": operation.summary,
         "parameters": parameters,
-        "responses": {
-            "204": {"description": "Done."},
-        }
-        if operation.response is type(None)
-        else {str(status): {"description": "The result.", "content": {"application/json": {"schema": answer}}}},
+        "responses": dict(
+            _response(code, answer, schemas)
+            for code, answer in ((status, operation.response), *operation.alternatives.items())
+        ),
     }
     if route.takes_body:
         found["requestBody"] = _body(schema, {*in_path, route.if_match}, route.takes_query)
     return found
+
+
+def _response(status: int, kind: type[Any], schemas: Mapping[Any, Any]) -> tuple[str, dict[str, Any]]:
+    if kind is type(None):
+        return "204", {"description": "Done."}
+    return str(status), {"description": "The result.", "content": {"application/json": {"schema": schemas[kind]}}}
 
 
 def _body(schema: Mapping[str, Any], elsewhere: Set[str | None], is_optional: bool) -> dict[str, Any]:

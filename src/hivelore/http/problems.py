@@ -2,13 +2,15 @@
 
 from typing import Any
 
-import orjson
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
 from hivelore import errors
 from hivelore.core.json_codec import NotJson
+from hivelore.core.values import Value
 from hivelore.errors import HiveloreError, Invalid
+from hivelore.health.model import Reason
 
 
 class UnsupportedMediaType(Invalid):
@@ -52,14 +54,38 @@ TITLES = {
 MEDIA_TYPE = "application/problem+json"
 
 
+class Problem(Value, frozen=True, kw_only=True, omit_defaults=True):
+    """RFC 9457. ``detail`` says what to do next; ``code`` is for programs."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    field: str | None = None
+    """The argument at fault."""
+    proposal: str | None = None
+    """With code proposed: the proposal that others decide."""
+    current: int | None = None
+    """With code stale: the current version."""
+    pid: int | None = None
+    """With code busy: the process that holds the data."""
+    retry_after: float | None = None
+    """Seconds."""
+    id: str | None = None
+    """With code unexpected: the incident id in the log."""
+    reasons: tuple[Reason, ...] | None = None
+    """With code unready: why the service cannot do its work."""
+
+
 def problem(status: int, detail: str, code: str, **more: Any) -> Response:
-    """A problem document. ``code`` is what clients tell errors by."""
-    body = {"type": "about:blank", "title": TITLES.get(status, "Error"), "status": status, "detail": detail}
-    body |= {"code": code, **{name: value for name, value in more.items() if value is not None}}
+    """Returns a problem document. ``more``: further fields of ``Problem``."""
+    title = TITLES.get(status, "Error")
+    body = Problem(type="about:blank", title=title, status=status, detail=detail, code=code, **more)
     headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
     if status == 503:
-        headers["Retry-After"] = str(max(1, round(more.get("retryAfter") or 1)))
-    return Response(orjson.dumps(body), status, headers=headers, media_type=MEDIA_TYPE)
+        headers["Retry-After"] = str(max(1, round(body.retry_after or 1)))
+    return Response(msgspec.json.encode(body), status, headers=headers, media_type=MEDIA_TYPE)
 
 
 def of_error(error: HiveloreError) -> Response:
@@ -74,7 +100,7 @@ def of_error(error: HiveloreError) -> Response:
     if isinstance(error, errors.Busy):
         more["pid"] = error.pid
     if isinstance(error, errors.Unavailable):
-        more["retryAfter"] = error.retry_after
+        more["retry_after"] = error.retry_after
     return problem(status, str(error), code, **more)
 
 

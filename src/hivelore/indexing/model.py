@@ -4,11 +4,11 @@ Every memory, chunk and passage has a small integer key in its store, which is n
 process; callers use ``MemoryId``.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import IntEnum
-from typing import NamedTuple, NewType, overload
+from typing import NamedTuple, NewType, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,11 @@ from numpy.typing import NDArray
 from hivelore.core.agents import AgentId
 from hivelore.core.text import Clean
 from hivelore.memories.model import Chunk, Memory, Scope, Source
+
+T = TypeVar("T")
+Deferred = Callable[[], T]
+"""A deferred result. Call it once, before the snapshot closes. PostgreSQL sends several deferred queries in one round
+trip."""
 
 Vector = NDArray[np.float32]
 """One vector, float32, L2-normalised; two dimensions for several."""

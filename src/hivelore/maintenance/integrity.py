@@ -1,26 +1,14 @@
 """Checks the data for damage and the indexes for missing entries, which it repairs."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from hivelore.embeddings.queue import EmbeddingQueue
 from hivelore.indexing.rebuild import IndexRebuild
+from hivelore.maintenance.model import IntegrityReport
 from hivelore.storage.ports import MemoryStore
 
 QUEUE_BATCH = 1_000
 """Passages queued for embedding per transaction."""
-
-
-@dataclass(frozen=True, slots=True)
-class IntegrityReport:
-    """Findings, one sentence each."""
-
-    problems: Sequence[str]
-    """Damage to the data that requires an operator."""
-    repairs: Sequence[str]
-    """Missing index entries and how they are repaired."""
-    failed: int = 0
-    """Passages whose embedding failed and will be tried again."""
 
 
 class IntegrityCheck:
@@ -42,7 +30,7 @@ class IntegrityCheck:
         writing or searching fails."""
         problems = self._damage()
         if problems:
-            return IntegrityReport(problems, ())
+            return IntegrityReport(problems=tuple(problems))
         with self._store.read() as view:
             counts = view.counts()
             lacking, lost = self._index_rebuild.missing_count(view), view.count_lost_vectors()
@@ -59,7 +47,7 @@ class IntegrityCheck:
                 f"The vectors of {lost:,} of {counts.passages:,} passages are missing. They are queued; "
                 "pendingEmbeddings of the status counts down."
             )
-        return IntegrityReport((), repairs, self._embedding.failing())
+        return IntegrityReport(repairs=tuple(repairs), failed=self._embedding.failing())
 
     def _queue_lost(self) -> None:
         while self._store.write(lambda tx: tx.requeue_lost(QUEUE_BATCH)) == QUEUE_BATCH:

@@ -6,6 +6,7 @@ can read it and cancel the job. A job is not resumed after its process ends.
 
 import json
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -15,11 +16,13 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from hivelore.changes import batch_codec as wire
+from msgspec import to_builtins
+
 from hivelore.core import tracebacks
 from hivelore.core.agents import Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.jobs import Job, JobId, JobState
+from hivelore.core.json_codec import convert
 from hivelore.core.progress import Progress, Stopped
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
@@ -59,7 +62,7 @@ class JobRequest:
     def stored_form(self) -> dict[str, object]:
         """The stored form. Equal requests have equal forms."""
         return {
-            **wire.wish(self.plan),
+            **to_builtins(self.plan),
             "apply": self.apply,
             "yesDelete": self.yes_delete,
             "actor": self.viewer.agent,
@@ -153,7 +156,7 @@ class MaintenanceJobs:
             latest = _latest(view)
             if latest.get("job") != job.id or latest["outcome"] is None:
                 return None
-            return _with_current_names(view, wire.read_maintained(latest["outcome"]))
+            return _with_current_names(view, convert(MaintenanceResult, latest["outcome"]))
 
     def cancel(self, job: JobId, viewer: Viewer) -> Job:
         """Cancels a job. Its completed changes stay and can be undone by their batch."""
@@ -165,9 +168,10 @@ class MaintenanceJobs:
             work.progress.stop()
         return cancelled
 
-    def wait(self, job: JobId, viewer: Viewer) -> Job:
-        """Waits for the end of a job and returns it."""
-        while (seen := self.status(job, viewer)).state is JobState.RUNNING:
+    def wait(self, job: JobId, viewer: Viewer, seconds: float = math.inf) -> Job:
+        """Waits at most ``seconds`` for the end of a job and returns it."""
+        until = self._clock.monotonic() + seconds
+        while (seen := self.status(job, viewer)).state is JobState.RUNNING and self._clock.monotonic() < until:
             time.sleep(POLL_SECONDS)
         return seen
 
@@ -263,7 +267,7 @@ class MaintenanceJobs:
             tx.put_job(replace(known, state=JobState.DONE, done=known.total, error=None, updated_at=self._clock.now()))
             kept = _latest(tx)
             if kept.get("job") == job.id:
-                _put_latest(tx, {**kept, "outcome": wire.maintained(_without_names(outcome))})
+                _put_latest(tx, {**kept, "outcome": to_builtins(_without_names(outcome))})
 
     def _finish(self, seen: Job, state: JobState, error: Clean | None, tx: Transaction) -> Job:
         """Ends a running job; a job that has ended stays as it is."""

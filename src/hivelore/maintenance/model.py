@@ -1,16 +1,15 @@
-"""Values of maintenance: plan and result (N14)."""
+"""Values of maintenance: plan, result and job; the report of an integrity check (N14)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 
 from hivelore.changes.model import BatchId
+from hivelore.core.jobs import Job
 from hivelore.core.values import Value, json_names
 from hivelore.memories.model import MemoryId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MaintenancePlan:
+class MaintenancePlan(Value, frozen=True, kw_only=True):
     """The requested maintenance steps."""
 
     purge_expired: bool = False
@@ -66,3 +65,21 @@ class MaintenanceResult(Value, frozen=True, kw_only=True, rename=json_names(most
     """The batch to undo the purge."""
     done: Mapping[str, bool] = {}
     """Whether reindex and vacuum were done or started."""
+
+
+class MaintenanceJob(Job, frozen=True, kw_only=True):
+    """Maintenance that runs in the background."""
+
+    result: MaintenanceResult | None
+    """None if the job is not done, or if a later one was started."""
+
+
+class IntegrityReport(Value, frozen=True, kw_only=True, rename=json_names(failed="failedEmbeddings")):
+    """Findings, one sentence each."""
+
+    problems: tuple[str, ...] = ()
+    """Damage to the data that requires an operator."""
+    repairs: tuple[str, ...] = ()
+    """Missing index entries and how they are repaired."""
+    failed: int = 0
+    """Passages whose embedding failed and will be tried again."""

@@ -1,6 +1,7 @@
 """MCP over stateless streamable HTTP at /mcp, for both protocol eras, on the official SDK."""
 
-from typing import Any, cast
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NamedTuple, cast
 
 import orjson
 from mcp.server.context import ServerRequestContext
@@ -18,26 +19,40 @@ from mcp.types import (
     ToolAnnotations,
 )
 from mcp.types import Tool as ListedTool
+from msgspec import to_builtins
 from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from hivelore import __version__
-from hivelore.core.agents import Interface
+from hivelore.api.registry import OPERATIONS
+from hivelore.core.agents import Interface, Role
+from hivelore.core.operation import Operation
 from hivelore.core.sanitizer import sanitize_values
+from hivelore.core.tool import Reply, Tool
 from hivelore.errors import HiveloreError, Invalid
 from hivelore.http.auth import project_of
 from hivelore.http.context import Caller, Context
 from hivelore.http.incidents import Incident
 from hivelore.http.problems import of_error
 from hivelore.http.request_guard import LARGEST_BODY
-from hivelore.mcp.schemas import input_schema, output_schema
-from hivelore.mcp.tools import TOOLS, Reply, Tool
+from hivelore.mcp import tools
+from hivelore.mcp.schemas import Arguments, output_schema
+from hivelore.mcp.tools import TOOLS
 from hivelore.memories.model import NAME_LENGTH
 from hivelore.sessions import agent_instructions
 
 _NO_AGENT = "An operator's key speaks for no agent here: say for which one with the header X-Agent-ID."
+
+
+class _OfferedTool(NamedTuple):
+    """A tool as the server lists it, and the function that answers a call."""
+
+    listed: ListedTool
+    roles: frozenset[Role]
+    capability: str
+    answer: Callable[[Caller, Mapping[str, Any]], Awaitable[Reply]]
 
 
 class McpServer:
@@ -45,8 +60,8 @@ class McpServer:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._tools = {tool.name: tool for tool in TOOLS if tool.capability in context.app.settings.capabilities}
-        self._listed = {name: _listed(tool) for name, tool in self._tools.items()}
+        offered = (*(_declared(one) for one in OPERATIONS if one.tool is not None), *map(_listed, TOOLS))
+        self._tools = {one.listed.name: one for one in offered if one.capability in context.app.settings.capabilities}
         server: Server[Any] = Server(
             "hivelore",
             version=__version__,
@@ -88,19 +103,18 @@ class McpServer:
                 caller = await self._caller(ctx)
         except (HiveloreError, Incident) as error:
             raise _failure(error) from None
-        tools = [self._listed[name] for name, tool in self._tools.items() if tool.is_for(caller.viewer)]
-        return ListToolsResult(tools=tools)
+        return ListToolsResult(tools=[one.listed for one in self._tools.values() if caller.viewer.role in one.roles])
 
     async def _call(self, ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> CallToolResult:
         tool = self._tools.get(params.name)
         try:
-            with self._context.mishaps.noted(lambda: "tools/call" if tool is None else tool.name):
+            with self._context.mishaps.noted(lambda: "tools/call" if tool is None else tool.listed.name):
                 return await self._answer(ctx, tool, params)
         except Incident as mishap:
             raise _failure(mishap) from None
 
     async def _answer(
-        self, ctx: ServerRequestContext[Any, Any], tool: Tool | None, params: CallToolRequestParams
+        self, ctx: ServerRequestContext[Any, Any], tool: _OfferedTool | None, params: CallToolRequestParams
     ) -> CallToolResult:
         agent: str | None = None
         try:
@@ -108,11 +122,11 @@ class McpServer:
             agent = caller.viewer.agent
             if agent is None:
                 raise Invalid(_NO_AGENT)
-            if tool is None or not tool.is_for(caller.viewer):
+            if tool is None or caller.viewer.role not in tool.roles:
                 raise Invalid(
                     f"There is no tool {params.name[:NAME_LENGTH]!r} for you. tools/list names those there are."
                 )
-            reply = await tool.run(caller, _arguments(tool, params.arguments or {}))
+            reply = await tool.answer(caller, params.arguments or {})
         except HiveloreError as error:
             return _result(Reply(str(error), {}), agent, success=False)
         return _result(reply, agent, success=True)
@@ -129,11 +143,18 @@ def _nameless(error: MCPError) -> Response:
     return Response(orjson.dumps({"jsonrpc": "2.0", "id": None, "error": said}), 500, media_type="application/json")
 
 
-def _listed(tool: Tool) -> ListedTool:
-    return ListedTool(
+def _declared(operation: Operation[..., Any]) -> _OfferedTool:
+    tool = cast(Tool[Any], operation.tool)
+    arguments = Arguments(operation, tool)
+
+    async def answer(caller: Caller, given: Mapping[str, Any]) -> Reply:
+        request = arguments.read(given)
+        return tool.reply(await caller.context.answer(operation, request, caller.viewer, caller.project))
+
+    listed = ListedTool(
         name=tool.name,
         description=tool.description,
-        input_schema=input_schema(tool.input),
+        input_schema=arguments.schema,
         output_schema=output_schema(tool),
         annotations=ToolAnnotations(
             read_only_hint=tool.read_only,
@@ -142,9 +163,30 @@ def _listed(tool: Tool) -> ListedTool:
             open_world_hint=False,
         ),
     )
+    return _OfferedTool(listed, operation.roles, tool.capability, answer)
 
 
-def _arguments(tool: Tool, given: dict[str, Any]) -> Any:
+def _listed(tool: tools.Tool) -> _OfferedTool:
+    listed = ListedTool(
+        name=tool.name,
+        description=tool.description,
+        input_schema=tools.input_schema(tool.input),
+        output_schema=tools.output_schema(tool),
+        annotations=ToolAnnotations(
+            read_only_hint=tool.read_only,
+            destructive_hint=tool.destructive,
+            idempotent_hint=tool.idempotent,
+            open_world_hint=False,
+        ),
+    )
+
+    async def answer(caller: Caller, given: Mapping[str, Any]) -> Reply:
+        return await tool.run(caller, _arguments(tool, given))
+
+    return _OfferedTool(listed, tool.roles, tool.capability, answer)
+
+
+def _arguments(tool: tools.Tool, given: Mapping[str, Any]) -> Any:
     try:
         return tool.input.model_validate({name: value for name, value in given.items() if value is not None})
     except ValidationError as error:
@@ -155,6 +197,6 @@ def _arguments(tool: Tool, given: dict[str, Any]) -> Any:
 
 def _result(reply: Reply, agent: str | None, *, success: bool) -> CallToolResult:
     told = {"yourAgentId": agent, "success": success, "message": reply.message, **reply.data}
-    data = {name: sanitize_values(value) for name, value in told.items() if value is not None}
+    data = {name: sanitize_values(to_builtins(value)) for name, value in told.items() if value is not None}
     text = orjson.dumps(data).decode()
     return CallToolResult(content=[TextContent(text=text)], structured_content=data, is_error=not success)

@@ -6,7 +6,7 @@ Every schema an agent is shown costs it context, so they are kept bare: no title
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -14,6 +14,7 @@ from pydantic.alias_generators import to_camel
 from hivelore.api.requests import ProposalListing, answered, asked, listed_proposals
 from hivelore.core.agents import AgentId, Role, Viewer
 from hivelore.core.operation import Lane
+from hivelore.core.tool import Reply
 from hivelore.errors import Invalid
 from hivelore.http.context import Caller
 from hivelore.memories import codec, version_codec
@@ -96,14 +97,6 @@ class ReviewInput(Input):
     proposal_id: Annotated[str | None, Field(description="else: list")] = None
     decision: Annotated[Decisions | None, Field(description="else: read")] = None
     reason: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What a tool answers."""
-
-    message: str
-    data: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,13 +278,13 @@ async def _review(caller: Caller, given: ReviewInput) -> Reply:
 
 
 async def _observe(caller: Caller, given: ObserveInput) -> Reply:
-    seen = ObservationInput(text=given.observation, category=given.category, service=given.service)
+    seen = ObservationInput(observation=given.observation, category=given.category, service=given.service)
     done = await caller.run(
         Lane.WRITE, lambda until: caller.app.observation_service.observe(seen, caller.viewer, until)
     )
     caller.context.metrics.writes.inc()
     data = {"effect": done.effect.value, "memoryId": done.memory.id, "about": list(done.about)}
-    return Reply("; ".join((*done.why, *done.dropped_message)) or "Kept.", data)
+    return Reply("; ".join(done.reasons) or "Kept.", data)
 
 
 async def _context(caller: Caller, given: ContextInput) -> Reply:
@@ -385,3 +378,32 @@ TOOLS = (
         read_only=True,
     ),
 )
+
+_NOISE = ("title", "default", "additionalProperties")
+
+
+def input_schema(model: type[BaseModel]) -> dict[str, Any]:
+    return _bare(model.model_json_schema(by_alias=True)) | {"additionalProperties": False}
+
+
+def output_schema(tool: Tool) -> dict[str, Any]:
+    properties = {"yourAgentId": {"type": "string"}, "success": {"type": "boolean"}, "message": {"type": "string"}}
+    return {"type": "object", "properties": properties | tool.answers}
+
+
+def _bare(schema: Any) -> Any:
+    """Without noise, and with ``X or null`` as plain X: leaving an argument out is how one says nothing."""
+    if isinstance(schema, list):
+        return [_bare(part) for part in cast(list[Any], schema)]
+    if not isinstance(schema, dict):
+        return schema
+    kept: dict[str, Any] = {}
+    for name, part in cast(dict[str, Any], schema).items():
+        if name == "properties":
+            kept[name] = {key: _bare(value) for key, value in part.items()}
+        elif name == "anyOf":
+            choices = [_bare(choice) for choice in part if choice != {"type": "null"}]
+            kept |= choices[0] if len(choices) == 1 else {"anyOf": choices}
+        elif name not in _NOISE:
+            kept[name] = _bare(part)
+    return kept

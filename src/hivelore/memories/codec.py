@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from hivelore.core.agents import Agent, AgentId, ApiKey, Interface
-from hivelore.core.jobs import Job
+from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
 from hivelore.errors import Invalid
 from hivelore.feedback.model import NO_USAGE, UsageCounts, Usefulness
@@ -312,32 +311,3 @@ def read_stats(data: Mapping[str, Any]) -> Stats:
         failed=data["failed"],
         expired=data["expired"],
     )
-
-
-def agent(value: Agent) -> Object:
-    return {"id": value.id, "name": value.name, "role": value.role.value, "createdAt": instant(value.created_at)}
-
-
-def api_key(value: ApiKey) -> Object:
-    """A key without anything that would let one in."""
-    return {
-        "id": value.id,
-        "agentId": value.agent,
-        "role": value.role.value,
-        "createdAt": instant(value.created_at),
-        "expiresAt": instant(value.expires_at),
-        "revokedAt": instant(value.revoked_at),
-    }
-
-
-def job(value: Job) -> Object:
-    return {
-        "id": value.id,
-        "kind": value.kind,
-        "state": value.state.value,
-        "createdAt": instant(value.created_at),
-        "updatedAt": instant(value.updated_at),
-        "done": value.done,
-        "total": value.total,
-        "error": value.error,
-    }

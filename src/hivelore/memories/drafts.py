@@ -3,22 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
-from enum import Enum
 from typing import Any, Final
+
+import msgspec
 
 from hivelore.core.agents import AgentId
 from hivelore.core.values import Value
 from hivelore.memories.model import Json, Memory, Scope, Source, Trust
 from hivelore.observations.model import Operational
 
-
-class Unset(Enum):
-    """The type of UNSET."""
-
-    UNSET = "unset"
-
-
-UNSET: Final = Unset.UNSET
+Unset = msgspec.UnsetType
+UNSET: Final = msgspec.UNSET
 """Leaves a field unchanged where None is a value."""
 
 

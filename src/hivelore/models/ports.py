@@ -10,7 +10,7 @@ from hivelore.indexing.model import (
     Vector,
 )
 from hivelore.memories.model import Json
-from hivelore.observations.outcomes import PairScores
+from hivelore.observations.model import PairScores
 
 
 class EmbeddingProvider(Protocol):

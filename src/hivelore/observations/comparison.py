@@ -17,7 +17,7 @@ from hivelore.models.ports import PairReader
 from hivelore.observations.contradiction import judging
 from hivelore.observations.contradiction.constants import Constants
 from hivelore.observations.contradiction.judging import Judgement, Verdict
-from hivelore.observations.outcomes import MatchingMode, PairScores
+from hivelore.observations.model import MatchingMode, PairScores
 from hivelore.storage.ports import MemoryStore
 
 MAX_NEAR = 10

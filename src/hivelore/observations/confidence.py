@@ -4,15 +4,19 @@ Stored is the confidence at the last observation; the current one is computed fr
 how often it is read (X17). The stored value results from replaying all observations in order.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
 
 from hivelore.core.agents import AgentId
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
+from hivelore.errors import Invalid
+from hivelore.memories.model import Memory
 from hivelore.observations.model import Confidence, Held, Observation, ObservationKind, Operational
-from hivelore.observations.outcomes import State, TimelinePoint
+from hivelore.observations.outcomes import ConfidenceTimeline, TimelinePoint
 
 WEEK = timedelta(days=7)
 _DECIMALS = 9
@@ -58,8 +62,7 @@ def decay_points(known: Operational, since: datetime, until: datetime, lifecycle
 
 
 def point_at(known: Operational, at: datetime, lifecycle: Lifecycle) -> TimelinePoint:
-    state = State.ACTIVE if is_active(known, at, lifecycle) else State.INACTIVE
-    return TimelinePoint(at, confidence_at(known, at, lifecycle), state)
+    return TimelinePoint(at, confidence_at(known, at, lifecycle), is_active(known, at, lifecycle))
 
 
 def _bend_times(known: Operational, until: datetime, lifecycle: Lifecycle) -> list[datetime]:
@@ -232,3 +235,48 @@ def _was_persistent_at_creation(known: Operational, told: Sequence[Observation])
     changes = (one.kind for one in told if one.kind in (ObservationKind.MADE_PERSISTENT, ObservationKind.MADE_PASSING))
     first = next(changes, None)
     return known.persistent if first is None else first is ObservationKind.MADE_PASSING
+
+
+def build_timeline(
+    memory: Memory,
+    seen: Iterable[Observation],
+    after: tuple[datetime, int] | None,
+    limit: int,
+    now: datetime,
+    lifecycle: Lifecycle,
+) -> ConfidenceTimeline:
+    """Returns a page of the timeline until ``now``. ``after``: an instant and the number of its observations already
+    read."""
+    known = memory.operational
+    assert known is not None
+    steps = list(replay(known, seen, lifecycle))
+    positions = [(at, number) for at, some in groupby(one.at for one in steps) for number, _ in enumerate(some, 1)]
+    first = 0 if after is None else bisect_right(positions, after)
+    page, is_last = steps[first : first + limit], first + limit >= len(steps)
+    points = [one for step in page for one in step_points(step, lifecycle)]
+    if is_last:
+        points += decay_points(known, steps[-1].at, now, lifecycle)
+    return ConfidenceTimeline(
+        observations=tuple(one.observation for one in page),
+        timeline=tuple(replace(one, confidence=Confidence(round(one.confidence, 4))) for one in points),
+        next=None if is_last else format_position(*positions[first + limit - 1]),
+    )
+
+
+def format_position(at: datetime, number: int) -> str:
+    """Returns the cursor of a timeline."""
+    return f"{at.isoformat()}~{number}"
+
+
+def parse_position(after: str | None) -> tuple[datetime, int] | None:
+    """Reads the cursor of a timeline. Raises Invalid."""
+    if after is None:
+        return None
+    at, _, number = after.partition("~")
+    try:
+        instant = datetime.fromisoformat(at)
+        if instant.tzinfo is not None and number.isascii() and number.isdigit() and len(number) < 10:
+            return instant.astimezone(UTC), int(number)
+    except (ValueError, OverflowError):
+        pass
+    raise Invalid("after is not the `next` of a page. Start again without it.", field="after")

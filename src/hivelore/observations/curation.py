@@ -1,8 +1,10 @@
-"""What is known about running things: what agents are told of it, and what operators do about it (C17, C22, C23)."""
+"""Curation of operational memory: reads it, injects it, and applies the changes of operators (C17, C22, C23)."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+
+from msgspec import UNSET
 
 from hivelore.changes.journal import ChangeJournal, last_known_state
 from hivelore.changes.model import BatchKind
@@ -17,18 +19,17 @@ from hivelore.events.log import EventLog
 from hivelore.feedback.buffer import WriteBehindBuffer
 from hivelore.indexing.model import Stored
 from hivelore.indexing.writer import IndexWriter
-from hivelore.memories.drafts import UNSET, Draft, Edit, Unset
+from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.edits import PreparedEdit
 from hivelore.memories.model import Action, Memory, MemoryId, Scope
 from hivelore.memories.normalizer import Normalizer
 from hivelore.memories.reader import page_cursor
 from hivelore.memories.service import MemoryService, memory_not_found
 from hivelore.observations.block import NO_BLOCK, Block, build_block
-from hivelore.observations.confidence import Lifecycle, confidence_at, is_active, point_at
+from hivelore.observations.confidence import Lifecycle, build_timeline, confidence_at, is_active, parse_position
 from hivelore.observations.model import GENERAL, Confidence, Held, Observation, ObservationKind, Operational
-from hivelore.observations.outcomes import Change, ConfidenceTimeline, RatedMemory, RatedPage, State
+from hivelore.observations.outcomes import Change, ConfidenceTimeline, ObservationInput, RatedMemory, RatedPage
 from hivelore.observations.records import add_observations, record_creation
-from hivelore.observations.timeline import build_timeline
 from hivelore.observations.validation import (
     check_category,
     normalize_service,
@@ -44,28 +45,27 @@ from hivelore.storage.ports import MemoryStore, Transaction, View
 PAGE = 500
 MAX_FORGOTTEN = 1_000
 _DECAYED = "operational.decayed"
-"""The setting that says until when it was counted what time has worn off."""
-_OPERATORS_ONLY = "Only an operator changes what is known about running things; agents observe (POST /memories)."
+"""Setting with the time of the last count of decayed memories."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedChange:
-    """A change after all slow work."""
+    """A validated change, ready to be applied in a transaction."""
 
     change: Change
-    """Clean, without its reason."""
+    """Redacted, without its reason."""
     edit: PreparedEdit
-    """What of it is one of any memory."""
+    """The part that changes fields of any memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RatedQuery:
-    """Which of what is known."""
+    """Selects operational memories. Fields that are None admit all."""
 
     service: str | None = None
-    """``general``: what holds for all."""
+    """``general``: those that apply to all services."""
     category: str | None = None
-    state: State | None = None
+    active: bool | None = None
     project: str | None = None
     limit: int = 50
 
@@ -112,14 +112,14 @@ class CurationService:
         characters: int | None = None,
         known: Collection[tuple[MemoryId, int]] = (),
     ) -> Block:
-        """What an agent is told before it begins (C19): of one service, with what holds for all, or of every one.
+        """Returns the operational block of an agent (C19), for one service and all services, or for every service.
 
-        ``budget``: tokens, estimated; 0: nothing. ``characters``: no more than so many. ``known``: memories and their
-        versions that it was told before."""
+        ``budget``: estimated tokens; 0: an empty block. ``characters``: limit on the text. ``known``: memories in
+        versions that the agent already has."""
         if budget <= 0:
             return NO_BLOCK
         now, where = self._clock.now(), self._filter(viewer, RatedQuery(project=project))
-        # Unasked, even a lead is told only what is its own or everybody's.
+        # Private memories of other agents are never injected, not even for a lead.
         where = replace(where, visibility=replace(where.visibility, others=False))
         named = service_filter(service)
         wanted = None if named is None else {named, GENERAL}
@@ -130,30 +130,30 @@ class CurationService:
                 if wanted is None or _service_name(one) in wanted
             ]
         active = sorted(
-            (one for one in rated if one.state is State.ACTIVE),
+            (one for one in rated if one.active),
             key=lambda one: (-one.confidence, -one.memory.updated_at.timestamp(), one.memory.id),
         )
         return build_block(active, budget, characters, known)
 
     def page(self, choice: RatedQuery, viewer: Viewer, after: tuple[datetime, MemoryId] | None) -> RatedPage:
-        """Newest first."""
+        """Returns memories, newest first."""
         now, where = self._clock.now(), self._filter(viewer, choice)
         found: list[RatedMemory] = []
         with self._store.read() as view:
             while len(found) <= choice.limit and (memories := view.page(where, after, PAGE)):
                 rated = [self._rate(one, now) for one in memories]
-                found += [one for one in rated if choice.state in (None, one.state)]
+                found += [one for one in rated if choice.active in (None, one.active)]
                 after = memories[-1].created_at, memories[-1].id
         shown = tuple(replace(one, memory=memory_for_viewer(viewer, one.memory)) for one in found[: choice.limit])
         self._write_buffer.note_reads((one.memory for one in shown), viewer, now)
         return RatedPage(shown, page_cursor(shown[-1].memory) if len(found) > choice.limit else None)
 
-    def rated(self, memory: Memory, viewer: Viewer) -> RatedMemory:
-        """As it stands now."""
+    def rate(self, memory: Memory, viewer: Viewer) -> RatedMemory:
+        """Returns a memory with its confidence now."""
         return self._rate(memory_for_viewer(viewer, memory), self._clock.now())
 
     def get(self, memory: MemoryId, viewer: Viewer) -> RatedMemory:
-        """One of them. An agent's reading counts as an access (A25)."""
+        """Returns a memory. Reading it counts as an access of the agent (A25)."""
         now = self._clock.now()
         with self._store.read() as view:
             stored = self._load(view, memory, viewer)
@@ -162,11 +162,11 @@ class CurationService:
         return self._rate(memory_for_viewer(viewer, stored.memory), now)
 
     def timeline(
-        self, memory: MemoryId, viewer: Viewer, after: tuple[datetime, int] | None = None, limit: int = PAGE
+        self, memory: MemoryId, viewer: Viewer, after: str | None = None, limit: int = PAGE
     ) -> ConfidenceTimeline:
-        """What was observed of it, that it was created first and then the oldest, and how sure it was all the while.
-        ``after``: behind so many of that instant."""
-        now = self._clock.now()
+        """Returns a page of the observations of a memory, oldest first, with its confidence over time. ``after``:
+        ``next`` of the previous page."""
+        now, position = self._clock.now(), parse_position(after)
         with self._store.read() as view:
             stored = self._load(view, memory, viewer)
             seen = [
@@ -174,35 +174,27 @@ class CurationService:
                 for one in view.observations(stored.key)
             ]
         self._write_buffer.note_reads([stored.memory], viewer, now)
-        return build_timeline(stored.memory, seen, after, limit, now, self._lifecycle)
+        return build_timeline(stored.memory, seen, position, limit, now, self._lifecycle)
 
-    # what operators do
+    # changes
 
-    def create(
-        self,
-        text: str,
-        category: str,
-        viewer: Viewer,
-        *,
-        service: str | None,
-        confidence: float | None,
-        persistent: bool,
-        project: str | None = None,
-        at: datetime | None = None,
-    ) -> RatedMemory:
-        """As an operator says it, without a session (C01). ``at``: since when, if not now."""
-        _require_operator(viewer)
+    def create(self, seen: ObservationInput, viewer: Viewer) -> RatedMemory:
+        """Stores a memory as an operator states it, without comparison, tier or session (C01)."""
+        if viewer.role is not Role.OPERATOR:
+            raise Forbidden("Only an operator may create operational memories. Report an observation instead.")
         now = self._clock.now()
-        since = observation_time(at, now)
-        sure = self._clamp_confidence(self._lifecycle.default if confidence is None else confidence)
+        since = observation_time(seen.at, now)
+        sure = _clamp_confidence(self._lifecycle.default if seen.confidence is None else seen.confidence)
         held = Held(base=sure, since=since)
         draft = Draft(
-            content=normalize_text(text, self._normalizer),
+            content=normalize_text(seen.observation, self._normalizer),
             scope=Scope.SWARM,
-            category=check_category(category),
-            project=project,
+            category=check_category(seen.category),
+            project=seen.project,
             created_at=since,
-            operational=Operational(held=held, service=normalize_service(service), tier=0, persistent=persistent),
+            operational=Operational(
+                held=held, service=normalize_service(seen.service), tier=0, persistent=seen.persistent or False
+            ),
         )
         prepared = self._normalizer.normalize(draft, viewer)
         memory = prepared.memory
@@ -211,19 +203,15 @@ class CurationService:
             stored = self._index_writer.add(tx, memory, prepared.chunks)
             record_creation(tx, stored, viewer)
             tx.log_events([self._events.build_memory_event(memory, viewer)])
-            tx.record_audit(
-                AuditEntry(
-                    at=now, actor=viewer.agent, interface=viewer.interface, action=Action.CREATED, memory=memory.id
-                )
-            )
+            tx.record_audit(AuditEntry.by_viewer(viewer, Action.CREATED, memory.id, now))
 
         self._store.write(work)
         self._written()
         return self._rate(memory, now)
 
     def change(self, memory: MemoryId, change: Change, viewer: Viewer, version: int | None = None) -> RatedMemory:
-        """All of it or nothing. The text alone does not touch how sure it is (C22). What an agent asks for is proposed
-        to operators, and Proposed says so."""
+        """Applies a change as a whole. A new text keeps the confidence (C22). For an agent, proposes the change to
+        operators and raises Proposed."""
         prepared = self.prepare(change)
 
         def work(tx: Transaction) -> Memory | Proposal:
@@ -241,7 +229,7 @@ class CurationService:
         return self._rate(done, self._clock.now())
 
     def prepare(self, change: Change) -> PreparedChange:
-        """Do what is slow about a change, before a unit of work begins."""
+        """Validates and redacts a change, before the transaction."""
         given = change.changed_fields()
         if "category" in given:
             check_category(given["category"])
@@ -253,20 +241,21 @@ class CurationService:
         if "service" in given:
             given["service"] = self._normalizer.field(normalize_service(given["service"]), "service")
         if "confidence" in given:
-            given["confidence"] = self._clamp_confidence(given["confidence"])
+            given["confidence"] = _clamp_confidence(given["confidence"])
         return PreparedChange(Change(**given), prepared)
 
     def change_within(
         self, tx: Transaction, memory: MemoryId, change: PreparedChange, viewer: Viewer, version: int | None = None
     ) -> Memory:
-        """``change`` as a part of a unit of work, by an operator."""
+        """Applies a change of an operator within a transaction."""
         self._load(tx, memory, viewer)
         was = self._memory_service.edit_within(tx, memory, change.edit, viewer, version)
         stored = self._apply_description(tx, was, change.change)
         return self._apply_confidence(tx, was, stored, change, viewer).memory
 
     def forget_one(self, memory: MemoryId, viewer: Viewer) -> None:
-        """For good, what was purged too. What an agent asks for is proposed to operators, and Proposed says so."""
+        """Permanently deletes a memory, also if it was purged. For an agent, proposes the deletion and raises
+        Proposed."""
         with self._store.read() as view:
             if view.get(memory) is not None:
                 self._load(view, memory, viewer)
@@ -275,10 +264,12 @@ class CurationService:
         self._memory_service.forget(memory, viewer)
 
     def forget(self, memories: Sequence[MemoryId], viewer: Viewer) -> int:
-        """For good, what was purged too. Answers how many there were; what is unknown is passed over."""
-        _require_operator(viewer)
+        """Permanently deletes memories, also purged ones, and returns how many existed."""
         if len(memories) > MAX_FORGOTTEN:
-            raise Invalid(f"At most {MAX_FORGOTTEN:,} are deleted at once; these are {len(memories):,}.", field="ids")
+            raise Invalid(
+                f"ids has {len(memories):,} entries, at most {MAX_FORGOTTEN:,} are allowed. Send several requests.",
+                field="ids",
+            )
 
         def work(tx: Transaction) -> int:
             found = (tx.get(memory) or last_known_state(tx, memory) for memory in dict.fromkeys(memories))
@@ -289,11 +280,10 @@ class CurationService:
 
         return self._store.write(work)
 
-    def decay(self, viewer: Viewer) -> int:
-        """How many time has worn off since this was asked last: active then, and no more (C14).
+    def count_decayed(self, viewer: Viewer) -> int:
+        """Returns how many memories became inactive by decay since the last call (C14).
 
-        Nothing is worn off by asking: it comes to the same once an hour or once a year (X17)."""
-        _require_operator(viewer)
+        The call itself changes no confidence, so it may run once an hour or once a year (X17)."""
         now, where = self._clock.now(), replace(self._filter(viewer, RatedQuery()), live_at=None)
 
         def work(tx: Transaction) -> int:
@@ -311,7 +301,7 @@ class CurationService:
     # steps
 
     def _apply_description(self, tx: Transaction, stored: Stored, change: Change) -> Stored:
-        """What is no matter of how sure it is."""
+        """Changes service and persistence, which do not affect the confidence."""
         known = stored.memory.operational
         assert known is not None
         given = {name: value for name, value in change.changed_fields().items() if name in ("service", "persistent")}
@@ -329,11 +319,11 @@ class CurationService:
         assert former is not None
         assert known is not None
         change = prepared.change
-        to = None if isinstance(change.confidence, Unset) else Confidence(change.confidence)
+        to = None if change.confidence is UNSET else Confidence(change.confidence)
         if change.active is True and (to is None or to < self._lifecycle.threshold):
             if to is not None:
                 raise Invalid(
-                    f"What is active is at least {self._lifecycle.threshold} sure: give a greater confidence.",
+                    f"An active memory has a confidence of at least {self._lifecycle.threshold}. Set a higher one.",
                     field="confidence",
                 )
             if not is_active(known, now, self._lifecycle):
@@ -359,24 +349,17 @@ class CurationService:
         ]
         return add_observations(tx, stored, judgements, self._lifecycle) if judgements else stored
 
-    def _clamp_confidence(self, confidence: float) -> Confidence:
-        """Clamped where it is out of its bounds (C01); Invalid for what is no number."""
-        if confidence != confidence:
-            raise Invalid("confidence is a number of 0 to 1.", field="confidence")
-        return Confidence(min(max(confidence, 0.0), 1.0))
-
     def _rate(self, memory: Memory, now: datetime) -> RatedMemory:
         known = memory.operational
         assert known is not None
-        stands = point_at(known, now, self._lifecycle)
-        return RatedMemory(memory, stands.confidence, stands.state)
+        return RatedMemory(memory, confidence_at(known, now, self._lifecycle), is_active(known, now, self._lifecycle))
 
     def _load(self, view: View, memory: MemoryId, viewer: Viewer) -> Stored:
         stored, seen = view.get(memory), visible_to(viewer, self._lead_sees)
         if stored is None or not seen.admits(stored.memory.owner, stored.memory.scope):
             raise memory_not_found(memory)
         if stored.memory.operational is None:
-            raise NotFound(f"Memory {memory} is not about running things: it is at /api/memory/{memory}.")
+            raise NotFound(f"Memory {memory} is not an operational memory. Read it at /api/memory/{memory}.")
         return stored
 
     def _filter(self, viewer: Viewer, choice: RatedQuery) -> Filter:
@@ -391,9 +374,11 @@ class CurationService:
         )
 
 
-def _require_operator(viewer: Viewer) -> None:
-    if viewer.role is not Role.OPERATOR:
-        raise Forbidden(_OPERATORS_ONLY)
+def _clamp_confidence(confidence: float) -> Confidence:
+    """Limits a confidence to 0..1 (C01). Raises Invalid for NaN."""
+    if confidence != confidence:
+        raise Invalid("confidence must be a number from 0 to 1.", field="confidence")
+    return Confidence(min(max(confidence, 0.0), 1.0))
 
 
 def _all_memories(view: View, where: Filter) -> Iterator[Memory]:

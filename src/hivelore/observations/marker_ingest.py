@@ -54,7 +54,7 @@ class MarkerIngest:
         match marker:
             case ObservationMarker():
                 seen = ObservationInput(
-                    text=marker.text, category=marker.category, service=marker.service, session=session, at=at
+                    observation=marker.text, category=marker.category, service=marker.service, session=session, at=at
                 )
                 self._observation_service.observe(seen, viewer)
             case EventMarker():

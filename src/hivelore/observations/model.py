@@ -100,6 +100,25 @@ class Operational:
             raise ValueError("what holds for all services names none")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairScores:
+    """A model's estimate of how two notes relate: three shares that sum to 1."""
+
+    same: float
+    conflict: float
+    different: float
+
+
+class MatchingMode(StrEnum):
+    """How an observation is matched with known ones (X8)."""
+
+    MEANING = "meaning"
+    CAUTIOUS = "cautious"
+    """Like ``MEANING``, but only quantities contradict; a reviewer decides on other possible contradictions."""
+    STRUCTURAL = "structural"
+    """Observations with the same service and category are the same (C11)."""
+
+
 def may_set_confidence(viewer: Viewer) -> bool:
     """Returns True if the viewer may store a memory with a given confidence and without comparison (X19, X22), as in an
     import: anyone with an operator's key. The confidence of what agents observe results from comparison."""

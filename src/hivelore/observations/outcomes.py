@@ -1,143 +1,176 @@
-"""What somebody saw of running things, what it is taken for, and what becomes of it."""
+"""Requests and results of operational memory (C01, C22, C23, C38)."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
-from hivelore.memories.drafts import UNSET, Unset
+from msgspec import UNSET, Meta, UnsetType
+
+from hivelore.core.agents import AgentId
+from hivelore.core.text import Clean
+from hivelore.core.values import Instant, Request, Value
 from hivelore.memories.model import Memory, MemoryId
-from hivelore.observations.model import DEFAULT_TIER, Confidence, Observation
+from hivelore.observations.model import DEFAULT_TIER, TIERS, Confidence, Observation
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObservationInput:
-    """As it came in at a door."""
+class ObservationInput(Request, frozen=True):
+    """An observation as an agent or an operator reports it."""
 
-    text: str
+    observation: str
     category: str
     service: str | None = None
-    """None: it holds for all."""
+    """None if it applies to all services."""
     session: str | None = None
-    at: datetime | None = None
-    """None: now."""
-    tier: int = DEFAULT_TIER
+    """Ignored for an operator."""
     project: str | None = None
-    """None: it holds for the whole swarm (X20)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairScores:
-    """How two notes stand to each other, as a model has it that reads both: three shares of 1."""
-
-    same: float
-    conflict: float
-    different: float
-
-
-class MatchingMode(StrEnum):
-    """What is taken for the same observation (X8)."""
-
-    MEANING = "meaning"
-    CAUTIOUS = "cautious"
-    """As by meaning, but that only quantities contradict; whatever else may, somebody has to decide."""
-    STRUCTURAL = "structural"
-    """Whatever has the same service and category (C11)."""
+    """None if it applies to the whole swarm (X20)."""
+    tier: Annotated[int, Meta(ge=TIERS[1], le=TIERS[-1])] = DEFAULT_TIER
+    """Ignored for an operator, whose tier is 0."""
+    at: Instant | None = None
+    """Time of the observation. A time in the future counts as now."""
+    confidence: float | None = None
+    """Limited to 0..1. Only for operators."""
+    persistent: bool | None = None
+    """True to disable the decay. Only for operators."""
 
 
 class Effect(StrEnum):
     NEW = "new"
     REINFORCED = "reinforced"
-    """It was known, and is surer now."""
+    """Known before; the confidence has risen."""
     CONTRADICTED = "contradicted"
-    """It is new, and what it contradicts is less sure now."""
+    """New; the confidence of the memories that it contradicts has fallen."""
     UNCERTAIN = "uncertain"
-    """It is new, and may say the same as, or the opposite of, what was known: somebody has to decide."""
+    """New; it may repeat or contradict a known memory, and a reviewer decides."""
     KNOWN = "known"
-    """Who saw it has said so before: it is as sure as it was, and fresh."""
+    """Reported before by the same observer; the confidence is unchanged, its decay starts again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservationResult:
     memory: Memory
-    """What holds what was seen: a new one, or the one that was reinforced."""
+    """The new or the reinforced memory."""
     effect: Effect
     about: tuple[MemoryId, ...] = ()
-    """What it contradicts, or may have to do with."""
+    """Memories that it contradicts, or may repeat or contradict."""
     why: tuple[str, ...] = ()
-    """In words."""
+    """Reasons, in words."""
     dropped: int = 0
-    """How many of those nobody is asked about: the review inbox is full of what this agent proposed."""
+    """Number of uncertain matches without a proposal, because the review inbox has no room for this agent."""
 
     @property
-    def dropped_message(self) -> tuple[str, ...]:
-        """What to tell of that."""
+    def reasons(self) -> tuple[str, ...]:
+        """Returns ``why``, with a notice about dropped proposals."""
         if not self.dropped:
-            return ()
-        return (f"{self.dropped} not put to review: too many proposals of yours wait that weigh as much. Tell a lead.",)
-
-
-class State(StrEnum):
-    """C22."""
-
-    ACTIVE = "active"
-    INACTIVE = "inactive"
-
-
-@dataclass(frozen=True, slots=True)
-class TimelinePoint:
-    """How sure something was at a time."""
-
-    at: datetime
-    confidence: Confidence
-    state: State
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConfidenceTimeline:
-    """A memory and what was observed of it, oldest first, with how sure it was all the while (C38)."""
-
-    memory: Memory
-    observations: Sequence[Observation]
-    timeline: Sequence[TimelinePoint]
-    """Before and after each observation, where time begins and ends to wear it off or makes it inactive, and at the
-    end now. From one point to the next it runs straight."""
-    next: str | None
-    """Hand it back for the following page; None: there is none."""
+            return self.why
+        return (
+            *self.why,
+            f"{self.dropped} not proposed for review: too many of your proposals of equal weight are open. Ask a lead.",
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class RatedMemory:
-    """An operational memory as it stands at the time of asking."""
+    """An operational memory with its confidence now."""
 
     memory: Memory
     confidence: Confidence
-    state: State
+    active: bool
 
 
 @dataclass(frozen=True, slots=True)
 class RatedPage:
     memories: tuple[RatedMemory, ...]
     next: str | None
-    """Hand it back for the following page; None: there is none."""
+    """Cursor of the following page."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """Changes of what is known, as only operators make them; what is UNSET stays."""
+class OperationalMemory(Value, frozen=True, kw_only=True):
+    """An operational memory as interfaces return it."""
 
-    observation: str | Unset = UNSET
-    category: str | Unset = UNSET
-    service: str | Unset | None = UNSET
-    project: str | Unset | None = UNSET
-    confidence: float | Unset = UNSET
-    active: bool | Unset = UNSET
-    """True: surer than the threshold from now on; False: out of use until it is seen again."""
-    persistent: bool | Unset = UNSET
+    id: MemoryId
+    service: Clean | None
+    """None if it applies to all services."""
+    category: Clean
+    observation: Clean
+    tier: int
+    """0 if an operator created it."""
+    persistent: bool
+    """True if it does not decay."""
+    session: Clean | None
+    project: Clean | None
+    """None if it applies to the whole swarm."""
+    agent_id: AgentId | None
+    created_at: datetime
+    updated_at: datetime
+    """Time of the last change, or ``observed_at`` if that is later (C11)."""
+    observed_at: datetime
+    """Time of the last observation, or when an operator set the confidence."""
+    version: int
+    confidence: float
+    """0 to 1, now."""
+    active: bool
+    """Inactive memories are stored but not injected."""
+
+
+def describe(rated: RatedMemory) -> OperationalMemory:
+    memory = rated.memory
+    known = memory.operational
+    assert known is not None
+    return OperationalMemory(
+        id=memory.id,
+        service=known.service,
+        category=memory.category,
+        observation=memory.content,
+        tier=known.tier,
+        persistent=known.persistent,
+        session=memory.session,
+        project=memory.project,
+        agent_id=memory.owner,
+        created_at=memory.created_at,
+        updated_at=max(memory.updated_at, known.held.since),
+        observed_at=known.held.since,
+        version=memory.version,
+        confidence=round(rated.confidence, 4),
+        active=rated.active,
+    )
+
+
+class TimelinePoint(Value, frozen=True):
+    """The confidence at a time."""
+
+    at: datetime
+    confidence: Confidence
+    active: bool
+
+
+class ConfidenceTimeline(Value, frozen=True, kw_only=True):
+    """The observations of a memory, oldest first, with its confidence over time (C38)."""
+
+    observations: tuple[Observation, ...]
+    timeline: tuple[TimelinePoint, ...]
+    """Points before and after each observation, where decay begins or ends, where the memory becomes inactive, and now.
+    The confidence is linear between them."""
+    next: str | None
+    """Cursor of the following page."""
+
+
+class Change(Request, frozen=True, kw_only=True, omit_defaults=True):
+    """Changes by an operator. Fields that are UNSET stay as they are."""
+
+    observation: str | UnsetType = UNSET
+    category: str | UnsetType = UNSET
+    service: str | UnsetType | None = UNSET
+    project: str | UnsetType | None = UNSET
+    """None: applies to the whole swarm."""
+    confidence: float | UnsetType = UNSET
+    active: bool | UnsetType = UNSET
+    """True raises the confidence to the threshold at least; False deactivates the memory until it is observed again."""
+    persistent: bool | UnsetType = UNSET
     reason: str | None = None
 
     def changed_fields(self) -> dict[str, Any]:
-        """The fields that change, without the reason."""
-        values = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "reason"}
+        """Returns the fields to change, without the reason."""
+        values = {name: getattr(self, name) for name in Change.__struct_fields__ if name != "reason"}
         return {name: value for name, value in values.items() if value is not UNSET}

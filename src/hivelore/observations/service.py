@@ -24,8 +24,16 @@ from hivelore.observations.comparison import MissingVerdict, ObservationComparis
 from hivelore.observations.confidence import Lifecycle, is_active, is_repeated_by_observer
 from hivelore.observations.contradiction.judging import Verdict
 from hivelore.observations.grouping import Placement, find_group, place_observation
-from hivelore.observations.model import GENERAL, Confidence, Held, Observation, ObservationKind, Operational
-from hivelore.observations.outcomes import Effect, MatchingMode, ObservationInput, ObservationResult
+from hivelore.observations.model import (
+    GENERAL,
+    Confidence,
+    Held,
+    MatchingMode,
+    Observation,
+    ObservationKind,
+    Operational,
+)
+from hivelore.observations.outcomes import Effect, ObservationInput, ObservationResult
 from hivelore.observations.records import GroupStore, KnownGroup, load_groups
 from hivelore.observations.validation import check_category, normalize_service, normalize_text, observation_time
 from hivelore.review.model import ProposalKind
@@ -102,7 +110,7 @@ class ObservationService:
         at = observation_time(seen.at, self._clock.now())
         held = Held(base=Confidence(self._lifecycle.default), since=at)
         draft = Draft(
-            content=normalize_text(seen.text, self._normalizer),
+            content=normalize_text(seen.observation, self._normalizer),
             scope=Scope.SWARM,
             category=check_category(seen.category),
             project=seen.project,

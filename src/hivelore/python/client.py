@@ -1,7 +1,6 @@
 """Calls of the REST interface: JSON over the local transport, and the errors of a service."""
 
 import json
-import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -33,7 +32,7 @@ _TIMEOUT = 60.0
 
 
 class Client:
-    """One service, one key; safe from many threads, each with a connection of its own."""
+    """One service, one key. Threads may share it; each request takes a connection that is idle, or opens one."""
 
     def __init__(
         self,
@@ -54,7 +53,8 @@ class Client:
             self._headers["X-Agent-ID"] = quote(agent)
         if project is not None:
             self._headers["X-Hivelore-Project"] = quote(project)
-        self._local = threading.local()
+        self._kept: list[Connection] = []
+        """Open connections that no thread uses now."""
 
     def call(
         self,
@@ -96,9 +96,8 @@ class Client:
             raise _error(answer) from None
 
     def close(self) -> None:
-        """Close this thread's connection."""
-        kept = self._take_kept()
-        if kept is not None:
+        """Close the idle connections."""
+        while (kept := self._take_kept()) is not None:
             kept.close()
 
     def _exchange(
@@ -117,7 +116,7 @@ class Client:
                 connection.close()
                 raise
             if answer.is_complete:
-                self._local.connection = connection
+                self._kept.append(connection)
             else:
                 connection.close()
             return answer
@@ -137,7 +136,10 @@ class Client:
             ) from error.__cause__
 
     def _take_kept(self) -> Connection | None:
-        return vars(self._local).pop("connection", None)
+        try:
+            return self._kept.pop()
+        except IndexError:
+            return None
 
 
 def _encoded(body: Mapping[str, Any]) -> bytes:

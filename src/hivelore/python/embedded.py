@@ -16,7 +16,6 @@ from hivelore.core.agents import AgentId, Viewer
 from hivelore.core.json_codec import validated
 from hivelore.core.operation import Call, Operation
 from hivelore.feedback.model import Usefulness
-from hivelore.maintenance.model import MaintenancePlan, MaintenanceResult
 from hivelore.memories.drafts import Draft, Edit, WriteResult
 from hivelore.memories.model import Memory, MemoryId, Source
 from hivelore.memories.normalizer import to_utc
@@ -182,20 +181,6 @@ class EmbeddedHive(Hive):
 
     def _decide(self, proposal: str, decision: str, reason: str | None) -> Proposal:
         return self._app.review_inbox.decide(ProposalId(proposal), DECISIONS[decision], self._viewer, reason=reason)
-
-    def _maintain(self, wish: MaintenancePlan, apply: bool, yes_delete: int | None) -> MaintenanceResult:
-        maintenance, jobs = self._app.maintenance, self._app.maintenance_jobs
-        if not wish.is_long:
-            return (
-                maintenance.apply(wish, self._viewer, yes_delete) if apply else maintenance.preview(wish, self._viewer)
-            )
-        job = jobs.begin(wish, self._viewer, apply=apply, yes_delete=yes_delete)
-        try:
-            jobs.wait(job.id, self._viewer)
-        except KeyboardInterrupt:
-            jobs.cancel(job.id, self._viewer)
-            raise
-        return jobs.result(job.id, self._viewer)
 
     def _store(self, drafts: Sequence[Draft]) -> Sequence[WriteResult]:
         return self._app.memory_service.remember_many(drafts, self._viewer)

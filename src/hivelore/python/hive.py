@@ -14,6 +14,7 @@ from hivelore.events import operations as event_operations
 from hivelore.events.model import Level
 from hivelore.memories.drafts import UNSET, Draft, Edit, Unset, WriteResult
 from hivelore.memories.model import Json, Memory, MemoryId, Scope, Source
+from hivelore.observations import operations as observation_operations
 from hivelore.python.argument_checks import (
     DECISION,
     ID,
@@ -96,6 +97,15 @@ class Hive(FeedbackMethods, MaintenanceMethods, ABC):
     cooldowns = Method(event_operations.LIST_COOLDOWNS, lambda found: found.cooldowns)
     set_cooldown = method(event_operations.SET_COOLDOWN)
     clear_cooldowns = Method(event_operations.CLEAR_COOLDOWNS, lambda done: done.cleared)
+    observe = method(observation_operations.OBSERVE)
+    context = method(observation_operations.GET_CONTEXT)
+    operational_memories = method(observation_operations.LIST_OPERATIONAL_MEMORIES)
+    operational_memory = method(observation_operations.GET_OPERATIONAL_MEMORY)
+    observations = method(observation_operations.LIST_OBSERVATIONS)
+    change_operational_memory = method(observation_operations.CHANGE_OPERATIONAL_MEMORY)
+    forget_operational_memory = method(observation_operations.FORGET_OPERATIONAL_MEMORY)
+    forget_operational_memories = Method(observation_operations.FORGET_OPERATIONAL_MEMORIES, lambda done: done.deleted)
+    count_decayed = Method(observation_operations.COUNT_DECAYED, lambda done: done.deactivated)
 
     @abstractmethod
     def call(self, operation: Operation[..., R], request: Any) -> R:

@@ -1,22 +1,18 @@
 """A hive behind a service."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Literal
 from urllib.parse import quote
 
-from hivelore.changes import batch_codec
-from hivelore.core.jobs import JobState
 from hivelore.core.json_codec import convert, validated
-from hivelore.core.operation import Lane, Operation, encode_request
-from hivelore.errors import Broken, Conflict, Invalid, NotFound
+from hivelore.core.operation import Lane, Operation, encode_request, response_type
+from hivelore.errors import Broken, Invalid, NotFound
 from hivelore.feedback.model import Usefulness
-from hivelore.maintenance.model import MaintenancePlan, MaintenanceResult
 from hivelore.memories import codec, version_codec
 from hivelore.memories.drafts import Draft, Edit, WriteResult
 from hivelore.memories.model import Memory, MemoryId, Source
-from hivelore.python import jobs
 from hivelore.python.argument_checks import ID, IN_REVIEW, INSTANT, NUMBER, STATUS, TRUTH, WHOLE, WORD, check
 from hivelore.python.client import Client
 from hivelore.python.hive import Hive, ProposalStatus, choice
@@ -25,7 +21,6 @@ from hivelore.review import proposal_codec
 from hivelore.review.model import Proposal, ProposalDetail, ProposalKind, ProposalPage
 from hivelore.search.model import Difference, History, MemoryPage, RecallResult, ScopeChoice, Stats
 
-_MAINTENANCE = "/api/maintenance"
 _LOOK_EVERY = 0.1
 _USUAL = 60.0
 _LONG = 600.0
@@ -35,10 +30,8 @@ _LONG = 600.0
 class RemoteHive(Hive):
     """The same as an embedded one, through ``python.client``, which it closes in the end."""
 
-    def __init__(self, client: Client, progress: jobs.Shown = jobs.unseen) -> None:
-        """``progress`` shows how far work is that is waited for."""
+    def __init__(self, client: Client) -> None:
         self._client = client
-        self._progress = progress
 
     def call(self, operation: Operation[..., R], request: Any) -> R:
         sent = encode_request(operation, validated(request))
@@ -47,7 +40,7 @@ class RemoteHive(Hive):
             sent.method, sent.path, body=sent.body, query=sent.query, version=sent.version, timeout=timeout
         )
         try:
-            return convert(operation.response, answer)
+            return convert(response_type(operation, answer), answer)
         except Invalid as error:
             raise Broken(
                 f"The service's answer is not as expected ({error}) Its version of Hivelore is another one than "
@@ -208,27 +201,6 @@ class RemoteHive(Hive):
     def _decide(self, proposal: str, decision: str, reason: str | None) -> Proposal:
         answer = self._client.call("POST", f"{_at(proposal)}/{decision}", body={"reason": reason})
         return proposal_codec.read_proposal(answer)
-
-    def _maintain(self, wish: MaintenancePlan, apply: bool, yes_delete: int | None) -> MaintenanceResult:
-        body = {**batch_codec.wish(wish), "apply": apply, "yesDelete": yes_delete}
-        if wish.is_long:
-            return batch_codec.read_maintained(self._result(body))
-        return batch_codec.read_maintained(self._client.call("POST", _MAINTENANCE, body=body, timeout=_LONG))
-
-    def _result(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What comes of a job, which is cancelled where the waiting is interrupted."""
-        job = self._client.call("POST", _MAINTENANCE, body={**body, "background": True})
-        try:
-            with self._progress("Maintenance", None) as advance:
-                ended = jobs.awaited(self._client, _MAINTENANCE, job, advance)
-        except KeyboardInterrupt:
-            jobs.cancel(self._client, _MAINTENANCE, job)
-            raise
-        if ended["state"] != JobState.DONE:
-            raise Conflict(ended["error"] or f"Job {ended['id']} is {ended['state']}: somebody else ended it.")
-        if ended["result"] is None:
-            raise NotFound(f"What came of job {ended['id']} is not kept any more. Ask for it again.")
-        return ended["result"]
 
     def _store(self, drafts: Sequence[Draft]) -> Sequence[WriteResult]:
         body = {"memories": [codec.draft(one) for one in drafts]}

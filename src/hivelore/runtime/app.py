@@ -2,7 +2,6 @@
 
 import logging
 import os
-from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from datetime import timedelta
 from functools import cached_property
@@ -29,7 +28,7 @@ from hivelore.models.quota import TokenQuota
 from hivelore.observations import adjudication
 from hivelore.observations.marker_ingest import MarkerIngest
 from hivelore.observations.token_budget import TokenBudget, parse_budget
-from hivelore.runtime import engines, logs, status
+from hivelore.runtime import engines, logs
 from hivelore.runtime.clock import SystemClock
 from hivelore.runtime.services import Ids, Services
 from hivelore.runtime.settings import Settings
@@ -213,10 +212,6 @@ class Application(Services):
             if self.leader_lease.is_leader():
                 self.housekeeping.finish_purge(PURGE_SECONDS)
             self.leader_lease.release_lease()
-
-    def status(self) -> Mapping[str, object]:
-        """Returns the state of engines, models and queues, without texts and names."""
-        return status.of(self)
 
     def make_keys(self) -> None:
         """Create the key files of the operator and of the local agent, unless they are valid."""

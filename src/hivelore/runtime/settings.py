@@ -22,7 +22,7 @@ from hivelore.memories.model import Source
 from hivelore.memories.ttl import Lifetimes
 from hivelore.observations.confidence import Lifecycle
 from hivelore.observations.markers import CATEGORIES, NAME_PATTERN
-from hivelore.observations.outcomes import MatchingMode
+from hivelore.observations.model import MatchingMode
 from hivelore.observations.token_budget import parse_budget
 from hivelore.runtime import logs
 from hivelore.search.ranking import Profile, RankingConstants

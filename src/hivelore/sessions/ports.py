@@ -1,10 +1,13 @@
 """Ports: transcript files, summarizers and the spool of hook events."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Protocol
 
+from hivelore.core.agents import AgentId
+from hivelore.core.text import Clean
 from hivelore.memories.model import Json
-from hivelore.sessions.model import Summary, Task, Transcript
+from hivelore.sessions.model import EventId, Handover, HandoverState, Session, Summary, Task, Transcript
 
 
 class Transcripts(Protocol):
@@ -50,4 +53,46 @@ class Spool(Protocol):
 
     def lost(self) -> int:
         """Returns the number of events that could not be spooled."""
+        ...
+
+
+class SessionReads(Protocol):
+    """Sessions, and handovers of ended sessions."""
+
+    def session(self, agent: AgentId, session: Clean) -> Session | None: ...
+
+    def handover(self, event: EventId) -> Handover | None: ...
+
+    def handovers_due(self, now: datetime, limit: int) -> Sequence[Handover]:
+        """Returns the waiting handovers that are due, by the end of their session, then id."""
+        ...
+
+    def handovers_after(self, event: EventId, limit: int) -> Sequence[Handover]:
+        """Returns handovers in any state with a greater id, by id."""
+        ...
+
+    def handover_counts(self) -> Mapping[HandoverState, int]:
+        """Counts the handovers in each state, 0 included."""
+        ...
+
+
+class SessionWrites(Protocol):
+    """Sessions, and handovers of ended sessions."""
+
+    def put_session(self, session: Session) -> None:
+        """Inserts or replaces a session."""
+        ...
+
+    def prune_sessions(self, before: datetime, keep: int, limit: int) -> int:
+        """Deletes up to ``limit`` sessions, oldest first, that were last updated before an instant or are not among the
+        ``keep`` newest of their agent. Returns how many."""
+        ...
+
+    def put_handover(self, handover: Handover) -> None:
+        """Inserts or replaces the handover of an ended session."""
+        ...
+
+    def prune_handovers(self, before: datetime, limit: int) -> int:
+        """Deletes up to ``limit`` handovers that do not wait and whose ``not_before`` is before an instant. Returns how
+        many."""
         ...

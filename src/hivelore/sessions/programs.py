@@ -16,6 +16,7 @@ from hivelore.core.values import replace
 from hivelore.errors import Invalid
 from hivelore.memories.model import Json
 from hivelore.sessions.model import AgentEvent, EventId, EventKind, Origin, Reply, SubAgent, Task
+from hivelore.sessions.operations import MAX_EVENT_ID
 from hivelore.sessions.transcripts import claude_code, gemini
 
 Payload = Mapping[str, object]
@@ -253,9 +254,6 @@ PROGRAMS: Mapping[str, Dialect] = {
 }
 
 
-MAX_ID = 100
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Envelope:
     """Payload of a hook with the facts only the hook knew. Nothing is redacted yet."""
@@ -302,7 +300,7 @@ def parse_envelope(data: object) -> Envelope:
         raise Invalid("This is not what a hook has put aside.")
     return Envelope(
         program=program,
-        id=EventId(number[:MAX_ID]),
+        id=EventId(number[:MAX_EVENT_ID]),
         payload=cast(Payload, payload),
         event=_text(fields.get("event")),
         at=_instant(fields.get("at")),

@@ -12,33 +12,34 @@ from hivelore.storage.ports import View
 
 
 class ChangeRecorder:
-    """Implements ``journal`` of ``storage.ports.MemoryWrites``. Every method that changes a memory calls ``_note``
-    first."""
+    """Implements ``journal`` of ``memories.ports.MemoryWrites``. Every method that changes a memory first calls
+    ``record_state``."""
 
-    _noted: dict[DocumentKey, PreviousState | None] | None = None
+    _recorded: dict[DocumentKey, PreviousState | None] | None = None
 
     @contextmanager
     def journal(self) -> Generator[Mapping[DocumentKey, PreviousState | None]]:
-        self._noted = {}
+        self._recorded = {}
         try:
-            yield self._noted
+            yield self._recorded
         finally:
-            self._noted = None
+            self._recorded = None
 
     @property
     def is_journaling(self) -> bool:
-        return self._noted is not None
+        return self._recorded is not None
 
-    def _note(self, *keys: DocumentKey) -> None:
-        if self._noted is not None:
+    def record_state(self, *keys: DocumentKey) -> None:
+        """Records the state of memories that are about to change."""
+        if self._recorded is not None:
             for key in keys:
-                if key not in self._noted:
-                    self._noted[key] = capture_state(cast(View, self), key)
+                if key not in self._recorded:
+                    self._recorded[key] = capture_state(cast(View, self), key)
 
-    def _note_new(self, key: DocumentKey) -> None:
+    def record_new(self, key: DocumentKey) -> None:
         """Records that a memory did not exist before."""
-        if self._noted is not None:
-            self._noted.setdefault(key, None)
+        if self._recorded is not None:
+            self._recorded.setdefault(key, None)
 
 
 def capture_state(view: View, key: DocumentKey) -> PreviousState | None:

@@ -6,6 +6,7 @@ import shlex
 import pytest
 
 from hivelore.memories.model import Memory
+from hivelore.observations.outcomes import ObservationInput
 from support.command_line import CommandLine
 from support.proposals import a_proposal
 from support.service import Service
@@ -14,10 +15,8 @@ from support.world import AS_OPERATOR
 
 def known(service: Service, text: str) -> Memory:
     """Something about running things, as an operator says it."""
-    made = service.app.curation.create(
-        text, "timing", AS_OPERATOR, service="jellyfin", confidence=0.8, persistent=False
-    )
-    return made.memory
+    seen = ObservationInput(text, "timing", "jellyfin", confidence=0.8)
+    return service.app.curation.create(seen, AS_OPERATOR).memory
 
 
 def asked(cli: CommandLine, memory: Memory, *edit: str) -> str:

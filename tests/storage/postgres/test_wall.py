@@ -18,7 +18,7 @@ from hivelore.search.model import Filter, Visibility
 from hivelore.storage.postgres.row_level_security import ROLE
 from hivelore.storage.postgres.store import PostgresStore
 from hivelore.storage.postgres.view import PostgresView
-from hivelore.storage.sql import view as sql_view
+from hivelore.storage.sql import events, memories, review
 from support import postgres
 from support.clocks import SteppingClock
 from support.happenings import ALL_EVENTS, an_event, log_events
@@ -60,8 +60,9 @@ def without_filters(monkeypatch: pytest.MonkeyPatch) -> None:
     def anyone(self: Visibility, owner: AgentId | None, scope: Scope) -> bool:
         return True
 
-    monkeypatch.setattr(sql_view, "condition", all_of_them)
-    monkeypatch.setattr(sql_view, "parts", in_one_part)
+    for module in (events, memories, review):
+        monkeypatch.setattr(module, "condition", all_of_them)
+    monkeypatch.setattr(memories, "parts", in_one_part)
     monkeypatch.setattr(CodeBook, "admitted", everybody)
     monkeypatch.setattr(Visibility, "admits", anyone)
 
@@ -112,8 +113,8 @@ def test_what_an_event_tells_of_a_memory_is_refused_with_it(app: Application, mo
 def test_what_is_proposed_about_a_memory_is_refused_with_it(app: Application) -> None:
     secret = app.store.write(lambda tx: tx.add(a_memory(owner=ADA), ()))
     shared = app.store.write(lambda tx: tx.add(a_memory(scope=Scope.SWARM), ()))
-    for memories in ([shared.memory], [shared.memory, secret.memory]):
-        app.store.write(lambda tx, memories=memories: tx.put_proposal(a_proposal(*memories)))
+    for subjects in ([shared.memory], [shared.memory, secret.memory]):
+        app.store.write(lambda tx, subjects=subjects: tx.put_proposal(a_proposal(*subjects)))
     for own, seen in ((ADA, 2), (BOB, 1)):
         with app.store.read(sees=Visibility(own=own, swarm=True)) as view:
             assert isinstance(view, PostgresView)

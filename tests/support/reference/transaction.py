@@ -55,7 +55,7 @@ class ReferenceTransaction(ChangeRecorder, ReferenceSwarm):
         stored = tuple(self._new_chunk(key, chunk) for chunk in chunks)
         self._put_document(key, Document(memory, (version_of(memory, Action.CREATED),), stored))
         self._log(ChangeKind.CREATED, key)
-        self._note_new(key)
+        self.record_new(key)
         return self._stored(key)
 
     def import_memories(self, memories: Sequence[WholeMemory]) -> None:
@@ -77,7 +77,7 @@ class ReferenceTransaction(ChangeRecorder, ReferenceSwarm):
             taken = taken.put(passage, one.key)
         last = max(self.state.last_key, one.key, *passages, *(stored.key for stored in one.chunks))
         self.state = replace(self.state, passages=taken, last_key=last)
-        self._note_new(one.key)
+        self.record_new(one.key)
         document = Document(detached(one.memory), one.history, one.chunks, one.observations, one.evidence)
         self._put_document(one.key, document)
         self._log(ChangeKind.CREATED, one.key)
@@ -92,7 +92,7 @@ class ReferenceTransaction(ChangeRecorder, ReferenceSwarm):
                 current=before.memory.version,
             )
         self._refuse_taken(memory, key)
-        self._note(key)
+        self.record_state(key)
         memory = replace(
             detached(memory), access_count=before.memory.access_count, accessed_at=before.memory.accessed_at
         )
@@ -102,7 +102,7 @@ class ReferenceTransaction(ChangeRecorder, ReferenceSwarm):
         self._log(ChangeKind.ATTRIBUTES if chunks is None else ChangeKind.CONTENT, key)
 
     def set_expiry(self, key: DocumentKey, expires_at: datetime | None) -> None:
-        self._note(key)
+        self.record_state(key)
         document = self.state.documents.get(key)
         if document is None:
             return
@@ -112,7 +112,7 @@ class ReferenceTransaction(ChangeRecorder, ReferenceSwarm):
         self._log(ChangeKind.ATTRIBUTES, key)
 
     def set_validity(self, key: DocumentKey, valid_until: datetime | None, supersedes: MemoryId | None) -> None:
-        self._note(key)
+        self.record_state(key)
         document = self.state.documents.get(key)
         if document is not None:
             memory = replace(document.memory, valid_until=valid_until, supersedes=supersedes)
@@ -124,7 +124,7 @@ class ReferenceTransaction(ChangeRecorder, ReferenceSwarm):
         self.replace_observations(key, held, () if before is None else (*before.observations, observation))
 
     def replace_observations(self, key: DocumentKey, held: Held, observations: Sequence[Observation]) -> None:
-        self._note(key)
+        self.record_state(key)
         document = self.state.documents.get(key)
         if document is None or document.memory.operational is None:
             return
@@ -148,7 +148,7 @@ class ReferenceTransaction(ChangeRecorder, ReferenceSwarm):
         return sorted(quoting)
 
     def add_evidence(self, found: Mapping[DocumentKey, Sequence[Evidence]]) -> None:
-        self._note(*found)
+        self.record_state(*found)
         for key, new in found.items():
             self._put_evidence(key, merge_evidence(self.evidence(key), new))
 
@@ -164,7 +164,7 @@ class ReferenceTransaction(ChangeRecorder, ReferenceSwarm):
     def forget(self, key: DocumentKey) -> None:
         if key not in self.state.documents:
             return
-        self._note(key)
+        self.record_state(key)
         self._drop_passages(self.state.documents[key].chunks)
         self.state = proposals.without(self.state, self.state.documents[key].memory.id)
         self._leave_places(key)

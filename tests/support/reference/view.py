@@ -21,6 +21,7 @@ from hivelore.indexing.model import (
     Change,
     ChangeCursor,
     ChunkKey,
+    Deferred,
     DocumentKey,
     ModelKey,
     PassageKey,
@@ -45,7 +46,6 @@ from hivelore.memories.model import (
 from hivelore.memories.whole import Counts
 from hivelore.observations.model import Observation
 from hivelore.search.model import Filter, Stats
-from hivelore.storage.ports import Deferred
 from support.reference.state import (
     NO_DOCUMENTS,
     LookupKey,

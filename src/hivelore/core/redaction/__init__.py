@@ -1,18 +1,22 @@
-"""The way a text becomes ``Clean``: valid Unicode, and every secret replaced by its kind and a fingerprint.
+"""Redaction: makes a text ``Clean``, that is valid Unicode with every secret replaced by its kind and a fingerprint.
 
-Hooks import this package while an agent waits: the standard library only, a pattern is compiled when a text first
-needs it, and a text without secrets costs little more than a search for fixed strings. Every pattern is linear:
-what repeats is bounded, or possessive and never tried again from within its own run.
+``vendors`` finds tokens by their shape (``ghp_...``), ``logins`` finds passwords in URLs, headers and commands,
+``assignments`` the values of names such as ``DB_PASSWORD``, ``suspicion`` scores other values by the words around them.
+Each of them searches all ``readings`` of a text.
+
+Hooks import this package while an agent waits. It therefore uses the standard library only, compiles a pattern when a
+text first needs it, and searches a text without secrets for fixed strings only. Every pattern takes linear time:
+repetitions are bounded, or possessive and never retried from within their own match.
 """
 
+from binascii import unhexlify
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from hivelore.core.redaction.assignments import assigned_secrets, tabled_secrets
-from hivelore.core.redaction.encodings import wrapped_secrets
 from hivelore.core.redaction.logins import secrets_of_commands, sent_secrets
-from hivelore.core.redaction.matching import Span, compiled
+from hivelore.core.redaction.matching import Span, compiled, decoded
 from hivelore.core.redaction.readings import as_shown, readings
 from hivelore.core.redaction.suspicion import suspected_secrets
 from hivelore.core.redaction.vendors import secrets_of_vendors
@@ -23,19 +27,19 @@ if TYPE_CHECKING:
     from hivelore.memories.model import Json
 
 KEY_BYTES: Final = 16
-"""The least length of a fingerprint key."""
+"""Least length of a fingerprint key."""
 METADATA_DEPTH: Final = 16
 METADATA_VALUES: Final = 10_000
 
 _WHOLE_WORDS_AFTER: Final = 1
 _ALL_AFTER: Final = 3
-"""Rounds of masking."""
+"""Rounds of masking after which secrets are widened: to the next white space, to the end of the text."""
 _DIGEST_LENGTH: Final = 32
 _MASK = r"\[[a-z0-9-]{2,24}:[0-9a-f]{4}\]"
 
 
 class Redactor:
-    """Masks secrets as ``[kind:9f3a]``: equal secrets look equal, and without the key the digits tell nothing."""
+    """Masks secrets as ``[kind:9f3a]``. Equal secrets have equal masks; without the key the digits reveal nothing."""
 
     def __init__(self, key: bytes) -> None:
         if len(key) < KEY_BYTES:
@@ -43,13 +47,14 @@ class Redactor:
         self._key = key
 
     def clean(self, text: str, *, field: str = "text") -> Clean:
-        """The text with its secrets masked; a clean text comes back as it is.
+        """Returns the text with its secrets masked. A clean text is returned unchanged.
 
-        Raises Invalid for NUL and lone surrogates, which no store keeps faithfully."""
+        Raises Invalid for NUL and lone surrogates, which not every store can keep.
+        """
         _refuse_unstorable(text, field)
-        # A mask can lay open a secret that was glued to the first one. Each round masks characters that were not
-        # masked before, so the rounds end, and the result is what would come out again. Where a text was made to
-        # take many of them, whatever touches a secret goes with it, and in the end the rest of the text.
+        # A mask can expose an adjacent secret, so masking is repeated until nothing is found. Each round masks further
+        # characters, so the loop ends. For a text made to take many rounds, more is masked: first everything up to the
+        # next white space, then the rest of the text.
         rounds = 0
         while found := _scan(text):
             rounds += 1
@@ -62,17 +67,19 @@ class Redactor:
         return None if text is None else self.clean(text, field=field)
 
     def clean_all(self, texts: Iterable[str], *, field: str) -> tuple[Clean, ...]:
-        """Each text cleaned, in order; an error names its place, such as ``tags[2]``."""
+        """Returns each text cleaned, in order. An error names the position, such as ``tags[2]``."""
         return tuple(self.clean(text, field=f"{field}[{index}]") for index, text in enumerate(texts))
 
     def digest(self, text: str) -> str:
-        """A keyed digest in place of an identifier that may not be kept as it is. Equal texts have equal digests."""
+        """Returns a keyed digest that replaces an identifier. Equal texts have equal digests."""
         return self._digest(text)[:_DIGEST_LENGTH]
 
     def clean_metadata(self, metadata: "Mapping[str, Json]", *, field: str = "metadata") -> "dict[str, Json]":
-        """Keys and values cleaned to the last level. A key tells what its value is: ``{"password": ...}`` is masked.
+        """Returns keys and values cleaned on all levels. A key counts as the name of its value, so the value of
+        ``{"password": ...}`` is masked.
 
-        Raises Invalid where two keys become one, TooLarge beyond METADATA_DEPTH levels or METADATA_VALUES values."""
+        Raises Invalid if two keys become equal, TooLarge beyond METADATA_DEPTH levels or METADATA_VALUES values.
+        """
         left = METADATA_VALUES
 
         def cleaned(value: "Json", name: Clean | None, depth: int) -> "Json":
@@ -102,7 +109,7 @@ class Redactor:
         return mapping(metadata, 0)
 
     def _clean_under(self, name: Clean, text: str, field: str) -> Clean:
-        """A text read in the light of its name, the way ``"name": "text"`` would be."""
+        """Returns the text of a name cleaned as in ``"name": "text"``."""
         _refuse_unstorable(text, field)
         before = f'"{name}": "'
         while found := [
@@ -125,13 +132,13 @@ class Redactor:
         return self._digest(secret)[:4]
 
     def _digest(self, text: str) -> str:
-        import hmac  # loads OpenSSL, which a text without secrets need not wait for
+        import hmac  # Loads OpenSSL, so only texts with secrets import it.
 
         return hmac.digest(self._key, text.encode(), "sha256").hex()
 
 
 def find(text: str) -> list[Span]:
-    """Kind, start and stop of each secret, in order and without overlap. Masks are not found again."""
+    """Returns kind, start and stop of each secret, in order and without overlap. Existing masks are skipped."""
     return [(kind, start, stop) for kind, start, stop, _ in _scan(text)]
 
 
@@ -141,14 +148,14 @@ def _refuse_unstorable(text: str, field: str) -> None:
     if at < 0 and not text.isascii():
         try:
             text.encode()
-        except UnicodeEncodeError as error:  # it carries the text: ours is raised outside
+        except UnicodeEncodeError as error:  # It contains the text, so our error is raised outside.
             at, what = error.start, "half of a surrogate pair"
     if at >= 0:
         raise Invalid(f"{field} has {what} at position {at}: remove it and send the rest again.", field=field)
 
 
 def _scan(text: str) -> list[tuple[str, int, int, str]]:
-    """Kind, start, stop and, without what is not seen, the secret itself."""
+    """Returns kind, start and stop of each secret, and the secret without invisible characters."""
     hidden = compiled(_MASK).sub(lambda mask: "\0" * len(mask[0]), text) if "[" in text else text
     return [
         (kind, start, stop, as_shown(text[start:stop]))
@@ -158,7 +165,7 @@ def _scan(text: str) -> list[tuple[str, int, int, str]]:
 
 
 def _spans(text: str, depth: int) -> Iterator[Span]:
-    """``text``: with NUL where masks stand."""
+    """Yields the secrets of a text. Masks in it are replaced by NUL."""
     found: list[Span] = []
     suspected: list[Span] = []
     for reading in readings(text):
@@ -172,13 +179,13 @@ def _spans(text: str, depth: int) -> Iterator[Span]:
             found += [(kind, *reading.place(start, stop)) for kind, start, stop in find_in(reading)]
         if depth == 0:
             suspected += [(kind, *reading.place(start, stop)) for kind, start, stop in suspected_secrets(reading)]
-    found += wrapped_secrets(text, _holds_secret, depth)
+    found += _encoded_secrets(text, depth)
     yield from found
     yield from _apart(suspected, found)
 
 
 def _apart(spans: list[Span], others: list[Span]) -> Iterator[Span]:
-    """The spans that overlap none of the others: a rule knows better than a suspicion where a secret ends."""
+    """Yields the spans that overlap no span of ``others``: a rule knows the ends of a secret better than a score."""
     covered = _united(others)
     starts = [start for _, start, _ in covered]
     for kind, start, stop in spans:
@@ -187,14 +194,59 @@ def _apart(spans: list[Span], others: list[Span]) -> Iterator[Span]:
             yield kind, start, stop
 
 
-def _holds_secret(text: str, depth: int) -> bool:
-    return any(True for _ in _spans(text, depth))
+_BASE64 = r"(?<![\w+/-])[A-Za-z0-9+/_-]{20,}+(?:\r?\n[ \t]{0,8}[A-Za-z0-9+/_-]{4,}+){0,200}={0,2}"
+_HEX = r"(?<![\w-])(?:[2-7][0-9a-fA-F]){12,}+(?!\w)"
+_SHORTEST_ENCODED: Final = 20
+_DEEPEST: Final = 3
+"""Levels of encoding that are decoded."""
+_MOST_DECODED: Final = 65_536
+"""Characters of an encoded text that are decoded."""
+
+
+def _encoded_secrets(view: str, depth: int) -> Iterator[Span]:
+    """Yields base64 and hexadecimal runs whose decoded text contains a secret."""
+    if depth >= _DEEPEST or not any(len(word) >= _SHORTEST_ENCODED for word in view.split()):
+        return
+    for match in compiled(_BASE64).finditer(view):
+        run = match[0]
+        lines = run.split() if "\n" in run else [run]
+        data = _from_base64("".join(lines))
+        if (data.startswith(b"-----BEGIN ") and b"PRIVATE KEY-----" in data[:64]) or _holds_secret(data, depth):
+            yield "encoded", *match.span()
+        elif len(lines) > 1:
+            at = match.start()
+            for line in lines:
+                at = view.index(line, at)
+                if _holds_secret(_from_base64(line), depth):
+                    yield "encoded", at, at + len(line)
+                at += len(line)
+    for match in compiled(_HEX).finditer(view):
+        if _holds_secret(unhexlify(match[0][:_MOST_DECODED]), depth):
+            yield "encoded", *match.span()
+
+
+def _from_base64(run: str) -> bytes:
+    run = run[:_MOST_DECODED].rstrip("=")
+    return decoded(run[: len(run) - 1] if len(run) % 4 == 1 else run)
+
+
+def _holds_secret(data: bytes, depth: int) -> bool:
+    """Returns True if decoded bytes are a text that contains a secret."""
+    if data[1:2] == b"\0" and data[3::2].count(0) == len(data[3::2]):  # UTF-16, as PowerShell encodes commands.
+        data = data[::2]
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return False
+    printable = text.replace("\n", "").replace("\t", "").replace("\r", "")
+    return len(text) > 7 and printable.isprintable() and any(True for _ in _spans(text, depth + 1))
 
 
 def _widened(text: str, found: list[tuple[str, int, int, str]], late: int) -> list[tuple[str, int, int, str]]:
-    """The same secrets with all that stands behind them up to the next blank.
+    """Returns the secrets extended to the next white space.
 
-    ``late``: at 1 all from the first one to the end, above it the whole text."""
+    ``late``: 1 masks everything from the first secret to the end, a greater value the whole text.
+    """
     if late > 0:
         kind, start, _, _ = found[0]
         start = start if late == 1 else 0
@@ -207,7 +259,7 @@ def _widened(text: str, found: list[tuple[str, int, int, str]], late: int) -> li
 
 
 def _united(spans: Iterable[Span]) -> list[Span]:
-    """In order. What overlaps becomes one span, of the kind that begins first, is longest or was found first."""
+    """Returns the spans in order, with overlapping ones joined. The kind is that of the first and longest one."""
     result: list[Span] = []
     for kind, start, stop in sorted(spans, key=lambda span: (span[1], -span[2])):
         if result and start < result[-1][2]:

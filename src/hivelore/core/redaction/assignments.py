@@ -1,4 +1,7 @@
-"""Values of a telling name: in settings, programs, documents and on command lines."""
+"""Values of names that stand for secrets, in settings, programs, documents, tables and command lines.
+
+``DB_PASSWORD=...``, ``apiKey: "..."``, ``--token ...``, ``| password | ... |``, ``INSERT INTO users (password) ...``.
+"""
 
 import re
 from collections.abc import Generator, Iterator
@@ -13,8 +16,9 @@ from hivelore.core.redaction.readings import Reading
 _BEFORE = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 _LONGEST_NAME = 48
 _SIGN = (
+    # What follows the stem of a name, up to its value: ``_2 = ``, ``": "``, `` (prod) -> ``, ``</key><string>``.
     r"([\w-]{0,40}+(?: \d{1,2}(?=:)| content(?=[ \t]{0,20}:))?)"  # 1: the rest of the name
-    r"(\\?[\"'`*\])}]|&quot;|\[\]|\*\*){0,3}"  # 2: what ends it
+    r"(\\?[\"'`*\])}]|&quot;|\[\]|\*\*){0,3}"  # 2: its end
     r"(?:[\s,]{1,40}[\"']?value[\"']?[ \t]{0,4}[:=][ \t]{0,4}"
     r"|[ \t]{0,30}(?:"
     r":[ \t]{0,2}[a-z&?][\w.|&'\[\]?<> ]{0,40}=(?!=)[ \t]{0,4}(?=[\"'`])"  # a type
@@ -28,7 +32,7 @@ _SIGN = (
 )
 _REST, _END, _LITERAL, _NEXT_LINE, _TAG, _CALL, _BLANK = range(1, 8)
 _WRAPPED = r"(?:(?:new\s)?(?:string\(\d{1,4}\)|[\w.]{1,24}\(|<<)[ \t]{0,4})"
-"""What stands around a literal: a call, a type with its length."""
+"""Text before a literal that belongs to it: a call, or a type with its length (``string(12) "..."``)."""
 _OPEN = rf"(?:(?:new\s|\(|\[)?[bfruN@]{{0,2}}|({_WRAPPED}))(\"\"\"|'''|\"|'|`|\u201c|\u201e|\u00ab ?|\u300c|\u300e)"
 _CLOSE = {
     "\u201c": "\u201d",
@@ -38,9 +42,9 @@ _CLOSE = {
     "\u300e": "\u300f",
 }
 _LONGEST = 256
-"""As much of a value as is judged; a longer one is masked to its end."""
+"""Characters of a value that are judged. A longer value is masked to its end."""
 _TRIES: Final = 2
-"""Further names within a run of characters that was judged: each run is judged a few times only."""
+"""Further names within the same run of characters whose values are judged."""
 _BARE = rf"[^\s\0]{{1,{_LONGEST}}}+"
 _REST_OF_BARE = r"[^\s\"'`,;<>(){}\[\]\\|&\0]++"
 _CUT = (
@@ -48,7 +52,7 @@ _CUT = (
     r"[\u2000-\u206f\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7ff\u00bb]"
     r"|->|\|\||==(?=[ \w])|[)}\]];?[)}\];,(]"
 )
-"""What a value without quotes does not go beyond."""
+"""Ends of a value without quotes: quotes, ``&next=``, ``, next=``, ``</``, ``->``, ``||``, closing brackets."""
 _PAIRS = {")": "(", "]": "[", "}": "{", ">": "<"}
 _ENV_NAME = r"(?:^|[\s;'\"`(,&?>-])(?:[A-Z][A-Z0-9]*_)*[A-Z][A-Z0-9]*$"
 _TAKES_BLANK = (
@@ -58,7 +62,7 @@ _TAKES_BLANK = (
 
 
 def assigned_secrets(reading: Reading) -> Iterator[Span]:
-    """Each value under a telling name, unless it is a reference."""
+    """Yields the value of each name that stands for a secret, unless the value is a reference."""
     view, low = reading.view, reading.low
     if not reading.names:
         return
@@ -93,8 +97,8 @@ def _value(reading: Reading, match: re.Match[str], name: str, start: int, kind: 
     opened = compiled(_OPEN).match(view, at)
     if opened is not None:
         found = _literal(view, opened)
-        if found is not None and (beside := _second(view, start, found)):
-            found = beside
+        if found is not None and (second := _second_literal(view, start, found)):
+            found = second
         if found is not None:
             value = view[found[0] : min(found[1], found[0] + _LONGEST)]
             if (opened[1] and not opened[1].startswith(("string(", "<<"))) or "." in (match[_CALL] or ""):
@@ -115,8 +119,8 @@ def _value(reading: Reading, match: re.Match[str], name: str, start: int, kind: 
     return _bare_value(reading, match, name, start, at, kind)
 
 
-def _second(view: str, start: int, first: tuple[int, int]) -> tuple[int, int] | None:
-    """The second literal where two names take two: ``user, password = "eva", "..."``."""
+def _second_literal(view: str, start: int, first: tuple[int, int]) -> tuple[int, int] | None:
+    """Returns the second of two literals that are assigned to two names: ``user, password = "eva", "..."``."""
     comma = compiled(r"[\"'],[ ]?").match(view, first[1])
     if comma is None or not compiled(r"\w, ?$").search(view, max(0, start - 3), start):
         return None
@@ -125,20 +129,21 @@ def _second(view: str, start: int, first: tuple[int, int]) -> tuple[int, int] | 
 
 
 def _is_argument(view: str, start: int) -> bool:
-    """Whether a quoted name is the first argument of a call, or a name the first of two things in braces."""
+    """Returns True for a quoted name that is the first argument of a call, or a name that is the first in braces:
+    ``set("password", "...")``, ``{password, "..."}``."""
     before = view[max(0, start - 40) : start]
     head = before.rstrip(f"{_BEFORE}.#=[")
     return head.endswith(("{", "{:")) or bool(compiled(r"[(\[][ \t]{0,4}[\"']$").search(head))
 
 
 def _takes_blank(reading: Reading, start: int, name: str) -> bool:
-    """Whether a value follows this name without a sign: an option, or a setting of a shell."""
+    """Returns True if a value follows the name after a space: ``--password ...``, ``export TOKEN ...``."""
     line = reading.low[max(0, start - 48) : start] + name.lower()
     return name.lower() in ("requirepass", "masterauth", "bindpw") or bool(compiled(_TAKES_BLANK).search(line))
 
 
 def _literal(view: str, opened: re.Match[str]) -> tuple[int, int] | None:
-    """Where a literal stands that is closed in the same line."""
+    """Returns the span of a literal that is closed on the same line."""
     mark = opened[2].rstrip() if opened[2][0] != "\u00ab" else "\u00ab"
     start = opened.end()
     if mark in ('"', "'", "`"):
@@ -153,7 +158,7 @@ def _bare_value(
 ) -> tuple[int, int] | None:
     view = reading.view
     run = compiled(_BARE).match(view, at)
-    if run is None or view.startswith(("&quot;", '\\"'), at):  # resolved in another reading
+    if run is None or view.startswith(("&quot;", '\\"'), at):  # The reading with resolved escapes has it.
         return None
     is_setting = (
         match[0].endswith("=")
@@ -189,7 +194,7 @@ def is_long(value: str) -> bool:
 
 
 def _end_of_bare(view: str, at: int, stop: int) -> int:
-    """Without what belongs to the text around it: further settings, closing brackets, the end of a sentence."""
+    """Returns the end of a value without further settings, closing brackets and punctuation after it."""
     cut = compiled(_CUT).search(view, at + 1, stop)
     if cut:
         stop = cut.start()
@@ -215,6 +220,7 @@ _ROW = r"\(((?:'(?:[^'\n\0]|'')*+'|[^()'\0]){1,2000}+)\)\s{0,4},?\s{0,20}"
 
 
 def tabled_secrets(reading: Reading) -> Iterator[Span]:
+    """Yields values in table rows and columns under a name that stands for a secret."""
     view, low = reading.view, reading.low
     done = 0
     for start, _ in reading.names:
@@ -244,9 +250,10 @@ def tabled_secrets(reading: Reading) -> Iterator[Span]:
 
 
 def _cells(view: str, start: int, stop: int, separator: str, *, filled: bool = False) -> list[tuple[int, int]]:
-    """Where the cells of a line stand, without blanks and quotes. A separator within quotes is none.
+    """Returns the spans of the cells of a line, without spaces and quotes. Separators within quotes do not count.
 
-    ``filled``: without those in which nothing stands."""
+    ``filled``: leave out empty cells.
+    """
     if separator == "|" or '"' not in view[start:stop]:
         cuts = [start - 1] + [at for at in range(start, stop) if view[at] == separator] + [stop]
         spans = [(left + 1, right) for left, right in pairwise(cuts)]
@@ -260,11 +267,11 @@ def _cells(view: str, start: int, stop: int, separator: str, *, filled: bool = F
             end = stop if end < 0 else end
             spans.append((at, end))
             at = end + 1
-    cells = [_bare(view, *span) for span in spans]
+    cells = [_stripped_cell(view, *span) for span in spans]
     return [cell for cell in cells if cell[0] < cell[1]] if filled else cells
 
 
-def _bare(view: str, start: int, stop: int) -> tuple[int, int]:
+def _stripped_cell(view: str, start: int, stop: int) -> tuple[int, int]:
     while start < stop and view[start] in " \t\"'`*\r":
         start += 1
     while stop > start and view[stop - 1] in " \t\"'`*\r":
@@ -273,7 +280,7 @@ def _bare(view: str, start: int, stop: int) -> tuple[int, int]:
 
 
 def _columns(view: str, start: int, stop: int, separator: str) -> Generator[Span, None, int]:
-    """Yields what stands below the headings of one line, and answers where the table ends."""
+    """Yields the secrets in the columns below one line of headings. Returns the end of the table."""
     line = view[start:stop]
     is_wiki = separator == "|" and line.lstrip().startswith("||")
     headings = line.split(separator)
@@ -313,7 +320,7 @@ def _is_cell(value: str, kind: str, separator: str, *, ruled: bool) -> bool:
 
 
 def _row_of_name(view: str, start: int, stop: int) -> Iterator[Span]:
-    """``| password | ... |``: what stands beside a name."""
+    """Yields the cell after a name in the same row: ``| password | ... |``."""
     if view.count(" |", start, stop) + view.count("| ", start, stop) < 3:
         return
     cells = _cells(view, start, stop, "|")
@@ -329,7 +336,7 @@ def _row_of_name(view: str, start: int, stop: int) -> Iterator[Span]:
 
 
 def _inserted(view: str) -> Iterator[Span]:
-    """``INSERT INTO users (name, password) VALUES ('eva', '...')``."""
+    """Yields values of ``INSERT INTO users (name, password) VALUES ('eva', '...')``."""
     for match in compiled(_INSERT).finditer(view):
         columns = [column.strip(" \t\n\"'`[]") for column in match[1].split(",")]
         kinds = {index: kind for index, column in enumerate(columns) if (kind := kind_of(column))}

@@ -1,31 +1,33 @@
-"""What a text of unknown origin reads like: a secret, or what stands where one will be."""
+"""Judgement of a value: a secret, a word, a name in a program, or a reference to a secret such as ``${TOKEN}``."""
 
 from typing import Final
 
 from hivelore.core.redaction.matching import compiled, word_set
 
 CODE = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|[a-z0-9]+(?:_[a-z0-9]+)+|[A-Z0-9]+(?:_[A-Z0-9]+)+"
-"""A name in a program: of several parts."""
+"""A name in a program with several parts: ``config.token``, ``max_retries``, ``MAX_RETRIES``."""
 _MADE_UP = (
     r"(?:[A-Z]?[a-z]{2,12}|[A-Z]{2,12})(?:[-_.!#@+*&][A-Z]?[a-z]{2,12})?[-_.!#@+*&]?"
     r"(?:\d{2,6}[A-Za-z]?[!?*#$]|\d{4,6}[A-Za-z]?)"
 )
-"""A word, a number and a sign, as people make passwords."""
+"""A word, a number and a sign, as in passwords that people think up: ``Summer-2024!``."""
 _TYPE = r"(?:[A-Z]{1,6}\d{0,3})?(?:[A-Z][a-z]{2,}\d{0,2}){2,}"
+"""A name of a class: ``HTTPClientError``."""
 SHORTEST_PASSWORD = 6
 SHORTEST_SECRET = 12
 _JUDGED = 96
-"""As many characters as tell what a value reads like."""
+"""Characters of a value that are judged."""
 
 _WORD = r"(?:[A-Z]?[a-z]{1,16}|[A-Z]{1,16})\d{0,2}"
 _WORDS = rf"{_WORD}(?:[-_.]{{1,3}}(?:{_WORD}|\d{{1,2}}(?!\d)))++"
+"""Words in a row: ``my-api-key-2``."""
 _NUMBERED = (
     r"(?<![A-Za-z0-9])(?i:base|utf|sha|u?int|float|md|aes|rsa|oauth|http|ipv|x|ed|curve|win|amd|arm|pbkdf|argon|s|ec|v)"
     r"-?\d+(?![A-Za-z0-9])"
 )
-"""Words of the trade that end in a number."""
+"""Technical terms that end in a number: ``base64``, ``sha256``."""
 _ID = r"[0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{40}|[0-9a-f]{64}"
-"""UUIDs and git hashes name things, unless a name says that they are secrets."""
+"""UUIDs and git hashes. They are secrets only under a name that stands for a secret."""
 _VARIABLE = r"(?:[A-Z]+(?:_[A-Z0-9]+)*|_?[a-z]+(?:_[a-z0-9]+)*|[a-z]+(?:[A-Z][a-z]+)+)\d?"
 _REFERENCE = (
     rf"\$\{{.*|\$\(.*|\${_VARIABLE}(?:(?:->|\.|\[|:).*)?$|\$[\d@*]$|%\w*%$|%\(\w+\)?s?$|%[-.\d]*[a-z]$|%[A-Z_]+%?$|(?i:[a-z_]{{2,}}=(?:\d+|true|false|none)$)|[A-Za-z]+-\d+(?:\.\d+){{1,3}}$|[$#]\w*\{{|\$[a-z_]+/|([@#%_~]{{1,2}})[A-Z][A-Z0-9_]*\1$|@[\w.]+@$"
@@ -40,8 +42,8 @@ _REFERENCE = (
     r"|ENC\[|\^?\[[^\]]*-[^\]]*\][+*]?\$?$|:[a-z_]+$|.*\{[\w.]+\}|\{\w+![rsa]\}?$|[~^<>=v]{0,2}\d+(?:\.\d+){1,3}"
     r"(?:[-+][\w.]+)?$|[\w./-]+\.(?:pem|key|txt|json|ya?ml|env|p12|pfx|crt|cer|py|js|ts|md|conf|ini|toml|html?)$"
 )
-"""Variables, templates, paths and patterns."""
-_REFERENCE_SIGNS: Final = (
+"""Variables (``$TOKEN``, ``%s``), templates (``{{ token }}``), paths, patterns, file names and type names."""
+_PLACEHOLDERS: Final = (
     *("xxxx", "***", "...", "://", "[a-z", "(?:", "\\d", "\\w", "{{", "\u2022\u2022", "____", "a-za-z", "a-z0-9"),
     *("your-", "your_", "changeme", "change-me", "change_me", "placeholder", "redacted", "example", "dummy"),
 )
@@ -58,7 +60,7 @@ _NOTHING: Final = word_set(
     " contrase\u00f1a contrasena wachtwoord has\u0142o parola \u043f\u0430\u0440\u043e\u043b\u044c \u5bc6\u7801"
     " \u30d1\u30b9\u30ef\u30fc\u30c9 inherit manual prompt random generated plugin import export"
 )
-"""What stands where a value could, in programs and in manuals."""
+"""Words that stand in place of a value in programs and manuals."""
 _WORDS_OF_CODE: Final = word_set("hash opts kwargs args pwd_hash callback msg expr ptr func buf tmp")
 _STOPS: Final = word_set(
     "the a an is are was be to of for in on with and or not your you must should can will may this that it its"
@@ -67,13 +69,13 @@ _STOPS: Final = word_set(
     " forgot change set get does do only one all any der die das und ist le la les des de el los y o un une ein"
     " eine di da do"
 )
-"""Words of sentences, which no passphrase contains."""
+"""Words of sentences. No passphrase contains them."""
 _SIGNS = frozenset("!#$%^&*?~@+")
 _SORTS = ("[a-z]", "[A-Z]", "[0-9]")
 
 
 def is_thought_up(value: str) -> bool:
-    """Whether it reads like a password that a person made of a word and a number, and like nothing else."""
+    """Returns True for a password that a person made of a word and a number: ``Summer-2024!``."""
     if len(value) < 8 or not compiled(_MADE_UP).fullmatch(value):
         return False
     if value[-1].isdigit():
@@ -82,12 +84,12 @@ def is_thought_up(value: str) -> bool:
 
 
 def is_telling(token: str) -> bool:
-    """Not a placeholder such as ``ghp_xxxx...`` or ``sk-ant-your-key-here``, nor the name of a variable."""
+    """Returns False for placeholders such as ``ghp_xxxx...`` or ``sk-ant-your-key-here`` and for names of variables."""
     return bool(set(token[-12:].lower()) - set("x*._-")) and not compiled(_WORDS).fullmatch(token)
 
 
 def is_mixed(value: str) -> bool:
-    """A run of capitals, small letters and digits in which no words are."""
+    """Returns True for a run of upper-case and lower-case letters and digits without words."""
     return len(set(value)) > 9 and all(compiled(sort).search(value) for sort in _SORTS) and is_generated(value)
 
 
@@ -96,9 +98,9 @@ def is_mixed_short(value: str) -> bool:
 
 
 def is_reference(value: str) -> bool:
-    """Whether it only stands for a secret."""
+    """Returns True for a placeholder or a reference to a secret: ``${TOKEN}``, ``your-key-here``, ``*****``."""
     low = value.lower()
-    for sign in _REFERENCE_SIGNS:  # a plain loop: this is asked of every value
+    for sign in _PLACEHOLDERS:  # A plain loop, because every value is checked.
         if sign in low:
             return True
     if (len(value) > 2 and len(set(low)) < 3) or low in _NOTHING or "\0" in value or compiled(_REFERENCE).match(value):
@@ -114,7 +116,7 @@ def is_id(value: str) -> bool:
 
 
 def is_quoted_secret(value: str, kind: str) -> bool:
-    """Whether a literal, or the value of a setting, is a secret, given that its name is one's."""
+    """Returns True if the literal or setting with a name of a secret of this ``kind`` is a secret."""
     if is_reference(value):
         return False
     if " " in value or "\t" in value:
@@ -129,7 +131,8 @@ def is_quoted_secret(value: str, kind: str) -> bool:
 
 
 def is_bare_secret(value: str, kind: str, *, ends_line: bool) -> bool:
-    """Whether what stands there without quotes is a secret and neither a name in a program nor a word of a text."""
+    """Returns True if a value without quotes, after a name of a secret of this ``kind``, is a secret and neither a word
+    nor a name in a program."""
     if len(value) < 4 or is_reference(value):
         return False
     if is_id(value) or (kind == "password" and is_thought_up(value)):
@@ -154,7 +157,7 @@ def is_bare_secret(value: str, kind: str, *, ends_line: bool) -> bool:
 
 
 def is_made_up(value: str) -> bool:
-    """Letters with digits or signs, at least six, and neither a name in a program nor words in a row."""
+    """Returns True for six or more letters, digits and signs that are neither a name in a program nor words."""
     if len(value) < SHORTEST_PASSWORD or is_reference(value):
         return False
     rest = compiled(_NUMBERED).sub("", value.rstrip("!?"))
@@ -164,7 +167,7 @@ def is_made_up(value: str) -> bool:
 
 
 def is_generated(value: str) -> bool:
-    """At least twelve characters, with signs among letters and digits, or mostly in runs that look random."""
+    """Returns True for twelve or more characters that mix letters, digits and signs, or that are mostly random."""
     if len(value) < SHORTEST_SECRET or is_reference(value):
         return False
     if sum(map(_SIGNS.__contains__, value)) > 1 and all(compiled(some).search(value) for some in _SORTS):
@@ -175,7 +178,7 @@ def is_generated(value: str) -> bool:
 
 
 def _is_no_word(value: str) -> bool:
-    """Neither words nor a name: digits among letters, signs, or letters that no language puts in a row."""
+    """Returns True if a value is neither words nor a name: it has digits, signs or unusual letters."""
     if value.isdigit():
         return len(value) >= SHORTEST_PASSWORD
     if compiled(_WORDS).fullmatch(value) or compiled(CODE).fullmatch(value):
@@ -190,7 +193,7 @@ def _is_no_word(value: str) -> bool:
 
 
 def _is_phrase(value: str, kind: str) -> bool:
-    """Several words that make no sentence, or among which a secret stands."""
+    """Returns True for several words that form no sentence, or that contain a secret."""
     words = value.split()
     if len(value) > 200 or not words:
         return False
@@ -209,13 +212,13 @@ def _mixes(word: str) -> bool:
 
 
 def is_phrase(words: str) -> bool:
-    """Whether these bare words, to the end of their line, are a passphrase."""
+    """Returns True if these words, up to the end of a line, are a passphrase."""
     parts = words.split()
     return len(parts) > 3 and len(set(parts)) == len(parts) and _is_phrase(words, "password")
 
 
 def is_random(run: str) -> bool:
-    """Whether it changes between capitals, small letters and digits too often to be words, or has digits for that."""
+    """Returns True if the sorts of characters change too often for words, or if digits stand among the letters."""
     pieces: list[str] = compiled(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^A-Za-z0-9]").findall(run)
     letters = digits = in_words = 0
     for piece in pieces:
@@ -235,11 +238,11 @@ _PAIRS = (
     "atofigencheiltsouurssthamolniexemompohartsumiabbladutlympieplckkeimotepusaphoshaiidigspn"
 )
 _COMMON_PAIRS = frozenset(_PAIRS[at : at + 2] for at in range(0, 200, 2))
-"""The hundred pairs of letters that are most frequent in words of prose and programs."""
+"""The hundred most frequent pairs of letters in prose and programs."""
 
 
 def _is_word(piece: str) -> bool:
-    """Whether at least half of its pairs of letters are common ones: three words in four, one scramble in twenty."""
+    """Returns True if half of the pairs of letters are common, as in 3 of 4 words and 1 of 20 random runs."""
     if len(piece) < 4:
         return False
     pairs = len(piece) - 1

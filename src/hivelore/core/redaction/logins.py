@@ -1,4 +1,7 @@
-"""Secrets that are sent to log in: in URLs, headers and cookies."""
+"""Passwords and tokens sent to log in: in URLs, headers, cookies and command lines.
+
+``https://eva:...@host``, ``Authorization: Bearer ...``, ``mysql -p...``, ``requests.get(url, auth=("eva", "..."))``.
+"""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -12,11 +15,12 @@ from hivelore.core.redaction.judgement import (
     is_quoted_secret,
     is_reference,
 )
-from hivelore.core.redaction.matching import HEAD, Span, compiled, decoded, key_of, matches_after
+from hivelore.core.redaction.matching import HEAD, Span, compiled, decoded, key_of
 from hivelore.core.redaction.readings import Reading
 
 
 def sent_secrets(reading: Reading) -> Iterator[Span]:
+    """Yields passwords and tokens in URLs, headers and cookies."""
     view, low = reading.view, reading.low
     yield from _logins(view, low)
     yield from _headers(view, low)
@@ -25,6 +29,19 @@ def sent_secrets(reading: Reading) -> Iterator[Span]:
         yield from _queries(view)
     if "cookie" in low:
         yield from _cookies(view, low)
+
+
+def _matches_after(word: str, pattern: str, text: str) -> Iterator[re.Match[str]]:
+    """Yields the matches directly after each occurrence of a word."""
+    at = text.find(word)
+    if at < 0:
+        return
+    match_at = compiled(pattern).match
+    while at >= 0:
+        at += len(word)
+        if match := match_at(text, at):
+            yield match
+        at = text.find(word, at)
 
 
 _URL_LOGIN = (
@@ -42,7 +59,7 @@ _AUTHORIZATION = (
     r"|[a-z][a-z-]{1,20})[ \t]{1,4}(?:token[= ]\"?)?)?([a-z0-9._~+/=-]{8,}+)"
 )
 _EXAMPLES = r"(?i:user|username|example|admin|root|guest|test|postgres|mysql)$|[A-Z_]+$|..?$|\d{1,5},"
-"""What documentation writes for a password, or a list of hosts for one."""
+"""Values that are no passwords: placeholders of documentation, and ports in a list of hosts."""
 
 
 _LOGINS: Final = (
@@ -54,7 +71,7 @@ _LOGINS: Final = (
 
 
 def _logins(view: str, low: str) -> Iterator[Span]:
-    """``scheme://user:password@host``, ``curl -u user:password`` and the lines of .netrc: the password alone."""
+    """Yields the passwords of ``scheme://user:password@host``, ``curl -u user:password`` and of lines of .netrc."""
     for sign, pattern in _LOGINS:
         if sign in low:
             for match in compiled(pattern).finditer(view):
@@ -64,7 +81,7 @@ def _logins(view: str, low: str) -> Iterator[Span]:
 
 
 def _logins_before_at(view: str) -> Iterator[Span]:
-    """``user:password@tcp(host)`` and ``user:password@host`` without a scheme."""
+    """Yields the passwords of ``user:password@tcp(host)`` and of ``user:password@host`` without a scheme."""
     at = view.find("@", 4)
     while at >= 0:
         if not view[at - 1].isspace():
@@ -78,8 +95,9 @@ def _logins_before_at(view: str) -> Iterator[Span]:
 
 
 def _headers(view: str, low: str) -> Iterator[Span]:
-    """``Authorization: Bearer ...`` and its like; ``Bearer`` and ``SSWS`` also without the name of the header."""
-    for match in matches_after("authorization", _AUTHORIZATION, low):
+    """Yields the tokens of ``Authorization: Bearer ...`` and of similar headers, and those after a bare ``Bearer`` or
+    ``SSWS``."""
+    for match in _matches_after("authorization", _AUTHORIZATION, low):
         if low[match.start() - 14 : match.start() - 13].isalpha():
             continue
         scheme, start, stop = match[1] or "", *match.span(2)
@@ -87,12 +105,12 @@ def _headers(view: str, low: str) -> Iterator[Span]:
         if scheme not in ("basic", "digest", "aws4-hmac-sha256") and is_credential(value, bool(scheme)):
             yield "auth-token", start, stop
     for scheme in ("bearer", "ssws", "apikey"):
-        for match in matches_after(scheme, r"(?:[ \t]{1,4}|,[ ]?(?![a-z_]{1,40}=))([a-z0-9._~+/=-]{8,}+)", low):
+        for match in _matches_after(scheme, r"(?:[ \t]{1,4}|,[ ]?(?![a-z_]{1,40}=))([a-z0-9._~+/=-]{8,}+)", low):
             value = view[slice(*match.span(1))]
             if is_generated(value) or is_id(value):
                 yield "auth-token", *match.span(1)
     for scheme, between in (("basic", r"[ \t]{1,4}"), ("_auth", r"[ \t]?=[ \t]?"), ('"auth"', r"[ \t]?:[ \t]?\"")):
-        for match in matches_after(scheme, between + r"([a-z0-9+/]{8,}+={0,2})", low):
+        for match in _matches_after(scheme, between + r"([a-z0-9+/]{8,}+={0,2})", low):
             login = decoded(view[match.start(1) : match.end(1)])
             if login.partition(b":")[1] and login.partition(b":")[0].isascii():
                 yield "basic-auth", *match.span(1)
@@ -102,7 +120,7 @@ def _headers(view: str, low: str) -> Iterator[Span]:
 
 
 def _queries(view: str) -> Iterator[Span]:
-    """Tokens in URLs: in place of a user, and values of short names."""
+    """Yields tokens in URLs: ``https://TOKEN@host``, ``?key=TOKEN``, and paths of webhooks."""
     for match in compiled(r"://([\w.~-]{16,256}+)(?=@[\w.-]{3})").finditer(view):
         if is_generated(match[1]) or is_id(match[1]):
             yield "token", *match.span(1)
@@ -128,8 +146,9 @@ def is_credential(value: str, has_scheme: bool) -> bool:
 
 
 def _cookies(view: str, low: str) -> Iterator[Span]:
+    """Yields the random values of ``Cookie: name=value; name=value``."""
     done = 0
-    for match in matches_after("cookie", r"[\"'`\])]{0,3}[ \t]{0,4}[:=,][ \t]{0,4}", low):
+    for match in _matches_after("cookie", r"[\"'`\])]{0,3}[ \t]{0,4}[:=,][ \t]{0,4}", low):
         if match.end() >= done:
             line_end = low.find("\n", match.end())
             done = min(line_end if line_end >= 0 else len(low), match.end() + 4096)
@@ -138,22 +157,23 @@ def _cookies(view: str, low: str) -> Iterator[Span]:
                     yield "cookie", *pair.span(1)
 
 
+# Parts of the patterns below. Each of their groups is a secret.
 _ARG = r"(?:'([^'\n\0]{1,256})'|\"([^\"\n\0]{1,256})\"|((?!--?[a-z])[^\s'\"\0|;&<>()\[\]{},`]{1,256}+))"
 _QUOTED = r"[NE]?(?:'([^'\n\0]{1,256})'|\"([^\"\n\0]{1,256})\")"
 _SOME = r"(?:'[^'\n\0]{0,256}'|\"[^\"\n\0]{0,256}\"|[\w.$:>/@\[\]-]{1,128}+)"
 _ON = r"[^\n|]{0,120}?[ \t]"
-"""Further words of the same command."""
+"""Other words of the same command."""
 _READS = (
     r"[^\n|\0]{0,60}?(?:secrets? (?:create|set|put|add|versions)|login\b"
     r"|--?data-file=-|sudo\b[^\n|\0]{0,40}-\w{0,4}S|-?-(?:password-)?stdin|cryptsetup|kinit|passwd|su\b|gpg\b"
     r"[^\n\0]{0,40}passphrase-fd)"
 )
-"""Programs that read a password."""
+"""Programs that read a password from a pipe."""
 _PORTS: Final = (":5432:", ":5433:", ":6432:", ":*:")
-"""Of the lines of ``.pgpass``."""
+"""Ports in lines of ``.pgpass``: ``host:5432:database:user:password``."""
 
 _COMMANDS: Final = (
-    # What a pattern begins with, in lower case, and the pattern itself; each of its groups is a secret.
+    # The lower-case literal that a pattern begins with, and the pattern.
     ("mysql", rf"mysql(?:dump|admin|import|show|check|sh|pump)?{_ON}-p(?! ){_ARG}"),
     ("mariadb", rf"mariadb(?:-\w+)?{_ON}-p(?! ){_ARG}"),
     ("identified", rf"IDENTIFIED[ \t](?:WITH[ \t][\w'\"]+[ \t])?BY(?:[ \t]PASSWORD)?[ \t]{{1,4}}{_ARG}"),
@@ -331,7 +351,7 @@ _COMMANDS: Final = (
     ),
     *((port, rf"{re.escape(port)}[\w.*-]{{1,64}}:[\w.*-]{{1,64}}:([^\s:\"'`\0]{{4,128}}+)") for port in _PORTS),
 )
-"""What follows these is a secret whatever it reads like, unless it is a reference."""
+"""Commands whose argument is a secret whatever it looks like, unless it is a reference."""
 
 _USER = rf"{_SOME}[ \t]{{0,4}},[ \t\n]{{0,20}}"
 _CALLS: Final = (
@@ -359,7 +379,7 @@ _CALLS: Final = (
     ("appid=", r"appid=([0-9a-f]{32})\b"),
     ("-signature=", r"-(?i:signature)=([0-9a-f]{40,512})\b"),
 )
-"""Calls and options that take a login: the last literal is a secret if it looks like one."""
+"""Calls and options that take a login. The last literal is a secret if it looks like one."""
 
 _OPTIONS: Final = (
     *(
@@ -407,7 +427,7 @@ _OPTIONS: Final = (
         )
     ),
 )
-"""Options and calls that often take a secret: a random run is one."""
+"""Options and calls that often take a secret. A random run of characters is one."""
 _HASHES: Final = (
     *(
         (f"${sort}", rf"(\${re.escape(sort)}[\w./$,=+-]{{16,512}}+)")
@@ -415,10 +435,11 @@ _HASHES: Final = (
     ),
     ("{ssha", r"(\{SSHA(?:256|512)?\}[A-Za-z0-9+/=]{20,200}+)"),
 )
-"""Hashes of passwords."""
+"""Password hashes: ``$2b$12$...``."""
 
 
 def secrets_of_commands(reading: Reading) -> Iterator[Span]:
+    """Yields the secrets in commands, calls and options, and password hashes."""
     for start, stop in _found(reading, _KEYED_COMMANDS, whole=True):
         value = reading.view[start:stop]
         if len(value.strip()) > 2 and not is_reference(value):
@@ -442,7 +463,10 @@ _Rows = dict[str, list[tuple[str, str, str]]]
 
 
 def _keyed(rows: Iterable[tuple[str, str]], *, whole: bool = False) -> _Rows:
-    """What a vocabulary holds, the literal and the pattern, by what a word begins with; "" where that is not known."""
+    """Returns the rows, each with the ``key_of`` of its literal, by the first letters of a word that a match contains.
+
+    "" if these are not known.
+    """
     result: _Rows = {}
     for literal, pattern in rows:
         key = key_of(literal)
@@ -456,7 +480,7 @@ _KEYED_CALLS, _KEYED_OPTIONS, _KEYED_HASHES = map(_keyed, (_CALLS, _OPTIONS, _HA
 
 
 def _found(reading: Reading, rows: _Rows, *, whole: bool = False) -> Iterator[tuple[int, int]]:
-    """``whole``: a literal that begins with a letter begins a word."""
+    """Yields the spans of secrets. ``whole``: literals that begin with a letter match at the start of a word only."""
     view, low, words = reading.view, reading.low, reading.words
     heads = rows.keys() & reading.heads
     for key, literal, pattern in (row for head in ("", *heads) for row in rows.get(head, ())):

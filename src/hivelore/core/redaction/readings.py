@@ -1,21 +1,21 @@
-"""The ways in which a text can be read: as it is shown, with escapes resolved, with pieces of a value put together.
+"""Readings of a text: as displayed, with escapes resolved, and with the pieces of a split value joined.
 
-Each reading knows where its characters stand in the text, so that what is found in it can be masked there.
+Each reading maps its positions to the text, so that a secret found in the reading can be masked in the text.
 """
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from hivelore.core.redaction.matching import compiled, vocabulary
-from hivelore.core.redaction.names import names_in
+from hivelore.core.redaction.matching import BLANKS, HEAD, compiled
+from hivelore.core.redaction.names import FOREIGN_NAMES, KEYED_STEMS
 
 _INVISIBLE = (
     "\u00ad\u0300-\u036f\u061c\u115f\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
     "\U000e0000-\U000e007f"
 )
-"""Characters without width, which copying leaves in the middle of a secret."""
+"""Zero-width characters, which copied text may have in the middle of a secret."""
 _ANSI = (
     r"(?:\x1b\[|\x9b)[0-?]{0,32}[ -/]{0,4}[@-~]|\x1b\][^\x07\x1b\n]{0,256}(?:\x07|\x1b\\)|\x1b[@-Z\\^_]|"
     r"[^\n\x08]\x08|\x1b[()][0-9A-B]"
@@ -44,11 +44,11 @@ _SEAM = (
     rf"[\\^]\r?\n[ \t]{{0,40}}|\"{_BETWEEN_LITERALS}\"|'{_BETWEEN_LITERALS}'"
     rf"|\n(?<=[\w+/-]{{10}}\n){_LINE_GOES_ON}|\r\n(?<=[\w+/-]{{10}}\r\n){_LINE_GOES_ON}"
 )
-"""What stands between the pieces of a value: a line that goes on, two literals in a row, a line that was too long."""
+"""Text between the pieces of a value: a continued line (``\\``), adjacent literals (``"a" + "b"``), a wrapped line."""
 _LINES_AROUND: Final = 4
-"""Lines that are read again before and behind an escape, and its own."""
+"""Lines before and after the line of an escape that a reading contains."""
 _GAP: Final = "\n\0\n"
-"""Stands for the lines between, in which no pattern finds anything."""
+"""Replaces the lines between; no pattern matches across it."""
 _PLAIN_LETTERS = (
     str.maketrans(
         "àáâãäåçèéêëìíîïñòóôõöøùúûüýÿąćęłńśźżÀÁÂÃÄÅÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝĄĆĘŁŃŚŹŻİ"
@@ -62,25 +62,31 @@ _PLAIN_LETTERS = (
 
 
 class Reading:
-    """A text in one reading."""
+    """One reading of a text."""
 
     __slots__ = ("_added", "_marks", "_replaced", "heads", "low", "names", "plain", "view", "words")
 
     def __init__(self, plain: str, marks: list[int], added: list[int], *, replaced: bool = False) -> None:
-        """``added[i]``: what to add to a position from ``marks[i]`` on to have it in the text. ``replaced``: a
-        character stands before each mark for what was there, where otherwise nothing does."""
+        """``added[i]``: offset from positions at ``marks[i]`` or later to the text. ``replaced``: True if a character
+        before each mark replaces the original characters, False if they were removed."""
         self.plain = plain
         self.view = plain if plain.isascii() else plain.translate(_PLAIN_LETTERS)
-        """The same, position by position, without accents and in narrow letters."""
+        """``plain`` without accents and full-width letters; positions are equal."""
         self.low = self.view.lower()
-        self.words, self.heads = vocabulary(self.low)
-        self.names = names_in(self.low, self.words)
+        words = set(self.low.translate(BLANKS).split())
+        self.words = f" {' '.join(words)}"
+        """Each word once, after a space. A search here is much faster than in the text."""
+        self.heads = frozenset([word[:HEAD] for word in words])
+        """Beginnings of the words."""
+        stems = [stem for key, stem in KEYED_STEMS if key in self.words]
+        self.names = positions(self.low, stems if self.low.isascii() else (*stems, *FOREIGN_NAMES))
+        """Positions of the stems of possible names of secrets, in order."""
         self._marks = marks
         self._added = added
         self._replaced = replaced
 
     def place(self, start: int, stop: int) -> tuple[int, int]:
-        """Where a part of this reading stands in the text."""
+        """Returns the span in the text of a span in this reading."""
         return self._place(start), self._place(stop) if self._replaced else self._place(stop - 1) + 1
 
     def _place(self, at: int) -> int:
@@ -88,8 +94,20 @@ class Reading:
         return at + self._added[index - 1] if index else at
 
 
+def positions(text: str, words: Iterable[str]) -> list[tuple[int, int]]:
+    """Returns the spans of these words, in order."""
+    found: list[tuple[int, int]] = []
+    for word in words:
+        at = text.find(word)
+        while at >= 0:
+            found.append((at, at + len(word)))
+            at = text.find(word, at + len(word))
+    found.sort()
+    return found
+
+
 def readings(text: str) -> Iterator[Reading]:
-    """``text``: with NUL where masks stand."""
+    """Yields the readings of a text. Masks in it are replaced by NUL."""
     shown = _with(text, _UNSEEN, "", whole=True) if not text.isascii() or "\x1b" in text or "\b" in text else None
     yield shown or Reading(text, [], [])
     if shown is not None and "\x1b" in text and (apart := _with(text, _ANSI, " ")):
@@ -105,14 +123,14 @@ def readings(text: str) -> Iterator[Reading]:
 
 
 def as_shown(text: str) -> str:
-    """Without what is not seen."""
+    """Removes invisible characters."""
     return text if text.isascii() and "\x1b" not in text and "\b" not in text else compiled(_UNSEEN).sub("", text)
 
 
 def _with(
     text: str, pattern: str, put: "str | Callable[[re.Match[str]], str]", *, whole: bool = False
 ) -> Reading | None:
-    """The lines in which the pattern occurs, and those around them, or all. None where it does not occur."""
+    """Returns the lines with matches and those around them, or all lines if ``whole``; None without a match."""
     pieces: list[str] = []
     marks: list[int] = []
     added: list[int] = []
@@ -132,7 +150,7 @@ def _with(
         pieces += (text[end:first], instead)
         length += first - end + len(instead)
         end = last
-        until = until if whole else max(until, _line_behind(text, last))
+        until = until if whole else max(until, _line_after(text, last))
         marks.append(length)
         added.append(end - length)
     return Reading("".join((*pieces, text[end:until])), marks, added, replaced=put != "") if marks else None
@@ -146,7 +164,7 @@ def _line_before(text: str, at: int) -> int:
     return at + 1
 
 
-def _line_behind(text: str, at: int) -> int:
+def _line_after(text: str, at: int) -> int:
     for _ in range(_LINES_AROUND):
         at = text.find("\n", at) + 1
         if at == 0:

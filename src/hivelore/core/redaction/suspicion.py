@@ -1,4 +1,8 @@
-"""Shapes of values, and how little each looks like a word of prose, a name in a program or a number."""
+"""Suspected secrets: values without a known shape or name, scored by their own shape and the words around them.
+
+``the wifi code is 8KzQ-77pf``: the cue ``wifi`` opens a region of the text. Each unusual value in it is a candidate. A
+linear classifier with trained weights (``weights.bin``, ``scripts/train_secrets.py``) decides.
+"""
 
 from array import array
 from binascii import crc32
@@ -8,9 +12,9 @@ from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
 from hivelore.core.redaction.judgement import is_made_up, is_mixed, is_random, is_reference, is_thought_up
-from hivelore.core.redaction.matching import Span, compiled, key_of, positions, word_set
+from hivelore.core.redaction.matching import Span, compiled, key_of, word_list, word_set
 from hivelore.core.redaction.names import kind_of, words_before
-from hivelore.core.redaction.readings import Reading
+from hivelore.core.redaction.readings import Reading, positions
 
 _SHAPES: Final = (
     ("hexid", r"(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9A-F]{32}|[0-9A-F]{40}|[0-9A-F]{64})$"),
@@ -48,6 +52,8 @@ _SHAPES: Final = (
     ("word", r"(?:[a-z]{8,}\d{2,4}|[A-Z][a-z]{3,}\d{4})$"),
     ("name", r"(?:[A-Z]?[a-z]{2,}\d{1,3}|[A-Z]{2,}\d{1,4}|U\+[0-9A-F]{4,6})$"),
 )
+# Shape and strength of a value.
+
 _NEVER: Final = ("url", "email", "version", "date", "digest", "shout", "sequence", "type")
 _STRENGTH_OF: Final = {
     "digits": "digits",
@@ -66,19 +72,21 @@ _CODE = (
     r"[\w.>:&*-]+[(\[]|.*(?:\w[=!]==?[^=]|&&|\|\||=>|->|\+\+|[A-Za-z_]\w*::[A-Za-z_]\w*(?:::|\(|$)|\(\)|</|/>"
     r"|[)}\]>];?[({\[<]|&\w{2,6};|;\w*$|\\[nrtux\"']|%[0-9A-F]{2}.*%[0-9A-F]{2}(?!%|$))|[A-Za-z_.-]*[A-Za-z]\d?=[^=]|\W{3}"
 )
-"""Calls, comparisons, tags and escapes."""
+"""Calls, comparisons, tags and escapes: no values."""
 _WORDS_IN_A_ROW = r"[a-z]{3,12}(?:-[a-z]{3,12}){2,23}(?:-\d{1,4})?|[a-z]{3,12}(?:\.[a-z]{3,12}){4,23}"
 _SIGNED = r".*\w.*[!#$%^&*?~@+].*\w.*|[$%!#@~^]\w.*"
 _SIGNED_CODE = r"@[\w.]+(?:\(.*)?|[\w.]+[=(].*|.*\W{3}.*|[\w.-]+@[\w.-]+|.*##.*|[\w.]+![rsa]|!?/.*|&\w+[;-]?|\$\w+"
 STRENGTHS: Final = ("name", "code", "digits", "glued", "id", "phrase", "weak", "alnum", "password", "random")
+"""How unusual a value is: from ordinary names and numbers to random characters."""
 ORDINARY: Final = ("code", "digits", "glued", "phrase", "weak")
+"""Strengths that count only near a cue."""
 _LENGTH_OF_GLUED: Final = 16
-"""Letters from which on a word may be several that were put together."""
+"""Letters of a word that may be several words written as one."""
 
 
 @lru_cache(maxsize=2048)
 def judged_value(value: str) -> tuple[str, str] | None:
-    """Strength and shape of a value. None where it is an ordinary word, a name in a program or a reference."""
+    """Returns the strength and shape of a value; None for an ordinary word, a name in a program or a reference."""
     if value.isalpha():
         if value.islower():
             return ("glued", "alpha") if len(value) >= _LENGTH_OF_GLUED else None
@@ -99,7 +107,7 @@ def judged_value(value: str) -> tuple[str, str] | None:
 
 
 def _strength(value: str, shape: str) -> str | None:
-    """``value``: with a digit."""
+    """Returns the strength of a value with a digit."""
     if shape in _NEVER or compiled(_CODE).match(value):
         return None
     if shape in _STRENGTH_OF:
@@ -129,68 +137,34 @@ def _strength(value: str, shape: str) -> str | None:
 Spot = tuple[int, int]
 """Start and stop."""
 
-_CUES: Final = (
-    *("wifi", "wi-fi", "ssid", "wlan", "user", "account", "unlock", "log in", "log-in", "sign in", "admin", "root"),
-    *("identified", "compte", "usuario", "utente", "acces", "acceso", "zugriff", "konto", "benutz", "luks", "fernet"),
-    *("semilla", "billetera", "seed", "phrase", "frase", "mots"),
-    *("radius", "snmp", "ldap", "encrypt", "decrypt", "vault", "unseal", "wallet"),
+_CUES: Final = word_list(
+    "wifi, wi-fi, ssid, wlan, user, account, unlock, log in, log-in, sign in, admin, root, identified, "
+    "compte, usuario, utente, acces, acceso, zugriff, konto, benutz, luks, fernet, semilla, billetera, "
+    "seed, phrase, frase, mots, radius, snmp, ldap, encrypt, decrypt, vault, unseal, wallet"
 )
+_KEYED_CUES: Final = tuple((key_of(cue), cue) for cue in _CUES)
 _WHOLE_CUES: Final = ("pin", "pins", "puk", "code", "codes", "codice", "codigo")
-_FOREIGN_CUES: Final = (
-    *(
-        "账号",
-        "帳號",
-        "用户",
-        "用戶",
-        "登录",
-        "登入",
-        "账户",
-        "アカウント",
-        "ログイン",
-        "ユーザー",
-        "계정",
-        "로그인",
-        "логин",
-    ),
-    *(
-        "пин",
-        "код",
-        "доступ",
-        "учетн",
-        "密",
-        "鍵",
-        "キー",
-        "コード",
-        "验证码",
-        "驗證碼",
-        "助记",
-        "助記",
-        "니모닉",
-        "мнемо",
-        "фраз",
-        "코드",
-        "κωδικ",
-        "รหัส",
-        "رمز",
-        "סיסמ",
-    ),
+_FOREIGN_CUES: Final = word_list(
+    "账号, 帳號, 用户, 用戶, 登录, 登入, 账户, アカウント, ログイン, ユーザー, 계정, 로그인, логин, пин, "
+    "код, доступ, учетн, 密, 鍵, キー, コード, 验证码, 驗證碼, 助记, 助記, 니모닉, мнемо, фраз, 코드, "
+    "κωδικ, รหัส, رمز, סיסמ"
 )
-"""Words besides telling names behind or before which secrets are given."""
+"""Words near which secrets stand, besides names of secrets."""
 _BEFORE: Final = 300
 _AFTER: Final = 500
 _LINES_BEFORE: Final = 4
 _LINES_AFTER: Final = 12
-"""The text around a cue in which candidates are looked for, in characters and in lines."""
+"""Characters and lines around a cue that are searched for candidates."""
 _CLOSE_BEFORE: Final = 160
 _CLOSE_AFTER: Final = 100
-"""Characters within which a cue stands before or behind an ordinary candidate, such as a number."""
+"""Largest distance of a cue from an ordinary candidate, such as a number."""
 _NAMED_BEFORE: Final = 100
 _NAMED_AFTER: Final = 60
-"""Characters within which a telling name stands before or behind a candidate that reads like a name in a program."""
+"""Largest distance of a name of a secret from a candidate that looks like a name in a program."""
 _NEIGHBOURS: Final = 32
-"""Characters within which the first of several cues speaks for all."""
+"""Characters within which the first of several cues determines the region."""
 LONGEST: Final = 256
-"""As much of a value as is judged; a longer one is masked to its end."""
+"""Characters of a value that are judged. A longer value is masked to its end."""
 REST: Final = r"[!#-&(-_a-~]++"
 _LONGEST_WITH_SEPARATORS: Final = 32
 _MOST_PARTS: Final = 12
@@ -198,7 +172,7 @@ _RUN = (
     r"(?<![\0!#-&(-_a-~])(?=[A-Za-z.,;:()_/=\[\]{}<>|*\\-]{0,80}[0-9!#$%&+?@^~]|[A-Za-z]{10}"
     r"|[(\[]?[a-z]{3,12}[-.][a-z]{3,12}[-.][a-z])[!#-&(-_a-~]{4,256}+(?!\0)"
 )
-"""Printable characters without quotes, not next to a mask, with a digit or a sign, or letters that may be no word."""
+"""Printable characters without quotes, not next to a mask, with a digit or sign, or many letters."""
 _SPLIT = r"[,;|()\[\]{}<>]+"
 _SIDES_LEFT: Final = "([{<*_~>-=:,.;|/\\+#"
 _SIDES_RIGHT: Final = ".,:;)]}>|*\\_?!/"
@@ -213,18 +187,19 @@ _PHRASE = r"(?<![\w.-])[A-Za-z][a-z]{2,12}(?:[ _-][A-Za-z][a-z]{2,12}){2,40}(?![
 _PLAIN_WORD = rf"(?!(?:{'|'.join(sorted(_NO_PHRASE))})(?![a-z]))[A-Za-z][a-z]+"
 _PLAIN_WORDS = rf"(?<![A-Za-z]){_PLAIN_WORD}(?:[ _-]{_PLAIN_WORD})*"
 _BEGINS_VALUE = r"[\"'`\u201c\u201e\u00ab\u300c:=\uff1a\n-] ?$"
-_STEMS_OF_PHRASES: Final = (
-    *("pass", "phrase", "pw", "kennwort", "contras", "senha", "wachtwoord", "mnemonic", "seed", "parola", "haslo"),
-    *("mot de", "mots", "clave", "wallet", "recovery", "geheim", "losen", "heslo", "jelszo", "sifre", "luks", "psk"),
-    *("wifi", "wi-fi", "wlan", "ssid", "schlussel", "semilla", "frase", "words", "parole"),
+_STEMS_OF_PHRASES: Final = word_list(
+    "pass, phrase, pw, kennwort, contras, senha, wachtwoord, mnemonic, seed, parola, haslo, mot de, mots, "
+    "clave, wallet, recovery, geheim, losen, heslo, jelszo, sifre, luks, psk, wifi, wi-fi, wlan, ssid, "
+    "schlussel, semilla, frase, words, parole"
 )
+_KEYED_STEMS_OF_PHRASES: Final = tuple((key_of(stem), stem) for stem in _STEMS_OF_PHRASES)
 
 
 class Candidate(NamedTuple):
     start: int
     stop: int
     strength: str
-    """How little it looks like an ordinary word, one of STRENGTHS."""
+    """One of STRENGTHS."""
     shape: str
 
     def moved(self, by: int) -> "Candidate":
@@ -238,15 +213,15 @@ class Region(NamedTuple):
     stop: int
     cues: tuple[Spot, ...]
     groups: tuple[tuple[Candidate, ...], ...]
-    """The candidates of one word each, of which at most one is a secret; in order."""
+    """Candidates by word, in order. At most one of each word is a secret."""
 
 
 def regions(reading: Reading) -> Iterator[Region]:
-    """Yields the parts of the text that hold candidates, in order and without overlap."""
+    """Yields the parts of the text with candidates, in order and without overlap."""
     view = reading.view
     whole = _whole_cues(reading)
     name_starts = sorted(start for start, _ in (*reading.names, *whole))
-    stems = [stem for stem in _STEMS_OF_PHRASES if key_of(stem) in reading.words]
+    stems = [stem for key, stem in _KEYED_STEMS_OF_PHRASES if key in reading.words]
     if not reading.low.isascii():
         stems += _FOREIGN_CUES
     for start, stop, cues in _around_cues(reading, whole):
@@ -264,7 +239,7 @@ def regions(reading: Reading) -> Iterator[Region]:
 
 
 def _is_in_blob(view: str, start: int, stop: int) -> bool:
-    """Whether it is one line of several in base64."""
+    """Returns True for one of several lines in base64."""
     if stop - start < _LONGEST_WITH_SEPARATORS or not compiled(r"[A-Za-z0-9+/=]+").fullmatch(view, start, stop):
         return False
     line = compiled(_LINE_OF_BLOB)
@@ -276,7 +251,7 @@ def _is_in_blob(view: str, start: int, stop: int) -> bool:
 def _close(
     found: Sequence[Candidate], at: int, cues: Sequence[Spot], name_starts: Sequence[int]
 ) -> tuple[Candidate, ...]:
-    """The candidates of a run that begins ``at``, without those that are too ordinary for their distance to a cue."""
+    """Returns the candidates of a run at ``at`` that are unusual enough for their distance to a cue."""
     index = bisect_left(cues, (at - _CLOSE_BEFORE, 0))
     is_close = index < len(cues) and cues[index][0] < at + _CLOSE_AFTER
     index = bisect_left(name_starts, at - _NAMED_BEFORE)
@@ -299,7 +274,7 @@ def _whole_cues(reading: Reading) -> list[Spot]:
 
 def _around_cues(reading: Reading, whole: Sequence[Spot]) -> Iterator[tuple[int, int, list[Spot]]]:
     view, low = reading.view, reading.low
-    words = [cue for cue in _CUES if key_of(cue) in reading.words]
+    words = [cue for key, cue in _KEYED_CUES if key in reading.words]
     if not low.isascii():
         words += _FOREIGN_CUES
     spots = sorted((*reading.names, *positions(low, words), *whole))
@@ -309,16 +284,16 @@ def _around_cues(reading: Reading, whole: Sequence[Spot]) -> Iterator[tuple[int,
         if last < 0 or spot[0] >= last:
             if last > 0:
                 yield first, last, cues
-            first, cues = max(last, _begin(view, spot[0])), []
+            first, cues = max(last, _region_start(view, spot[0])), []
         if spot[0] >= measured:
-            last = max(last, _end(view, spot[1]))
+            last = max(last, _region_end(view, spot[1]))
             measured = spot[0] + _NEIGHBOURS
         cues.append(spot)
     if last > 0:
         yield first, last, cues
 
 
-def _begin(view: str, at: int) -> int:
+def _region_start(view: str, at: int) -> int:
     least = max(0, at - _BEFORE)
     start = at
     for _ in range(_LINES_BEFORE):
@@ -329,7 +304,7 @@ def _begin(view: str, at: int) -> int:
     return start + 1
 
 
-def _end(view: str, at: int) -> int:
+def _region_end(view: str, at: int) -> int:
     most = min(len(view), at + _AFTER)
     stop = at
     for _ in range(_LINES_AFTER):
@@ -343,13 +318,13 @@ def _end(view: str, at: int) -> int:
 
 @lru_cache(maxsize=4096)
 def _candidates(run: str) -> tuple[Candidate, ...]:
-    """The candidates of a run of characters, at places within it."""
+    """Returns the candidates within a run of characters."""
     found = (_candidate(run, *part) for part in _parts(run))
     return tuple(candidate for candidate in found if candidate is not None)
 
 
 def _parts(run: str) -> list[Spot]:
-    """The run as a whole, what separators cut it into, and what stands behind a sign, as in ``admin/...``."""
+    """Returns the spans of the whole run, of its parts between separators, and of parts after ``=``, ``:`` or ``/``."""
     if run.startswith(("arn:", "ENC[")):
         return []
     if "://" in run:
@@ -374,14 +349,14 @@ def _between(run: str, separators: Sequence[Spot]) -> Iterator[Spot]:
 
 
 def _candidate(run: str, start: int, stop: int) -> Candidate | None:
-    """The span without the brackets and punctuation around it. None where it is no candidate."""
+    """Returns the candidate in a span without brackets and punctuation around it; None if there is none."""
     while start < stop and run[start] in _SIDES_LEFT:
         start += 1
     while stop > start and run[stop - 1] in _SIDES_RIGHT:
         stop -= 1
     if stop - start < 4:
         return None
-    more = compiled(r"[?!*]{0,4}+").match(run, stop)  # these may belong to it
+    more = compiled(r"[?!*]{0,4}+").match(run, stop)  # These may belong to it.
     end = more.end() if more and stop < LONGEST else len(run)
     judged = judged_value(run[start:stop]) or (judged_value(run[start : stop + 1]) if end == stop + 1 else None)
     is_call = run[stop : stop + 1] in ("(", "[") and judged is not None and judged[0] == "name"
@@ -389,7 +364,7 @@ def _candidate(run: str, start: int, stop: int) -> Candidate | None:
 
 
 def _phrases(view: str, start: int, stop: int) -> Iterator[tuple[Candidate, ...]]:
-    """Words in a row that make no sentence: four, or three that stand in quotes, behind a sign or at a line's start."""
+    """Yields words in a row that form no sentence: four, or three in quotes, after a sign or at the start of a line."""
     for match in compiled(_PHRASE).finditer(view, start, stop):
         for words in compiled(_PLAIN_WORDS).finditer(match[0]):
             parts = words[0].replace("-", " ").replace("_", " ").split()
@@ -399,29 +374,32 @@ def _phrases(view: str, start: int, stop: int) -> Iterator[tuple[Candidate, ...]
                 yield (Candidate(first, match.start() + words.end(), "phrase", "phrase"),)
 
 
+# Features of a candidate and its surroundings.
+
 TABLE_SIZE: Final = 1 << 16
+"""Number of weights."""
 _SHIFT: Final = 16
 _SPREAD: Final = 0x9E3779B1
 """An odd number that mixes the bits of a hash (Knuth, The Art of Computer Programming 3, 6.4)."""
 _LONGEST_LINE: Final = 2000
-"""Characters of a line that are looked at before and behind a place."""
+"""Characters of a line that are read on each side of a position."""
 _MOST_NAMES: Final = 8
-"""Telling names that are looked at before and behind a candidate."""
+"""Names of secrets that are considered on each side of a candidate."""
 _WORDS_BEFORE: Final = 24
 _WORDS_BEHIND: Final = 8
 _WORDS = r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^\x00-\x7f]+"
 _UNSPACED: Final = "\u0e00"
-"""Scripts from here on write words without blanks; their words are read as pairs of characters."""
+"""First character of the scripts without spaces. Their words are pairs of characters."""
 _OPENING = "\"'`*_ \t\u201c\u201e\u00ab\u300c(<[{"
 
 _Name = tuple[int, int, str]
-"""Start, stop and kind."""
+"""Start, stop and kind of secret."""
 _Word = tuple[int, int, str]
 
 
 @lru_cache(maxsize=4096)
 def _hashes(word: str) -> tuple[int, int, int]:
-    """Of a word, of its beginning and, where it is long, of its end."""
+    """Returns hashes of a word, of its beginning and of its end; 0 for the end of a short word."""
     low = word.lower()
     ends = low[-5:].encode() if len(low) > 6 else b""
     return crc32(b"w" + low.encode()), crc32(b"p" + low[:5].encode()), crc32(b"s" + ends) if ends else 0
@@ -432,7 +410,7 @@ def _hash(text: str) -> int:
     return crc32(text.encode())
 
 
-def _place(hashed: int, mixed: int) -> int:
+def _weight_index(hashed: int, mixed: int) -> int:
     return ((hashed + mixed) * _SPREAD & 0xFFFFFFFF) >> _SHIFT
 
 
@@ -450,7 +428,8 @@ class Surroundings:
         self._starts = [word[0] for word in self._words]
 
     def kind(self, candidate: Candidate) -> str:
-        """The kind of the nearest telling name before it, or else behind it; numbers and phrases are no keys."""
+        """Returns the kind of the nearest name of a secret before the candidate, else after it. Numbers and phrases are
+        passwords."""
         if candidate.strength in ("digits", "phrase"):
             return "password"
         before, behind = self._names_around(candidate.start)
@@ -458,12 +437,12 @@ class Surroundings:
         return "api-key" if kind == "some-key" else kind
 
     def _names_around(self, start: int) -> tuple[list[_Name], list[_Name]]:
-        """The telling names before a place and behind it, the nearest first."""
+        """Returns the names of secrets before and after a position, the nearest first."""
         at = bisect_left(self._name_starts, start)
         return self._names[max(0, at - _MOST_NAMES) : at][::-1], self._names[at : at + _MOST_NAMES]
 
     def traits(self, candidate: Candidate) -> set[int]:
-        """Places in the table of weights."""
+        """Returns the indexes of the weights of a candidate."""
         return set(self._traits(candidate))
 
     def _traits(self, candidate: Candidate) -> Iterator[int]:
@@ -472,11 +451,11 @@ class Surroundings:
         end = view.find("\n", stop, stop + _LONGEST_LINE)
         line = _line_start(view, start), min(len(view), stop + _LONGEST_LINE) if end < 0 else end
         for text in _of_value(view[start:stop], candidate):
-            yield _place(_hash(text), 0)
+            yield _weight_index(_hash(text), 0)
         for text in (*_of_sides(view, start, stop, line), *self._of_names(start, stop, line)):
             hashed = _hash(text)
-            yield _place(hashed, 0)
-            yield _place(hashed, level)
+            yield _weight_index(hashed, 0)
+            yield _weight_index(hashed, level)
         yield from self._of_words(start, stop, line, level)
 
     def _of_words(self, start: int, stop: int, line: Spot, level: int) -> Iterator[int]:
@@ -487,15 +466,15 @@ class Surroundings:
             whole, beginning, _ = _hashes(word)
             if first >= line[1]:
                 if distance < 6:
-                    yield _place(beginning, 6)
+                    yield _weight_index(beginning, 6)
             elif first >= stop:
                 if distance < 2:
-                    yield _place(whole, 7)
-                yield _place(beginning, 8)
-                yield _place(beginning, level + 8)
+                    yield _weight_index(whole, 7)
+                yield _weight_index(beginning, 8)
+                yield _weight_index(beginning, level + 8)
 
     def _of_names(self, start: int, stop: int, line: Spot) -> Iterator[str]:
-        """Telling names in its line before and behind it, above it, and at the head of its column."""
+        """Yields features of the names of secrets on its line, above it, and at the head of its column."""
         view = self._view
         left = right = above = None
         in_column = False
@@ -532,28 +511,28 @@ class Surroundings:
 
 
 def _of_word_above(word: str, level: int) -> Iterator[int]:
-    """Of a word in a line above."""
+    """Yields the indexes of a word on a line above."""
     if len(word) > 2 or not word.isascii():
         _, beginning, end = _hashes(word)
-        yield _place(beginning, 1)
-        yield _place(beginning, level + 1)
+        yield _weight_index(beginning, 1)
+        yield _weight_index(beginning, level + 1)
         if end:
-            yield _place(end, 1)
+            yield _weight_index(end, 1)
 
 
 def _of_word_before(word: str, distance: int, level: int) -> Iterator[int]:
-    """Of a word before it in its line; ``distance``: words between."""
+    """Yields the indexes of a word before the candidate on its line. ``distance``: words between them."""
     whole, beginning, end = _hashes(word)
     if distance < 3:
-        yield _place(whole, 2 + distance)
-        yield _place(whole, level + 2 + distance)
+        yield _weight_index(whole, 2 + distance)
+        yield _weight_index(whole, level + 2 + distance)
     if distance < 10:
-        yield _place(whole, 5)
-        yield _place(beginning, 5)
-        yield _place(beginning, level + 5)
+        yield _weight_index(whole, 5)
+        yield _weight_index(beginning, 5)
+        yield _weight_index(beginning, level + 5)
         if end:
-            yield _place(end, 5)
-            yield _place(end, level + 5)
+            yield _weight_index(end, 5)
+            yield _weight_index(end, level + 5)
 
 
 def _of_value(value: str, candidate: Candidate) -> Iterator[str]:
@@ -603,7 +582,7 @@ def _sign(char: str) -> str:
 
 
 def _words(view: str, start: int, stop: int, values: Sequence[Spot]) -> Iterator[_Word]:
-    """The words of a region outside of its candidates."""
+    """Yields the words of a region outside of its candidates."""
     index = 0
     for match in compiled(_WORDS).finditer(view, start, stop):
         first, last = match.span()
@@ -619,7 +598,7 @@ def _words(view: str, start: int, stop: int, values: Sequence[Spot]) -> Iterator
 
 
 def _is_in_column(view: str, name: int, start: int, line: int) -> bool:
-    """Whether a name stands above, at the same distance from its line's start or in the same cell."""
+    """Returns True if a name above stands at the same distance from the start of its line, or in the same cell."""
     first = _line_start(view, name)
     if abs((name - first) - (start - line)) < 2:
         return True
@@ -632,7 +611,7 @@ def _bucket(distance: int) -> int:
 
 
 def _named(view: str, start: int, stop: int) -> _Name | None:
-    """The whole name that a cue stands in, and its kind. None where it announces no secret."""
+    """Returns the whole name that contains a cue, and its kind; None if it stands for no secret."""
     before = view[max(0, start - 32) : start]
     letters = before.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
     first = start - len(before) + len(letters)
@@ -643,13 +622,16 @@ def _named(view: str, start: int, stop: int) -> _Name | None:
     return (first, last, kind) if kind else None
 
 
+# Classification.
+
 STEPS: Final = 24
-"""Steps of a weight in one unit of the logarithm of the odds."""
+"""Steps of a weight per unit of log odds."""
 _LEAST: Final = -0.2 * STEPS
-"""The score above which a candidate is taken for a secret: the odds of training are not those of ordinary text."""
+"""Score above which a candidate counts as a secret. Secrets are rarer in ordinary text than in training."""
 
 
 def suspected_secrets(reading: Reading) -> Iterator[Span]:
+    """Yields the best candidate of each word if its score is high enough."""
     for region in regions(reading):
         weights = _weights()
         around = Surroundings(reading.view, region)
@@ -663,5 +645,5 @@ def suspected_secrets(reading: Reading) -> Iterator[Span]:
 
 @cache
 def _weights() -> "array[int]":
-    with open(f"{__file__.rpartition('/')[0]}/weights.bin", "rb") as file:  # noqa: PTH123 - pathlib is slow to load
+    with open(f"{__file__.rpartition('/')[0]}/weights.bin", "rb") as file:  # noqa: PTH123 - Importing pathlib is slow.
         return array("b", file.read())

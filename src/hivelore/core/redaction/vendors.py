@@ -1,4 +1,4 @@
-"""Secrets that are known by their own shape: the tokens of services, and private keys."""
+"""Secrets recognized by their shape: tokens of services (``ghp_...``, ``sk-ant-...``, ``AKIA...``) and private keys."""
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -10,6 +10,7 @@ from hivelore.core.redaction.readings import Reading
 
 
 def secrets_of_vendors(reading: Reading) -> Iterator[Span]:
+    """Yields tokens of services and private keys."""
     view = reading.view
     yield from _tokens(view, reading.low)
     if "PRIVATE KEY" in view:
@@ -31,7 +32,7 @@ def _stripped(view: str, start: int, stop: int) -> tuple[int, int]:
 
 
 def _web_keys(view: str) -> Iterator[Span]:
-    """The private parts of a JSON Web Key."""
+    """Yields the private parts of a JSON Web Key: ``{"kty": "RSA", "d": "..."}``."""
     for match in compiled(r"[\"' {,](?:d|p|q|dp|dq|qi|k)[\"']?[ \t]{0,4}:\s{0,8}[\"']([\w-]{16,}+)[\"']").finditer(
         view
     ):
@@ -39,9 +40,11 @@ def _web_keys(view: str) -> Iterator[Span]:
 
 
 def _alone(head: str, run: str = "A-Za-z0-9") -> str:
-    """``head`` where it does not continue a run of characters; an escape before it (``\\n``, ``%3D``, a colour) may.
+    """Returns a pattern for ``head`` that is not preceded by characters of ``run``, except for an escape (``\\n``,
+    ``%3D``, a color).
 
-    Looking behind comes second, because a pattern that begins with fixed characters is found much faster."""
+    The lookbehind comes second, because a search for a pattern with fixed first characters is much faster.
+    """
     escapes = (r"\\[nrt]", r"%[0-9A-F]{2}", r"[\[;][0-9]m", r"[\[;][0-9]{2}m")
     return f"{head}(?:(?<![{run}]{head})|{'|'.join(f'(?<={escape}{head})' for escape in escapes)})"
 
@@ -57,6 +60,7 @@ def _is_discord(token: str) -> bool:
 
 
 _Token = tuple[str, str, str, Callable[[str], bool]]
+"""Kind, literals of which every match contains one, pattern, and a check of the match."""
 
 
 def _token(kind: str, literals: str, pattern: str, check: Callable[[str], bool] = is_telling) -> _Token:
@@ -256,7 +260,7 @@ _ANY_PREFIX = (
     r"(?<![\w/+.=-])(?!(?i:sha\d|md5|data|chunk|image))[A-Za-z][A-Za-z0-9]{1,11}(?:[_-][A-Za-z0-9]{1,10}){0,3}[_-]{1,2}"
     r"([A-Za-z0-9_-]{20,}+(?:\.[\w-]{16,}+)?=*+)(?![\w/+])"
 )
-"""A service's own prefix before a random run; there are more services than rows."""
+"""A prefix before a random run, as unknown services have: ``acme_live_8fK2...``."""
 _NEAR: Final = (
     ("twilio", "twilio-key", _alone("AC") + r"[0-9a-f]{32}(?![A-Za-z0-9])"),
     ("okta", "okta-token", r"(?<![\w-])00[\w-]{40}(?![\w-])"),
@@ -283,14 +287,14 @@ _NEAR: Final = (
     ("bootstrap", "kubernetes-token", r"(?<![\w.-])[a-z0-9]{6}\.[a-z0-9]{16}(?![\w.-])"),
     ("wif", "bitcoin-key", r"(?<!\w)[5KLc][A-Za-z0-9]{50,51}(?!\w)"),
 )
-"""A word that tells whose key it is, where its shape alone does not."""
+"""Tokens without a characteristic shape: a word that the text must contain, kind and pattern."""
 _LITERALS: Final[dict[tuple[str, ...], list[tuple[str, int]]]] = {}
-"""Literals and the rows they belong to, by two characters that each begins with."""
+"""Literals and the indexes of their rows, by their first two characters."""
 for _index, (_, _literals, *_) in enumerate(_TOKENS):
     for _literal in _literals.split():
         _LITERALS.setdefault(tuple(_literal[:2]), []).append((_literal, _index))
 _SHORTEST: Final = 20
-"""Every token stands in a word at least this long; prose has few of those."""
+"""Least length of a word with a token. Prose has few words of that length."""
 
 
 def _tokens(view: str, low: str) -> Iterator[Span]:
@@ -304,7 +308,7 @@ def _tokens(view: str, low: str) -> Iterator[Span]:
             if is_secret(view[start:stop]):
                 yield kind, start, stop
                 if kind == "aws-key":
-                    yield from _beside_aws_key(view, stop)
+                    yield from _secrets_after_aws_key(view, stop)
     if dense:
         yield from _unknown_tokens(view, dense)
     for word, kind, pattern in _NEAR:
@@ -319,29 +323,29 @@ def _unknown_tokens(view: str, dense: str) -> Iterator[Span]:
         if _is_random_tail(match[0], match[1]) and is_telling(match[0]):
             at = view.find(match[0])
             while at >= 0:
-                if not compiled(r"\"[xyne]\"[ ]?:[ ]?\"$").search(view, max(0, at - 8), at):  # of a public key
+                if not compiled(r"\"[xyne]\"[ ]?:[ ]?\"$").search(view, max(0, at - 8), at):  # Part of a public key.
                     yield "token", at, at + len(match[0])
                 at = view.find(match[0], at + len(match[0]))
 
 
 def _is_random_tail(token: str, tail: str) -> bool:
-    """Ids with a prefix are shorter than tokens."""
-    is_told = compiled(r"(?i)(?:^|[_-])(?:live|prod|sk|tok|token|key|api|secret|pat|pw|auth|priv)[_-]").search(token)
-    return len(tail) >= (20 if is_told else 30) and any(
+    """Returns True if the part after the prefix is random. Ids with a prefix are shorter than tokens."""
+    marker = r"(?i)(?:^|[_-])(?:live|prod|sk|tok|token|key|api|secret|pat|pw|auth|priv)[_-]"
+    return len(tail) >= (20 if compiled(marker).search(token) else 30) and any(
         len(run) > 15 and is_mixed(run) for run in compiled("[_.=-]").split(tail)
     )
 
 
-def _beside_aws_key(view: str, stop: int) -> Iterator[Span]:
-    """The secret that belongs to a key id tends to stand right behind it, under any name or none."""
+def _secrets_after_aws_key(view: str, stop: int) -> Iterator[Span]:
+    """Yields the secret of an AWS key id, which usually follows it directly, with or without a name."""
     for match in compiled(r"(?<![\w/+])[A-Za-z0-9/+]{40}(?![\w/+=])").finditer(view, stop, stop + 100):
         if not match[0].islower() and not match[0].isupper() and not match[0].isalpha() and is_telling(match[0]):
             yield "aws-secret", *match.span()
 
 
 def _private_keys(view: str) -> Iterator[Span]:
-    """Whole blocks, to the end of the text where the last line is missing. A header alone is no key."""
-    begin = (  # between them stand quotes, escapes and the numbers of lines
+    """Yields whole PEM blocks, up to the end of the text if the last line is missing. A header alone is no key."""
+    begin = (  # Quotes, escapes and line numbers may stand between header and key.
         r"-{4,5} ?BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)? ?-{4,5}"
         r"(?:[\s\"'+,|>#*\u2192\u2502]|\\+[nr]?|[0-9]{1,6}[|:?\t\u2192\u2502]){0,60}+"
         r"(?:(?:[^\0-]|-(?!-)){0,200}?(?<![\w/+])(?=[A-Za-z/+]{0,60}[0-9])[A-Za-z0-9+/=]{40}"

@@ -1,54 +1,18 @@
 """What REST answers, for /openapi.json alone: answers are written past these models, and tests hold them to it."""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from hivelore.core.agents import Interface, LeadSees, Role
-from hivelore.core.jobs import JobState
-from hivelore.health.model import Cause
+from hivelore.core.agents import Interface
 from hivelore.memories.model import Action, Scope, Source, Trust
 from hivelore.search.model import RetrievalMode
 
 
 class Shown(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, extra="forbid")
-
-
-class ReasonAnswer(Shown):
-    cause: Cause
-    message: str
-    remedy: str
-    since: datetime
-    lasting: bool
-
-
-class Problem(BaseModel):
-    """RFC 9457. ``detail`` says what to do next, ``code`` is for programs; others come where they say something."""
-
-    type: str
-    title: str
-    status: int
-    detail: str
-    code: str
-    field: str | None = None
-    """The argument at fault."""
-    proposal: str | None = None
-    """With code proposed: what others are asked to decide."""
-    current: int | None = None
-    """With code stale: the version that stands now."""
-    pid: int | None = None
-    """With code busy: who holds the data."""
-    retry_after: float | None = None
-    """Seconds."""
-    id: str | None = None
-    """With code unexpected: what the log calls it."""
-    reasons: list[ReasonAnswer] | None = None
-    """With code unready: why the service cannot do its work."""
-
-    model_config = ConfigDict(alias_generator=to_camel)
 
 
 class Origin(Shown):
@@ -236,120 +200,3 @@ class DifferenceAnswer(Shown):
     to: int
     fields: dict[str, str]
     """Those that differ, each as a unified diff."""
-
-
-class HealthAnswer(Shown):
-    status: Literal["ok"]
-
-
-class ProblemAnswer(ReasonAnswer):
-    detail: str
-
-
-class WorkerAnswer(Shown):
-    name: str
-    last_success: datetime | None
-    last_failure: datetime | None
-    failures_in_a_row: int
-    failures: int
-    error: str | None
-
-
-class StatusAnswer(BaseModel):
-    """Each version may tell more. What is read from the database is null while it cannot be."""
-
-    model_config = ConfigDict(alias_generator=to_camel)
-
-    version: str
-    ready: bool
-    problems: list[ProblemAnswer]
-    workers: list[WorkerAnswer]
-    store: str
-    incarnation: str | None
-    second_wall: bool | None
-    keywords: str
-    vectors: str | None
-    vectors_ready: bool
-    model: str | None
-    wanted_model: str | None
-    pending_embeddings: int | None
-    failed_embeddings: int | None
-    """Passages that are found by keywords only until one of the later tries to embed them succeeds."""
-    embedding_trouble: str | None
-    embedding_outage: str | None
-    """Why questions are answered by keywords at present although there is a model."""
-    hook_events_waiting: int | None
-    hook_events_lost: int | None
-    briefing_tokens: int
-    prompt_tokens: int
-    workspace: str
-    files_known: int
-    files_passed_over: int
-    folders_looked_at: datetime | None
-    folders_trouble: str | None
-    ranking: str
-    lead_sees: LeadSees
-
-
-class CheckAnswer(Shown):
-    problems: list[str]
-    """Damage to the data."""
-    repairs: list[str]
-    """What an index lacked, and is being repaired."""
-    failed_embeddings: int
-
-
-class MeAnswer(Shown):
-    agent_id: str | None
-    name: str | None
-    role: Role
-    acting: bool
-    capabilities: list[str]
-    lead_sees: LeadSees
-    limits: dict[str, int]
-
-
-class KeyAnswer(Shown):
-    id: str
-    agent_id: str | None
-    role: Role
-    created_at: datetime
-    expires_at: datetime | None
-    revoked_at: datetime | None
-
-
-class AgentAnswer(Shown):
-    id: str
-    name: str
-    role: Role
-    created_at: datetime
-
-
-class KeyholderAnswer(AgentAnswer):
-    keys: list[KeyAnswer] = []
-    """For operators."""
-
-
-class AgentsAnswer(Shown):
-    agents: list[KeyholderAnswer]
-
-
-class IssuedAnswer(Shown):
-    agent: AgentAnswer
-    key: str
-    expires_at: datetime | None
-
-
-class RevokedAnswer(Shown):
-    revoked: int
-
-
-class JobAnswer(Shown):
-    id: str
-    kind: str
-    state: JobState
-    created_at: datetime
-    updated_at: datetime
-    done: int
-    total: int
-    error: str | None

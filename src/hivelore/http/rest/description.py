@@ -2,12 +2,12 @@
 
 from typing import Any
 
+import msgspec
 from fastapi import FastAPI
 
 from hivelore.api.registry import OPERATIONS
-from hivelore.http import operations
-from hivelore.http.problems import MEDIA_TYPE
-from hivelore.http.rest.answers import Problem
+from hivelore.http import health, operations
+from hivelore.http.problems import MEDIA_TYPE, Problem
 
 _KEY = {"type": "http", "scheme": "bearer", "description": "A key, hl_..."}
 _OPEN = {"/health", "/health/live", "/health/ready"}
@@ -47,11 +47,10 @@ class Api(FastAPI):
 def _completed(described: dict[str, Any]) -> dict[str, Any]:
     components = described["components"]
     paths, schemas = operations.described(OPERATIONS)
-    described["paths"] |= paths
-    components["schemas"] |= schemas
+    described["paths"] |= paths | health.DESCRIPTION
+    components["schemas"] |= schemas | msgspec.json.schema_components((Problem,), ref_template=operations.SCHEMAS)[1]
     for name in ("HTTPValidationError", "ValidationError"):  # What FastAPI would answer: ours are problems.
         components["schemas"].pop(name, None)
-    components["schemas"]["Problem"] = Problem.model_json_schema(by_alias=True)
     components["securitySchemes"] = {"key": _KEY}
     for path, curation in described["paths"].items():
         for operation in curation.values():

@@ -13,8 +13,6 @@ from hivelore.memories.model import Scope, Source
 from hivelore.memories.normalizer import to_utc
 from hivelore.observations.model import DEFAULT_TIER, GENERAL, SERVICE_LENGTH, TIERS, Confidence, Held, Operational
 from hivelore.search.model import BUDGET_RANGE, DEFAULT_LIMIT, LIMIT_RANGE, ScopeChoice
-from hivelore.sessions.model import EventId
-from hivelore.sessions.programs import MAX_ID, Envelope
 
 Text = Annotated[str, StringConstraints(strict=True)]
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -146,31 +144,6 @@ class SearchRequest(Body):
     budget: Annotated[int, Field(strict=True, ge=BUDGET_RANGE[0], le=BUDGET_RANGE[1])] | None = None
 
 
-class HookRequest(Body):
-    """``payload`` is what the program told its hook, as it is."""
-
-    protocol: Literal[1] = 1
-    id: Annotated[str, StringConstraints(strict=True, min_length=1, max_length=MAX_ID)]
-    payload: dict[str, Any]
-    event: Text | None = None
-    at: ChangeCursor | None = None
-    project: Text | None = None
-    task_id: Text | None = None
-    task_file: Text | None = None
-
-    def envelope(self, program: str, project: str | None) -> Envelope:
-        return Envelope(
-            program=program,
-            id=EventId(self.id),
-            payload=self.payload,
-            event=self.event,
-            at=None if self.at is None else to_utc(self.at, "at"),
-            project=self.project or project,
-            task_id=self.task_id,
-            task_file=self.task_file,
-        )
-
-
 class EditRequest(Body):
     """Only the given fields change."""
 
@@ -197,35 +170,10 @@ class DecisionRequest(Body):
     reason: Text | None = None
 
 
-class AgentRequest(Body):
-    name: Text
-    role: Literal["worker", "lead"] = "worker"
-    expires_at: ChangeCursor | None = None
-
-
 class RatingRequest(Body):
     useful: Annotated[bool, Field(strict=True)]
     session: Text | None = None
 
 
-class ReembedRequest(Body):
-    everything: Annotated[bool, Field(strict=True)] = False
-
-
 Instant = ChangeCursor | None
 Status = Literal["all", "live", "expired"]
-
-
-class UndoRequest(Body):
-    id: Text
-    reason: Text | None = None
-
-
-class MaintenanceRequest(Body):
-    apply: Annotated[bool, Field(strict=True)] = False
-    purge_expired: Annotated[bool, Field(strict=True)] = False
-    merge: Annotated[bool, Field(strict=True)] = False
-    reindex: Annotated[bool, Field(strict=True)] = False
-    vacuum: Annotated[bool, Field(strict=True)] = False
-    yes_delete: Annotated[int, Field(strict=True)] | None = None
-    background: Annotated[bool, Field(strict=True)] = False

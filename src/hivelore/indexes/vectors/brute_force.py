@@ -19,8 +19,8 @@ from hivelore.indexes.vectors.cosines import (
 from hivelore.indexing.model import ChunkKey, DocumentKey, Neighbour, Neighbours, PassageKey, Vector
 from hivelore.search.model import Filter
 from hivelore.storage.ports import MemoryStore, View
-from hivelore.storage.sql.filters import Param, condition
-from hivelore.storage.sql.statements import load
+from hivelore.storage.sql.filters import condition
+from hivelore.storage.sql.statements import Param, load
 from hivelore.storage.sql.view import SqlView
 
 

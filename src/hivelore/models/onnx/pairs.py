@@ -14,7 +14,7 @@ from hivelore.core.text import Clean
 from hivelore.errors import Broken
 from hivelore.models.onnx.provider import intact
 from hivelore.models.onnx.runtime import Session, load_graph, run_graph
-from hivelore.observations.outcomes import PairScores
+from hivelore.observations.model import PairScores
 
 NAME = "model that compares notes"
 LONGEST = 1_000

@@ -17,7 +17,7 @@ from hivelore.observations.contradiction.opposing import opposed
 from hivelore.observations.contradiction.reading import read
 from hivelore.observations.contradiction.statement import Reading, part
 from hivelore.observations.contradiction.words import NEGATORS
-from hivelore.observations.outcomes import PairScores
+from hivelore.observations.model import PairScores
 
 
 class Verdict(Enum):

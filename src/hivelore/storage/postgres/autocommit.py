@@ -8,7 +8,7 @@ from psycopg import errors, pq
 
 from hivelore.errors import Unavailable
 from hivelore.storage.postgres.connection import Connection, execute, our_errors, translated
-from hivelore.storage.sql.filters import Params
+from hivelore.storage.sql.statements import Params
 
 POLL = 0.2
 """Seconds between two checks whether to stop."""

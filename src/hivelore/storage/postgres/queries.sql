@@ -49,27 +49,6 @@ UPDATE segment SET first = 1, last = 1 WHERE namespace = :namespace
 INSERT INTO claim (namespace, number, tx) VALUES (:namespace, :number, this_tx())
 ON CONFLICT (namespace, number) DO UPDATE SET tx = excluded.tx
 
--- name: memory_at_shared_path
-SELECT {memory} FROM memory m {operational} WHERE m.namespace = :namespace AND m.scope = 2
-  AND md5(m.source_path) = md5(:path) AND m.source_path = :path
-ORDER BY m.key
-
--- name: memory_at_private_path
-SELECT {memory} FROM memory m {operational} WHERE m.namespace = :namespace AND m.scope = 1
-  AND md5(m.source_path) = md5(:path) AND m.source_path = :path AND m.owner = :home
-ORDER BY m.key
-
--- name: memory_with_shared_external
-SELECT {memory} FROM memory m {operational} WHERE m.namespace = :namespace AND m.scope = 2
-  AND md5(m.external_id) = md5(:external_id) AND m.external_id = :external_id
-ORDER BY m.key
-
--- name: memory_with_private_external
-SELECT {memory} FROM memory m {operational} WHERE m.namespace = :namespace AND m.scope = 1
-  AND md5(m.external_id) = md5(:external_id) AND m.external_id = :external_id
-  AND m.owner = :home
-ORDER BY m.key
-
 -- name: memory_admitted
 SELECT {memory} FROM memory m {operational} WHERE m.namespace = :namespace AND m.key = ANY(:keys) {where}
 
@@ -77,36 +56,6 @@ SELECT {memory} FROM memory m {operational} WHERE m.namespace = :namespace AND m
 SELECT m.key, m.id, m.created_at, m.accessed_at, m.access_count, m.session, m.author, length(m.content),
   convert_to(right(m.content, 80), 'UTF8'), {running}, {use}
 FROM memory m {operational} {usefulness} WHERE m.namespace = :namespace AND m.key = ANY(:keys) {where}
-
--- name: memory_before
-SELECT {memory} FROM memory m {operational}
-WHERE m.namespace = :namespace AND md5(m.session) = md5(:session) AND m.session = :session
-  AND m.owner IS NOT DISTINCT FROM :owner AND m.scope = :scope AND m.key < :key
-ORDER BY m.key DESC LIMIT :limit
-
--- name: memory_after
-SELECT {memory} FROM memory m {operational}
-WHERE m.namespace = :namespace AND md5(m.session) = md5(:session) AND m.session = :session
-  AND m.owner IS NOT DISTINCT FROM :owner AND m.scope = :scope AND m.key > :key
-ORDER BY m.key LIMIT :limit
-
--- name: memory_insert
-INSERT INTO memory (namespace, id, owner, scope, source, name, content, summary, category, tags, project, session, author,
-  source_task_id, source_path, external_id, metadata, created_at, updated_at, expires_at, accessed_at, access_count,
-  version, action, actor, door, trust, reason, statement, subject, topic, valid_from, valid_until, supersedes)
-VALUES (:namespace, :id, :owner, :scope, :source, :name, :content, :summary, :category, :tags, :project, :session, :author,
-  :source_task_id, :source_path, :external_id, :metadata, :created_at, :updated_at, :expires_at, :accessed_at, :access_count,
-  :version, :action, :actor, :door, :trust, :reason, :statement, :subject, :topic, :valid_from, :valid_until, :supersedes)
-ON CONFLICT DO NOTHING
-RETURNING key
-
--- name: superseding
-SELECT {memory} FROM memory m {operational}
-WHERE m.namespace = :namespace AND md5(m.supersedes) = md5(:memory) AND m.supersedes = :memory ORDER BY m.key
-
--- name: memory_touch
-UPDATE memory SET access_count = access_count + :count, accessed_at = GREATEST(COALESCE(accessed_at, :at), :at)
-WHERE namespace = :namespace AND key = :key
 
 -- name: attributes
 SELECT m.key, m.owner, m.scope, m.source, m.project, m.session, m.category, m.created_at, m.expires_at,
@@ -135,9 +84,6 @@ SELECT document, at, kind, actor, door, session, text, confidence
 FROM observation WHERE namespace = :namespace AND document = ANY(:documents)
 ORDER BY document, at, number
 
--- name: observations_unquote
-UPDATE observation SET text = NULL WHERE namespace = :namespace AND kind = 3 AND text = ANY(:words) RETURNING document
-
 -- name: evidence_of
 SELECT document, agent, session, sign, at, recall
 FROM evidence WHERE namespace = :namespace AND document = ANY(:documents)
@@ -160,47 +106,12 @@ SELECT passage, vector FROM vectors WHERE namespace = :namespace AND model = :mo
 -- name: tokens
 SELECT passage, codes FROM token_vectors WHERE namespace = :namespace AND model = :model AND passage = ANY(:passages)
 
--- name: free
--- Leases use the clock of the server, because the clocks of the replicas may differ.
-AND p.leased_until <= {now}
-
 -- name: locked
 FOR UPDATE OF p SKIP LOCKED
-
--- name: passages_lease
-UPDATE passage SET leased_until = {now} + :lease WHERE namespace = :namespace AND key = ANY(:passages)
-
--- name: tokens_delete
-DELETE FROM token_vectors WHERE namespace = :namespace AND model = :model AND passage = ANY(:passages)
-
--- name: failures_forget
-DELETE FROM embedding_failure WHERE namespace = :namespace AND model = :model AND passage = ANY(:passages)
 
 -- name: passages_embedded
 UPDATE passage SET model = :model, again = CASE WHEN again = :model THEN 0 ELSE again END, leased_until = 0
 WHERE namespace = :namespace AND key = ANY(:passages) RETURNING key, document
-
--- name: passages_adopt
-UPDATE passage SET model = :model WHERE namespace = :namespace AND model <> :model AND key IN (
-  SELECT v.passage FROM vectors v WHERE v.namespace = :namespace AND v.model = :model AND v.passage > :after
-  ORDER BY v.passage LIMIT :limit)
-
--- name: passages_queue
-UPDATE passage SET again = :model WHERE namespace = :namespace AND key IN (
-  SELECT v.passage FROM vectors v WHERE v.namespace = :namespace AND v.model = :model AND v.passage > :after
-  ORDER BY v.passage LIMIT :limit)
-RETURNING key
-
--- name: passages_leave_queue
-UPDATE passage SET again = 0 WHERE namespace = :namespace AND key IN (
-  SELECT p.key FROM passage p WHERE p.namespace = :namespace AND p.again = :model AND p.again <> 0 LIMIT :limit)
-
--- name: failure_put
-INSERT INTO embedding_failure (namespace, model, passage, attempts, not_before, error)
-SELECT namespace, :model, key, 1, CAST(:not_before AS BIGINT), :error FROM passage
-WHERE namespace = :namespace AND key = :passage
-ON CONFLICT (namespace, model, passage) DO UPDATE
-SET attempts = embedding_failure.attempts + 1, not_before = excluded.not_before, error = excluded.error
 
 -- name: changes
 SELECT tx, seq, kind, document FROM change

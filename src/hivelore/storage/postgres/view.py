@@ -15,29 +15,43 @@ from psycopg import errors, pq
 from hivelore.core.clock import Clock
 from hivelore.errors import Expired, HiveloreError, Unavailable
 from hivelore.events.model import Event
-from hivelore.indexing.model import Change, ChangeCursor, ChangeKind, DocumentKey, ModelKey, PassageKey, Stored, Vector
+from hivelore.indexing.model import (
+    Change,
+    ChangeCursor,
+    ChangeKind,
+    Deferred,
+    DocumentKey,
+    ModelKey,
+    PassageKey,
+    Stored,
+    Vector,
+)
 from hivelore.memories.model import Statement, Topic
-from hivelore.storage.ports import Deferred
 from hivelore.storage.postgres import connection as postgres
 from hivelore.storage.postgres import row_level_security
 from hivelore.storage.postgres.connection import Connection, dialect
-from hivelore.storage.sql import columns, rows
-from hivelore.storage.sql.filters import Params
-from hivelore.storage.sql.statements import load
+from hivelore.storage.sql.events import event_digest
+from hivelore.storage.sql.memories import statement_digest, topic_digest
+from hivelore.storage.sql.statements import Dialect, Params
 from hivelore.storage.sql.transaction import SqlTransaction
-from hivelore.storage.sql.view import SqlView
+from hivelore.storage.sql.view import SqlView, load_statements
 
-_STATEMENTS = load(("hivelore.storage.sql", "queries.sql"), ("hivelore.storage.postgres", "queries.sql"))
-_BY_KEY = (
-    "LEFT JOIN LATERAL (SELECT * FROM {table} WHERE namespace = :namespace AND document = m.key LIMIT 1) {name} ON TRUE"
-)
-"""A lateral join looks up one key at a time, even if the planner has no statistics of the table."""
-SQL = rows.fill_placeholders(
-    _STATEMENTS,
-    join=_BY_KEY,
-    vectors="vectors",
-    given="OVERRIDING SYSTEM VALUE",
-    now="(extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
+SQL = load_statements(
+    Dialect(
+        package="hivelore.storage.postgres",
+        any="= ANY(:{name})",
+        same="md5({column}) = md5(:{name}) AND {column} = :{name}",
+        given="OVERRIDING SYSTEM VALUE",
+        # A lateral join looks up one key at a time, even if the planner has no statistics of the table.
+        join="LEFT JOIN LATERAL ("
+        "SELECT * FROM {table} WHERE namespace = :namespace AND document = m.key LIMIT 1) {name} ON TRUE",
+        places={
+            "vectors": "vectors",  # "vector" is a type of pgvector.
+            "now": "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
+            "greatest": "GREATEST",
+            "ours": "namespace = :namespace AND",
+        },
+    )
 )
 
 PAGE = 1_000
@@ -282,16 +296,16 @@ class PostgresTransaction(PostgresView, SqlTransaction):
         self.run("number_from", {"table": table, "last": last})
 
     def memory_with_statement(self, statement: Statement) -> Stored | None:
-        self.claim(columns.statement_digest(statement))
+        self.claim(statement_digest(statement))
         return super().memory_with_statement(statement)
 
     def fact_at(self, topic: Topic, at: datetime | None) -> Stored | None:
-        self.claim(columns.topic_digest(topic))
+        self.claim(topic_digest(topic))
         return super().fact_at(topic, at)
 
     def same_event(self, event: Event, within: timedelta) -> Event | None:
         if event.session is not None:
-            self.claim(rows.event_digest(event))
+            self.claim(event_digest(event))
         return super().same_event(event, within)
 
     def _around(self, document: DocumentKey, topic: bytes, since: datetime) -> tuple[Stored | None, Stored | None]:

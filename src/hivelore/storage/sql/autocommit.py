@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, runtime_checkable
 
-from hivelore.storage.sql.filters import Params
+from hivelore.storage.sql.statements import Params
 
 
 class Autocommit(Protocol):

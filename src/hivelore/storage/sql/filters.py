@@ -3,22 +3,15 @@
 Only the conditions that are set are written: a ``(:x IS NULL OR ...)`` defeats every query planner.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import datetime
 
-from hivelore.changes.model import BatchFilter, BatchId
 from hivelore.core.values import replace
-from hivelore.events.model import EventFilter, LoggedId
-from hivelore.feedback.recalls import RecallFilter
-from hivelore.indexing.model import DocumentKey
 from hivelore.memories.model import Scope
 from hivelore.observations.model import GENERAL
-from hivelore.review.model import ProposalFilter
 from hivelore.search.model import Filter, Visibility
-from hivelore.storage.sql.columns import LEVEL, PROPOSAL_KIND, SCOPE, SOURCE, UNDECIDED, to_micros
-
-Param = None | int | float | str | bytes | list[int | str]
-Params = Mapping[str, Param]
+from hivelore.storage.sql.columns import SCOPE, SOURCE, to_micros
+from hivelore.storage.sql.statements import Param
 
 _PRIVATE, _SHARED = SCOPE[Scope.AGENT], SCOPE[Scope.SWARM]
 
@@ -142,86 +135,8 @@ def parts(where: Filter, *, common_tag: bool = False, among: str = AMONG) -> lis
     ]
 
 
-_CHANGED_MEMORY = (
-    " AND EXISTS (SELECT 1 FROM preimage pi"
-    " WHERE pi.namespace = b.namespace AND pi.batch = b.id AND pi.memory = :memory)"
-)
-
-
-def batch_condition(where: BatchFilter, after: tuple[datetime, BatchId] | None) -> tuple[str, dict[str, Param]]:
-    """Returns a filter of batches, to be appended to ``b.namespace = :namespace``."""
-    sql, found = "", dict[str, Param]()
-    if not where.seen.others:
-        sql = " AND b.private = 0" if where.seen.swarm else " AND 1 = 0"
-    if where.undone is not None:
-        sql += f" AND b.undone_at IS {'NOT ' if where.undone else ''}NULL"
-    if where.memory is not None:
-        sql, found["memory"] = sql + _CHANGED_MEMORY, where.memory
-    if after is not None:
-        sql += " AND (b.at, b.id) < (:after_at, :after_id)"
-        found |= {"after_at": to_micros(after[0]), "after_id": after[1]}
-    return sql, found
-
-
-def proposal_condition(where: ProposalFilter) -> tuple[str, dict[str, Param]]:
-    """Returns a filter of proposals except the visibility of their memories, to be appended to other conditions."""
-    sql, found = "", dict[str, Param]()
-    if where.actor is not None:
-        sql, found["actor"] = " AND pr.actor = :actor", where.actor
-    if where.open is not None:
-        sql += f" AND pr.how {'=' if where.open else '<>'} {UNDECIDED}"
-    if where.kind is not None:
-        sql, found["kind"] = f"{sql} AND pr.kind = :kind", PROPOSAL_KIND[where.kind]
-    return sql, found
-
-
-def event_condition(where: EventFilter, after: tuple[datetime, LoggedId] | None) -> tuple[str, dict[str, Param]]:
-    """Returns a filter of events except visibility, to be appended to ``e.namespace = :namespace``."""
-    sql: list[str] = []
-    params: dict[str, Param] = {}
-    if where.service == GENERAL:
-        sql.append(" AND e.service IS NULL")
-    elif where.service is not None:
-        sql.append(" AND e.service = :service")
-        params["service"] = where.service
-    if where.session is not None:
-        sql.append(" AND e.session = :session")
-        params["session"] = where.session
-    if where.actor is not None:
-        sql.append(" AND e.actor = :actor")
-        params["actor"] = where.actor
-    if where.level is not None:
-        sql.append(" AND e.level >= :level")
-        params["level"] = LEVEL[where.level]
-    if where.since is not None:
-        sql.append(" AND e.at >= :since")
-        params["since"] = to_micros(where.since)
-    if where.until is not None:
-        sql.append(" AND e.at < :until")
-        params["until"] = to_micros(where.until)
-    if after is not None:
-        sql.append(" AND (e.at, e.id) < (:after_at, :after_id)")
-        params |= {"after_at": to_micros(after[0]), "after_id": after[1]}
-    return "".join(sql), params
-
-
-def recall_pattern(document: DocumentKey) -> str:
-    """Returns the text that the column ``documents`` contains if this document was a hit."""
-    return f",{document},"
-
-
-def recall_condition(where: RecallFilter, document: DocumentKey | None, gave: str) -> tuple[str, dict[str, Param]]:
-    """Returns a filter of recalls, to be appended to ``r.namespace = :namespace``. ``document`` is the key of its
-    memory, ``gave`` the statement ``recall_gave`` of the dialect."""
-    sql, found = "", dict[str, Param]()
-    if where.agent is not None:
-        sql, found["agent"] = " AND r.agent = :agent", where.agent
-    elif not where.operators:
-        sql = " AND r.agent IS NOT NULL"
-    if where.since is not None:
-        sql += " AND r.at >= :since"
-        found["since"] = to_micros(where.since)
-    if document is not None:
-        sql += f" AND {gave}"
-        found["having"] = recall_pattern(document)
-    return sql, found
+def after_position(columns: str, after: tuple[datetime, str] | None) -> tuple[str, dict[str, Param]]:
+    """Returns the condition on what lies behind a position, newest first. ``columns``: its instant and its id."""
+    if after is None:
+        return "", {}
+    return f" AND ({columns}) < (:after_at, :after_id)", {"after_at": to_micros(after[0]), "after_id": after[1]}

@@ -39,10 +39,6 @@ SELECT s.document, s.at, s.kind, s.actor, s.door, s.session, s.text, s.confidenc
 FROM json_each(:documents) k CROSS JOIN observation s ON s.namespace = :namespace AND s.document = k.value
 ORDER BY s.document, s.at, s.number
 
--- name: observations_unquote
-UPDATE observation SET text = NULL WHERE namespace = :namespace AND kind = 3
-  AND text IN (SELECT value FROM json_each(:words)) RETURNING document
-
 -- name: evidence_of
 SELECT e.document, e.agent, e.session, e.sign, e.at, e.recall
 FROM json_each(:documents) k CROSS JOIN evidence e ON e.namespace = :namespace AND e.document = k.value
@@ -64,38 +60,14 @@ CROSS JOIN vector v ON v.namespace = :namespace AND v.model = :model AND v.passa
 SELECT t.passage, t.codes FROM json_each(:passages) k
 CROSS JOIN token_vectors t ON t.namespace = :namespace AND t.model = :model AND t.passage = k.value
 
--- name: tokens_delete
-DELETE FROM token_vectors
-WHERE namespace = :namespace AND model = :model AND passage IN (SELECT value FROM json_each(:passages))
-
--- name: failures_forget
-DELETE FROM embedding_failure
-WHERE namespace = :namespace AND model = :model AND passage IN (SELECT value FROM json_each(:passages))
-
--- name: passages_queue
-UPDATE passage SET again = :model WHERE key IN (
-  SELECT v.passage FROM vector v WHERE v.namespace = :namespace AND v.model = :model AND v.passage > :after
-  ORDER BY v.passage LIMIT :limit)
-RETURNING key
-
--- name: passages_leave_queue
-UPDATE passage SET again = 0 WHERE key IN (
-  SELECT p.key FROM passage p WHERE p.namespace = :namespace AND p.again = :model AND p.again <> 0 LIMIT :limit)
-
--- name: free
-AND p.leased_until <= :now
-
 -- name: locked
 
--- name: passages_lease
-UPDATE passage SET leased_until = :now + :lease WHERE key IN (SELECT value FROM json_each(:passages))
-
 -- name: audit_after
-SELECT key, at, actor, door, action, memory, detail FROM audit NOT INDEXED
+SELECT key, {columns:audit} FROM audit NOT INDEXED
 WHERE namespace = :namespace AND key > :after ORDER BY key LIMIT :limit
 
 -- name: audit_newest
-SELECT at, actor, door, action, memory, detail FROM audit NOT INDEXED
+SELECT {columns:audit} FROM audit NOT INDEXED
 WHERE namespace = :namespace ORDER BY key DESC LIMIT :limit
 
 -- name: memory_keys_of
@@ -103,11 +75,6 @@ SELECT m.id, m.key FROM json_each(:ids) k CROSS JOIN memory m ON m.namespace = :
 
 -- name: recall_gave
 instr(r.documents, :having) > 0
-
--- name: recalls_prune
-DELETE FROM recall WHERE key IN (
-  SELECT key FROM recall WHERE namespace = :namespace AND at <= :at AND (at, id) < (:at, :id)
-  ORDER BY at, id LIMIT :limit)
 
 -- name: keyword_put
 INSERT OR REPLACE INTO keyword (rowid, own, context, header) VALUES (:chunk, :own, :context, :header)

@@ -12,20 +12,20 @@ from numpy.typing import NDArray
 from hivelore.core.vectors import to_blob
 from hivelore.errors import Unavailable
 from hivelore.indexing.model import Change, ChangeCursor, ChangeKind, DocumentKey, Vector
-from hivelore.storage.sql import rows
-from hivelore.storage.sql.filters import Params
-from hivelore.storage.sql.statements import load
+from hivelore.storage.sql.statements import Dialect, Params
 from hivelore.storage.sql.transaction import SqlTransaction
-from hivelore.storage.sql.view import SqlView
+from hivelore.storage.sql.view import SqlView, load_statements
 from hivelore.storage.sqlite import connection as sqlite
 
-_STATEMENTS = load(("hivelore.storage.sql", "queries.sql"), ("hivelore.storage.sqlite", "queries.sql"))
-SQL = rows.fill_placeholders(
-    _STATEMENTS,
-    join="LEFT JOIN {table} {name} ON {name}.namespace = :namespace AND {name}.document = m.key",
-    vectors="vector",
-    given="",
-    now=":now",
+SQL = load_statements(
+    Dialect(
+        package="hivelore.storage.sqlite",
+        any="IN (SELECT value FROM json_each(:{name}))",
+        same="{column} = :{name}",
+        given="",
+        join="LEFT JOIN {table} {name} ON {name}.namespace = :namespace AND {name}.document = m.key",
+        places={"vectors": "vector", "now": ":now", "greatest": "MAX", "ours": ""},
+    )
 )
 
 PAGE = 1_000

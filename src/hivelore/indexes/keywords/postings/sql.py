@@ -10,9 +10,8 @@ import numpy as np
 from hivelore.indexes.keywords.postings.segment import Keys, Rows
 from hivelore.indexing.model import AttributeColumns, ChangeCursor
 from hivelore.storage.ports import Transaction, View
-from hivelore.storage.sql.filters import Param, Params
-from hivelore.storage.sql.rows import read_attribute_columns
-from hivelore.storage.sql.statements import load
+from hivelore.storage.sql.embeddings import read_attribute_columns
+from hivelore.storage.sql.statements import Param, Params, load
 from hivelore.storage.sql.transaction import SqlTransaction
 from hivelore.storage.sql.view import SqlView
 

@@ -1,0 +1,48 @@
+"""Ports of evidence of use, and of the recall log."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from hivelore.feedback.recalls import Evidence, Recall, RecallFilter
+from hivelore.indexing.model import DocumentKey
+from hivelore.search.model import RecallId
+
+
+class FeedbackReads(Protocol):
+    """Evidence of use, and the recall log."""
+
+    def evidence(self, document: DocumentKey) -> Sequence[Evidence]:
+        """Returns the effective evidence about a memory, in the order of ``feedback.recalls.together``."""
+        ...
+
+    def evidence_of(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[Evidence]]:
+        """Returns evidence by document; documents without any are omitted."""
+        ...
+
+    def recalls(self, where: RecallFilter, after: tuple[datetime, RecallId] | None, limit: int) -> Sequence[Recall]:
+        """Returns a page of the recall log, newest first, then by id. Scores have 32-bit precision."""
+        ...
+
+
+class FeedbackWrites(Protocol):
+    """Evidence of use, and the recall log."""
+
+    def add_evidence(self, found: Mapping[DocumentKey, Sequence[Evidence]]) -> None:
+        """Merges evidence into what is stored (``feedback.recalls.together``), without a new version. Ignores unknown
+        keys."""
+        ...
+
+    def drop_evidence(self, key: DocumentKey) -> None:
+        """Deletes the evidence about a memory. Dropping twice is allowed."""
+        ...
+
+    def log_recalls(self, entries: Sequence[Recall]) -> None:
+        """Appends to the recall log. A hit is shown while its memory exists, never for a later memory with the same id.
+        Withheld hits of an entry count as forgotten, at the ranks that its hits leave out."""
+        ...
+
+    def prune_recalls(self, before: datetime, keep: int, limit: int) -> int:
+        """Deletes up to ``limit`` recalls, oldest first, that are older than ``before`` or not among the ``keep``
+        newest. Returns how many; fewer than ``limit``: none are left."""
+        ...

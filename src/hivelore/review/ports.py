@@ -1,0 +1,49 @@
+"""Ports of the review inbox."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+
+from hivelore.core.agents import AgentId
+from hivelore.indexing.model import DocumentKey
+from hivelore.review.model import Proposal, ProposalFilter, ProposalId
+
+
+class ReviewReads(Protocol):
+    """Proposals in the review inbox."""
+
+    def proposal(self, proposal: ProposalId) -> Proposal | None: ...
+
+    def proposals(
+        self, where: ProposalFilter, after: tuple[datetime, ProposalId] | None, limit: int
+    ) -> Sequence[Proposal]:
+        """Returns a page of proposals, newest first, then by id."""
+        ...
+
+    def proposals_about(self, document: DocumentKey) -> Sequence[Proposal]:
+        """Returns the open and decided proposals about a memory, newest first, then by id."""
+        ...
+
+    def count_open_proposals(self, actor: AgentId | None) -> int:
+        """Counts the undecided proposals of an agent; None: those without an agent."""
+        ...
+
+    def open_proposals(self, actor: AgentId | None) -> Sequence[Proposal]:
+        """Returns the undecided proposals of an agent, newest first, then by id; None: those without an agent."""
+        ...
+
+
+class ReviewWrites(Protocol):
+    """Proposals in the review inbox."""
+
+    def put_proposal(self, proposal: Proposal) -> None:
+        """Inserts or replaces a proposal, without the memories that no longer exist. It is deleted if none is left."""
+        ...
+
+    def drop_proposal(self, proposal: ProposalId) -> None:
+        """Dropping twice is allowed."""
+        ...
+
+    def prune_proposals(self, before: datetime, limit: int) -> int:
+        """Deletes up to ``limit`` proposals made and decided before an instant, oldest first. Returns how many."""
+        ...

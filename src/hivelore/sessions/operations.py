@@ -1,0 +1,39 @@
+"""The operation that takes the events of agent programs."""
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from hivelore.core.operation import Lane, Operation, post
+from hivelore.core.values import Instant, Request
+from hivelore.local.endpoint import TAKEN
+
+MAX_EVENT_ID = 100
+"""Characters of the id that a hook gives its event."""
+
+
+class HookEvent(Request, frozen=True, kw_only=True):
+    program: str
+    id: Annotated[str, Meta(min_length=1, max_length=MAX_EVENT_ID)]
+    payload: dict[str, Any]
+    protocol: Literal[1] = 1
+    event: str | None = None
+    at: Instant | None = None
+    project: str | None = None
+    task_id: str | None = None
+    task_file: str | None = None
+
+
+HANDLE_EVENT = Operation(
+    name="hook_event",
+    summary="Takes an event of an agent program. ``payload`` is what the program passed to its hook; the other fields "
+    "are facts that only the hook knew. The answer is the reply in the format of the program; 204 for no reply.",
+    request=HookEvent,
+    response=dict[str, Any],
+    alternatives={204: type(None)},
+    handler="hivelore.sessions.handlers:handle_event",
+    lane=Lane.READ,
+    http=post("/api/hooks/{program}", headers=(TAKEN,)),
+    tag="hooks",
+)
+OPERATIONS = (HANDLE_EVENT,)

@@ -1,0 +1,123 @@
+"""The change journal: batches of changes, and the pre-images that undo them."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import orjson
+
+from hivelore.changes.model import Batch, BatchFilter, BatchId, BatchKind, Preimage, PreviousState
+from hivelore.changes.preimage_codec import former, read_former
+from hivelore.indexing.model import DocumentKey
+from hivelore.memories.model import MemoryId
+from hivelore.storage.sql.columns import FLAG, INSTANT, INTERFACES, PLAIN, Codec, Row, Table, codes, to_micros
+from hivelore.storage.sql.execution import SqlReader, SqlWriter
+from hivelore.storage.sql.filters import after_position
+from hivelore.storage.sql.statements import Param
+
+KIND = {
+    BatchKind.EDITED: 1,
+    BatchKind.STORED: 2,
+    BatchKind.OPERATED: 3,
+    BatchKind.DECIDED: 4,
+    BatchKind.PURGED: 5,
+    BatchKind.UNDONE: 6,
+}
+
+
+def _write_state(state: PreviousState) -> str:
+    return orjson.dumps(former(state)).decode()
+
+
+BATCH = Table(
+    Batch,
+    "batch",
+    "id",
+    id=PLAIN,
+    kind=codes(KIND),
+    at=INSTANT,
+    actor=PLAIN,
+    interface=INTERFACES,
+    reason=PLAIN,
+    changes=PLAIN,
+    is_private=FLAG.named("private"),
+    undoes=PLAIN,
+    undone_at=INSTANT,
+    undone_by=PLAIN,
+)
+PREIMAGE = Table(
+    Preimage,
+    "preimage",
+    "batch document",
+    key=PLAIN.named("document"),
+    memory=PLAIN,
+    before=Codec(None, _write_state),
+    after=PLAIN,
+    owner=PLAIN,
+)
+_CHANGED_MEMORY = (
+    " AND EXISTS (SELECT 1 FROM preimage pi"
+    " WHERE pi.namespace = b.namespace AND pi.batch = b.id AND pi.memory = :memory)"
+)
+
+
+def batch_condition(where: BatchFilter, after: tuple[datetime, BatchId] | None) -> tuple[str, dict[str, Param]]:
+    """Returns a filter of batches, to be appended to ``b.namespace = :namespace``."""
+    sql, params = after_position("b.at, b.id", after)
+    if not where.seen.others:
+        sql += " AND b.private = 0" if where.seen.swarm else " AND 1 = 0"
+    if where.undone is not None:
+        sql += f" AND b.undone_at IS {'NOT ' if where.undone else ''}NULL"
+    if where.memory is not None:
+        sql, params["memory"] = sql + _CHANGED_MEMORY, where.memory
+    return sql, params
+
+
+def _read_preimage(row: Row) -> Preimage:
+    document, memory, before, after, owner = row
+    key = DocumentKey(document)
+    return Preimage(key, memory, None if before is None else read_former(key, orjson.loads(before)), after, owner)
+
+
+class ChangeJournalReader(SqlReader):
+    """Implements ``changes.ports.ChangeJournalReads``."""
+
+    def batch(self, batch: BatchId) -> Batch | None:
+        return self.read_one(BATCH, "batch_by_id", id=batch)
+
+    def batches(self, where: BatchFilter, after: tuple[datetime, BatchId] | None, limit: int) -> Sequence[Batch]:
+        sql, params = batch_condition(where, after)
+        found = self.rows(self.SQL["batches"].replace("{batched}", sql), {**params, "limit": limit})
+        return [BATCH.read(row) for row in found]
+
+    def preimage(self, batch: BatchId, document: DocumentKey) -> Preimage | None:
+        row = self.row("preimage_of", batch=batch, document=document)
+        return None if row is None else _read_preimage(row)
+
+    def preimages(self, batch: BatchId) -> Sequence[Preimage]:
+        return [_read_preimage(row) for row in self.rows(self.SQL["preimages"], {"batch": batch})]
+
+    def last_preimage(self, memory: MemoryId) -> Preimage | None:
+        row = self.row("preimage_last", memory=memory)
+        return None if row is None else _read_preimage(row)
+
+
+class ChangeJournalWriter(ChangeJournalReader, SqlWriter):
+    """Implements ``changes.ports.ChangeJournalWrites``."""
+
+    def put_batch(self, batch: Batch, preimages: Sequence[Preimage] = ()) -> None:
+        self.run("batch_put", BATCH.params(batch))
+        self.run_each("preimage_put", [{**PREIMAGE.params(one), "batch": batch.id} for one in preimages])
+
+    def drop_batch(self, batch: BatchId) -> None:
+        for name in ("preimages_drop", "batch_drop"):
+            self.run(name, {"id": batch})
+
+    def drop_preimages(self, document: DocumentKey) -> None:
+        for name in ("batches_silence", "preimages_delete"):
+            self.run(name, {"document": document, "decided": KIND[BatchKind.DECIDED]})
+
+    def prune_batches(self, before: datetime, limit: int) -> int:
+        old = self.rows(self.SQL["batches_old"], {"before": to_micros(before), "limit": limit})
+        for (batch,) in old:
+            self.drop_batch(batch)
+        return len(old)

@@ -1,0 +1,21 @@
+-- name: operational_put
+INSERT INTO operational {insert:operational} {update:operational}
+
+-- name: operational_hold
+UPDATE operational SET confidence = :confidence, confident_at = :confident_at, is_off = :is_off
+WHERE namespace = :namespace AND document = :document
+
+-- name: operational_delete
+DELETE FROM operational WHERE namespace = :namespace AND document = :document
+
+-- name: observation_insert
+INSERT INTO observation (namespace, document, number, at, kind, actor, door, session, text, confidence)
+SELECT :namespace, :document, COALESCE(MAX(number), 0) + 1, :at, :kind, :actor, :door, :session, :text,
+  CAST(:confidence AS DOUBLE PRECISION)
+FROM observation WHERE namespace = :namespace AND document = :document
+
+-- name: observations_delete
+DELETE FROM observation WHERE namespace = :namespace AND document = :document
+
+-- name: observations_unquote
+UPDATE observation SET text = NULL WHERE namespace = :namespace AND kind = 3 AND text {any:words} RETURNING document

@@ -1,0 +1,144 @@
+"""Proposals in the review inbox."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import orjson
+
+from hivelore.core.agents import AgentId
+from hivelore.indexing.model import DocumentKey
+from hivelore.review.model import (
+    Decision,
+    DecisionRecord,
+    Proposal,
+    ProposalFilter,
+    ProposalId,
+    ProposalKind,
+    ProposalSubject,
+    Wanted,
+)
+from hivelore.review.proposal_codec import read_wanted, wanted
+from hivelore.search.model import Filter
+from hivelore.storage.sql.columns import INSTANT, INTERFACES, PLAIN, Codec, Columns, Table, codes, to_micros
+from hivelore.storage.sql.execution import SqlReader, SqlWriter
+from hivelore.storage.sql.filters import after_position, condition
+from hivelore.storage.sql.statements import Param, Params
+
+KIND = {
+    ProposalKind.CONTRADICTION: 1,
+    ProposalKind.SHARING: 2,
+    ProposalKind.OPERATIONAL: 3,
+    ProposalKind.DUPLICATE: 4,
+    ProposalKind.SUPERSESSION: 5,
+}
+UNDECIDED = 0
+"""Stands in the column of the decision while a proposal is open."""
+
+
+def _read_wanted(text: str) -> Wanted:
+    return read_wanted(orjson.loads(text))
+
+
+def _write_wanted(value: Wanted) -> str:
+    return orjson.dumps(wanted(value)).decode()
+
+
+PROPOSAL = Table(
+    Proposal,
+    "proposal",
+    "id",
+    id=PLAIN,
+    kind=codes(KIND),
+    wanted=Codec(_read_wanted, _write_wanted),
+    why=PLAIN,
+    actor=PLAIN,
+    interface=INTERFACES,
+    session=PLAIN,
+    at=INSTANT,
+    decided=Columns(
+        DecisionRecord,
+        UNDECIDED,
+        how=codes({Decision.ACCEPTED: 1, Decision.REJECTED: 2, Decision.MERGED: 3}),
+        at=INSTANT.named("decided_at"),
+        actor=PLAIN.named("decided_by"),
+        interface=INTERFACES.named("decided_door"),
+        reason=PLAIN,
+    ),
+)
+
+
+def proposal_condition(
+    where: ProposalFilter, after: tuple[datetime, ProposalId] | None
+) -> tuple[str, dict[str, Param]]:
+    """Returns a filter of proposals except the visibility of their memories, to be appended to other conditions."""
+    sql, params = after_position("pr.at, pr.id", after)
+    if where.actor is not None:
+        sql, params["actor"] = f"{sql} AND pr.actor = :actor", where.actor
+    if where.open is not None:
+        sql += f" AND pr.how {'=' if where.open else '<>'} {UNDECIDED}"
+    if where.kind is not None:
+        sql, params["kind"] = f"{sql} AND pr.kind = :kind", KIND[where.kind]
+    return sql, params
+
+
+class ReviewReader(SqlReader):
+    """Implements ``review.ports.ReviewReads``."""
+
+    def proposal(self, proposal: ProposalId) -> Proposal | None:
+        return next(iter(self._proposals(self.SQL["proposal_by_id"], {"id": proposal})), None)
+
+    def proposals(
+        self, where: ProposalFilter, after: tuple[datetime, ProposalId] | None, limit: int
+    ) -> Sequence[Proposal]:
+        seen, own = condition(Filter(visibility=where.seen))
+        sql, params = proposal_condition(where, after)
+        statement = self.SQL["proposals"].replace("{where}", seen).replace("{proposed}", sql)
+        return self._proposals(statement, {**own, **params, "limit": limit})
+
+    def proposals_about(self, document: DocumentKey) -> Sequence[Proposal]:
+        return self._proposals(self.SQL["proposals_about"], {"document": document})
+
+    def count_open_proposals(self, actor: AgentId | None) -> int:
+        if actor is None:
+            return self.row("proposals_open_of_nobody")[0]
+        return self.row("proposals_open", actor=actor)[0]
+
+    def open_proposals(self, actor: AgentId | None) -> Sequence[Proposal]:
+        if actor is None:
+            return self._proposals(self.SQL["proposals_waiting_of_nobody"], {})
+        return self._proposals(self.SQL["proposals_waiting"], {"actor": actor})
+
+    def _proposals(self, statement: str, params: Params) -> list[Proposal]:
+        found = self.rows(statement, params)
+        memories: dict[str, list[ProposalSubject]] = {row[0]: [] for row in found}
+        if found:
+            for proposal, memory, version in self.rows(self.SQL["concerned_of"], {"ids": self.array(memories.keys())}):
+                memories[proposal].append(ProposalSubject(memory, version))
+        return [PROPOSAL.read(row, memories=tuple(memories[row[0]])) for row in found if memories[row[0]]]
+
+
+class ReviewWriter(ReviewReader, SqlWriter):
+    """Implements ``review.ports.ReviewWrites``."""
+
+    def put_proposal(self, proposal: Proposal) -> None:
+        self.drop_proposal(proposal.id)
+        about = {one.memory for one in proposal.memories}
+        keys = dict(self.rows(self.SQL["memory_keys_of"], {"ids": self.array(about)}))
+        concerned = [
+            {"id": proposal.id, "position": position, "document": keys[one.memory], "version": one.version}
+            for position, one in enumerate(proposal.memories)
+            if one.memory in keys
+        ]
+        if concerned:
+            self.run("proposal_put", PROPOSAL.params(proposal))
+            self.run_each("concerned_put", concerned)
+
+    def drop_proposal(self, proposal: ProposalId) -> None:
+        for name in ("concerned_drop", "proposal_drop"):
+            self.run(name, {"id": proposal})
+
+    def prune_proposals(self, before: datetime, limit: int) -> int:
+        old = self.rows(self.SQL["proposals_old"], {"before": to_micros(before), "limit": limit})
+        for (proposal,) in old:
+            self.drop_proposal(proposal)
+        return len(old)

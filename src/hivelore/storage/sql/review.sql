@@ -1,0 +1,54 @@
+-- name: proposal_by_id
+SELECT {columns:proposal}
+FROM proposal WHERE namespace = :namespace AND id = :id
+
+-- name: proposals
+SELECT {columns:proposal pr}
+FROM proposal pr WHERE pr.namespace = :namespace AND NOT EXISTS (
+  SELECT 1 FROM concerned co WHERE co.namespace = pr.namespace AND co.proposal = pr.id AND NOT EXISTS (
+    SELECT 1 FROM memory m WHERE m.namespace = co.namespace AND m.key = co.document {where})) {proposed}
+ORDER BY pr.at DESC, pr.id DESC LIMIT :limit
+
+-- name: proposals_about
+SELECT {columns:proposal pr}
+FROM concerned co JOIN proposal pr ON pr.namespace = co.namespace AND pr.id = co.proposal
+WHERE co.namespace = :namespace AND co.document = :document ORDER BY pr.at DESC, pr.id DESC
+
+-- name: proposals_open
+SELECT COUNT(*) FROM proposal WHERE namespace = :namespace AND actor = :actor AND how = 0
+
+-- name: proposals_open_of_nobody
+SELECT COUNT(*) FROM proposal WHERE namespace = :namespace AND actor IS NULL AND how = 0
+
+-- name: proposals_waiting
+SELECT {columns:proposal pr}
+FROM proposal pr WHERE pr.namespace = :namespace AND pr.actor = :actor AND pr.how = 0 ORDER BY pr.at DESC, pr.id DESC
+
+-- name: proposals_waiting_of_nobody
+SELECT {columns:proposal pr}
+FROM proposal pr WHERE pr.namespace = :namespace AND pr.actor IS NULL AND pr.how = 0 ORDER BY pr.at DESC, pr.id DESC
+
+-- name: proposal_put
+INSERT INTO proposal {insert:proposal}
+
+-- name: proposal_drop
+DELETE FROM proposal WHERE namespace = :namespace AND id = :id
+
+-- name: proposals_old
+SELECT id FROM proposal WHERE namespace = :namespace AND at < :before AND decided_at < :before
+ORDER BY at, id LIMIT :limit
+
+-- name: proposals_delete
+DELETE FROM proposal WHERE namespace = :namespace
+  AND id IN (SELECT proposal FROM concerned WHERE namespace = :namespace AND document = :document)
+
+-- name: concerned_put
+INSERT INTO concerned (namespace, proposal, position, document, version)
+VALUES (:namespace, :id, :position, :document, :version)
+
+-- name: concerned_drop
+DELETE FROM concerned WHERE namespace = :namespace AND proposal = :id
+
+-- name: concerned_delete
+DELETE FROM concerned WHERE namespace = :namespace
+  AND proposal IN (SELECT proposal FROM concerned WHERE namespace = :namespace AND document = :document)
