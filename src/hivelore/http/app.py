@@ -16,7 +16,7 @@ from hivelore.http import health, operations
 from hivelore.http.context import Authenticator, Context
 from hivelore.http.metrics import HealthMetrics, Metrics
 from hivelore.http.middleware import IncidentResponses, Incidents, RequestGuard, RequestMetrics
-from hivelore.http.pools import AT_ONCE, AT_ONCE_ELSEWHERE, WRITES_AT_ONCE, WRITES_AT_ONCE_ELSEWHERE, Pools
+from hivelore.http.pools import LOCAL_RECALLS, LOCAL_WRITES, REMOTE_RECALLS, REMOTE_WRITES, Pools
 from hivelore.http.problems import TITLES, on_error, problem
 from hivelore.http.rest import memories, review
 from hivelore.http.rest.description import Api
@@ -38,8 +38,8 @@ ROUTERS = tuple(part.router for part in (memories, review))
 def create_asgi(app: Application, loaded: Callable[[], None] = lambda: None) -> ASGIApp:
     """Returns the service of a running application, which it does not close. ``loaded`` is called some time after the
     start, when the last module has been imported."""
-    recalls = AT_ONCE if app.settings.is_all_here else AT_ONCE_ELSEWHERE
-    writes = WRITES_AT_ONCE_ELSEWHERE if app.store.is_shared else WRITES_AT_ONCE
+    recalls = LOCAL_RECALLS if app.settings.is_all_here else REMOTE_RECALLS
+    writes = REMOTE_WRITES if app.store.is_shared else LOCAL_WRITES
     pools, metrics = Pools(recalls, writes), Metrics()
     incidents = Incidents(app.redactor, app.clock)
     context = Context(app, pools, Authenticator(app.agents, pools, app.clock, app.health), metrics, incidents)
@@ -78,7 +78,7 @@ def _add_gauges(app: Application, metrics: Metrics) -> None:
     """Adds the metrics that are read from the application on each scrape."""
 
     def gauge(name: str, text: str, look: Callable[[], int]) -> None:
-        metrics.gauge(f"hivelore_{name}", text, lambda: app.health.told(look))
+        metrics.gauge(f"hivelore_{name}", text, lambda: app.health.try_read(look))
 
     gauge("embedding_queue", "Passages that wait for a vector.", app.embedding.pending)
     gauge("summary_tokens", "Tokens that summaries took today (UTC).", app.token_quota.today)

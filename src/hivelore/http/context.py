@@ -1,4 +1,4 @@
-"""What the routes share: the application, the thread pools, authentication, and how an operation is run."""
+"""The context of a request: application, thread pools, authentication, and the run of an operation."""
 
 import logging
 import re
