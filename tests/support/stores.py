@@ -81,6 +81,7 @@ KEYWORDS: Mapping[str, KeywordKind] = {
 }
 
 law = settings(
+    deadline=None,
     max_examples=examples(30),
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
