@@ -97,7 +97,7 @@ def test_a_filter_applies_to_the_current_version(indexed: Indexed) -> None:
 
 
 class Refused(Exception):
-    """What a unit of work of these tests raises."""
+    """Raised inside a transaction to roll it back."""
 
 
 def test_a_failed_transaction_does_not_change_the_index(indexed: Indexed) -> None:

@@ -79,7 +79,7 @@ class House:
         assert self.store.purge_log()
 
     def on_disk(self) -> set[str]:
-        """Those of the words that are anywhere in what is kept."""
+        """Returns the words that are anywhere in the stored files."""
         kept = self.kind.kept(self.folder).lower()
         return {word for word in WORDS if word.encode() in kept}
 
@@ -162,7 +162,7 @@ def test_memories_deleted_during_a_purge_are_purged(house: House) -> None:
 
 def test_a_killed_purge_continues(opened: Callable[[], House]) -> None:
     house = opened()
-    house.fill(45)  # with so many the first step leaves something to do
+    house.fill(45)  # More than the first step of a purge handles.
     house.forget(house.remember_secret())
     house.store.write(house.keywords.purge_step)
     if not house.kind.durable:

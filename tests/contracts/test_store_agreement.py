@@ -253,7 +253,7 @@ def scripts(draw: st.DrawFn) -> list[Step]:
 
 
 def play(store: MemoryStore, script: Sequence[Step]) -> tuple[list[object], object]:
-    """What each step answered, and what there is in the end."""
+    """Returns the result of each step and the final state."""
     answers: list[object] = []
     ids: list[MemoryId] = []
     for step in script:

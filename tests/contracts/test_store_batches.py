@@ -40,7 +40,7 @@ from support.stores import Fresh, add, change, forget, law
 
 
 def kept(store: MemoryStore, work: Callable[[Transaction], object]) -> dict[DocumentKey, PreviousState | None]:
-    """What is noted while work is done."""
+    """Returns the pre-images recorded during a write."""
 
     def noting(tx: Transaction) -> dict[DocumentKey, PreviousState | None]:
         with tx.journal() as noted:

@@ -27,7 +27,7 @@ def changes(store: MemoryStore) -> list[tuple[ChangeKind, DocumentKey]]:
 
 
 def news(store: MemoryStore, work: Callable[[Transaction], object]) -> list[tuple[ChangeKind, DocumentKey]]:
-    """What a unit of work adds to the log."""
+    """Returns the changes that a write adds to the log."""
     known = len(changes(store))
     store.write(work)
     return changes(store)[known:]

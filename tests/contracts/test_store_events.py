@@ -173,7 +173,7 @@ WITHIN = timedelta(hours=1)
 
 
 def same(store: MemoryStore, event: Event) -> tuple[Event | None, Event | None]:
-    """As a reader and a writer see it."""
+    """Returns the result in a snapshot and in a transaction."""
     with store.read() as view:
         return view.same_event(event, WITHIN), store.write(lambda tx: tx.same_event(event, WITHIN))
 

@@ -30,7 +30,7 @@ def contents(view: View) -> set[str]:
 
 
 class Refused(Exception):
-    """What a unit of work of these tests raises."""
+    """Raised inside a transaction to roll it back."""
 
 
 def test_write_returns_the_result_of_its_function(store: MemoryStore) -> None:
