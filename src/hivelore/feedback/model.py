@@ -1,11 +1,14 @@
 """Usefulness of a memory: counts of evidence, and the factor for its score (N17)."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+
+from msgspec.structs import astuple
+
+from hivelore.core.values import Value, json_names
 
 
-class UsageCounts(NamedTuple):
-    """Pieces of evidence per sign."""
+class UsageCounts(Value, frozen=True, omit_defaults=True):
+    """Counts of evidence by sign. JSON omits those that are zero."""
 
     unused: int = 0
     repeated: int = 0
@@ -19,14 +22,13 @@ class UsageCounts(NamedTuple):
 
 
 NO_USAGE = UsageCounts()
-"""No evidence."""
 
 
-class Usefulness(NamedTuple):
-    """The evidence about a memory, and the resulting factor for its score."""
+class Usefulness(Value, frozen=True, rename=json_names(use="seen")):
+    """The recorded use of a memory, and the factor by which it multiplies scores; 1 without evidence."""
 
-    factor: float
-    use: UsageCounts
+    factor: float = 1.0
+    use: UsageCounts = NO_USAGE
 
 
 PRIOR = 20
@@ -59,4 +61,4 @@ def usefulness_factor(use: UsageCounts, worth: UsefulnessBounds) -> float:
 
 
 def _weight(use: UsageCounts, weights: UsageCounts) -> int:
-    return sum(count * weight for count, weight in zip(use, weights, strict=True))
+    return sum(count * weight for count, weight in zip(astuple(use), astuple(weights), strict=True))

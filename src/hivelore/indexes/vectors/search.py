@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from hivelore.indexes.attributes import CodeBook, Mask
 from hivelore.indexes.top_k import at_least
 from hivelore.indexes.vectors.cosines import best_per_document, cosines, order, spread
-from hivelore.indexes.vectors.quantised import Quantised, tolerance
-from hivelore.indexes.vectors.slabs import DOCUMENT, PASSAGE, Keys, Slab, Slabs, Slots
+from hivelore.indexes.vectors.slabs import DOCUMENT, PASSAGE, Keys, Quantised, Slab, Slabs, Slots, tolerance
 from hivelore.indexing.model import DocumentKey, ModelKey, Neighbour, PassageKey, Vector
 from hivelore.search.model import Filter
 from hivelore.search.ranking import Spread
@@ -43,12 +42,18 @@ _GOLDEN = 0.6180339887498949
 class _Part:
     """The admitted passages of one block."""
 
-    def __init__(self, slab: Slab, mask: Mask) -> None:
-        self.mask: Mask = mask
-        self.count = int(np.count_nonzero(mask))
-        self._places: Slots | None = None if self.count == slab.used else np.flatnonzero(mask)
+    def __init__(self, slab: Slab, where: Filter, codes: CodeBook, matching: NDArray[np.int64] | None) -> None:
+        """``matching``: documents that the store admits, if the filter ``needs_store``."""
+        present = slab.present
+        if matching is None:
+            mask = codes.admitted(where, present.labels)
+        else:
+            mask = np.isin(present.keys[DOCUMENT], matching)
+        self.mask: Mask = mask & slab.living() if slab.dead else mask
+        self.count = int(np.count_nonzero(self.mask))
+        self._places: Slots | None = None if self.count == slab.used else np.flatnonzero(self.mask)
         self._is_scanned_whole = self.count >= FEW * slab.used
-        self._rows = slab.present.vectors
+        self._rows = present.vectors
 
     def places(self, at: Positions) -> Slots:
         """Returns the slots within the block."""
@@ -75,12 +80,9 @@ class Admitted:
     def __init__(self, slabs: Slabs, view: View, where: Filter, codes: CodeBook) -> None:
         self.slabs = slabs
         matching = np.array(view.matching_keys(where), np.int64) if where.needs_store else None
-        self._parts = [_Part(slab, _mask(slab, where, codes, matching)) for slab in slabs.blocks]
-        self._starts = np.cumsum([0, *(part.count for part in self._parts)])
-
-    @property
-    def count(self) -> int:
-        return int(self._starts[-1])
+        self._parts = [_Part(slab, where, codes, matching) for slab in slabs.blocks]
+        self._starts = np.cumsum([0, *[part.count for part in self._parts]])
+        self.count = int(self._starts[-1])
 
     def slots(self, at: Positions) -> Slots:
         """Returns the slots at ascending positions."""
@@ -180,15 +182,6 @@ def _sample_positions(count: int) -> Positions:
 
 def _joined(parts: Sequence[NDArray[T]], kind: type[T]) -> NDArray[T]:
     return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, kind), *parts])
-
-
-def _mask(slab: Slab, where: Filter, codes: CodeBook, matching: NDArray[np.int64] | None) -> Mask:
-    present = slab.present
-    if matching is None:
-        admitted = codes.admitted(where, present.labels)
-    else:
-        admitted = np.isin(present.keys[DOCUMENT], matching)
-    return admitted & slab.living() if slab.dead else admitted
 
 
 CANDIDATES = 50
