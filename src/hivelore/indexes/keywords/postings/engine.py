@@ -5,9 +5,8 @@ from threading import Lock
 
 from hivelore.indexes.keywords.postings import compaction, sql
 from hivelore.indexes.keywords.postings.compaction import Compaction, Sizes
-from hivelore.indexes.keywords.postings.ranking import rarities, scored
 from hivelore.indexes.keywords.postings.segment import Counted, counted
-from hivelore.indexes.keywords.postings.snapshot import IndexSnapshot
+from hivelore.indexes.keywords.postings.snapshot import IndexSnapshot, rarities, scored
 from hivelore.indexes.keywords.postings.sql import Now
 from hivelore.indexing.model import Candidates, ChunkKey, DocumentKey, KeywordEntry
 from hivelore.search.model import Filter

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hivelore.core.values import replace
-from hivelore.indexes.attributes import Mask
+from hivelore.indexes.arrays import Mask
 from hivelore.indexing.model import ChangeCursor, ChunkKey, DocumentKey, KeywordEntry
 
 Keys = NDArray[np.int64]
