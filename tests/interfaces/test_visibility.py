@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from msgspec import to_builtins
 
+from hivelore.api.registry import TOOLS as DECLARED_TOOLS
 from hivelore.cli.dispatch import VERBS, build
 from hivelore.core.agents import Interface, Role, Viewer
 from hivelore.core.text import Clean
@@ -220,14 +221,14 @@ ROUTES: dict[tuple[str, str], Probe] = {
     ("DELETE", "/memories/bulk"): lambda asker: [
         asker.rest("DELETE", "/memories/bulk", body={"ids": list(asker.ids.values())}),
     ],
-    ("GET", "/memories/{memory_id}"): lambda asker: asker.each(lambda memory: asker.rest("GET", f"/memories/{memory}")),
-    ("GET", "/memories/{memory_id}/observations"): lambda asker: asker.each(
+    ("GET", "/memories/{memory}"): lambda asker: asker.each(lambda memory: asker.rest("GET", f"/memories/{memory}")),
+    ("GET", "/memories/{memory}/observations"): lambda asker: asker.each(
         lambda memory: asker.rest("GET", f"/memories/{memory}/observations")
     ),
-    ("PUT", "/memories/{memory_id}"): lambda asker: asker.each(
+    ("PUT", "/memories/{memory}"): lambda asker: asker.each(
         lambda memory: asker.rest("PUT", f"/memories/{memory}", body={"confidence": 1.0}, version=99)
     ),
-    ("DELETE", "/memories/{memory_id}"): lambda asker: asker.each(
+    ("DELETE", "/memories/{memory}"): lambda asker: asker.each(
         lambda memory: asker.rest("DELETE", f"/memories/{memory}")
     ),
     ("GET", "/api/operational-context"): lambda asker: [asker.rest("GET", "/api/operational-context")],
@@ -321,6 +322,19 @@ METHODS: dict[str, Probe] = {
     "batch": lambda asker: asker.each_batch(lambda batch: _told(lambda: asker.hive.batch(batch))),
     "drop_batch": lambda asker: [_told(lambda: asker.hive.drop_batch(NOWHERE))],
     "undo": lambda asker: [_told(lambda: asker.hive.undo(NOWHERE))],
+    "observe": lambda asker: [_told(lambda: asker.hive.observe(" ", "timing"))],
+    "context": lambda asker: [_told(lambda: asker.hive.context())],
+    "operational_memories": lambda asker: [_told(lambda: asker.hive.operational_memories(limit=500))],
+    "operational_memory": lambda asker: asker.each(lambda memory: _told(lambda: asker.hive.operational_memory(memory))),
+    "observations": lambda asker: asker.each(lambda memory: _told(lambda: asker.hive.observations(memory))),
+    "change_operational_memory": lambda asker: asker.each(
+        lambda memory: _told(lambda: asker.hive.change_operational_memory(memory=memory, version=99))
+    ),
+    "forget_operational_memory": lambda asker: asker.each(
+        lambda memory: _told(lambda: asker.hive.forget_operational_memory(memory))
+    ),
+    "forget_operational_memories": lambda asker: [_told(lambda: asker.hive.forget_operational_memories((NOWHERE,)))],
+    "count_decayed": lambda asker: [_told(lambda: asker.hive.count_decayed())],
     "maintain": lambda asker: [_told(lambda: asker.hive.maintain(purge_expired=True, merge=True))],
     "maintenance_job": lambda asker: [_told(lambda: asker.hive.maintenance_job(NOWHERE))],
     "cancel_maintenance": lambda asker: [_told(lambda: asker.hive.cancel_maintenance(NOWHERE))],
@@ -474,7 +488,7 @@ def asking(world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
 
 def _world(home: Path, lead_sees: str, database: str) -> Generator[World]:
-    every_tool = tuple({tool.capability for tool in TOOLS})
+    every_tool = tuple({tool.capability for tool in (*DECLARED_TOOLS, *TOOLS)})
     with Service(home, lead_sees=lead_sees, capabilities=every_tool, **service_on(database)) as service:
         keys = {
             "ada": service.add("ada"),
@@ -635,7 +649,9 @@ def test_a_revoked_key_gets_nothing_at_all(world: World) -> None:
     for method, path in ROUTES:
         if not path.startswith("/health"):
             with pytest.raises(Unauthenticated):
-                client.call(method, path.replace("{memory_id}", world.ids["shared"]))
+                client.call(
+                    method, path.replace("{memory_id}", world.ids["shared"]).replace("{memory}", world.ids["shared"])
+                )
 
 
 def test_every_route_has_a_probe(world: World) -> None:
@@ -653,7 +669,7 @@ def test_every_verb_has_a_probe_or_a_reason() -> None:
 
 
 def test_every_tool_has_a_probe() -> None:
-    assert {tool.name for tool in TOOLS} == set(CALLS)
+    assert {tool.name for tool in (*DECLARED_TOOLS, *TOOLS)} == set(CALLS)
 
 
 def test_every_method_has_a_probe() -> None:

@@ -23,7 +23,7 @@ from hivelore.observations.model import Confidence, Held
 from hivelore.runtime.clock import SystemClock
 from hivelore.storage.change_recorder import capture_state
 from hivelore.storage.ports import MemoryStore, Snapshots, Transaction
-from hivelore.transfer.migrate.copy import Comparison, Migrator
+from hivelore.transfer.migrate.migrator import Comparison, Migrator
 from support.batches import a_batch
 from support.clocks import START
 from support.happenings import a_cooldown, an_event

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from hivelore.indexing.model import DocumentKey, ModelKey, PassageKey
 from hivelore.memories.model import Memory, MemoryId, Topic
 from hivelore.storage.ports import View
-from hivelore.transfer.migrate.copy import all_batches
+from hivelore.transfer.migrate.migrator import all_batches
 from support.happenings import ALL_EVENTS
 from support.memories import EVERYTHING, instant
 from support.proposals import inbox_of

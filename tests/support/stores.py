@@ -81,6 +81,7 @@ KEYWORDS: Mapping[str, KeywordKind] = {
 }
 
 law = settings(
+    deadline=None,
     max_examples=examples(30),
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

@@ -22,7 +22,7 @@ from hivelore.search.tokenizer import query_terms
 from hivelore.sessions.model import EventId, Handover, HandoverState
 from hivelore.storage.migration_state import MOVE, MigrationState, refuse_unfinished
 from hivelore.storage.ports import MemoryStore, Transaction
-from hivelore.transfer.migrate.copy import CANCELLED_BY_MOVE, Migrator
+from hivelore.transfer.migrate.migrator import CANCELLED_BY_MOVE, Migrator
 from support.clocks import START, FixedClock, SteppingClock
 from support.laws import examples
 from support.memories import EVERYTHING, a_memory, memory_id, whole
@@ -46,7 +46,7 @@ WAYS = [
 @pytest.fixture
 def few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(whole_reader, "BATCH_SIZE", 2)
-    monkeypatch.setattr("hivelore.transfer.migrate.copy.PAGE", 2)
+    monkeypatch.setattr("hivelore.transfer.migrate.migrator.PAGE", 2)
 
 
 class Ends:

@@ -4,6 +4,7 @@ from typing import Any
 
 from hivelore.changes import operations as changes
 from hivelore.core.operation import Operation
+from hivelore.core.tool import Tool
 from hivelore.embeddings import operations as embeddings
 from hivelore.events import operations as events
 from hivelore.feedback import operations as feedback
@@ -24,3 +25,4 @@ OPERATIONS: tuple[Operation[..., Any], ...] = (
     *health.OPERATIONS,
     *observations.OPERATIONS,
 )
+TOOLS: tuple[Tool[Any], ...] = tuple(one.tool for one in OPERATIONS if one.tool is not None)

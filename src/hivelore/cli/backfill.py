@@ -55,7 +55,7 @@ def _store(program: str, files: list[SourceFile], project: str | None, agent: st
         counts["created" if done.created else "changed" if done.changed else "unchanged"] += 1
 
     with connection.hive(agent) as hive, output.progress(f"Importing from {program}", len(files)) as advance:
-        writer = BatchedWriter[Path](hive, kept=count, refused=lambda path, why: refused.append(Skipped(path, why)))
+        writer = BatchedWriter[Path](hive, stored=count, refused=lambda path, why: refused.append(Skipped(path, why)))
         try:
             for number, one in enumerate(files, start=1):
                 found = _read(program, one, project)

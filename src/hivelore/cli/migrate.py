@@ -15,8 +15,8 @@ from hivelore.errors import Conflict, HiveloreError, Invalid
 if TYPE_CHECKING:
     from hivelore.memories.whole import Counts
     from hivelore.runtime.settings import Settings
-    from hivelore.transfer.migrate.copy import Comparison, Migrator
     from hivelore.transfer.migrate.endpoints import DatabaseLocation, MigrationSource, MigrationTarget
+    from hivelore.transfer.migrate.migrator import Comparison, Migrator
 
 _ROUNDS = 10
 """Most rounds of copying while a service writes."""

@@ -55,7 +55,7 @@ def index(
         counts["created" if done.created else "changed" if done.changed else "unchanged"] += 1
 
     with connection.hive(agent) as hive, output.progress("Indexing", len(files)) as advance:
-        writer = BatchedWriter[Path](hive, kept=count, refused=lambda file, why: skipped.append(Skipped(file, why)))
+        writer = BatchedWriter[Path](hive, stored=count, refused=lambda file, why: skipped.append(Skipped(file, why)))
         try:
             for number, (file, root) in enumerate(files, start=1):
                 found = file if isinstance(file, Skipped) else read_draft(file, model.Scope(scope), projects[root])

@@ -66,7 +66,8 @@ class KeywordIndex(Protocol):
         ...
 
     def search(self, view: View, terms: Sequence[str], where: Filter, limit: int) -> Candidates:
-        """Returns documents with any of the terms that pass the filter, one candidate each, best first."""
+        """Returns documents with any of the terms that pass the filter, one candidate each, best first, and the
+        rarities of the terms."""
         ...
 
     def rarities(self, view: View, terms: Sequence[str]) -> Mapping[str, float]:

@@ -100,11 +100,14 @@ class Candidates(Sequence[Candidate]):
     documents: Keys
     chunks: Keys
     scores: NDArray[np.float64]
+    rarities: Mapping[str, float] = field(default_factory=dict[str, float])
+    """The rarity of each term that was searched for (``KeywordIndex.rarities``)."""
 
     @classmethod
-    def of(cls, candidates: Sequence[Candidate]) -> "Candidates":
+    def of(cls, candidates: Sequence[Candidate], rarities: Mapping[str, float] | None = None) -> "Candidates":
         documents, chunks, scores = zip(*candidates, strict=True) if candidates else ((), (), ())
-        return cls(np.array(documents, np.int64), np.array(chunks, np.int64), np.array(scores, np.float64))
+        columns = np.array(documents, np.int64), np.array(chunks, np.int64), np.array(scores, np.float64)
+        return cls(*columns, rarities or {})
 
     def __len__(self) -> int:
         return len(self.documents)
@@ -116,7 +119,7 @@ class Candidates(Sequence[Candidate]):
     def __getitem__(self, at: int | slice) -> "Candidate | Candidates":
         documents, chunks, scores = self.documents[at], self.chunks[at], self.scores[at]
         if isinstance(at, slice):
-            return Candidates(documents, chunks, scores)
+            return Candidates(documents, chunks, scores, self.rarities)
         return Candidate(DocumentKey(int(documents)), ChunkKey(int(chunks)), float(scores))
 
 

@@ -22,7 +22,6 @@ from hivelore.memories.diff import difference
 from hivelore.memories.drafts import Draft
 from hivelore.memories.model import NAME_LENGTH, MemoryId, Scope, Source
 from hivelore.memories.normalizer import to_utc
-from hivelore.observations.outcomes import ObservationInput
 from hivelore.review import proposal_codec
 from hivelore.review.model import DECISIONS, ProposalId
 from hivelore.search.model import BUDGET_RANGE, DEFAULT_LIMIT, LIMIT_RANGE, History, Hit, ScopeChoice
@@ -73,17 +72,6 @@ class StoreInput(Input):
     subject: Annotated[str | None, Field(description="key like db.port: replaces what held of it")] = None
     valid_from: str | None = None
     supersedes: Annotated[str | None, Field(description="id this replaces")] = None
-
-
-class ObserveInput(Input):
-    observation: Annotated[str, Field(min_length=1)]
-    category: Annotated[str, Field(description="timing, dependency, behavior, remediation or maintenance")]
-    service: Annotated[str | None, Field(description="none: it holds for all")] = None
-
-
-class ContextInput(Input):
-    service: str | None = None
-    model: Annotated[str | None, Field(description="yours")] = None
 
 
 class InjectInput(Input):
@@ -277,30 +265,9 @@ async def _review(caller: Caller, given: ReviewInput) -> Reply:
     return Reply(f"It is {how}.", {"proposals": [proposal_codec.proposal(done)]})
 
 
-async def _observe(caller: Caller, given: ObserveInput) -> Reply:
-    seen = ObservationInput(observation=given.observation, category=given.category, service=given.service)
-    done = await caller.run(
-        Lane.WRITE, lambda until: caller.app.observation_service.observe(seen, caller.viewer, until)
-    )
-    caller.context.metrics.writes.inc()
-    data = {"effect": done.effect.value, "memoryId": done.memory.id, "about": list(done.about)}
-    return Reply("; ".join(done.reasons) or "Kept.", data)
-
-
-async def _context(caller: Caller, given: ContextInput) -> Reply:
-    app, project = caller.app, caller.project
-    budget = app.memory_budget.tokens_for(given.model)
-    block = await caller.run(
-        Lane.READ,
-        lambda _: app.curation.block(caller.viewer, budget, service=given.service, project=project),
-    )
-    return Reply(f"{block.included} of {block.total} memories.", {"text": block.text})
-
-
 _LIST = {"type": "array", "items": {"type": "object"}}
 _OBJECT = {"type": "object"}
 _TEXT = {"type": "string"}
-_LIST_OF_TEXTS = {"type": "array", "items": {"type": "string"}}
 
 TOOLS = (
     Tool(
@@ -359,23 +326,6 @@ TOOLS = (
         idempotent=False,
         destructive=True,
         roles=frozenset({Role.LEAD, Role.OPERATOR}),
-    ),
-    Tool(
-        name="memory-observe",
-        capability="operations",
-        description="Tell what you saw of running things, in a line. Seen again it gets surer.",
-        input=ObserveInput,
-        answers={"effect": _TEXT, "memoryId": _TEXT, "about": _LIST_OF_TEXTS},
-        run=_observe,
-    ),
-    Tool(
-        name="memory-context",
-        capability="operations",
-        description="What is known about running a service, the surest first.",
-        input=ContextInput,
-        answers={"text": _TEXT},
-        run=_context,
-        read_only=True,
     ),
 )
 

@@ -13,11 +13,13 @@ from hivelore.observations.curation import RatedQuery
 from hivelore.observations.operations import (
     ChangeOperationalMemory,
     Context,
+    ContextText,
     CountDecayed,
     DecayedCount,
     DeletedCount,
     ForgetOperationalMemories,
     GetContext,
+    GetContextText,
     ListObservations,
     ListOperationalMemories,
     NamedOperationalMemory,
@@ -102,3 +104,9 @@ def get_context(app: Application, request: GetContext, call: Call) -> Context:
         total=block.total,
         tokens=block.tokens,
     )
+
+
+def get_context_text(app: Application, request: GetContextText, call: Call) -> ContextText:
+    budget = app.memory_budget.tokens_for(request.model)
+    block = app.curation.block(call.viewer, budget, service=request.service, project=call.project)
+    return ContextText(text=block.text, included=block.included, total=block.total)

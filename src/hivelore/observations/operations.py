@@ -6,6 +6,7 @@ from msgspec import Meta
 
 from hivelore.core.agents import Role
 from hivelore.core.operation import Lane, Operation, delete, get, post, put
+from hivelore.core.tool import TEXT, TEXTS, Reply, Tool
 from hivelore.core.values import Request, Value
 from hivelore.memories.model import MemoryId
 from hivelore.observations.outcomes import Change, ConfidenceTimeline, Effect, ObservationInput, OperationalMemory
@@ -90,8 +91,29 @@ class Context(Value, frozen=True, kw_only=True):
     tokens: int
 
 
+class GetContextText(Request, frozen=True, kw_only=True):
+    service: str | None = None
+    model: str | None = None
+
+
+class ContextText(Value, frozen=True, kw_only=True):
+    text: str
+    """Not fenced; empty if nothing is included."""
+    included: int
+    total: int
+
+
 def observe_status(done: ObserveResponse) -> int:
     return 200 if done.effect in (Effect.REINFORCED, Effect.KNOWN) else 201
+
+
+def observe_reply(done: ObserveResponse) -> Reply:
+    data = {"effect": done.effect, "memoryId": done.memory.id, "about": done.about}
+    return Reply("; ".join(done.why) or "Stored.", data)
+
+
+def context_reply(context: ContextText) -> Reply:
+    return Reply(f"{context.included} of {context.total} memories.", {"text": context.text})
 
 
 LIST_OPERATIONAL_MEMORIES = Operation(
@@ -116,6 +138,18 @@ OBSERVE = Operation(
     lane=Lane.WRITE,
     http=post("/memories", status=observe_status),
     stored=lambda _: 1,
+    tool=Tool(
+        name="memory-observe",
+        capability="operations",
+        description="Report an observation about a running service, in one line. Repetition raises its confidence.",
+        arguments={
+            "observation": "",
+            "category": "timing, dependency, behavior, remediation or maintenance",
+            "service": "default: all services",
+        },
+        reply=observe_reply,
+        output={"effect": TEXT, "memoryId": TEXT, "about": TEXTS},
+    ),
     tag="operations",
 )
 FORGET_OPERATIONAL_MEMORIES = Operation(
@@ -196,6 +230,24 @@ GET_CONTEXT = Operation(
     http=get("/api/operational-context"),
     tag="operations",
 )
+GET_CONTEXT_TEXT = Operation(
+    name="context_text",
+    summary="Returns the operational memories of a service as a text for an agent that asks for them.",
+    request=GetContextText,
+    response=ContextText,
+    handler="hivelore.observations.handlers:get_context_text",
+    lane=Lane.READ,
+    tool=Tool(
+        name="memory-context",
+        capability="operations",
+        description="Read what is known about running a service, highest confidence first.",
+        arguments={"service": "", "model": "your model"},
+        reply=context_reply,
+        output={"text": TEXT},
+        read_only=True,
+    ),
+    tag="operations",
+)
 OPERATIONS = (
     LIST_OPERATIONAL_MEMORIES,
     OBSERVE,
@@ -206,4 +258,5 @@ OPERATIONS = (
     CHANGE_OPERATIONAL_MEMORY,
     FORGET_OPERATIONAL_MEMORY,
     GET_CONTEXT,
+    GET_CONTEXT_TEXT,
 )

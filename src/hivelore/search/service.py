@@ -1,6 +1,6 @@
 """Search service: recalls the memories most relevant to a query."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -106,15 +106,15 @@ class SearchService:
                 if is_all or not is_crowded_by_duplicates(best, len(ranked), query.limit):
                     break
                 wanted = KEYWORD_DEPTH
-            hits = build_hits(view, best, search.memories, proposals, search.rarities)
+            hits = build_hits(view, best, search.memories, proposals, search.matches.rarities)
             if ranked or embedded.vector is not None or query.only_fitting:
                 path = RetrievalMode.HYBRID if embedded.vector is not None else RetrievalMode.KEYWORDS
             else:
                 hits, path = search.recent_hits(query.limit), RetrievalMode.RECENT
             if query.as_of is not None:
-                hits = hits_as_of(view, hits, query.as_of, search.rarities)
+                hits = hits_as_of(view, hits, query.as_of, search.matches.rarities)
         hits = [hit for hit in hits if (hit.memory.id, hit.memory.version) not in query.known]
-        hits = fit_to_budget(hits, query.budget, search.rarities)
+        hits = fit_to_budget(hits, query.budget, search.matches.rarities)
         shown = [memory_for_viewer(viewer, hit.memory) for hit in hits]
         hits = [
             hit if hit.memory is memory else replace(hit, memory=memory)
@@ -131,8 +131,6 @@ class _Search:
     """One search in one snapshot: proposes candidates, and reads each memory once."""
 
     analysis: QueryAnalysis
-    rarities: Mapping[str, float]
-    """Rarities of the query terms."""
 
     def __init__(
         self, on: SearchDependencies, constants: SearchConstants, view: View, where: Filter, now: datetime
@@ -143,12 +141,11 @@ class _Search:
     def match_keywords(self, text: str, limit: int) -> None:
         keywords, view = self._on.keywords, self._view
         self.analysis = analyze_query(text, rarities=partial(keywords.rarities, view))
-        self._matches = keywords.search(view, self.analysis.terms, self._where, limit)
-        self.rarities = keywords.rarities(view, self.analysis.terms)
+        self.matches = keywords.search(view, self.analysis.terms, self._where, limit)
 
     def propose(self, query: EmbeddedQuery, wanted: int) -> Proposals:
         """Returns about ``wanted`` candidates of each index, with the features of those that the filter admits."""
-        matches, model, view = self._matches, self._on.active_model, self._view
+        matches, model, view = self.matches, self._on.active_model, self._view
         documents: list[DocumentKey] = matches.documents.tolist()
         neighbours = model.nearest(view, query, self._where, wanted, documents[:wanted])
         nearest = {near.document: near for near in neighbours.nearest}
@@ -156,9 +153,9 @@ class _Search:
         keywords = {row[0]: Candidate(*row) for place, row in enumerate(rows) if place < wanted or row[0] in nearest}
         weights = self._constants.fusion_weights
         compared = neighbours.nearest if weights.tokens > 0.0 else ()
-        token_scores = model.token_scores(view, query, compared, self.rarities)
+        token_scores = model.token_scores(view, query, compared, matches.rarities)
         features = view.rank_features_of({*nearest, *keywords}, self._where)
-        weight = self.analysis.weight(self.rarities)
+        weight = self.analysis.weight(matches.rarities)
         relevance = fuse(
             {key: one.score for key, one in keywords.items()},
             {key: near.cosine for key, near in nearest.items()},

@@ -22,7 +22,7 @@ from hivelore.transfer.files import MAX_BYTES, Skipped
 
 MAX_TRANSCRIPT_BYTES = 8_000_000
 """Bytes read from the end of a transcript."""
-NOTHING_LEARNED = "nothing was learned in it"
+NOTHING_LEARNED = "nothing worth storing"
 _SESSIONS = {"claude-code": "*/*.jsonl", "codex": "**/*.jsonl"}
 _NOTES = {"claude-code": "projects/*/memory/*.md", "codex": "memories/*.md"}
 _SUBAGENT_PREFIX = "agent-"
@@ -30,7 +30,7 @@ _INDEX = "MEMORY.md"
 _FRONT = re.compile(r"\A---\r?\n(.*?)\r?\n---\r?\n", re.DOTALL)
 _FIELD = re.compile(r"^(?:metadata:\s*)?\s*(name|description|type):\s*(.+?)\s*$", re.MULTILINE)
 _INDEX_LINK = re.compile(r"^\s*[-*]\s*\[[^\]]*\]\([^)\s]+\.md\).*$", re.MULTILINE)
-"""A line of the index that only leads to another note."""
+"""A line of the index that only links to another note."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +49,14 @@ def find_files(program: str, home: Path, since: datetime | None) -> list[SourceF
         *(_source_file(path, True) for path in sessions if not path.name.startswith(_SUBAGENT_PREFIX)),
         *(_source_file(path, False) for path in home.glob(_NOTES[program])),
     ]
-    there = [one for one in found if one is not None and (since is None or one.changed_at >= since)]
-    return sorted(there, key=lambda one: (one.changed_at, one.path))
+    recent = [one for one in found if one is not None and (since is None or one.changed_at >= since)]
+    return sorted(recent, key=lambda one: (one.changed_at, one.path))
 
 
 def _source_file(path: Path, is_session: bool) -> SourceFile | None:
     try:
-        return (
-            SourceFile(path, is_session, datetime.fromtimestamp(path.stat().st_mtime, UTC)) if path.is_file() else None
-        )
+        changed_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        return SourceFile(path, is_session, changed_at) if path.is_file() else None
     except OSError:
         return None
 
@@ -88,7 +87,7 @@ def _session_draft(program: str, kept: SourceFile, project_of: Callable[[Path], 
 
 
 def _note_draft(program: str, kept: SourceFile, project_of: Callable[[Path], str | None]) -> Draft | Skipped:
-    """A memory of the program's own, with its frontmatter ``name``, ``description`` and ``type``."""
+    """Returns the draft of a note with the frontmatter fields ``name``, ``description`` and ``type``."""
     data = kept.path.read_bytes()
     if len(data) > MAX_BYTES:
         return Skipped(kept.path, f"larger than {MAX_BYTES:,} bytes")
@@ -123,7 +122,7 @@ def _project_folder(program: str, path: Path) -> Path | None:
 
 
 def _as_imported(draft: Draft, kept: SourceFile, at: datetime) -> Draft:
-    """Marks a draft as imported on purpose: manual source, so that it does not expire."""
+    """Marks a draft as imported. The source is manual, so that it does not expire."""
     origin = str(kept.path).encode(errors="replace").decode()
     metadata = {**(draft.metadata or {}), "origin": origin}
     return replace(draft, source=Source.MANUAL, created_at=at, tags=("imported",), metadata=metadata)

@@ -1,4 +1,4 @@
-"""Batched writes: stores many drafts in transactions of bounded size; a refused draft does not affect the others."""
+"""Batched writes: stores many drafts in transactions of limited size; a refused draft does not affect the others."""
 
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -15,16 +15,16 @@ class BatchedWriter(Generic[K]):
     """Call ``add`` for each draft and ``flush`` at the end; each draft is reported once, as stored or refused."""
 
     def __init__(
-        self, hive: Hive, *, kept: Callable[[K, WriteResult], None], refused: Callable[[K, str], None]
+        self, hive: Hive, *, stored: Callable[[K, WriteResult], None], refused: Callable[[K, str], None]
     ) -> None:
         self._hive = hive
-        self._kept = kept
+        self._stored = stored
         self._refused = refused
         self._pending: list[tuple[K, Draft]] = []
         self._size = 0
 
     def add(self, name: K, draft: Draft, size: int) -> None:
-        """``size``: its bytes or characters, at least those of the content."""
+        """``size``: bytes or characters of the draft, at least those of its content."""
         if len(self._pending) == UNIT or self._size + size > UNIT_CHARACTERS:
             self.flush()
         self._pending.append((name, draft))
@@ -43,10 +43,10 @@ class BatchedWriter(Generic[K]):
             if len(unit) == 1:
                 self._refused(unit[0][0], str(error))
                 return
-            # One of them is refused, and with it the whole unit: find it.
+            # One refused draft refuses its transaction: find it by bisection.
             middle = len(unit) // 2
             self._store(unit[:middle])
             self._store(unit[middle:])
             return
         for (name, _), one in zip(unit, done, strict=True):
-            self._kept(name, one)
+            self._stored(name, one)

@@ -1,6 +1,6 @@
-"""Files on this machine as drafts: what is a text worth indexing, and under which name.
+"""Files on this machine as drafts: selection by type, size and .gitignore.
 
-Reading happens where the caller is, so that a service never opens a path that somebody sent it.
+The caller's process reads them, so a service never opens a path that a client sent.
 """
 
 import os
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 MAX_BYTES = 2_000_000
-"""Bytes of a file that is still indexed."""
+"""Largest indexed file in bytes."""
 _SNIFFED = 8_192
 _ALWAYS_IGNORED = (".git/", ".hg/", ".svn/", "node_modules/", "__pycache__/", ".venv/")
 _IGNORE = ".gitignore"
@@ -26,39 +26,39 @@ _IGNORE = ".gitignore"
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file that was left out, and why."""
+    """A file that was left out."""
 
     path: Path
     reason: str
     expected: bool = False
-    """There is no text in it that could be indexed."""
+    """True if the file has no text to index, which is no error."""
 
 
 def read_drafts(path: Path, scope: Scope, project: str | None) -> Iterator[Draft | Skipped]:
-    """The file at ``path``, or every file below it in a stable order that no .gitignore excludes."""
+    """Yields the file at ``path``, or every file below it that no .gitignore excludes, in a stable order."""
     for file in find_files(path):
         yield file if isinstance(file, Skipped) else read_draft(file, scope, project)
 
 
 def find_files(path: Path) -> Iterator[Path | Skipped]:
-    """What ``drafts_under`` reads, each as ``located``."""
+    """Yields the resolved paths of the files that ``read_drafts`` reads."""
     root = resolve_path(path)
     return _walk_files(root) if root.is_dir() else iter([root])
 
 
 def resolve_path(path: Path) -> Path:
-    """The one path of a file or folder, whichever way it is named. Raises Invalid where there is none."""
+    """Returns the canonical path of a file or folder. Raises Invalid if it does not exist."""
     try:
         path.stat()
     except OSError as error:
         raise Invalid(f"{path} cannot be read: {error.strerror}.", field="path") from None
     except ValueError:  # NUL, or half of a surrogate pair
-        raise Invalid(f"{str(path)!r} is no path of a file.", field="path") from None
+        raise Invalid(f"{str(path)!r} is not a valid path.", field="path") from None
     return path.resolve()
 
 
 def read_draft(file: Path, scope: Scope, project: str | None) -> Draft | Skipped:
-    """A file as a draft that is named after it; a later one of the same path takes its place."""
+    """Returns the draft of a file, named after it. A later draft of the same path replaces it."""
     try:
         found = file.stat()
         if not stat.S_ISREG(found.st_mode):
@@ -95,15 +95,15 @@ def _walk_files(root: Path) -> Iterator[Path | Skipped]:
         if rules:
             specs[here] = _parse_rules(rules)
         folders[:] = sorted(name for name in folders if not _is_ignored(here / name, specs, is_folder=True))
-        # A link is no file of its own: what it points to is indexed where it lies.
+        # Links are skipped, because their targets are indexed at their own paths.
         found = (here / name for name in sorted(files) if not (here / name).is_symlink())
         yield from (file for file in found if not _is_ignored(file, specs, is_folder=False))
     yield from (Skipped(Path(str(error.filename)), error.strerror or str(error)) for error in unreadable)
 
 
 def _rules_above(root: Path) -> dict[Path, "GitIgnoreSpec"]:
-    """The .gitignore files between the top of the repository and ``root``; none where they exclude ``root`` itself:
-    who names it wants it."""
+    """Returns the .gitignore rules between the top of the repository and ``root``; none if they exclude ``root``,
+    because naming it asks for it."""
     top = next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), root)
     specs: dict[Path, GitIgnoreSpec] = {}
     for folder in root.parents:
@@ -120,7 +120,7 @@ def _read_rules(folder: Path) -> list[str]:
 
 
 def _parse_rules(rules: list[str]) -> "GitIgnoreSpec":
-    # Loaded when a folder is walked, which few commands do.
+    # Imported here, because few commands walk a folder.
     from pathspec import GitIgnoreSpec
 
     def is_rule(line: str) -> bool:
@@ -130,12 +130,12 @@ def _parse_rules(rules: list[str]) -> "GitIgnoreSpec":
             return False
         return True
 
-    # What git does not understand it passes over.
+    # Git ignores invalid rules.
     return GitIgnoreSpec.from_lines(line for line in rules if is_rule(line))
 
 
 def _is_ignored(path: Path, specs: dict[Path, "GitIgnoreSpec"], *, is_folder: bool) -> bool:
-    """Whether the nearest .gitignore that has something to say about a path excludes it."""
+    """Returns True if the nearest .gitignore with a matching rule excludes the path."""
     for folder in path.parents:
         spec = specs.get(folder)
         if spec is None:

@@ -1,10 +1,9 @@
-"""Arriving and leaving: JSONL in, JSONL out, line by line, with flat memory.
+"""Import and export of memories as JSON lines, with constant memory use.
 
-In: one JSON object a line, ``{id?, content|text, name?, createdAt|timestamp?, session?, author?, tags?, scope?,
-source?, project?, metadata?, ...}``; with ``validFrom`` (it may be null) also ``subject?`` and ``supersedes?``. ``id``
-is kept as the external id, so that the same file twice changes nothing and an interrupted import is simply run again.
-Unknown keys go to the metadata; null means absent.
-Out: schema version 1, see ``export``.
+Each imported line is an object ``{id?, content|text, name?, createdAt|timestamp?, session?, author?, tags?, scope?,
+source?, project?, metadata?, ...}``; with ``validFrom``, which may be null, also ``subject?`` and ``supersedes?``.
+``id`` becomes the external id, so importing a file twice changes nothing and an interrupted import can be repeated.
+Unknown fields become metadata; null means absent. ``export`` describes the exported format.
 """
 
 import hashlib
@@ -40,13 +39,12 @@ _TEXTS = {
 }
 _TEMPORAL_FIELDS = ("subject", "validFrom", "supersedes")
 _IGNORED_FIELDS = {"version", "updatedAt", "accessedAt", "accessCount", "provenance", "agentId", "validUntil"}
-"""What our own export says besides; the importing service decides these anew."""
+"""Exported fields that the importing service sets itself."""
 
 
 @dataclass(slots=True)
 class ImportReport:
-    """How an import went so far; each count is of lines. ``assumed_utc``: some times had no zone and were taken as
-    UTC."""
+    """Progress of an import, in lines. ``assumed_utc``: some times had no time zone and were read as UTC."""
 
     lines: int = 0
     created: int = 0
@@ -63,10 +61,9 @@ def import_lines(
     refused: Callable[[int, str], None],
     progress: Callable[[ImportReport], None] = lambda _: None,
 ) -> ImportReport:
-    """Keep every good line of a stream. A bad one is told to ``refused`` by number and reason, and the rest goes in.
+    """Imports the valid lines of a stream. ``refused`` receives the number of each invalid line and the reason.
 
-    ``progress`` is called first and then now and then with one and the same report; what it counts as kept is
-    durable.
+    ``progress`` is called at the start and then regularly, always with the same report; counted memories are durable.
     """
     report = ImportReport()
 
@@ -75,7 +72,7 @@ def import_lines(
         refused(number, reason)
 
     progress(report)
-    keeper = BatchedWriter[int](hive, kept=lambda _, one: _count_result(one, report), refused=refuse)
+    writer = BatchedWriter[int](hive, stored=lambda _, one: _count_result(one, report), refused=refuse)
     for number, line in _read_lines(stream, report, refuse):
         try:
             draft = parse_line(line, report)
@@ -83,10 +80,10 @@ def import_lines(
             refuse(number, str(error))
             continue
         if draft is not None:
-            keeper.add(number, draft, len(line))
+            writer.add(number, draft, len(line))
         if number % _REPORT_EVERY == 0:
             progress(report)
-    keeper.flush()
+    writer.flush()
     progress(report)
     return report
 
@@ -114,7 +111,7 @@ def _count_result(one: WriteResult, report: ImportReport) -> None:
 
 
 def parse_line(line: bytes, report: ImportReport) -> Draft | None:
-    """The draft of one line; None for the first and last line of our own export. Raises Invalid."""
+    """Returns the draft of a line; None for the first and last line of an export. Raises Invalid."""
     try:
         data = json.loads(line.decode("utf-8-sig"), parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
@@ -123,26 +120,27 @@ def parse_line(line: bytes, report: ImportReport) -> Draft | None:
         raise Invalid(f"not JSON ({error})") from None
     if not isinstance(data, dict):
         raise Invalid("not a JSON object")
-    told = cast(dict[str, Any], data)
-    given = {name: value for name, value in told.items() if value is not None}
-    # What others call a subject may be that of a mail, and the next one with it takes no place of the one before.
-    place = {name: given.pop(name) for name in _TEMPORAL_FIELDS if name in given} if "validFrom" in told else {}
+    fields = cast(dict[str, Any], data)
+    given = {name: value for name, value in fields.items() if value is not None}
+    # Without validFrom a subject is not a fact key: it may be the subject of a mail.
+    temporal = {name: given.pop(name) for name in _TEMPORAL_FIELDS if name in given} if "validFrom" in fields else {}
     if "hivelore" in given and not {"content", "text"} & given.keys():
         return None
-    return replace(_parse_draft(given, report), **_parse_temporal(place, report))
+    texts = {name: _as_text(temporal[name], name) for name in ("subject", "supersedes") if name in temporal}
+    valid_from = _parse_instant(temporal.get("validFrom"), "validFrom", report)
+    return replace(_parse_draft(given, report), valid_from=valid_from, **texts)
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number in JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _parse_draft(given: dict[str, Any], report: ImportReport) -> Draft:
     content = given.pop("content", None)
     content = given.pop("text", None) if content is None else content
     if not isinstance(content, str):
-        raise Invalid("content (or text) is missing or no text")
-    told = [name for name in _TEXTS if name in given]
-    texts: dict[str, Any] = {_TEXTS[name]: _as_text(given.pop(name), name) for name in told}
+        raise Invalid("content (or text) is missing or not a text")
+    texts: dict[str, Any] = {field: _as_text(given.pop(name), name) for name, field in _TEXTS.items() if name in given}
     created = given.pop("createdAt", None)
     created = given.pop("timestamp", None) if created is None else created
     identity = given.pop("externalId", None) or given.get("id")
@@ -152,45 +150,39 @@ def _parse_draft(given: dict[str, Any], report: ImportReport) -> Draft:
         raise Invalid("tags is not a list of texts")
     if type(metadata) is not dict:
         raise Invalid("metadata is not an object")
-    known = _parse_operational(given, report)
+    operational = _parse_operational(given, report)
+    expires_at = _parse_instant(given.pop("expiresAt", None), "expiresAt", report)
+    scope = choice(Scope, given.pop("scope", Scope.AGENT), "scope")
+    source = choice(Source, given.pop("source", Source.MANUAL), "source")
+    unknown = {name: value for name, value in given.items() if name not in _IGNORED_FIELDS}
     return Draft(
         content=content,
         external_id=None if identity is None else _as_text(identity, "id"),
-        scope=choice(Scope, given.pop("scope", Scope.AGENT), "scope"),
-        source=choice(Source, given.pop("source", Source.MANUAL), "source"),
+        scope=scope,
+        source=source,
         tags=tuple(tags),
-        metadata={**metadata, **_unknown_fields(given)} or None,
+        metadata={**metadata, **unknown} or None,
         created_at=_parse_instant(created, "createdAt", report),
-        expires_at=_parse_instant(given.get("expiresAt"), "expiresAt", report),
-        operational=known,
+        expires_at=expires_at,
+        operational=operational,
         **texts,
     )
 
 
-def _parse_temporal(given: dict[str, Any], report: ImportReport) -> dict[str, Any]:
-    """What a line says of the place in time."""
-    texts = {name: _as_text(given[name], name) for name in ("subject", "supersedes") if name in given}
-    return texts | {"valid_from": _parse_instant(given.get("validFrom"), "validFrom", report)}
-
-
 def _parse_operational(given: dict[str, Any], report: ImportReport) -> Operational | None:
-    """What our own export says of running things; what others call by that name may be anything."""
+    """Takes the operational state of an exported memory from the fields. A value of any other type is metadata."""
     if not isinstance(given.get("operational"), dict):
         return None
-    told = cast(dict[str, Any], given.pop("operational"))
-    since = _parse_instant(told.get("confidentAt"), "operational.confidentAt", report)
-    service = None if told.get("service") is None else _as_text(told["service"], "operational.service")
-    if since is None or told.get("confidence") is None:
+    fields = cast(dict[str, Any], given.pop("operational"))
+    since = _parse_instant(fields.get("confidentAt"), "operational.confidentAt", report)
+    service = None if fields.get("service") is None else _as_text(fields["service"], "operational.service")
+    if since is None or fields.get("confidence") is None:
         raise Invalid("operational needs confidence and confidentAt")
-    cleaned = {**told, "service": None if service == GENERAL else service, "confidentAt": codec.instant(since)}
+    cleaned = {**fields, "service": None if service == GENERAL else service, "confidentAt": codec.instant(since)}
     try:
         return codec.read_operational(cleaned)
     except (TypeError, ValueError, OverflowError) as error:
         raise Invalid(f"operational: {error}") from None
-
-
-def _unknown_fields(given: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in given.items() if name not in _IGNORED_FIELDS and name != "expiresAt"}
 
 
 def _as_text(value: Any, name: str) -> str:
@@ -204,7 +196,7 @@ def _parse_instant(value: Any, name: str, report: ImportReport) -> datetime | No
         return None
     try:
         if isinstance(value, (int, float)) and not isinstance(value, bool):
-            # Seconds since 1970, or milliseconds where those would lie beyond the year 5000.
+            # Seconds since 1970, or milliseconds if seconds would lie beyond the year 5000.
             return datetime.fromtimestamp(value / 1000 if abs(value) > _MAX_SECONDS else value, UTC)
         instant = datetime.fromisoformat(str(value))
         if instant.tzinfo is None:
@@ -216,8 +208,8 @@ def _parse_instant(value: Any, name: str, report: ImportReport) -> datetime | No
 
 
 def export(hive: Hive) -> Iterator[str]:
-    """Everything visible as JSON lines: a first line ``{"hivelore": "export", "schema": 1}``, the memories from the
-    newest, a last line with their ``count`` and the ``sha256`` of their contents (``fingerprint``)."""
+    """Yields all visible memories as JSON lines, newest first. The first line is ``{"hivelore": "export", "schema":
+    1}``; the last line has their ``count`` and the ``sha256`` of their contents (``fingerprint``)."""
     yield _canonical_json({"hivelore": "export", "schema": SCHEMA_VERSION}) + "\n"
     prints: list[bytes] = []
     for memory in list_all(hive):
@@ -228,8 +220,8 @@ def export(hive: Hive) -> Iterator[str]:
 
 
 def fingerprint(hive: Hive) -> str:
-    """The canonical hash of all that is visible: SHA-256 over the sorted SHA-256 of each memory's canonical
-    JSON without what reading changes (accessedAt, accessCount)."""
+    """Returns the canonical hash of all visible memories: SHA-256 over the sorted SHA-256 of each memory's canonical
+    JSON, without the fields that reading changes (accessedAt, accessCount)."""
     return hashlib.sha256(b"".join(sorted(_memory_digest(memory) for memory in list_all(hive)))).hexdigest()
 
 

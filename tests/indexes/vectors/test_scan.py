@@ -11,6 +11,7 @@ import pytest
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Expired, Unavailable
+from hivelore.indexes.vectors import scan, slabs
 from hivelore.indexes.vectors.scan import ScanVectors
 from hivelore.indexes.vectors.slabs import SPARSE, bytes_per_slot
 from hivelore.indexing.model import DocumentKey, ModelKey, PassageKey, PassageVectors, Vector
@@ -149,7 +150,7 @@ def test_few_vectors_are_read_where_very_many_are_equal(library: Library, index:
 
 
 def test_without_simsimd_the_answers_are_the_same(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hivelore.indexes.vectors.slabs.simsimd", None)
+    monkeypatch.setattr(slabs, "simsimd", None)
     library.add_all(clustered(3 * SLAB))
     with library.store.read() as view:
         for query in clustered(5, seed=1):
@@ -343,7 +344,7 @@ def test_following_does_not_disturb_a_search_in_an_older_snapshot(library: Libra
 def test_a_snapshot_too_old_to_remember_is_refused(
     library: Library, index: ScanVectors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hivelore.indexes.vectors.scan.STEPS", 3)
+    monkeypatch.setattr(scan, "STEPS", 3)
     library.add(near(10))
     build(library, index)
     with library.store.read() as old:

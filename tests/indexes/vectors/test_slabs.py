@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.core.values import replace
-from hivelore.indexes.arrays import Labels
+from hivelore.indexes.attributes import Labels
 from hivelore.indexes.vectors.slabs import DOCUMENT, PASSAGE, SPARSE, Quantised, Rows, Slabs, bytes_per_slot
 
 SIZE = 4

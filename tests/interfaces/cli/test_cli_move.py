@@ -123,11 +123,11 @@ def test_a_dry_run_says_what_there_is_and_changes_nothing(alone: CommandLine, el
     assert dict(line.split()[:2] for line in looked.out.splitlines()[1:3]) == {"memories": "5", "versions": "8"}
     assert tables(url) == []
     told = alone("move", "--to", str(tmp_path / "new"), "--dry-run", "--json").json
-    assert (told["target"]["state"], told["source"]["counts"]["memories"]) == ("will be made", 5)
+    assert (told["target"]["state"], told["source"]["counts"]["memories"]) == ("will be created", 5)
     assert not (tmp_path / "new").exists()
     assert alone("move", "--to", url).code == 0
     again = alone("move", "--to", url, "--dry-run")
-    assert "which has had all since" in again.out
+    assert "which is complete since" in again.out
 
 
 def tables(url: str) -> list[str]:
@@ -279,4 +279,4 @@ def test_a_service_that_is_connected_to_the_target_is_told_of(
     with Service(tmp_path / "other", database=url):
         for dry in ((), ("--dry-run",)):
             refused = alone("move", "--to", url, *dry)
-            assert (refused.code, "Other Hivelores have" in refused.err) == (5, True), refused.err
+            assert (refused.code, "Other Hivelore processes have" in refused.err) == (5, True), refused.err

@@ -242,7 +242,7 @@ BAD = {
     "[1]": "not a JSON object",
     '"text"': "not a JSON object",
     "{}": "content (or text) is missing",
-    '{"content": 5}': "content (or text) is missing or no text",
+    '{"content": 5}': "content (or text) is missing or not a text",
     '{"content": " "}': "The content is empty",
     '{"content": "x", "scope": "everyone"}': "scope is one of",
     '{"content": "x", "source": "dream"}': "source is one of",

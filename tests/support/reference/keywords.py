@@ -97,7 +97,7 @@ class ReferenceKeywords:
             if rival is None or (score, -chunk) > (rival.score, -rival.chunk):
                 best[key] = Candidate(key, chunk, score)
         found = sorted(best.values(), key=lambda candidate: (-candidate.score, candidate.document))
-        return Candidates.of(found[:limit])
+        return Candidates.of(found[:limit], self.rarities(view, terms))
 
     def rarities(self, view: View, terms: Sequence[str]) -> Mapping[str, float]:
         state = _readable(view).state

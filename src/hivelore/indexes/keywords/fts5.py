@@ -177,7 +177,7 @@ class Fts5:
     def search(self, view: View, terms: Sequence[str], where: Filter, limit: int) -> Candidates:
         if not terms or limit < 1:
             return Candidates.of(())
-        snapshot = _view(view)
+        snapshot, rarities = _view(view), self.rarities(view, terms)
         sql, params = condition(where)
         params = {**params, "terms": " OR ".join(_quoted(term) for term in terms)}
         # Looking up the memory of a chunk is expensive, so the first attempt filters only the best chunks.
@@ -185,14 +185,14 @@ class Fts5:
         ((found,),) = snapshot.rows(statement, {**params, "limit": _GENEROUS * limit})
         best = _by_document(orjson.loads(found))
         if len(best) >= limit:
-            return Candidates.of(best[:limit])
+            return Candidates.of(best[:limit], rarities)
         statement = SQL["keyword_search"].replace("{where}", sql)
         asked = limit
         while True:
             found = snapshot.rows(statement, {**params, "limit": asked})
             best = _by_document(found)
             if len(best) >= limit or len(found) < asked:
-                return Candidates.of(best[:limit])
+                return Candidates.of(best[:limit], rarities)
             # A long document took several places: search deeper until there are enough documents.
             asked *= _WIDENING
 

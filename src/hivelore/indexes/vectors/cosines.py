@@ -56,4 +56,4 @@ def best_per_document(found: Iterable[Neighbour], limit: int, also: Collection[D
     for near in sorted(found, key=order):
         best.setdefault(near.document, near)
     wanted = frozenset(also)
-    return tuple(near for place, near in enumerate(best.values()) if place < limit or near.document in wanted)
+    return tuple([near for place, near in enumerate(best.values()) if place < limit or near.document in wanted])

@@ -1,19 +1,19 @@
-"""Passages in memory, in append-only blocks: immutable states that share their buffers.
+"""Quantized passages in memory, in append-only blocks: immutable states that share their buffers.
 
-Vectors take one byte per dimension, and one sign bit to preselect among very many. A state never changes visibly: new
-rows are written behind the slots it uses, and marking or relabelling a slot copies its small column first. So readers
-need no lock. Rows may be added only to the newest state.
+A state never changes visibly: new rows are written behind the slots it uses, and marking or relabelling a slot
+copies its small column first. So readers need no lock. Rows may be added only to the newest state.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hivelore.core.values import replace
-from hivelore.indexes.arrays import Labels, Mask, Places
+from hivelore.indexes.attributes import Labels, Mask, Places
 from hivelore.indexing.model import Vector
 
 try:
@@ -26,7 +26,7 @@ T = TypeVar("T", bound=np.generic)
 DEVIATIONS = 6.0
 """Standard deviations of rounding noise that are never exceeded in practice."""
 
-Selection = NDArray[np.intp] | slice
+Selected = NDArray[np.intp] | slice
 """A selection of vectors."""
 
 _LARGEST = 127
@@ -81,7 +81,7 @@ class Quantised:
         """Returns the vectors that the codes represent."""
         return self.codes * self.shrink[:, np.newaxis]
 
-    def cosines(self, query: "Quantised", at: Selection = slice(None)) -> NDArray[np.float32]:
+    def cosines(self, query: "Quantised", at: Selected = slice(None)) -> NDArray[np.float32]:
         """Returns the approximate cosine of each row, or of those ``at`` some positions, to the single row of the
         query. Equal codes give equal cosines."""
         codes = _some(self.codes, at)
@@ -93,7 +93,7 @@ class Quantised:
         scores *= query.shrink[0]
         return scores
 
-    def distances(self, query: "Quantised", at: Selection = slice(None)) -> NDArray[np.uint16]:
+    def distances(self, query: "Quantised", at: Selected = slice(None)) -> NDArray[np.uint16]:
         """Returns the number of dimensions with another sign than the query."""
         signs = _some(self.signs, at)
         if not len(signs):
@@ -115,7 +115,7 @@ def _lengths(rows: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.sqrt(np.einsum("ij,ij->i", rows, rows))
 
 
-def _some(table: NDArray[T], at: Selection) -> NDArray[T]:
+def _some(table: NDArray[T], at: Selected) -> NDArray[T]:
     """Returns the selected rows; ``take`` copies them in six tenths of the time of indexing."""
     return table[at] if isinstance(at, slice) else table.take(at, axis=0)
 
@@ -156,6 +156,7 @@ TAIL = 64
 _LAST_BUCKET = 0xFFF
 
 
+@cache
 def bytes_per_slot(dimension: int) -> int:
     rows, slab = Rows.empty(1, dimension), Slab.empty(1, dimension)
     vectors, labels = rows.vectors, rows.labels

@@ -21,7 +21,7 @@ from hivelore.runtime.settings import Settings, database_at
 from hivelore.storage.migration_state import fitting, origin_of
 from hivelore.storage.ports import MemoryStore, Snapshots
 from hivelore.storage.sqlite.store import SqliteSource, SqliteStore
-from hivelore.transfer.migrate.copy import Migrator, Progress
+from hivelore.transfer.migrate.migrator import Migrator, Progress
 
 if TYPE_CHECKING:
     from hivelore.storage.postgres.store import PostgresStore
@@ -75,7 +75,7 @@ def configured_location(settings: Settings) -> DatabaseLocation:
     """Returns the database location of these settings."""
     where = settings.postgres_url or settings.database_path
     if where is None:
-        raise Invalid("HIVELORE_DATABASE=memory: ends with its process: there is nothing to move.")
+        raise Invalid("HIVELORE_DATABASE=memory: exists only inside its process, so it cannot be moved.")
     return DatabaseLocation(where)
 
 
@@ -140,7 +140,7 @@ def examine_target(place: DatabaseLocation, settings: Settings, source: Snapshot
         _refuse_holder(_lock_folder(place.where, settings))
         if not place.where.exists():
             _refuse_unwritable(place.where)
-            return "will be made"
+            return "will be created"
         with closing(SqliteSource(place.where, clock=clock)) as store:
             return _describe_target(store, origin)
     with postgres_package():
@@ -172,27 +172,26 @@ def _postgres_source(place: DatabaseLocation, url: str, clock: Clock) -> Generat
 
 
 def _describe_connections(connections: int) -> str | None:
-    return f"Other Hivelores have {connections} connections to this database." if connections else None
+    return f"Other Hivelore processes have {connections} connections to this database." if connections else None
 
 
 def _refuse_others(connections: int) -> None:
-    told = _describe_connections(connections)
-    if told is not None:
-        raise Busy(f"{told} Stop them first.")
+    if connections:
+        raise Busy(f"{_describe_connections(connections)} Stop them first.")
 
 
 def _describe_target(store: Snapshots, origin: str) -> str:
     with store.read() as view:
-        stand = fitting(view, origin)
-    if stand is None:
+        state = fitting(view, origin)
+    if state is None:
         return "is empty"
-    return "has a part already" if stand.finished_at is None else f"has had all since {stand.finished_at}"
+    return "is partly copied" if state.finished_at is None else f"is complete since {state.finished_at}"
 
 
 def _refuse_unwritable(path: Path) -> None:
     folder = next(one for one in path.parents if one.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-        raise Broken(f"Nothing can be written in {folder}.")
+        raise Broken(f"The folder {folder} is not writable.")
 
 
 def _lock_folder(path: Path, settings: Settings) -> Path | None:

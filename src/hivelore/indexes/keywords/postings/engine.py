@@ -1,18 +1,127 @@
 """The default keyword engine: postings in ordinary tables, the newest chunks in memory, scored with numpy."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import Lock
 
+import numpy as np
+from numpy.typing import NDArray
+
+from hivelore.core.values import replace
+from hivelore.indexes.attributes import Mask
 from hivelore.indexes.keywords.postings import compaction, sql
 from hivelore.indexes.keywords.postings.compaction import Compaction, Sizes
-from hivelore.indexes.keywords.postings.segment import Counted, counted
-from hivelore.indexes.keywords.postings.snapshot import IndexSnapshot, rarities, scored
+from hivelore.indexes.keywords.postings.segment import Counted, Keys, Matches, Places, SegmentView, counted
+from hivelore.indexes.keywords.postings.snapshot import IndexSnapshot
 from hivelore.indexes.keywords.postings.sql import Now
+from hivelore.indexes.top_k import at_least
 from hivelore.indexing.model import Candidates, ChunkKey, DocumentKey, KeywordEntry
 from hivelore.search.model import Filter
+from hivelore.search.tokenizer import rarity
 from hivelore.storage.ports import MemoryStore, Transaction, View
 from hivelore.storage.sql.transaction import SqlTransaction
 from hivelore.storage.sql.view import SqlView
+
+# The constants of bm25() in SQLite's fts5_aux.c.
+SATURATION = 1.2
+LENGTH_SHARE = 0.75
+
+AMPLE = 2
+"""Chunks to consider per requested document: some share a document, some are not admitted."""
+WIDENING = 16
+"""Factor by which that grows if it was not enough."""
+
+Scores = NDArray[np.float64]
+Admits = Callable[[Keys, NDArray[np.int32]], Mask]
+"""Returns a mask of the admitted documents; the second argument has their positions in ``Documents``."""
+
+
+def rarities(terms: Iterable[str], matches: Sequence[Matches]) -> dict[str, float]:
+    """Returns the rarity of each term among all living chunks."""
+    chunks = sum([one.living.chunks for one in matches])
+    having = {term: sum([one.having(term) for one in matches]) for term in terms}
+    return {term: rarity(chunks, count) for term, count in having.items()}
+
+
+def average_length(matches: Sequence[Matches]) -> float:
+    chunks = sum([one.living.chunks for one in matches])
+    return sum([one.living.length for one in matches]) / chunks if chunks else 0.0
+
+
+class Scored:
+    """The scores of all chunks: 0 for chunks without any of the terms and for dead ones."""
+
+    def __init__(self, parts: Sequence[SegmentView], scores: Sequence[Scores], admits: Admits) -> None:
+        self._parts = parts
+        self._starts = np.cumsum([0, *(len(one) for one in scores)])
+        self._scores = np.concatenate([np.empty(0), *scores])
+        self._admits = admits
+
+    def drop(self, chunks: Sequence[int]) -> None:
+        """Sets the scores of these chunks to 0."""
+        for number, part in enumerate(self._parts):
+            start, stop = self._starts[number : number + 2]
+            self._scores[start:stop][np.isin(part.rows.chunks[: stop - start], chunks)] = 0.0
+
+    def best(self, limit: int) -> Candidates:
+        """Returns the best ``limit`` admitted documents by their best chunk; among ties the older first."""
+        take = AMPLE * limit
+        while True:
+            at = self._top(take)
+            chunks, documents, admitted = self._looked_up(at)
+            scores, chunks, documents = self._scores[at][admitted], chunks[admitted], documents[admitted]
+            order = np.lexsort((chunks, -scores))
+            documents, first = np.unique(documents[order], return_index=True)
+            if len(documents) >= limit or take >= len(self._scores):
+                break
+            take *= WIDENING
+        first = order[first]
+        last = np.lexsort((documents, -scores[first]))[:limit]
+        return Candidates(documents[last], chunks[first][last], scores[first][last])
+
+    def _top(self, take: int) -> Places:
+        """Returns the positions of the best ``take`` positive scores and of all ties with the last one."""
+        at = at_least(self._scores, take)
+        return at[self._scores[at] > 0.0]
+
+    def _looked_up(self, at: Places) -> tuple[Keys, Keys, Mask]:
+        """Returns the chunk and document of each position, and a mask of the admitted ones."""
+        ends = np.searchsorted(at, self._starts)
+        chunks, documents = np.empty(len(at), np.int64), np.empty(len(at), np.int64)
+        known = np.empty(len(at), np.int32)
+        for number, part in enumerate(self._parts):
+            of_part = slice(ends[number], ends[number + 1])
+            places = at[of_part] - self._starts[number]
+            chunks[of_part] = part.rows.chunks[places]
+            documents[of_part] = part.rows.documents[places]
+            known[of_part] = part.at[places]
+        return chunks, documents, self._admits(documents, known)
+
+
+def scored(terms: Sequence[str], matches: Sequence[Matches], weights: dict[str, float], admits: Admits) -> Scored:
+    """Scores every living chunk. A repeated term counts each time."""
+    average = average_length(matches)
+    scores = [_scores(terms, one, weights, average) for one in matches]
+    return Scored([one.part for one in matches], scores, admits)
+
+
+def _scores(terms: Sequence[str], one: Matches, weights: dict[str, float], average: float) -> Scores:
+    """Returns the scores of one segment, (size or less,)."""
+    postings = [(weights[term], *one.postings[term]) for term in terms if term in one.postings]
+    if not postings or not average:  # Without living chunks there is no average length.
+        return np.empty(0)
+    slope, base = SATURATION * LENGTH_SHARE / average, SATURATION * (1 - LENGTH_SHARE)
+    places = np.concatenate([places for _, places, _ in postings]).astype(np.intp, copy=False)
+    scores = np.concatenate([counts for _, _, counts in postings]) * 0.5
+    scores /= (one.part.rows.lengths * slope + base).take(places) + scores
+    start = 0
+    for weight, of_term, _ in postings:
+        stop = start + len(of_term)
+        scores[start:stop] *= weight * (SATURATION + 1)
+        start = stop
+    scores = np.bincount(places, scores).astype(np.float64, copy=False)
+    if one.living.dead is not None:
+        scores[one.living.dead[: len(scores)]] = 0.0
+    return scores
 
 
 class Postings:
@@ -27,8 +136,6 @@ class Postings:
         self._state: IndexSnapshot | None = None
         self._following = Lock()
         self._compaction = Compaction(sizes or Sizes())
-        self._weighed: tuple[Now, dict[str, float]] | None = None
-        """Rarities of the terms of the last search, which callers usually request next."""
 
     # writing
 
@@ -92,13 +199,12 @@ class Postings:
         state = self._as_of(snapshot, now)
         matches = state.matches(snapshot, terms, now)
         weights = rarities(terms, matches)
-        self._weighed = now, weights
         found = scored(terms, matches, weights, state.admission(snapshot, where, now))
         while True:
             best = found.best(limit)
             gone = self._gone(snapshot, state, best)
             if not gone:
-                return best
+                return replace(best, rarities=weights)
             found.drop(gone)
 
     @staticmethod
@@ -112,14 +218,7 @@ class Postings:
     def rarities(self, view: View, terms: Sequence[str]) -> Mapping[str, float]:
         snapshot = sql.readable(view)
         now = sql.now(snapshot)
-        weighed = self._weighed
-        if weighed is None or weighed[0] != now or isinstance(view, SqlTransaction):
-            weights: dict[str, float] = {}
-        else:
-            weights = weighed[1]
-        if not all(term in weights for term in terms):
-            weights = rarities(terms, self._as_of(snapshot, now).matches(snapshot, terms, now))
-        return {term: weights[term] for term in terms}
+        return rarities(terms, self._as_of(snapshot, now).matches(snapshot, terms, now))
 
     def _as_of(self, view: SqlView, now: Now) -> IndexSnapshot:
         if isinstance(view, SqlTransaction):

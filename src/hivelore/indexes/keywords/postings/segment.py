@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hivelore.core.values import replace
-from hivelore.indexes.arrays import Mask
+from hivelore.indexes.attributes import Mask
 from hivelore.indexing.model import ChangeCursor, ChunkKey, DocumentKey, KeywordEntry
 
 Keys = NDArray[np.int64]
@@ -145,6 +145,25 @@ class SegmentView:
         if alive is None:
             return LiveChunks(size, None, size, self.length)
         return LiveChunks(size, ~alive, int(np.count_nonzero(alive)), _sum(self.rows.lengths[alive]))
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """The chunks of one segment that contain terms: for each term its positions, ascending, and counts in halves. A
+    count of 0 is that of a purged chunk."""
+
+    part: SegmentView
+    living: LiveChunks
+    postings: dict[str, tuple[Places, NDArray[np.uint8]]]
+
+    def having(self, term: str) -> int:
+        """Counts the living chunks with a term."""
+        if term not in self.postings:
+            return 0
+        places, counts = self.postings[term]
+        if self.living.dead is None:
+            return int(np.count_nonzero(counts))
+        return int(np.count_nonzero(counts * ~self.living.dead[places]))
 
 
 def _sum(lengths: NDArray[np.int32]) -> int:
