@@ -1,5 +1,8 @@
 """A pool of connections that read a SQLite file, each lent for one snapshot."""
 
+# The types of apsw use a Buffer that Python 3.11 does not have.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress

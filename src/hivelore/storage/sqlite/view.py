@@ -1,5 +1,8 @@
 """Views and transactions of a SQLite store."""
 
+# The types of apsw use a Buffer that Python 3.11 does not have.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any

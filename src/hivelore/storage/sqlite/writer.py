@@ -142,13 +142,13 @@ class Writer:
         try:
             with our_errors():
                 self._verify()
-                self._connection.execute("BEGIN IMMEDIATE")
+                run_script(self._connection, "BEGIN IMMEDIATE")
                 spilled = self._spilled()
                 while remaining and self._spilled() == spilled:
                     unit = remaining.pop()
                     if self._run_unit(unit):
                         done.append(unit)
-                self._connection.execute("COMMIT")
+                run_script(self._connection, "COMMIT")
                 self._verify()
         except Exception as error:  # noqa: BLE001 - callers wait for an answer, and the thread must survive
             self._rollback()
@@ -171,7 +171,7 @@ class Writer:
         if unit.deadline is not None and self._clock.monotonic() > unit.deadline:
             unit.answer.set_exception(Expired("The write waited past its deadline, and nothing was stored."))
             return False
-        self._connection.execute("SAVEPOINT unit")
+        run_script(self._connection, "SAVEPOINT unit")
         try:
             unit.result = unit.work(self._transaction)
             if not self._connection.in_transaction:
@@ -182,10 +182,10 @@ class Writer:
                 raise Unavailable(_LOST) from error
             run_script(self._connection, "ROLLBACK TO unit; RELEASE unit")
             return False
-        self._connection.execute("RELEASE unit")
+        run_script(self._connection, "RELEASE unit")
         return True
 
     def _rollback(self) -> None:
         if self._connection.in_transaction:
             with suppress(apsw.Error):  # The next group cannot begin inside this transaction and retries the rollback.
-                self._connection.execute("ROLLBACK")
+                run_script(self._connection, "ROLLBACK")
