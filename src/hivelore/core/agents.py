@@ -29,7 +29,7 @@ class Interface(StrEnum):
 
 
 class LeadSees(StrEnum):
-    """Which memories of workers a lead may read (X3): ``all`` includes private ones."""
+    """The memories of workers that a lead may read (X3): ``all`` includes private ones."""
 
     ALL = "all"
     SHARED = "shared"
