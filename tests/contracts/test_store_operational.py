@@ -81,7 +81,7 @@ def test_an_observation_changes_how_sure_it_is_and_nothing_else(store: MemorySto
     with store.read() as view:
         before = view.change_cursor()
     observe(store, stored.key, LESS_SURE, an_observation())
-    assert present(store, stored.memory).memory == replace(stored.memory, operational=replace(known, held=LESS_SURE))
+    assert present(store, stored.memory).memory == replace(stored.memory, operational=known.with_confidence(LESS_SURE))
     assert len(history(store, stored.key)) == 1
     with store.read() as view:
         assert [(one.kind, one.document) for one in told(view, before)] == [(ChangeKind.ATTRIBUTES, stored.key)]
@@ -138,7 +138,7 @@ def test_observations_outlive_a_new_version(store: MemoryStore) -> None:
     memory = present(store, stored.memory).memory
     change(store, stored.key, next_version(memory, "It takes a minute."))
     assert len(observed(store, stored.key)) == 1
-    assert present(store, memory).memory.operational == replace(operational(), held=LESS_SURE)
+    assert present(store, memory).memory.operational == operational().with_confidence(LESS_SURE)
 
 
 def test_a_unit_that_fails_observed_nothing(store: MemoryStore) -> None:
@@ -231,7 +231,7 @@ def test_all_that_was_observed_is_replaced_at_once(store: MemoryStore) -> None:
     store.write(lambda tx: tx.replace_observations(stored.key, MORE_SURE, seen))
     assert [one.text for one in observed(store, stored.key)] == ["1", "3", "5"]
     assert [one.text for one in observed(store, other.key)] == ["before"]
-    assert present(store, stored.memory).memory == replace(stored.memory, operational=replace(known, held=MORE_SURE))
+    assert present(store, stored.memory).memory == replace(stored.memory, operational=known.with_confidence(MORE_SURE))
     assert len(history(store, stored.key)) == 1
     with store.read() as view:
         assert [(one.kind, one.document) for one in told(view, before)] == [(ChangeKind.ATTRIBUTES, stored.key)]

@@ -214,15 +214,37 @@ def test_a_table_of_ours_is_replaced_with_those_below_it() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "left"),
     [
-        "a = ",
-        'mcp_servers = { other = { url = "x" } }\n',
-        'mcp_servers.hivelore.url = "x"\n',
-        'text = """\n[mcp_servers.hivelore]\n"""\n',
-        "mcp_servers = 1\n",
+        ('# top\n[mcp_servers.hivelore]\nurl = "x"\n\n# about b\n[b]\nc = 1\n', "# top\n\n# about b\n[b]\nc = 1\n"),
+        ('[mcp_servers.hivelore]\n[mcp_servers.hivelore.env]\nA = "1"\n# about b\n[b]\n', "# about b\n[b]\n"),
+        ("[mcp_servers.a]\nx = 1\n[mcp_servers.hivelore]\n# end\n", "[mcp_servers.a]\nx = 1\n# end\n"),
     ],
 )
-def test_toml_that_cannot_be_changed_safely_is_refused(text: str) -> None:
+def test_comments_about_the_next_table_survive_replacement_and_removal(text: str, left: str) -> None:
+    changed = Toml().with_entries(text, (TABLE,))
+    assert [line for line in changed.splitlines() if "#" in line] == [line for line in text.splitlines() if "#" in line]
+    assert Toml().without_entries(changed, (TABLE,)) == left
+    assert Toml().without_entries(text, (TABLE,)) == left
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'mcp_servers = { other = { url = "x" } }\n',
+        'mcp_servers.other.url = "x"\n',
+        'text = """\n[mcp_servers.hivelore]\n"""\n',
+        "[mcp_servers.a]\nx = 1\n\n[b]\n\n[mcp_servers.c]\nx = 1\n",
+        "a = 1\r\n[b]\r\n",
+    ],
+)
+def test_toml_of_any_form_can_be_changed(text: str) -> None:
+    changed = Toml().with_entries(text, (TABLE,))
+    assert tomllib.loads(changed) == add_entries(tomllib.loads(text), (TABLE,))
+    assert Toml().without_entries(changed, (TABLE,)).rstrip() == text.rstrip()
+
+
+@pytest.mark.parametrize("text", ["a = ", "mcp_servers = 1\n", "a = 1\na = 2\n"])
+def test_invalid_toml_is_refused(text: str) -> None:
     with pytest.raises(Conflict):
         Toml().with_entries(text, (TABLE,))

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
+from msgspec import UNSET
+
 from hivelore.core.agents import AgentId, Interface, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.redaction import Redactor
@@ -18,7 +20,7 @@ from hivelore.folders.model import FolderScan, KnownFile, MemoryFolder
 from hivelore.folders.ports import Workspace
 from hivelore.folders.rules import FolderChanges
 from hivelore.identity.service import Agents
-from hivelore.memories.drafts import UNSET, Draft, Edit
+from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.model import Memory, Scope, Source
 from hivelore.memories.normalizer import CONTENT_LENGTH
 from hivelore.memories.record_lookup import same_record

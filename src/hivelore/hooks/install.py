@@ -6,12 +6,13 @@
 The modules are not in the command itself: Python would compile them at every start, which takes longer than the rest.
 """
 
-import compileall
 import hashlib
 import json
 import os
+import py_compile
 import shutil
 from importlib.resources import files
+from importlib.util import cache_from_source
 from pathlib import Path
 
 from hivelore.local import endpoint, private_files
@@ -108,6 +109,7 @@ def _fill(library: Path, sources: dict[str, bytes]) -> None:
         private_files.make_folder(place.parent / "__pycache__")
         with os.fdopen(private_files.create(place), "wb") as out:
             out.write(text)
-    # For this version of Python; another one compiles them at its first start.
-    compileall.compile_dir(aside, quiet=2)
+        if place.suffix == ".py":
+            # For this version of Python; another compiles it at its first start. Without docstrings it loads faster.
+            py_compile.compile(str(place), cache_from_source(place, optimization=""), optimize=2, quiet=2)
     aside.rename(library)

@@ -1,8 +1,7 @@
 """Settings files as text: JSON with or without comments, and TOML. Text that is not ours keeps its form."""
 
-import json
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, cast
 
 from hivelore.errors import Conflict
@@ -57,27 +56,24 @@ class Json:
 
 
 class Toml:
-    """Supports entries that are tables of texts, lists of texts, numbers and flat tables; appends them to the file."""
+    """tomlkit is imported only here: no other verb than ``setup`` needs it."""
 
     def with_entries(self, text: str, entries: Sequence[Entry]) -> str:
         before = _read_toml(text)
-        changed = text
-        for entry in entries:
-            if _get(before, entry.at) == entry.value:
-                continue
-            changed = _without_table(changed, entry.at)
-            gap = "" if not changed.strip() else "\n" if changed.endswith("\n") else "\n\n"
-            changed = f"{changed}{gap}{_table(entry)}"
-        _check(changed, add_entries(before, entries))
-        return changed
+
+        def add(document: Settings) -> None:
+            for entry in entries:
+                if _get(before, entry.at) != entry.value:
+                    _add_table(document, entry)
+
+        return _edit_toml(text, add, add_entries(before, entries))
 
     def without_entries(self, text: str, entries: Sequence[Entry]) -> str:
-        before = _read_toml(text)
-        changed = text
-        for entry in entries:
-            changed = _without_table(changed, entry.at)
-        _check(changed, remove_entries(before, entries))
-        return changed
+        def remove(document: Settings) -> None:
+            for entry in entries:
+                _remove_table(document, entry.at)
+
+        return _edit_toml(text, remove, remove_entries(_read_toml(text), entries))
 
 
 def _read_toml(text: str) -> Settings:
@@ -87,6 +83,22 @@ def _read_toml(text: str) -> Settings:
         raise Conflict(f"It is not valid TOML ({error}).") from None
 
 
+def _edit_toml(text: str, edit: Callable[[Settings], None], wanted: Settings) -> str:
+    """Raises Conflict if the edited text does not have the wanted settings."""
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    try:
+        document = tomlkit.parse(text)
+        edit(document)
+        changed = tomlkit.dumps(document)
+        if tomllib.loads(changed) == wanted:
+            return changed
+    except (TOMLKitError, tomllib.TOMLDecodeError):
+        pass
+    raise Conflict(_UNSAFE)
+
+
 def _get(settings: Settings, at: Sequence[str]) -> Any:
     value: Any = settings
     for name in at:
@@ -94,54 +106,63 @@ def _get(settings: Settings, at: Sequence[str]) -> Any:
     return value
 
 
-def _check(text: str, wanted: Settings) -> None:
-    """Raises Conflict if the edited text does not have the wanted settings."""
-    try:
-        written = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        written = None
-    if written != wanted:
-        raise Conflict(_UNSAFE)
+def _add_table(document: Settings, entry: Entry) -> None:
+    import tomlkit
+    from tomlkit.items import InlineTable
+
+    parent: Any = document
+    for name in entry.at[:-1]:
+        if name not in parent:
+            parent[name] = tomlkit.table(is_super_table=True)
+        parent = parent[name]
+    name = entry.at[-1]
+    if isinstance(parent, InlineTable):
+        parent[name] = entry.value
+        return
+    table = tomlkit.table()
+    for key, value in entry.value.items():
+        if isinstance(value, dict):
+            table[key] = tomlkit.inline_table()
+            table[key].update(value)
+        else:
+            table[key] = value
+    if comments := _comments_after(parent.get(name)):
+        table.add(tomlkit.ws(comments))
+    parent[name] = table
 
 
-def _table(entry: Entry) -> str:
-    lines = [f"[{_dotted(entry.at)}]"]
-    lines += [f"{name} = {_value(value)}" for name, value in entry.value.items()]
-    return "\n".join(lines) + "\n"
+def _remove_table(parent: Any, at: Sequence[str]) -> str:
+    """Remove a table and the parents that become empty. Returns the comments at its end that have no place yet."""
+    from tomlkit.container import Container
+    from tomlkit.items import Table, Whitespace
+
+    name, *rest = at
+    if name not in parent or (rest and not isinstance(parent[name], dict)):
+        return ""
+    comments = _remove_table(parent[name], rest) if rest else _comments_after(parent[name])
+    if rest and parent[name]:
+        return comments
+    container = parent.value if isinstance(parent, Table) else parent
+    body = container.body if isinstance(container, Container) else []
+    place = next((place for place, (key, _) in enumerate(body) if key is not None and key.key == name), None)
+    del parent[name]
+    if place is None or not parent:
+        return comments
+    body[place] = (None, Whitespace(comments))
+    return ""
 
 
-def _without_table(text: str, at: tuple[str, ...]) -> str:
-    """Remove a table and its subtables, from its heading to the next one, with the blank line before it."""
-    ours = _dotted(at)
-    kept: list[str] = []
-    inside = False
-    for line in text.splitlines(keepends=True):
-        heading = line.strip()
-        if heading.startswith("["):
-            inside = heading.startswith((f"[{ours}]", f"[{ours}.", f"[[{ours}]", f"[[{ours}."))
-            if inside and kept and not kept[-1].strip():
-                kept.pop()
-        if not inside:
-            kept.append(line)
-    return "".join(kept)
+def _comments_after(table: Any) -> str:
+    """Return the comments at the end of a table: they belong to the table that follows."""
+    from tomlkit.items import Table
 
-
-def _dotted(at: Sequence[str]) -> str:
-    return ".".join(at)
-
-
-def _value(value: Any) -> str:
-    """Strings of JSON are strings of TOML, except for one character."""
-    if isinstance(value, dict):
-        inner = ", ".join(f"{_text(name)} = {_value(item)}" for name, item in cast(Settings, value).items())
-        return f"{{ {inner} }}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(_value, cast(list[Any], value)))}]"
-    return _text(value) if isinstance(value, str) else json.dumps(value)
-
-
-def _text(value: str) -> str:
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    found = ""
+    for key, item in reversed(table.value.body) if isinstance(table, Table) else ():
+        if key is not None:
+            found = _comments_after(item) + found
+            break
+        found = item.as_string() + found
+    return found if "#" in found else ""
 
 
 FORMATS: dict[str, Format] = {"json": Json(), "jsonc": Json(comments=True), "toml": Toml()}
