@@ -14,7 +14,9 @@ Names are looked up when they are first used: importing the package costs nothin
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from hivelore.memories.drafts import UNSET, Draft
+    from msgspec import UNSET
+
+    from hivelore.memories.drafts import Draft
     from hivelore.memories.model import Memory, Scope, Source
     from hivelore.python.async_hive import AsyncHive, open_async
     from hivelore.python.hive import Hits, Hive
@@ -31,7 +33,7 @@ _NAMES = {
     "Hits": ("hivelore.python.hive", "Hits"),
     "Hit": ("hivelore.search.model", "Hit"),
     "Draft": ("hivelore.memories.drafts", "Draft"),
-    "UNSET": ("hivelore.memories.drafts", "UNSET"),
+    "UNSET": ("msgspec", "UNSET"),
     "Memory": ("hivelore.memories.model", "Memory"),
     "Scope": ("hivelore.memories.model", "Scope"),
     "ScopeChoice": ("hivelore.search.model", "ScopeChoice"),

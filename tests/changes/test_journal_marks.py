@@ -24,7 +24,7 @@ MEMORY = Memory(
     metadata={"x": [1, 2.5, None]},
     subject=Clean("db.port"),
     valid_from=AT,
-    operational=Operational(held=Held(base=Confidence(0.7), since=AT), service=Clean("web"), tier=2, persistent=True),
+    operational=Operational.of(Held(base=Confidence(0.7), since=AT), service=Clean("web"), tier=2, persistent=True),
 )
 CREATED = Observation(
     at=AT, kind=ObservationKind.CREATED, actor=None, text=Clean("t"), to=Confidence(0.7), interface=Interface.MCP

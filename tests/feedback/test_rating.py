@@ -6,15 +6,16 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import asdict, astuple, replace
 
 from hivelore.feedback.model import AGAINST, FOR, NO_USAGE, UsageCounts, UsefulnessBounds, usefulness_factor
 from hivelore.feedback.recalls import EVIDENCE_KEPT, Aspect, Evidence, Sign, count_usage, merge_evidence
 from support.memories import ADA, BOB, evidence, instant
 
 worths = st.builds(UsefulnessBounds, least=st.floats(0.1, 1.0), most=st.floats(1.0, 3.0))
-uses = st.builds(UsageCounts, *[st.integers(0, 200)] * len(UsageCounts._fields))
-good = st.sampled_from([name for name, weight in FOR._asdict().items() if weight])
-bad = st.sampled_from([name for name, weight in AGAINST._asdict().items() if weight])
+uses = st.builds(UsageCounts, *[st.integers(0, 200)] * len(UsageCounts.__struct_fields__))
+good = st.sampled_from([name for name, weight in asdict(FOR).items() if weight])
+bad = st.sampled_from([name for name, weight in asdict(AGAINST).items() if weight])
 seen = st.builds(
     evidence,
     st.sampled_from(Sign),
@@ -39,14 +40,14 @@ def test_what_is_unknown_has_the_factor_one_exactly(worth: UsefulnessBounds) -> 
 def test_more_that_speaks_for_it_never_lowers_it(
     use: UsageCounts, name: str, more: int, worth: UsefulnessBounds
 ) -> None:
-    assert usefulness_factor(use._replace(**{name: getattr(use, name) + more}), worth) >= usefulness_factor(use, worth)
+    assert usefulness_factor(replace(use, **{name: getattr(use, name) + more}), worth) >= usefulness_factor(use, worth)
 
 
 @given(uses, bad, st.integers(1, 50), worths)
 def test_more_that_speaks_against_it_never_lifts_it(
     use: UsageCounts, name: str, more: int, worth: UsefulnessBounds
 ) -> None:
-    assert usefulness_factor(use._replace(**{name: getattr(use, name) + more}), worth) <= usefulness_factor(use, worth)
+    assert usefulness_factor(replace(use, **{name: getattr(use, name) + more}), worth) <= usefulness_factor(use, worth)
 
 
 @given(uses)
@@ -55,8 +56,8 @@ def test_bounds_of_one_turn_it_off(use: UsageCounts) -> None:
 
 
 def test_every_sign_speaks_for_it_or_against_it_and_none_for_both() -> None:
-    assert list(UsageCounts._fields) == [sign.value for sign in Sign]
-    assert all((weight > 0) != (other > 0) for weight, other in zip(FOR, AGAINST, strict=True))
+    assert list(UsageCounts.__struct_fields__) == [sign.value for sign in Sign]
+    assert all((weight > 0) != (other > 0) for weight, other in zip(astuple(FOR), astuple(AGAINST), strict=True))
 
 
 # Two of each beforehand; then by hand: the mean m of the Beta distribution, and 1 + 0.3 x (2m - 1).

@@ -9,7 +9,7 @@ from hivelore.core.agents import Interface, Role, Viewer
 from hivelore.errors import Forbidden, Invalid, NotFound, TooLarge, Unavailable
 from hivelore.feedback import usefulness
 from hivelore.feedback.buffer import UNIT
-from hivelore.feedback.model import NO_USAGE, UsageCounts
+from hivelore.feedback.model import NO_USAGE, UsageCounts, Usefulness
 from hivelore.feedback.recalls import Evidence, Sign
 from hivelore.feedback.usefulness import RECENT, SESSION_LENGTH
 from hivelore.memories.model import Action, Memory, Scope
@@ -38,12 +38,14 @@ def use(world: World, memory: Memory) -> UsageCounts:
 
 def test_a_rating_is_known_at_once_and_moves_the_factor(world: World) -> None:
     memory = world.remember(PROXY)
-    assert world.rating.of(memory.id, AS_ADA) == (1.0, NO_USAGE)
+    assert world.rating.of(memory.id, AS_ADA) == Usefulness(1.0, NO_USAGE)
     told = world.rating.rate(memory.id, AS_ADA, useful=True)
-    assert told == world.rating.of(memory.id, AS_ADA) == (pytest.approx(1.1), UsageCounts(useful=1))
+    assert told == world.rating.of(memory.id, AS_ADA)
+    assert (told.factor, told.use) == (pytest.approx(1.1), UsageCounts(useful=1))
     assert world.recall(ABOUT_PROXY).hits[0].score.usefulness == told.factor
     world.clock.advance(timedelta(seconds=1))
-    assert world.rating.rate(memory.id, AS_ADA, useful=False) == (pytest.approx(0.9), UsageCounts(useless=1))
+    told = world.rating.rate(memory.id, AS_ADA, useful=False)
+    assert (told.factor, told.use) == (pytest.approx(0.9), UsageCounts(useless=1))
 
 
 def test_a_later_rating_of_a_session_takes_the_place_of_the_earlier_one(world: World) -> None:
@@ -117,7 +119,7 @@ def test_only_an_operator_takes_back_what_is_known(world: World) -> None:
         with pytest.raises(Forbidden):
             world.rating.reset(memory.id, viewer)
     world.rating.reset(memory.id, AS_OPERATOR)
-    assert world.rating.of(memory.id, AS_ADA) == (1.0, NO_USAGE)
+    assert world.rating.of(memory.id, AS_ADA) == Usefulness(1.0, NO_USAGE)
 
 
 @pytest.mark.parametrize("viewer", [AS_OPERATOR, ACTING_FOR_ADA])

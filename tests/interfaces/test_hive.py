@@ -90,7 +90,7 @@ def test_every_recall_is_logged_with_its_reasons(hive: Hive) -> None:
 
 def test_what_is_proposed_is_decided(hive: Hive, tmp_path: Path) -> None:
     held = Held(base=Confidence(0.7), since=datetime(2026, 1, 1, tzinfo=UTC))
-    draft = Draft(content="Takes 60 s.", scope=Scope.SWARM, operational=Operational(held=held))
+    draft = Draft(content="Takes 60 s.", scope=Scope.SWARM, operational=Operational.of(held))
     memory = kept_by_an_operator(hive, draft, tmp_path)
     with pytest.raises(Proposed) as told:
         hive.edit(memory.id, content="Takes 70 s.", reason="timed it")
@@ -125,7 +125,7 @@ def test_what_is_proposed_is_decided(hive: Hive, tmp_path: Path) -> None:
 def test_an_operator_decides_in_python_too(tmp_path: Path) -> None:
     with hivelore.open(tmp_path) as hive:
         held = Held(base=Confidence(0.7), since=datetime(2026, 1, 1, tzinfo=UTC))
-        draft = Draft(content="Takes 60 s.", scope=Scope.SWARM, operational=Operational(held=held))
+        draft = Draft(content="Takes 60 s.", scope=Scope.SWARM, operational=Operational.of(held))
         memory = hive.remember_many([draft])[0].memory
         with pytest.raises(Proposed):
             hive.edit(memory.id, content="Takes 70 s.")
@@ -193,7 +193,7 @@ def test_every_field_comes_back_as_it_went_in(hive: Hive) -> None:
 def test_what_is_known_of_running_things_comes_back_as_it_went_in(hive: Hive, tmp_path: Path) -> None:
     at = datetime(2026, 1, 31, 12, tzinfo=UTC)
     held = Held(base=Confidence(0.35), since=at, is_off=True)
-    known = Operational(held=held, service=Clean("jellyfin"), tier=3)
+    known = Operational.of(held, service=Clean("jellyfin"), tier=3)
     draft = Draft(content="Takes 60 s to start.", scope=Scope.SWARM, operational=known)
     assert hive.get(kept_by_an_operator(hive, draft, tmp_path).id).operational == known
 

@@ -9,7 +9,7 @@ import pytest
 
 import hivelore
 from hivelore.errors import Forbidden, HiveloreError, Invalid, NotFound, TooLarge
-from hivelore.feedback.model import NO_USAGE, UsageCounts
+from hivelore.feedback.model import NO_USAGE, UsageCounts, Usefulness
 from hivelore.python.client import Client
 from hivelore.python.embedded import EmbeddedHive
 from hivelore.python.hive import Hive
@@ -49,10 +49,11 @@ def _tool(client: Client, name: str, **arguments: Any) -> dict[str, Any]:
 
 def test_in_python_a_rating_is_seen_in_the_scores_that_follow(hive: Hive) -> None:
     memory = hive.remember("Use pnpm here.")
-    assert hive.usefulness(memory.id) == (1.0, NO_USAGE)
+    assert hive.usefulness(memory.id) == Usefulness(1.0, NO_USAGE)
     assert hive.recall("pnpm")[0].score.usefulness == 1.0
     told = hive.rate(memory.id, useful=True, session="s1")
-    assert told == hive.usefulness(memory.id) == (pytest.approx(1.1), UsageCounts(useful=1))
+    assert told == hive.usefulness(memory.id)
+    assert (told.factor, told.use) == (pytest.approx(1.1), UsageCounts(useful=1))
     assert hive.recall("pnpm")[0].score.usefulness == pytest.approx(1.1)
     assert hive.get(memory.id) == memory
 
@@ -77,7 +78,7 @@ def test_only_an_operator_resets_it(hive: Hive) -> None:
     hive.rate(memory.id, useful=False)
     if isinstance(hive, EmbeddedHive):
         hive.reset_usefulness(memory.id)
-        assert hive.usefulness(memory.id) == (1.0, NO_USAGE)
+        assert hive.usefulness(memory.id) == Usefulness(1.0, NO_USAGE)
     else:
         with pytest.raises(Forbidden):
             hive.reset_usefulness(memory.id)

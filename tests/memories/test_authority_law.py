@@ -180,7 +180,7 @@ def named(told: str | int | None, anything: list[MemoryId]) -> str | None:
 
 
 def draft(call: Call, anything: list[MemoryId]) -> Draft:
-    sure = Operational(held=Held(base=Confidence(1.0), since=START), service=Clean("crane"))
+    sure = Operational.of(Held(base=Confidence(1.0), since=START), service=Clean("crane"))
     return Draft(
         content=call.content,
         scope=call.scope,

@@ -42,7 +42,7 @@ bases = st.floats(0.0, 1.0).map(clamp)
 
 
 def known(base: float = 0.7, since: datetime = NOW, *, persistent: bool = False, is_off: bool = False) -> Operational:
-    return Operational(held=Held(base=Confidence(base), since=since, is_off=is_off), persistent=persistent)
+    return Operational.of(Held(base=Confidence(base), since=since, is_off=is_off), persistent=persistent)
 
 
 def seen(kind: ObservationKind, at: datetime = NOW, to: float | None = None) -> Observation:

@@ -15,7 +15,7 @@ from hivelore.observations.model import Confidence, Held, Observation, Observati
 NOW = datetime(2026, 11, 1, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
 DOCUMENTED = Lifecycle()
-KNOWN = Operational(held=Held(base=Confidence(0.7), since=NOW))
+KNOWN = Operational.of(Held(base=Confidence(0.7), since=NOW))
 STEP = 1e-6
 
 

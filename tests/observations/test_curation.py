@@ -202,7 +202,7 @@ def test_what_an_operator_makes_is_an_event(world: World) -> None:
 def test_the_life_of_what_was_remembered_begins_as_sure_as_it_was_said_to_be(world: World) -> None:
     now = world.clock.now()
     since = now - timedelta(days=10)
-    known = Operational(held=Held(base=Confidence(0.5), since=since), service=Clean("jellyfin"))
+    known = Operational.of(Held(base=Confidence(0.5), since=since), service=Clean("jellyfin"))
     told = Draft(content=SLOW, category="timing", scope=Scope.SWARM, operational=known)
     memory = world.memory_service.remember(told, AS_OPERATOR).memory
     world.observe(SLOW, viewer=AS_BOB)
@@ -250,10 +250,10 @@ def test_what_is_no_next_of_a_life_is_refused(world: World, after: str) -> None:
 def test_a_memory_that_is_told_again_of_running_things_begins_its_life_then(world: World) -> None:
     plain = world.remember(SLOW, scope=Scope.SWARM)
     held = Held(base=Confidence(0.6), since=world.clock.now(), is_off=True)
-    again = Draft(content=SLOW, scope=Scope.SWARM, operational=Operational(held=held))
+    again = Draft(content=SLOW, scope=Scope.SWARM, operational=Operational.of(held))
     for _ in range(2):
         world.memory_service.remember(again, replace(AS_ADA, role=Role.OPERATOR))
-    assert world.curation.get(plain.id, AS_ADA).memory.operational == Operational(held=held)
+    assert world.curation.get(plain.id, AS_ADA).memory.operational == Operational.of(held)
     seen = world.curation.timeline(plain.id, AS_ADA).observations
     assert [one.kind for one in seen] == [ObservationKind.CREATED, ObservationKind.SWITCHED_OFF]
 

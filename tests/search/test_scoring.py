@@ -118,7 +118,7 @@ def test_the_documented_profile_knows_no_priors(fused: float, prior: float) -> N
     assert (found.total, found.prior) == (ranked(fused, DOCUMENTED, age=DAY).total, 0.0)
 
 
-uses = st.builds(UsageCounts, *[st.integers(0, 50)] * len(UsageCounts._fields))
+uses = st.builds(UsageCounts, *[st.integers(0, 50)] * len(UsageCounts.__struct_fields__))
 
 
 @given(unit, st.floats(-1.0, 1.0), ages, counts, uses, st.sampled_from([MEASURED, FADING]))

@@ -78,6 +78,6 @@ def stand(groups: Iterable[Group], lifecycle: Lifecycle) -> set[object]:
 
 
 def held(group: Group, lifecycle: Lifecycle) -> Held:
-    known = Operational(held=Held(base=DEFAULT, since=group.first.at))
+    known = Operational.of(Held(base=DEFAULT, since=group.first.at))
     *_, last = replay(known, [group.first, *group.reinforcements, *group.other_observations], lifecycle)
     return last.after.held

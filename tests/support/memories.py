@@ -103,7 +103,7 @@ def operational(
     service: str | None = None, *, base: float = 0.7, since: datetime = START, is_off: bool = False
 ) -> Operational:
     held = Held(base=Confidence(base), since=since, is_off=is_off)
-    return Operational(held=held, service=None if service is None else Clean(service))
+    return Operational.of(held, service=None if service is None else Clean(service))
 
 
 def an_observation(
@@ -195,7 +195,7 @@ confidences = st.floats(0.0, 1.0).map(Confidence)
 held = st.builds(Held, base=confidences, since=instants, is_off=st.booleans())
 services = st.text(characters, min_size=1, max_size=SERVICE_LENGTH).filter(lambda name: name != "general").map(Clean)
 operationals = st.builds(
-    Operational, held=held, service=st.none() | services, tier=st.sampled_from(TIERS), persistent=st.booleans()
+    Operational.of, held, service=st.none() | services, tier=st.sampled_from(TIERS), persistent=st.booleans()
 )
 
 

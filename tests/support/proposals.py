@@ -6,11 +6,12 @@ from itertools import count
 from typing import TypedDict, Unpack
 
 from hypothesis import strategies as st
+from msgspec import UNSET
 
 from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
-from hivelore.memories.drafts import UNSET, Edit
+from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Memory, MemoryId, Scope
 from hivelore.observations.outcomes import Change
 from hivelore.review.model import (

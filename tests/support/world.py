@@ -19,7 +19,7 @@ from hivelore.identity.service import IdSource
 from hivelore.indexes.ports import KeywordIndex, VectorIndex
 from hivelore.indexes.vectors.brute_force import ExactVectors
 from hivelore.maintenance.jobs import MaintenanceJobs
-from hivelore.memories.drafts import Draft
+from hivelore.memories.drafts import Draft, QuotedDraft
 from hivelore.memories.model import Memory, MemoryId
 from hivelore.models.hashing import HashingEmbedder
 from hivelore.models.ports import EmbeddingProvider, PairReader
@@ -155,7 +155,8 @@ class World(Services):
         operator keeps, in the name of ``viewer``."""
         self.clock.advance(timedelta(seconds=1))
         by = viewer if more.get("operational") is None else replace(viewer, role=Role.OPERATOR)
-        done = self.memory_service.remember(Draft(content=content, **more), by)
+        kind = QuotedDraft if "trust" in more else Draft
+        done = self.memory_service.remember(kind(content=content, **more), by)
         self.embed()
         return done.memory
 

@@ -12,9 +12,8 @@ from hivelore.core.text import Clean
 from hivelore.events.model import Event
 from hivelore.feedback.recalls import Evidence, Sign
 from hivelore.indexing.model import ChunkKey, DocumentKey, PassageKey, StoredChunk
-from hivelore.memories import codec, version_codec
 from hivelore.memories.codec import Object, instant
-from hivelore.memories.model import Chunk, Passage
+from hivelore.memories.model import Chunk, Memory, Passage, Version
 from hivelore.memories.whole import WholeMemory
 from hivelore.observations.model import Observation
 from hivelore.review import proposal_codec
@@ -24,8 +23,8 @@ from hivelore.search.model import RecallId
 def former(value: PreviousState) -> Object:
     whole = value.whole
     return {
-        "memory": codec.memory(whole.memory),
-        "history": [version_codec.version(one) for one in whole.history],
+        "memory": to_builtins(whole.memory),
+        "history": to_builtins(whole.history),
         "chunks": [_chunk(one) for one in whole.chunks],
         "observations": to_builtins(whole.observations),
         "evidence": [_evidence(one) for one in whole.evidence],
@@ -37,8 +36,8 @@ def former(value: PreviousState) -> Object:
 def read_former(key: DocumentKey, data: Mapping[str, Any]) -> PreviousState:
     whole = WholeMemory(
         key,
-        codec.read_memory(data["memory"]),
-        tuple(version_codec.read_version(one) for one in data["history"]),
+        convert(data["memory"], Memory),
+        convert(data["history"], tuple[Version, ...]),
         tuple(_read_chunk(key, one) for one in data["chunks"]),
         convert(data["observations"], tuple[Observation, ...]),
         tuple(_read_evidence(one) for one in data["evidence"]),

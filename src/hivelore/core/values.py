@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Annotated, Any, TypeVar
 
-from msgspec import Meta, Struct, structs
+from msgspec import Meta, Struct, field, structs
 
 V = TypeVar("V")
 
@@ -21,6 +21,11 @@ def json_names(**names: str) -> Callable[[str], str]:
         return names.get(field) or first + "".join(part.capitalize() for part in others)
 
     return name_of
+
+
+def written(default: V) -> V:
+    """Returns a default that JSON contains, for classes that omit other defaults."""
+    return field(default_factory=lambda: default)
 
 
 class Value(Struct, frozen=True, rename="camel"):

@@ -1,11 +1,14 @@
 """Whether a memory was of use: how much there is that tells so, and what follows (N17)."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+
+from msgspec.structs import astuple
+
+from hivelore.core.values import Value, json_names
 
 
-class UsageCounts(NamedTuple):
-    """How much evidence there is of each sign."""
+class UsageCounts(Value, frozen=True, omit_defaults=True):
+    """Counts of evidence by sign. JSON omits those that are zero."""
 
     unused: int = 0
     repeated: int = 0
@@ -19,14 +22,13 @@ class UsageCounts(NamedTuple):
 
 
 NO_USAGE = UsageCounts()
-"""Nothing is known."""
 
 
-class Usefulness(NamedTuple):
-    """What is known of a memory, and the factor that its score is multiplied by for that."""
+class Usefulness(Value, frozen=True, rename=json_names(use="seen")):
+    """The recorded use of a memory, and the factor by which it multiplies scores; 1 without evidence."""
 
-    factor: float
-    use: UsageCounts
+    factor: float = 1.0
+    use: UsageCounts = NO_USAGE
 
 
 PRIOR = 20
@@ -59,4 +61,4 @@ def usefulness_factor(use: UsageCounts, worth: UsefulnessBounds) -> float:
 
 
 def _weight(use: UsageCounts, weights: UsageCounts) -> int:
-    return sum(count * weight for count, weight in zip(use, weights, strict=True))
+    return sum(count * weight for count, weight in zip(astuple(use), astuple(weights), strict=True))

@@ -140,7 +140,7 @@ class Evidence:
 
 
 def count_usage(evidence: Iterable[Evidence]) -> UsageCounts:
-    counts = [0] * len(UsageCounts._fields)
+    counts = [0] * len(UsageCounts.__struct_fields__)
     for one in evidence:
         counts[_RANKS[one.sign]] += 1
     return UsageCounts(*counts)

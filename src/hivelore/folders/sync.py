@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
+from msgspec import UNSET
+
 from hivelore.core.agents import AgentId, Interface, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.redaction import Redactor
@@ -18,7 +20,7 @@ from hivelore.folders.model import FolderScan, KnownFile, MemoryFolder
 from hivelore.folders.ports import Workspace
 from hivelore.folders.rules import FolderChanges
 from hivelore.identity.service import Agents
-from hivelore.memories.drafts import UNSET, Draft, Edit
+from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.model import Memory, Scope, Source
 from hivelore.memories.normalizer import CONTENT_LENGTH
 from hivelore.memories.record_lookup import same_record
@@ -314,11 +316,11 @@ class FolderSync:
         kept = [file for file in self._pending.values() if file is not None]
         dropped = [path for path, file in self._pending.items() if file is None]
 
-        def work(tx: Transaction) -> None:
+        def save(tx: Transaction) -> None:
             tx.put_files(kept)
             tx.drop_files(self._place, dropped)
 
-        self._store.write(work)
+        self._store.write(save)
         self._pending = {}
 
     def _load_known(self) -> dict[str, KnownFile]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal, cast
 
+from msgspec import to_builtins
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
@@ -17,7 +18,7 @@ from hivelore.core.operation import Lane
 from hivelore.core.tool import Reply
 from hivelore.errors import Invalid
 from hivelore.http.context import Caller
-from hivelore.memories import codec, version_codec
+from hivelore.memories import codec
 from hivelore.memories.diff import difference
 from hivelore.memories.drafts import Draft
 from hivelore.memories.model import NAME_LENGTH, MemoryId, Scope, Source
@@ -153,7 +154,7 @@ async def _get(caller: Caller, given: GetInput) -> Reply:
     history: dict[str, Any] = {}
     if given.history:
         history["history"] = _told(await caller.run(Lane.READ, lambda _: reading.history(memory_id, caller.viewer)))
-    return Reply("Here it is.", {"memory": codec.memory(memory), **history})
+    return Reply("Here it is.", {"memory": to_builtins(memory), **history})
 
 
 def _told(history: History) -> dict[str, Any]:
@@ -170,7 +171,7 @@ def _told(history: History) -> dict[str, Any]:
         }
         for before, one in zip((None, *history.versions), history.versions, strict=False)
     ]
-    return version_codec.history(history) | {"versions": versions}
+    return {**to_builtins(history), "versions": versions}
 
 
 def _instant(text: str | None, field: str) -> datetime | None:
@@ -255,7 +256,7 @@ async def _review(caller: Caller, given: ReviewInput) -> Reply:
             "Here it is.",
             {
                 "proposals": [proposal_codec.proposal(case.proposal)],
-                "memories": [codec.memory(one) for one in case.memories],
+                "memories": to_builtins(case.memories),
             },
         )
     how, reason = DECISIONS[decision], given.reason

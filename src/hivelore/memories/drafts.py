@@ -1,24 +1,18 @@
 """Input values of memory operations, before validation and redaction."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from datetime import datetime
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any
 
-import msgspec
+from msgspec import UNSET, UnsetType
+from msgspec.structs import asdict
 
 from hivelore.core.agents import AgentId
-from hivelore.core.values import Value
-from hivelore.memories.model import Json, Memory, Scope, Source, Trust
+from hivelore.core.values import Instant, Request, Value, json_names
+from hivelore.memories.model import Memory, Scope, Source, Trust
 from hivelore.observations.model import Operational
 
-Unset = msgspec.UnsetType
-UNSET: Final = msgspec.UNSET
-"""Leaves a field unchanged where None is a value."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class Draft(Request, frozen=True, kw_only=True, omit_defaults=True, rename=json_names(owner="agentId")):
     """A memory to store, as a caller provides it."""
 
     content: str
@@ -30,52 +24,60 @@ class Draft:
     """None: the caller."""
     summary: str | None = None
     category: str | None = None
-    tags: Sequence[str] = ()
+    tags: tuple[str, ...] = ()
     project: str | None = None
     session: str | None = None
     author: str | None = None
     source_task_id: str | None = None
     source_path: str | None = None
     external_id: str | None = None
-    metadata: Mapping[str, Json] | None = None
-    created_at: datetime | None = None
+    metadata: Mapping[str, Any] | None = None
+    created_at: Instant | None = None
     """None: now. Imports set a time in the past."""
-    expires_at: datetime | None = None
+    expires_at: Instant | None = None
     """None: the lifetime of the source applies (B08)."""
     subject: str | None = None
     """Fact key such as ``db.port``. The memory supersedes the previous fact with this key."""
-    valid_from: datetime | None = None
+    valid_from: Instant | None = None
     """None: valid since creation."""
     supersedes: str | None = None
     """Id of the memory to supersede, or its external id."""
-    trust: Trust = Trust.AGENT
     operational: Operational | None = None
     """Only operators may set it. Existing values are kept."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edit:
-    """Changes to a memory. Fields that are UNSET stay as they are."""
+class QuotedDraft(Draft, frozen=True, kw_only=True):
+    """A draft made by the service from texts that others wrote."""
 
-    name: str | Unset = UNSET
-    content: str | Unset = UNSET
-    summary: str | Unset = UNSET
-    scope: Scope | Unset = UNSET
-    category: str | Unset = UNSET
-    tags: Sequence[str] | Unset = UNSET
-    project: str | Unset | None = UNSET
-    source_path: str | Unset | None = UNSET
-    metadata: Mapping[str, Json] | Unset = UNSET
-    expires_at: datetime | Unset | None = UNSET
-    subject: str | Unset | None = UNSET
-    valid_from: datetime | Unset | None = UNSET
-    supersedes: str | Unset | None = UNSET
+    trust: Trust
+
+
+class EditedFields(Request, frozen=True, kw_only=True, omit_defaults=True):
+    """The fields of a memory that callers may change. Fields that are UNSET stay as they are."""
+
+    name: str | UnsetType = UNSET
+    content: str | UnsetType = UNSET
+    summary: str | UnsetType = UNSET
+    scope: Scope | UnsetType = UNSET
+    category: str | UnsetType = UNSET
+    tags: tuple[str, ...] | UnsetType = UNSET
+    project: str | UnsetType | None = UNSET
+    metadata: Mapping[str, Any] | UnsetType = UNSET
+    expires_at: Instant | UnsetType | None = UNSET
+    subject: str | UnsetType | None = UNSET
+    valid_from: Instant | UnsetType | None = UNSET
+    supersedes: str | UnsetType | None = UNSET
     reason: str | None = None
+
+
+class Edit(EditedFields, frozen=True, kw_only=True, rename=json_names(source_path="source_path")):
+    """Changes to a memory."""
+
+    source_path: str | UnsetType | None = UNSET
 
     def changed_fields(self) -> dict[str, Any]:
         """Returns the fields to change, without the reason."""
-        values = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "reason"}
-        return {name: value for name, value in values.items() if value is not UNSET}
+        return {name: value for name, value in asdict(self).items() if value is not UNSET and name != "reason"}
 
 
 class WriteResult(Value, frozen=True, kw_only=True):

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import NamedTuple, NewType
+from typing import Any, NamedTuple, NewType
 
 from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
-from hivelore.core.values import Value, json_names
+from hivelore.core.values import Value, json_names, written
 from hivelore.feedback.model import NO_USAGE, UsageCounts
 from hivelore.observations.model import Operational
 
@@ -78,7 +78,7 @@ class Statement(NamedTuple):
     content: Clean
 
 
-class Memory(Value, frozen=True, kw_only=True, rename=json_names(owner="agentId")):
+class Memory(Value, frozen=True, kw_only=True, omit_defaults=True, rename=json_names(owner="agentId")):
     """A document with an id that stays the same across edits. Texts are ``Clean``; instants are in UTC."""
 
     id: MemoryId
@@ -92,30 +92,30 @@ class Memory(Value, frozen=True, kw_only=True, rename=json_names(owner="agentId"
     created_at: datetime
     updated_at: datetime
     provenance: Provenance
-    category: Clean = DEFAULT_CATEGORY
-    tags: tuple[Clean, ...] = ()
-    project: Clean | None = None
-    session: Clean | None = None
-    author: Clean | None = None
-    source_task_id: Clean | None = None
-    source_path: Clean | None = None
-    external_id: Clean | None = None
-    metadata: Mapping[str, Json] = {}
-    expires_at: datetime | None = None
-    accessed_at: datetime | None = None
-    access_count: int = 0
-    version: int = 1
-    subject: Clean | None = None
+    category: Clean = written(DEFAULT_CATEGORY)
+    tags: tuple[Clean, ...] = written(())
+    project: Clean | None = written(None)
+    session: Clean | None = written(None)
+    author: Clean | None = written(None)
+    source_task_id: Clean | None = written(None)
+    source_path: Clean | None = written(None)
+    external_id: Clean | None = written(None)
+    metadata: Mapping[str, Any] = written({})
+    expires_at: datetime | None = written(None)
+    accessed_at: datetime | None = written(None)
+    access_count: int = written(0)
+    version: int = written(1)
+    subject: Clean | None = written(None)
     """Fact key such as ``db.port``. One memory per ``topic`` is valid at a time."""
-    valid_from: datetime | None = None
+    valid_from: datetime | None = written(None)
     """Start of validity. None: the time of creation."""
-    valid_until: datetime | None = None
+    valid_until: datetime | None = written(None)
     """Start of validity of the memory that superseded this one. None: not superseded."""
-    supersedes: MemoryId | None = None
+    supersedes: MemoryId | None = written(None)
     """Id of the superseded memory. An imported memory may contain an external id here while the memory it refers to
     does not exist."""
     operational: Operational | None = None
-    """Not part of the versions. Observations record its changes."""
+    """Not part of the versions. Observations record its changes. JSON omits it if None."""
 
     def __post_init__(self) -> None:
         if not self.content.strip():

@@ -16,7 +16,7 @@ from hivelore.core.text import Clean, in_one_line
 from hivelore.core.values import replace
 from hivelore.errors import Forbidden, Invalid, TooLarge
 from hivelore.memories.chunking import chunk
-from hivelore.memories.drafts import Draft
+from hivelore.memories.drafts import Draft, QuotedDraft
 from hivelore.memories.model import (
     CATEGORY_LENGTH,
     DEFAULT_CATEGORY,
@@ -72,7 +72,9 @@ class Normalizer:
         created = to_utc(draft.created_at, "createdAt") or now
         if created > now + CLOCK_SLACK:
             raise Invalid("createdAt lies in the future.", field="createdAt")
-        trust = Trust.OPERATOR if viewer.role is Role.OPERATOR and draft.trust is Trust.AGENT else draft.trust
+        trust = draft.trust if isinstance(draft, QuotedDraft) else Trust.AGENT
+        if viewer.role is Role.OPERATOR and trust is Trust.AGENT:
+            trust = Trust.OPERATOR
         name, summary = self._name_and_summary(draft, content)
         memory = Memory(
             id=self._new_id(now),

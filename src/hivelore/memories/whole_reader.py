@@ -12,6 +12,7 @@ from msgspec import Struct
 from hivelore.core.vectors import to_blob
 from hivelore.indexing.model import DocumentKey, ModelKey, PassageKey, TokenCodes, Vector
 from hivelore.memories.whole import WholeMemory
+from hivelore.observations.model import Operational
 from hivelore.search.model import EVERYTHING
 from hivelore.storage.ports import View
 
@@ -146,6 +147,14 @@ def _plain(value: Any) -> object:
     """Converts instants, structs, named tuples and bytes for the encoder."""
     if isinstance(value, datetime):
         return value.isoformat()
+    if isinstance(value, Operational):
+        # Its fields had another shape when the first digests were stored.
+        return {
+            "held": value.held,
+            "service": value.service,
+            "tier": value.tier,
+            "persistent": value.persistent,
+        }
     if isinstance(value, Struct):
         return {_FORMER_NAMES.get(name, name): getattr(value, name) for name in value.__struct_fields__}
     return value.hex() if isinstance(value, bytes) else list(value)

@@ -171,7 +171,7 @@ class _ObserverStates:
                 held = replace(held, is_off=True)
             case ObservationKind.MADE_PERSISTENT | ObservationKind.MADE_PASSING:
                 return replace(known, persistent=seen.kind is ObservationKind.MADE_PERSISTENT)
-        return replace(known, held=held)
+        return known.with_confidence(held)
 
     def _reinforced(self, known: Operational, seen: Observation, lifecycle: Lifecycle) -> Held:
         who = _observer(seen, self.owner)

@@ -192,8 +192,8 @@ class CurationService:
             category=check_category(seen.category),
             project=seen.project,
             created_at=since,
-            operational=Operational(
-                held=held, service=normalize_service(seen.service), tier=0, persistent=seen.persistent or False
+            operational=Operational.of(
+                held, service=normalize_service(seen.service), tier=0, persistent=seen.persistent or False
             ),
         )
         prepared = self._normalizer.normalize(draft, viewer)

@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import NewType
+from typing import NewType, Self
+
+from msgspec import structs
 
 from hivelore.core.agents import AgentId, Interface, Role, Viewer
 from hivelore.core.text import Clean
-from hivelore.core.values import Value, json_names
+from hivelore.core.values import Value, json_names, replace
 
 Confidence = NewType("Confidence", float)
 """0 to 1."""
@@ -80,24 +82,54 @@ class Held:
             raise ValueError("instants are in UTC")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Operational:
+class Operational(Value, frozen=True, kw_only=True):
     """Operational data of a memory (C01)."""
 
-    held: Held
     service: Clean | None = None
     """None if it applies to all services."""
+    confidence: Confidence
+    """``Held.base``"""
+    confident_at: datetime
+    """``Held.since``"""
     tier: int = DEFAULT_TIER
     persistent: bool = False
     """True if it does not decay."""
+    off: bool = False
+    """``Held.is_off``"""
+
+    @classmethod
+    def of(
+        cls, held: Held, service: Clean | None = None, tier: int = DEFAULT_TIER, *, persistent: bool = False
+    ) -> Self:
+        return cls(
+            service=service,
+            confidence=held.base,
+            confident_at=held.since,
+            tier=tier,
+            persistent=persistent,
+            off=held.is_off,
+        )
+
+    @property
+    def held(self) -> Held:
+        return Held(base=self.confidence, since=self.confident_at, is_off=self.off)
+
+    def with_confidence(self, held: Held) -> Self:
+        return replace(self, confidence=held.base, confident_at=held.since, off=held.is_off)
 
     def __post_init__(self) -> None:
+        if not 0.0 <= self.confidence <= 1.0:
+            raise ValueError("a confidence is 0 to 1")
+        if self.confident_at.tzinfo is None:
+            raise ValueError("a time needs a zone")
+        if self.confident_at.tzinfo is not UTC:
+            structs.force_setattr(self, "confident_at", self.confident_at.astimezone(UTC))
         if self.tier not in TIERS:
             raise ValueError("a tier is 0 to 3")
         if self.service is not None and not 1 <= len(self.service) <= SERVICE_LENGTH:
             raise ValueError(f"the name of a service has 1 to {SERVICE_LENGTH} characters")
         if self.service == GENERAL:
-            raise ValueError("what holds for all services names none")
+            structs.force_setattr(self, "service", None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,7 +51,7 @@ def replace_observations(tx: Transaction, stored: Stored, seen: Sequence[Observa
     assert known is not None
     *_, last = replay(known, seen, lifecycle)
     tx.replace_observations(stored.key, last.after.held, seen)
-    return Stored(stored.key, replace(stored.memory, operational=replace(known, held=last.after.held)))
+    return Stored(stored.key, replace(stored.memory, operational=known.with_confidence(last.after.held)))
 
 
 def add_observations(tx: Transaction, stored: Stored, seen: Sequence[Observation], lifecycle: Lifecycle) -> Stored:
@@ -62,7 +62,7 @@ def add_observations(tx: Transaction, stored: Stored, seen: Sequence[Observation
     held = last.after.held
     for one in seen:
         tx.add_observation(stored.key, held, one)
-    return Stored(stored.key, replace(stored.memory, operational=replace(known, held=held)))
+    return Stored(stored.key, replace(stored.memory, operational=known.with_confidence(held)))
 
 
 MAX_COMPARED = 500

@@ -116,7 +116,7 @@ class ObservationService:
             project=seen.project,
             session=seen.session,
             created_at=at,
-            operational=Operational(held=held, service=normalize_service(seen.service), tier=seen.tier),
+            operational=Operational.of(held, service=normalize_service(seen.service), tier=seen.tier),
         )
         prepared = self._normalizer.normalize(draft, viewer)
         self._index_writer.precompute_terms([(prepared.memory.content, prepared.chunks)], [prepared.memory])

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
 
+from msgspec import UNSET
+
 from hivelore.errors import Invalid
-from hivelore.memories.drafts import Draft, Edit, Unset
+from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.model import NAME_LENGTH, Scope, Source, Trust
 from hivelore.observations.model import Operational
 
@@ -31,7 +33,7 @@ class Kind:
         return Kind(f"{self.words} or None", lambda value: value is None or self.holds(value))
 
     def or_unset(self) -> "Kind":
-        return Kind(self.words, lambda value: isinstance(value, Unset) or self.holds(value))
+        return Kind(self.words, lambda value: value is UNSET or self.holds(value))
 
 
 def _is_whole(value: object) -> bool:
@@ -128,13 +130,13 @@ def check(kind: Kind, **given: object) -> None:
 
 def check_draft(draft: Draft) -> Draft:
     """The draft. Raises Invalid for one with a part of another type than it is declared."""
-    for name in Draft.__dataclass_fields__:
+    for name in Draft.__struct_fields__:
         check(_DRAFT.get(name, TEXT.or_none()), **{name: getattr(draft, name)})
     return draft
 
 
 def check_edit(edit: Edit) -> Edit:
-    for name in Edit.__dataclass_fields__:
+    for name in Edit.__struct_fields__:
         check(_EDIT.get(name, TEXT).or_unset(), **{name: getattr(edit, name)})
     return edit
 

@@ -7,12 +7,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
+from msgspec import UNSET, UnsetType
+
 from hivelore.core.agents import AgentId
 from hivelore.core.operation import Operation
 from hivelore.errors import Invalid
 from hivelore.events import operations as event_operations
 from hivelore.events.model import Level
-from hivelore.memories.drafts import UNSET, Draft, Edit, Unset, WriteResult
+from hivelore.memories.drafts import Draft, Edit, WriteResult
 from hivelore.memories.model import Json, Memory, MemoryId, Scope, Source
 from hivelore.observations import operations as observation_operations
 from hivelore.python.argument_checks import (
@@ -258,31 +260,32 @@ class Hive(FeedbackMethods, MaintenanceMethods, ABC):
         self,
         memory: str,
         *,
-        content: str | Unset = UNSET,
-        name: str | Unset = UNSET,
-        summary: str | Unset = UNSET,
-        scope: Scope | str | Unset = UNSET,
-        category: str | Unset = UNSET,
-        tags: Sequence[str] | Unset = UNSET,
-        project: str | Unset | None = UNSET,
-        metadata: Mapping[str, Json] | Unset = UNSET,
-        expires_at: datetime | Unset | None = UNSET,
-        subject: str | Unset | None = UNSET,
-        valid_from: datetime | Unset | None = UNSET,
-        supersedes: str | Unset | None = UNSET,
+        content: str | UnsetType = UNSET,
+        name: str | UnsetType = UNSET,
+        summary: str | UnsetType = UNSET,
+        scope: Scope | str | UnsetType = UNSET,
+        category: str | UnsetType = UNSET,
+        tags: Sequence[str] | UnsetType = UNSET,
+        project: str | UnsetType | None = UNSET,
+        metadata: Mapping[str, Json] | UnsetType = UNSET,
+        expires_at: datetime | UnsetType | None = UNSET,
+        subject: str | UnsetType | None = UNSET,
+        valid_from: datetime | UnsetType | None = UNSET,
+        supersedes: str | UnsetType | None = UNSET,
         reason: str | None = None,
         version: int | None = None,
     ) -> Memory:
         """Change what is given. ``version``: only if this is still the present one, else ``errors.Stale``."""
         check(ID, memory=memory)
         check(WHOLE.or_none(), version=version)
+        check(TEXTS.or_unset(), tags=tags)
         edit = Edit(
             content=content,
             name=name,
             summary=summary,
-            scope=scope if isinstance(scope, Unset) else choice(Scope, scope, "scope"),
+            scope=scope if scope is UNSET else choice(Scope, scope, "scope"),
             category=category,
-            tags=tags,
+            tags=UNSET if tags is UNSET else tuple(tags),
             project=project,
             metadata=metadata,
             expires_at=expires_at,

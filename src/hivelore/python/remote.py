@@ -6,11 +6,13 @@ from datetime import datetime
 from typing import Any, Literal
 from urllib.parse import quote
 
+from msgspec import to_builtins
+
 from hivelore.core.json_codec import convert, validated
 from hivelore.core.operation import Lane, Operation, encode_request, response_type
 from hivelore.errors import Broken, Invalid, NotFound
 from hivelore.feedback.model import Usefulness
-from hivelore.memories import codec, version_codec
+from hivelore.memories import codec
 from hivelore.memories.drafts import Draft, Edit, WriteResult
 from hivelore.memories.model import Memory, MemoryId, Source
 from hivelore.python.argument_checks import ID, IN_REVIEW, INSTANT, NUMBER, STATUS, TRUTH, WHOLE, WORD, check
@@ -51,17 +53,17 @@ class RemoteHive(Hive):
         check(ID, memory=memory)
         check(INSTANT.or_none(), as_of=as_of)
         query = {"asOf": codec.told(as_of, "asOf")}
-        return codec.read_memory(self._client.call("GET", memory_path(memory), query=query))
+        return convert(Memory, self._client.call("GET", memory_path(memory), query=query))
 
     def history(self, memory: str) -> History:
         check(ID, memory=memory)
-        return version_codec.read_history(self._client.call("GET", f"{memory_path(memory)}/history"))
+        return convert(History, self._client.call("GET", f"{memory_path(memory)}/history"))
 
     def diff(self, memory: str, older: int | None = None, newer: int | None = None) -> Difference:
         check(ID, memory=memory)
         check(WHOLE.or_none(), older=older, newer=newer)
         query = {"from": older, "to": newer}
-        return version_codec.read_difference(self._client.call("GET", f"{memory_path(memory)}/diff", query=query))
+        return convert(Difference, self._client.call("GET", f"{memory_path(memory)}/diff", query=query))
 
     def list(
         self,
@@ -105,7 +107,7 @@ class RemoteHive(Hive):
             "createdAfter": codec.told(created_after, "createdAfter"),
             "createdBefore": codec.told(created_before, "createdBefore"),
         }
-        return codec.read_page(self._client.call("GET", "/api/memory", query=query))
+        return convert(MemoryPage, self._client.call("GET", "/api/memory", query=query))
 
     def forget(self, memory: str, *, version: int | None = None) -> None:
         check(ID, memory=memory)
@@ -136,18 +138,18 @@ class RemoteHive(Hive):
         check(TRUTH, useful=useful)
         check(WORD.or_none(), session=session)
         body = {"useful": useful, "session": session}
-        return codec.read_usefulness(self._client.call("PUT", f"{memory_path(memory)}/rating", body=body))
+        return convert(Usefulness, self._client.call("PUT", f"{memory_path(memory)}/rating", body=body))
 
     def usefulness(self, memory: str) -> Usefulness:
         check(ID, memory=memory)
-        return codec.read_usefulness(self._client.call("GET", memory_path(memory)).get("usefulness"))
+        return convert(Usefulness, self._client.call("GET", memory_path(memory)).get("usefulness", {}))
 
     def reset_usefulness(self, memory: str) -> None:
         check(ID, memory=memory)
         self._client.call("DELETE", f"{memory_path(memory)}/usefulness")
 
     def stats(self) -> Stats:
-        return codec.read_stats(self._client.call("GET", "/api/memory/stats"))
+        return convert(Stats, self._client.call("GET", "/api/memory/stats"))
 
     def wait_until_indexed(self, timeout: float = 60.0) -> bool:
         check(NUMBER, timeout=timeout)
@@ -191,21 +193,19 @@ class RemoteHive(Hive):
             "diversity": diversity,
             "budget": budget,
         }
-        return codec.read_answer(self._client.call("POST", "/api/memory/search", body=body))
+        return convert(RecallResult, self._client.call("POST", "/api/memory/search", body=body))
 
     def _edit(self, memory: MemoryId, edit: Edit, version: int | None) -> Memory:
-        return codec.read_memory(
-            self._client.call("PATCH", memory_path(memory), body=codec.edit(edit), version=version)
-        )
+        return convert(Memory, self._client.call("PATCH", memory_path(memory), body=to_builtins(edit), version=version))
 
     def _decide(self, proposal: str, decision: str, reason: str | None) -> Proposal:
         answer = self._client.call("POST", f"{_at(proposal)}/{decision}", body={"reason": reason})
         return proposal_codec.read_proposal(answer)
 
     def _store(self, drafts: Sequence[Draft]) -> Sequence[WriteResult]:
-        body = {"memories": [codec.draft(one) for one in drafts]}
+        body = {"memories": [to_builtins(one) for one in drafts]}
         answer = self._client.call("POST", "/api/memory/batch", body=body)
-        return [codec.read_remembered(one) for one in answer["results"]]
+        return convert(tuple[WriteResult, ...], answer["results"])
 
 
 def _at(proposal: str) -> str:

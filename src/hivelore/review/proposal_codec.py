@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from msgspec import convert, to_builtins
+
 from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
-from hivelore.memories.codec import Object, edit, instant, memory, read_instant, read_memory
+from hivelore.memories.codec import Object, instant
 from hivelore.memories.drafts import Edit
-from hivelore.memories.model import MemoryId, Scope
+from hivelore.memories.model import Memory, MemoryId
 from hivelore.observations.outcomes import Change
 from hivelore.review.model import (
     Decision,
@@ -28,7 +30,7 @@ def wanted(value: Wanted) -> Object:
     """One key, that says what is to be done."""
     match value:
         case Edit():
-            return {"edit": edit(value)}
+            return {"edit": to_builtins(value)}
         case Deletion():
             return {"forget": True}
         case Change():
@@ -37,20 +39,8 @@ def wanted(value: Wanted) -> Object:
 
 def read_wanted(data: Mapping[str, Any]) -> Wanted:
     if "edit" in data:
-        return _read_edit(data["edit"])
+        return convert(data["edit"], Edit)
     return Deletion() if "forget" in data else Change(**data["change"])
-
-
-def _read_edit(data: Mapping[str, Any]) -> Edit:
-    given = dict(data)
-    for name, field in (("expiresAt", "expires_at"), ("validFrom", "valid_from")):
-        if name in given:
-            given[field] = read_instant(given.pop(name))
-    if "scope" in given:
-        given["scope"] = Scope(given["scope"])
-    if "tags" in given:
-        given["tags"] = tuple(given["tags"])
-    return Edit(**given)
 
 
 def decided(value: DecisionRecord) -> Object:
@@ -122,10 +112,10 @@ def read_page(data: Mapping[str, Any]) -> ProposalPage:
 
 
 def case(value: ProposalDetail) -> Object:
-    return {"proposal": proposal(value.proposal), "memories": [memory(one) for one in value.memories]}
+    return {"proposal": proposal(value.proposal), "memories": to_builtins(value.memories)}
 
 
 def read_case(data: Mapping[str, Any]) -> ProposalDetail:
     return ProposalDetail(
-        proposal=read_proposal(data["proposal"]), memories=tuple(read_memory(one) for one in data["memories"])
+        proposal=read_proposal(data["proposal"]), memories=convert(data["memories"], tuple[Memory, ...])
     )

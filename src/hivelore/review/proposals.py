@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
+from msgspec import UNSET
+
 from hivelore.core.agents import Viewer
 from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
@@ -10,7 +12,7 @@ from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Conflict, Proposed
 from hivelore.indexing.model import Stored
-from hivelore.memories.drafts import UNSET, Edit
+from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Action, Memory
 from hivelore.review.model import Decision, Proposal, ProposalId, ProposalKind, ProposalSubject, Wanted
 from hivelore.storage.ports import Transaction, View

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import NewType
+from typing import NewType, Self
+
+from msgspec.structs import asdict
 
 from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
@@ -151,37 +153,30 @@ class RetrievalMode(StrEnum):
     RECENT = "recent"
 
 
-class Score(Value, frozen=True):
-    """A score that keeps its parts (B21). ``similarity`` is the fused relevance, 0..1; so is ``total``, but for what
-    usefulness lifts it, and under ``HIVELORE_RANKING=documented``, where an access boost can lift it to 1.5."""
+class Score(Value, frozen=True, kw_only=True):
+    """A score with its parts (B21). ``similarity`` is the fused relevance, 0 to 1. ``total`` is in the same range, but
+    usefulness can raise it; with ``HIVELORE_RANKING=documented`` an access boost can raise it to 1.5."""
 
-    total: float
-    similarity: float
     keyword: float = 0.0
     vector: float = 0.0
+    similarity: float
     prior: float = 0.0
-    """What ``search.ranking`` adds to similarity."""
+    """Added to the similarity by ``search.ranking``."""
     recency: float = 0.0
     access: float = 0.0
     update: float = 0.0
-    """What ``search.ranking`` adds to the total."""
+    """Added to the total by ``search.ranking``."""
     confidence: float = 1.0
     usefulness: float = 1.0
+    total: float
 
     @property
     def parts(self) -> Mapping[str, float]:
-        return {
-            "keyword": self.keyword,
-            "vector": self.vector,
-            "similarity": self.similarity,
-            "prior": self.prior,
-            "recency": self.recency,
-            "access": self.access,
-            "update": self.update,
-            "confidence": self.confidence,
-            "usefulness": self.usefulness,
-            "total": self.total,
-        }
+        return asdict(self)
+
+    def rounded(self) -> Self:
+        """Returns the score as answers contain it, with six decimals."""
+        return type(self)(**{name: round(part, 6) for name, part in self.parts.items()})
 
 
 class Snippet(Value, frozen=True, kw_only=True):
@@ -207,18 +202,15 @@ class Hit(Value, frozen=True, kw_only=True):
 
 
 class RecallResult(Value, frozen=True, kw_only=True, rename=json_names(hits="results", id="recallId")):
-    """Hits, best first, and the truth about how they were found."""
+    """Hits, best first, and how they were found."""
 
-    hits: tuple[Hit, ...]
-    path: RetrievalMode
     message: str
     id: RecallId | None = None
-    """Under which the recall is logged; None: it is not."""
-
-    @property
-    def fits(self) -> bool:
-        """Whether any of it is worth giving to somebody who did not ask."""
-        return any(hit.fits for hit in self.hits)
+    """Id in the recall log; None: not logged."""
+    path: RetrievalMode
+    fits: bool
+    """True if any hit fits."""
+    hits: tuple[Hit, ...]
 
 
 class MemoryPage(Value, frozen=True, kw_only=True):

@@ -197,8 +197,8 @@ def build_hits(
         Hit(
             memory=found[one.key],
             passage=_best_snippet(one.key, found[one.key], chunks.get(one.key, ()), proposals, weights),
-            score=one.score,
-            fit=one.fit,
+            score=one.score.rounded(),
+            fit=round(one.fit, 4),
             fits=one.fits,
             alike=one.alike,
         )

@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, BinaryIO, cast
 
+from msgspec import to_builtins
+
+from hivelore.core.json_codec import convert
 from hivelore.core.values import replace
 from hivelore.errors import Invalid
-from hivelore.memories import codec
 from hivelore.memories.drafts import Draft, WriteResult
 from hivelore.memories.model import Memory, Scope, Source
-from hivelore.observations.model import GENERAL, Operational
+from hivelore.observations.model import Operational
 from hivelore.python.hive import Hive, choice
 from hivelore.transfer.batched_writes import BatchedWriter
 
@@ -178,11 +180,7 @@ def _parse_operational(given: dict[str, Any], report: ImportReport) -> Operation
     service = None if fields.get("service") is None else _as_text(fields["service"], "operational.service")
     if since is None or fields.get("confidence") is None:
         raise Invalid("operational needs confidence and confidentAt")
-    cleaned = {**fields, "service": None if service == GENERAL else service, "confidentAt": codec.instant(since)}
-    try:
-        return codec.read_operational(cleaned)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise Invalid(f"operational: {error}") from None
+    return convert(Operational, {**fields, "service": service, "confidentAt": since})
 
 
 def _as_text(value: Any, name: str) -> str:
@@ -214,7 +212,7 @@ def export(hive: Hive) -> Iterator[str]:
     prints: list[bytes] = []
     for memory in list_all(hive):
         prints.append(_memory_digest(memory))
-        yield _canonical_json(codec.memory(memory)) + "\n"
+        yield _canonical_json(to_builtins(memory)) + "\n"
     digest = hashlib.sha256(b"".join(sorted(prints))).hexdigest()
     yield _canonical_json({"hivelore": "end", "count": len(prints), "sha256": digest}) + "\n"
 
@@ -236,7 +234,7 @@ def list_all(hive: Hive) -> Iterator[Memory]:
 
 
 def _memory_digest(memory: Memory) -> bytes:
-    data = codec.memory(memory)
+    data = to_builtins(memory)
     del data["accessedAt"], data["accessCount"]
     return hashlib.sha256(_canonical_json(data).encode()).digest()
 

@@ -128,7 +128,7 @@ class ReferenceTransaction(ChangeRecorder, ReferenceSwarm):
         document = self.state.documents.get(key)
         if document is None or document.memory.operational is None:
             return
-        memory = replace(document.memory, operational=replace(document.memory.operational, held=held))
+        memory = replace(document.memory, operational=document.memory.operational.with_confidence(held))
         self._put_document(key, replace(document, memory=memory, observations=tuple(observations)))
         self._log(ChangeKind.ATTRIBUTES, key)
 

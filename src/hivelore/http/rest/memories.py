@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import orjson
 from fastapi import APIRouter, Header, Query, Response
+from msgspec import to_builtins
 from starlette.responses import Response as RawResponse
 
 from hivelore.api.requests import Listing, answered, asked, listed
@@ -22,7 +23,6 @@ from hivelore.http.rest.models import (
     SearchRequest,
     Status,
 )
-from hivelore.memories import codec, version_codec
 from hivelore.memories.model import Memory, MemoryId, Source
 from hivelore.memories.normalizer import to_utc
 from hivelore.search.model import ScopeChoice
@@ -35,8 +35,8 @@ def json(body: Any, status: int = 200, headers: dict[str, str] | None = None) ->
     return RawResponse(orjson.dumps(body), status, headers=headers, media_type="application/json")
 
 
-def _tagged(memory: Memory, **more: codec.Object) -> RawResponse:
-    return json(codec.memory(memory) | more, headers={"ETag": f'"{memory.version}"'})
+def _tagged(memory: Memory, **more: object) -> RawResponse:
+    return json(to_builtins(memory) | more, headers={"ETag": f'"{memory.version}"'})
 
 
 @router.post("/index", status_code=202, response_model=answers.IndexAnswer)
@@ -57,7 +57,7 @@ async def batch(request: BatchRequest, caller: Asking) -> Response:
         Lane.WRITE, lambda until: caller.app.memory_service.remember_many(drafts, caller.viewer, until)
     )
     caller.context.metrics.writes.inc(len(done))
-    return json({"results": [codec.remembered(one) for one in done]})
+    return json({"results": to_builtins(done)})
 
 
 @router.post("/search", response_model=answers.SearchAnswer)
@@ -82,7 +82,7 @@ async def search(request: SearchRequest, caller: Asking) -> Response:
     )
     answer = await caller.run(Lane.RECALL, lambda until: caller.app.search_service.recall(query, caller.viewer, until))
     caller.context.metrics.recalls.labels(answer.path.value).inc()
-    return json(codec.answer(answered(answer, query, project)))
+    return json(to_builtins(answered(answer, query, project)))
 
 
 @router.get("", response_model=answers.PageAnswer)
@@ -124,7 +124,7 @@ async def page(
     )
     app = caller.app
     found = await caller.run(Lane.READ, lambda _: listed(app.reading, app.redactor, listing, caller.viewer))
-    return json(codec.page(found))
+    return json(to_builtins(found))
 
 
 @router.delete("", response_model=answers.ForgottenAnswer)
@@ -146,7 +146,7 @@ async def forget_path(
 @router.get("/stats", response_model=answers.StatsAnswer)
 async def stats(caller: Asking) -> Response:
     """Counts of all that the caller may see."""
-    return json(codec.stats(await caller.run(Lane.READ, lambda _: caller.app.reading.stats(caller.viewer))))
+    return json(to_builtins(await caller.run(Lane.READ, lambda _: caller.app.reading.stats(caller.viewer))))
 
 
 @router.get("/{memory_id}", response_model=answers.OneMemoryAnswer)
@@ -158,21 +158,21 @@ async def get(memory_id: str, caller: Asking, as_of: Annotated[Instant, Query(al
     known, found = await caller.run(
         Lane.READ, lambda _: (app.rating.of(memory, viewer), app.reading.get(memory, viewer, at))
     )
-    return _tagged(found, **({} if known.use == NO_USAGE else {"usefulness": codec.usefulness(known)}))
+    return _tagged(found, **({} if known.use == NO_USAGE else {"usefulness": to_builtins(known)}))
 
 
 @router.get("/{memory_id}/chunks", response_model=answers.ChunksAnswer)
 async def chunks(memory_id: str, caller: Asking) -> Response:
     """A memory as it is cut for the index."""
     found = await caller.run(Lane.READ, lambda _: caller.app.reading.chunks(memory_id_of(memory_id), caller.viewer))
-    return json({"chunks": [codec.excerpt(one) for one in found]})
+    return json({"chunks": to_builtins(found)})
 
 
 @router.get("/{memory_id}/history", response_model=answers.HistoryAnswer)
 async def history(memory_id: str, caller: Asking) -> Response:
     """Every version, oldest first, and the memories before and after it."""
     found = await caller.run(Lane.READ, lambda _: caller.app.reading.history(memory_id_of(memory_id), caller.viewer))
-    return json(version_codec.history(found))
+    return json(to_builtins(found))
 
 
 @router.get("/{memory_id}/diff", response_model=answers.DifferenceAnswer)
@@ -185,7 +185,7 @@ async def difference(
     """What is different between two versions: else the present one, or ``to``, and the one before it."""
     reading, viewer = caller.app.reading, caller.viewer
     found = await caller.run(Lane.READ, lambda _: reading.difference(memory_id_of(memory_id), viewer, older, newer))
-    return json(version_codec.difference(found))
+    return json(to_builtins(found))
 
 
 @router.patch("/{memory_id}", response_model=answers.MemoryAnswer)
@@ -213,7 +213,7 @@ async def rate(memory_id: str, request: RatingRequest, caller: Asking) -> Respon
         Lane.WRITE,
         lambda until: app.rating.rate(memory, viewer, useful=request.useful, session=request.session, until=until),
     )
-    return json(codec.usefulness(known))
+    return json(to_builtins(known))
 
 
 @router.delete("/{memory_id}/usefulness", status_code=204)

@@ -49,7 +49,7 @@ class OperationalBody(Body):
         assert since is not None
         service = None if self.service is None or self.service == GENERAL else Clean(self.service)
         held = Held(base=Confidence(self.confidence), since=since, is_off=self.off)
-        return Operational(held=held, service=service, tier=self.tier, persistent=self.persistent)
+        return Operational.of(held, service=service, tier=self.tier, persistent=self.persistent)
 
 
 class _Told(Body):

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from hivelore.memories.drafts import Draft
+from hivelore.memories.drafts import Draft, QuotedDraft
 from hivelore.memories.model import Memory, Scope, Source, Trust
 from hivelore.sessions.model import SessionEnd, Summary
 
@@ -15,7 +15,7 @@ _ENDED = "ended"
 def build_draft(ended: SessionEnd, summary: Summary) -> Draft:
     what = ended.task.text if ended.task is not None else ended.at.strftime("%Y-%m-%dT%H:%MZ")
     subagent = {} if ended.subagent is None else {"subagent": ended.subagent.type}
-    return Draft(
+    return QuotedDraft(
         content=summary.text,
         name=f"Session: {' '.join(what.split())[:TASK_LENGTH]}",
         scope=Scope.AGENT,

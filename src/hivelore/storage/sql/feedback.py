@@ -8,6 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from struct import pack, unpack
 
+from msgspec.structs import asdict
+
 from hivelore.feedback.model import UsageCounts
 from hivelore.feedback.recalls import (
     Aspect,
@@ -59,7 +61,7 @@ EVIDENCE = Table(
     at=INSTANT,
     recall=PLAIN,
 )
-USEFULNESS = Table(UsageCounts, "usefulness", "document", **dict.fromkeys(UsageCounts._fields, PLAIN))
+USEFULNESS = Table(UsageCounts, "usefulness", "document", **dict.fromkeys(UsageCounts.__struct_fields__, PLAIN))
 RECALL = Table(
     Recall,
     "recall",
@@ -91,7 +93,7 @@ SCORE_PARTS = (
 """The parts of a score in the column ``parts``: for each hit 32-bit floats, fit and fits first. New parts are appended;
 old rows have fewer."""
 _FORGOTTEN = DocumentKey(0)
-_WITHHELD = RecalledMemory(MemoryId(""), 0, Score(0.0, 0.0), 0.0, False)
+_WITHHELD = RecalledMemory(MemoryId(""), 0, Score(total=0.0, similarity=0.0), 0.0, False)
 _BYTES = 4
 
 
@@ -196,7 +198,7 @@ class FeedbackWriter(FeedbackReader, SqlWriter):
         self.run_each("evidence_drop", dropped)
         self.run_each("evidence_put", [evidence_params(document, one) for one in now if one not in before])
         if now:
-            self.run("usefulness_put", {**count_usage(now)._asdict(), "document": document})
+            self.run("usefulness_put", {**asdict(count_usage(now)), "document": document})
 
     def drop_evidence(self, key: DocumentKey) -> None:
         if self.count("evidence_delete", {"document": key}):

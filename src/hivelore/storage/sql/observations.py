@@ -20,7 +20,17 @@ def _write_confidence(confidence: float) -> float:
 
 CONFIDENCE = Codec(None, _write_confidence, "confidence")
 HELD = Columns(Held, None, base=CONFIDENCE, since=INSTANT.named("confident_at"), is_off=FLAG)
-OPERATIONAL = Table(Operational, "operational", "document", held=HELD, service=PLAIN, tier=PLAIN, persistent=FLAG)
+OPERATIONAL = Table(
+    Operational,
+    "operational",
+    "document",
+    service=PLAIN,
+    tier=PLAIN,
+    persistent=FLAG,
+    confidence=CONFIDENCE,
+    confident_at=INSTANT,
+    off=FLAG.named("is_off"),
+)
 OBSERVATION = Table(
     Observation,
     "observation",
