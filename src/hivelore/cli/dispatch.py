@@ -112,8 +112,8 @@ def _run(argv: Sequence[str], *, as_json: bool) -> int:
         code = build()(words, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
         hint = " ".join(("hivelore", *(error.command_chain or ()), "--help"))
-        is_unused = isinstance(error, UnusedCliTokensError) and error.unused_tokens
-        message = f"Unexpected argument {error.unused_tokens[0]!r}." if is_unused else error
+        unexpected = error.unused_tokens if isinstance(error, UnusedCliTokensError) else None
+        message = f"Unexpected argument {unexpected[0]!r}." if unexpected else error
         output.fail(f"{message} See '{hint}'.", "usage", as_json=as_json)
         return exits.USAGE
     return code if isinstance(code, int) else 0
