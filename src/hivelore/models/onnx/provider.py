@@ -14,7 +14,12 @@ from tokenizers import Tokenizer
 
 from hivelore.core.text import Clean
 from hivelore.errors import Broken, Invalid
-from hivelore.indexing.model import QueryTokens, TextEmbedding, TokenCodes, Vector
+from hivelore.indexing.model import (
+    QueryTokens,
+    TextEmbedding,
+    TokenCodes,
+    Vector,
+)
 from hivelore.models.onnx.runtime import Model, Tokens
 from hivelore.search.late_interaction import encode
 
