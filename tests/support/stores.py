@@ -132,6 +132,6 @@ def listed(store: MemoryStore, where: Filter = EVERYTHING) -> Sequence[Memory]:
         return view.page(where, None, 1_000)
 
 
-def told(view: View, since: ChangeCursor = BEGINNING) -> list[Change]:
+def read_changes(view: View, since: ChangeCursor = BEGINNING) -> list[Change]:
     """The changes that a view shows and ``since`` did not."""
     return [change for _, batch in view.changes(since) for change in batch]

@@ -93,7 +93,7 @@ def test_a_filter_that_admits_half_is_answered_right(crowd: Library, limit: int)
             assert_right(crowd.index, view, query, FOR_ADA, limit)
 
 
-def test_a_filter_means_what_it_says(library: Library) -> None:
+def test_every_filter_of_proposals_is_applied(library: Library) -> None:
     memories = census()
     keys = library.keep([(memory, [NORTH]) for memory in memories])
     with library.store.read() as view:

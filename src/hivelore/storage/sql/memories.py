@@ -2,7 +2,7 @@
 
 import heapq
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import groupby
 from operator import itemgetter
 
@@ -32,6 +32,7 @@ from hivelore.search.model import Filter, Stats
 from hivelore.storage.sql.columns import (
     ACTION,
     ACTIONS,
+    EPOCH,
     INSTANT,
     INTERFACES,
     OBJECT,
@@ -47,7 +48,6 @@ from hivelore.storage.sql.columns import (
     Row,
     Table,
     digest,
-    from_micros,
     to_micros,
     to_micros_or_none,
 )
@@ -137,8 +137,8 @@ def read_rank_features(row: Row) -> tuple[DocumentKey, RankFeatures]:
     known, use = more[: len(OPERATIONAL.names)], more[len(OPERATIONAL.names) :]
     return key, RankFeatures(
         memory,
-        from_micros(created_at),
-        None if accessed_at is None else from_micros(accessed_at),
+        EPOCH + timedelta(microseconds=created_at),
+        None if accessed_at is None else EPOCH + timedelta(microseconds=accessed_at),
         count,
         session,
         author,
