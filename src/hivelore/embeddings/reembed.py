@@ -14,7 +14,8 @@ from hivelore.core.values import replace
 from hivelore.embeddings.active_model import ActiveModel
 from hivelore.embeddings.queue import EmbeddingQueue
 from hivelore.errors import Conflict, Forbidden, NotFound
-from hivelore.indexing.model import ModelKey, PassageKey
+from hivelore.indexing.model import ModelKey
+from hivelore.memories.stored import PassageKey
 from hivelore.storage.ports import MemoryStore, Transaction
 
 KIND = "re-embed"
@@ -111,7 +112,7 @@ class Reembedder:
             pending = 0 if key is None else view.count_pending(key)
             queueing = bool(view.setting(QUEUEING))
         if found is None or found.kind != KIND:
-            raise NotFound(f"No job {job}.")
+            raise NotFound(f"No job {job!r}.")
         if found.state is not JobState.RUNNING:
             return found
         now = self._clock.now()

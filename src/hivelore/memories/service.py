@@ -10,7 +10,6 @@ from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
 from hivelore.core.values import replace
 from hivelore.errors import Forbidden, Invalid, NotFound, Stale
-from hivelore.indexing.model import Stored
 from hivelore.indexing.writer import IndexWriter
 from hivelore.memories.chunking import chunk
 from hivelore.memories.drafts import Draft, Edit, WriteResult
@@ -25,6 +24,7 @@ from hivelore.memories.edits import (
 from hivelore.memories.model import Action, Memory, MemoryId, Scope
 from hivelore.memories.normalizer import NormalizedDraft, Normalizer, check_sizes
 from hivelore.memories.record_lookup import require_one_project, same_record
+from hivelore.memories.stored import Stored
 from hivelore.memories.temporal import displaced_for_review, fact_at, has_same_placement, resolve_placement
 from hivelore.memories.ttl import Lifetimes
 from hivelore.memories.upsert import (
@@ -109,7 +109,7 @@ class MemoryService:
             raise Invalid(f"category is one of {', '.join(LEARNING_CATEGORIES)}.", field="category")
         with self._store.read() as view:
             if view.agent(target) is None:
-                raise NotFound(f"No agent {target}. List all agents with GET /api/agents and a lead's key.")
+                raise NotFound(f"No agent {target!r}. List all agents with GET /api/agents and a lead's key.")
         draft = Draft(content=learning, scope=scope, category=category, tags=(category,))
         (prepared,) = self._normalize([draft], viewer, target)
         done = self._journal.write(BatchKind.STORED, viewer, lambda tx: self._store_draft(tx, prepared, viewer))
@@ -400,7 +400,7 @@ class MemoryService:
 
 def memory_not_found(memory: str) -> NotFound:
     """Returns the same error for an id that does not exist and one that the caller may not see."""
-    return NotFound(f"No memory {memory}: it may have been forgotten. Search again for its current id.")
+    return NotFound(f"No memory {memory!r}: it may have been forgotten. Search again for its current id.")
 
 
 def _is_allowed(viewer: Viewer, effect: Effect, memory: Memory) -> bool:

@@ -12,9 +12,9 @@ from hivelore.core.agents import Viewer
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Forbidden, Invalid, NotFound
-from hivelore.indexing.model import Stored
 from hivelore.memories.model import Memory, MemoryId, Topic
 from hivelore.memories.record_lookup import nearest_record
+from hivelore.memories.stored import Stored
 from hivelore.memories.validity import end_of_validity, may_supersede, order_by_supersession
 from hivelore.search.model import Visibility
 from hivelore.storage.ports import Transaction, View
@@ -276,7 +276,9 @@ def _find_superseded(tx: Transaction, memory: Memory, seen: Visibility) -> Store
             return one
     if memory.external_id is not None:
         return None
-    raise NotFound(f"No memory {reference} to supersede: it may have been forgotten. Search again for its current id.")
+    raise NotFound(
+        f"No memory {reference!r} to supersede: it may have been forgotten. Search again for its current id."
+    )
 
 
 def _would_end(tx: Transaction, memory: Memory) -> bool:
