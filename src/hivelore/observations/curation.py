@@ -30,7 +30,7 @@ from hivelore.observations.confidence import Lifecycle, build_timeline, confiden
 from hivelore.observations.model import GENERAL, Confidence, Held, Observation, ObservationKind, Operational
 from hivelore.observations.outcomes import Change, ConfidenceTimeline, ObservationInput, RatedMemory, RatedPage
 from hivelore.observations.records import add_observations, record_creation
-from hivelore.observations.validation import (
+from hivelore.observations.service import (
     check_category,
     normalize_service,
     normalize_text,
