@@ -33,15 +33,6 @@ def record_creation(tx: Transaction, stored: Stored, viewer: Viewer) -> None:
         tx.add_observation(stored.key, held, off)
 
 
-def replace_observations(tx: Transaction, stored: Stored, seen: Sequence[Observation], lifecycle: Lifecycle) -> Stored:
-    """Replaces all observations of a memory and returns it with the new confidence."""
-    known = stored.memory.operational
-    assert known is not None
-    *_, last = replay(known, seen, lifecycle)
-    tx.replace_observations(stored.key, last.after.held, seen)
-    return Stored(stored.key, replace(stored.memory, operational=known.with_confidence(last.after.held)))
-
-
 def add_observations(tx: Transaction, stored: Stored, seen: Sequence[Observation], lifecycle: Lifecycle) -> Stored:
     """Adds observations and returns the memory as if all had arrived in order of time."""
     known = stored.memory.operational

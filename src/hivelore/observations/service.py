@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from hivelore.core.access import visible_to
+from hivelore.core.access import memory_for_viewer, visible_to
 from hivelore.core.agents import LeadSees, Viewer
 from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
@@ -27,7 +27,15 @@ from hivelore.memories.stored import Stored
 from hivelore.memories.summary import name_from_summary, summarise
 from hivelore.models.ports import PairReader
 from hivelore.observations.comparison import MissingVerdict, ObservationComparison, Verdicts
-from hivelore.observations.confidence import REPORTED, Lifecycle, is_active, is_repeated_by_observer, order_key
+from hivelore.observations.confidence import (
+    REPORTED,
+    Lifecycle,
+    is_active,
+    is_repeated_by_observer,
+    order_key,
+    rate,
+    replay,
+)
 from hivelore.observations.contradiction.judge import Verdict
 from hivelore.observations.groups import Group, Placement, find_group, place_observation
 from hivelore.observations.model import (
@@ -41,8 +49,8 @@ from hivelore.observations.model import (
     ObservationKind,
     Operational,
 )
-from hivelore.observations.outcomes import Effect, ObservationInput, ObservationResult
-from hivelore.observations.records import add_observations, replace_observations
+from hivelore.observations.outcomes import Effect, ObservationInput, ObservationResult, RatedMemory
+from hivelore.observations.records import add_observations
 from hivelore.review.model import ProposalKind
 from hivelore.review.proposals import ProposalQueue
 from hivelore.search.model import Filter, ScopeChoice
@@ -110,6 +118,10 @@ class ObservationService:
             assert done is not None
         self._written()
         return done
+
+    def rate(self, memory: Memory, viewer: Viewer) -> RatedMemory:
+        """Returns a memory with its confidence now."""
+        return rate(memory_for_viewer(viewer, memory), self._clock.now(), self._lifecycle)
 
     def _store_observation(
         self, prepared: NormalizedDraft, where: Filter, verdicts: Verdicts, viewer: Viewer, deadline: float | None
@@ -270,18 +282,24 @@ class ObservationService:
         rows = [group.first, *group.reinforcements, *group.other_observations]
         if group.memory is None:
             fresh = self._build_memory(group, seen)
-            return replace_observations(
-                tx, self._index_writer.add(tx, fresh.memory, fresh.chunks), rows, self._lifecycle
-            )
+            return self._replace_observations(tx, self._index_writer.add(tx, fresh.memory, fresh.chunks), rows)
         stored, was = known[group.memory].stored, known[group.memory].group
         if order_key(group.first) != order_key(was.first):
-            return replace_observations(
-                tx, self._replace_beginning(tx, stored, self._build_memory(group, seen), viewer), rows, self._lifecycle
+            return self._replace_observations(
+                tx, self._replace_beginning(tx, stored, self._build_memory(group, seen), viewer), rows
             )
         before = {was.first, *was.reinforcements, *was.other_observations}
         if before <= set(rows):
             return add_observations(tx, stored, [one for one in rows if one not in before], self._lifecycle)
-        return replace_observations(tx, stored, rows, self._lifecycle)
+        return self._replace_observations(tx, stored, rows)
+
+    def _replace_observations(self, tx: Transaction, stored: Stored, seen: Sequence[Observation]) -> Stored:
+        """Replaces all observations of a memory and returns it with the new confidence."""
+        known = stored.memory.operational
+        assert known is not None
+        *_, last = replay(known, seen, self._lifecycle)
+        tx.replace_observations(stored.key, last.after.held, seen)
+        return Stored(stored.key, replace(stored.memory, operational=known.with_confidence(last.after.held)))
 
     def _build_memory(self, group: Group, seen: NormalizedDraft) -> NormalizedDraft:
         """Builds the memory of a group from its first observation."""
