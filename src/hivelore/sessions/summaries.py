@@ -20,7 +20,7 @@ from hivelore.feedback.implicit import ImplicitFeedback
 from hivelore.memories.record_lookup import same_record
 from hivelore.memories.service import MemoryService
 from hivelore.memories.stored import Stored
-from hivelore.sessions.fence import unfenced
+from hivelore.sessions.fence import remove_fences
 from hivelore.sessions.lessons.extractive import without_activity
 from hivelore.sessions.lessons.summary_draft import MAX_SUMMARISED, build_draft, is_newer_than
 from hivelore.sessions.model import Handover, HandoverState, SessionEnd, Speaker, Task, Transcript, Turn
@@ -63,9 +63,9 @@ class SessionSummaries:
         redactor: Redactor,
         clock: Clock,
         leader_lease: LeaderLease,
-        marked: Callable[[str, Viewer, str, datetime], object],
+        ingest_markers: Callable[[str, Viewer, str, datetime], object],
     ) -> None:
-        """``marked``: see ``MarkerIngest.ingest``. ``fallback`` needs no model; it summarizes active sessions, and
+        """``ingest_markers``: see ``MarkerIngest.ingest``. ``fallback`` needs no model; it summarizes active sessions, and
         those for which ``summarizer`` failed. ``leader_lease`` has the name ``LEASE_NAME``, so that only one process
         summarizes at a time."""
         self._store = store
@@ -78,7 +78,7 @@ class SessionSummaries:
         self._redactor = redactor
         self._clock = clock
         self._leader_lease = leader_lease
-        self._ingest_markers = marked
+        self._ingest_markers = ingest_markers
         self._wake_up = threading.Event()
         self.last_error: str | None = None
         """Why the last summary failed, or had to do without the transcript."""
@@ -180,7 +180,7 @@ class SessionSummaries:
         whole = self._read_transcript(ended)
         self._implicit_feedback.watch(ended, agent, whole)
         conversation = self._conversation(ended, without_own_tools(whole))
-        summary = summarizer.summary(conversation, ended.task)
+        summary = summarizer.summarize(conversation, ended.task)
         new, known = self._novelty_filter.split_points(summary.points, agent, project, Clean(ended.thread))
         self._novelty_filter.reinforce(known)
         if not without_activity(new):
@@ -206,7 +206,7 @@ class SessionSummaries:
     def _read_transcript(self, ended: SessionEnd) -> Transcript:
         if ended.transcript is not None:
             try:
-                lines, cut = self._transcripts.end(ended.transcript, MAX_TRANSCRIPT_BYTES)
+                lines, cut = self._transcripts.read_end(ended.transcript, MAX_TRANSCRIPT_BYTES)
             except NotFound as error:
                 self.last_error = str(error)
             else:
@@ -223,8 +223,8 @@ class SessionSummaries:
             ended,
             session=self._clean(ended.session),
             transcript=self._clean_optional(ended.transcript),
-            text=self._clean_optional(ended.text and unfenced(ended.text)[-MAX_SUMMARISED:]),
-            last_message=self._clean_optional(ended.last_message and unfenced(ended.last_message)),
+            text=self._clean_optional(ended.text and remove_fences(ended.text)[-MAX_SUMMARISED:]),
+            last_message=self._clean_optional(ended.last_message and remove_fences(ended.last_message)),
             project=self._clean_optional(ended.project),
             task=None if task is None else Task(self._clean(task.id), self._clean(task.text[:MAX_SUMMARISED])),
             subagent=None if subagent is None else replace(subagent, id=self._clean(subagent.id)),
