@@ -65,9 +65,9 @@ class SessionSummaries:
         leader_lease: LeaderLease,
         ingest_markers: Callable[[str, Viewer, str, datetime], object],
     ) -> None:
-        """``ingest_markers``: see ``MarkerIngest.ingest``. ``fallback`` needs no model; it summarizes active sessions, and
-        those for which ``summarizer`` failed. ``leader_lease`` has the name ``LEASE_NAME``, so that only one process
-        summarizes at a time."""
+        """``ingest_markers``: see ``MarkerIngest.ingest``. ``fallback`` needs no model; it summarizes active sessions,
+        and those for which ``summarizer`` failed. ``leader_lease`` has the name ``LEASE_NAME``, so that only one
+        process summarizes at a time."""
         self._store = store
         self._memory_service = memory_service
         self._novelty_filter = novelty_filter
