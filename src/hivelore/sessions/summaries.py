@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 
-from hivelore.core.agents import AgentId, Viewer
+from hivelore.core.agents import Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.redaction import Redactor
 from hivelore.core.supervisor import Report, ignore_report
@@ -19,7 +19,6 @@ from hivelore.errors import HiveloreError, Invalid, NotFound, Unavailable
 from hivelore.feedback.implicit import ImplicitFeedback
 from hivelore.memories.record_lookup import same_record
 from hivelore.memories.service import MemoryService
-from hivelore.memories.stored import Stored
 from hivelore.sessions.fence import remove_fences
 from hivelore.sessions.lessons.extractive import without_activity
 from hivelore.sessions.lessons.summary_draft import MAX_SUMMARISED, build_draft, is_newer_than
@@ -127,10 +126,10 @@ class SessionSummaries:
             return False
         last, before = _select_newest(due)
         for one in (*before, last):
-            self._ingest_last_message(one)
-        begun = replace(last, attempts=last.attempts + 1)
-        tried = [replace(one, attempts=one.attempts + 1) for one in before]
-        self._store.write(lambda tx: _put_handovers(tx, [begun, *tried]))
+            if one.attempts == 0 and one.ended.last_message:
+                self._ingest_markers(one.ended.last_message, one.by, one.ended.session, one.ended.at)
+        *tried, begun = (replace(one, attempts=one.attempts + 1) for one in (*before, last))
+        self._store.write(lambda tx: [tx.put_handover(one) for one in (*tried, begun)])
         state = self._attempt(begun)
         now = self._clock.now()
         if state is HandoverState.WAITING:
@@ -144,11 +143,6 @@ class SessionSummaries:
         """Returns the number of ends in each state. Summarized ends are deleted after a while."""
         with self._store.read() as view:
             return view.handover_counts()
-
-    def _ingest_last_message(self, one: Handover) -> None:
-        """Stores the markers of the last message at the first attempt."""
-        if one.attempts == 0 and one.ended.last_message:
-            self._ingest_markers(one.ended.last_message, one.by, one.ended.session, one.ended.at)
 
     def _attempt(self, begun: Handover) -> HandoverState:
         """Returns the state after one attempt. After repeated crashes the end is tried once without a model, then given
@@ -174,7 +168,8 @@ class SessionSummaries:
         if agent is None:
             return
         project = None if ended.project is None else Clean(ended.project)
-        before = self._stored_summary(ended, agent, project)
+        with self._store.read() as view:
+            before = same_record(view.memories_with_external_id(agent, Clean(ended.thread)), project)
         if before is not None and ended.is_partial and is_newer_than(before.memory, ended):
             return  # The stored summary covers more of the session.
         whole = self._read_transcript(ended)
@@ -190,10 +185,6 @@ class SessionSummaries:
             self._novelty_filter.renew(before)
         else:
             self._memory_service.remember(draft, viewer)
-
-    def _stored_summary(self, ended: SessionEnd, agent: AgentId, project: Clean | None) -> Stored | None:
-        with self._store.read() as view:
-            return same_record(view.memories_with_external_id(agent, Clean(ended.thread)), project)
 
     def _conversation(self, ended: SessionEnd, whole: Transcript) -> Transcript:
         """Returns the last turns, clean, with the last message if the transcript lacks it."""
@@ -247,11 +238,6 @@ def _select_newest(due: Sequence[Handover]) -> tuple[Handover, list[Handover]]:
     first = due[0]
     same = [one for one in due if (one.ended.thread, one.by.agent) == (first.ended.thread, first.by.agent)]
     return same[-1], same[:-1]
-
-
-def _put_handovers(tx: Transaction, handovers: Sequence[Handover]) -> None:
-    for one in handovers:
-        tx.put_handover(one)
 
 
 def _finish_handovers(tx: Transaction, handovers: Sequence[Handover], state: HandoverState, now: datetime) -> None:

@@ -67,12 +67,9 @@ def _corrections(turns: Sequence[Turn]) -> Iterator[str]:
             answered = True
         elif answered and len(turn.text) <= 4 * _CORRECTION_LENGTH:
             for sentence in sentences(turn.text):
-                if len(sentence) <= _CORRECTION_LENGTH and CORRECTION.search(sentence) and _is_statement(sentence):
+                is_statement = not sentence.endswith(("?", "？")) and len(content_terms(sentence)) >= 2
+                if len(sentence) <= _CORRECTION_LENGTH and CORRECTION.search(sentence) and is_statement:
                     yield sentence
-
-
-def _is_statement(sentence: str) -> bool:
-    return not sentence.endswith(("?", "？")) and len(content_terms(sentence)) >= 2
 
 
 def _assistant_sentences(turns: Sequence[Turn]) -> list[str]:
