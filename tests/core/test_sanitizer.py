@@ -166,7 +166,7 @@ def test_what_is_harmless_is_so_already(text: str) -> None:
 @given(texts)
 def test_no_text_ends_the_fence_around_it(text: str) -> None:
     for number in (NONCE, "f" * 16):
-        whole = fence.fenced(sanitize(text), number)
+        whole = fence.fence_text(sanitize(text), number)
         assert whole.count(fence.NAME) == 2
         assert remove_fences(f"before{whole}after") == "before\nafter"
     plain = "".join(
