@@ -26,7 +26,7 @@ BackgroundWorkers = Callable[[int], None]
 
 
 class Index:
-    """Chunks of random words, each written in a unit of its own; no document needs to be there."""
+    """Chunks of random words, each written in a separate transaction, without documents."""
 
     def __init__(self, store: SqliteStore, folder: Path) -> None:
         self.store, self.folder = store, folder

@@ -56,8 +56,8 @@ def test_it_is_started_with_everything_off_that_could_start_it_again(tmp_path: P
         "usage": USAGE,
     }
     tied = {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "s", "CLAUDE_CODE_OAUTH_TOKEN": "kept"}
-    told, spent = ask(command(tmp_path, printing(answer), **tied))
-    assert json.loads(told) == {"points": ["a"]}
+    reply, spent = ask(command(tmp_path, printing(answer), **tied))
+    assert json.loads(reply) == {"points": ["a"]}
     assert spent == [112]
     noted = json.loads((tmp_path / "noted").read_text())
     arguments = noted["arguments"]
@@ -91,10 +91,10 @@ def test_an_answer_in_plain_words_will_do(tmp_path: Path) -> None:
     ],
 )
 def test_what_fails_says_why(tmp_path: Path, does: str, says: str, spent: list[int]) -> None:
-    told: list[int] = []
+    reply: list[int] = []
     with pytest.raises(Unavailable, match=says):
-        command(tmp_path, does).answer(PROMPT, SCHEMA, told.append)
-    assert told == spent
+        command(tmp_path, does).answer(PROMPT, SCHEMA, reply.append)
+    assert reply == spent
 
 
 def test_without_the_program_nothing_is_spent(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def pids(folder: Path) -> list[int]:
 
 
 def is_gone(pid: int) -> bool:
-    """Whether it has ended, though nobody may have asked for its result."""
+    """Returns True if the process has ended, even if nobody has waited for it."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] in "ZX"
     except FileNotFoundError:

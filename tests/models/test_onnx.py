@@ -254,7 +254,7 @@ def test_an_embedder_without_threads_is_refused() -> None:
 def test_many_long_texts_take_no_more_memory_than_one_by_one(embedder: OnnxEmbedder) -> None:
     texts = clean(*(" ".join(["memory"] * length) for length in range(20, 260, 6)))
     embedder.embed_documents(texts[-1:])
-    Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak
     before = memory("VmRSS")
     embedder.embed_documents(texts)
     assert memory("VmHWM") - before < 30_000_000

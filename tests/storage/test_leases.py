@@ -157,7 +157,7 @@ def test_who_alone_has_the_store_leads_without_a_lease(tmp_path: Path, clock: St
         assert LeaderLease(store, clock, "b").is_leader()
 
 
-# Indexing anew.
+# Indexing again.
 
 
 def test_who_does_not_lead_sees_how_far_the_other_one_has_come(

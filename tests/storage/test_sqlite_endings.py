@@ -1,4 +1,4 @@
-"""How calls of the SQLite store end: by deadline, with their snapshot or unit, and with the store."""
+"""Ends of calls of the SQLite store: by deadline, with their snapshot or unit, and with the store."""
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor

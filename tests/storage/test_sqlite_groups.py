@@ -1,4 +1,4 @@
-"""Which units of work share a commit, on a clock and a queue that are moved by hand."""
+"""Units of work that share a commit, on a clock and a queue that are moved by hand."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -73,7 +73,7 @@ Run = Callable[..., Groups]
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Writes units that arrive at these milliseconds, each of which takes so many; in the end the store is closed.
+    """Writes units that arrive at these milliseconds, each of which takes this many; at the end the store is closed.
     Answers the groups they were written in."""
     path = tmp_path / "hivelore.db"
     SqliteStore(path, clock=SystemClock()).close()

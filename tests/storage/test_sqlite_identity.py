@@ -44,7 +44,7 @@ def made(file: Path, *texts: str) -> Path:
 
 
 def copied(source: Path, target: Path) -> Path:
-    """As SQLite's own tools make and restore a backup: in transactions."""
+    """Copies a database in transactions, like the tools of SQLite for backups."""
     # By the library of the store: another one would take its locks away, which are those of the process.
     one, other = apsw.Connection(str(source)), apsw.Connection(str(target))
     with closing(one), closing(other), other.backup("main", one, "main") as backup:
@@ -53,7 +53,7 @@ def copied(source: Path, target: Path) -> Path:
 
 
 def written_over(source: Path, target: Path) -> None:
-    """As cp does it."""
+    """Overwrites a file like cp."""
     target.write_bytes(source.read_bytes())
 
 

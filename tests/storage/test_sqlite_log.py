@@ -1,4 +1,4 @@
-"""How large the write-ahead log of a SQLite store becomes, whoever reads and writes at the same time."""
+"""The size of the write-ahead log of a SQLite store, under concurrent reads and writes."""
 
 import logging
 import threading

@@ -1,4 +1,4 @@
-"""Bringing a SQLite file to the present schema, and leaving alone what is not ours to touch."""
+"""Migrations of a SQLite file. Files of other programs are not touched."""
 
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -110,7 +110,7 @@ def test_a_power_cut_leaves_the_migrations_before_it_and_the_rest_can_follow(tmp
     assert reached == set(range(len(stages)))
 
 
-# What is not ours.
+# Files of other programs.
 
 
 def made_by_another_program(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""How SQLite goes about every statement of ours: through an index that fits, never past everything (A12)."""
+"""Query plans of SQLite: every statement uses a fitting index, and none scans a large table without a reason (A12)."""
 
 import re
 from collections.abc import Iterator
@@ -57,7 +57,7 @@ LARGE = {
     "batch": "b",
     "preimage": "pi",
 }
-"""The tables that grow with what is remembered, and what statements call them."""
+"""The tables that grow with the number of memories, and their aliases in statements."""
 TABLES = {name: table for table, aliases in LARGE.items() for name in (table, *aliases.split())}
 
 LOOKS_AT_EVERYTHING = {
@@ -73,7 +73,7 @@ LOOKS_AT_EVERYTHING = {
     "events": "walks back from the newest and stops at the limit, where it is not about one service or session",
     "event_nth": "walks back from the newest, and once in a while",
     "cooldowns": "a thousand at most",
-    "observations_unquote": "words may be anywhere, and what is known of running things is seldom forgotten",
+    "observations_unquote": "words may be anywhere, and operational memories are seldom forgotten",
     "proposals_waiting_of_nobody": "a hundred at most wait for each agent",
     "batches": "walks back from the newest and stops at the limit",
 }
@@ -157,7 +157,7 @@ FEW = {"session": "session", "tag": "tag", "subject": "subject", "service": "ser
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """How one table is gone through: by which columns of which index."""
+    """The access to one table: by which columns of which index."""
 
     table: str
     index: str

@@ -25,7 +25,7 @@ WHOLE = [name for name in STATEMENTS if name not in (*FRAGMENTS, *NO_PLAN)]
 
 def filled(name: str, queue: str = QUEUES[0], namespace: int = 1) -> str:
     """A statement with something in place of each {brace}, and the namespace as a number. Where the
-    server does not know what is in it the test cannot be done (``missing``)."""
+    server does not know a type in it, the test is skipped (``missing``)."""
     if "halfvec" in STATEMENTS[name]:
         needs_index()
     parts = {

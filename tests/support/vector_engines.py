@@ -108,7 +108,7 @@ def batched(vectors: Iterable[Vector], size: int) -> list[list[Vector]]:
 
 
 def cut(size: int) -> tuple[Clean, tuple[Chunk, ...]]:
-    """A content unlike any other, in one chunk with so many passages."""
+    """A unique content, in one chunk with this many passages."""
     content = Clean(f"{next(_numbers):08}" + "x" * size)
     passages = tuple(Passage(start=at, stop=at + 1) for at in range(size))
     return content, (Chunk(index=0, start=0, stop=len(content), headings=(), passages=passages),)
@@ -119,7 +119,7 @@ def passages_of(view: View, key: DocumentKey) -> list[PassageKey]:
 
 
 def follow(index: VectorIndex, view: View) -> None:
-    """What the owner of an index and a recall do before the question."""
+    """Follows changes, like the owner of an index and a search."""
     if not index.ready:
         index.build(view)
     index.follow(view)
@@ -138,7 +138,7 @@ def ask(
 
 
 class Library:
-    """A store with vectors in it and an index over them; each call is a unit of work of its own."""
+    """A store with vectors and an index over them; each call is a separate transaction."""
 
     def __init__(self, store: MemoryStore, index: VectorIndex, model: str = MODEL, dimension: int = DIMENSION) -> None:
         self.store = store
@@ -151,7 +151,7 @@ class Library:
         return self.keep([(a_memory(**parts), vectors)])[0]
 
     def add_all(self, vectors: Iterable[Vector], **parts: Unpack[Parts]) -> list[DocumentKey]:
-        """For each vector a memory of its own."""
+        """Adds a separate memory for each vector."""
         return self.keep([(a_memory(**parts), [vector]) for vector in vectors])
 
     def keep(self, memories: Sequence[tuple[Memory, Sequence[Vector]]]) -> list[DocumentKey]:
@@ -241,8 +241,8 @@ def assert_right(
         is_near = best[near.document] >= last - tie
         assert abs(near.cosine - best[near.document]) <= (tie if is_near else NEARLY)
         assert model_key is not None
-        told = float(view.vectors(model_key, [near.passage])[near.passage] @ query)
-        assert abs(told - near.cosine) <= (tie if is_near else NEARLY)
+        neighbours_found = float(view.vectors(model_key, [near.passage])[near.passage] @ query)
+        assert abs(neighbours_found - near.cosine) <= (tie if is_near else NEARLY)
         assert near.passage in {
             passage for chunk in view.chunks(near.document) if chunk.key == near.chunk for passage in chunk.passages
         }

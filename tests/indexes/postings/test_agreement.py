@@ -133,7 +133,7 @@ class House:
 
     @staticmethod
     def found(engine: KeywordIndex, view: View, at: int) -> Found:
-        """What one of the questions finds, limited or not."""
+        """Returns the results of one query, limited or not."""
         terms, where = ASKED[at % len(ASKED)], FILTERS[at // len(ASKED)]
         found = engine.search(view, terms, where, 3 if at % 2 else 100)
         return [(one.document, one.chunk, one.score) for one in found]
@@ -159,7 +159,7 @@ def same(found: Found, expected: Found) -> None:
 
 
 def in_order(found: Found) -> Found:
-    """Sums of the same numbers differ in the last digit by their order: what is as good as a tie is one."""
+    """Sums of the same numbers differ in the last digit by their order: a near tie counts as a tie."""
     return sorted(found, key=lambda one: (-float(f"{one[2]:.9g}"), one[:2]))
 
 

@@ -1,4 +1,4 @@
-"""How SQLite goes about the statements of the postings: along an index, or with a reason."""
+"""Query plans of the statements of the postings: by an index, or with a reason."""
 
 import re
 from collections.abc import Iterator

@@ -54,9 +54,9 @@ def test_what_is_told_leaves_few_to_compare_exactly() -> None:
 def test_codes_are_never_further_off_than_told(rows: Vector) -> None:
     rows = normalize(rows)
     codes = Quantised.of(rows)
-    told = codes.codes * codes.shrink[:, np.newaxis]
+    estimate = codes.codes * codes.shrink[:, np.newaxis]
     for query in range(5):
-        off = np.abs(told @ told[query] - rows @ rows[query])
+        off = np.abs(estimate @ estimate[query] - rows @ rows[query])
         assert (off <= tolerance(codes.off, codes.take(slice(query, query + 1))) + 1e-6).all()
 
 

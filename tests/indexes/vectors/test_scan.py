@@ -62,7 +62,7 @@ class Slow(ReferenceView):
 
 
 class Late(ReferenceView):
-    """Its deadline passes after so many reads of changed documents."""
+    """A view whose deadline passes after a number of reads of changed documents."""
 
     def __init__(self, view: View, reads: int) -> None:
         super().__init__(copy_of(view).state)
@@ -102,7 +102,7 @@ class Interrupted(ReferenceView):
         return super().matching_keys(where)
 
 
-class Counting(ReferenceView):
+class CountingView(ReferenceView):
     """Counts the vectors and the documents that are read."""
 
     def __init__(self, view: View) -> None:
@@ -134,7 +134,7 @@ def test_few_vectors_are_read_for_an_answer(library: Library, index: ScanVectors
     library.keep([(a_memory(), vectors) for vectors in batched(rows, 3)])
     build(library, index)
     with library.store.read() as view:
-        counting = Counting(view)
+        counting = CountingView(view)
         assert len(index.nearest(counting, NORTH, EVERYTHING, limit).nearest) == limit
         assert limit <= counting.read <= 2 * limit + 20
 
@@ -143,7 +143,7 @@ def test_few_vectors_are_read_where_very_many_are_equal(library: Library, index:
     keys = library.add_all([near(40)] * 1_000)
     build(library, index)
     with library.store.read() as view:
-        counting = Counting(view)
+        counting = CountingView(view)
         answer = index.nearest(counting, NORTH, EVERYTHING, 10)
     assert [found.document for found in answer.nearest] == keys[:10]
     assert counting.read <= 50
@@ -314,7 +314,7 @@ def test_only_what_changed_is_read(library: Library, index: ScanVectors) -> None
         library.relabel(key, scope=Scope.SWARM)
     library.embed(keys[3], [near(70)])
     with library.store.read() as view:
-        counting = Counting(view)
+        counting = CountingView(view)
         index.follow(counting)
         assert counting.documents == [keys[3]]
         library.embed(keys[5], [near(80)])

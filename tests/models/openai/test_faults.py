@@ -1,4 +1,4 @@
-"""Every fault of a server that may pass: what is tried again, and what is raised in the end."""
+"""Temporary faults of a server: which are retried, and which error is raised in the end."""
 
 import socket
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""How texts are made ready for a request, and what the small readings of an answer mean."""
+"""Preparation of texts for a request, and reading of small parts of an answer."""
 
 from datetime import UTC, datetime
 

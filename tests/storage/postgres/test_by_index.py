@@ -23,7 +23,7 @@ DIMENSION = 128
 SIZE = 6_000
 OTHER = AgentId("carol")
 FEW = 100
-"""Below so many the engine of these tests compares all."""
+"""Below this number of passages, the engine of these tests compares all."""
 ROWS = clustered(SIZE, DIMENSION, clusters=60, spread=0.7)
 QUERIES = clustered(30, DIMENSION, seed=1, spread=1.0)
 """Unlike the texts, as questions are."""
@@ -54,7 +54,7 @@ def _index() -> None:
 
 @pytest.fixture(scope="module")
 def crowd() -> Generator[PostgresStore]:
-    """Of 6,000 passages about 60 subjects one in ten is Ada's, one in fifty Bob's; and the index is there."""
+    """6,000 indexed passages about 60 subjects. One in ten belongs to Ada, one in fifty to Bob."""
     with closing(PostgresStore(postgres.schema(), clock=SystemClock(), connections=2)) as store:
         library = Library(store, engine(), dimension=DIMENSION)
         owners = [ADA if at % 10 == 0 else BOB if at % 50 == 1 else OTHER for at in range(SIZE // 5)]
@@ -106,8 +106,8 @@ def test_97_in_100_of_the_ten_nearest_are_found_under_any_filter(
         for query, right in zip(QUERIES, exactly(where), strict=True):
             answer = index.nearest(view, query, where, limit)
             found += len({one.document for one in right.nearest[:10]} & {one.document for one in answer.nearest[:10]})
-            told = {one.document: one.cosine for one in right.nearest}
-            assert all(abs(one.cosine - told.get(one.document, one.cosine)) < 1e-5 for one in answer.nearest)
+            found_by_index = {one.document: one.cosine for one in right.nearest}
+            assert all(abs(one.cosine - found_by_index.get(one.document, one.cosine)) < 1e-5 for one in answer.nearest)
             assert len(answer.nearest) == limit
             assert answer.count == pytest.approx(right.count, rel=0.1)
             assert (answer.mean, answer.deviation) == pytest.approx((right.mean, right.deviation), abs=0.01)

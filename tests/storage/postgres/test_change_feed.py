@@ -1,4 +1,4 @@
-"""Many services write at once, and whoever follows the change log hears of everything, once."""
+"""Many services write at once, and a reader of the change log sees every change exactly once."""
 
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
@@ -77,10 +77,10 @@ def test_none_of_many_changes_is_lost_or_told_twice(replicas: list[PostgresStore
         go_on.set()
         written.append(slow.result(PATIENCE))
         over.set()
-        told = [done.result(PATIENCE) for done in following]
+        reported = [done.result(PATIENCE) for done in following]
     expected = {key for unit in written for key in unit}
     assert len(expected) == changes + 2
-    for heard in told:
+    for heard in reported:
         place = {change.document: number for number, change in enumerate(heard)}
         assert len(heard) == len({change.seq for change in heard}) == len(place)
         assert place.keys() == expected

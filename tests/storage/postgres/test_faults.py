@@ -36,7 +36,7 @@ def backend(view: View) -> int:
 
 
 def end(backend: int) -> None:
-    """End a connection from the side of the server, and wait until it is gone."""
+    """Ends a connection on the server, and waits until it has closed."""
     with psycopg.connect(postgres.database(), autocommit=True) as connection:
         connection.execute("SELECT pg_terminate_backend(%s, 10000)", (backend,))
 

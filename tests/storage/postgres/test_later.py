@@ -16,7 +16,7 @@ from support.stores import add, listed
 
 WRONG, RIGHT = "SELECT 1 / (:namespace - :namespace)", "SELECT :namespace + 1"
 WRONG_LATE = "SELECT 1 / LENGTH(CAST(pg_sleep(0.2) AS TEXT))"
-"""What is sent right after it is sent before its answer is there, which no plan can know beforehand."""
+"""Deferred queries: statements are sent before the answers of earlier ones have arrived."""
 LONG = "SELECT COUNT(*) FROM generate_series(1, 1000000000)"
 
 

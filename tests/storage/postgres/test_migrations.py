@@ -1,4 +1,4 @@
-"""Bringing a database to the schema: what is refused, and in which words."""
+"""Migrations of a database: which ones are refused, and with which messages."""
 
 from collections.abc import Callable
 from contextlib import closing
@@ -22,7 +22,7 @@ def opened(url: str) -> None:
 
 
 def said(url: str, *statements: str) -> list[tuple[object, ...]]:
-    """What the last of some statements answers."""
+    """Returns the result of the last statement of a script."""
     with psycopg.connect(url, autocommit=True) as connection:
         *first, last = statements
         for statement in first:

@@ -32,7 +32,7 @@ OF_NO_TABLE = {
     "pgvector.settings": "is for this transaction",
     "tables": "asks the catalogue",
 }
-"""Statements that look into none of our tables."""
+"""Statements that read no table of Hivelore."""
 ADDS = re.compile(
     r"(--.*\n)*INSERT INTO \w+ \(namespace,[^()]*\)\s*(OVERRIDING SYSTEM VALUE )?"
     r"(VALUES \(:namespace,|SELECT (:namespace|namespace),)"
@@ -90,7 +90,7 @@ def test_the_document_distributes_every_table(connection: Connection) -> None:
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_every_statement_is_about_one_namespace(connection: Connection, name: str) -> None:
-    """Of the parts of the tables a plan names only the one that holds the namespace."""
+    """A plan names only the partition that holds the namespace."""
     touched = [parts(connection, name, namespace) for namespace in SOME]
     if name in OF_NO_TABLE:
         assert touched == [set[str]()] * len(SOME)

@@ -1,4 +1,4 @@
-"""Services on one database tell each other what is new, and nothing depends on it."""
+"""Services on one database notify each other of changes, and nothing depends on it."""
 
 from collections.abc import Generator
 from contextlib import ExitStack, closing
@@ -19,7 +19,7 @@ NAMESPACE = 77
 
 
 class Ear:
-    """What one of several services hears; it begins with everything, once it listens."""
+    """Records the notifications of one service. It starts with all of them, once it listens."""
 
     def __init__(self, url: str, namespace: int = NAMESPACE) -> None:
         self.heard: Queue[Notification] = Queue()

@@ -106,7 +106,7 @@ def until_it_is_there(url: str) -> None:
 
 
 def use(store: MemoryStore, times: int) -> None:
-    """What a replica does all day; often enough for its statements to have plans that are kept."""
+    """Does the usual work of a replica, often enough for its prepared statements to have cached plans."""
     for number in range(times):
         memory = add(store, a_memory(f"written meanwhile by the old one {number}")).memory
 
@@ -172,7 +172,7 @@ def test_nobody_waits_behind_a_script_that_waits_for_a_long_reader(old: Postgres
             waits = "SELECT COUNT(*) FROM pg_locks WHERE NOT granted AND relation = 'memory'::regclass"
             until(lambda: said(url, waits) > 0)
             for number in range(20):
-                add(old, a_memory(f"beside {number}"))
+                add(old, a_memory(f"parallel {number}"))
             assert not upgraded.done()
             reading.close()
             assert upgraded.result(PATIENCE) == 1
@@ -264,7 +264,7 @@ MADE = re.compile(r"\bCREATE\s+TABLE\s+(\w+)", re.I)
 
 
 def harm(script: str) -> list[str]:
-    """What would disturb replicas of the version before, or keep them waiting while a large table is worked through."""
+    """Returns statements that would disturb replicas of the previous version, or block them for long."""
     made = set(MADE.findall(script))
     return [*TAKES_AWAY.findall(script), *(table for table in INDEXED.findall(script) if table not in made)]
 
@@ -275,7 +275,7 @@ them yet, and the table is read once to find that out, while writers wait."""
 
 
 REBUILT = {13: [*["DROP"] * 4, *["memory"] * 4]}
-"""A path or an external id may be in several projects from then on, so what keeps it unique over a shelf has to go at
+"""A path or an external id may then be in several projects, so the index that made it unique in a home has to go at
 once. Replicas of the version before go on, and writers wait while the new indexes are made (docs/postgresql.md)."""
 
 

@@ -27,7 +27,7 @@ MICROSECOND = timedelta(microseconds=1)
 
 
 class Codec(NamedTuple):
-    """How a column stores a field. NULL stands for None in every column."""
+    """The way a column stores a field. NULL stands for None in every column."""
 
     read: Convert | None = None
     write: Convert | None = None

@@ -69,7 +69,7 @@ class SqlReader(ABC):
 
     @contextmanager
     def unrestricted(self) -> Generator[None]:
-        """Suspends row-level security, for indexes that hold the data of all viewers. Never show what is read here."""
+        """Suspends row-level security, for indexes that hold the data of all viewers. Never return these rows."""
         yield
 
     def row(self, statement: str, /, **params: Param) -> Any:
@@ -120,7 +120,7 @@ class SqlWriter(ChangeRecorder, SqlReader):
 
     @abstractmethod
     def savepoint(self) -> AbstractContextManager[object]:
-        """An error inside rolls back only what is inside. A caller that handles it can continue the transaction."""
+        """An error inside rolls back only its statements. A caller that handles it can continue the transaction."""
 
     @abstractmethod
     def number_from(self, table: str, last: int) -> None:

@@ -1,6 +1,6 @@
 """Evidence of use, the usefulness counts of memories, and the recall log.
 
-Usefulness counts have a table of their own: few memories have them, and they change often. A recall is one compact row
+Usefulness counts have a separate table: few memories have them, and they change often. A recall is one compact row
 with memories by key; keys are never reused, so a forgotten memory leaves no id behind.
 """
 

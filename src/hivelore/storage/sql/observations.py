@@ -1,6 +1,6 @@
 """Operational memories: their confidence, and the observations it results from.
 
-Confidence has a table of its own: few memories have it, and it changes often.
+Confidence has a separate table: few memories have it, and it changes often.
 """
 
 from collections.abc import Collection, Mapping, Sequence

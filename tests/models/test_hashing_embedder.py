@@ -1,4 +1,4 @@
-"""The test embedder, and the one that fails when told to."""
+"""The test embedder, and the one that fails on demand."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,8 @@ import pytest
 from hivelore.core.text import Clean
 from hivelore.core.vectors import cosine
 from hivelore.errors import Invalid, Unavailable
-from hivelore.models.hashing import HashingEmbedder
 from support.embedders import FaultyEmbedder, clean
+from support.hashing_embedder import HashingEmbedder
 
 
 def test_shared_words_and_spellings_bring_texts_together() -> None:

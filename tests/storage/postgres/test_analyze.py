@@ -27,7 +27,7 @@ def load(store: PostgresStore, passages: int) -> None:
 
 
 def believed(url: str) -> dict[str, int]:
-    """How many rows the planner takes the tables to have."""
+    """Returns the number of rows that the planner assumes for each table."""
     with psycopg.connect(url) as connection:
         rows = connection.execute(
             "SELECT relname, reltuples::int FROM pg_class WHERE relname = ANY(%s) "

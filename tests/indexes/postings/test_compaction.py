@@ -53,7 +53,7 @@ def store(kind: StoreKind, tmp_path: Path) -> Iterator[MemoryStore]:
 
 
 class Unsettled(Indexed):
-    """Settles only when it is told to."""
+    """Compacts only when the test calls for it."""
 
     def settle(self) -> None:
         pass
@@ -84,7 +84,7 @@ def segments(store: MemoryStore) -> list[Segment]:
 
 
 def wait_until_settled(store: MemoryStore) -> None:
-    """A transaction of another database of the server that ends at the wrong moment is taken for one of ours: what was
+    """A transaction of another database of the server that ends at the wrong moment looks like one of ours: what was
     written is then gathered a step later."""
 
     def now() -> tuple[int, int]:
@@ -149,7 +149,7 @@ def test_a_segment_with_many_removed_chunks_is_written_anew_and_their_rows_go(st
     assert len(kept) <= 3  # the newest drop stays
 
 
-# Whoever looks on.
+# A concurrent reader.
 
 
 def test_every_step_leaves_every_reader_what_it_saw(store: MemoryStore) -> None:
@@ -240,7 +240,7 @@ def put(tx: Transaction, index: KeywordIndex, document: DocumentKey, text: str) 
 
 
 def test_writers_readers_and_gathering_at_once(sqlite: SqliteStore) -> None:
-    """Every reader finds exactly what its snapshot holds, whoever writes and gathers beside it."""
+    """Every reader finds exactly what its snapshot holds, while others write and compact."""
     store = sqlite
     index, reference = Postings(SIZES), Fts5()
     fill_both(store, index, reference, 1)
@@ -296,7 +296,7 @@ def fill_both(store: SqliteStore, index: KeywordIndex, reference: KeywordIndex, 
     store.write(work)
 
 
-# Wiping beside it.
+# A concurrent purge.
 
 
 def test_postings_that_were_prepared_before_a_wiping_are_not_written_after_it(
