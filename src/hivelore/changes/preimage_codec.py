@@ -1,4 +1,4 @@
-"""How a memory that was looks as JSON where it is kept: everything about it, so that it can come back."""
+"""Pre-images as JSON in the change journal: a whole memory, so that it can be restored."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
