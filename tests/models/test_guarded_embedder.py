@@ -82,9 +82,7 @@ def test_who_is_guarded_gives_the_same_vectors(inner: SlowEmbedder, embedder: Gu
     assert embedder.outage is None
 
 
-def test_of_many_at_the_same_time_few_wait_for_a_server_that_hangs(
-    inner: SlowEmbedder, embedder: GuardedEmbedder
-) -> None:
+def test_only_a_few_calls_wait_for_a_hanging_server(inner: SlowEmbedder, embedder: GuardedEmbedder) -> None:
     inner.hangs = True
     with ThreadPoolExecutor(24) as pool:
         waited = list(pool.map(seconds, [lambda: embedder.embed_query(TEXT)] * 24))
@@ -93,7 +91,7 @@ def test_of_many_at_the_same_time_few_wait_for_a_server_that_hangs(
     assert embedder.outage is not None
 
 
-def test_after_failures_in_a_row_nobody_waits_and_the_reason_is_said(
+def test_after_repeated_failures_calls_fail_at_once_with_the_reason(
     inner: SlowEmbedder, embedder: GuardedEmbedder
 ) -> None:
     fail(inner, embedder)
@@ -104,9 +102,7 @@ def test_after_failures_in_a_row_nobody_waits_and_the_reason_is_said(
     assert 0.0 < (refused.value.retry_after or 0.0) <= guarded_embedder.FIRST_PAUSE
 
 
-def test_one_question_in_a_pause_is_a_probe_and_waits_a_moment_only(
-    inner: SlowEmbedder, embedder: GuardedEmbedder
-) -> None:
+def test_one_query_in_a_pause_is_a_probe_and_waits_only_shortly(inner: SlowEmbedder, embedder: GuardedEmbedder) -> None:
     fail(inner, embedder)
     inner.hangs, calls = True, inner.calls
     until(lambda: seconds(lambda: embedder.embed_query(TEXT))[0] > 0.05)

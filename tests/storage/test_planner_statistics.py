@@ -71,7 +71,7 @@ def test_it_looks_seldom_and_never_knows_less_than_half_of_a_great_load(counts: 
 
 
 @pytest.mark.usefixtures("few_are_many")
-def test_a_store_looks_after_much_was_embedded_and_again_after_all_was_embedded_anew(
+def test_a_store_is_analyzed_after_many_embeddings_and_again_after_a_reembedding(
     store: AnalyzeCountingStore,
 ) -> None:
     world = a_world(store)
