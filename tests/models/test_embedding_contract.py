@@ -118,7 +118,7 @@ def test_the_fingerprint_is_the_same_after_a_restart(name: str) -> None:
         assert before.embed_query(NOTES[0]).tobytes() == after.embed_query(NOTES[0]).tobytes()
 
 
-def test_every_embedder_has_a_fingerprint_of_its_own() -> None:
+def test_every_embedder_has_a_different_fingerprint() -> None:
     fingerprints: list[str] = []
     for make in EMBEDDERS.values():
         with make() as embedder:

@@ -74,7 +74,7 @@ def fail(inner: SlowEmbedder, embedder: GuardedEmbedder) -> None:
             embedder.embed_query(TEXT)
 
 
-def test_who_is_guarded_gives_the_same_vectors(inner: SlowEmbedder, embedder: GuardedEmbedder) -> None:
+def test_a_guarded_embedder_gives_the_same_vectors(inner: SlowEmbedder, embedder: GuardedEmbedder) -> None:
     plain = HashingEmbedder()
     assert (embedder.fingerprint, embedder.dimension) == (plain.fingerprint, plain.dimension)
     assert (embedder.embed_query(TEXT) == plain.embed_query(TEXT)).all()

@@ -43,7 +43,7 @@ def test_one_dimension_is_too_few() -> None:
         HashingEmbedder(1)
 
 
-def test_a_faulty_embedder_is_down_for_so_many_calls() -> None:
+def test_a_faulty_embedder_is_down_for_a_number_of_calls() -> None:
     embedder = FaultyEmbedder(HashingEmbedder(), down_for=2)
     for _ in range(2):
         with pytest.raises(Unavailable):
@@ -53,7 +53,7 @@ def test_a_faulty_embedder_is_down_for_so_many_calls() -> None:
     assert embedder.embedded == ["one", "two"]
 
 
-def test_a_faulty_embedder_stays_down_until_told_otherwise() -> None:
+def test_a_faulty_embedder_stays_down_until_it_is_repaired() -> None:
     embedder = FaultyEmbedder(HashingEmbedder(), down_for=None)
     for _ in range(3):
         with pytest.raises(Unavailable):

@@ -22,7 +22,7 @@ def stance(one: str, other: str) -> PairScores:
     return READER.stance(Clean(one), Clean(other))
 
 
-def test_it_tells_a_rewording_a_contradiction_and_another_note_apart() -> None:
+def test_it_distinguishes_a_rewording_a_contradiction_and_another_note() -> None:
     same = stance("Old images are pruned at night", "Pruning of old images happens during the night")
     conflict = stance("Anonymous access is enabled", "Anonymous access is disabled")
     different = stance("Old images are pruned at night", "The registry needs a certificate")

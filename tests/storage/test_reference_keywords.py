@@ -83,12 +83,12 @@ class ElsewhereView:
     """A view of some other store."""
 
 
-def test_a_view_of_another_store_is_refused_in_plain_words() -> None:
+def test_a_view_of_another_store_is_refused() -> None:
     with pytest.raises(TypeError, match="views of an ReferenceStore, not a ElsewhereView"):
         ReferenceKeywords().search(cast(View, ElsewhereView()), ["a"], EVERYTHING, 1)
 
 
-def test_a_view_that_only_reads_is_no_place_to_write() -> None:
+def test_a_read_only_view_refuses_writes() -> None:
     index = ReferenceKeywords()
     with ReferenceStore(FixedClock()).read() as view:
         with pytest.raises(TypeError, match="transactions of an ReferenceStore, not in a ReferenceView"):

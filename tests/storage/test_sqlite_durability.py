@@ -96,7 +96,7 @@ def test_the_run_reaches_every_part_of_the_log_s_life(busy: Run) -> None:
     assert {(Deed.SYNC, Kind.LOG), (Deed.SYNC, Kind.DATABASE), (Deed.CUT, Kind.LOG)} <= happened
 
 
-def test_what_was_acknowledged_before_a_power_cut_is_there_after_it(tmp_path: Path, busy: Run) -> None:
+def test_acknowledged_writes_survive_a_power_cut(tmp_path: Path, busy: Run) -> None:
     # Right after an answer is when nothing but the sync before it can have saved the write.
     chance = Random(20_260_301)
     written = {memory for memory, _ in busy.acknowledged}
@@ -114,7 +114,7 @@ def test_a_power_cut_while_the_store_is_made_leaves_one_that_can_be_made(tmp_pat
     disk.unregister()
 
 
-def test_what_was_acknowledged_before_a_kill_is_there_after_it(tmp_path: Path) -> None:
+def test_acknowledged_writes_survive_a_kill(tmp_path: Path) -> None:
     path = tmp_path / "hivelore.db"
     acknowledged: set[str] = set()
     for enough in (1, 60, 200):

@@ -62,7 +62,7 @@ def test_a_write_that_the_disk_refuses_says_so_and_leaves_nothing(
 
 
 @pytest.mark.parametrize(("deed", "kind", "error", "words"), WRITE_FAULTS)
-def test_everybody_in_a_group_that_the_disk_refuses_is_told_the_truth(
+def test_every_write_of_a_failed_group_raises(
     store: SqliteStore, disk: Disk, deed: Deed, kind: Kind, error: type[apsw.Error], words: str
 ) -> None:
     with disk.failing(deed, kind, error):
@@ -129,7 +129,7 @@ def complain(tx: Transaction) -> None:
     ("work", "expected"),
     [(fail, Unavailable), (go_on, Unavailable), (pretend, Unavailable), (complain, Mistake)],
 )
-def test_a_disk_that_fails_in_the_middle_of_a_unit_undoes_the_group_whatever_the_unit_makes_of_it(
+def test_a_disk_failure_inside_a_unit_rolls_back_the_group(
     store: SqliteStore, disk: Disk, error: type[apsw.Error], work: Callable[[Transaction], object], expected: type
 ) -> None:
     add(store, a_memory("before"))
@@ -184,7 +184,7 @@ def test_a_log_that_cannot_be_copied_now_is_copied_later(
         assert contents(store) == ["new"]
 
 
-def test_copying_a_small_log_never_waits_for_readers_and_so_never_holds_up_writers(
+def test_copying_a_small_log_never_waits_for_readers(
     tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checkpoints, "EVERY", 0.001)

@@ -179,7 +179,7 @@ def test_a_file_that_is_not_ours_is_refused_and_left_as_it_is(
     assert [entry.name for entry in tmp_path.iterdir()] == ["hivelore.db"]
 
 
-def test_what_a_crash_left_in_the_log_is_found(tmp_path: Path) -> None:
+def test_writes_left_in_the_log_by_a_crash_are_found(tmp_path: Path) -> None:
     path, crashed = tmp_path / "hivelore.db", tmp_path / "crashed.db"
     with closing(SqliteStore(path, clock=SystemClock())) as store:
         memory = add(store, a_memory()).memory

@@ -191,9 +191,7 @@ def houses() -> Iterator[Callable[[], House]]:
 
 @law
 @given(events=events)
-def test_whatever_happened_postings_rank_as_fts5_does(
-    houses: Callable[[], House], events: list[tuple[str, int]]
-) -> None:
+def test_postings_rank_like_fts5_after_any_changes(houses: Callable[[], House], events: list[tuple[str, int]]) -> None:
     house = houses()
     for number in range(3):
         house.add(Random(number))

@@ -133,7 +133,7 @@ def test_few_chunks_stay_as_they_are(store: MemoryStore) -> None:
     assert segments(store) == []
 
 
-def test_a_segment_with_many_removed_chunks_is_written_anew_and_their_rows_go(store: MemoryStore) -> None:
+def test_a_segment_with_many_removed_chunks_is_rewritten(store: MemoryStore) -> None:
     index = Postings(SIZES)
     indexed = Unsettled(store, index)
     documents = fill(store, index, 4)
@@ -167,7 +167,7 @@ def test_every_step_leaves_every_reader_what_it_saw(store: MemoryStore) -> None:
                 break
 
 
-def test_another_process_settles_and_this_one_goes_on_finding(store: MemoryStore) -> None:
+def test_searches_continue_while_another_process_compacts(store: MemoryStore) -> None:
     mine, other = Postings(SIZES), Postings(SIZES)
     fill(store, mine)
     settle(store, mine)
@@ -189,7 +189,7 @@ def test_a_reader_from_before_a_change_of_scope_does_not_see_it(store: MemorySto
         assert not index.search(old, WORDS, shared, 9)
 
 
-def test_whoever_follows_finds_what_one_finds_that_reads_everything_anew(store: MemoryStore) -> None:
+def test_following_gives_the_same_results_as_loading_again(store: MemoryStore) -> None:
     """While others write, gather, and hold a unit open in which chunks are older than those they commit."""
     index = Postings(SIZES)
     fill(store, index, 4)
@@ -239,7 +239,7 @@ def put(tx: Transaction, index: KeywordIndex, document: DocumentKey, text: str) 
     index.put(tx, [KeywordEntry(chunk.key, document, tuple(text.split()), (), ())])
 
 
-def test_writers_readers_and_gathering_at_once(sqlite: SqliteStore) -> None:
+def test_concurrent_writers_readers_and_compaction(sqlite: SqliteStore) -> None:
     """Every reader finds exactly what its snapshot holds, while others write and compact."""
     store = sqlite
     index, reference = Postings(SIZES), Fts5()
@@ -299,7 +299,7 @@ def fill_both(store: SqliteStore, index: KeywordIndex, reference: KeywordIndex, 
 # A concurrent purge.
 
 
-def test_postings_that_were_prepared_before_a_wiping_are_not_written_after_it(
+def test_postings_prepared_before_a_purge_are_not_written_after_it(
     store: MemoryStore, kind: StoreKind, tmp_path: Path
 ) -> None:
     index = Postings(SIZES)
@@ -322,7 +322,7 @@ def test_postings_that_were_prepared_before_a_wiping_are_not_written_after_it(
 
 
 @pytest.mark.parametrize("steps", range(0, 60, 4))
-def test_words_are_wiped_at_whatever_stage_the_segments_are(
+def test_words_are_purged_at_any_stage_of_the_segments(
     store: MemoryStore, kind: StoreKind, tmp_path: Path, steps: int
 ) -> None:
     index = Postings(SIZES)
@@ -355,7 +355,7 @@ def wipe(store: MemoryStore, index: Postings) -> None:
 
 
 @pytest.mark.parametrize("every", [1, 2, 5])
-def test_a_process_that_is_killed_between_steps_is_followed_by_one_that_goes_on(store: MemoryStore, every: int) -> None:
+def test_compaction_continues_after_a_killed_process(store: MemoryStore, every: int) -> None:
     fill(store, Postings(SIZES))
     expected = found_now(Postings(), store)
     steps, went_on = 0, True

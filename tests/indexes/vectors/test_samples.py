@@ -71,7 +71,7 @@ def test_of_few_a_sample_is_all_there_is() -> None:
     assert sampled(passages_of, 2_000, 301) is None
 
 
-def test_of_so_few_that_all_are_to_be_compared_no_more_is_read_than_says_so() -> None:
+def test_a_small_table_is_not_sampled() -> None:
     passages_of = crowd(2_000, 500, 2)
     assert sampled(passages_of, 2_000, 200_000) is None
     assert passages_of.looks == 1
@@ -92,7 +92,7 @@ def test_that_there_are_few_is_kept_too() -> None:
     assert samples.known("all", 1) == (None,)
 
 
-def test_only_so_many_are_kept_as_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_samples_are_limited_by_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hivelore.indexes.vectors.pgvector.KEPT_BYTES", 2 * 100 * DIMENSION * 2)
     samples = Samples(DIMENSION, 100)
     for of in ("first", "second", "third"):

@@ -121,7 +121,7 @@ def held(rows: np.ndarray, dimension: int) -> Slabs:
     clusters=st.sampled_from([1, 3, 50]),
     spread=st.sampled_from([0.2, 0.7, 20.0]),
 )
-def test_the_spread_is_told_to_within_a_hundredth(
+def test_the_estimated_spread_is_within_a_hundredth(
     store: ReferenceStore, seed: int, size: int, clusters: int, spread: float
 ) -> None:
     slabs = held(clustered(size, 64, seed=seed, clusters=clusters, spread=spread), 64)

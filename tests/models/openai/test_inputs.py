@@ -109,5 +109,5 @@ def test_retry_after_is_never_an_error(value: str) -> None:
         (b"", ""),
     ],
 )
-def test_the_words_of_an_error_answer_are_found(body: bytes, words: str) -> None:
+def test_the_message_of_an_error_answer_is_found(body: bytes, words: str) -> None:
     assert message_in(body) == words

@@ -65,7 +65,7 @@ def an_idle_transaction(url: str) -> Generator[None]:
 
 @pytest.mark.timeout(PATIENCE)
 @pytest.mark.parametrize("changes", [2_000, pytest.param(100_000, marks=pytest.mark.slow)])
-def test_none_of_many_changes_is_lost_or_told_twice(replicas: list[PostgresStore], url: str, changes: int) -> None:
+def test_no_change_is_lost_or_repeated(replicas: list[PostgresStore], url: str, changes: int) -> None:
     halfway, go_on, over = Event(), Event(), Event()
     with ThreadPoolExecutor(WRITERS + FOLLOWERS + 1) as pool, an_idle_transaction(url):
         slow = pool.submit(write_slowly, replicas[0], halfway, go_on)

@@ -100,7 +100,7 @@ def test_every_statement_is_about_one_namespace(connection: Connection, name: st
         assert touched == [{home(connection, namespace)} for namespace in SOME]
 
 
-def test_so_is_every_statement_that_has_no_plan() -> None:
+def test_every_statement_without_a_plan_is_about_one_namespace() -> None:
     of_all = {name for name in NO_PLAN if not re.search(r"[:{]namespace\b", STATEMENTS[name])}
     assert of_all == {"pgvector.drop", "pgvector.learn"}
 
@@ -123,5 +123,5 @@ def home(connection: Connection, namespace: int) -> str:
     return str(found)
 
 
-def test_the_parts_are_those_that_are_told_apart(connection: Connection) -> None:
+def test_partitions_match_the_namespaces(connection: Connection) -> None:
     assert {home(connection, namespace) for namespace in SOME} == {str(part) for part in range(partitions.PARTS)}

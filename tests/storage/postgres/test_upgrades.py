@@ -164,7 +164,7 @@ def test_a_replica_that_writes_all_the_while_is_never_refused(old: PostgresStore
     assert said(url, UNFILLED) == 0
 
 
-def test_nobody_waits_behind_a_script_that_waits_for_a_long_reader(old: PostgresStore, url: str) -> None:
+def test_a_script_that_waits_for_a_long_reader_blocks_no_one(old: PostgresStore, url: str) -> None:
     with ExitStack() as reading:
         long_one = reading.enter_context(old.read())
         list(long_one.page(EVERYTHING, None, 1))
@@ -179,7 +179,7 @@ def test_nobody_waits_behind_a_script_that_waits_for_a_long_reader(old: Postgres
     assert said(url, UNFILLED) == 0
 
 
-def test_where_the_tables_are_never_free_the_start_says_so_and_changes_nothing(
+def test_a_migration_of_busy_tables_fails_and_changes_nothing(
     old: PostgresStore, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(migrations, "TRIES", 3)
@@ -192,7 +192,7 @@ def test_where_the_tables_are_never_free_the_start_says_so_and_changes_nothing(
     assert upgrade(url) == 1
 
 
-def test_who_is_killed_while_filling_in_is_followed_by_one_who_goes_on_from_there(old: PostgresStore, url: str) -> None:
+def test_a_killed_fill_is_continued_by_the_next_process(old: PostgresStore, url: str) -> None:
     with in_the_background(lambda: upgrade(url)) as upgraded:
         with held_up(url):
             until_it_is_there(url)
@@ -209,9 +209,7 @@ def test_who_is_killed_while_filling_in_is_followed_by_one_who_goes_on_from_ther
     assert said(url, "SELECT is_done FROM hivelore_fill")
 
 
-def test_of_two_that_start_at_once_one_migrates_and_both_open_when_all_is_filled_in(
-    old: PostgresStore, url: str
-) -> None:
+def test_of_two_concurrent_starts_one_migrates_and_both_open(old: PostgresStore, url: str) -> None:
     def start() -> tuple[int, int]:
         return upgrade(url), said(url, UNFILLED)
 
@@ -223,9 +221,7 @@ def test_of_two_that_start_at_once_one_migrates_and_both_open_when_all_is_filled
         assert sorted(one.result(PATIENCE) for one in both) == [(0, 0), (1, 0)]
 
 
-def test_the_version_before_is_not_started_on_the_newer_database_and_says_so_at_once(
-    old: PostgresStore, url: str
-) -> None:
+def test_the_previous_version_refuses_the_newer_database(old: PostgresStore, url: str) -> None:
     with in_the_background(lambda: upgrade(url)) as upgraded:
         with held_up(url):
             until(lambda: said(url, "SELECT COUNT(*) FROM hivelore_migration") == len(NEXT))
@@ -279,7 +275,7 @@ REBUILT = {13: [*["DROP"] * 4, *["memory"] * 4]}
 once. Replicas of the version before go on, and writers wait while the new indexes are made (docs/postgresql.md)."""
 
 
-def test_what_is_shipped_only_adds() -> None:
+def test_shipped_migrations_only_add() -> None:
     found = {migration.number: harm(migration.script) for migration in shipped()[1:]}
     assert {number: tables for number, tables in found.items() if tables} == READ_ONCE | REBUILT
 
@@ -288,5 +284,5 @@ def test_what_is_shipped_only_adds() -> None:
     "script",
     ["ALTER TABLE memory DROP COLUMN name", "create index slow on memory (name)", "UPDATE memory SET trust = 1"],
 )
-def test_what_takes_away_or_takes_long_is_noticed(script: str) -> None:
+def test_removals_and_long_locks_are_detected(script: str) -> None:
     assert harm(script)
