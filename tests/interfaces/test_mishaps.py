@@ -22,7 +22,7 @@ TOKEN = "ghp_" + "a1B2" * 9
 CAUSE = f"/some/place inside has {TOKEN} and \0 and \ud800"
 INSIDE = ("Traceback", ".py", "/some/place", "ghp_", "KeyError", "line ")
 """What is nobody's business."""
-BACKGROUND = ("hivelore-tending", "hivelore-embedding")
+BACKGROUND = ("hivelore-schedule", "hivelore-embedding-queue")
 NUMBER = re.compile(r"\d{8}T\d{6}-\d+")
 
 
