@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from hivelore.indexing.model import ChunkKey, DocumentKey
 from hivelore.memories.model import Scope
+from hivelore.memories.stored import ChunkKey, DocumentKey
 from hivelore.search.model import Filter, Visibility
 from hivelore.storage.ports import Transaction, View
 from support.keywords import Columns, Indexed, entry, own

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.indexes.ports import KeywordIndex
-from hivelore.indexing.model import ChunkKey, DocumentKey
 from hivelore.memories.model import Memory
+from hivelore.memories.stored import ChunkKey, DocumentKey
 from hivelore.search.model import Filter, Visibility
 from support.keywords import Columns, Indexed
 from support.memories import ADA, BOB, a_memory

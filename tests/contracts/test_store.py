@@ -12,8 +12,9 @@ from hivelore.core.agents import AgentId
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Conflict
-from hivelore.indexing.model import Change, ChangeKind, DocumentKey, ModelKey, Stored
+from hivelore.indexing.model import Change, ChangeKind, ModelKey
 from hivelore.memories.model import Json, Memory, MemoryId, Scope, Statement
+from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.storage.ports import MemoryStore, Transaction
 from support.clocks import START
 from support.memories import (

@@ -13,8 +13,9 @@ from hivelore.core.values import replace
 from hivelore.errors import Conflict
 from hivelore.events.model import Event, EventFilter
 from hivelore.feedback.recalls import Evidence
-from hivelore.indexing.model import ModelKey, PassageKey, Stored
+from hivelore.indexing.model import ModelKey
 from hivelore.memories.model import Action, Memory, MemoryId, Scope
+from hivelore.memories.stored import PassageKey, Stored
 from hivelore.observations.model import Held, Observation
 from hivelore.search.model import Visibility
 from hivelore.storage.ports import MemoryStore, Transaction

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hivelore.changes.model import Batch, BatchFilter, BatchId, BatchKind, PreviousState
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
-from hivelore.indexing.model import DocumentKey, Stored
 from hivelore.memories.model import Action, Memory
+from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.observations.model import Confidence, Held
 from hivelore.review.model import Proposal
 from hivelore.search.model import Visibility

@@ -8,8 +8,8 @@ from hivelore.core.agents import Interface
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Conflict, NotFound, Stale
-from hivelore.indexing.model import DocumentKey
 from hivelore.memories.model import Action, Memory, Provenance, Scope, Version
+from hivelore.memories.stored import DocumentKey
 from hivelore.search.model import Filter, Visibility
 from hivelore.storage.ports import MemoryStore
 from support.memories import (

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from hivelore.core.text import Clean
 from hivelore.errors import Conflict
-from hivelore.indexing.model import BEGINNING, Change, ChangeKind, DocumentKey, PassageKey
+from hivelore.indexing.model import BEGINNING, Change, ChangeKind
 from hivelore.memories.model import Action, Scope
+from hivelore.memories.stored import DocumentKey, PassageKey
 from hivelore.storage.ports import MemoryStore, Transaction
 from support.memories import a_memory, document, instant, next_version, whole
 from support.stores import Fresh, add, chunks, forget, law, read_changes

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.core.values import replace
-from hivelore.indexing.model import DocumentKey, ModelKey, PassageKey, Stored, StoredChunk, Vector
+from hivelore.indexing.model import ModelKey, Vector
 from hivelore.memories.model import Chunk
+from hivelore.memories.stored import DocumentKey, PassageKey, Stored, StoredChunk
 from hivelore.storage.ports import MemoryStore
 from support.memories import a_memory, document, instant, next_version
 from support.stores import Fresh, add, change, chunks, law

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from hivelore.feedback.model import NO_USAGE, UsageCounts
 from hivelore.feedback.recalls import EVIDENCE_KEPT, Evidence, Sign, count_usage, merge_evidence
-from hivelore.indexing.model import ChangeKind, DocumentKey
+from hivelore.indexing.model import ChangeKind
+from hivelore.memories.stored import DocumentKey
 from hivelore.storage.ports import MemoryStore, Transaction
 from support.memories import ADA, BOB, EVERYTHING, a_memory, evidence, evidences, instant, next_version
 from support.stores import Fresh, add, change, forget, history, law, present, read_changes

@@ -6,8 +6,9 @@ from datetime import datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.indexing.model import Attributes, DocumentKey
+from hivelore.indexing.model import Attributes
 from hivelore.memories.model import Memory, MemoryId, Scope, Source, rank_features
+from hivelore.memories.stored import DocumentKey
 from hivelore.search.model import Filter, Visibility
 from hivelore.storage.ports import MemoryStore, Transaction, View
 from support.memories import ADA, BOB, EVERYTHING, a_memory, instant, whole

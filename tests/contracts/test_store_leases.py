@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from hivelore.core.text import Clean
-from hivelore.indexing.model import ModelKey, PassageKey
+from hivelore.indexing.model import ModelKey
+from hivelore.memories.stored import PassageKey
 from hivelore.storage.ports import MemoryStore
 from support.clocks import SteppingClock
 from support.memories import a_memory, document, instant

@@ -14,8 +14,9 @@ from hivelore.core.jobs import Job, JobId, JobState
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Conflict, NotFound
-from hivelore.indexing.model import BEGINNING, ChangeKind, DocumentKey, ModelKey
+from hivelore.indexing.model import BEGINNING, ChangeKind, ModelKey
 from hivelore.memories.model import Action, Memory, MemoryId
+from hivelore.memories.stored import DocumentKey
 from hivelore.memories.whole import Counts, WholeMemory
 from hivelore.storage.ports import MemoryStore, Transaction, View
 from support.batches import a_batch, a_preimage, put_batch

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
-from hivelore.indexing.model import ChangeKind, DocumentKey
+from hivelore.indexing.model import ChangeKind
 from hivelore.memories.model import Memory, Scope
+from hivelore.memories.stored import DocumentKey
 from hivelore.observations.model import GENERAL, Confidence, Held, Observation, ObservationKind, Operational
 from hivelore.search.model import Filter
 from hivelore.storage.ports import MemoryStore, Transaction

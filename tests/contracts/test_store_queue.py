@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from hivelore.core.agents import AgentId
 from hivelore.core.text import Clean
-from hivelore.indexing.model import DocumentKey, ModelKey, PassageKey
+from hivelore.indexing.model import ModelKey
 from hivelore.memories.model import Scope
+from hivelore.memories.stored import DocumentKey, PassageKey
 from hivelore.search.model import Filter, Visibility
 from hivelore.storage.ports import MemoryStore, Transaction
 from hivelore.storage.sql.transaction import SqlTransaction

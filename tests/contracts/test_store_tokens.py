@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.indexing.model import DocumentKey, ModelKey, PassageKey, TokenCodes, Vector
+from hivelore.indexing.model import ModelKey, TokenCodes, Vector
+from hivelore.memories.stored import DocumentKey, PassageKey
 from hivelore.search.model import EVERYTHING
 from hivelore.storage.ports import MemoryStore, Transaction
 from support.memories import a_memory, document

@@ -11,8 +11,9 @@ import pytest
 from hivelore.core.agents import Agent, Role
 from hivelore.core.text import Clean
 from hivelore.errors import Conflict, Expired
-from hivelore.indexing.model import ModelKey, Stored
+from hivelore.indexing.model import ModelKey
 from hivelore.memories.model import Action, Memory
+from hivelore.memories.stored import Stored
 from hivelore.storage.ports import MemoryStore, Transaction, View
 from support.clocks import START, SteppingClock
 from support.memories import ADA, EVERYTHING, a_memory, instant, next_version, whole

@@ -7,8 +7,9 @@ import pytest
 
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
-from hivelore.indexing.model import ChangeKind, DocumentKey, Stored
+from hivelore.indexing.model import ChangeKind
 from hivelore.memories.model import Memory, MemoryId, Scope, Topic
+from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.storage.ports import MemoryStore
 from support.memories import ADA, BOB, a_memory, instant, next_version
 from support.stores import add, change, forget, history, present

@@ -14,14 +14,12 @@ from hivelore.errors import Invalid, NotFound
 from hivelore.indexing.model import (
     AttributeColumns,
     Attributes,
-    ChunkKey,
-    DocumentKey,
     ModelKey,
-    PassageKey,
     PassageVectors,
     Vector,
 )
 from hivelore.memories.model import Memory
+from hivelore.memories.stored import ChunkKey, DocumentKey, PassageKey
 from hivelore.storage.ports import MemoryStore, Transaction
 from support.memories import a_memory, document, instant
 from support.small_world import inhabitants

@@ -11,9 +11,9 @@ from hivelore.core.agents import AgentId
 from hivelore.core.text import Clean
 from hivelore.events.model import Event
 from hivelore.feedback.recalls import Evidence, Sign
-from hivelore.indexing.model import ChunkKey, DocumentKey, PassageKey, StoredChunk
 from hivelore.memories.codec import Object, instant
 from hivelore.memories.model import Chunk, Memory, Passage, Version
+from hivelore.memories.stored import ChunkKey, DocumentKey, PassageKey, StoredChunk
 from hivelore.memories.whole import WholeMemory
 from hivelore.observations.model import Observation
 from hivelore.review import proposal_codec

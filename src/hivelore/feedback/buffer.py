@@ -13,8 +13,8 @@ from hivelore.core.agents import AgentId, Role, Viewer
 from hivelore.core.audit import AuditEntry
 from hivelore.feedback.recalls import Evidence, Recall
 from hivelore.feedback.usefulness import opening_evidence
-from hivelore.indexing.model import DocumentKey
 from hivelore.memories.model import Action, Memory, MemoryId
+from hivelore.memories.stored import DocumentKey
 from hivelore.storage.ports import MemoryStore, Transaction
 
 RECALLS = 2_000

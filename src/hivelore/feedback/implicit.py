@@ -11,8 +11,8 @@ from hivelore.feedback.recalls import Evidence, Recall, RecallFilter, Sign
 from hivelore.feedback.usage_signals import RARE, GivenMemory, ObservedUsage, observe_usage, recalls_in, session_outcome
 from hivelore.feedback.usefulness import RECENT
 from hivelore.indexes.ports import KeywordIndex
-from hivelore.indexing.model import DocumentKey
 from hivelore.memories.model import MemoryId
+from hivelore.memories.stored import DocumentKey
 from hivelore.search.model import EVERYTHING, RecallId
 from hivelore.search.tokenizer import STOP_WORDS, distinct_terms
 from hivelore.sessions.model import Session, SessionEnd, Transcript, Turn, session_key

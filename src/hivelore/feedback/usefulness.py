@@ -11,9 +11,9 @@ from hivelore.core.text import Clean
 from hivelore.errors import Forbidden, TooLarge
 from hivelore.feedback.model import Usefulness, UsefulnessBounds, usefulness_factor
 from hivelore.feedback.recalls import Evidence, Recall, RecallFilter, Sign, count_usage
-from hivelore.indexing.model import Stored
 from hivelore.memories.model import Action, MemoryId
 from hivelore.memories.service import memory_not_found
+from hivelore.memories.stored import Stored
 from hivelore.search.model import EVERYTHING, RecallId
 from hivelore.storage.ports import MemoryStore, Transaction, View
 

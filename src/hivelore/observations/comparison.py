@@ -11,8 +11,9 @@ from hivelore.core.text import Clean
 from hivelore.core.vectors import cosine
 from hivelore.embeddings.active_model import ActiveModel, EmbeddedQuery, EmbeddingModel
 from hivelore.errors import Broken, Unavailable
-from hivelore.indexing.model import DocumentKey, Vector
+from hivelore.indexing.model import Vector
 from hivelore.memories.chunking import chunk
+from hivelore.memories.stored import DocumentKey
 from hivelore.models.ports import PairReader
 from hivelore.observations.contradiction.constants import Constants
 from hivelore.observations.contradiction.judge import Judgement, Verdict, judge

@@ -9,11 +9,11 @@ from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
-from hivelore.indexing.model import DocumentKey, Stored
 from hivelore.indexing.writer import IndexWriter
 from hivelore.memories.chunking import chunk
 from hivelore.memories.model import Action, Memory, MemoryId, Provenance
 from hivelore.memories.normalizer import NormalizedDraft, Normalizer
+from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.memories.summary import name_from_summary, summarise
 from hivelore.observations.confidence import REPORTED, Lifecycle, order_key, replay
 from hivelore.observations.groups import Group, Placement

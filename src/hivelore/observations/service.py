@@ -14,11 +14,11 @@ from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
 from hivelore.embeddings.active_model import ActiveModel
 from hivelore.events.log import EventLog
-from hivelore.indexing.model import Stored
 from hivelore.indexing.writer import IndexWriter
 from hivelore.memories.drafts import Draft
 from hivelore.memories.model import Memory, MemoryId, Scope
 from hivelore.memories.normalizer import NormalizedDraft, Normalizer
+from hivelore.memories.stored import Stored
 from hivelore.models.ports import PairReader
 from hivelore.observations.comparison import MissingVerdict, ObservationComparison, Verdicts
 from hivelore.observations.confidence import Lifecycle, is_active, is_repeated_by_observer

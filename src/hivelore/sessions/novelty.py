@@ -8,7 +8,7 @@ from hivelore.core.agents import AgentId
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
 from hivelore.indexes.ports import KeywordIndex
-from hivelore.indexing.model import DocumentKey, Stored
+from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.memories.summary import sentences
 from hivelore.memories.ttl import Lifetimes
 from hivelore.search.model import Filter, Visibility

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from hivelore.errors import Invalid
-from hivelore.indexing.model import DocumentKey, Neighbours, Vector
+from hivelore.indexing.model import Neighbours, Vector
+from hivelore.memories.stored import DocumentKey
 from hivelore.search.model import Filter, Visibility
 from support.memories import ADA, BOB, EVERYTHING, a_memory
 from support.small_world import census, single_filters

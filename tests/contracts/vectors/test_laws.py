@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hivelore.indexing.model import DocumentKey
+from hivelore.memories.stored import DocumentKey
 from hivelore.search.model import Filter, Visibility
 from hivelore.storage.ports import View
 from support.laws import examples

@@ -20,7 +20,12 @@ from tokenizers import Tokenizer
 
 from hivelore.core.text import Clean
 from hivelore.errors import Broken, Invalid, Unavailable
-from hivelore.indexing.model import QueryTokens, TextEmbedding, TokenCodes, Vector
+from hivelore.indexing.model import (
+    QueryTokens,
+    TextEmbedding,
+    TokenCodes,
+    Vector,
+)
 from hivelore.search.late_interaction import encode
 
 # By default it stores a device id in the user's folders and reports usage.

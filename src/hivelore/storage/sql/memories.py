@@ -10,16 +10,7 @@ from hivelore.core.agents import AgentId
 from hivelore.core.text import Clean
 from hivelore.errors import Conflict, NotFound, Stale
 from hivelore.feedback.model import NO_USAGE, UsageCounts
-from hivelore.indexing.model import (
-    ChangeKind,
-    ChunkKey,
-    Deferred,
-    DocumentKey,
-    ModelKey,
-    PassageKey,
-    Stored,
-    StoredChunk,
-)
+from hivelore.indexing.model import ChangeKind, Deferred, ModelKey
 from hivelore.memories.model import (
     ENDING_LENGTH,
     Action,
@@ -36,6 +27,7 @@ from hivelore.memories.model import (
     Version,
     is_question,
 )
+from hivelore.memories.stored import ChunkKey, DocumentKey, PassageKey, Stored, StoredChunk
 from hivelore.search.model import Filter, Stats
 from hivelore.storage.sql.columns import (
     ACTION,

@@ -14,7 +14,13 @@ from numpy.typing import NDArray
 
 from hivelore.core.vectors import to_blob
 from hivelore.errors import Unavailable
-from hivelore.indexing.model import Change, ChangeCursor, ChangeKind, DocumentKey, Vector
+from hivelore.indexing.model import (
+    Change,
+    ChangeCursor,
+    ChangeKind,
+    Vector,
+)
+from hivelore.memories.stored import DocumentKey
 from hivelore.storage.sql.statements import Dialect, Params
 from hivelore.storage.sql.transaction import SqlTransaction
 from hivelore.storage.sql.view import SqlView, load_statements
