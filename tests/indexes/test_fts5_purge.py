@@ -71,11 +71,11 @@ class Index:
         raise AssertionError("wiping does not end")
 
     def segments(self) -> Segments:
-        def work(tx: Transaction) -> bytes:
+        def read_record(tx: Transaction) -> bytes:
             assert isinstance(tx, SqliteTransaction)
             return tx.row("keyword_segments")[0]
 
-        return fts5.read_segments(self.store.write(work))
+        return fts5.read_segments(self.store.write(read_record))
 
     def merge_all(self) -> None:
         """Into one segment."""

@@ -62,12 +62,12 @@ def write(service: Service, size: int) -> list[str]:
 
 
 def release_all(service: Service) -> None:
-    def work(tx: Transaction) -> None:
+    def release_all(tx: Transaction) -> None:
         model = tx.model_key(service.embedder.fingerprint)
         assert model is not None
         tx.release_passages([one.passage for one in tx.queued_passages(model, service.clock.now(), 100)])
 
-    service.store.write(work)
+    service.store.write(release_all)
 
 
 # Embedding.

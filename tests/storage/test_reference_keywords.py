@@ -39,14 +39,14 @@ def by_exact(rows: Sequence[Columns], asked: Sequence[str]) -> Mapping[int, floa
     store, index = ReferenceStore(FixedClock()), ReferenceKeywords()
     positions: dict[DocumentKey, int] = {}
 
-    def work(tx: Transaction) -> None:
+    def index_rows(tx: Transaction) -> None:
         for position, (own, context, header) in enumerate(rows):
             stored = tx.add(a_memory(), whole("text"))
             positions[stored.key] = position
             chunk = tx.chunks(stored.key)[0].key
             index.put(tx, [KeywordEntry(chunk, stored.key, tuple(own), tuple(context), tuple(header))])
 
-    store.write(work)
+    store.write(index_rows)
     with store.read() as view:
         found = index.search(view, asked, EVERYTHING, 1_000)
     assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)

@@ -92,12 +92,12 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         connection.set_commit_hook(committed)
 
         def unit(number: int) -> Callable[[Transaction], None]:
-            def work(tx: Transaction) -> None:
+            def take_time(tx: Transaction) -> None:
                 tx.set_setting("number", str(number))
                 written.append(number)
                 timeline.pass_time(takes * MS)
 
-            return work
+            return take_time
 
         with closing(Writer(connection, 1, clock)) as writer:
             answers: list[Future[None]] = [writer.submit(unit(number), None) for number in range(len(arrivals))]

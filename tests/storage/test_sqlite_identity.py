@@ -96,11 +96,11 @@ def test_no_write_is_acknowledged_after_the_files_were_replaced(
 
 
 def test_a_write_during_which_the_file_is_removed_is_not_acknowledged(store: SqliteStore, file: Path) -> None:
-    def work(tx: object) -> None:
+    def remove_file(tx: object) -> None:
         file.unlink()
 
     with pytest.raises(Unavailable, match="removed, replaced or restored"):
-        store.write(work)
+        store.write(remove_file)
 
 
 def test_it_goes_on_once_the_same_file_is_back(store: SqliteStore, file: Path) -> None:

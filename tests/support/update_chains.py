@@ -109,7 +109,7 @@ def update_chains(count: int, until: datetime, seed: int = 7) -> list[Chain]:
     return chains
 
 
-def statement(chains: Sequence[Chain], seed: int = 7) -> list[tuple[Chain, Fact]]:
+def shuffled_facts(chains: Sequence[Chain], seed: int = 7) -> list[tuple[Chain, Fact]]:
     """All facts of all chains in the order in which they come: any."""
     facts = [(chain, fact) for chain in chains for fact in chain.facts]
     Random(seed).shuffle(facts)

@@ -158,20 +158,20 @@ class Library:
     def keep(self, memories: Sequence[tuple[Memory, Sequence[Vector]]]) -> list[DocumentKey]:
         """Memories as given, but of an id and a content of their own, with one passage for each vector."""
 
-        def work(tx: Transaction) -> list[DocumentKey]:
+        def add_memories(tx: Transaction) -> list[DocumentKey]:
             model = tx.register_model(self.model, self.dimension) if any(vectors for _, vectors in memories) else None
             return [_keep(tx, model, memory, vectors) for memory, vectors in memories]
 
-        return self.store.write(work)
+        return self.store.write(add_memories)
 
     def embed(self, key: DocumentKey, vectors: Sequence[Vector], model: str | None = None) -> None:
         """Give the first passages of a document these vectors."""
 
-        def work(tx: Transaction) -> None:
+        def put_vectors(tx: Transaction) -> None:
             registered = tx.register_model(model or self.model, self.dimension)
             tx.put_vectors(registered, dict(zip(passages_of(tx, key), vectors, strict=False)))
 
-        self.store.write(work)
+        self.store.write(put_vectors)
 
     def edit(self, key: DocumentKey, *vectors: Vector) -> None:
         """Other content; the passages, one for each vector, are new."""

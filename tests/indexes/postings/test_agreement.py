@@ -62,12 +62,12 @@ class House:
             tags=chance.choice([(), (Clean("java"),)]),
         )
 
-        def work(tx: Transaction) -> Stored:
+        def add_document(tx: Transaction) -> Stored:
             stored = tx.add(memory, pieces)
             self.put(tx, stored, chance)
             return stored
 
-        self.documents.append(self.store.write(work))
+        self.documents.append(self.store.write(add_document))
 
     def put(self, tx: Transaction, stored: Stored, chance: Random) -> None:
         for chunk in tx.chunks(stored.key):
@@ -97,11 +97,11 @@ class House:
         if self.documents:
             stored = self.documents.pop(chance.randrange(len(self.documents)))
 
-            def work(tx: Transaction) -> None:
+            def forget_document(tx: Transaction) -> None:
                 self.each(lambda engine: engine.forget(tx, chunks(tx, stored)))
                 tx.forget(stored.key)
 
-            self.store.write(work)
+            self.store.write(forget_document)
 
     def settle(self, chance: Random) -> None:
         for _ in range(chance.randint(1, 30)):

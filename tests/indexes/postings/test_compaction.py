@@ -202,13 +202,13 @@ def test_following_gives_the_same_results_as_loading_again(store: MemoryStore) -
         for _ in range(10):
             text, other = " ".join(chance.choices(WORDS, k=6)), " ".join(chance.choices(WORDS, k=6))
 
-            def work(tx: Transaction, text: str = text, other: str = other) -> None:
+            def add_pair(tx: Transaction, text: str = text, other: str = other) -> None:
                 stored = tx.add(a_memory(text), whole(text))
                 put(tx, index, stored.key, text)
                 done.wait(0.01 if seed == 11 else 0)  # others commit meanwhile
                 put(tx, index, chance.choice(mine).key, other)
 
-            store.write(work)
+            store.write(add_pair)
 
     def gather() -> None:
         while not done.is_set():
@@ -284,7 +284,7 @@ def fill_both(store: SqliteStore, index: KeywordIndex, reference: KeywordIndex, 
     """One more document, and one that is there already gets other words, in both engines."""
     fresh, again = texts(2, seed)
 
-    def work(tx: Transaction) -> None:
+    def add_and_replace(tx: Transaction) -> None:
         stored = tx.add(a_memory(fresh), whole(fresh))
         put(tx, stored.key, fresh)
         put(tx, DocumentKey(max(1, stored.key // 2)), again)
@@ -294,7 +294,7 @@ def fill_both(store: SqliteStore, index: KeywordIndex, reference: KeywordIndex, 
         for engine in (index, reference):
             engine.put(tx, [KeywordEntry(chunk.key, document, tuple(text.split()), (), ())])
 
-    store.write(work)
+    store.write(add_and_replace)
 
 
 # A concurrent purge.

@@ -35,13 +35,13 @@ def write(store: MemoryStore, units: int) -> list[list[DocumentKey]]:
 
 
 def write_slowly(store: MemoryStore, halfway: Event, go_on: Event) -> list[DocumentKey]:
-    def work(tx: Transaction) -> list[DocumentKey]:
+    def write_memories(tx: Transaction) -> list[DocumentKey]:
         first = tx.add(a_memory(), ()).key
         halfway.set()
         assert go_on.wait(PATIENCE)
         return [first, tx.add(a_memory(), ()).key]
 
-    return store.write(work)
+    return store.write(write_memories)
 
 
 def follow(store: MemoryStore, over: Event) -> list[Change]:

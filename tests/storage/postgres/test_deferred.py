@@ -89,13 +89,13 @@ def test_a_slow_deferred_statement_expires_and_the_connection_survives(store: Po
 
 
 def test_a_transaction_with_an_unawaited_failure_stores_nothing(store: PostgresStore) -> None:
-    def work(tx: Transaction) -> None:
+    def write_with_failure(tx: Transaction) -> None:
         assert isinstance(tx, PostgresView)
         tx.add(a_memory("half"), ())
         tx.deferred(WRONG_LATE)
 
     with pytest.raises(Unavailable, match="nothing of it was stored"):
-        store.write(work)
+        store.write(write_with_failure)
     assert listed(store) == []
 
 

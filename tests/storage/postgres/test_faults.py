@@ -61,25 +61,25 @@ def backend_of(store: PostgresStore) -> int:
 
 
 def test_a_write_that_loses_its_connection_stores_nothing_and_says_so(store: PostgresStore) -> None:
-    def work(tx: Transaction) -> None:
+    def lose_connection(tx: Transaction) -> None:
         tx.add(a_memory("half"), whole("half"))
         end(backend(tx))
         tx.add(a_memory("whole"), whole("whole"))
 
     with pytest.raises(Unavailable, match="does not answer"):
-        store.write(work)
+        store.write(lose_connection)
     assert listed(store) == []
     add(store, a_memory("next"))
     assert len(listed(store)) == 1
 
 
 def test_a_connection_lost_before_the_commit_stores_nothing(store: PostgresStore) -> None:
-    def work(tx: Transaction) -> None:
+    def lose_connection_last(tx: Transaction) -> None:
         tx.add(a_memory("perhaps"), whole("perhaps"))
         end(backend(tx))
 
     with pytest.raises(Unavailable, match="nothing of this was stored"):
-        store.write(work)
+        store.write(lose_connection_last)
     assert listed(store) == []
 
 
@@ -210,7 +210,7 @@ def test_a_conflicting_transaction_is_run_again(store: PostgresStore) -> None:
     runs: list[bool] = []
 
     def say(number: int) -> None:
-        def work(tx: Transaction) -> None:
+        def rename_after_meeting(tx: Transaction) -> None:
             assert tx.setting("name") is None  # the snapshot is taken now
             if len(begun) < 2:
                 begun.append(number)
@@ -220,7 +220,7 @@ def test_a_conflicting_transaction_is_run_again(store: PostgresStore) -> None:
             if known is None:
                 tx.add(a_memory(memory.content), ())
 
-        store.write(work)
+        store.write(rename_after_meeting)
 
     with ThreadPoolExecutor(2) as pool:
         for done in [pool.submit(say, number) for number in range(2)]:

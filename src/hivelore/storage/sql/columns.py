@@ -108,6 +108,11 @@ ACTION = {
 ACTIONS = codes(ACTION)
 
 
+def plain(fields: str) -> dict[str, Codec]:
+    """Returns columns that store these fields unchanged."""
+    return dict.fromkeys(fields.split(), PLAIN)
+
+
 class Columns(Generic[V]):
     """Columns that together store a value. Those of nested values follow its own."""
 

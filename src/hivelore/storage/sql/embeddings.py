@@ -35,6 +35,7 @@ from hivelore.storage.sql.columns import (
     SOURCES,
     Columns,
     Row,
+    plain,
     to_micros,
 )
 from hivelore.storage.sql.execution import SqlReader, SqlWriter
@@ -46,9 +47,7 @@ ATTRIBUTES = Columns(
     owner=PLAIN,
     scope=SCOPES,
     source=SOURCES,
-    project=PLAIN,
-    session=PLAIN,
-    category=PLAIN,
+    **plain("project session category"),
     created_at=INSTANT,
     expires_at=INSTANT,
     superseded=FLAG,

@@ -25,7 +25,7 @@ from hivelore.indexing.model import ChangeKind
 from hivelore.memories.model import MemoryId
 from hivelore.memories.stored import DocumentKey
 from hivelore.search.model import Filter, RecallId, RetrievalMode, Score
-from hivelore.storage.sql.columns import INSTANT, INTERFACES, PLAIN, ROLES, Codec, Row, Table, codes, to_micros
+from hivelore.storage.sql.columns import INSTANT, INTERFACES, PLAIN, ROLES, Codec, Row, Table, codes, plain, to_micros
 from hivelore.storage.sql.execution import SqlWriter
 from hivelore.storage.sql.filters import after_position
 from hivelore.storage.sql.memories import MemoryReader
@@ -73,9 +73,7 @@ RECALL = Table(
     agent=PLAIN,
     role=ROLES,
     interface=INTERFACES,
-    project=PLAIN,
-    session=PLAIN,
-    question=PLAIN,
+    **plain("project session question"),
     path=codes({RetrievalMode.HYBRID: 1, RetrievalMode.KEYWORDS: 2, RetrievalMode.RECENT: 3}),
     candidates=PLAIN,
 )

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from hivelore.folders.model import KnownFile
-from hivelore.storage.sql.columns import PLAIN, Table
+from hivelore.storage.sql.columns import Table, plain
 from hivelore.storage.sql.execution import SqlReader, SqlWriter
 
-FILE = Table(KnownFile, "file", "place path", place=PLAIN, path=PLAIN, mark=PLAIN, digest=PLAIN, memory=PLAIN)
+FILE = Table(KnownFile, "file", "place path", **plain("place path mark digest memory"))
 
 
 class FileReader(SqlReader):

@@ -9,7 +9,7 @@ from hivelore.core.text import Clean
 from hivelore.indexing.model import ChangeKind
 from hivelore.memories.stored import DocumentKey
 from hivelore.observations.model import Held, Observation, ObservationKind, Operational
-from hivelore.storage.sql.columns import FLAG, INSTANT, INTERFACES, PLAIN, Codec, Columns, Table, codes
+from hivelore.storage.sql.columns import FLAG, INSTANT, INTERFACES, PLAIN, Codec, Columns, Table, codes, plain
 from hivelore.storage.sql.execution import SqlReader, SqlWriter
 from hivelore.storage.sql.statements import Param
 
@@ -25,8 +25,7 @@ OPERATIONAL = Table(
     Operational,
     "operational",
     "document",
-    service=PLAIN,
-    tier=PLAIN,
+    **plain("service tier"),
     persistent=FLAG,
     confidence=CONFIDENCE,
     confident_at=INSTANT,
@@ -51,8 +50,7 @@ OBSERVATION = Table(
     ),
     actor=PLAIN,
     interface=INTERFACES,
-    session=PLAIN,
-    text=PLAIN,
+    **plain("session text"),
     to=CONFIDENCE,
 )
 

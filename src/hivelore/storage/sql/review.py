@@ -19,7 +19,7 @@ from hivelore.review.model import (
 )
 from hivelore.review.proposal_codec import read_wanted, wanted
 from hivelore.search.model import Filter
-from hivelore.storage.sql.columns import INSTANT, INTERFACES, PLAIN, Codec, Columns, Table, codes, to_micros
+from hivelore.storage.sql.columns import INSTANT, INTERFACES, PLAIN, Codec, Columns, Table, codes, plain, to_micros
 from hivelore.storage.sql.execution import SqlReader, SqlWriter
 from hivelore.storage.sql.filters import after_position, condition
 from hivelore.storage.sql.statements import Param, Params
@@ -50,8 +50,7 @@ PROPOSAL = Table(
     id=PLAIN,
     kind=codes(KIND),
     wanted=Codec(_read_wanted, _write_wanted),
-    why=PLAIN,
-    actor=PLAIN,
+    **plain("why actor"),
     interface=INTERFACES,
     session=PLAIN,
     at=INSTANT,
