@@ -67,14 +67,14 @@ LOOKS_AT_EVERYTHING = {
     "recalls": "likewise, where it is not for one agent",
     "counts": "counts everything, for who moves a swarm",
     "lost_vectors": "compares all passages with their vectors, when an operator checks",
-    "passages_requeue": "likewise, where some are missing",
+    "passages_requeue_lost": "likewise, where some are missing",
     "proposals": "likewise, where they are not of one agent that are open",
     "recall_nth": "walks back from the newest, and once in a while",
     "events": "walks back from the newest and stops at the limit, where it is not about one service or session",
     "event_nth": "walks back from the newest, and once in a while",
     "cooldowns": "a thousand at most",
-    "observations_unquote": "words may be anywhere, and operational memories are seldom forgotten",
-    "proposals_waiting_of_nobody": "a hundred at most wait for each agent",
+    "quotes_erase": "words may be anywhere, and operational memories are seldom forgotten",
+    "proposals_open_without_agent": "a hundred at most wait for each agent",
     "batches": "walks back from the newest and stops at the limit",
 }
 """Each with the reason why it is better so."""
@@ -99,30 +99,30 @@ HAPPENED = [
 FRAGMENTS = {
     "{queue}": ("queue_new", "queue_again"),
     "{order}": ("ASC", "DESC"),
-    "{free}": ("", "free"),
+    "{unleased}": ("", "unleased"),
     "{locked}": ("locked",),
-    "{asked}": tuple(
-        recall_condition(where, document, SQL["recall_gave"], after)[0]
+    "{recall_filter}": tuple(
+        recall_condition(where, document, SQL["recall_returned"], after)[0]
         for where in ASKED_BY
         for document in (None, DocumentKey(1))
         for after in (None, (instant(0), RecallId("r")))
     ),
-    "{gave}": ("recall_gave",),
+    "{gave}": ("recall_returned",),
     "{decided_with}": ("decided_with",),
-    "{narrowed}": tuple(
+    "{event_filter}": tuple(
         event_condition(where, after)[0] + f" AND (e.document IS NULL OR (m.key IS NOT NULL{condition(seen)[0]}))"
         for where in HAPPENED
         for after in (None, (instant(0), LoggedId("e")))
         for seen in (Filter(visibility=EVERYBODY), Filter(visibility=WORKER))
     ),
-    "{proposed}": tuple(
+    "{proposal_filter}": tuple(
         proposal_condition(ProposalFilter(seen=EVERYBODY, actor=actor, open=is_open, kind=kind), after)[0]
         for actor in (None, ADA)
         for is_open in (None, True)
         for kind in (None, ProposalKind.SHARING)
         for after in (None, (instant(0), ProposalId("p")))
     ),
-    "{batched}": tuple(
+    "{batch_filter}": tuple(
         batch_condition(BatchFilter(seen=seen, memory=memory, undone=undone), after)[0]
         for seen in (EVERYBODY, WORKER, OWN)
         for memory in (None, MemoryId("m"))
@@ -301,14 +301,14 @@ def test_a_page_by_a_common_tag_is_walked_in_order(connection: Connection) -> No
         "changes",
         "memory_before",
         "memory_after",
-        "waiting",
-        "vectors_behind",
+        "queued_passages",
+        "vectors_after",
         "recalls",
         "recall_nth",
         "recalls_prune",
         "events",
         "event_nth",
-        "event_same",
+        "event_repeated",
         "events_prune",
         "cooldowns_prune",
         "fact_last",
@@ -324,7 +324,7 @@ def test_the_first_of_many_are_read_without_sorting_them_all(connection: Connect
         assert not any("TEMP B-TREE" in line for line in plan(connection, form))
 
 
-@pytest.mark.parametrize("name", ["memory_admitted", "attributes", "embedded", "vectors"])
+@pytest.mark.parametrize("name", ["memory_filtered", "attributes", "embedded", "vectors"])
 def test_rows_of_given_keys_are_fetched_key_by_key(connection: Connection, name: str) -> None:
     for form in variants(name):
         first, second, *_ = steps(connection, form)
@@ -340,19 +340,19 @@ def test_facts_are_found_by_topic_in_order_of_time(connection: Connection, name:
 
 
 def test_successors_are_found_by_the_memory(connection: Connection) -> None:
-    assert steps(connection, SQL["superseding"])[0].index == "memory_supersedes"
+    assert steps(connection, SQL["memory_successors"])[0].index == "memory_supersedes"
 
 
 def test_recalls_of_one_agent_are_found_by_agent(connection: Connection) -> None:
-    sql, _ = recall_condition(RecallFilter(seen=OWN, agent=ADA), None, SQL["recall_gave"], None)
-    (step,) = steps(connection, SQL["recalls"].replace("{asked}", sql))
+    sql, _ = recall_condition(RecallFilter(seen=OWN, agent=ADA), None, SQL["recall_returned"], None)
+    (step,) = steps(connection, SQL["recalls"].replace("{recall_filter}", sql))
     assert (step.index, step.columns) == ("recall_agent", ("namespace", "agent"))
 
 
 @pytest.mark.parametrize("where", HAPPENED, ids=repr)
 def test_events_are_found_by_their_filter_and_in_order(connection: Connection, where: EventFilter) -> None:
     sql, _ = event_condition(where, None)
-    step, memory = steps(connection, SQL["events"].replace("{narrowed}", sql))
+    step, memory = steps(connection, SQL["events"].replace("{event_filter}", sql))
     by = "service" if where.service else "session" if where.session else "at"
     assert step.index == f"event_{by}"
     assert (by in step.columns) == (by != "at" or where.since is not None)

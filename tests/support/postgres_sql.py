@@ -17,7 +17,7 @@ STATEMENTS = {
     **{f"pgvector.{name}": text for name, text in load(("hivelore.indexes.vectors", "pgvector.sql")).items()},
 }
 QUEUES = ("queue_new", "queue_again")
-FRAGMENTS = (*QUEUES, "free", "locked", "recall_gave", "decided_with")
+FRAGMENTS = (*QUEUES, "unleased", "locked", "recall_returned", "decided_with")
 NO_PLAN = ("pgvector.estimate", "pgvector.make", "pgvector.drop", "pgvector.learn")
 """How these are done the server does not tell."""
 WHOLE = [name for name in STATEMENTS if name not in (*FRAGMENTS, *NO_PLAN)]
@@ -32,11 +32,11 @@ def filled(name: str, queue: str = QUEUES[0], namespace: int = 1) -> str:
         "queue": SQL[queue],
         "order": "ASC",
         "where": "",
-        "asked": "",
-        "narrowed": "",
-        "proposed": "",
-        "batched": "",
-        "free": SQL["free"],
+        "recall_filter": "",
+        "event_filter": "",
+        "proposal_filter": "",
+        "batch_filter": "",
+        "unleased": SQL["unleased"],
         "locked": SQL["locked"],
         "namespace": str(namespace),
         "model": "1",

@@ -25,7 +25,7 @@ NOT_LED = {
 """Indexes that do not begin with the namespace."""
 OF_NO_TABLE = {
     "postings.elsewhere": "asks what else goes on in the server",
-    "others": "asks who else is connected",
+    "other_connections": "asks who else is connected",
     "number_from": "sets a sequence, of which the parts have one together",
     "pgvector.indexed": "asks the catalogue",
     "pgvector.lock": "locks a number that has the namespace in it",

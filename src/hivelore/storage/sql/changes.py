@@ -84,7 +84,7 @@ class ChangeJournalReader(SqlReader):
 
     def batches(self, where: BatchFilter, after: tuple[datetime, BatchId] | None, limit: int) -> Sequence[Batch]:
         sql, params = batch_condition(where, after)
-        found = self.rows(self.SQL["batches"].replace("{batched}", sql), {**params, "limit": limit})
+        found = self.rows(self.SQL["batches"].replace("{batch_filter}", sql), {**params, "limit": limit})
         return [BATCH.read(row) for row in found]
 
     def preimage(self, batch: BatchId, document: DocumentKey) -> Preimage | None:
@@ -111,7 +111,7 @@ class ChangeJournalWriter(ChangeJournalReader, SqlWriter):
             self.run(name, {"id": batch})
 
     def drop_preimages(self, document: DocumentKey) -> None:
-        for name in ("batches_silence", "preimages_delete"):
+        for name in ("batch_reasons_delete", "preimages_delete"):
             self.run(name, {"document": document, "decided": KIND[BatchKind.DECIDED]})
 
     def prune_batches(self, before: datetime, limit: int) -> int:

@@ -89,7 +89,7 @@ class EventReader(SqlReader):
         seen, own = condition(Filter(visibility=where.seen))
         sql, params = event_condition(where, after)
         sql += f" AND (e.document IS NULL OR (m.key IS NOT NULL{seen}))"
-        found = self.rows(self.SQL["events"].replace("{narrowed}", sql), {**params, **own, "limit": limit})
+        found = self.rows(self.SQL["events"].replace("{event_filter}", sql), {**params, **own, "limit": limit})
         return [read_event(row) for row in found]
 
     def events_about(self, document: DocumentKey) -> Sequence[Event]:
@@ -97,7 +97,7 @@ class EventReader(SqlReader):
 
     def same_event(self, event: Event, within: timedelta) -> Event | None:
         row = self.row(
-            "event_same",
+            "event_repeated",
             session=event.session,
             level=LEVEL[event.level],
             service=event.service or "",

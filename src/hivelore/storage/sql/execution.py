@@ -143,7 +143,7 @@ class SqlWriter(ChangeRecorder, SqlReader):
 
     def import_rows(self, table: str, each: Sequence[dict[str, Param]]) -> None:
         """Inserts rows with their keys into a table."""
-        self.run_each(f"{table}_move_in", each)
+        self.run_each(f"{table}_import", each)
         if each:
             self.number_from(table, max(cast(int, one["key"]) for one in each))
 

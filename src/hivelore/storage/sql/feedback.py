@@ -169,8 +169,8 @@ class FeedbackReader(MemoryReader):
         ):
             return []
         document = None if given is None else given.key
-        sql, params = recall_condition(where, document, self.SQL["recall_gave"], after)
-        found = self.rows(self.SQL["recalls"].replace("{asked}", sql), {**params, "limit": limit})
+        sql, params = recall_condition(where, document, self.SQL["recall_returned"], after)
+        found = self.rows(self.SQL["recalls"].replace("{recall_filter}", sql), {**params, "limit": limit})
         keys = {key for row in found for key in recalled_documents(row)}
         seen = self.rank_features_of(keys, Filter(visibility=where.seen))
         ids = {key: features.id for key, features in seen.items()}

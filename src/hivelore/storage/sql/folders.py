@@ -13,7 +13,7 @@ class FileReader(SqlReader):
     """Implements ``folders.ports.FileReads``."""
 
     def files_after(self, place: str, path: str, limit: int) -> Sequence[KnownFile]:
-        return self.read_all(FILE, "files_behind", place=place, path=path, limit=limit)
+        return self.read_all(FILE, "files_after", place=place, path=path, limit=limit)
 
 
 class FileWriter(FileReader, SqlWriter):

@@ -77,19 +77,19 @@ class ObservationWriter(ObservationReader, SqlWriter):
 
     def add_observation(self, key: DocumentKey, held: Held, observation: Observation) -> None:
         self.record_state(key)
-        if self.count("operational_hold", {**HELD.params(held), "document": key}):
+        if self.count("confidence_set", {**HELD.params(held), "document": key}):
             self.run("observation_insert", observation_params(key, observation))
             self.log_change(ChangeKind.ATTRIBUTES, key)
 
     def replace_observations(self, key: DocumentKey, held: Held, observations: Sequence[Observation]) -> None:
         self.record_state(key)
-        if self.count("operational_hold", {**HELD.params(held), "document": key}):
+        if self.count("confidence_set", {**HELD.params(held), "document": key}):
             self.run("observations_delete", {"document": key})
             self.run_each("observation_insert", [observation_params(key, one) for one in observations])
             self.log_change(ChangeKind.ATTRIBUTES, key)
 
     def erase_quotes(self, words: Collection[Clean]) -> Sequence[DocumentKey]:
-        quoting = self.rows(self.SQL["observations_unquote"], {"words": self.array(words)})
+        quoting = self.rows(self.SQL["quotes_erase"], {"words": self.array(words)})
         return sorted({DocumentKey(row[0]) for row in quoting})
 
     def put_operational(self, documents: Mapping[DocumentKey, Operational | None]) -> None:

@@ -91,7 +91,7 @@ class ReviewReader(SqlReader):
     ) -> Sequence[Proposal]:
         seen, own = condition(Filter(visibility=where.seen))
         sql, params = proposal_condition(where, after)
-        statement = self.SQL["proposals"].replace("{where}", seen).replace("{proposed}", sql)
+        statement = self.SQL["proposals"].replace("{where}", seen).replace("{proposal_filter}", sql)
         return self._proposals(statement, {**own, **params, "limit": limit})
 
     def proposals_about(self, document: DocumentKey) -> Sequence[Proposal]:
@@ -99,13 +99,13 @@ class ReviewReader(SqlReader):
 
     def count_open_proposals(self, actor: AgentId | None) -> int:
         if actor is None:
-            return self.row("proposals_open_of_nobody")[0]
-        return self.row("proposals_open", actor=actor)[0]
+            return self.row("proposals_open_count_without_agent")[0]
+        return self.row("proposals_open_count", actor=actor)[0]
 
     def open_proposals(self, actor: AgentId | None) -> Sequence[Proposal]:
         if actor is None:
-            return self._proposals(self.SQL["proposals_waiting_of_nobody"], {})
-        return self._proposals(self.SQL["proposals_waiting"], {"actor": actor})
+            return self._proposals(self.SQL["proposals_open_without_agent"], {})
+        return self._proposals(self.SQL["proposals_open"], {"actor": actor})
 
     def _proposals(self, statement: str, params: Params) -> list[Proposal]:
         found = self.rows(statement, params)

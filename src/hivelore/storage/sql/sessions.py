@@ -133,7 +133,7 @@ class SessionReader(SqlReader):
         return self.read_all(HANDOVER, "handovers_due", waiting=waiting, now=to_micros(now), limit=limit)
 
     def handovers_after(self, event: EventId, limit: int) -> Sequence[Handover]:
-        return self.read_all(HANDOVER, "handovers_behind", after=event, limit=limit)
+        return self.read_all(HANDOVER, "handovers_after", after=event, limit=limit)
 
     def handover_counts(self) -> Mapping[HandoverState, int]:
         found = dict(self.rows(self.SQL["handover_counts"]))
