@@ -5,13 +5,14 @@ A cursor is an instant and an id, in characters that need no escape in a URL.
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
 from hivelore.errors import Invalid
 
 V = TypeVar("V")
-Position = tuple[datetime, str]
+Position = tuple[datetime, Any]
+"""An instant and an id of the list's own type."""
 
 
 def cut_page(found: Sequence[V], limit: int, position: Callable[[V], Position]) -> tuple[tuple[V, ...], str | None]:
