@@ -109,7 +109,7 @@ class MemoryService:
             raise Invalid(f"category is one of {', '.join(LEARNING_CATEGORIES)}.", field="category")
         with self._store.read() as view:
             if view.agent(target) is None:
-                raise NotFound(f"No agent {target}. List all agents with GET /api/agents and a lead's key.")
+                raise NotFound(f"No agent {target!r}. List all agents with GET /api/agents and a lead's key.")
         draft = Draft(content=learning, scope=scope, category=category, tags=(category,))
         (prepared,) = self._normalize([draft], viewer, target)
         done = self._journal.write(BatchKind.STORED, viewer, lambda tx: self._store_draft(tx, prepared, viewer))
@@ -400,7 +400,7 @@ class MemoryService:
 
 def memory_not_found(memory: str) -> NotFound:
     """Returns the same error for an id that does not exist and one that the caller may not see."""
-    return NotFound(f"No memory {memory}: it may have been forgotten. Search again for its current id.")
+    return NotFound(f"No memory {memory!r}: it may have been forgotten. Search again for its current id.")
 
 
 def _is_allowed(viewer: Viewer, effect: Effect, memory: Memory) -> bool:

@@ -243,7 +243,7 @@ class ReviewInbox:
             or not all(where.seen.admits(one.memory.owner, one.memory.scope) for one in memories)
         ):
             raise NotFound(
-                f"No proposal {proposal} that you may see. Its memory may have been forgotten. List proposals with "
+                f"No proposal {proposal!r} that you may see. Its memory may have been forgotten. List proposals with "
                 "'hivelore review list' (GET /api/review)."
             )
         return known, memories
