@@ -12,6 +12,7 @@ from hivelore.health import operations as health
 from hivelore.identity import operations as identity
 from hivelore.maintenance import operations as maintenance
 from hivelore.observations import operations as observations
+from hivelore.review import operations as review
 from hivelore.sessions import operations as sessions
 
 OPERATIONS: tuple[Operation[..., Any], ...] = (
@@ -24,5 +25,6 @@ OPERATIONS: tuple[Operation[..., Any], ...] = (
     *identity.OPERATIONS,
     *health.OPERATIONS,
     *observations.OPERATIONS,
+    *review.OPERATIONS,
 )
 TOOLS: tuple[Tool[Any], ...] = tuple(one.tool for one in OPERATIONS if one.tool is not None)

@@ -12,8 +12,6 @@ from hivelore.errors import Invalid, TooLarge
 from hivelore.memories.model import NAME_LENGTH, MemoryId, Source
 from hivelore.memories.normalizer import CONTENT_LENGTH, FIELD_LENGTH, MAX_TAGS, canonical_subject, to_utc
 from hivelore.memories.reader import MemoryReader
-from hivelore.review.inbox import ReviewInbox
-from hivelore.review.model import ProposalId, ProposalKind, ProposalPage
 from hivelore.search.model import (
     BUDGET_RANGE,
     DEFAULT_LIMIT,
@@ -35,10 +33,8 @@ LIMITS = {
 }
 """The limits a caller should know of, in characters or numbers."""
 PAGE_RANGE = (1, 500)
-PROPOSALS_RANGE = (1, 100)
 
 Status = Literal["all", "live", "expired"]
-ProposalStatus = Literal["open", "decided", "all"]
 
 
 def asked(
@@ -134,32 +130,6 @@ def listed(reading: MemoryReader, redactor: Redactor, listing: Listing, viewer: 
         created_before=to_utc(listing.created_before, "createdBefore"),
     )
     return reading.page(where, position_of(listing.after), listing.limit, viewer)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProposalListing:
-    """What a page of the review inbox may be asked for."""
-
-    limit: int = 20
-    after: str | None = None
-    status: ProposalStatus = "open"
-    kind: ProposalKind | None = None
-
-
-def listed_proposals(
-    review_inbox: ReviewInbox, listing: ProposalListing, viewer: Viewer, deadline: float | None = None
-) -> ProposalPage:
-    """A page of the proposals that the viewer may see."""
-    _within(listing.limit, PROPOSALS_RANGE)
-    after = position_of(listing.after)
-    return review_inbox.page(
-        viewer,
-        None if after is None else (after[0], ProposalId(after[1])),
-        listing.limit,
-        is_open=None if listing.status == "all" else listing.status == "open",
-        kind=listing.kind,
-        deadline=deadline,
-    )
 
 
 def project_of(redactor: Redactor, project: str | None) -> Clean | None:

@@ -12,7 +12,7 @@ from msgspec import to_builtins
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from hivelore.api.requests import ProposalListing, answered, asked, listed_proposals
+from hivelore.api.requests import answered, asked
 from hivelore.core.agents import AgentId, Role, Viewer
 from hivelore.core.operation import Lane
 from hivelore.core.tool import Reply
@@ -23,7 +23,6 @@ from hivelore.memories.diff import difference
 from hivelore.memories.drafts import Draft
 from hivelore.memories.model import NAME_LENGTH, MemoryId, Scope, Source
 from hivelore.memories.normalizer import to_utc
-from hivelore.review import proposal_codec
 from hivelore.review.model import DECISIONS, ProposalId
 from hivelore.search.model import BUDGET_RANGE, DEFAULT_LIMIT, LIMIT_RANGE, History, Hit, ScopeChoice
 
@@ -245,9 +244,9 @@ async def _review(caller: Caller, given: ReviewInput) -> Reply:
             raise Invalid(
                 "Say about which proposal: proposalId. Without a decision they are listed.", field="proposalId"
             )
-        page = await caller.run(Lane.READ, lambda _: listed_proposals(review_inbox, ProposalListing(), viewer))
+        page = await caller.run(Lane.READ, lambda _: review_inbox.page(viewer, None, 20, is_open=True))
         names = [{"id": memory, "name": name} for memory, name in page.names.items()]
-        listed = [proposal_codec.proposal(one) for one in page.proposals]
+        listed = to_builtins(page.proposals)
         return Reply(f"{len(listed)} wait for a decision.", {"proposals": listed, "memories": names})
     proposal = ProposalId(given.proposal_id[:NAME_LENGTH].lower())
     if decision is None:
@@ -255,7 +254,7 @@ async def _review(caller: Caller, given: ReviewInput) -> Reply:
         return Reply(
             "Here it is.",
             {
-                "proposals": [proposal_codec.proposal(case.proposal)],
+                "proposals": [to_builtins(case.proposal)],
                 "memories": to_builtins(case.memories),
             },
         )
@@ -263,7 +262,7 @@ async def _review(caller: Caller, given: ReviewInput) -> Reply:
     done = await caller.run(
         Lane.WRITE, lambda until: review_inbox.decide(proposal, how, viewer, reason=reason, deadline=until)
     )
-    return Reply(f"It is {how}.", {"proposals": [proposal_codec.proposal(done)]})
+    return Reply(f"It is {how}.", {"proposals": [to_builtins(done)]})
 
 
 _LIST = {"type": "array", "items": {"type": "object"}}

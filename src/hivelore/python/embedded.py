@@ -7,10 +7,8 @@ from typing import Any, Literal
 from hivelore.api import calls
 from hivelore.api.requests import (
     Listing,
-    ProposalListing,
     asked,
     listed,
-    listed_proposals,
 )
 from hivelore.core.agents import AgentId, Viewer
 from hivelore.core.json_codec import validated
@@ -19,10 +17,9 @@ from hivelore.feedback.model import Usefulness
 from hivelore.memories.drafts import Draft, Edit, WriteResult
 from hivelore.memories.model import Memory, MemoryId, Source
 from hivelore.memories.normalizer import to_utc
-from hivelore.python.argument_checks import ID, IN_REVIEW, INSTANT, NUMBER, STATUS, TRUTH, WHOLE, WORD, check
-from hivelore.python.hive import Hive, ProposalStatus, choice
+from hivelore.python.argument_checks import ID, INSTANT, NUMBER, STATUS, TRUTH, WHOLE, WORD, check
+from hivelore.python.hive import Hive, choice
 from hivelore.python.methods import R
-from hivelore.review.model import DECISIONS, Proposal, ProposalDetail, ProposalId, ProposalKind, ProposalPage
 from hivelore.runtime.app import Application
 from hivelore.search.model import Difference, History, MemoryPage, RecallResult, ScopeChoice, Stats
 
@@ -133,25 +130,6 @@ class EmbeddedHive(Hive):
         check(WHOLE.or_none(), version=version)
         self._app.memory_service.forget(MemoryId(memory), self._viewer, version=version)
 
-    def review(
-        self,
-        *,
-        limit: int = 20,
-        after: str | None = None,
-        status: ProposalStatus = "open",
-        kind: ProposalKind | str | None = None,
-    ) -> ProposalPage:
-        check(WHOLE, limit=limit)
-        check(ID.or_none(), after=after)
-        check(IN_REVIEW, status=status)
-        wanted = None if kind is None else choice(ProposalKind, kind, "kind")
-        listing = ProposalListing(limit=limit, after=after, status=status, kind=wanted)
-        return listed_proposals(self._app.review_inbox, listing, self._viewer)
-
-    def proposal(self, proposal: str) -> ProposalDetail:
-        check(ID, proposal=proposal)
-        return self._app.review_inbox.detail(ProposalId(proposal), self._viewer)
-
     def rate(self, memory: str, *, useful: bool, session: str | None = None) -> Usefulness:
         check(ID, memory=memory)
         check(TRUTH, useful=useful)
@@ -178,9 +156,6 @@ class EmbeddedHive(Hive):
 
     def _edit(self, memory: MemoryId, edit: Edit, version: int | None) -> Memory:
         return self._app.memory_service.edit(memory, edit, self._viewer, version=version)
-
-    def _decide(self, proposal: str, decision: str, reason: str | None) -> Proposal:
-        return self._app.review_inbox.decide(ProposalId(proposal), DECISIONS[decision], self._viewer, reason=reason)
 
     def _store(self, drafts: Sequence[Draft]) -> Sequence[WriteResult]:
         return self._app.memory_service.remember_many(drafts, self._viewer)

@@ -18,7 +18,6 @@ from hivelore.memories.drafts import Draft, Edit, WriteResult
 from hivelore.memories.model import Json, Memory, MemoryId, Scope, Source
 from hivelore.observations import operations as observation_operations
 from hivelore.python.argument_checks import (
-    DECISION,
     ID,
     INSTANT,
     NUMBER,
@@ -35,7 +34,7 @@ from hivelore.python.argument_checks import (
 from hivelore.python.feedback import FeedbackMethods
 from hivelore.python.maintenance import MaintenanceMethods
 from hivelore.python.methods import Method, R, method
-from hivelore.review.model import Proposal, ProposalDetail, ProposalKind, ProposalPage
+from hivelore.review import operations as review_operations
 from hivelore.search.model import (
     DEFAULT_LIMIT,
     Difference,
@@ -50,8 +49,7 @@ from hivelore.search.model import (
 )
 from hivelore.transfer.files import Skipped, read_drafts
 
-E = TypeVar("E", Scope, Source, ScopeChoice, Level, ProposalKind)
-ProposalStatus = Literal["open", "decided", "all"]
+E = TypeVar("E", Scope, Source, ScopeChoice, Level)
 
 UNIT = 100
 UNIT_CHARACTERS = 4_000_000
@@ -99,6 +97,9 @@ class Hive(FeedbackMethods, MaintenanceMethods, ABC):
     cooldowns = Method(event_operations.LIST_COOLDOWNS, lambda found: found.cooldowns)
     set_cooldown = method(event_operations.SET_COOLDOWN)
     clear_cooldowns = Method(event_operations.CLEAR_COOLDOWNS, lambda done: done.cleared)
+    review = method(review_operations.LIST_PROPOSALS)
+    proposal = method(review_operations.GET_PROPOSAL)
+    decide = method(review_operations.DECIDE)
     observe = method(observation_operations.OBSERVE)
     context = method(observation_operations.GET_CONTEXT)
     operational_memories = method(observation_operations.LIST_OPERATIONAL_MEMORIES)
@@ -323,31 +324,6 @@ class Hive(FeedbackMethods, MaintenanceMethods, ABC):
         return Indexed(memories, skipped)
 
     @abstractmethod
-    def review(
-        self,
-        *,
-        limit: int = 20,
-        after: str | None = None,
-        status: ProposalStatus = "open",
-        kind: ProposalKind | str | None = None,
-    ) -> ProposalPage:
-        """The review inbox, newest first: what waits for a decision (``runtime.status``: open, decided, all).
-        ``after`` is the ``next`` of the page before. A worker sees its own proposals."""
-
-    @abstractmethod
-    def proposal(self, proposal: str) -> ProposalDetail:
-        """One proposal by id, with the memories that it is about."""
-
-    def decide(
-        self, proposal: str, decision: Literal["accept", "reject", "merge"], *, reason: str | None = None
-    ) -> Proposal:
-        """Do what is proposed, do nothing, or make one of two memories: for operators and leads."""
-        check(ID, proposal=proposal)
-        check(TEXT.or_none(), reason=reason)
-        check(DECISION, decision=decision)
-        return self._decide(proposal, decision, reason)
-
-    @abstractmethod
     def stats(self) -> Stats:
         """Counts of all that is visible."""
 
@@ -381,10 +357,6 @@ class Hive(FeedbackMethods, MaintenanceMethods, ABC):
     @abstractmethod
     def _edit(self, memory: MemoryId, edit: Edit, version: int | None) -> Memory:
         """Apply an edit."""
-
-    @abstractmethod
-    def _decide(self, proposal: str, decision: str, reason: str | None) -> Proposal:
-        """Decide about a proposal."""
 
     @abstractmethod
     def _store(self, drafts: Sequence[Draft]) -> Sequence[WriteResult]:

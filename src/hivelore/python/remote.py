@@ -15,12 +15,10 @@ from hivelore.feedback.model import Usefulness
 from hivelore.memories import codec
 from hivelore.memories.drafts import Draft, Edit, WriteResult
 from hivelore.memories.model import Memory, MemoryId, Source
-from hivelore.python.argument_checks import ID, IN_REVIEW, INSTANT, NUMBER, STATUS, TRUTH, WHOLE, WORD, check
+from hivelore.python.argument_checks import ID, INSTANT, NUMBER, STATUS, TRUTH, WHOLE, WORD, check
 from hivelore.python.client import Client
-from hivelore.python.hive import Hive, ProposalStatus, choice
+from hivelore.python.hive import Hive, choice
 from hivelore.python.methods import R
-from hivelore.review import proposal_codec
-from hivelore.review.model import Proposal, ProposalDetail, ProposalKind, ProposalPage
 from hivelore.search.model import Difference, History, MemoryPage, RecallResult, ScopeChoice, Stats
 
 _LOOK_EVERY = 0.1
@@ -114,25 +112,6 @@ class RemoteHive(Hive):
         check(WHOLE.or_none(), version=version)
         self._client.call("DELETE", memory_path(memory), version=version)
 
-    def review(
-        self,
-        *,
-        limit: int = 20,
-        after: str | None = None,
-        status: ProposalStatus = "open",
-        kind: ProposalKind | str | None = None,
-    ) -> ProposalPage:
-        check(WHOLE, limit=limit)
-        check(ID.or_none(), after=after)
-        check(IN_REVIEW, status=status)
-        wanted = None if kind is None else choice(ProposalKind, kind, "kind").value
-        query = {"limit": limit, "after": after, "status": status, "kind": wanted}
-        return proposal_codec.read_page(self._client.call("GET", "/api/review", query=query))
-
-    def proposal(self, proposal: str) -> ProposalDetail:
-        check(ID, proposal=proposal)
-        return proposal_codec.read_case(self._client.call("GET", _at(proposal)))
-
     def rate(self, memory: str, *, useful: bool, session: str | None = None) -> Usefulness:
         check(ID, memory=memory)
         check(TRUTH, useful=useful)
@@ -198,20 +177,10 @@ class RemoteHive(Hive):
     def _edit(self, memory: MemoryId, edit: Edit, version: int | None) -> Memory:
         return convert(Memory, self._client.call("PATCH", memory_path(memory), body=to_builtins(edit), version=version))
 
-    def _decide(self, proposal: str, decision: str, reason: str | None) -> Proposal:
-        answer = self._client.call("POST", f"{_at(proposal)}/{decision}", body={"reason": reason})
-        return proposal_codec.read_proposal(answer)
-
     def _store(self, drafts: Sequence[Draft]) -> Sequence[WriteResult]:
         body = {"memories": [to_builtins(one) for one in drafts]}
         answer = self._client.call("POST", "/api/memory/batch", body=body)
         return convert(tuple[WriteResult, ...], answer["results"])
-
-
-def _at(proposal: str) -> str:
-    if not proposal:
-        raise NotFound("No proposal has an empty id. The inbox lists what there is.")
-    return f"/api/review/{quote(proposal, safe='')}"
 
 
 def memory_path(memory: str) -> str:

@@ -166,10 +166,6 @@ class EditRequest(Body):
         return Edit(**given)
 
 
-class DecisionRequest(Body):
-    reason: Text | None = None
-
-
 class RatingRequest(Body):
     useful: Annotated[bool, Field(strict=True)]
     session: Text | None = None
