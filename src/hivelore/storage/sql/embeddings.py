@@ -122,8 +122,8 @@ class EmbeddingReader(SqlReader):
 
     def vectors(self, model: ModelKey, passages: Sequence[PassageKey]) -> Mapping[PassageKey, Vector]:
         found = self.rows(self.SQL["vectors"], {"model": model, "passages": self.array(set(passages))})
-        vectors = self.floats([blob for _, blob in found]) if found else ()
-        return dict(zip([key for key, _ in found], vectors, strict=True))
+        keys, blobs = zip(*found, strict=True) if found else ((), ())
+        return dict(zip(keys, self.floats(blobs) if found else (), strict=True))
 
     def token_codes(self, model: ModelKey, passages: Sequence[PassageKey]) -> Deferred[Mapping[PassageKey, TokenCodes]]:
         fetch_rows = self.deferred(self.SQL["tokens"], {"model": model, "passages": self.array(set(passages))})
