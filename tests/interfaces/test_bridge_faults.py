@@ -58,7 +58,7 @@ def test_a_refusal_is_passed_on_in_the_words_of_the_service(start: Start, status
         (202, b"", "application/json"),
     ],
 )
-def test_what_is_no_answer_of_a_hivelore_is_named(start: Start, status: int, body: bytes, kind: str) -> None:
+def test_an_answer_of_another_program_is_reported(start: Start, status: int, body: bytes, kind: str) -> None:
     bridge, _ = start(lambda exchange: exchange.reply(status, body, kind))
     assert "is not a Hivelore service. Check HIVELORE_URL." in said(bridge)["message"]
 
@@ -76,7 +76,7 @@ def test_an_answer_in_many_lines_becomes_one(start: Start) -> None:
 
 
 @pytest.mark.parametrize("again", ["memory-store", "memory-search", "memory-get", "inject-learning"])
-def test_what_may_be_done_twice_is_asked_again_when_the_service_ends_meanwhile(start: Start, again: str) -> None:
+def test_a_repeatable_request_is_repeated_when_the_service_ends(start: Start, again: str) -> None:
     def answer(exchange: Exchange) -> None:
         exchange.drop() if len(service.heard) == 1 else exchange.result({"done": True})
 
@@ -86,7 +86,7 @@ def test_what_may_be_done_twice_is_asked_again_when_the_service_ends_meanwhile(s
 
 
 @pytest.mark.parametrize("once", ["memory-delete", "send-message"])
-def test_what_may_not_be_done_twice_is_asked_once_and_called_unsure(start: Start, once: str) -> None:
+def test_another_request_is_sent_once_and_its_outcome_is_reported_as_unknown(start: Start, once: str) -> None:
     bridge, service = start(Exchange.drop)
     message = said(bridge, name=once)["message"]
     assert message == ("The service ended before it answered. It may have been executed: check before you repeat it.")
@@ -109,7 +109,7 @@ def test_an_answer_that_breaks_off_is_no_answer(start: Start) -> None:
     assert "without an answer" in said(bridge)["message"] or "before it had answered" in said(bridge)["message"]
 
 
-def test_what_is_not_http_is_no_answer(start: Start) -> None:
+def test_an_answer_that_is_not_http_is_an_error(start: Start) -> None:
     def answer(exchange: Exchange) -> None:
         exchange.wfile.write(b"220 mail.example.com ESMTP\r\n\r\n")
         exchange.drop()
@@ -143,7 +143,7 @@ def test_a_slow_answer_holds_up_no_other(start: Start) -> None:
     assert bridge.subscribe()["id"] == "slow"
 
 
-def test_only_so_many_are_under_way_at_once_and_none_is_lost(start: Start) -> None:
+def test_messages_over_the_limit_wait_and_are_delivered(start: Start) -> None:
     places, full, too_many, go = threading.Semaphore(MOST_AT_ONCE), *(threading.Event() for _ in range(3))
 
     def answer(exchange: Exchange) -> None:
@@ -187,7 +187,7 @@ def test_a_stream_comes_event_by_event_while_others_are_answered(start: Start) -
     assert bridge.ask("ping", "after")["id"] == "after"
 
 
-def test_a_stream_that_ends_without_an_answer_is_told(start: Start) -> None:
+def test_a_stream_that_ends_without_an_answer_is_an_error(start: Start) -> None:
     def answer(exchange: Exchange) -> None:
         exchange.begin_stream()
         exchange.chunk(b"")
@@ -220,7 +220,7 @@ def test_streams_take_no_places_and_are_limited_themselves(start: Start) -> None
 
 
 @pytest.mark.parametrize("method", ["subscriptions/listen", "tools/call"])
-def test_what_the_client_cancels_is_hung_up_on_and_not_answered(start: Start, method: str) -> None:
+def test_a_cancelled_request_closes_its_connection_and_gets_no_answer(start: Start, method: str) -> None:
     begun, ended = threading.Event(), threading.Event()
 
     def answer(exchange: Exchange) -> None:
@@ -265,7 +265,7 @@ def test_the_version_of_the_handshake_is_repeated_in_later_messages(start: Start
         ("tools/list", {}, None),
     ],
 )
-def test_requests_of_the_new_era_say_in_headers_what_they_are(
+def test_requests_of_the_new_protocol_repeat_fields_in_headers(
     start: Start, method: str, params: dict[str, Any], header: str | None
 ) -> None:
     bridge, service = start(Exchange.result)
@@ -302,14 +302,14 @@ def test_a_key_that_was_replaced_meanwhile_is_read_again(tmp_path: Path) -> None
     assert keys == ["Bearer old", "Bearer new", "Bearer new"]
 
 
-def test_a_service_elsewhere_that_nobody_runs_is_an_error_for_each_request(tmp_path: Path) -> None:
+def test_a_remote_service_that_does_not_answer_is_an_error_for_each_request(tmp_path: Path) -> None:
     env = environment(tmp_path, HIVELORE_URL="http://nowhere.invalid:4483", HIVELORE_KEY="x")
     with Bridge(env, tmp_path) as bridge:
         assert "No service answers at nowhere.invalid:4483" in said(bridge)["message"]
         assert "hivelore mcp: No service answers" in _after(bridge)
 
 
-def test_a_service_behind_tls_is_asked_when_its_certificate_is_good(tmp_path: Path) -> None:
+def test_a_service_behind_tls_is_used_if_its_certificate_is_valid(tmp_path: Path) -> None:
     pem = tmp_path / "server.pem"
     with OddService(Exchange.result, tls=self_signed(pem)) as service:
         env = environment(tmp_path, HIVELORE_URL=service.url, HIVELORE_KEY="x")
@@ -322,12 +322,12 @@ def test_a_service_behind_tls_is_asked_when_its_certificate_is_good(tmp_path: Pa
 
 
 @pytest.mark.parametrize("url", ["ftp://hive.example", "http://hive.example:x", "hive"])
-def test_a_url_that_is_none_is_named(tmp_path: Path, url: str) -> None:
+def test_an_invalid_url_is_reported(tmp_path: Path, url: str) -> None:
     with Bridge(environment(tmp_path, HIVELORE_URL=url, HIVELORE_KEY="x"), tmp_path) as bridge:
         assert f"{url!r} is not the URL of a service" in said(bridge)["message"]
 
 
-def test_without_a_key_a_service_elsewhere_is_not_asked(tmp_path: Path) -> None:
+def test_without_a_key_a_remote_service_gets_no_request(tmp_path: Path) -> None:
     with Bridge(environment(tmp_path, HIVELORE_URL="http://hive.invalid"), tmp_path) as bridge:
         assert said(bridge)["message"].startswith("The key file ")
 

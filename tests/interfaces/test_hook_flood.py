@@ -111,7 +111,7 @@ def kill_now_and_then(home: Home, over: Event, every: float) -> int:
         pytest.param("extractive", MANY, 5.0, id="by default", marks=pytest.mark.slow),
     ],
 )
-def test_of_many_events_of_many_sessions_none_is_lost_or_doubled(
+def test_no_event_of_many_sessions_is_lost_or_stored_twice(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     model: Echo,

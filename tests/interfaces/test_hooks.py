@@ -51,7 +51,7 @@ def remember(client: Client, content: str, **more: Any) -> str:
 
 
 @pytest.mark.parametrize("name", ["claude-code", "codex"])
-def test_a_session_is_told_what_is_known_at_its_start_and_what_fits_its_prompts(service: Service, name: str) -> None:
+def test_a_session_gets_context_at_its_start_and_matching_memories_with_prompts(service: Service, name: str) -> None:
     client = service.client(service.add(f"agent of {name}"))
     remember(client, PROXY, project=PROJECT)
     program = Program(client, "s1", name)
@@ -64,7 +64,7 @@ def test_a_session_is_told_what_is_known_at_its_start_and_what_fits_its_prompts(
     assert program.tells("UserPromptSubmit", prompt="Who has the key to the cellar?") is None
 
 
-def test_a_prompt_that_only_moves_the_talk_on_is_told_nothing(service: Service) -> None:
+def test_a_prompt_without_content_gets_no_memories(service: Service) -> None:
     client = service.client(service.add("nodding"))
     program = Program(client, "s1")
     program.tells("SessionStart", source="startup")
@@ -73,7 +73,7 @@ def test_a_prompt_that_only_moves_the_talk_on_is_told_nothing(service: Service) 
         assert program.tells("UserPromptSubmit", prompt=prompt) is None
 
 
-def test_a_session_is_told_what_must_wait_and_what_is_known_of_running_things(service: Service) -> None:
+def test_a_session_gets_cooldowns_and_operational_memories(service: Service) -> None:
     client, operator = service.client(service.add("running")), service.client(service.operator_key)
     seen = {"observation": "Takes 60s to start", "category": "timing", "service": "jellyfin"}
     memory = client.call("POST", "/memories", body=seen)["memory"]["id"]
@@ -119,7 +119,7 @@ def by_model(tmp_path_factory: pytest.TempPathFactory) -> Generator[Service]:
     ("model", "least", "most"),
     [("claude-opus-4", 20, 20), ("sonnet", 1, 10), ("claude-haiku-4", 0, 0), (None, 1, 10), (7, 1, 10)],
 )
-def test_of_running_things_as_much_is_told_as_the_model_is_to_have(
+def test_operational_context_has_the_size_that_the_model_may_have(
     by_model: Service, program: str, event: str, model: object, least: int, most: int
 ) -> None:
     client = by_model.client(by_model.agent_key)
@@ -128,7 +128,7 @@ def test_of_running_things_as_much_is_told_as_the_model_is_to_have(
     assert least <= str(said).count("- [timing]") <= most
 
 
-def test_a_sub_agent_is_told_too_and_one_that_the_program_made_for_itself_is_not_heard(service: Service) -> None:
+def test_a_sub_agent_gets_memories_and_an_internal_one_is_ignored(service: Service) -> None:
     client = service.client(service.add("helped"))
     remember(client, PROXY, project=PROJECT)
     program = Program(client, "s2")
@@ -150,7 +150,7 @@ def test_the_programs_summary_of_a_compaction_is_kept_with_where_it_came_from(se
 
 
 @pytest.mark.parametrize("name", ["claude-code", "codex"])
-def test_what_was_learned_in_a_session_is_known_in_the_next(tmp_path: Path, name: str) -> None:
+def test_lessons_of_a_session_are_found_in_the_next(tmp_path: Path, name: str) -> None:
     transcript = tmp_path / "sessions" / "s1.jsonl"
     transcript.parent.mkdir()
     transcript.write_text("\n".join(a_fix().lines), encoding="utf-8")
@@ -186,7 +186,7 @@ def test_the_task_is_that_of_the_file_else_that_of_the_variable(service: Service
 @pytest.mark.parametrize(
     "payload", [{"prompt": None}, {"prompt": 7}, {"prompt": "\0 \x1b"}, {"session_id": ""}, {"brand": {"new": [1]}}]
 )
-def test_what_programs_add_or_leave_out_breaks_nothing(service: Service, payload: dict[str, Any]) -> None:
+def test_additional_and_missing_fields_are_accepted(service: Service, payload: dict[str, Any]) -> None:
     program = Program(service.client(service.add(f"odd {payload}")), "s5")
     for name in ("SessionStart", "UserPromptSubmit", "PostCompact", "SubagentStart", "Stop"):
         assert program.tells(name, **payload) is None
@@ -197,7 +197,7 @@ def test_other_events_are_answered_with_nothing(client: Client, name: str) -> No
     assert Program(client, "s5").tells(name, prompt=PROXY) is None
 
 
-def test_a_program_that_is_not_known_and_a_body_that_is_none_are_refused(service: Service, client: Client) -> None:
+def test_an_unknown_program_and_an_invalid_body_are_refused(service: Service, client: Client) -> None:
     with pytest.raises(NotFound, match="claude-code, codex"):
         Program(client, "s6", "tetris").tells("SessionStart")
     with pytest.raises(Invalid, match="payload"):

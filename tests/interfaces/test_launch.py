@@ -45,7 +45,7 @@ def test_a_folder_is_held_once(tmp_path: Path) -> None:
     Lock(tmp_path, OWNER).release()
 
 
-def test_who_just_looks_keeps_nobody_out(tmp_path: Path) -> None:
+def test_reading_the_owner_does_not_block_the_lock(tmp_path: Path) -> None:
     """Looking takes the lock for a moment: here until another thread gives up."""
     (tmp_path / endpoint.LOCK).touch()
     descriptor = os.open(tmp_path / endpoint.LOCK, os.O_RDONLY)
@@ -77,13 +77,13 @@ def test_a_service_behind_tls_is_alive_when_its_certificate_is_good(
         assert launcher.is_alive(service.url)
 
 
-def test_who_listens_and_says_nothing_is_not_alive() -> None:
+def test_a_silent_listener_is_not_alive() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         assert not launcher.is_alive(f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=0.05)
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:0", "http://127.0.0.1:x", "http://", ""])
-def test_nothing_is_alive_nowhere(url: str) -> None:
+def test_an_invalid_url_is_not_alive(url: str) -> None:
     assert not launcher.is_alive(url)
 
 

@@ -80,7 +80,7 @@ def test_nothing_in_a_home_that_all_may_look_into_is_open_to_others(shared: Path
 
 
 @pytest.mark.parametrize("mask", [0o000, 0o022, 0o777])
-def test_a_home_that_is_made_is_private_and_so_is_what_is_made_for_it(tmp_path: Path, mask: int) -> None:
+def test_a_new_home_folder_and_its_files_are_private(tmp_path: Path, mask: int) -> None:
     home = tmp_path / "above" / "home"
     with umask(mask):
         remember_in(home)
@@ -88,7 +88,7 @@ def test_a_home_that_is_made_is_private_and_so_is_what_is_made_for_it(tmp_path: 
     assert open_to_others(tmp_path) == []
 
 
-def test_another_user_reads_nothing_of_it(shared: Path) -> None:
+def test_another_user_can_read_none_of_its_files(shared: Path) -> None:
     (shared / "theirs.txt").write_text("for all")
     (shared / "theirs.txt").chmod(0o644)
     with hivelore.open(shared) as hive:
@@ -97,7 +97,7 @@ def test_another_user_reads_nothing_of_it(shared: Path) -> None:
     assert read == ["theirs.txt"]
 
 
-def test_what_was_open_is_closed_at_the_next_start(shared: Path) -> None:
+def test_open_permissions_are_corrected_at_the_next_start(shared: Path) -> None:
     remember_in(shared)
     copy_to(shared)
     spool(shared / endpoint.SPOOL, {"payload": {}})
@@ -125,7 +125,7 @@ def test_a_database_that_is_a_link_is_private_where_it_lies(tmp_path: Path, shar
     assert (tmp_path / "kept.db").stat().st_mode & 0o777 == 0o600
 
 
-def test_what_belongs_to_another_user_is_reported(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_another_user_are_reported(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (shared / endpoint.DATABASE).touch()
     (shared / endpoint.DATABASE).chmod(0o644)
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
@@ -143,7 +143,7 @@ def test_a_folder_that_others_may_write_to_is_reported(shared: Path) -> None:
     assert shared.stat().st_mode & 0o777 == 0o777
 
 
-def test_the_doctor_finds_what_is_open_and_changes_nothing(shared: Path) -> None:
+def test_doctor_reports_open_permissions_and_changes_nothing(shared: Path) -> None:
     remember_in(shared)
     assert checks.files(exposed(shared, shared / endpoint.DATABASE)).level is Level.OK
     (shared / endpoint.DATABASE).chmod(0o640)
@@ -195,7 +195,7 @@ def test_links_at_the_names_of_locks_and_log_are_refused(
     assert victim.read_text() == "as it was"
 
 
-def test_a_pipe_in_place_of_a_file_keeps_nobody_waiting(shared: Path) -> None:
+def test_a_pipe_instead_of_a_file_does_not_block(shared: Path) -> None:
     os.mkfifo(shared / "log")
     with pytest.raises(OSError, match=r"No such device|no regular file"):
         os.close(private_files.open_private(shared / "log", os.O_WRONLY))

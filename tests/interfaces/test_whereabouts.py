@@ -24,7 +24,7 @@ def repository(tmp_path: Path) -> Path:
     return folder
 
 
-def test_outside_of_a_repository_there_is_none(tmp_path: Path) -> None:
+def test_outside_of_a_repository_there_is_no_project(tmp_path: Path) -> None:
     assert project_of(tmp_path) is None
 
 
@@ -65,7 +65,7 @@ def test_a_clone_is_the_same_project_as_another(repository: Path, tmp_path: Path
     assert project_of(tmp_path / "one") == project_of(tmp_path / "two") == str(repository)
 
 
-def test_a_submodule_is_a_project_of_its_own(repository: Path, tmp_path: Path) -> None:
+def test_a_submodule_is_a_separate_project(repository: Path, tmp_path: Path) -> None:
     git(tmp_path, "clone", "-q", str(repository), "outer")
     git(tmp_path / "outer", "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(repository), "inner")
     git(tmp_path / "outer" / "inner", "remote", "set-url", "origin", "https://example.com/bees/inner")
@@ -106,5 +106,5 @@ def test_the_ways_to_write_a_remote_are_one_name(url: str) -> None:
 @pytest.mark.parametrize(
     "url", ["/srv/hive", "./hive", "../a:b/hive", "file:///srv/hive", "hive", "https://example.com", ":x"]
 )
-def test_what_names_no_host_stays_as_it_is(url: str) -> None:
+def test_a_url_without_a_host_is_unchanged(url: str) -> None:
     assert normalize_remote(f" {url}.git ") == url

@@ -73,7 +73,7 @@ def release_all(service: Service) -> None:
 # Embedding.
 
 
-def test_what_one_embeds_another_one_does_not(services: tuple[Service, Service]) -> None:
+def test_a_passage_is_embedded_by_one_replica(services: tuple[Service, Service]) -> None:
     one, other = services
     notes = write(one, BATCH + 10)
     settled: list[int] = []

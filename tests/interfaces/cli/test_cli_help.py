@@ -92,14 +92,14 @@ def test_the_example_of_mcp_runs(service: Service) -> None:
     assert (result.code, result.out) == (0, "")
 
 
-def test_the_overview_says_what_each_verb_does(alone: CommandLine) -> None:
+def test_the_overview_describes_each_verb(alone: CommandLine) -> None:
     overview = alone("--help").out
     assert overview == alone().out
     for name in (name for group in VERBS.values() for name in group):
         assert re.search(rf"^  {name} +[A-Z].*\.$", overview, re.MULTILINE), name
 
 
-def test_the_version_is_told(alone: CommandLine) -> None:
+def test_the_version_is_printed(alone: CommandLine) -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+\n", alone("--version").out)
 
 
