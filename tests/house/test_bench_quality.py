@@ -1,4 +1,4 @@
-"""The figures of retrieval quality: what they say of one answer, and what is asked beside ours."""
+"""Metrics of retrieval quality, and the baselines."""
 
 import json
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Settings that others own: what is put in comes out again, and everything else stays as it was."""
+"""Entries in settings of other programs: they are added and removed, and everything else stays."""
 
 import json
 import re
@@ -29,7 +29,7 @@ SETTINGS = st.dictionaries(NAMES, VALUES, max_size=5)
 
 
 def merged(settings: dict[str, Any]) -> dict[str, Any] | None:
-    """None where an entry does not fit in."""
+    """Returns the settings with our entries; None if an entry does not fit."""
     try:
         return add_entries(settings, ENTRIES)
     except Conflict:
@@ -48,7 +48,7 @@ def test_added_entries_are_removed_and_others_stay(settings: dict[str, Any]) -> 
     once = merged(settings)
     if once is not None:
         without = remove_entries(settings, ENTRIES)
-        # What is needed stays with whatever else there is.
+        # A needed entry stays with the other settings.
         assert remove_entries(once, ENTRIES) == (add_entries(without, ENTRIES[:1]) if without else {})
 
 
@@ -148,8 +148,8 @@ def commented(draw: st.DrawFn) -> tuple[dict[str, Any], str]:
 
 
 @given(commented())
-def test_no_comment_is_lost_and_none_hides_an_entry(told: tuple[dict[str, Any], str]) -> None:
-    settings, text = told
+def test_no_comment_is_lost_and_none_hides_an_entry(example: tuple[dict[str, Any], str]) -> None:
+    settings, text = example
     once, language = merged(settings), Json(comments=True)
     if once is not None:
         changed = language.with_entries(text, ENTRIES)

@@ -1,4 +1,4 @@
-"""The plugin for OpenCode: it tells what is understood, and is started with the commands of this machine."""
+"""The plugin for OpenCode: its events are supported, and setup puts the commands of this machine into it."""
 
 import json
 from pathlib import Path

@@ -21,7 +21,7 @@ from support.service import Service, environment
 
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 SOON = 30.0
-"""Seconds that stand for the one it may take to end, on a machine that has much else to do."""
+"""Seconds that it may take to end on a busy machine; otherwise it is one."""
 WITHOUT_HANDLE = [
     *DIRECT[:3],
     "-c",

@@ -69,7 +69,7 @@ def remember(service: Service, content: str) -> None:
 
 
 def kept(service: Service, content: str) -> int:
-    """How often something is in the store."""
+    """Returns how many memories contain the text."""
     page = service.client(service.agent_key).call("GET", "/api/memory", query={"limit": 500})
     return sum(memory["content"] == content for memory in page["memories"])
 

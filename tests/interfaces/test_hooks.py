@@ -25,7 +25,7 @@ class Program:
         self.client, self.session, self.program = client, session, program
         self.count = 0
 
-    def tells(self, name: str, about: dict[str, Any] | None = None, **payload: Any) -> Any:
+    def deliver(self, name: str, about: dict[str, Any] | None = None, **payload: Any) -> Any:
         """What the program hears after an event; None where it hears nothing. ``about``: what the hook knew."""
         self.count += 1
         told = {"session_id": self.session, "hook_event_name": name, "cwd": "/", "transcript_path": None, **payload}
@@ -34,7 +34,7 @@ class Program:
 
 
 def context(answer: Any, event: str) -> str:
-    """What the model is told; the answer holds nothing else."""
+    """Returns the injected text; the answer contains nothing else."""
     said = answer["hookSpecificOutput"].pop("additionalContext")
     assert answer == {"hookSpecificOutput": {"hookEventName": event}}
     return said
@@ -55,22 +55,22 @@ def test_a_session_gets_context_at_its_start_and_matching_memories_with_prompts(
     client = service.client(service.add(f"agent of {name}"))
     remember(client, PROXY, project=PROJECT)
     program = Program(client, "s1", name)
-    said = context(program.tells("SessionStart", source="startup"), "SessionStart")
+    said = context(program.deliver("SessionStart", source="startup"), "SessionStart")
     assert PROXY in inside(said)[1]
     remember(client, "Bob has the key to the cellar.", project=PROJECT)
-    said = context(program.tells("UserPromptSubmit", prompt="Who has the key to the cellar?"), "UserPromptSubmit")
+    said = context(program.deliver("UserPromptSubmit", prompt="Who has the key to the cellar?"), "UserPromptSubmit")
     assert "Bob" in said
     assert PROXY not in said
-    assert program.tells("UserPromptSubmit", prompt="Who has the key to the cellar?") is None
+    assert program.deliver("UserPromptSubmit", prompt="Who has the key to the cellar?") is None
 
 
 def test_a_prompt_without_content_gets_no_memories(service: Service) -> None:
     client = service.client(service.add("nodding"))
     program = Program(client, "s1")
-    program.tells("SessionStart", source="startup")
+    program.deliver("SessionStart", source="startup")
     remember(client, "Go on, please continue, yes, do it.", project=PROJECT)
     for prompt in ("go on", "Please continue.", "yes, do it", "the of and"):
-        assert program.tells("UserPromptSubmit", prompt=prompt) is None
+        assert program.deliver("UserPromptSubmit", prompt=prompt) is None
 
 
 def test_a_session_gets_cooldowns_and_operational_memories(service: Service) -> None:
@@ -80,9 +80,9 @@ def test_a_session_gets_cooldowns_and_operational_memories(service: Service) -> 
     rest = {"service": "jellyfin", "action": "restart", "minutes": 30, "reason": "it did not help"}
     client.call("PUT", "/api/cooldowns", body=rest)
     try:
-        said = context(Program(client, "s1").tells("SessionStart", source="startup"), "SessionStart")
-        again = Program(client, "s1").tells("UserPromptSubmit", prompt="How long does jellyfin take to start?")
-        resumed = context(Program(client, "s1").tells("SessionStart", source="resume"), "SessionStart")
+        said = context(Program(client, "s1").deliver("SessionStart", source="startup"), "SessionStart")
+        again = Program(client, "s1").deliver("UserPromptSubmit", prompt="How long does jellyfin take to start?")
+        resumed = context(Program(client, "s1").deliver("SessionStart", source="resume"), "SessionStart")
     finally:
         operator.call("DELETE", "/api/cooldowns", query={"service": "jellyfin"})
         operator.call("DELETE", f"/memories/{memory}")
@@ -124,7 +124,7 @@ def test_operational_context_has_the_size_that_the_model_may_have(
 ) -> None:
     client = by_model.client(by_model.agent_key)
     session = f"{program} {event} {model}"
-    said = Program(client, session, program).tells(event, source="startup", prompt="Go on", model=model)
+    said = Program(client, session, program).deliver(event, source="startup", prompt="Go on", model=model)
     assert least <= str(said).count("- [timing]") <= most
 
 
@@ -132,18 +132,18 @@ def test_a_sub_agent_gets_memories_and_an_internal_one_is_ignored(service: Servi
     client = service.client(service.add("helped"))
     remember(client, PROXY, project=PROJECT)
     program = Program(client, "s2")
-    assert program.tells("UserPromptSubmit", prompt="Which port is taken by the proxy?")
-    answer = program.tells("SubagentStart", agent_id="a1", agent_type="Explore")
+    assert program.deliver("UserPromptSubmit", prompt="Which port is taken by the proxy?")
+    answer = program.deliver("SubagentStart", agent_id="a1", agent_type="Explore")
     assert PROXY in context(answer, "SubagentStart")
     for kind in ("", None):
-        assert program.tells("SubagentStop", agent_id="a2", agent_type=kind, last_assistant_message=PROXY) is None
+        assert program.deliver("SubagentStop", agent_id="a2", agent_type=kind, last_assistant_message=PROXY) is None
 
 
 def test_the_programs_summary_of_a_compaction_is_kept_with_where_it_came_from(service: Service) -> None:
     client = service.client(service.add("compacted"))
     program = Program(client, "s3")
     summary = "The parser was moved to Rust because the old one was slow."
-    assert program.tells("PostCompact", trigger="auto", compact_summary=summary) is None
+    assert program.deliver("PostCompact", trigger="auto", compact_summary=summary) is None
     (kept,) = client.call("GET", "/api/memory")["memories"]
     assert (kept["content"], kept["source"], kept["project"]) == (summary, "session_summary", PROJECT)
     assert kept["provenance"]["door"] == Interface.HOOK.value
@@ -158,13 +158,13 @@ def test_lessons_of_a_session_are_found_in_the_next(tmp_path: Path, name: str) -
         client = service.client(service.agent_key)
         program = Program(client, "s1")
         for event in ("Stop", "Stop", "SessionEnd"):
-            assert program.tells(event, transcript_path=str(transcript), last_assistant_message="Done.") is None
+            assert program.deliver(event, transcript_path=str(transcript), last_assistant_message="Done.") is None
         until(lambda: client.call("GET", "/api/status")["pendingSummaries"] == 0)
         (kept,) = client.call("GET", "/api/memory")["memories"]
         assert (kept["externalId"], kept["project"]) == ("session:claude-code:s1", PROJECT)
-        said = context(Program(client, "s2", name).tells("SessionStart", source="startup"), "SessionStart")
+        said = context(Program(client, "s2", name).deliver("SessionStart", source="startup"), "SessionStart")
         assert "currency of the customer" in said
-        assert program.tells("SessionEnd", transcript_path=str(transcript)) is None
+        assert program.deliver("SessionEnd", transcript_path=str(transcript)) is None
         until(lambda: client.call("GET", "/api/status")["pendingSummaries"] == 0)
         assert len(client.call("GET", "/api/memory")["memories"]) == 1
 
@@ -178,9 +178,9 @@ def test_the_task_is_that_of_the_file_else_that_of_the_variable(service: Service
             ({"taskId": "T-7", "taskFile": '{"id": 8, "tas'}, "## Current task\nT-7\n"),
         ]
     ):
-        answer = Program(client, f"s4-{number}").tells("SessionStart", about, source="startup")
+        answer = Program(client, f"s4-{number}").deliver("SessionStart", about, source="startup")
         assert said in context(answer, "SessionStart")
-    assert Program(client, "s4").tells("SessionStart", {"taskFile": "no JSON"}, source="startup") is None
+    assert Program(client, "s4").deliver("SessionStart", {"taskFile": "no JSON"}, source="startup") is None
 
 
 @pytest.mark.parametrize(
@@ -189,20 +189,20 @@ def test_the_task_is_that_of_the_file_else_that_of_the_variable(service: Service
 def test_additional_and_missing_fields_are_accepted(service: Service, payload: dict[str, Any]) -> None:
     program = Program(service.client(service.add(f"odd {payload}")), "s5")
     for name in ("SessionStart", "UserPromptSubmit", "PostCompact", "SubagentStart", "Stop"):
-        assert program.tells(name, **payload) is None
+        assert program.deliver(name, **payload) is None
 
 
 @pytest.mark.parametrize("name", ["PreToolUse", "TeammateIdle", "", "NotYetInvented"])
 def test_other_events_are_answered_with_nothing(client: Client, name: str) -> None:
-    assert Program(client, "s5").tells(name, prompt=PROXY) is None
+    assert Program(client, "s5").deliver(name, prompt=PROXY) is None
 
 
 def test_an_unknown_program_and_an_invalid_body_are_refused(service: Service, client: Client) -> None:
     with pytest.raises(NotFound, match="claude-code, codex"):
-        Program(client, "s6", "tetris").tells("SessionStart")
+        Program(client, "s6", "tetris").deliver("SessionStart")
     with pytest.raises(Invalid, match="payload"):
         client.call("POST", "/api/hooks/codex", body={"id": "1", "payload": []})
     with pytest.raises(Invalid, match="protocol"):
-        Program(client, "s6").tells("SessionStart", {"protocol": 2})
+        Program(client, "s6").deliver("SessionStart", {"protocol": 2})
     with pytest.raises(Unauthenticated, match="agent's key"):
-        Program(service.client(service.operator_key), "s6").tells("SessionStart")
+        Program(service.client(service.operator_key), "s6").deliver("SessionStart")

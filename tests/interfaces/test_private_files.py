@@ -1,4 +1,4 @@
-"""What Hivelore keeps is read by its owner alone, whatever the umask and whoever may look into the home folder."""
+"""Files of Hivelore are readable for their owner only, with any umask and any permissions of the home folder."""
 
 import errno
 import os

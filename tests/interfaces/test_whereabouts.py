@@ -1,4 +1,4 @@
-"""The project of a folder, told by repositories that git itself has made."""
+"""The git project of a folder, tested with repositories that git created."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""A hook as an agent program starts it: a copy in the home folder, in a process of its own behind pipes."""
+"""A hook as an agent program starts it: a copy in the home folder, in a separate process behind pipes."""
 
 import json
 import os
@@ -27,7 +27,7 @@ class Said:
 
     @property
     def context(self) -> str:
-        """What the model is told; empty where nothing is said at all."""
+        """Returns the text that the model receives; empty if there is none."""
         return json.loads(self.out)["hookSpecificOutput"]["additionalContext"] if self.out else ""
 
 
@@ -44,7 +44,7 @@ class Hook:
     wait: str = str(PATIENCE)
     """Seconds; long, since this machine may have much else to do. Empty: as it comes."""
     first: str | None = None
-    """Words of Python that are run before it."""
+    """Python code that runs before it."""
     before: Callable[[], None] | None = None
     """What the process does before it becomes another program."""
 
@@ -56,8 +56,8 @@ class Hook:
     def __call__(
         self, name: str, *, agent: str = "claude-code", environ: Mapping[str, str] | None = None, **payload: Any
     ) -> Said:
-        told = {"hook_event_name": name, "session_id": "s1", "cwd": str(self.cwd), **payload}
-        return self.given(json.dumps(told).encode(), "--agent", agent, environ=environ)
+        event = {"hook_event_name": name, "session_id": "s1", "cwd": str(self.cwd), **payload}
+        return self.given(json.dumps(event).encode(), "--agent", agent, environ=environ)
 
     def given(self, stdin: bytes, *arguments: str, environ: Mapping[str, str] | None = None) -> Said:
         done = subprocess.run(
@@ -73,7 +73,7 @@ class Hook:
         return Said(done.returncode, done.stdout, done.stderr)
 
     def finish(self) -> None:
-        """Wait for what it has left to other processes, which belong to nobody."""
+        """Wait for its detached processes."""
         until(lambda: not self._is_at_work())
 
     def _is_at_work(self) -> bool:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Literal
 
-from hivelore.api import calls
 from hivelore.api.requests import (
     Listing,
     asked,
@@ -32,7 +31,7 @@ class EmbeddedHive(Hive):
         self._viewer = viewer
 
     def call(self, operation: Operation[..., R], request: Any) -> R:
-        return calls.run(self._app, operation, validated(request), Call(viewer=self._viewer))
+        return operation.run(self._app, validated(request), Call(viewer=self._viewer))
 
     def _recall(
         self,

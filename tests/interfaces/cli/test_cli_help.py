@@ -20,7 +20,7 @@ GROUPS = {
     "cooldowns": ("list", "set", "clear"),
     "review": ("list", "show", "accept", "reject", "merge"),
 }
-"""Verbs that have verbs."""
+"""Verbs with subcommands."""
 PROCESSES = {
     "serve": "test_cli_service.py",
     "mcp": "test_the_example_of_mcp_runs",
@@ -46,7 +46,7 @@ def options(command: CommandLine, words: tuple[str, ...]) -> set[str]:
 
 
 def run_example(cli: CommandLine, example: str, me: str) -> None:
-    """Run one line as it stands, with an id in place of ID and a name that nobody has."""
+    """Run one line with a valid id instead of ID and a new name instead of reviewer."""
     Path("docs").mkdir(exist_ok=True)
     for file in ("docs/a.md", "README.md"):
         Path(file).write_text("Something to read.")

@@ -35,7 +35,7 @@ NOTES = (
 
 
 def newest_tables() -> list[str]:
-    """Those that the newest migration makes; what else it does can be done twice."""
+    """Tables of the newest migration; its other statements can run twice."""
     newest = max((files("hivelore.storage.sqlite") / "migrations").iterdir(), key=lambda file: file.name)
     text = newest.read_text(encoding="utf-8")
     text = re.sub(r"^INSERT INTO sqlite_stat1\b", "", text, flags=re.MULTILINE)  # goes with the tables
@@ -55,7 +55,7 @@ def remember(service: Service, content: str, **more: Any) -> str:
 
 
 def filled(home: Path, **settings: Any) -> tuple[str, list[list[str]]]:
-    """Keep the notes in a service that has ended by then. Answers the hash of an export, and what is recalled."""
+    """Store the notes with a service and stop it. Returns the hash of an export, and the recalled notes."""
     with Service(home, embedder="local", **settings) as service:
         for place, note in enumerate(NOTES):
             memory = remember(service, note, scope="swarm" if place % 2 else "agent", session="s", tags=["t"])

@@ -28,7 +28,7 @@ from support.waiting import until
 
 @pytest.fixture
 def about() -> str:
-    """A service that nobody has heard of."""
+    """Returns the name of a new service."""
     return f"s{uuid4().hex[:8]}"
 
 
@@ -275,7 +275,7 @@ def test_an_odd_event_keeps_nothing_from_those_behind_it(cli: CommandLine, about
 
 
 class TakesAll(Client):
-    """Stands for a service that takes whatever it is told."""
+    """Fake of a service that accepts every call."""
 
     def __init__(self) -> None:
         super().__init__("http://127.0.0.1", None)

@@ -27,7 +27,7 @@ def asked(cli: CommandLine, memory: Memory, *edit: str) -> str:
 
 
 def doubt(service: Service, older: str, newer: str) -> str:
-    """That nobody can tell whether two memories contradict each other."""
+    """Judge that is uncertain about every pair of memories."""
     proposal = a_proposal(known(service, older), known(service, newer), actor=None)
     service.app.store.write(lambda tx: tx.put_proposal(proposal))
     return proposal.id
