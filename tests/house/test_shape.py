@@ -11,7 +11,7 @@ BROAD = {"Exception", "BaseException"}
 
 # Each with its reason, by path::name of the function or method.
 BROAD_EXCEPTS = {
-    "hivelore/storage/sqlite/checkpoints.py::Checkpoints._run": "it logs the error and continues: else the log file grows",
+    "hivelore/storage/sqlite/checkpoints.py::Checkpoints._run": "it logs the error, and continues: else the log grows",
     "hivelore/storage/sqlite/writer.py::Writer._commit": "the caller that waits for the group gets it",
     "hivelore/storage/sqlite/writer.py::Writer._run_unit": "whatever a write raises belongs to the caller who waits",
     "hivelore/health/monitor.py::Monitor._search": "a search that raises anything does not work, which is reported",
