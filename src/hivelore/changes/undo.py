@@ -21,6 +21,7 @@ from hivelore.core.access import Effect, Permission, may_affect, visible_to
 from hivelore.core.agents import LeadSees, Role, Viewer
 from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
+from hivelore.core.paging import cut_page
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, NotFound
@@ -68,8 +69,8 @@ class UndoService:
         where = replace(self._visible_batches(viewer), memory=memory)
         with self._store.read(deadline, sees=where.seen) as view:
             found = view.batches(where, after, limit + 1)
-        page, last = tuple(found[:limit]), found[limit - 1] if len(found) > limit else None
-        return BatchPage(batches=page, next=None if last is None else f"{last.at.isoformat()}~{last.id}")
+        page, cursor = cut_page(found, limit, lambda batch: (batch.at, batch.id))
+        return BatchPage(batches=page, next=cursor)
 
     def detail(self, batch: BatchId, viewer: Viewer) -> BatchDetail:
         """Returns a batch with its changed memories, as long as they are journaled."""

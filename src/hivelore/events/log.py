@@ -7,6 +7,7 @@ from hivelore.core.access import session_owner_filter, visible_session, visible_
 from hivelore.core.agents import LeadSees, Role, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.labels import SESSION_LENGTH, clean_line
+from hivelore.core.paging import cut_page
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
@@ -122,9 +123,9 @@ class EventLog:
         )
         with self._store.read(deadline, sees=where.seen) as view:
             found = view.events(where, after, limit + 1)
-        page, last = found[:limit], found[limit - 1] if len(found) > limit else None
+        page, cursor = cut_page(found, limit, lambda event: (event.at, event.id))
         events = tuple(replace(one, session=visible_session(viewer, one.actor, one.session)) for one in page)
-        return EventPage(events=events, next=None if last is None else f"{last.at.isoformat()}~{last.id}")
+        return EventPage(events=events, next=cursor)
 
     def forget(self, event: LoggedId, viewer: Viewer, deadline: float | None = None) -> None:
         """Deletes an event. Raises NotFound, or Forbidden unless the viewer is an operator."""
