@@ -67,9 +67,9 @@ RIGHTS = [
     for kind, rights in zip(MEMORIES, row, strict=True)
 ]
 
-# A13, and X3 for leads that see shared memories only. Operators see the same scopes as leads that see all.
+# A13, and X3 for leads that see shared memories only.
 #                                                 own private  own shared  other's private  other's shared  swarm's own
-SHELVES = {
+VISIBLE = {
     ("worker", LeadSees.ALL, ScopeChoice.ALL): (True, True, False, True, True),
     ("worker", LeadSees.ALL, ScopeChoice.AGENT): (True, False, False, False, False),
     ("worker", LeadSees.ALL, ScopeChoice.SWARM): (False, True, False, True, True),
@@ -86,7 +86,7 @@ SHELVES = {
 
 # The laws are checked for every viewer and memory that permissions distinguish.
 AGENTS = (ADA, BOB, AgentId("Ada"))
-EVERYBODY = [
+VIEWERS = [
     *(Viewer(role=role, agent=agent, interface=Interface.MCP) for role in Role for agent in AGENTS),
     Viewer(role=Role.OPERATOR, agent=None, interface=Interface.MCP),
 ]
@@ -95,7 +95,7 @@ EVERYTHING = [
     a_memory(owner=None, scope=Scope.SWARM),
 ]
 CENSUS = census()
-MEETINGS = list(product(EVERYBODY, EVERYTHING))
+MEETINGS = list(product(VIEWERS, EVERYTHING))
 
 
 VERBS = (Effect.EDIT, Effect.DELETE, Effect.PROMOTE, Effect.DEMOTE)
@@ -132,10 +132,10 @@ def test_the_table_covers_every_role_and_effect() -> None:
     assert {"see", *(verb.value for verb in VERBS)} == set(ALL.split())
 
 
-@pytest.mark.parametrize(("who", "lead_sees", "choice"), SHELVES)
+@pytest.mark.parametrize(("who", "lead_sees", "choice"), VISIBLE)
 def test_each_scope_shows_what_the_table_says(who: str, lead_sees: LeadSees, choice: ScopeChoice) -> None:
     shown = tuple(sees(VIEWERS[who], lead_sees, memory, choice) for memory in MEMORIES.values())
-    assert shown == SHELVES[who, lead_sees, choice]
+    assert shown == VISIBLE[who, lead_sees, choice]
 
 
 def test_all_scopes_show_the_union_of_both() -> None:
@@ -210,7 +210,7 @@ def test_reads_of_private_memories_of_others_are_audited(who: str, kind: str, no
 
 
 @settings(max_examples=examples(50))
-@given(st.sampled_from(EVERYBODY), st.sampled_from(LeadSees), filters())
+@given(st.sampled_from(VIEWERS), st.sampled_from(LeadSees), filters())
 def test_no_filter_shows_more_than_its_viewer_may_see(viewer: Viewer, lead_sees: LeadSees, where: Filter) -> None:
     allowed = visible_to(viewer, lead_sees)
     shown = [memory for memory in CENSUS if replace(where, visibility=allowed).admits(memory)]
@@ -275,7 +275,7 @@ def test_memories_of_a_shared_folder_are_replaced_only_by_its_scan(
     scanned = replace(a_memory(owner=owner, scope=Scope.SWARM), source_path=Clean("/w/shared/memory/a.md"))
     scanned = replace(scanned, provenance=replace(scanned.provenance, interface=Interface.SERVICE))
     assert is_from_shared_folder(scanned)
-    for viewer, effect in product(EVERYBODY, Effect):
+    for viewer, effect in product(VIEWERS, Effect):
         if viewer.role is Role.WORKER and effect is not Effect.SUPERSEDE:
             assert may_affect(viewer, effect, scanned) is Permission.REFUSED
         elif viewer.role is Role.WORKER:

@@ -18,7 +18,7 @@ from hivelore.storage.ports import MemoryStore
 from support.clocks import START, SteppingClock
 from support.shown import Show
 from support.stores import KEYWORDS, STORES
-from support.update_chains import Chain, told, update_chains
+from support.update_chains import Chain, shuffled_facts, update_chains
 from support.world import AS_ADA, World
 
 MODERATE = {"sqlite": 60, "postgresql": 20}
@@ -40,7 +40,7 @@ def tell(world: World, chains: Sequence[Chain], *, keyed: bool) -> None:
         Draft(content=fact.text, subject=chain.subject, valid_from=fact.since)
         if keyed
         else Draft(content=fact.text, created_at=fact.since)
-        for chain, fact in told(chains)
+        for chain, fact in shuffled_facts(chains)
     ]
     for start in range(0, len(drafts), AT_ONCE):
         world.memory_service.remember_many(drafts[start : start + AT_ONCE], AS_ADA)
@@ -59,8 +59,8 @@ def known_at(world: World, chain: Chain) -> list[list[Memory]]:
 
 
 def wrong_then(world: World, chains: Sequence[Chain], asked: Sequence[Chain]) -> list[str]:
-    """Returns differences between the facts of a time and lists, memories and recalls. Recall takes longer, so only some
-    chains are checked."""
+    """Returns differences between the facts of a time and lists, memories and recalls. Recall takes longer, so only
+    some chains are checked."""
     wrong: list[str] = []
     for chain in chains:
         for at, listed in zip(chain.instants(), known_at(world, chain), strict=True):

@@ -5,11 +5,12 @@ from datetime import datetime
 from typing import Literal
 
 from hivelore.core.agents import AgentId, Viewer
+from hivelore.core.paging import position_of
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Invalid, TooLarge
-from hivelore.memories.model import NAME_LENGTH, MemoryId, Source
+from hivelore.memories.model import NAME_LENGTH, Source
 from hivelore.memories.normalizer import CONTENT_LENGTH, FIELD_LENGTH, MAX_TAGS, canonical_subject, to_utc
 from hivelore.memories.reader import MemoryReader
 from hivelore.search.model import (
@@ -140,24 +141,6 @@ def subject_of(redactor: Redactor, subject: str | None) -> Clean | None:
     """As it is kept (``Normalizer.subject``)."""
     clean = _clean(redactor, subject, "subject")
     return None if clean is None else canonical_subject(clean)
-
-
-def position_of(after: str | None) -> tuple[datetime, MemoryId] | None:
-    """Where a page begins, from the ``next`` of the one before."""
-    if after is None:
-        return None
-    at, _, memory = after.partition("~")
-    try:
-        position = to_utc(datetime.fromisoformat(at), "after")
-    except ValueError:
-        position = None
-    if position is None or not memory:
-        raise _not_next()
-    return position, MemoryId(memory)
-
-
-def _not_next() -> Invalid:
-    return Invalid("after is not the `next` of a page. Start again without it.", field="after")
 
 
 def _within(value: float, span: tuple[int, int], field: str = "limit") -> None:
