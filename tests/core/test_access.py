@@ -86,7 +86,7 @@ VISIBLE = {
 
 # The laws are checked for every viewer and memory that permissions distinguish.
 AGENTS = (ADA, BOB, AgentId("Ada"))
-VIEWERS = [
+ALL_VIEWERS = [
     *(Viewer(role=role, agent=agent, interface=Interface.MCP) for role in Role for agent in AGENTS),
     Viewer(role=Role.OPERATOR, agent=None, interface=Interface.MCP),
 ]
@@ -95,7 +95,7 @@ EVERYTHING = [
     a_memory(owner=None, scope=Scope.SWARM),
 ]
 CENSUS = census()
-MEETINGS = list(product(VIEWERS, EVERYTHING))
+MEETINGS = list(product(ALL_VIEWERS, EVERYTHING))
 
 
 VERBS = (Effect.EDIT, Effect.DELETE, Effect.PROMOTE, Effect.DEMOTE)
@@ -210,7 +210,7 @@ def test_reads_of_private_memories_of_others_are_audited(who: str, kind: str, no
 
 
 @settings(max_examples=examples(50))
-@given(st.sampled_from(VIEWERS), st.sampled_from(LeadSees), filters())
+@given(st.sampled_from(ALL_VIEWERS), st.sampled_from(LeadSees), filters())
 def test_no_filter_shows_more_than_its_viewer_may_see(viewer: Viewer, lead_sees: LeadSees, where: Filter) -> None:
     allowed = visible_to(viewer, lead_sees)
     shown = [memory for memory in CENSUS if replace(where, visibility=allowed).admits(memory)]
@@ -275,7 +275,7 @@ def test_memories_of_a_shared_folder_are_replaced_only_by_its_scan(
     scanned = replace(a_memory(owner=owner, scope=Scope.SWARM), source_path=Clean("/w/shared/memory/a.md"))
     scanned = replace(scanned, provenance=replace(scanned.provenance, interface=Interface.SERVICE))
     assert is_from_shared_folder(scanned)
-    for viewer, effect in product(VIEWERS, Effect):
+    for viewer, effect in product(ALL_VIEWERS, Effect):
         if viewer.role is Role.WORKER and effect is not Effect.SUPERSEDE:
             assert may_affect(viewer, effect, scanned) is Permission.REFUSED
         elif viewer.role is Role.WORKER:
