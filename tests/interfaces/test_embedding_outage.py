@@ -35,7 +35,7 @@ def service(tmp_path: Path, server: EmbeddingServer) -> Generator[Service]:
 
 
 def ask(service: Service) -> tuple[float, dict[str, Any]]:
-    """Seconds, and the answer."""
+    """Returns the seconds and the answer of a search."""
     client = Client(service.url, service.agent_key)
     began = monotonic()
     try:
@@ -45,7 +45,7 @@ def ask(service: Service) -> tuple[float, dict[str, Any]]:
     return monotonic() - began, answer
 
 
-def test_searches_are_answered_by_keywords_at_once_and_say_so(
+def test_searches_fall_back_to_keywords_at_once_and_report_it(
     service: Service, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch, show: Show
 ) -> None:
     monkeypatch.setattr(guarded_embedder, "LONGEST_PAUSE", 1.0)

@@ -1,4 +1,4 @@
-"""What the service loads before it answers, and what after."""
+"""Modules that the service loads before and after it is ready."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ LIST = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'
 
 
 def _listed(service: Service) -> tuple[int, bytes]:
-    """The answer to the question which tools there are."""
+    """Returns the answer to tools/list."""
     head = (
         "POST /mcp HTTP/1.1",
         "Host: 127.0.0.1",
@@ -28,17 +28,17 @@ def _listed(service: Service) -> tuple[int, bytes]:
 
 @pytest.fixture
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The service would load nothing by itself for days."""
+    """Delays loading in the background by days."""
     monkeypatch.setattr(lazy, "_QUIET", 1e6)
 
 
-def test_what_mcp_needs_is_not_imported_with_the_service() -> None:
+def test_starting_the_service_does_not_import_mcp() -> None:
     script = "import sys, hivelore.http.server; print(sorted({'mcp', 'httpx2'} & {*sys.modules}))"
     assert subprocess.check_output([sys.executable, "-c", script], text=True).strip() == "[]"
 
 
 @pytest.mark.usefixtures("unhurried")
-def test_who_asks_over_mcp_does_not_wait_for_the_quiet_to_end(tmp_path: Path) -> None:
+def test_a_request_over_mcp_loads_it_at_once(tmp_path: Path) -> None:
     with Service(tmp_path) as service:
         status, answer = _listed(service)
     assert status == 200
@@ -46,12 +46,12 @@ def test_who_asks_over_mcp_does_not_wait_for_the_quiet_to_end(tmp_path: Path) ->
 
 
 @pytest.mark.usefixtures("unhurried")
-def test_a_service_that_nobody_asked_over_mcp_ends_without_it(tmp_path: Path) -> None:
+def test_a_service_without_mcp_requests_stops_without_loading_it(tmp_path: Path) -> None:
     with Service(tmp_path) as service:
         assert service.client(None).call("GET", "/health")
 
 
-def test_where_mcp_cannot_be_loaded_those_who_ask_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_to_load_mcp_is_reported_to_clients(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(_: object) -> None:
         raise ImportError("no module named mcp")
 
