@@ -1,4 +1,4 @@
-"""Tokens for summaries: none by default, and never more than the daily quota, even if the service is killed."""
+"""Cost of summaries: none by default, and with a model never more than the daily quota, across kills."""
 
 import os
 import signal
@@ -31,7 +31,7 @@ threading.Event().wait()
 
 
 def environment(folder: Path, server: LanguageServer, **more: str) -> dict[str, str]:
-    """Environment of a service with home and transcripts in this folder."""
+    """Settings of a service with its home and transcripts in this folder."""
     return {
         "HIVELORE_HOME": str(folder / "home"),
         "HIVELORE_WORKSPACE": str(folder / "workspace"),
@@ -61,13 +61,13 @@ def hand_over_many(app: Application, folder: Path) -> None:
 
 
 def makers(app: Application) -> list[object]:
-    """Waits for all summaries and returns their summarizers."""
+    """Waits for all summaries, and returns the summariser of each."""
     until(lambda: read_status(app).pending_summaries == 0)
     with app.store.read() as view:
         return [memory.metadata["summarizer"] for memory in view.page(EVERYTHING, None, 100)]
 
 
-def test_no_model_is_used_by_default_even_if_keys_are_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_by_default_no_model_is_called_whatever_keys_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with LanguageServer() as server, closing(opened(environment(tmp_path, server), monkeypatch)) as app:
         hand_over_many(app, tmp_path)
         assert makers(app) == ["extractive"] * SESSIONS
@@ -75,7 +75,7 @@ def test_no_model_is_used_by_default_even_if_keys_are_set(tmp_path: Path, monkey
     assert server.asked == []
 
 
-def test_the_daily_quota_holds_when_the_service_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_daily_quota_holds_across_a_kill_of_the_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with LanguageServer() as server:
         # Not running yet: all of them wait when the first service begins.
         with closing(Application(load(home=tmp_path / "home", embedder="none"))) as app:

@@ -1,4 +1,4 @@
-"""An embedding server that hangs: searches are answered by keywords, say so, and use it again once it answers."""
+"""An embedding server that hangs: searches use keywords and say so until it answers again."""
 
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
@@ -35,7 +35,7 @@ def service(tmp_path: Path, server: EmbeddingServer) -> Generator[Service]:
 
 
 def ask(service: Service) -> tuple[float, dict[str, Any]]:
-    """Returns the seconds and the answer of a search."""
+    """Seconds, and the answer."""
     client = Client(service.url, service.agent_key)
     began = monotonic()
     try:
@@ -45,7 +45,7 @@ def ask(service: Service) -> tuple[float, dict[str, Any]]:
     return monotonic() - began, answer
 
 
-def test_searches_fall_back_to_keywords_at_once_and_report_it(
+def test_searches_use_keywords_at_once_and_say_so(
     service: Service, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch, show: Show
 ) -> None:
     monkeypatch.setattr(guarded_embedder, "LONGEST_PAUSE", 1.0)

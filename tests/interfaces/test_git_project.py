@@ -1,4 +1,4 @@
-"""The git project of a folder, in repositories made by git."""
+"""The project of a folder, with repositories that git itself created."""
 
 import os
 import subprocess
@@ -28,7 +28,7 @@ def test_a_folder_outside_a_repository_has_no_project(tmp_path: Path) -> None:
     assert project_of(tmp_path) is None
 
 
-def test_the_location_outside_a_repository_is_the_folder(repository: Path, tmp_path: Path) -> None:
+def test_a_place_outside_a_repository_is_its_folder(repository: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path)
     assert project_or_folder(tmp_path) == project_or_folder(tmp_path / "link") == str(tmp_path)
     assert project_or_folder(repository) == project_of(repository)
@@ -41,18 +41,18 @@ def test_a_project_is_named_after_its_origin(repository: Path) -> None:
     assert project_of(repository) == "example.com/bees/hive"
 
 
-def test_a_project_without_an_origin_is_named_after_its_folder(repository: Path) -> None:
+def test_without_an_origin_it_is_named_after_its_folder(repository: Path) -> None:
     assert project_of(repository) == str(repository)
 
 
-def test_subfolders_belong_to_the_project(repository: Path) -> None:
+def test_every_folder_in_the_repository_belongs_to_it(repository: Path) -> None:
     inside = repository / "a" / "b"
     inside.mkdir(parents=True)
     assert project_of(inside) == project_of(str(inside)) == str(repository)
 
 
 @pytest.mark.parametrize("remote", ["", "https://example.com/bees/hive"])
-def test_worktrees_are_the_same_project(repository: Path, tmp_path: Path, remote: str) -> None:
+def test_its_worktrees_are_the_same_project(repository: Path, tmp_path: Path, remote: str) -> None:
     if remote:
         git(repository, "remote", "add", "origin", remote)
     git(repository, "worktree", "add", "-q", str(tmp_path / "beside"))
@@ -65,7 +65,7 @@ def test_a_clone_is_the_same_project_as_another(repository: Path, tmp_path: Path
     assert project_of(tmp_path / "one") == project_of(tmp_path / "two") == str(repository)
 
 
-def test_a_submodule_is_a_separate_project(repository: Path, tmp_path: Path) -> None:
+def test_a_submodule_is_its_own_project(repository: Path, tmp_path: Path) -> None:
     git(tmp_path, "clone", "-q", str(repository), "outer")
     git(tmp_path / "outer", "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(repository), "inner")
     git(tmp_path / "outer" / "inner", "remote", "set-url", "origin", "https://example.com/bees/inner")
@@ -79,7 +79,7 @@ def test_a_submodule_is_a_separate_project(repository: Path, tmp_path: Path) -> 
         '[core]\nurl = a\n[Remote "origin"]\nfetch = b\nURL="https://example.com/bees/hive"\n[remote "c"]\nurl = d',
     ],
 )
-def test_the_configuration_is_read_like_git_does(repository: Path, config: str) -> None:
+def test_the_configuration_is_read_as_git_reads_it(repository: Path, config: str) -> None:
     (repository / ".git" / "config").write_text(config)
     assert project_of(repository) == "example.com/bees/hive"
 
@@ -99,12 +99,12 @@ def test_a_damaged_repository_is_named_after_its_folder(repository: Path) -> Non
         "example.com:bees/hive",
     ],
 )
-def test_all_forms_of_a_remote_url_have_one_name(url: str) -> None:
+def test_all_forms_of_a_remote_give_the_same_name(url: str) -> None:
     assert normalize_remote(url) == "example.com/bees/hive"
 
 
 @pytest.mark.parametrize(
     "url", ["/srv/hive", "./hive", "../a:b/hive", "file:///srv/hive", "hive", "https://example.com", ":x"]
 )
-def test_a_remote_without_a_host_is_unchanged(url: str) -> None:
+def test_a_remote_without_a_host_keeps_its_name(url: str) -> None:
     assert normalize_remote(f" {url}.git ") == url

@@ -1,4 +1,4 @@
-"""Every interface reports that keyword search is incomplete while the index is rebuilt (A24)."""
+"""During a rebuild of the keyword index every interface says that keywords are incomplete (A24)."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from support.waiting import until
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A data directory with a memory indexed by another engine."""
+    """A folder with a memory that another engine has indexed."""
     home = tmp_path / "home"
     with Service(home, keywords="fts5") as service:
         service.client(service.agent_key).call(
@@ -27,7 +27,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def said(service: Service, command_line: CommandLine, folder: Path) -> dict[str, str]:
-    """Returns the messages next to the memories, by interface."""
+    """Returns the message of each interface."""
     rest = service.client(service.agent_key).call("POST", "/api/memory/search", body={"query": "kettle"})
     with Bridge(environment(service.home), folder) as bridge:
         mcp = bridge.call("memory-search", query="kettle")
@@ -38,7 +38,7 @@ def said(service: Service, command_line: CommandLine, folder: Path) -> dict[str,
     return {"rest": rest["message"], "mcp": mcp["message"], "client": client, "cli": shown.err}
 
 
-def test_every_interface_of_a_service_reports_an_incomplete_index_until_it_is_built(
+def test_every_interface_of_a_service_says_so_until_the_rebuild_is_done(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -46,20 +46,16 @@ def test_every_interface_of_a_service_reports_an_incomplete_index_until_it_is_bu
     monkeypatch.setattr(rebuild, "STEP_SECONDS", 0.0)
     with Service(home) as service:
         command_line = CommandLine(monkeypatch, capsys)
-        messages = said(service, command_line, tmp_path)
-        assert {interface: INCOMPLETE in message for interface, message in messages.items()} == dict.fromkeys(
-            messages, True
-        )
+        told = said(service, command_line, tmp_path)
+        assert {interface: INCOMPLETE in message for interface, message in told.items()} == dict.fromkeys(told, True)
         monkeypatch.undo()
         monkeypatch.setenv("HIVELORE_HOME", str(home))
         until(lambda: service.app.index_rebuild.is_complete)
-        messages = said(service, command_line, tmp_path)
-        assert {interface: INCOMPLETE in message for interface, message in messages.items()} == dict.fromkeys(
-            messages, False
-        )
+        told = said(service, command_line, tmp_path)
+        assert {interface: INCOMPLETE in message for interface, message in told.items()} == dict.fromkeys(told, False)
 
 
-def test_an_embedded_hive_reports_an_incomplete_index(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_embedded_hive_says_so(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HIVELORE_EMBEDDER", "none")
     monkeypatch.setattr(rebuild, "STEP_SECONDS", 0.0)
     with hivelore.open(home) as hive:

@@ -1,4 +1,4 @@
-"""Summaries by a real local language model, without a network or a key."""
+"""Summaries by a language model that really runs, without a network and without a key."""
 
 from contextlib import closing
 from pathlib import Path
@@ -18,7 +18,7 @@ from support.waiting import until
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
-def test_a_small_local_model_is_held_to_the_schema_and_the_filter(
+def test_the_summary_of_a_small_local_model_has_the_form_and_passes_the_quality_gate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if weights() is None:

@@ -1,4 +1,4 @@
-"""Operational memory over real HTTP (C22, C23)."""
+"""What is known about running things, over real HTTP (C22, C23)."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -31,7 +31,7 @@ def seen(client: Client, observation: str = SLOW, **more: Any) -> dict[str, Any]
     return client.call("POST", "/memories", body=body)
 
 
-def test_a_repeated_observation_raises_the_confidence(operator: Client, local: Client) -> None:
+def test_an_observation_becomes_a_memory_and_again_makes_it_surer(operator: Client, local: Client) -> None:
     first = seen(local, session="run-1")
     assert first["effect"] == "new"
     memory = first["memory"]
@@ -50,7 +50,7 @@ def test_a_repeated_observation_raises_the_confidence(operator: Client, local: C
     assert operator.call("GET", f"/memories/{memory['id']}")["confidence"] == 0.6
 
 
-def test_the_timeline_shows_the_observations(operator: Client, local: Client) -> None:
+def test_its_life_is_told(operator: Client, local: Client) -> None:
     memory = seen(local, session="run-1")["memory"]["id"]
     seen(local, "takes a minute to start", session="run-2")
     operator.call("PUT", f"/memories/{memory}", body={"confidence": 0.95, "reason": "I timed it."})
@@ -73,7 +73,7 @@ def ago(days: float) -> str:
     return (datetime.now(UTC) - timedelta(days=days)).isoformat()
 
 
-def test_the_timeline_shows_decay_and_when_a_memory_became_inactive(operator: Client, local: Client) -> None:
+def test_its_life_tells_what_wore_off_and_where_it_became_inactive(operator: Client, local: Client) -> None:
     memory = seen(local, at=ago(54))["memory"]["id"]
     seen(local, "Takes 10 minutes to start")
     timeline = local.call("GET", f"/memories/{memory}/observations")["timeline"]
@@ -89,7 +89,7 @@ def test_the_timeline_shows_decay_and_when_a_memory_became_inactive(operator: Cl
 @pytest.mark.parametrize(
     ("judgement", "confidence"), [({"active": False, "reason": "fixed in v2"}, 0.7), ({"confidence": 0.0}, 0.0)]
 )
-def test_a_late_observation_from_before_a_judgement_changes_nothing(
+def test_what_was_seen_before_an_operator_judged_and_is_told_late_is_kept_and_changes_nothing(
     operator: Client, local: Client, judgement: dict[str, Any], confidence: float
 ) -> None:
     memory = seen(local, at=ago(7))["memory"]["id"]
@@ -102,7 +102,7 @@ def test_a_late_observation_from_before_a_judgement_changes_nothing(
     assert seen(local, "takes a minute to start")["memory"]["active"] is True
 
 
-def test_an_operator_may_change_operational_memories(operator: Client, local: Client) -> None:
+def test_an_operator_curates(operator: Client, local: Client) -> None:
     made = seen(operator, confidence=1.7, persistent=True)["memory"]
     assert (made["confidence"], made["tier"], made["session"], made["persistent"]) == (1.0, 0, None, True)
     path = f"/memories/{made['id']}"
@@ -118,7 +118,7 @@ def test_an_operator_may_change_operational_memories(operator: Client, local: Cl
         operator.call("GET", path)
 
 
-def test_an_operator_may_set_project_and_time_of_an_observation(operator: Client, local: Client) -> None:
+def test_what_an_operator_says_is_of_the_project_and_the_time_that_it_names(operator: Client, local: Client) -> None:
     for client in (operator, local):
         made = seen(client, "An old one", project=" tv ", at="2020-01-01T00:00:00+01:00", tier=2, session="s")["memory"]
         assert (made["project"], made["createdAt"]) == ("tv", "2019-12-31T23:00:00Z")
@@ -130,31 +130,31 @@ def test_an_operator_may_set_project_and_time_of_an_observation(operator: Client
         operator.call("DELETE", f"/memories/{ahead['id']}")
 
 
-def test_an_operator_may_change_the_project(operator: Client, service: Service) -> None:
+def test_an_operator_says_for_which_project_something_holds(operator: Client, service: Service) -> None:
     path = f"/memories/{seen(operator)['memory']['id']}"
     tv, web = (service.client(service.agent_key, project=name) for name in ("tv", "web"))
 
-    def counts() -> list[int]:
+    def told() -> list[int]:
         return [client.call("GET", "/api/operational-context")["included"] for client in (tv, web)]
 
     assert operator.call("PUT", path, body={"project": "tv"})["project"] == "tv"
-    assert counts() == [1, 0]
+    assert told() == [1, 0]
     for project in (None, " "):
         operator.call("PUT", path, body={"project": "tv"})
         assert operator.call("PUT", path, body={"project": project})["project"] is None
-        assert counts() == [1, 1]
+        assert told() == [1, 1]
 
 
-def test_the_wildcard_project_shows_all_projects(operator: Client, service: Service) -> None:
+def test_the_project_that_stands_for_all_shows_all_of_them(operator: Client, service: Service) -> None:
     for project in ("tv", "web", None):
         seen(operator, f"Of {project}", project=project)
     for project, count in (("*", 3), (" * ", 3), (None, 3), ("tv", 2), ("elsewhere", 1)):
         known = operator.call("GET", "/memories", query={"project": project})["memories"]
-        context = service.client(service.agent_key, project=project).call("GET", "/api/operational-context")
-        assert (len(known), context["included"], context["total"]) == (count, count, count)
+        told = service.client(service.agent_key, project=project).call("GET", "/api/operational-context")
+        assert (len(known), told["included"], told["total"]) == (count, count, count)
 
 
-def test_agents_may_not_change_operational_memories(operator: Client, local: Client) -> None:
+def test_agents_do_not(operator: Client, local: Client) -> None:
     memory = seen(operator)["memory"]["id"]
     for method, path, body in (
         ("PUT", f"/memories/{memory}", {"confidence": 1.0}),
@@ -170,7 +170,7 @@ def test_agents_may_not_change_operational_memories(operator: Client, local: Cli
     assert operator.call("GET", f"/memories/{memory}")["observation"] == SLOW
 
 
-def test_memories_are_deleted_by_body_or_by_parameters(operator: Client, service: Service) -> None:
+def test_many_are_deleted_by_body_or_by_parameters(operator: Client, service: Service) -> None:
     ids = [seen(operator, f"Number {number} says so")["memory"]["id"] for number in range(4)]
     assert operator.call("DELETE", "/memories/bulk", body={"ids": [*ids[:2], "nowhere"]}) == {"deleted": 2}
     head = f"DELETE /memories/bulk?ids={ids[2]}&ids={ids[3]} HTTP/1.1\r\nHost: 127.0.0.1:{service.port}\r\n"
@@ -183,7 +183,7 @@ def test_memories_are_deleted_by_body_or_by_parameters(operator: Client, service
         operator.call("DELETE", "/memories/bulk")
 
 
-def test_pages_cover_all_memories(operator: Client) -> None:
+def test_pages_lead_through_all(operator: Client) -> None:
     ids = [seen(operator, f"Number {number} says so")["memory"]["id"] for number in range(5)]
     found: list[str] = []
     after = None
@@ -195,18 +195,18 @@ def test_pages_cover_all_memories(operator: Client) -> None:
     assert found == ids[::-1]
 
 
-def test_the_block_depends_on_service_budget_tier_and_model(operator: Client, local: Client) -> None:
+def test_the_block_is_told_by_service_budget_tier_and_model(operator: Client, local: Client) -> None:
     seen(operator, confidence=0.9)
     seen(operator, "Renew the certificate by hand", service=None, category="maintenance")
-    context = local.call("GET", "/api/operational-context")
-    assert inside(context["text"])[1].splitlines()[2:] == [
+    told = local.call("GET", "/api/operational-context")
+    assert inside(told["text"])[1].splitlines()[2:] == [
         "### jellyfin",
         "- [timing] Takes 60s to start (confidence: 0.9)",
         "",
         "### general",
         "- [maintenance] Renew the certificate by hand (confidence: 0.7)",
     ]
-    assert (context["included"], context["total"]) == (2, 2)
+    assert (told["included"], told["total"]) == (2, 2)
     assert local.call("GET", "/api/operational-context", query={"budget": 0})["text"] == ""
     assert local.call("GET", "/api/operational-context", query={"service": "caddy"})["included"] == 1
     assert local.call("GET", "/api/operational-context", query={"tier": 2, "model": "opus"})["included"] == 2
@@ -228,7 +228,7 @@ def test_the_block_depends_on_service_budget_tier_and_model(operator: Client, lo
         ({"observation": "a\0b", "category": "timing"}, Invalid),
     ],
 )
-def test_invalid_observations_are_refused_and_not_stored(
+def test_what_is_wrong_is_refused_and_kept_nowhere(
     operator: Client, local: Client, body: dict[str, Any], error: type[Exception]
 ) -> None:
     with pytest.raises(error):
@@ -254,32 +254,32 @@ def test_an_error_names_the_argument_at_fault(
 ) -> None:
     known = seen(operator)["memory"]
     for client in (operator, local):
-        with pytest.raises(Invalid, match=field) as error:
+        with pytest.raises(Invalid, match=field) as told:
             seen(client, **({"observation": "Another"} | body))
-        assert error.value.field == field
-    with pytest.raises(Invalid, match=field) as error:
+        assert told.value.field == field
+    with pytest.raises(Invalid, match=field) as told:
         operator.call("PUT", f"/memories/{known['id']}", body=body)
-    assert error.value.field == field
+    assert told.value.field == field
     assert operator.call("GET", "/memories")["memories"] == [known]
 
 
 @pytest.mark.parametrize("at", ["2020-01-01T00:00:00", 1_577_836_800, "yesterday", "0001-01-01T00:00:00+14:00"])
-def test_invalid_times_are_refused(operator: Client, local: Client, at: object) -> None:
+def test_what_is_no_instant_is_refused(operator: Client, local: Client, at: object) -> None:
     for client in (operator, local):
-        with pytest.raises(Invalid) as error:
+        with pytest.raises(Invalid) as told:
             seen(client, at=at)
-        assert error.value.field == "at"
+        assert told.value.field == "at"
     assert operator.call("GET", "/memories")["memories"] == []
 
 
-def test_any_text_is_stored_unchanged(local: Client, operator: Client) -> None:
+def test_what_the_world_writes_is_kept_as_it_is(local: Client, operator: Client) -> None:
     text = "Neustart dauert 60 s — 起動に一分かかる 🚀 <script>alert('x')</script>"
     assert seen(local, text, service="jellyfin-größer")["memory"]["observation"] == text
     assert text in local.call("GET", "/api/operational-context")["text"]
     assert operator.call("GET", "/memories", query={"service": "jellyfin-größer"})["memories"]
 
 
-def test_other_memories_are_not_operational(local: Client, operator: Client) -> None:
+def test_a_plain_memory_is_none_of_them(local: Client, operator: Client) -> None:
     plain = local.call(
         "POST", "/api/memory/index", body={"content": "A note.", "name": "note", "scope": "swarm", "source": "manual"}
     )["memoryIds"][0]

@@ -21,17 +21,17 @@ def known(operator: Client, observation: str) -> str:
 
 
 def asked(client: Client, method: str, path: str, **body: Any) -> str:
-    """Returns the id of the proposal that a refused change became."""
-    with pytest.raises(Proposed, match="was proposed") as error:
+    """The proposal that comes of what somebody else has to decide."""
+    with pytest.raises(Proposed, match="was proposed") as told:
         client.call(method, path, body=body or None)
-    return error.value.proposal
+    return told.value.proposal
 
 
 def agent(service: Service, name: str, role: Role = Role.WORKER) -> Client:
     return service.client(service.add(name, role))
 
 
-def test_an_operator_decides_a_proposal_and_the_worker_sees_it(service: Service, operator: Client) -> None:
+def test_what_a_worker_asks_for_an_operator_decides_and_the_worker_sees_it(service: Service, operator: Client) -> None:
     memory, worker = known(operator, "The heron takes 60s to start"), agent(service, "wendy")
     proposal = asked(worker, "PATCH", f"/api/memory/{memory}", content="The heron takes 90s", reason="timed it")
     (waiting,) = worker.call("GET", "/api/review")["proposals"]
@@ -49,7 +49,7 @@ def test_an_operator_decides_a_proposal_and_the_worker_sees_it(service: Service,
     assert worker.call("GET", "/api/review", query={"status": "decided"})["proposals"] == [decided]
 
 
-def test_every_change_by_an_agent_becomes_a_proposal(service: Service, operator: Client) -> None:
+def test_every_way_to_change_what_is_known_is_a_proposal_of_an_agent(service: Service, operator: Client) -> None:
     memory, worker = known(operator, "The stork takes 60s to start"), agent(service, "will")
     proposals = [
         asked(worker, "PATCH", f"/api/memory/{memory}", scope="agent"),
@@ -68,7 +68,7 @@ def test_every_change_by_an_agent_becomes_a_proposal(service: Service, operator:
     assert operator.call("GET", f"/memories/{memory}")["active"] is False
 
 
-def test_an_accepted_deletion_deletes_the_proposal(service: Service, operator: Client) -> None:
+def test_an_accepted_deletion_takes_the_proposal_along(service: Service, operator: Client) -> None:
     memory, worker = known(operator, "The egret takes 60s to start"), agent(service, "wanda")
     proposal = asked(worker, "DELETE", f"/memories/{memory}")
     assert operator.call("POST", f"/api/review/{proposal}/accept")["decided"]["how"] == "accepted"
@@ -77,21 +77,21 @@ def test_an_accepted_deletion_deletes_the_proposal(service: Service, operator: C
             worker.call("GET", path)
 
 
-def test_deciding_twice_or_too_late_is_an_error_with_advice(service: Service, operator: Client) -> None:
+def test_deciding_twice_and_too_late_says_what_to_do(service: Service, operator: Client) -> None:
     memory, worker = known(operator, "The ibis takes 60s to start"), agent(service, "walt")
     first, second = (asked(worker, "PATCH", f"/api/memory/{memory}", content=text) for text in ("The ibis", "An ibis"))
     operator.call("POST", f"/api/review/{first}/accept")
     with pytest.raises(Conflict, match="accepted at"):
         operator.call("POST", f"/api/review/{first}/reject")
-    with pytest.raises(Stale, match="Reject") as error:
+    with pytest.raises(Stale, match="Reject") as told:
         operator.call("POST", f"/api/review/{second}/accept")
-    assert error.value.current == 2
+    assert told.value.current == 2
     with pytest.raises(Invalid, match="cannot be merged"):
         operator.call("POST", f"/api/review/{second}/merge")
     operator.call("POST", f"/api/review/{second}/reject")
 
 
-def test_each_page_has_the_cursor_of_the_next(service: Service, operator: Client) -> None:
+def test_pages_lead_to_the_next(service: Service, operator: Client) -> None:
     memory, worker = known(operator, "The crane takes 60s to start"), agent(service, "wilma")
     proposals = [asked(worker, "PATCH", f"/api/memory/{memory}", content=f"Crane {number}") for number in range(5)]
     found: list[str] = []
@@ -124,7 +124,7 @@ def test_each_page_has_the_cursor_of_the_next(service: Service, operator: Client
     ],
 )
 def test_bad_input_is_a_clear_error(operator: Client, method: str, path: str, body: dict[str, Any] | None) -> None:
-    with pytest.raises(HiveloreError) as error:
+    with pytest.raises(HiveloreError) as told:
         operator.call(method, path, body=body)
-    assert isinstance(error.value, Invalid | NotFound)
-    assert str(error.value).endswith(".")
+    assert isinstance(told.value, Invalid | NotFound)
+    assert str(told.value).endswith(".")

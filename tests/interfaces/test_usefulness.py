@@ -1,4 +1,4 @@
-"""Rating memories and showing their usefulness on every interface."""
+"""Rating a memory and seeing what is known of its use, at every door."""
 
 import json
 from collections.abc import Generator
@@ -47,18 +47,18 @@ def _tool(client: Client, name: str, **arguments: Any) -> dict[str, Any]:
     return client.call("POST", "/mcp", body=body)["result"]["structuredContent"]
 
 
-def test_a_rating_in_python_changes_later_scores(hive: Hive) -> None:
+def test_in_python_a_rating_is_seen_in_the_scores_that_follow(hive: Hive) -> None:
     memory = hive.remember("Use pnpm here.")
     assert hive.usefulness(memory.id) == Usefulness(1.0, NO_USAGE)
     assert hive.recall("pnpm")[0].score.usefulness == 1.0
-    usefulness = hive.rate(memory.id, useful=True, session="s1")
-    assert usefulness == hive.usefulness(memory.id)
-    assert (usefulness.factor, usefulness.use) == (pytest.approx(1.1), UsageCounts(useful=1))
+    told = hive.rate(memory.id, useful=True, session="s1")
+    assert told == hive.usefulness(memory.id)
+    assert (told.factor, told.use) == (pytest.approx(1.1), UsageCounts(useful=1))
     assert hive.recall("pnpm")[0].score.usefulness == pytest.approx(1.1)
     assert hive.get(memory.id) == memory
 
 
-def test_an_invalid_rating_in_python_is_an_error(hive: Hive) -> None:
+def test_in_python_what_cannot_be_rated_is_said(hive: Hive) -> None:
     memory = hive.remember("Use pnpm here.")
     asked: list[tuple[Any, Any, Any, type[HiveloreError]]] = [
         (NOWHERE, True, None, NotFound),
@@ -73,7 +73,7 @@ def test_an_invalid_rating_in_python_is_an_error(hive: Hive) -> None:
     assert hive.usefulness(memory.id).use == NO_USAGE
 
 
-def test_only_an_operator_resets_the_usefulness(hive: Hive) -> None:
+def test_only_an_operator_resets_it(hive: Hive) -> None:
     memory = hive.remember("Use pnpm here.")
     hive.rate(memory.id, useful=False)
     if isinstance(hive, EmbeddedHive):
@@ -84,12 +84,12 @@ def test_only_an_operator_resets_the_usefulness(hive: Hive) -> None:
             hive.reset_usefulness(memory.id)
 
 
-def test_rest_shows_the_usefulness_of_rated_memories(service: Service, agent: Client) -> None:
+def test_over_rest_it_is_shown_where_anything_is_known(service: Service, agent: Client) -> None:
     memory = _kept(agent, "The tachyon lens wants a quartz mirror.")
     assert "usefulness" not in agent.call("GET", f"/api/memory/{memory}")
-    usefulness = agent.call("PUT", f"/api/memory/{memory}/rating", body={"useful": True, "session": "s1"})
-    assert usefulness == {"factor": pytest.approx(1.1), "seen": {"useful": 1}}
-    assert agent.call("GET", f"/api/memory/{memory}")["usefulness"] == usefulness
+    told = agent.call("PUT", f"/api/memory/{memory}/rating", body={"useful": True, "session": "s1"})
+    assert told == {"factor": pytest.approx(1.1), "seen": {"useful": 1}}
+    assert agent.call("GET", f"/api/memory/{memory}")["usefulness"] == told
     with pytest.raises(Forbidden):
         agent.call("DELETE", f"/api/memory/{memory}/usefulness")
     service.client(service.operator_key).call("DELETE", f"/api/memory/{memory}/usefulness")
@@ -97,13 +97,13 @@ def test_rest_shows_the_usefulness_of_rated_memories(service: Service, agent: Cl
 
 
 @pytest.mark.parametrize("body", [{}, {"useful": "yes"}, {"useful": 1}, {"useful": True, "stars": 5}, {"session": "s"}])
-def test_an_invalid_rating_over_rest_is_refused(agent: Client, body: dict[str, Any]) -> None:
+def test_over_rest_what_is_no_rating_is_refused(agent: Client, body: dict[str, Any]) -> None:
     memory = _kept(agent, f"What {json.dumps(body)} says.")
     with pytest.raises(Invalid):
         agent.call("PUT", f"/api/memory/{memory}/rating", body=body)
 
 
-def test_an_agent_rates_a_returned_memory_over_mcp(agent: Client) -> None:
+def test_over_mcp_an_agent_rates_what_it_was_given(agent: Client) -> None:
     memory = _kept(agent, "The warp coil hums at 40 Hz.")
     given = _tool(agent, "memory-search", query="warp coil")
     assert given["results"][0]["id"] == memory
@@ -113,7 +113,7 @@ def test_an_agent_rates_a_returned_memory_over_mcp(agent: Client) -> None:
     assert not _tool(agent, "memory-rate", memoryId=memory)["success"]
 
 
-def test_the_command_line_rates_shows_and_resets(
+def test_on_the_command_line_it_is_told_shown_and_taken_back(
     service: Service, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("HIVELORE_HOME", str(service.home))

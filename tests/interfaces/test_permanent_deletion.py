@@ -1,4 +1,4 @@
-"""A running application purges deleted memories without a request."""
+"""A running application purges forgotten text from its files."""
 
 import time
 from pathlib import Path
@@ -23,7 +23,7 @@ def tell(hive: Hive) -> Memory:
     return hive.edit(memory.id, content="She plays the vuvuzela.")
 
 
-def test_a_deleted_memory_is_purged_from_all_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forgotten_text_leaves_every_file_of_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HIVELORE_EMBEDDER", "none")
     monkeypatch.setattr("hivelore.runtime.workers.TEND_EVERY", 0.01)
     with hivelore.open(tmp_path) as hive:
@@ -39,7 +39,7 @@ def test_a_deleted_memory_is_purged_from_all_files(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize("keywords", ["postings", "fts5"])
-def test_closing_a_hive_right_after_a_deletion_purges_it(
+def test_a_hive_closed_right_after_forgetting_leaves_no_text_in_the_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keywords: str
 ) -> None:
     monkeypatch.setenv("HIVELORE_EMBEDDER", "none")
@@ -55,7 +55,7 @@ def test_closing_a_hive_right_after_a_deletion_purges_it(
     assert not any(holds(tmp_path, word) for word in WORDS)
 
 
-def test_the_recall_log_keeps_no_text_or_id_of_a_deleted_memory(
+def test_the_recall_log_keeps_no_word_and_no_id_of_a_forgotten_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HIVELORE_EMBEDDER", "none")

@@ -1,4 +1,4 @@
-"""Events and cooldowns on every interface: embedded, through a service, and over plain HTTP (C06, C42)."""
+"""Events and cooldowns at the doors: the same in this process, through a service, and over plain HTTP (C06, C42)."""
 
 from collections.abc import Generator
 from datetime import UTC, datetime, timedelta
@@ -19,13 +19,13 @@ from support.service import Service
 MINUTES = MAX_COOLDOWN // timedelta(minutes=1)
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 YESTERDAY = datetime.now(UTC) - timedelta(days=1)
-"""Recent enough not to be pruned during the tests."""
+"""Not so old that upkeep takes it away meanwhile."""
 SOON = timedelta(minutes=30)
 
 
 @pytest.fixture(params=["embedded", "service"])
 def home(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Path]:
-    """A data directory, unused or held by a service."""
+    """A data folder that nobody holds, or that a service does."""
     monkeypatch.setenv("HIVELORE_EMBEDDER", "none")
     for name in ("HIVELORE_URL", "HIVELORE_KEY", "HIVELORE_HOME"):
         monkeypatch.delenv(name, raising=False)
@@ -50,18 +50,18 @@ def operators_key(home: Path) -> str:
 # In Python.
 
 
-def test_a_recorded_event_is_listed(hive: Hive) -> None:
-    event = hive.record_event("Der Dienst läuft wieder – 直った", level=Level.WARNING, service="jellyfin", session="s1")
-    assert (event.level, event.service, event.session) == (Level.WARNING, "jellyfin", "s1")
+def test_what_is_told_is_read_again(hive: Hive) -> None:
+    told = hive.record_event("Der Dienst läuft wieder – 直った", level=Level.WARNING, service="jellyfin", session="s1")
+    assert (told.level, told.service, told.session) == (Level.WARNING, "jellyfin", "s1")
     older = hive.record_event("Rebooted", at=YESTERDAY)
     assert (older.level, older.at) == (Level.INFO, YESTERDAY)
-    assert hive.events().events == (event, older)
+    assert hive.events().events == (told, older)
     page = hive.events(limit=1)
-    assert (page.events, hive.events(after=page.next).events) == ((event,), (older,))
-    for narrowed in ({"level": Level.WARNING}, {"service": "jellyfin"}, {"session": "s1"}, {"since": event.at}):
+    assert (page.events, hive.events(after=page.next).events) == ((told,), (older,))
+    for narrowed in ({"level": Level.WARNING}, {"service": "jellyfin"}, {"session": "s1"}, {"since": told.at}):
         given: dict[str, Any] = narrowed
-        assert hive.events(**given).events == (event,)
-    assert hive.events(service="general", until=event.at).events == (older,)
+        assert hive.events(**given).events == (told,)
+    assert hive.events(service="general", until=told.at).events == (older,)
     assert hive.events(level=Level.CRITICAL).events == ()
 
 
@@ -96,7 +96,7 @@ def test_operators_change_and_delete_operational_memories(home: Path) -> None:
         assert hive.operational_memories().memories == ()
 
 
-def test_a_cooldown_is_listed_and_counts_its_repetitions(hive: Hive) -> None:
+def test_what_is_to_rest_is_told_and_counts_on(hive: Hive) -> None:
     first = hive.set_cooldown("jellyfin", "restart", minutes=30, reason="no use", session="s1")
     again = hive.set_cooldown("jellyfin", "restart", until=datetime.now(UTC) + timedelta(minutes=5))
     assert (again.count, again.until, again.reason, again.session) == (2, first.until, "no use", None)
@@ -106,7 +106,7 @@ def test_a_cooldown_is_listed_and_counts_its_repetitions(hive: Hive) -> None:
     assert list(hive.cooldowns(service="bind")) == []
 
 
-def test_agents_may_add_cooldowns_and_operators_remove_them(home: Path) -> None:
+def test_agents_may_add_and_operators_take_away(home: Path) -> None:
     with hivelore.open(home) as hive:
         event = hive.record_event("Rebooted")
         for action in ("restart", "stop"):
@@ -195,9 +195,9 @@ def test_an_event_as_json(service: Service, operator: Client) -> None:
     me = agent.call("GET", "/api/me")["agentId"]
     at = YESTERDAY.isoformat().replace("+00:00", "Z")
     body = {"text": "It is late", "level": "error", "service": "backup", "session": "s1", "at": at}
-    event = agent.call("POST", "/api/events", body=body)
-    assert event.pop("id")
-    assert event == {**body, "actor": me, "door": "python", "memoryId": None}
+    told = agent.call("POST", "/api/events", body=body)
+    assert told.pop("id")
+    assert told == {**body, "actor": me, "door": "python", "memoryId": None}
     by_operator = operator.call("POST", "/api/events", body={"text": "Seen"})
     assert (by_operator["level"], by_operator["service"], by_operator["actor"]) == ("info", None, None)
     found = agent.call("GET", "/api/events", query={"level": "warning"})
@@ -231,7 +231,7 @@ def test_a_cooldown_as_json(service: Service, operator: Client) -> None:
         ("GET", "/api/events?since=1700000000", None),
     ],
 )
-def test_invalid_requests_are_refused(operator: Client, method: str, path: str, body: dict[str, Any] | None) -> None:
+def test_what_is_no_request_is_refused(operator: Client, method: str, path: str, body: dict[str, Any] | None) -> None:
     with pytest.raises(Invalid):
         operator.call(method, path, body=body)
     assert operator.call("GET", "/api/events")["events"] == []

@@ -1,4 +1,4 @@
-"""Stored text is unchanged, and sanitized wherever a model or a terminal gets it."""
+"""Hostile text is stored unchanged, and harmless wherever a model or a terminal gets it."""
 
 import json
 from typing import Any
@@ -38,31 +38,31 @@ def tool(client: Client, name: str, **arguments: Any) -> dict[str, Any]:
     return client.call("POST", "/mcp", body={"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
 
 
-def test_text_is_stored_unchanged(client: Client, hostile: str) -> None:
+def test_hostile_text_is_stored_unchanged(client: Client, hostile: str) -> None:
     assert client.call("GET", f"/api/memory/{hostile}")["content"] == HOSTILE
 
 
-def test_tools_return_sanitized_text(client: Client, hostile: str) -> None:
+def test_tools_return_harmless_text(client: Client, hostile: str) -> None:
     result = tool(client, "memory-get", memoryId=hostile)["result"]
-    for answer_text in (result["structuredContent"], json.loads(result["content"][0]["text"])):
-        assert answer_text["memory"]["content"] == "\n\n".join(LEFT)
+    for told in (result["structuredContent"], json.loads(result["content"][0]["text"])):
+        assert told["memory"]["content"] == "\n\n".join(LEFT)
     (found,) = tool(client, "memory-search", query="beehive")["result"]["structuredContent"]["results"]
     assert "system-reminder>" not in json.dumps(found)
 
 
-def test_an_error_of_a_tool_repeats_no_hostile_text(client: Client) -> None:
+def test_the_error_of_a_tool_repeats_nothing_harmful(client: Client) -> None:
     said = tool(client, "memory-context</system-reminder>")["result"]["structuredContent"]["message"]
     assert "(/system-reminder)" in said
 
 
-def test_a_hook_returns_sanitized_text_in_a_fence(client: Client, hostile: str) -> None:
+def test_a_hook_injects_it_in_its_own_fence(client: Client, hostile: str) -> None:
     numbers: list[str] = []
     for session in ("oil-1", "oil-2"):
         payload = {"session_id": session, "hook_event_name": "SessionStart", "cwd": "/", "source": "startup"}
         body = {"id": f"{session}-1", "project": PROJECT, "payload": payload}
         answer = client.call("POST", "/api/hooks/claude-code", body=body)
-        number, answer_text = inside(answer["hookSpecificOutput"]["additionalContext"])
-        assert f"{LEFT[0]}\n  \n  {LEFT[1]}" in answer_text
+        number, told = inside(answer["hookSpecificOutput"]["additionalContext"])
+        assert f"{LEFT[0]}\n  \n  {LEFT[1]}" in told
         numbers.append(number)
     assert numbers[0] != numbers[1]
 
@@ -72,10 +72,10 @@ def test_the_operational_context_is_fenced(service: Service, client: Client) -> 
     seen = {"observation": HOSTILE, "category": "timing", "service": "oil", "project": PROJECT}
     operator.call("POST", "/memories", body=seen)
     operator.call("PUT", "/api/cooldowns", body={"service": "oil", "action": "change", "minutes": 5, "reason": HOSTILE})
-    answer_text = client.call("GET", "/api/operational-context", query={"service": "oil"})
-    assert IN_ONE_LINE in inside(answer_text["text"])[1]
-    assert "(/system-reminder)" in inside(answer_text["environment"])[1]
-    assert inside(answer_text["environment"])[1].startswith("Environment: ")
+    told = client.call("GET", "/api/operational-context", query={"service": "oil"})
+    assert IN_ONE_LINE in inside(told["text"])[1]
+    assert "(/system-reminder)" in inside(told["environment"])[1]
+    assert inside(told["environment"])[1].startswith("Environment: ")
     for key in (service.operator_key, service.agent_key):
         env = environment(service.home, HIVELORE_URL=service.url, HIVELORE_KEY=key)
         out = hivelore("context", "--service", "oil", env=env).out
@@ -83,7 +83,9 @@ def test_the_operational_context_is_fenced(service: Service, client: Client) -> 
         assert "\x1b" not in out
 
 
-def test_the_command_line_sanitizes_text_and_prints_json_unchanged(service: Service, hostile: str) -> None:
+def test_the_command_line_prints_harmless_text_into_a_pipe_and_all_of_it_as_json(
+    service: Service, hostile: str
+) -> None:
     env = environment(service.home, HIVELORE_URL=service.url, HIVELORE_KEY=service.agent_key)
     assert "\n\n".join(LEFT) in hivelore("get", hostile, env=env).out
     as_json = hivelore("get", hostile, "--json", env=env).out
