@@ -90,14 +90,14 @@ class UndoService:
         journal no longer has the previous states."""
         why = self._normalizer.field(reason, "reason")
 
-        def work(tx: Transaction) -> UndoResult:
+        def undo_batch(tx: Transaction) -> UndoResult:
             batch, only = self._resolve_target(tx, which, viewer)
             parts, forgotten = _stored_preimages(tx, batch, only)
             changed = _select_restorable(tx, batch.kind, parts)
             self._check_permission(tx, changed, viewer)
             return replace(self._restore(tx, batch, changed, viewer, why), forgotten=forgotten)
 
-        done = self._store.write(work, deadline)
+        done = self._store.write(undo_batch, deadline)
         self._written()
         return done
 
@@ -106,11 +106,11 @@ class UndoService:
         if viewer.role is not Role.OPERATOR:
             raise Forbidden("Only an operator may drop a batch from the journal.")
 
-        def work(tx: Transaction) -> None:
+        def drop_previous_states(tx: Transaction) -> None:
             self._get_visible(tx, batch, viewer)
             tx.drop_batch(batch)
 
-        self._store.write(work)
+        self._store.write(drop_previous_states)
         self._store.purge_log()  # If a reader blocks this, the next call completes it.
 
     # steps

@@ -51,13 +51,13 @@ class EventLog:
         """Stores an event. Returns the earlier one for a repetition. Raises Invalid."""
         event = self.build(level, text, viewer, service=service, session=session, at=at)
 
-        def work(tx: Transaction) -> Event:
+        def put_event(tx: Transaction) -> Event:
             known = tx.same_event(event, REPEAT_WINDOW)
             if known is None:
                 tx.log_events([event])
             return known or event
 
-        return self._store.write(work, deadline)
+        return self._store.write(put_event, deadline)
 
     def build(
         self,
