@@ -1,4 +1,4 @@
-"""Looks for what is wrong with the documents: dead relative links and anchors, Python examples that do not compile.
+"""Checks the documents: relative links and anchors, Python examples that must compile, and generated reference pages.
 
 Run as ``python scripts/check_docs.py``; prints one line per finding and ends with 1 where there is any.
 Links to other sites are not followed.
@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import render_reference
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
@@ -87,7 +88,7 @@ def _tokens(document: Path) -> list[Token]:
 
 
 def main() -> int:
-    found = list(problems(Path(__file__).resolve().parent.parent))
+    found = [*problems(Path(__file__).resolve().parent.parent), *render_reference.problems()]
     print("\n".join(found) or "The documents are sound.")
     return 1 if found else 0
 

@@ -27,6 +27,7 @@ class Undo(Request, frozen=True, rename=json_names(which="id")):
 
 LIST_BATCHES = Operation(
     name="batches",
+    verb="batches",
     summary="Lists the batches that can be undone, newest first; not for workers. ``memory`` selects those that "
     "changed one memory; ``after`` is the ``next`` of the previous page.",
     request=ListBatches,
@@ -38,6 +39,7 @@ LIST_BATCHES = Operation(
 )
 GET_BATCH = Operation(
     name="batch",
+    verb="batches",
     summary="Returns a batch and the memories that it changed.",
     request=NamedBatch,
     response=BatchDetail,
@@ -48,6 +50,7 @@ GET_BATCH = Operation(
 )
 DROP_BATCH = Operation(
     name="drop_batch",
+    verb="batches",
     summary="Deletes the previous states that a batch keeps. The batch cannot be undone any more.",
     request=NamedBatch,
     response=type(None),
@@ -59,6 +62,7 @@ DROP_BATCH = Operation(
 )
 UNDO = Operation(
     name="undo",
+    verb="undo",
     summary="Undoes a batch, or the last change of a memory: all of it or nothing. For operators and leads. Raises "
     "Conflict if a memory was changed since.",
     request=Undo,

@@ -92,6 +92,8 @@ class Operation(Generic[P, R]):
     http: Route[R] | None = None
     """None for an operation that is a tool only."""
     tool: Tool[R] | None = None
+    verb: str | None = None
+    """The verb of the command line that calls it, like ``events list``."""
     roles: frozenset[Role] = frozenset(Role)
     """Who may call it; handlers decide about single memories."""
     tag: str

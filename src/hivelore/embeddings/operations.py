@@ -18,6 +18,7 @@ class ReembedJobId(Request, frozen=True):
 
 REEMBED = Operation(
     name="reembed",
+    verb="reembed",
     summary="Starts to embed the passages that have no vector of the configured model; with ``everything``, all of "
     "them. Returns the running job if there is one.",
     request=Reembed,
@@ -30,6 +31,7 @@ REEMBED = Operation(
 )
 GET_REEMBED_JOB = Operation(
     name="reembed_job",
+    verb="reembed",
     summary="Returns a re-embedding job with its progress.",
     request=ReembedJobId,
     response=Job,
@@ -41,6 +43,7 @@ GET_REEMBED_JOB = Operation(
 )
 CANCEL_REEMBED = Operation(
     name="cancel_reembed",
+    verb="reembed",
     summary="Cancels a re-embedding job. Vectors that exist by then stay.",
     request=ReembedJobId,
     response=Job,

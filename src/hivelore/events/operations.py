@@ -62,6 +62,7 @@ class ClearedCooldowns(Value, frozen=True):
 
 LIST_EVENTS = Operation(
     name="events",
+    verb="events list",
     summary="Lists events, newest first: those of ``level`` or more severe. ``service`` ``general`` selects events "
     "that name no service; ``until`` is exclusive; ``after`` is the ``next`` of the previous page.",
     request=ListEvents,
@@ -73,6 +74,7 @@ LIST_EVENTS = Operation(
 )
 RECORD_EVENT = Operation(
     name="record_event",
+    verb="events add",
     summary="Records an event. The same event of the same session within an hour is stored once and returned as it was "
     "stored first. ``at`` defaults to now.",
     request=RecordEvent,
@@ -84,6 +86,7 @@ RECORD_EVENT = Operation(
 )
 FORGET_EVENT = Operation(
     name="forget_event",
+    verb="events forget",
     summary="Removes an event from the log. Others expire after HIVELORE_EVENT_DAYS.",
     request=ForgetEvent,
     response=type(None),
@@ -95,6 +98,7 @@ FORGET_EVENT = Operation(
 )
 LIST_COOLDOWNS = Operation(
     name="cooldowns",
+    verb="cooldowns list",
     summary="Lists the cooldowns in force, of one service or of all, by service and action.",
     request=ListCooldowns,
     response=CooldownList,
@@ -105,6 +109,7 @@ LIST_COOLDOWNS = Operation(
 )
 SET_COOLDOWN = Operation(
     name="set_cooldown",
+    verb="cooldowns set",
     summary="Starts a cooldown: the action of a service should not be repeated for ``minutes``, or ``until`` a time; a "
     "year at most, for a worker a day. Setting it again counts once more and never shortens it; a repetition by "
     "the same session within an hour changes nothing.",
@@ -117,6 +122,7 @@ SET_COOLDOWN = Operation(
 )
 CLEAR_COOLDOWNS = Operation(
     name="clear_cooldowns",
+    verb="cooldowns clear",
     summary="Ends the cooldown of an action, or all cooldowns of a service, and returns how many were in force. A "
     "worker ends only its own.",
     request=ClearCooldowns,

@@ -18,6 +18,7 @@ class ListRecalls(Request, frozen=True, kw_only=True):
 
 LIST_RECALLS = Operation(
     name="recalls",
+    verb="recalls",
     summary="Lists logged recalls, newest first: who asked what, and which memories were returned with which score. "
     "``agent`` selects those of one agent, ``memory`` those that returned one memory; ``after`` is the ``next`` of the "
     "previous page.",

@@ -6,6 +6,7 @@ from hivelore.health.model import Status
 
 GET_STATUS = Operation(
     name="status",
+    verb="status",
     summary="Returns the state of engines, models, queues and background workers, without texts and names. Values from "
     "the database are null while it is unavailable.",
     request=NoArguments,

@@ -66,6 +66,7 @@ class RevokedKeys(Value, frozen=True):
 
 WHO_AM_I = Operation(
     name="me",
+    verb="doctor",
     summary="Returns the agent behind the key, its role, and the limits of this service.",
     request=NoArguments,
     response=Identity,
@@ -76,6 +77,7 @@ WHO_AM_I = Operation(
 )
 LIST_AGENTS = Operation(
     name="agents",
+    verb="agent list",
     summary="Lists all agents by name; for operators with their keys, without secrets.",
     request=NoArguments,
     response=AgentList,
@@ -86,6 +88,7 @@ LIST_AGENTS = Operation(
 )
 ADD_AGENT = Operation(
     name="add_agent",
+    verb="agent add",
     summary="Adds an agent and returns its key, which is shown only once. An agent without a valid key gets a new one; "
     "for an agent with a valid key it raises Conflict.",
     request=AddAgent,
@@ -98,6 +101,7 @@ ADD_AGENT = Operation(
 )
 REVOKE_KEYS = Operation(
     name="revoke_keys",
+    verb="agent revoke",
     summary="Revokes one key by its id, or all keys of an agent by its name or id, and returns their number.",
     request=RevokeKeys,
     response=RevokedKeys,

@@ -24,6 +24,7 @@ class MaintenanceJobId(Request, frozen=True):
 
 MAINTAIN = Operation(
     name="maintain",
+    verb="maintain",
     summary="Previews maintenance; with ``apply``, runs it. Merging and vacuuming run as a job, one at a time: if it "
     "takes longer than two seconds, or with ``background``, the answer is the job (202). ``yesDelete`` confirms the "
     "exact number of memories to purge, which is required for more than HIVELORE_PURGE_SHARE of all.",
@@ -38,6 +39,7 @@ MAINTAIN = Operation(
 )
 GET_MAINTENANCE_JOB = Operation(
     name="maintenance_job",
+    verb="maintain",
     summary="Returns a maintenance job with its progress, and with its ``result`` once it is done. Only the result of "
     "the latest job is kept.",
     request=MaintenanceJobId,
@@ -50,6 +52,7 @@ GET_MAINTENANCE_JOB = Operation(
 )
 CANCEL_MAINTENANCE = Operation(
     name="cancel_maintenance",
+    verb="maintain",
     summary="Cancels a maintenance job. Its completed changes stay and can be undone by their batch.",
     request=MaintenanceJobId,
     response=MaintenanceJob,
@@ -61,6 +64,7 @@ CANCEL_MAINTENANCE = Operation(
 )
 CHECK_INTEGRITY = Operation(
     name="check",
+    verb="doctor",
     summary="Tries to read, write and search, reads the whole database for damage, and starts the repair of missing "
     "index entries. Takes a while.",
     request=NoArguments,

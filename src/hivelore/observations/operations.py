@@ -118,6 +118,7 @@ def context_reply(context: ContextText) -> Reply:
 
 LIST_OPERATIONAL_MEMORIES = Operation(
     name="operational_memories",
+    verb="observations",
     summary="Lists operational memories, newest first. ``service`` ``general`` selects those that apply to all "
     "services; ``after`` is the ``next`` of the previous page.",
     request=ListOperationalMemories,
@@ -129,6 +130,7 @@ LIST_OPERATIONAL_MEMORIES = Operation(
 )
 OBSERVE = Operation(
     name="observe",
+    verb="observe",
     summary="Reports an observation about a running service. The same observation again raises the confidence of the "
     "memory, the opposite lowers it. An observation by an operator is stored without comparison, with tier 0 and "
     "without a session; only operators may set ``confidence`` and ``persistent``.",
@@ -187,6 +189,7 @@ GET_OPERATIONAL_MEMORY = Operation(
 )
 LIST_OBSERVATIONS = Operation(
     name="observations",
+    verb="observations",
     summary="Returns the observations of an operational memory, oldest first, with its confidence over time until now "
     "(C38). ``after`` is the ``next`` of the previous page.",
     request=ListObservations,
@@ -198,6 +201,7 @@ LIST_OBSERVATIONS = Operation(
 )
 CHANGE_OPERATIONAL_MEMORY = Operation(
     name="change_operational_memory",
+    verb="curate",
     summary="Changes the given fields of an operational memory; a new text keeps the confidence. ``version``: only if "
     "this is still the current version, else Stale. A change by an agent becomes a proposal to operators, and Proposed "
     "is raised.",
@@ -210,6 +214,7 @@ CHANGE_OPERATIONAL_MEMORY = Operation(
 )
 FORGET_OPERATIONAL_MEMORY = Operation(
     name="forget_operational_memory",
+    verb="curate",
     summary="Permanently deletes an operational memory. A deletion by an agent becomes a proposal to operators, and "
     "Proposed is raised.",
     request=NamedOperationalMemory,
@@ -221,6 +226,7 @@ FORGET_OPERATIONAL_MEMORY = Operation(
 )
 GET_CONTEXT = Operation(
     name="context",
+    verb="context",
     summary="Returns the operational context of an agent (C19, C21): active cooldowns and operational memories, each "
     "fenced as data. ``budget``: tokens, by default HIVELORE_MEMORY_BUDGET for the ``tier`` and ``model``.",
     request=GetContext,

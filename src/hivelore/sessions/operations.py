@@ -26,6 +26,7 @@ class HookEvent(Request, frozen=True, kw_only=True):
 
 HANDLE_EVENT = Operation(
     name="hook_event",
+    verb="hook",
     summary="Takes an event of an agent program. ``payload`` is what the program passed to its hook; the other fields "
     "are facts that only the hook knew. The answer is the reply in the format of the program; 204 for no reply.",
     request=HookEvent,
