@@ -20,7 +20,7 @@ from hivelore.http.metrics import HealthFigures, Measured, Metrics
 from hivelore.http.pools import AT_ONCE, AT_ONCE_ELSEWHERE, WRITES_AT_ONCE, WRITES_AT_ONCE_ELSEWHERE, Pools
 from hivelore.http.problems import TITLES, on_error, problem
 from hivelore.http.request_guard import RequestGuard
-from hivelore.http.rest import memories, review
+from hivelore.http.rest import review
 from hivelore.http.rest.description import Api
 from hivelore.mcp.lazy import PATH as MCP_PATH
 from hivelore.mcp.lazy import LazyMcpServer
@@ -33,7 +33,7 @@ _DETAILS = {
     404: "There is nothing here. GET /openapi.json lists what there is.",
     405: "This cannot be done here. GET /openapi.json lists what can.",
 }
-ROUTERS = tuple(part.router for part in (memories, review))
+ROUTERS = tuple(part.router for part in (review,))
 """One route after the other is tried, the busiest first. Listed, because a router that is included is tried twice."""
 
 

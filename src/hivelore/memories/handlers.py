@@ -52,7 +52,7 @@ def store_memory(app: Application, request: Draft, call: Call) -> WriteResult:
 
 
 def index_memory(app: Application, request: IndexMemory, call: Call) -> IndexResponse:
-    done = store_memory(app, request, call)
+    done = store_memory(app, Draft(**asdict(request)), call)
     return IndexResponse(queued=True, memory_ids=(done.memory.id,), proposal=done.proposal, dropped=done.dropped)
 
 
@@ -91,9 +91,7 @@ def list_memories(app: Application, request: ListMemories, call: Call) -> Memory
 def forget_path(app: Application, request: ForgetPath, call: Call) -> ForgottenCount:
     owner = None if request.agent is None else AgentId(request.agent)
     service = app.memory_service
-    return ForgottenCount(
-        service.forget_path(request.source_path, call.viewer, owner=owner, project=request.project)
-    )
+    return ForgottenCount(service.forget_path(request.source_path, call.viewer, owner=owner, project=request.project))
 
 
 def get_stats(app: Application, request: GetStats, call: Call) -> Stats:
@@ -140,6 +138,4 @@ def inject_learning(app: Application, request: InjectLearning, call: Call) -> Me
     if len(request.agent) > NAME_LENGTH:
         raise Invalid("agentId is too long for an id. GET /api/agents lists the agents.", field="agentId")
     target = AgentId(request.agent)
-    return app.memory_service.inject_learning(
-        request.learning, request.category, target, call.viewer, request.scope
-    )
+    return app.memory_service.inject_learning(request.learning, request.category, target, call.viewer, request.scope)

@@ -10,14 +10,14 @@ from hivelore.core.tool import OBJECT, TEXT, Reply, Tool
 from hivelore.core.values import Instant, Request, Value, json_names
 from hivelore.feedback.model import Usefulness
 from hivelore.memories.diff import difference
-from hivelore.memories.drafts import Draft, EditedFields, WriteResult
+from hivelore.memories.drafts import Draft, DraftFields, EditedFields, WriteResult
 from hivelore.memories.model import Memory, MemoryId, Scope, Source
 from hivelore.search.model import Difference, History, MemoryPage, ScopeChoice, Snippet, Stats
 
 MEMORY = json_names(memory="memoryId", agent="agentId")
 
 
-class IndexMemory(Draft, frozen=True, kw_only=True):
+class IndexMemory(DraftFields, frozen=True, kw_only=True):
     name: str
     scope: Scope
     source: Source
@@ -127,6 +127,10 @@ class InjectLearning(Request, frozen=True, rename=MEMORY):
     scope: Scope = Scope.SWARM
 
 
+def current_version(memory: Memory) -> int:
+    return memory.version
+
+
 def store_reply(done: WriteResult) -> Reply:
     message = "Stored." if done.created else "An equal memory exists already."
     notice = done.placement_notice
@@ -199,8 +203,8 @@ STORE_MEMORY = Operation(
 )
 LIST_MEMORIES = Operation(
     name="list",
-    summary="Lists memories, newest first. ``after`` is the ``next`` of the previous page. ``as_of``: those valid at that "
-    "time, in the version of that time. ``superseded``: also those that a newer one replaced.",
+    summary="Lists memories, newest first. ``after`` is the ``next`` of the previous page. ``as_of``: those valid at "
+    "that time, in the version of that time. ``superseded``: also those that a newer one replaced.",
     request=ListMemories,
     response=MemoryPage,
     handler="hivelore.memories.handlers:list_memories",
@@ -230,13 +234,13 @@ GET_STATS = Operation(
 )
 GET_MEMORY = Operation(
     name="get",
-    summary="Returns one memory by id, including expired and superseded ones. ``as_of``: as it was at that time; raises "
-    "NotFound if it was not valid then.",
+    summary="Returns one memory by id, including expired and superseded ones. ``as_of``: as it was at that time; "
+    "raises NotFound if it was not valid then.",
     request=GetMemory,
     response=MemoryDetail,
     handler="hivelore.memories.handlers:get_memory",
     lane=Lane.READ,
-    http=get("/api/memory/{memoryId}", etag=lambda found: found.version),
+    http=get("/api/memory/{memoryId}", etag=current_version),
     tag="memory",
 )
 READ_MEMORY = Operation(
@@ -279,8 +283,8 @@ GET_HISTORY = Operation(
 )
 COMPARE_VERSIONS = Operation(
     name="diff",
-    summary="Returns the differences between two versions of a memory by field. By default between the current version, "
-    "or ``newer``, and the one before it.",
+    summary="Returns the differences between two versions of a memory by field. By default between the current "
+    "version, or ``newer``, and the one before it.",
     request=CompareVersions,
     response=Difference,
     handler="hivelore.memories.handlers:compare_versions",
@@ -295,7 +299,7 @@ EDIT_MEMORY = Operation(
     response=Memory,
     handler="hivelore.memories.handlers:edit_memory",
     lane=Lane.WRITE,
-    http=patch("/api/memory/{memoryId}", if_match="version", etag=lambda memory: memory.version),
+    http=patch("/api/memory/{memoryId}", if_match="version", etag=current_version),
     tag="memory",
 )
 FORGET_MEMORY = Operation(

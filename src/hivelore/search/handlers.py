@@ -11,13 +11,11 @@ from hivelore.core.redaction import Redactor
 from hivelore.core.values import replace
 from hivelore.errors import Invalid
 from hivelore.memories.normalizer import to_utc
-from hivelore.search.model import Query, RecallResult
+from hivelore.search.model import QUERY_LENGTH, Query, RecallResult
 from hivelore.search.operations import Recall
 
 if TYPE_CHECKING:
     from hivelore.runtime.app import Application
-
-QUERY_LENGTH = 100_000
 
 
 def recall(app: Application, request: Recall, call: Call) -> RecallResult:
