@@ -17,8 +17,8 @@ from hivelore.search import operations as search
 from hivelore.sessions import operations as sessions
 
 OPERATIONS: tuple[Operation[..., Any], ...] = (
-    *memories.OPERATIONS,
     *search.OPERATIONS,
+    *memories.OPERATIONS,
     *events.OPERATIONS,
     *changes.OPERATIONS,
     *feedback.OPERATIONS,
