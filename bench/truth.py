@@ -18,7 +18,7 @@ from hivelore.core.text import Clean
 from hivelore.errors import Invalid
 from hivelore.models.onnx.pairs import OnnxPairReader
 from hivelore.observations.contradiction.constants import Constants
-from hivelore.observations.contradiction.judging import Verdict, judge
+from hivelore.observations.contradiction.judge import Verdict, judge
 from hivelore.observations.model import PairScores
 
 DATA = Path(__file__).parent / "data"

@@ -16,8 +16,8 @@ from bench.report import Section, Table
 from hivelore.core.text import Clean
 from hivelore.feedback.model import UsefulnessBounds
 from hivelore.feedback.recalls import Evidence, Sign
-from hivelore.indexing.model import DocumentKey
 from hivelore.memories.model import MemoryId
+from hivelore.memories.stored import DocumentKey
 from hivelore.search.model import EVERYTHING
 from hivelore.search.ranking import RankingConstants
 

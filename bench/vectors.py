@@ -16,8 +16,9 @@ from hivelore.core.text import Clean
 from hivelore.indexes.ports import VectorIndex
 from hivelore.indexes.vectors.brute_force import ExactVectors, sqlite_vec
 from hivelore.indexes.vectors.scan import ScanVectors
-from hivelore.indexing.model import DocumentKey, Vector
+from hivelore.indexing.model import Vector
 from hivelore.memories.model import Chunk, Memory, MemoryId, Passage, Provenance, Scope, Source
+from hivelore.memories.stored import DocumentKey
 from hivelore.runtime.clock import SystemClock
 from hivelore.search.model import Filter, Visibility
 from hivelore.storage.ports import Transaction, View

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hivelore.core.redaction.readings import readings
+from hivelore.core.redaction.renditions import renditions
 from hivelore.core.redaction.suspicion import STEPS, TABLE_SIZE, Surroundings, regions
 
 DATA = Path(__file__).parents[1] / "bench" / "data" / "secret_texts.jsonl"
@@ -340,12 +340,12 @@ def filled(text: str, values: Values) -> tuple[str, list[tuple[int, int]]]:
 
 def examples(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[tuple[int, ...], int]]:
     """The traits of each candidate, with 1 for a secret."""
-    reading = next(iter(readings(text)))
-    for region in regions(reading):
-        around = Surroundings(reading.view, region)
+    rendition = next(iter(renditions(text)))
+    for region in regions(rendition):
+        around = Surroundings(rendition.view, region)
         for group in region.groups:
             for candidate in group:
-                label = _label(*reading.place(candidate.start, candidate.stop), spans)
+                label = _label(*rendition.place(candidate.start, candidate.stop), spans)
                 if label is not None:
                     yield tuple(sorted(around.traits(candidate))), label
 

@@ -1,5 +1,6 @@
 """Prints at the end what tests have to show, wherever they ran: output of the processes of xdist goes nowhere."""
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Generator
@@ -24,6 +25,15 @@ sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 if (_folder := places.of_everything()) is not None:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_folder))
+
+
+# Collection creates objects that live until the end. The collector would traverse all of them again and again.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture

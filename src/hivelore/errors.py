@@ -1,31 +1,31 @@
-"""What can go wrong, as one family.
+"""The family of errors.
 
     HiveloreError
-    ├── Invalid            what was asked cannot be done as asked: change the request
-    │   └── TooLarge       ... because it is over a limit
-    ├── Unauthenticated    no key, a wrong, expired or revoked one
-    ├── Forbidden          known who asks, and they may not
-    │   └── Proposed       ... by themselves: it was proposed to those who decide; carries the proposal
-    ├── NotFound           no such thing, or not for the eyes of who asks (the same answer)
-    ├── Conflict           the state of the store does not allow it now
-    │   ├── Stale          it was changed since it was read; carries the current version
-    │   └── Busy           somebody else holds the data directory; carries their pid
-    ├── Unavailable        something we depend on did not answer; trying again may help
-    │   ├── Overloaded     too many calls at once; carries when to try again
+    ├── Invalid            the request cannot be done: change it
+    │   └── TooLarge       a limit is exceeded
+    ├── Unauthenticated    the key is missing, wrong, expired or revoked
+    ├── Forbidden          the caller is known and may not do this
+    │   └── Proposed       it was proposed for review instead; carries the id of the proposal
+    ├── NotFound           it does not exist, or the caller may not see it (the same answer)
+    ├── Conflict           the current state of the store does not allow it
+    │   ├── Stale          it changed since it was read; carries the current version
+    │   └── Busy           another process owns the data directory; carries its pid
+    ├── Unavailable        a dependency did not answer: try again later
+    │   ├── Overloaded     too many concurrent calls; carries when to try again
     │   └── Expired        the deadline of the call passed
-    └── Broken             the installation or the data is damaged, or of a newer version
+    └── Broken             the installation or the data is damaged or newer than this version
 
-Each message says what the caller can do next. Each door has one table from these to its own words:
-a status, a tool error, an exit code.
+Each message says what the caller can do next. Each interface has one table from these errors to its own: HTTP statuses,
+tool errors, exit codes.
 """
 
 
 class HiveloreError(Exception):
-    """The root of the family. ``str(error)`` is meant for people and models alike."""
+    """Base of all errors. ``str(error)`` is a message for people and models."""
 
 
 class Invalid(HiveloreError):
-    """The request cannot be done as asked. ``field`` names the argument at fault where there is one."""
+    """The request cannot be done. ``field``: the invalid argument, if there is one."""
 
     def __init__(self, message: str, *, field: str | None = None) -> None:
         super().__init__(message)
@@ -33,11 +33,11 @@ class Invalid(HiveloreError):
 
 
 class TooLarge(Invalid):
-    """Over a limit that the message states."""
+    """A limit is exceeded. The message states it."""
 
 
 class Unauthenticated(HiveloreError):
-    """No key, or one that is wrong, expired or revoked."""
+    """The key is missing, wrong, expired or revoked."""
 
 
 class Forbidden(HiveloreError):
@@ -45,7 +45,7 @@ class Forbidden(HiveloreError):
 
 
 class Proposed(Forbidden):
-    """Nothing was done but to propose it: somebody else decides. ``proposal`` is the id to ask for."""
+    """The change was not made, but proposed for review. ``proposal``: the id of the proposal."""
 
     def __init__(self, message: str, *, proposal: str) -> None:
         super().__init__(message)
@@ -53,15 +53,15 @@ class Proposed(Forbidden):
 
 
 class NotFound(HiveloreError):
-    """No such thing, or none that the caller may see: both read the same."""
+    """It does not exist, or the caller may not see it; the message is the same."""
 
 
 class Conflict(HiveloreError):
-    """The present state of the store does not allow it."""
+    """The current state of the store does not allow it."""
 
 
 class Stale(Conflict):
-    """Changed since it was read. ``current`` is the version that stands now."""
+    """It changed since it was read. ``current``: the current version."""
 
     def __init__(self, message: str, *, current: int) -> None:
         super().__init__(message)
@@ -69,7 +69,7 @@ class Stale(Conflict):
 
 
 class Busy(Conflict):
-    """Another process owns the data directory. ``pid`` is its process id, 0 where unknown."""
+    """Another process owns the data directory. ``pid``: its process id, 0 if unknown."""
 
     def __init__(self, message: str, *, pid: int = 0) -> None:
         super().__init__(message)
@@ -77,8 +77,8 @@ class Busy(Conflict):
 
 
 class Unavailable(HiveloreError):
-    """Something we depend on did not answer. ``retry_after`` is in seconds, None where unknown. ``cause``: a
-    ``health.model.Cause`` where the database itself failed, else None."""
+    """A dependency did not answer. ``retry_after``: seconds, None if unknown. ``cause``: a ``health.model.Cause`` if
+    the database failed, else None."""
 
     def __init__(self, message: str, *, retry_after: float | None = None, cause: str | None = None) -> None:
         super().__init__(message)
@@ -87,16 +87,16 @@ class Unavailable(HiveloreError):
 
 
 class Overloaded(Unavailable):
-    """Too many calls at once; nothing was done."""
+    """There were too many concurrent calls. Nothing was done."""
 
 
 class Expired(Unavailable):
-    """The deadline of the call passed before it was done."""
+    """The deadline of the call passed."""
 
 
 class Broken(HiveloreError):
-    """The installation or the data is damaged, not ours, or of a newer version; nothing was touched. ``cause`` is as
-    that of ``Unavailable``."""
+    """The installation or the data is damaged, foreign or newer than this version. Nothing was changed. ``cause``: see
+    ``Unavailable``."""
 
     def __init__(self, message: str, *, cause: str | None = None) -> None:
         super().__init__(message)

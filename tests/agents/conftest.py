@@ -79,7 +79,7 @@ def opencode(home: Path, work: Path) -> Generator[OpenCode]:
 
 @pytest.fixture(params=["claude-code", "codex"])
 def kind(request: pytest.FixtureRequest) -> str:
-    """What ``hivelore setup`` calls the program."""
+    """Name of the program for ``hivelore setup``."""
     return request.param
 
 
@@ -90,8 +90,8 @@ def program(kind: str, request: pytest.FixtureRequest) -> Program:
 
 @pytest.fixture
 def env(tmp_path: Path, home: Path) -> Generator[dict[str, str]]:
-    """Of somebody who has Hivelore and nothing else: all settings are the defaults, but for the port and
-    the workspace, which is not /workspace of this machine."""
+    """Environment of a user with default settings, except for the port and the workspace (not /workspace of this
+    machine)."""
     url = free_url()
     data = tmp_path / 'hivelore\'s "data" ☃'
     yield {

@@ -1,4 +1,4 @@
-"""Every store, and every keyword engine on the store it works on, one after the other."""
+"""Fixtures: every store, and every keyword engine on its store."""
 
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
@@ -34,7 +34,7 @@ ON_PARTITIONS = (
     "test_store_queue",
     "test_store_validity",
 )
-"""What shows that the tables can be partitioned by namespace; the others would say it again."""
+"""Tests that run on partitioned tables; the others would only repeat them."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -44,13 +44,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 _SETTINGS = "_hypothesis_internal_use_settings"
-"""Where hypothesis keeps what a test runs with; its own plugin for pytest writes there too."""
+"""Attribute in which hypothesis keeps the settings of a test."""
 FEWER = 4
 
 
 @pytest.fixture(autouse=True)
 def fewer_examples(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a server, where each statement travels: what is above the statements has had all examples on SQLite."""
+    """Runs fewer examples on a server, where statements are slow; SQLite runs all of them."""
     known: settings | None = getattr(request.function, _SETTINGS, None)
     if known is not None and "postgres" in request.node.name:
         monkeypatch.setattr(request.function, _SETTINGS, settings(known, max_examples=known.max_examples // FEWER + 1))

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.indexes.ports import KeywordIndex
-from hivelore.indexing.model import ChunkKey, DocumentKey
 from hivelore.memories.model import Memory
+from hivelore.memories.stored import ChunkKey, DocumentKey
 from hivelore.search.model import Filter, Visibility
 from support.keywords import Columns, Indexed
 from support.memories import ADA, BOB, a_memory
@@ -26,12 +26,12 @@ def test_a_document_is_found_by_any_of_its_terms_in_any_column(indexed: Indexed)
         assert (candidate.document, candidate.chunk) == (stored.key, chunk)
 
 
-def test_one_term_of_many_is_enough(indexed: Indexed) -> None:
+def test_one_matching_term_is_enough(indexed: Indexed) -> None:
     one, other = indexed.add("java build"), indexed.add("python test")
     assert set(indexed.found("java python nothing")) == {one.key, other.key}
 
 
-def test_what_was_loaded_before_is_found_and_what_came_since(indexed: Indexed) -> None:
+def test_documents_indexed_before_and_after_a_load_are_found(indexed: Indexed) -> None:
     older = indexed.add("java build")
     for _ in range(2):
         with indexed.store.read() as view:
@@ -80,14 +80,14 @@ ODD_TERMS = [
 
 
 @pytest.mark.parametrize("term", ODD_TERMS)
-def test_a_term_is_data_whatever_it_looks_like(indexed: Indexed, term: str) -> None:
+def test_a_term_with_syntax_characters_is_data(indexed: Indexed, term: str) -> None:
     stored = indexed.add(f"before {term} after")
     indexed.add("x say foo bar cafe slash a b")
     assert indexed.found(term) == [stored.key]
     assert stored.key in indexed.found(f"before {term}")
 
 
-def test_a_chunk_without_terms_is_fine(indexed: Indexed) -> None:
+def test_a_chunk_without_terms_is_accepted(indexed: Indexed) -> None:
     indexed.add(Columns())
     stored = indexed.add("java")
     assert indexed.found("java") == [stored.key]
@@ -96,7 +96,7 @@ def test_a_chunk_without_terms_is_fine(indexed: Indexed) -> None:
 # Ranking.
 
 
-def test_a_document_is_proposed_once_by_its_best_chunk(indexed: Indexed) -> None:
+def test_a_document_is_returned_once_with_its_best_chunk(indexed: Indexed) -> None:
     stored = indexed.add("java one two three", "java java java", "nothing of it")
     _, best, _ = indexed.chunk_keys(stored)
     (candidate,) = indexed.search("java")
@@ -111,21 +111,21 @@ def test_a_rare_term_weighs_more_than_a_common_one(indexed: Indexed) -> None:
     assert set(found[1:]) == {stored.key for stored in common}
 
 
-def test_more_of_a_term_is_better(indexed: Indexed) -> None:
+def test_more_occurrences_of_a_term_score_higher(indexed: Indexed) -> None:
     fill(indexed)
     once = indexed.add("java one two three")
     thrice = indexed.add("java java java three")
     assert indexed.found("java") == [thrice.key, once.key]
 
 
-def test_a_short_chunk_is_better_than_a_long_one(indexed: Indexed) -> None:
+def test_a_short_chunk_scores_higher_than_a_long_one(indexed: Indexed) -> None:
     fill(indexed)
     long = indexed.add("java " + " ".join(f"w{number}" for number in range(60)))
     short = indexed.add("java one")
     assert indexed.found("java") == [short.key, long.key]
 
 
-def test_more_of_the_terms_is_better(indexed: Indexed) -> None:
+def test_more_matching_terms_score_higher(indexed: Indexed) -> None:
     fill(indexed)
     one = indexed.add("java one two")
     both = indexed.add("java build two")
@@ -133,7 +133,7 @@ def test_more_of_the_terms_is_better(indexed: Indexed) -> None:
 
 
 @pytest.mark.parametrize("strong", [Columns(own=("java", "x")), Columns(own=("x",), header=("java",))])
-def test_own_words_and_headers_weigh_more_than_context(indexed: Indexed, strong: Columns) -> None:
+def test_own_text_and_headers_weigh_more_than_context(indexed: Indexed, strong: Columns) -> None:
     fill(indexed)
     weak = indexed.add(Columns(own=("x",), context=("java",)))
     better = indexed.add(strong)
@@ -149,7 +149,7 @@ def fill(indexed: Indexed) -> None:
 # Filters and limits.
 
 
-def test_a_filter_comes_before_the_limit(indexed: Indexed) -> None:
+def test_a_filter_is_applied_before_the_limit(indexed: Indexed) -> None:
     for _ in range(60):
         indexed.add("java java", memory=a_memory(owner=BOB))
     mine = indexed.add("java and many other words that make it a worse match than those of Bob")
@@ -185,7 +185,7 @@ columns = st.builds(Columns, own=terms, context=terms, header=terms)
     contents=st.lists(columns, min_size=12, max_size=12),
     asked=st.lists(st.tuples(st.sets(st.sampled_from("abcdefgh"), max_size=4), filters()), min_size=1, max_size=6),
 )
-def test_all_that_have_a_term_and_pass_the_filter_are_found_and_nothing_else(
+def test_exactly_the_matching_and_visible_documents_are_found(
     fresh_searched: Fresh,
     keywords: KeywordIndex,
     population: list[Memory],
@@ -216,7 +216,7 @@ def test_all_that_have_a_term_and_pass_the_filter_are_found_and_nothing_else(
 # Weighing.
 
 
-def test_terms_weigh_what_their_rarities_do(indexed: Indexed) -> None:
+def test_terms_weigh_by_their_rarity(indexed: Indexed) -> None:
     assert indexed.weight("java") < 0.001
     indexed.add("java build", "java", "python")
     indexed.add(Columns(own=("rust",), context=("gradle",), header=("build",)))
@@ -228,7 +228,7 @@ def test_terms_weigh_what_their_rarities_do(indexed: Indexed) -> None:
     assert indexed.weight("") == 0.0
 
 
-def test_what_was_removed_weighs_no_more(indexed: Indexed) -> None:
+def test_removed_documents_do_not_affect_weights(indexed: Indexed) -> None:
     gone = indexed.add("java build")
     for word in ("python", "rust", "swift"):
         indexed.add(word)
@@ -237,7 +237,7 @@ def test_what_was_removed_weighs_no_more(indexed: Indexed) -> None:
     assert indexed.weight("java") == pytest.approx(math.log(3.5 / 0.5))
 
 
-def test_a_score_over_the_weight_says_how_much_of_the_question_is_answered(indexed: Indexed) -> None:
+def test_score_divided_by_weight_is_the_matched_share_of_a_query(indexed: Indexed) -> None:
     indexed.add(*(f"some filler of number {number}" for number in range(200)))
     indexed.add("the wireguard tunnel must be up first")
     shares = [indexed.search(asked)[0].score / indexed.weight(asked) for asked in ("wireguard tunnel", "wireguard dns")]

@@ -1,4 +1,4 @@
-"""Every store: adding memories, finding them by what is theirs alone, forgetting them."""
+"""Every store: adding memories, finding them by unique fields, deleting them."""
 
 import json
 from collections.abc import Callable
@@ -12,8 +12,9 @@ from hivelore.core.agents import AgentId
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Conflict
-from hivelore.indexing.model import Change, ChangeKind, DocumentKey, ModelKey, Stored
+from hivelore.indexing.model import Change, ChangeKind, ModelKey
 from hivelore.memories.model import Json, Memory, MemoryId, Scope, Statement
+from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.storage.ports import MemoryStore, Transaction
 from support.clocks import START
 from support.memories import (
@@ -29,7 +30,7 @@ from support.memories import (
     next_version,
     whole,
 )
-from support.stores import Fresh, add, change, chunks, forget, history, law, listed, present, told
+from support.stores import Fresh, add, change, chunks, forget, history, law, listed, present, read_changes
 
 PATH = Clean("/shared/memory/build.md")
 
@@ -39,7 +40,7 @@ PATH = Clean("/shared/memory/build.md")
 
 @law
 @given(memory=memories(), data=st.data())
-def test_a_memory_comes_back_as_it_was_added(fresh: Fresh, memory: Memory, data: st.DataObject) -> None:
+def test_a_memory_is_read_as_it_was_added(fresh: Fresh, memory: Memory, data: st.DataObject) -> None:
     pieces = data.draw(chunks_of(memory.content))
     with fresh() as store:
         added = add(store, memory, pieces)
@@ -52,11 +53,11 @@ def test_a_memory_comes_back_as_it_was_added(fresh: Fresh, memory: Memory, data:
     assert [len(stored.passages) for stored in stored_chunks] == [len(piece.passages) for piece in pieces]
 
 
-def test_a_memory_without_chunks_is_fine(store: MemoryStore) -> None:
+def test_a_memory_without_chunks_is_accepted(store: MemoryStore) -> None:
     assert list(chunks(store, add(store, a_memory(), ()).key)) == []
 
 
-def test_every_document_chunk_and_passage_has_a_key_of_its_own(store: MemoryStore) -> None:
+def test_documents_chunks_and_passages_have_unique_keys(store: MemoryStore) -> None:
     content, pieces = document("first part", "second part", passage=4)
     stored = [add(store, a_memory(content), pieces) for _ in range(3)]
     kept = [chunk for one in stored for chunk in chunks(store, one.key)]
@@ -67,7 +68,7 @@ def test_every_document_chunk_and_passage_has_a_key_of_its_own(store: MemoryStor
 
 
 @pytest.mark.parametrize("unknown", ["", "%", "no id at all", memory_id(10**9), "é" * 100])
-def test_an_unknown_id_is_found_nowhere(store: MemoryStore, unknown: str) -> None:
+def test_an_unknown_id_is_not_found(store: MemoryStore, unknown: str) -> None:
     add(store, a_memory())
     with store.read() as view:
         assert view.get(MemoryId(unknown)) is None
@@ -84,7 +85,7 @@ def test_an_unknown_key_has_nothing(store: MemoryStore) -> None:
         assert view.attributes([unknown]) == {}
 
 
-def test_changing_a_value_handed_in_or_out_does_not_change_the_store(store: MemoryStore) -> None:
+def test_changing_a_value_outside_does_not_change_the_store(store: MemoryStore) -> None:
     seen: list[Json] = [1]
     memory = a_memory(metadata={"inner": {"seen": seen}})
     add(store, memory)
@@ -109,10 +110,10 @@ def refused(store: MemoryStore, memory: Memory) -> None:
     assert str(error.value).strip()
     assert listed(store) == before
     with store.read() as view:
-        assert told(view, newest) == []
+        assert read_changes(view, newest) == []
 
 
-def test_an_id_is_given_once(store: MemoryStore) -> None:
+def test_a_used_id_is_refused(store: MemoryStore) -> None:
     memory = a_memory()
     add(store, memory)
     refused(store, a_memory("Something else.", id=memory.id, owner=BOB))
@@ -132,27 +133,27 @@ each_name = pytest.mark.parametrize("named", [at_path, with_external_id])
 
 
 @each_name
-def test_a_private_name_is_taken_once_per_owner(store: MemoryStore, named: MakeNamed) -> None:
+def test_a_private_name_is_unique_per_owner(store: MemoryStore, named: MakeNamed) -> None:
     add(store, named("n", ADA, Scope.AGENT))
     refused(store, named("n", ADA, Scope.AGENT))
     add(store, named("n", BOB, Scope.AGENT))
 
 
 @each_name
-def test_a_shared_name_is_taken_once_whoever_wrote_it(store: MemoryStore, named: MakeNamed) -> None:
+def test_a_shared_name_is_unique_among_all_owners(store: MemoryStore, named: MakeNamed) -> None:
     add(store, named("n", ADA, Scope.SWARM))
     refused(store, named("n", BOB, Scope.SWARM))
     refused(store, named("n", None, Scope.SWARM))
 
 
 @each_name
-def test_the_swarm_s_own_name_is_taken_once(store: MemoryStore, named: MakeNamed) -> None:
+def test_the_name_of_a_memory_without_an_owner_is_unique(store: MemoryStore, named: MakeNamed) -> None:
     add(store, named("n", None, Scope.SWARM))
     refused(store, named("n", None, Scope.SWARM))
 
 
 @each_name
-def test_a_name_may_be_private_and_shared_at_once(store: MemoryStore, named: MakeNamed) -> None:
+def test_a_name_may_be_both_private_and_shared(store: MemoryStore, named: MakeNamed) -> None:
     add(store, named("n", ADA, Scope.SWARM))
     add(store, named("n", ADA, Scope.AGENT))
     assert len(listed(store)) == 2
@@ -166,13 +167,13 @@ def test_names_that_differ_at_all_are_different(store: MemoryStore, named: MakeN
     assert len(listed(store)) == 2
 
 
-def test_a_path_and_an_external_id_do_not_get_in_each_other_s_way(store: MemoryStore) -> None:
+def test_a_path_and_an_external_id_may_be_equal(store: MemoryStore) -> None:
     add(store, at_path("n", ADA, Scope.AGENT))
     add(store, with_external_id("n", ADA, Scope.AGENT))
     assert len(listed(store)) == 2
 
 
-def test_a_document_is_found_by_its_path_on_its_shelf_only(store: MemoryStore) -> None:
+def test_a_document_is_found_by_its_path_in_its_scope_only(store: MemoryStore) -> None:
     private, shared = at_path(PATH, ADA, Scope.AGENT), at_path(PATH, BOB, Scope.SWARM)
     found = {add(store, memory).memory.id: memory for memory in (private, shared)}
     assert len(found) == 2
@@ -184,7 +185,7 @@ def test_a_document_is_found_by_its_path_on_its_shelf_only(store: MemoryStore) -
         assert not view.memories_with_external_id(ADA, PATH)
 
 
-def test_a_document_is_found_by_its_external_id_on_its_shelf_only(store: MemoryStore) -> None:
+def test_a_document_is_found_by_its_external_id_in_its_scope_only(store: MemoryStore) -> None:
     private, shared = with_external_id("x-1", ADA, Scope.AGENT), with_external_id("x-1", BOB, Scope.SWARM)
     found = {add(store, memory).memory.id: memory for memory in (private, shared)}
     assert len(found) == 2
@@ -197,7 +198,7 @@ def test_a_document_is_found_by_its_external_id_on_its_shelf_only(store: MemoryS
 
 @each_name
 @pytest.mark.parametrize("scope", Scope)
-def test_a_name_is_taken_once_per_project(store: MemoryStore, named: MakeNamed, scope: Scope) -> None:
+def test_a_name_is_unique_per_project(store: MemoryStore, named: MakeNamed, scope: Scope) -> None:
     memories = [replace(named("n", ADA, scope), project=project) for project in (None, Clean("p"), Clean("P"))]
     found = [add(store, memory) for memory in memories]
     for memory in memories:
@@ -219,8 +220,8 @@ statements: st.SearchStrategy[Statement] = st.builds(
 
 
 @st.composite
-def tellings(draw: st.DrawFn) -> tuple[list[tuple[Statement, int]], Statement]:
-    """What was told, when, and what is asked: all of them alike but for a field or two."""
+def statements_and_query(draw: st.DrawFn) -> tuple[list[tuple[Statement, int]], Statement]:
+    """Statements with their times, and a query: all equal except in one or two fields."""
     asked = draw(statements)
     other = st.tuples(statements, st.sets(st.sampled_from(Statement._fields), max_size=2))
     near = other.map(lambda one: asked._replace(**{field: getattr(one[0], field) for field in one[1]}))
@@ -228,11 +229,11 @@ def tellings(draw: st.DrawFn) -> tuple[list[tuple[Statement, int]], Statement]:
 
 
 @law
-@given(told=tellings())
-def test_the_same_statement_is_the_newest_of_which_nothing_differs(
-    fresh: Fresh, told: tuple[list[tuple[Statement, int]], Statement]
+@given(statements=statements_and_query())
+def test_the_same_statement_is_the_newest_equal_one(
+    fresh: Fresh, statements: tuple[list[tuple[Statement, int]], Statement]
 ) -> None:
-    written, asked = told
+    written, asked = statements
     with fresh() as store:
         for statement, minute in written:
             add(store, a_memory(created_at=instant(minute), **statement._asdict()))
@@ -243,14 +244,14 @@ def test_the_same_statement_is_the_newest_of_which_nothing_differs(
     assert (found.memory if found else None) == newest
 
 
-def test_the_newest_of_the_same_statements_is_the_one_created_last_not_the_one_added_last(store: MemoryStore) -> None:
+def test_the_newest_statement_is_the_one_created_last(store: MemoryStore) -> None:
     newest = add(store, a_memory("Use Java 21.", created_at=instant(5)))
     add(store, a_memory("Use Java 21.", created_at=instant(4)))
     with store.read() as view:
         assert view.memory_with_statement(newest.memory.statement) == newest
 
 
-def test_the_swarm_s_own_statement_is_nobody_else_s(store: MemoryStore) -> None:
+def test_a_statement_without_an_owner_is_not_that_of_an_agent(store: MemoryStore) -> None:
     own = add(store, a_memory(owner=None, scope=Scope.SWARM))
     add(store, a_memory(owner=ADA, scope=Scope.SWARM))
     with store.read() as view:
@@ -269,7 +270,7 @@ def test_a_statement_that_was_changed_is_no_longer_the_same(store: MemoryStore) 
 # Forgetting.
 
 
-def test_forgetting_leaves_nothing(store: MemoryStore) -> None:
+def test_deleting_a_memory_leaves_nothing(store: MemoryStore) -> None:
     content, pieces = document("first part", "second part", passage=4)
     memory = a_memory(
         content, source_path=PATH, external_id=Clean("x"), session=Clean("s"), tags=(Clean("t"),), expires_at=START
@@ -308,27 +309,27 @@ def test_forgetting_leaves_nothing(store: MemoryStore) -> None:
     assert store.write(lambda tx: tx.drop_vectors(model, 10)) == 0
 
 
-def test_forgetting_is_told_to_who_follows(store: MemoryStore) -> None:
+def test_deleting_a_memory_is_in_the_change_log(store: MemoryStore) -> None:
     stored = add(store, a_memory())
     with store.read() as view:
         before = view.change_cursor()
     forget(store, stored.key)
     with store.read() as view:
-        (change,) = told(view, before)
+        (change,) = read_changes(view, before)
     assert change == Change(change.seq, ChangeKind.FORGOTTEN, stored.key)
 
 
-def test_forgetting_twice_is_fine_and_told_once(store: MemoryStore) -> None:
+def test_deleting_a_memory_twice_is_logged_once(store: MemoryStore) -> None:
     stored = add(store, a_memory())
     forget(store, stored.key)
     forget(store, stored.key)
     forget(store, DocumentKey(stored.key + 1_000))
     with store.read() as view:
-        kinds = [change.kind for change in told(view)]
+        kinds = [change.kind for change in read_changes(view)]
     assert kinds == [ChangeKind.CREATED, ChangeKind.FORGOTTEN]
 
 
-def test_forgetting_one_leaves_the_others_as_they_were(store: MemoryStore) -> None:
+def test_deleting_a_memory_does_not_affect_others(store: MemoryStore) -> None:
     twin, other = a_memory(tags=(Clean("t"),)), a_memory(tags=(Clean("t"),))
     doomed = add(store, twin)
     kept = add(store, other)
@@ -339,7 +340,7 @@ def test_forgetting_one_leaves_the_others_as_they_were(store: MemoryStore) -> No
     assert len(history(store, kept.key)) == 1
 
 
-def test_what_was_forgotten_can_be_written_again_and_gets_new_keys(store: MemoryStore) -> None:
+def test_a_deleted_memory_can_be_added_again_with_new_keys(store: MemoryStore) -> None:
     content, pieces = document("first part", "second part")
     memory = a_memory(content, source_path=PATH, external_id=Clean("x"))
     first = add(store, memory, pieces)
@@ -355,7 +356,7 @@ def test_what_was_forgotten_can_be_written_again_and_gets_new_keys(store: Memory
 
 @law
 @given(forgotten=st.lists(st.booleans(), min_size=1, max_size=12))
-def test_no_key_is_ever_used_twice(fresh: Fresh, forgotten: list[bool]) -> None:
+def test_keys_are_never_reused(fresh: Fresh, forgotten: list[bool]) -> None:
     documents: list[int] = []
     pieces: list[int] = []
     passages: list[int] = []

@@ -13,8 +13,9 @@ from hivelore.core.values import replace
 from hivelore.errors import Conflict
 from hivelore.events.model import Event, EventFilter
 from hivelore.feedback.recalls import Evidence
-from hivelore.indexing.model import ModelKey, PassageKey, Stored
+from hivelore.indexing.model import ModelKey
 from hivelore.memories.model import Action, Memory, MemoryId, Scope
+from hivelore.memories.stored import PassageKey, Stored
 from hivelore.observations.model import Held, Observation
 from hivelore.search.model import Visibility
 from hivelore.storage.ports import MemoryStore, Transaction
@@ -253,7 +254,7 @@ def scripts(draw: st.DrawFn) -> list[Step]:
 
 
 def play(store: MemoryStore, script: Sequence[Step]) -> tuple[list[object], object]:
-    """What each step answered, and what there is in the end."""
+    """Returns the result of each step and the final state."""
     answers: list[object] = []
     ids: list[MemoryId] = []
     for step in script:
@@ -273,6 +274,6 @@ def play(store: MemoryStore, script: Sequence[Step]) -> tuple[list[object], obje
 
 @settings(law, max_examples=examples(80))
 @given(script=scripts())
-def test_any_script_plays_as_in_memory(fresh: Fresh, script: list[Step]) -> None:
+def test_any_script_has_the_same_effect_as_on_the_reference_store(fresh: Fresh, script: list[Step]) -> None:
     with fresh() as store:
         assert play(store, script) == play(ReferenceStore(FixedClock()), script)

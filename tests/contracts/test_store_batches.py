@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hivelore.changes.model import Batch, BatchFilter, BatchId, BatchKind, PreviousState
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
-from hivelore.indexing.model import DocumentKey, Stored
 from hivelore.memories.model import Action, Memory
+from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.observations.model import Confidence, Held
 from hivelore.review.model import Proposal
 from hivelore.search.model import Visibility
@@ -40,7 +40,7 @@ from support.stores import Fresh, add, change, forget, law
 
 
 def kept(store: MemoryStore, work: Callable[[Transaction], object]) -> dict[DocumentKey, PreviousState | None]:
-    """What is noted while work is done."""
+    """Returns the pre-images recorded during a write."""
 
     def noting(tx: Transaction) -> dict[DocumentKey, PreviousState | None]:
         with tx.journal() as noted:
@@ -72,7 +72,7 @@ CHANGES: dict[str, Callable[[Transaction, Stored], None]] = {
 
 
 @pytest.mark.parametrize("how", CHANGES)
-def test_a_memory_is_noted_as_it_was_before_it_first_changed(store: MemoryStore, how: str) -> None:
+def test_the_pre_image_of_a_memory_is_its_state_before_the_first_change(store: MemoryStore, how: str) -> None:
     stored = add(store, a_memory(operational=operational()))
     add(store, a_memory())
     put(store, a_proposal(stored.memory))
@@ -88,7 +88,7 @@ def test_a_memory_is_noted_as_it_was_before_it_first_changed(store: MemoryStore,
     assert kept(store, work) == {stored.key: before}
 
 
-def test_a_new_memory_is_noted_as_not_there_whatever_becomes_of_it(store: MemoryStore) -> None:
+def test_the_pre_image_of_a_new_memory_is_empty(store: MemoryStore) -> None:
     def work(tx: Transaction) -> None:
         one = tx.add(a_memory(), whole(a_memory().content))
         tx.set_expiry(one.key, instant(1))
@@ -97,19 +97,19 @@ def test_a_new_memory_is_noted_as_not_there_whatever_becomes_of_it(store: Memory
     assert list(kept(store, work).values()) == [None, None]
 
 
-def test_reading_is_no_change(store: MemoryStore) -> None:
+def test_reading_records_no_pre_image(store: MemoryStore) -> None:
     stored = add(store, a_memory())
     assert kept(store, lambda tx: tx.count_reads({stored.key: (1, START)})) == {}
 
 
-def test_nothing_is_noted_outside_nor_of_the_unit_before(store: MemoryStore) -> None:
+def test_pre_images_are_recorded_only_within_their_transaction(store: MemoryStore) -> None:
     stored = add(store, a_memory())
     assert list(kept(store, lambda tx: tx.set_expiry(stored.key, None))) == [stored.key]
     store.write(lambda tx: tx.set_expiry(stored.key, instant(2)))
     assert kept(store, lambda tx: None) == {}
 
 
-def test_a_unit_that_failed_leaves_nothing_noted_for_the_next(store: MemoryStore) -> None:
+def test_a_failed_transaction_leaves_no_pre_images(store: MemoryStore) -> None:
     stored = add(store, a_memory())
 
     def fails(tx: Transaction) -> None:
@@ -124,7 +124,7 @@ def test_a_unit_that_failed_leaves_nothing_noted_for_the_next(store: MemoryStore
 
 @law
 @given(data=st.data())
-def test_what_was_noted_comes_back_as_it_was_put(fresh: Fresh, data: st.DataObject) -> None:
+def test_a_batch_is_read_as_it_was_written(fresh: Fresh, data: st.DataObject) -> None:
     memory: Memory = data.draw(memories())
     with fresh() as store:
         stored = add(store, memory, data.draw(chunks_of(memory.content)))
@@ -155,7 +155,7 @@ def _back(tx: Transaction, was: PreviousState | None) -> None:
     tx.log_events(was.events)
 
 
-def test_putting_a_batch_again_adds_to_what_is_kept_of_it(store: MemoryStore) -> None:
+def test_writing_a_batch_again_adds_pre_images(store: MemoryStore) -> None:
     first, second = add(store, a_memory()), add(store, a_memory())
     batch = a_batch()
     put_batch(store, batch, [a_preimage(store, second)])
@@ -168,7 +168,7 @@ def test_putting_a_batch_again_adds_to_what_is_kept_of_it(store: MemoryStore) ->
         assert (view.counts().batches, view.counts().preimages) == (1, 2)
 
 
-def test_what_was_not_there_before_is_kept_too(store: MemoryStore) -> None:
+def test_an_empty_pre_image_is_stored(store: MemoryStore) -> None:
     stored = add(store, a_memory())
     preimage = replace(a_preimage(store, stored), before=None, owner=None)
     batch = a_batch()
@@ -176,15 +176,15 @@ def test_what_was_not_there_before_is_kept_too(store: MemoryStore) -> None:
     assert preimages_of(store, batch) == [preimage]
 
 
-def test_the_last_that_is_kept_of_a_memory_is_that_of_the_newest_batch_before_which_it_was_there(
+def test_the_last_pre_image_is_that_of_the_newest_batch_before_which_the_memory_existed(
     store: MemoryStore,
 ) -> None:
     one, other = add(store, a_memory()), add(store, a_memory())
-    told = [a_batch(at=instant(minute)) for minute in (3, 1, 3, 4)]
-    put_batch(store, told[0], [a_preimage(store, one, "third"), a_preimage(store, other, "other")])
-    put_batch(store, told[1], [a_preimage(store, one, "first")])
-    put_batch(store, told[2], [a_preimage(store, one, "last")])
-    put_batch(store, told[3], [replace(a_preimage(store, one), before=None, owner=None)])
+    written = [a_batch(at=instant(minute)) for minute in (3, 1, 3, 4)]
+    put_batch(store, written[0], [a_preimage(store, one, "third"), a_preimage(store, other, "other")])
+    put_batch(store, written[1], [a_preimage(store, one, "first")])
+    put_batch(store, written[2], [a_preimage(store, one, "last")])
+    put_batch(store, written[3], [replace(a_preimage(store, one), before=None, owner=None)])
     forget(store, one.key)
     with store.read() as view:
         last = view.last_preimage(one.memory.id)
@@ -201,8 +201,8 @@ def test_the_last_that_is_kept_of_a_memory_is_that_of_the_newest_batch_before_wh
 
 @pytest.mark.parametrize("limit", [1, 2, 10])
 def test_pages_hold_every_batch_once_newest_first(store: MemoryStore, limit: int) -> None:
-    told = [a_batch(at=instant(minute)) for minute in (3, 1, 2, 2, 0)]
-    for one in told:
+    written = [a_batch(at=instant(minute)) for minute in (3, 1, 2, 2, 0)]
+    for one in written:
         put_batch(store, one)
     found: list[Batch] = []
     after: tuple[datetime, BatchId] | None = None
@@ -213,10 +213,10 @@ def test_pages_hold_every_batch_once_newest_first(store: MemoryStore, limit: int
         if len(page) < limit:
             break
         after = page[-1].at, page[-1].id
-    assert found == sorted(told, key=lambda one: (one.at, one.id), reverse=True)
+    assert found == sorted(written, key=lambda one: (one.at, one.id), reverse=True)
 
 
-def test_batches_are_narrowed(store: MemoryStore) -> None:
+def test_batches_are_filtered(store: MemoryStore) -> None:
     stored = add(store, a_memory())
     shared, undone = a_batch(is_private=False), a_batch(at=instant(1), undone_at=instant(2))
     put_batch(store, shared)
@@ -230,7 +230,7 @@ def test_batches_are_narrowed(store: MemoryStore) -> None:
     assert batches_of(store, BatchFilter(seen=everybody, memory=a_memory().id)) == []
 
 
-def test_nothing_is_kept_of_a_memory_once_that_is_asked(store: MemoryStore) -> None:
+def test_the_pre_images_of_a_memory_can_be_dropped(store: MemoryStore) -> None:
     one, other = add(store, a_memory()), add(store, a_memory())
     batch = a_batch(changes=2)
     put_batch(store, batch, [a_preimage(store, one), a_preimage(store, other)])
@@ -243,7 +243,7 @@ def test_nothing_is_kept_of_a_memory_once_that_is_asked(store: MemoryStore) -> N
     assert (batches_of(store), preimages_of(store, batch)) == ([], [])
 
 
-def test_of_a_decision_nothing_is_kept_once_one_of_its_memories_is_forgotten(store: MemoryStore) -> None:
+def test_dropping_a_pre_image_drops_those_of_the_same_decision(store: MemoryStore) -> None:
     """One may be what was made of the other."""
     one, other = add(store, a_memory()), add(store, a_memory())
     batch = a_batch(kind=BatchKind.DECIDED, changes=2)
@@ -252,7 +252,7 @@ def test_of_a_decision_nothing_is_kept_once_one_of_its_memories_is_forgotten(sto
     assert (batches_of(store), preimages_of(store, batch)) == ([batch], [])
 
 
-def test_forgetting_a_memory_leaves_what_is_kept_of_it(store: MemoryStore) -> None:
+def test_deleting_a_memory_keeps_its_pre_images(store: MemoryStore) -> None:
     """Maintenance takes away what can come back; who forgets for good drops that, too."""
     stored = add(store, a_memory())
     batch, preimage = a_batch(), a_preimage(store, stored)
@@ -261,16 +261,16 @@ def test_forgetting_a_memory_leaves_what_is_kept_of_it(store: MemoryStore) -> No
     assert preimages_of(store, batch) == [preimage]
 
 
-def test_old_batches_go_with_what_is_kept_of_them_oldest_first(store: MemoryStore) -> None:
+def test_old_batches_are_pruned_with_their_pre_images(store: MemoryStore) -> None:
     stored = add(store, a_memory())
-    told = [a_batch(at=instant(minute)) for minute in (0, 1, 2, 3)]
-    for one in told:
+    written = [a_batch(at=instant(minute)) for minute in (0, 1, 2, 3)]
+    for one in written:
         put_batch(store, one, [a_preimage(store, stored)])
     assert store.write(lambda tx: tx.prune_batches(instant(3), 2)) == 2
-    assert batches_of(store) == [told[3], told[2]]
-    assert preimages_of(store, told[0]) == []
+    assert batches_of(store) == [written[3], written[2]]
+    assert preimages_of(store, written[0]) == []
     assert store.write(lambda tx: tx.prune_batches(instant(3), 2)) == 1
-    assert batches_of(store) == [told[3]]
+    assert batches_of(store) == [written[3]]
 
 
 KEEPING_IN_ORDER: dict[str, Callable[[MemoryStore], None]] = {
@@ -280,7 +280,7 @@ KEEPING_IN_ORDER: dict[str, Callable[[MemoryStore], None]] = {
 
 
 @pytest.mark.parametrize("what", KEEPING_IN_ORDER)
-def test_keeping_it_in_order_changes_nothing_that_is_seen(store: MemoryStore, what: str) -> None:
+def test_pruning_batches_changes_no_memories(store: MemoryStore, what: str) -> None:
     stored = [add(store, a_memory(f"Note {number}.")) for number in range(5)]
     forget(store, stored[0].key)
     change(store, stored[1].key, next_version(stored[1].memory, "Another."), whole("Another."))
@@ -290,7 +290,7 @@ def test_keeping_it_in_order_changes_nothing_that_is_seen(store: MemoryStore, wh
     assert add(store, a_memory()).key > stored[-1].key
 
 
-def test_what_is_kept_is_there_after_opening_again(open_durable: Callable[[], MemoryStore]) -> None:
+def test_batches_survive_reopening(open_durable: Callable[[], MemoryStore]) -> None:
     batch = a_batch()
     with closing(open_durable()) as store:
         preimage = a_preimage(store, add(store, a_memory()))
@@ -299,10 +299,10 @@ def test_what_is_kept_is_there_after_opening_again(open_durable: Callable[[], Me
         assert (batches_of(store), preimages_of(store, batch)) == ([batch], [preimage])
 
 
-def test_proposals_about_a_memory_are_noted_whatever_became_of_them(store: MemoryStore) -> None:
+def test_pre_images_hold_the_proposals_about_a_memory(store: MemoryStore) -> None:
     stored = add(store, a_memory())
-    told: list[Proposal] = [a_proposal(stored.memory), a_proposal(stored.memory)]
-    put(store, *told)
+    written: list[Proposal] = [a_proposal(stored.memory), a_proposal(stored.memory)]
+    put(store, *written)
     (was,) = kept(store, lambda tx: tx.forget(stored.key)).values()
     assert was is not None
-    assert set(was.proposals) == set(told)
+    assert set(was.proposals) == set(written)

@@ -8,8 +8,8 @@ from hivelore.core.agents import Interface
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Conflict, NotFound, Stale
-from hivelore.indexing.model import DocumentKey
 from hivelore.memories.model import Action, Memory, Provenance, Scope, Version
+from hivelore.memories.stored import DocumentKey
 from hivelore.search.model import Filter, Visibility
 from hivelore.storage.ports import MemoryStore
 from support.memories import (
@@ -32,7 +32,7 @@ PATH = Clean("/memory/build.md")
 
 @law
 @given(first=memories(), other=memories())
-def test_every_part_is_replaced_but_the_counted_accesses(fresh: Fresh, first: Memory, other: Memory) -> None:
+def test_a_change_replaces_all_fields_except_access_counts(fresh: Fresh, first: Memory, other: Memory) -> None:
     second = replace(other, id=first.id, version=2)
     with fresh() as store:
         stored = add(store, first)
@@ -53,7 +53,7 @@ def test_accesses_counted_since_a_memory_was_read_survive_its_change(store: Memo
     assert (now.access_count, now.accessed_at) == (2, instant(3))
 
 
-def test_filters_see_the_new_version_only(store: MemoryStore) -> None:
+def test_filters_apply_to_the_new_version_only(store: MemoryStore) -> None:
     stored = add(store, a_memory(tags=(Clean("old"), Clean("kept")), category=Clean("old")))
     change(store, stored.key, next_version(stored.memory, tags=(Clean("new"), Clean("kept")), category=Clean("new")))
     everyone = EVERYTHING.visibility
@@ -83,7 +83,7 @@ def test_an_unknown_memory_cannot_be_changed(store: MemoryStore) -> None:
 
 
 @pytest.mark.parametrize("version", [1, 2, 4, 5])
-def test_a_version_that_is_not_the_next_one_is_refused_with_the_present_one(store: MemoryStore, version: int) -> None:
+def test_a_wrong_version_number_is_refused(store: MemoryStore, version: int) -> None:
     stored = add(store, a_memory())
     second = next_version(stored.memory)
     change(store, stored.key, second)
@@ -101,7 +101,7 @@ def test_a_version_that_is_not_the_next_one_is_refused_with_the_present_one(stor
 @pytest.mark.parametrize(
     ("taken_by", "before", "after"), [(BOB, Scope.AGENT, Scope.SWARM), (ADA, Scope.SWARM, Scope.AGENT)]
 )
-def test_a_memory_does_not_move_onto_a_shelf_where_its_name_is_taken(
+def test_a_change_of_scope_may_not_take_a_used_name(
     store: MemoryStore, field: str, taken_by: str, before: Scope, after: Scope
 ) -> None:
     mine = replace(a_memory(scope=before), **{field: "n"})
@@ -114,7 +114,7 @@ def test_a_memory_does_not_move_onto_a_shelf_where_its_name_is_taken(
     assert [version.number for version in history(store, stored.key)] == [1]
 
 
-def test_a_memory_does_not_take_the_path_of_another(store: MemoryStore) -> None:
+def test_a_change_may_not_take_the_path_of_another_memory(store: MemoryStore) -> None:
     add(store, a_memory(source_path=PATH))
     stored = add(store, a_memory())
     with pytest.raises(Conflict):
@@ -122,7 +122,7 @@ def test_a_memory_does_not_take_the_path_of_another(store: MemoryStore) -> None:
     assert present(store, stored.memory) == stored
 
 
-def test_a_memory_is_not_in_its_own_way(store: MemoryStore) -> None:
+def test_a_memory_may_keep_its_own_unique_fields(store: MemoryStore) -> None:
     stored = add(store, a_memory(source_path=PATH, external_id=Clean("x")))
     change(store, stored.key, next_version(stored.memory))
     with store.read() as view:
@@ -132,7 +132,7 @@ def test_a_memory_is_not_in_its_own_way(store: MemoryStore) -> None:
         )
 
 
-def test_a_path_that_was_left_is_free_again(store: MemoryStore) -> None:
+def test_a_released_path_can_be_used_again(store: MemoryStore) -> None:
     stored = add(store, a_memory(source_path=PATH))
     moved = next_version(stored.memory, source_path=Clean("/elsewhere"))
     change(store, stored.key, moved)
@@ -148,7 +148,7 @@ def test_a_path_that_was_left_is_free_again(store: MemoryStore) -> None:
 # History.
 
 
-def test_the_history_tells_every_version_and_who_made_it_oldest_first(store: MemoryStore) -> None:
+def test_the_history_has_every_version_with_its_author_oldest_first(store: MemoryStore) -> None:
     first = a_memory(
         "one", provenance=Provenance(actor=None, interface=Interface.CLI), tags=(Clean("t"),), project=Clean("p")
     )
@@ -217,20 +217,24 @@ def test_the_history_tells_every_version_and_who_made_it_oldest_first(store: Mem
 
 @law
 @given(states=st.lists(memories(), min_size=1, max_size=4), action=st.sampled_from([Action.EDITED, Action.DEMOTED]))
-def test_no_version_is_lost_or_altered_by_later_ones(fresh: Fresh, states: list[Memory], action: Action) -> None:
+def test_later_versions_do_not_alter_earlier_ones(fresh: Fresh, states: list[Memory], action: Action) -> None:
     versions = [replace(state, id=states[0].id, version=number) for number, state in enumerate(states, 1)]
     with fresh() as store:
         stored = add(store, versions[0])
         for later in versions[1:]:
             change(store, stored.key, later, whole(later.content), action)
-        told = history(store, stored.key)
-    assert [version.action for version in told] == [Action.CREATED] + [action] * (len(versions) - 1)
+        past = history(store, stored.key)
+    assert [version.action for version in past] == [Action.CREATED] + [action] * (len(versions) - 1)
     shared = {*Version.__struct_fields__} & {*Memory.__struct_fields__}
-    for version, memory in zip(told, versions, strict=True):
+    for version, memory in zip(past, versions, strict=True):
         assert {name: getattr(version, name) for name in shared} == {name: getattr(memory, name) for name in shared}
         assert (version.number, version.at) == (memory.version, memory.updated_at)
-        told_by = memory.provenance
-        assert (version.actor, version.interface, version.reason) == (told_by.actor, told_by.interface, told_by.reason)
+        provenance = memory.provenance
+        assert (version.actor, version.interface, version.reason) == (
+            provenance.actor,
+            provenance.interface,
+            provenance.reason,
+        )
 
 
 def test_each_memory_has_a_history_of_its_own(store: MemoryStore) -> None:
@@ -240,7 +244,7 @@ def test_each_memory_has_a_history_of_its_own(store: MemoryStore) -> None:
     assert [version.content for version in history(store, other.key)] == ["other"]
 
 
-def test_reads_are_no_versions(store: MemoryStore) -> None:
+def test_reading_makes_no_version(store: MemoryStore) -> None:
     stored = add(store, a_memory())
     store.write(lambda tx: tx.count_reads({stored.key: (1, instant(1))}))
     assert len(history(store, stored.key)) == 1
@@ -250,7 +254,7 @@ def test_reads_are_no_versions(store: MemoryStore) -> None:
 # What is not a version.
 
 
-def test_a_renewal_moves_the_expiry_and_is_no_version(store: MemoryStore) -> None:
+def test_a_renewal_changes_the_expiry_without_a_version(store: MemoryStore) -> None:
     memory = a_memory(expires_at=instant(1))
     stored = add(store, memory)
     other = add(store, a_memory(expires_at=instant(1)))
@@ -266,7 +270,7 @@ def test_a_renewal_moves_the_expiry_and_is_no_version(store: MemoryStore) -> Non
     assert present(store, memory).memory == replace(memory, expires_at=None)
 
 
-def test_accesses_add_up_and_the_latest_is_kept(store: MemoryStore) -> None:
+def test_access_counts_add_up_and_the_latest_time_is_stored(store: MemoryStore) -> None:
     one, other = add(store, a_memory()), add(store, a_memory())
     unknown = DocumentKey(other.key + 1_000)
     store.write(

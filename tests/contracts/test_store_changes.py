@@ -1,4 +1,4 @@
-"""Every store: the change log tells those who follow what happened to which document, in order."""
+"""Every store: the change log lists the changes to documents in order."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from hivelore.core.text import Clean
 from hivelore.errors import Conflict
-from hivelore.indexing.model import BEGINNING, Change, ChangeKind, DocumentKey, PassageKey
+from hivelore.indexing.model import BEGINNING, Change, ChangeKind
 from hivelore.memories.model import Action, Scope
+from hivelore.memories.stored import DocumentKey, PassageKey
 from hivelore.storage.ports import MemoryStore, Transaction
 from support.memories import a_memory, document, instant, next_version, whole
-from support.stores import Fresh, add, chunks, forget, law, told
+from support.stores import Fresh, add, chunks, forget, law, read_changes
 
 PATIENCE = 60.0
 """Seconds after which a test that hangs fails."""
@@ -23,64 +24,64 @@ PATIENCE = 60.0
 
 def changes(store: MemoryStore) -> list[tuple[ChangeKind, DocumentKey]]:
     with store.read() as view:
-        return [(one.kind, one.document) for one in told(view)]
+        return [(one.kind, one.document) for one in read_changes(view)]
 
 
 def news(store: MemoryStore, work: Callable[[Transaction], object]) -> list[tuple[ChangeKind, DocumentKey]]:
-    """What a unit of work adds to the log."""
+    """Returns the changes that a write adds to the log."""
     known = len(changes(store))
     store.write(work)
     return changes(store)[known:]
 
 
-def test_a_new_store_has_no_changes(store: MemoryStore) -> None:
+def test_the_log_of_a_new_store_is_empty(store: MemoryStore) -> None:
     with store.read() as view:
-        assert told(view) == []
+        assert read_changes(view) == []
 
 
-def test_adding_is_a_creation(store: MemoryStore) -> None:
+def test_adding_a_memory_is_logged_as_a_creation(store: MemoryStore) -> None:
     stored = add(store, a_memory())
     assert changes(store) == [(ChangeKind.CREATED, stored.key)]
 
 
-def test_a_change_with_chunks_is_one_of_content(store: MemoryStore) -> None:
+def test_a_change_with_chunks_is_logged_as_content(store: MemoryStore) -> None:
     stored = add(store, a_memory())
     changed = next_version(stored.memory, "Something else.")
-    told = news(store, lambda tx: tx.change(stored.key, changed, whole(changed.content), Action.EDITED))
-    assert told == [(ChangeKind.CONTENT, stored.key)]
+    changes = news(store, lambda tx: tx.change(stored.key, changed, whole(changed.content), Action.EDITED))
+    assert changes == [(ChangeKind.CONTENT, stored.key)]
 
 
-def test_a_change_without_chunks_is_one_of_attributes(store: MemoryStore) -> None:
+def test_a_change_without_chunks_is_logged_as_attributes(store: MemoryStore) -> None:
     stored = add(store, a_memory())
     shared = next_version(stored.memory, scope=Scope.SWARM)
-    told = news(store, lambda tx: tx.change(stored.key, shared, None, Action.PROMOTED))
-    assert told == [(ChangeKind.ATTRIBUTES, stored.key)]
+    changes = news(store, lambda tx: tx.change(stored.key, shared, None, Action.PROMOTED))
+    assert changes == [(ChangeKind.ATTRIBUTES, stored.key)]
 
 
-def test_a_renewal_is_a_change_of_attributes(store: MemoryStore) -> None:
+def test_a_renewal_is_logged_as_attributes(store: MemoryStore) -> None:
     stored = add(store, a_memory(expires_at=instant(1)))
-    told = news(store, lambda tx: tx.set_expiry(stored.key, instant(2)))
-    assert told == [(ChangeKind.ATTRIBUTES, stored.key)]
+    changes = news(store, lambda tx: tx.set_expiry(stored.key, instant(2)))
+    assert changes == [(ChangeKind.ATTRIBUTES, stored.key)]
 
 
-def test_forgetting_is_told(store: MemoryStore) -> None:
+def test_deleting_a_memory_is_logged(store: MemoryStore) -> None:
     stored = add(store, a_memory())
     assert news(store, lambda tx: tx.forget(stored.key)) == [(ChangeKind.FORGOTTEN, stored.key)]
 
 
-def test_new_vectors_are_told_for_every_document_that_got_some(store: MemoryStore) -> None:
+def test_new_vectors_are_logged_for_each_document(store: MemoryStore) -> None:
     content, pieces = document("first part", "second part", passage=4)
     one, other, bystander = (add(store, a_memory(content), pieces) for _ in range(3))
     model = store.write(lambda tx: tx.register_model("m", 1))
     passages = [key for stored in (one, other) for chunk in chunks(store, stored.key) for key in chunk.passages]
     vectors = {key: np.ones(1, dtype=np.float32) for key in passages}
-    told = news(store, lambda tx: tx.put_vectors(model, vectors))
-    assert {kind for kind, _ in told} == {ChangeKind.VECTORS}
-    assert {key for _, key in told} == {one.key, other.key}
-    assert bystander.key not in {key for _, key in told}
+    changes = news(store, lambda tx: tx.put_vectors(model, vectors))
+    assert {kind for kind, _ in changes} == {ChangeKind.VECTORS}
+    assert {key for _, key in changes} == {one.key, other.key}
+    assert bystander.key not in {key for _, key in changes}
 
 
-def test_what_no_index_needs_to_know_is_not_told(store: MemoryStore) -> None:
+def test_changes_that_no_index_needs_are_not_logged(store: MemoryStore) -> None:
     stored = add(store, a_memory())
     model = store.write(lambda tx: tx.register_model("m", 1))
     (chunk,) = chunks(store, stored.key)
@@ -100,7 +101,7 @@ def test_what_no_index_needs_to_know_is_not_told(store: MemoryStore) -> None:
     assert news(store, lambda tx: tx.put_vectors(model, {})) == []
 
 
-def test_all_changes_of_a_unit_are_told_in_its_order(store: MemoryStore) -> None:
+def test_the_changes_of_a_transaction_are_logged_in_order(store: MemoryStore) -> None:
     def work(tx: Transaction) -> list[DocumentKey]:
         one = tx.add(a_memory("one"), whole("one"))
         other = tx.add(a_memory("other"), whole("other"))
@@ -117,7 +118,7 @@ def test_all_changes_of_a_unit_are_told_in_its_order(store: MemoryStore) -> None
     ]
 
 
-def test_a_unit_that_fails_is_not_told(store: MemoryStore) -> None:
+def test_a_failed_transaction_is_not_logged(store: MemoryStore) -> None:
     memory = a_memory()
     add(store, memory)
 
@@ -132,7 +133,7 @@ def test_a_unit_that_fails_is_not_told(store: MemoryStore) -> None:
 
 @law
 @given(units=st.lists(st.integers(0, 3), max_size=5), looks=st.integers(0, 5))
-def test_whoever_follows_the_log_is_told_everything_once(fresh: Fresh, units: list[int], looks: int) -> None:
+def test_a_follower_reads_every_change_once(fresh: Fresh, units: list[int], looks: int) -> None:
     """However often they look, and whatever moment they go on from."""
     with fresh() as store:
         with store.read() as view:
@@ -147,36 +148,36 @@ def test_whoever_follows_the_log_is_told_everything_once(fresh: Fresh, units: li
                         moment = reached
                     assert moment.number == view.change_cursor().number
         with store.read() as view:
-            heard += told(view, moment)
-            assert heard == told(view, start) == told(view)
+            heard += read_changes(view, moment)
+            assert heard == read_changes(view, start) == read_changes(view)
             assert len({one.seq for one in heard}) == len(heard) == sum(units)
-            assert told(view, view.change_cursor()) == []
+            assert read_changes(view, view.change_cursor()) == []
 
 
-def test_who_stops_half_way_goes_on_from_there(store: MemoryStore) -> None:
+def test_a_follower_continues_at_its_cursor(store: MemoryStore) -> None:
     for _ in range(5):
         store.write(lambda tx: [tx.add(a_memory(), ()) for _ in range(700)])
     with store.read() as view:
         batches = list(view.changes(BEGINNING))
-        everything = told(view)
+        everything = read_changes(view)
         assert len(everything) == 3_500
         heard: list[Change] = []
         for moment, batch in batches:
             heard.extend(batch)
-            assert heard + told(view, moment) == everything
+            assert heard + read_changes(view, moment) == everything
 
 
-def test_of_two_moments_the_later_one_has_the_greater_number(store: MemoryStore) -> None:
+def test_later_cursors_are_greater(store: MemoryStore) -> None:
     with store.read() as before:
         add(store, a_memory())
         with store.read() as after, store.read() as same:
             assert before.change_cursor().number < after.change_cursor().number <= same.change_cursor().number
-            assert told(same, after.change_cursor()) == []
-            assert [one.kind for one in told(after, before.change_cursor())] == [ChangeKind.CREATED]
+            assert read_changes(same, after.change_cursor()) == []
+            assert [one.kind for one in read_changes(after, before.change_cursor())] == [ChangeKind.CREATED]
 
 
-def test_what_an_open_unit_writes_is_told_once_it_is_there(store: MemoryStore) -> None:
-    """Though others, which began after it, were told before."""
+def test_changes_of_an_open_transaction_are_read_after_its_commit(store: MemoryStore) -> None:
+    """Changes of a transaction that commits late are read, although later ones were read before."""
     halfway, go_on = Event(), Event()
 
     def slow(tx: Transaction) -> DocumentKey:
@@ -190,27 +191,27 @@ def test_what_an_open_unit_writes_is_told_once_it_is_there(store: MemoryStore) -
             moment = view.change_cursor()
         first = pool.submit(store.write, slow)
         assert halfway.wait(PATIENCE)
-        beside = pool.submit(add, store, a_memory("quick"))
+        quick = pool.submit(add, store, a_memory("quick"))
         heard: list[DocumentKey] = []
         for ending in (False, True):
             if ending:
                 go_on.set()
                 first.result(PATIENCE)
-                beside.result(PATIENCE)
+                quick.result(PATIENCE)
             with store.read() as view:
                 for reached, batch in view.changes(moment):
                     heard += [one.document for one in batch]
                     moment = reached
-        assert sorted(heard) == sorted([first.result(), beside.result().key])
+        assert sorted(heard) == sorted([first.result(), quick.result().key])
 
 
-def test_numbers_go_on_after_the_newest_document_was_forgotten(store: MemoryStore) -> None:
+def test_numbers_are_not_reused_after_a_deletion(store: MemoryStore) -> None:
     seen: list[Change] = []
     for _ in range(3):
         stored = add(store, a_memory())
         forget(store, stored.key)
         with store.read() as view:
-            seen = told(view)
+            seen = read_changes(view)
     assert [one.kind for one in seen] == [ChangeKind.CREATED, ChangeKind.FORGOTTEN] * 3
     assert [one.seq for one in seen] == sorted({one.seq for one in seen})
     assert len({one.document for one in seen}) == 3

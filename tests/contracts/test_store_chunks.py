@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.core.values import replace
-from hivelore.indexing.model import DocumentKey, ModelKey, PassageKey, Stored, StoredChunk, Vector
+from hivelore.indexing.model import ModelKey, Vector
 from hivelore.memories.model import Chunk
+from hivelore.memories.stored import DocumentKey, PassageKey, Stored, StoredChunk
 from hivelore.storage.ports import MemoryStore
 from support.memories import a_memory, document, instant, next_version
 from support.stores import Fresh, add, change, chunks, law
@@ -55,7 +56,7 @@ def text_of(content: str, stored: StoredChunk) -> str:
     return content[stored.chunk.start : stored.chunk.stop]
 
 
-def test_a_change_without_chunks_leaves_them_as_they_were(store: MemoryStore) -> None:
+def test_a_change_without_chunks_keeps_them(store: MemoryStore) -> None:
     stored, model = embedded(store, "one", "two")
     before = chunks(store, stored.key)
     change(store, stored.key, next_version(stored.memory))
@@ -72,7 +73,7 @@ def test_the_same_chunks_again_keep_everything(store: MemoryStore) -> None:
     assert waiting(store, model, stored.key) == []
 
 
-def test_a_changed_chunk_gets_fresh_keys_and_waits_while_its_neighbours_keep_theirs(store: MemoryStore) -> None:
+def test_only_a_changed_chunk_gets_new_keys_and_is_queued(store: MemoryStore) -> None:
     stored, model = embedded(store, "one", "two", "three")
     before = chunks(store, stored.key)
     content, pieces = document("one", "TWO!", "three")
@@ -85,7 +86,7 @@ def test_a_changed_chunk_gets_fresh_keys_and_waits_while_its_neighbours_keep_the
     assert waiting(store, model, stored.key) == list(after[1].passages)
 
 
-def test_a_chunk_that_only_moved_keeps_its_key_and_shows_its_new_place(store: MemoryStore) -> None:
+def test_a_moved_chunk_keeps_its_key(store: MemoryStore) -> None:
     stored, model = embedded(store, "one", "two")
     one, two = chunks(store, stored.key)
     content, pieces = document("\U0001f41d new at the top", "two", "one")
@@ -98,7 +99,7 @@ def test_a_chunk_that_only_moved_keeps_its_key_and_shows_its_new_place(store: Me
         assert [one.text for one in view.queued_passages(model, instant(0), 10)] == ["\U0001f41d new at the top"]
 
 
-def test_other_headings_make_it_another_chunk(store: MemoryStore) -> None:
+def test_a_chunk_with_other_headings_is_new(store: MemoryStore) -> None:
     stored, model = embedded(store, "one")
     (before,) = chunks(store, stored.key)
     (after,) = write_again(store, stored, "one", [replace(before.chunk, headings=("# New",))])
@@ -107,7 +108,7 @@ def test_other_headings_make_it_another_chunk(store: MemoryStore) -> None:
     assert waiting(store, model, stored.key) == list(after.passages)
 
 
-def test_other_cuts_make_it_another_chunk(store: MemoryStore) -> None:
+def test_a_chunk_with_other_boundaries_is_new(store: MemoryStore) -> None:
     stored, model = embedded(store, "abcdef", passage=3)
     (before,) = chunks(store, stored.key)
     _, pieces = document("abcdef", passage=2)
@@ -118,7 +119,7 @@ def test_other_cuts_make_it_another_chunk(store: MemoryStore) -> None:
     assert waiting(store, model, stored.key) == list(after.passages)
 
 
-def test_a_chunk_that_is_gone_takes_its_vectors_with_it(store: MemoryStore) -> None:
+def test_a_removed_chunk_loses_its_vectors(store: MemoryStore) -> None:
     stored, model = embedded(store, "one", "two")
     before = chunks(store, stored.key)
     content, pieces = document("two")
@@ -128,7 +129,7 @@ def test_a_chunk_that_is_gone_takes_its_vectors_with_it(store: MemoryStore) -> N
     assert store.write(lambda tx: tx.put_vectors(model, {key: vector(key) for key in before[0].passages})) == 0
 
 
-def test_chunks_with_the_same_text_keep_as_many_keys_as_are_left(store: MemoryStore) -> None:
+def test_remaining_chunks_with_equal_text_keep_their_keys(store: MemoryStore) -> None:
     stored, _ = embedded(store, "same", "same", "same")
     before = {chunk.key for chunk in chunks(store, stored.key)}
     content, pieces = document("same", "same")
@@ -150,9 +151,7 @@ words = st.lists(st.sampled_from(["a", "b", "cc", "\U0001f41d\U0001f41d", "e\u03
 
 @law
 @given(versions=st.lists(words, min_size=2, max_size=5))
-def test_as_much_is_kept_as_two_versions_have_in_common_and_the_rest_is_fresh(
-    fresh: Fresh, versions: list[list[str]]
-) -> None:
+def test_common_chunks_of_two_versions_keep_their_keys(fresh: Fresh, versions: list[list[str]]) -> None:
     with fresh() as store:
         stored, model = embedded(store, *versions[0], passage=1)
         memory, before = stored.memory, chunks(store, stored.key)

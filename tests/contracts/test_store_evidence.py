@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from hivelore.feedback.model import NO_USAGE, UsageCounts
 from hivelore.feedback.recalls import EVIDENCE_KEPT, Evidence, Sign, count_usage, merge_evidence
-from hivelore.indexing.model import ChangeKind, DocumentKey
+from hivelore.indexing.model import ChangeKind
+from hivelore.memories.stored import DocumentKey
 from hivelore.storage.ports import MemoryStore, Transaction
 from support.memories import ADA, BOB, EVERYTHING, a_memory, evidence, evidences, instant, next_version
-from support.stores import Fresh, add, change, forget, history, law, present, told
+from support.stores import Fresh, add, change, forget, history, law, present, read_changes
 
 
 def see(store: MemoryStore, key: DocumentKey, *seen: Evidence) -> None:
@@ -31,7 +32,7 @@ def uses(store: MemoryStore) -> Mapping[DocumentKey, UsageCounts]:
 
 @law
 @given(first=st.lists(evidences, max_size=4), then=st.lists(evidences, max_size=4))
-def test_what_counts_is_kept_to_the_bit_and_counted_where_ranking_reads_it(
+def test_evidence_is_stored_exactly_and_read_by_ranking(
     fresh: Fresh, first: list[Evidence], then: list[Evidence]
 ) -> None:
     with fresh() as store:
@@ -42,31 +43,31 @@ def test_what_counts_is_kept_to_the_bit_and_counted_where_ranking_reads_it(
         assert uses(store) == {key: count_usage(merge_evidence(first, then))}
 
 
-def test_nothing_is_known_of_a_memory_at_first(store: MemoryStore) -> None:
+def test_a_new_memory_has_no_evidence(store: MemoryStore) -> None:
     key = add(store, a_memory()).key
     assert list(seen_of(store, key)) == []
     assert uses(store) == {key: NO_USAGE}
 
 
-def test_the_same_again_is_nothing_new(store: MemoryStore) -> None:
+def test_repeated_evidence_counts_once(store: MemoryStore) -> None:
     key = add(store, a_memory()).key
     see(store, key, evidence())
     with store.read() as view:
         before = view.change_cursor()
     see(store, key, evidence(), evidence())
     with store.read() as view:
-        assert told(view, before) == []
+        assert read_changes(view, before) == []
     assert uses(store) == {key: UsageCounts(applied=1)}
 
 
-def test_one_agent_in_one_session_counts_once_and_others_count_too(store: MemoryStore) -> None:
+def test_each_agent_counts_once_per_session(store: MemoryStore) -> None:
     key = add(store, a_memory()).key
     see(store, key, evidence(agent=ADA), evidence(agent=BOB), evidence(agent=None), evidence(session="s2"))
     see(store, key, evidence(Sign.REPEATED, agent=ADA), evidence(Sign.USELESS, agent=ADA))
     assert uses(store) == {key: UsageCounts(applied=4, useless=1)}
 
 
-def test_of_very_much_the_newest_counts(store: MemoryStore) -> None:
+def test_only_the_newest_evidence_counts_beyond_a_limit(store: MemoryStore) -> None:
     key = add(store, a_memory()).key
     every = [evidence(session=f"s{number}", at=instant(number)) for number in range(EVIDENCE_KEPT + 7)]
     see(store, key, *every[: EVIDENCE_KEPT - 1])
@@ -86,18 +87,18 @@ def test_evidence_of_many_is_that_of_each(store: MemoryStore) -> None:
         assert dict(view.evidence_of([])) == {}
 
 
-def test_it_is_no_new_version_and_tells_of_a_change(store: MemoryStore) -> None:
+def test_evidence_makes_no_version_and_is_logged(store: MemoryStore) -> None:
     stored = add(store, a_memory())
     with store.read() as view:
         before = view.change_cursor()
     see(store, stored.key, evidence())
     with store.read() as view:
-        assert [(one.kind, one.document) for one in told(view, before)] == [(ChangeKind.ATTRIBUTES, stored.key)]
+        assert [(one.kind, one.document) for one in read_changes(view, before)] == [(ChangeKind.ATTRIBUTES, stored.key)]
     assert present(store, stored.memory) == stored
     assert len(history(store, stored.key)) == 1
 
 
-def test_it_outlives_a_new_version(store: MemoryStore) -> None:
+def test_evidence_survives_a_new_version(store: MemoryStore) -> None:
     stored = add(store, a_memory())
     see(store, stored.key, evidence())
     change(store, stored.key, next_version(stored.memory, summary=stored.memory.name))
@@ -105,7 +106,7 @@ def test_it_outlives_a_new_version(store: MemoryStore) -> None:
     assert uses(store) == {stored.key: UsageCounts(applied=1)}
 
 
-def test_what_is_gone_or_never_was_is_passed_over(store: MemoryStore) -> None:
+def test_evidence_about_a_missing_memory_is_ignored(store: MemoryStore) -> None:
     gone = add(store, a_memory()).key
     forget(store, gone)
     with store.read() as view:
@@ -115,11 +116,11 @@ def test_what_is_gone_or_never_was_is_passed_over(store: MemoryStore) -> None:
         assert list(seen_of(store, key)) == []
         store.write(lambda tx, key=key: tx.drop_evidence(key))
     with store.read() as view:
-        assert told(view, before) == []
+        assert read_changes(view, before) == []
         assert view.counts().evidence == 0
 
 
-def test_dropping_it_leaves_nothing_known_and_what_comes_then_counts(store: MemoryStore) -> None:
+def test_evidence_counts_again_after_it_was_dropped(store: MemoryStore) -> None:
     doomed, other = add(store, a_memory()).key, add(store, a_memory()).key
     for key in (doomed, other):
         see(store, key, evidence())
@@ -130,7 +131,7 @@ def test_dropping_it_leaves_nothing_known_and_what_comes_then_counts(store: Memo
     assert uses(store)[doomed] == UsageCounts(useful=1)
 
 
-def test_forgetting_takes_it_along(store: MemoryStore) -> None:
+def test_deleting_a_memory_deletes_its_evidence(store: MemoryStore) -> None:
     doomed, other = add(store, a_memory()).key, add(store, a_memory()).key
     for key in (doomed, other):
         see(store, key, evidence())
@@ -140,7 +141,7 @@ def test_forgetting_takes_it_along(store: MemoryStore) -> None:
         assert view.counts().evidence == 1
 
 
-def test_a_unit_that_fails_saw_nothing(store: MemoryStore) -> None:
+def test_a_failed_transaction_records_no_evidence(store: MemoryStore) -> None:
     key = add(store, a_memory()).key
 
     def work(tx: Transaction) -> None:
@@ -153,7 +154,7 @@ def test_a_unit_that_fails_saw_nothing(store: MemoryStore) -> None:
     assert uses(store) == {key: NO_USAGE}
 
 
-def test_it_outlives_its_process(open_durable: Callable[[], MemoryStore]) -> None:
+def test_evidence_survives_reopening(open_durable: Callable[[], MemoryStore]) -> None:
     with closing(open_durable()) as store:
         key = add(store, a_memory()).key
         see(store, key, evidence())

@@ -1,4 +1,4 @@
-"""Every store: what is known of the files of agents."""
+"""Every store: known files of memory folders."""
 
 import pytest
 
@@ -27,20 +27,20 @@ def found(store: MemoryStore, place: str = "", path: str = "", limit: int = 9) -
         return list(view.files_after(place, path, limit))
 
 
-def test_files_come_back_as_they_were_put(store: MemoryStore) -> None:
+def test_files_are_read_as_they_were_written(store: MemoryStore) -> None:
     assert found(store) == []
     put(store, ODD, NOTE)
     assert found(store) == [NOTE, ODD]
 
 
-def test_what_is_put_later_takes_the_place_of_what_was_there(store: MemoryStore) -> None:
+def test_writing_again_replaces_the_earlier_value(store: MemoryStore) -> None:
     later = replace(NOTE, mark="13-1-1", digest="cd", memory=memory_id(9))
     put(store, NOTE)
     put(store, later)
     assert found(store) == [later]
 
 
-def test_they_are_listed_by_place_then_path_in_pages(store: MemoryStore) -> None:
+def test_files_are_listed_by_place_and_path_in_pages(store: MemoryStore) -> None:
     files = [file("B.md"), file("a.md"), file("b.md"), file("A.md", THERE)]
     put(store, *reversed(files))
     assert found(store) == files
@@ -50,7 +50,7 @@ def test_they_are_listed_by_place_then_path_in_pages(store: MemoryStore) -> None
     assert found(store, THERE, "A.md") == []
 
 
-def test_what_is_dropped_is_gone_there_and_nowhere_else(store: MemoryStore) -> None:
+def test_dropping_a_file_affects_only_its_place(store: MemoryStore) -> None:
     elsewhere = replace(NOTE, place=THERE)
     put(store, NOTE, ODD, elsewhere)
     for _ in range(2):
@@ -58,7 +58,7 @@ def test_what_is_dropped_is_gone_there_and_nowhere_else(store: MemoryStore) -> N
     assert found(store) == [ODD, elsewhere]
 
 
-def test_a_unit_that_fails_puts_nothing(store: MemoryStore) -> None:
+def test_a_failed_transaction_writes_nothing(store: MemoryStore) -> None:
     with pytest.raises(RuntimeError):
         store.write(lambda tx: (tx.put_files([NOTE]), _fail()))
     assert found(store) == []

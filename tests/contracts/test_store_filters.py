@@ -6,8 +6,9 @@ from datetime import datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.indexing.model import Attributes, DocumentKey
+from hivelore.indexing.model import Attributes
 from hivelore.memories.model import Memory, MemoryId, Scope, Source, rank_features
+from hivelore.memories.stored import DocumentKey
 from hivelore.search.model import Filter, Visibility
 from hivelore.storage.ports import MemoryStore, Transaction, View
 from support.memories import ADA, BOB, EVERYTHING, a_memory, instant, whole
@@ -67,7 +68,7 @@ def test_each_part_of_a_filter_means_the_same_to_every_reader(store: MemoryStore
 
 @law
 @given(population=populations, asked=st.lists(filters(), min_size=1, max_size=15))
-def test_parts_of_a_filter_are_joined_by_and(fresh: Fresh, population: list[Memory], asked: list[Filter]) -> None:
+def test_all_parts_of_a_filter_must_match(fresh: Fresh, population: list[Memory], asked: list[Filter]) -> None:
     with fresh() as store:
         keys = fill(store, population)
         with store.read() as view:
@@ -80,7 +81,7 @@ def test_parts_of_a_filter_are_joined_by_and(fresh: Fresh, population: list[Memo
 
 @law
 @given(population=populations, asked=st.lists(filters(), max_size=5), limit=st.integers(1, 5))
-def test_walking_the_pages_shows_the_whole_list_in_order(
+def test_pages_cover_the_whole_list_in_order(
     fresh: Fresh, population: list[Memory], asked: list[Filter], limit: int
 ) -> None:
     with fresh() as store:
@@ -100,7 +101,7 @@ def test_memories_of_the_same_instant_are_listed_by_id_latest_first(store: Memor
             assert walk(view, EVERYTHING, limit) == memories[::-1]
 
 
-def test_a_microsecond_decides(store: MemoryStore) -> None:
+def test_times_are_compared_to_the_microsecond(store: MemoryStore) -> None:
     later, earlier = (a_memory(created_at=at) for at in (INSTANTS[2], INSTANTS[1]))
     fill(store, [later, earlier])
     with store.read() as view:
@@ -108,7 +109,7 @@ def test_a_microsecond_decides(store: MemoryStore) -> None:
         assert list(view.page(EVERYTHING, (later.created_at, later.id), 2)) == [earlier]
 
 
-def test_a_list_goes_on_where_it_was_though_the_memory_there_was_forgotten_and_newer_ones_came(
+def test_a_page_continues_after_deletions_and_insertions(
     store: MemoryStore,
 ) -> None:
     memories = [a_memory(created_at=instant(minute)) for minute in range(6)]
@@ -125,7 +126,7 @@ def test_a_list_goes_on_where_it_was_though_the_memory_there_was_forgotten_and_n
 # Candidates.
 
 
-def test_candidates_are_looked_up_whatever_else_is_in_the_list(store: MemoryStore) -> None:
+def test_unknown_candidates_are_ignored(store: MemoryStore) -> None:
     memories = [a_memory(str(number), owner=(ADA, BOB)[number % 2]) for number in range(3_000)]
     keys = fill(store, memories)
     asked = [*keys.values(), *keys.values(), *(DocumentKey(unknown) for unknown in range(10**9, 10**9 + 5_000))]
@@ -140,7 +141,7 @@ def test_candidates_are_looked_up_whatever_else_is_in_the_list(store: MemoryStor
 
 @law
 @given(population=populations)
-def test_attributes_are_what_a_filter_asks_for(fresh: Fresh, population: list[Memory]) -> None:
+def test_attributes_match_the_filters(fresh: Fresh, population: list[Memory]) -> None:
     with fresh() as store:
         keys = fill(store, population)
         with store.read() as view:
@@ -166,7 +167,7 @@ def test_attributes_are_what_a_filter_asks_for(fresh: Fresh, population: list[Me
 
 @law
 @given(population=populations, limit=st.integers(1, 4))
-def test_neighbours_are_those_of_the_same_session_owner_and_scope_nearest_first(
+def test_neighbours_have_the_same_session_owner_and_scope_nearest_first(
     fresh: Fresh, population: list[Memory], limit: int
 ) -> None:
     written = sorted(population, key=lambda memory: (memory.created_at, memory.id))

@@ -60,7 +60,7 @@ def due(store: MemoryStore, minutes: float, limit: int = 10) -> list[Handover]:
 
 @law
 @given(handover=handovers)
-def test_a_handover_comes_back_as_it_was_put(fresh: Fresh, handover: Handover) -> None:
+def test_a_handover_is_read_as_it_was_written(fresh: Fresh, handover: Handover) -> None:
     with fresh() as store:
         put(store, handover)
         with store.read() as view:
@@ -74,7 +74,7 @@ def test_an_unknown_event_is_none(store: MemoryStore) -> None:
         assert view.handover(EventId("nobody")) is None
 
 
-def test_putting_it_again_replaces_what_may_change(store: MemoryStore) -> None:
+def test_writing_a_handover_again_replaces_its_state(store: MemoryStore) -> None:
     before = a_handover()
     after = replace(before, attempts=2, not_before=instant(9), ended=replace(before.ended, text=None, project="shop"))
     put(store, before, after)
@@ -83,7 +83,7 @@ def test_putting_it_again_replaces_what_may_change(store: MemoryStore) -> None:
         assert sum(view.handover_counts().values()) == 1
 
 
-def test_what_is_due_comes_in_the_order_in_which_it_ended(store: MemoryStore) -> None:
+def test_due_handovers_are_ordered_by_the_end_of_their_session(store: MemoryStore) -> None:
     late, early, later = a_handover(2), a_handover(1), a_handover(3)
     put(store, late, early, later)
     assert due(store, 2) == [early, late]
@@ -91,21 +91,21 @@ def test_what_is_due_comes_in_the_order_in_which_it_ended(store: MemoryStore) ->
     assert due(store, 3, limit=1) == [early]
 
 
-def test_what_is_done_failed_or_put_off_is_not_due(store: MemoryStore) -> None:
+def test_done_failed_and_delayed_handovers_are_not_due(store: MemoryStore) -> None:
     put_off = replace(a_handover(), not_before=instant(5))
     put(store, a_handover(state=HandoverState.DONE), a_handover(state=HandoverState.FAILED), put_off)
     assert due(store, 4) == []
     assert due(store, 5) == [put_off]
 
 
-def test_each_state_is_counted(store: MemoryStore) -> None:
+def test_handovers_are_counted_by_state(store: MemoryStore) -> None:
     put(store, a_handover(), a_handover(), a_handover(state=HandoverState.FAILED))
     with store.read() as view:
         counts = view.handover_counts()
     assert counts == {HandoverState.WAITING: 2, HandoverState.DONE: 0, HandoverState.FAILED: 1}
 
 
-def test_all_of_them_are_read_in_pages(store: MemoryStore) -> None:
+def test_all_handovers_are_read_in_pages(store: MemoryStore) -> None:
     every = sorted((a_handover() for _ in range(5)), key=lambda one: one.ended.id)
     put(store, *reversed(every))
     with store.read() as view:
@@ -114,7 +114,7 @@ def test_all_of_them_are_read_in_pages(store: MemoryStore) -> None:
         assert list(view.handovers_after(first[-1].ended.id, 3)) == every[3:]
 
 
-def test_only_old_ones_that_do_not_wait_are_pruned(store: MemoryStore) -> None:
+def test_only_old_finished_handovers_are_pruned(store: MemoryStore) -> None:
     waits = a_handover(0)
     old = [a_handover(minutes, HandoverState.DONE) for minutes in range(3)]
     failed, young = a_handover(1, HandoverState.FAILED), a_handover(3, HandoverState.DONE)
@@ -125,7 +125,7 @@ def test_only_old_ones_that_do_not_wait_are_pruned(store: MemoryStore) -> None:
         assert {one.ended.id for one in view.handovers_after(EventId(""), 9)} == {waits.ended.id, young.ended.id}
 
 
-def test_handovers_are_there_after_a_restart(open_durable: Callable[[], MemoryStore]) -> None:
+def test_handovers_survive_reopening(open_durable: Callable[[], MemoryStore]) -> None:
     handover = a_handover()
     with closing(open_durable()) as store:
         put(store, handover)

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from hivelore.core.text import Clean
-from hivelore.indexing.model import ModelKey, PassageKey
+from hivelore.indexing.model import ModelKey
+from hivelore.memories.stored import PassageKey
 from hivelore.storage.ports import MemoryStore
 from support.clocks import SteppingClock
 from support.memories import a_memory, document, instant
@@ -41,7 +42,7 @@ def waiting(store: MemoryStore, model: ModelKey) -> list[PassageKey]:
         return [one.passage for one in view.queued_passages(model, NOW, 100)]
 
 
-def test_nobody_is_given_what_another_one_has(store: MemoryStore) -> None:
+def test_leased_passages_are_not_given_to_others(store: MemoryStore) -> None:
     model, keys = queued(store, 5)
     assert lease(store, model, 2) == keys[:2]
     assert lease(store, model, 1, newest_first=True) == keys[4:]
@@ -49,7 +50,7 @@ def test_nobody_is_given_what_another_one_has(store: MemoryStore) -> None:
     assert lease(store, model, 9) == []
 
 
-def test_what_is_leased_still_waits(store: MemoryStore) -> None:
+def test_leased_passages_still_count_as_pending(store: MemoryStore) -> None:
     model, keys = queued(store, 3)
     lease(store, model, 2)
     assert waiting(store, model) == keys
@@ -57,20 +58,20 @@ def test_what_is_leased_still_waits(store: MemoryStore) -> None:
         assert view.count_pending(model) == 3
 
 
-def test_when_the_lease_is_over_another_one_takes_over(store: MemoryStore) -> None:
+def test_an_expired_lease_can_be_taken_over(store: MemoryStore) -> None:
     model, keys = queued(store, 2)
     assert lease(store, model, 9, NO_TIME) == keys
     assert lease(store, model, 9, NO_TIME) == keys
 
 
-def test_what_is_released_is_given_to_the_next(store: MemoryStore) -> None:
+def test_released_passages_are_given_to_the_next(store: MemoryStore) -> None:
     model, keys = queued(store, 3)
     lease(store, model, 9)
     store.write(lambda tx: tx.release_passages([keys[1], PassageKey(10**9)]))
     assert lease(store, model, 9) == keys[1:2]
 
 
-def test_what_has_its_vector_and_waits_again_is_free(store: MemoryStore) -> None:
+def test_a_passage_queued_again_is_not_leased(store: MemoryStore) -> None:
     model, keys = queued(store, 2)
     lease(store, model, 9)
     store.write(lambda tx: tx.put_vectors(model, {keys[0]: np.ones(1, np.float32)}))
@@ -78,14 +79,14 @@ def test_what_has_its_vector_and_waits_again_is_free(store: MemoryStore) -> None
     assert lease(store, model, 9) == keys[:1]
 
 
-def test_what_failed_is_free_when_its_time_has_come(store: MemoryStore) -> None:
+def test_a_failed_passage_is_free_once_it_is_due(store: MemoryStore) -> None:
     model, keys = queued(store, 2)
     lease(store, model, 9)
     store.write(lambda tx: tx.embedding_failed(model, keys[1], Clean("no"), NOW))
     assert lease(store, model, 9) == keys[1:]
 
 
-def test_a_unit_that_fails_leases_nothing(store: MemoryStore) -> None:
+def test_a_failed_transaction_leases_nothing(store: MemoryStore) -> None:
     model, keys = queued(store, 2)
 
     def work(tx: object) -> None:
@@ -120,7 +121,7 @@ def two(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[tuple[Memor
             yield one, other
 
 
-def test_many_at_once_share_the_queue_without_a_rest(two: tuple[MemoryStore, MemoryStore]) -> None:
+def test_concurrent_workers_share_the_whole_queue(two: tuple[MemoryStore, MemoryStore]) -> None:
     model, keys = queued(two[0], 60)
     start = Barrier(4)
 
@@ -136,7 +137,7 @@ def test_many_at_once_share_the_queue_without_a_rest(two: tuple[MemoryStore, Mem
     assert sorted(taken) == keys
 
 
-def test_of_many_that_ask_at_once_one_leads(two: tuple[MemoryStore, MemoryStore]) -> None:
+def test_one_of_several_concurrent_candidates_becomes_leader(two: tuple[MemoryStore, MemoryStore]) -> None:
     start = Barrier(4)
 
     def ask(number: int) -> bool:

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
-from hivelore.indexing.model import ChangeKind, DocumentKey
+from hivelore.indexing.model import ChangeKind
 from hivelore.memories.model import Memory, Scope
+from hivelore.memories.stored import DocumentKey
 from hivelore.observations.model import GENERAL, Confidence, Held, Observation, ObservationKind, Operational
 from hivelore.search.model import Filter
 from hivelore.storage.ports import MemoryStore, Transaction
@@ -28,7 +29,7 @@ from support.memories import (
     operationals,
 )
 from support.reference.store import ReferenceStore
-from support.stores import Fresh, add, change, chunks, forget, history, law, listed, present, told
+from support.stores import Fresh, add, change, chunks, forget, history, law, listed, present, read_changes
 
 LESS_SURE = Held(base=Confidence(0.5), since=instant(7))
 MORE_SURE = Held(base=Confidence(0.9), since=instant(8))
@@ -46,21 +47,21 @@ def observed(store: MemoryStore, key: DocumentKey) -> Sequence[Observation]:
 
 @law
 @given(known=operationals)
-def test_what_is_known_of_running_things_is_kept_to_the_bit(fresh: Fresh, known: Operational) -> None:
+def test_operational_state_is_stored_exactly(fresh: Fresh, known: Operational) -> None:
     with fresh() as store:
         memory = add(store, a_memory(operational=known)).memory
         assert present(store, memory).memory.operational == known
         assert listed(store) == [memory]
 
 
-def test_a_memory_has_none_of_it_unless_it_is_said(store: MemoryStore) -> None:
+def test_a_memory_has_no_operational_state_by_default(store: MemoryStore) -> None:
     memory = add(store, a_memory()).memory
     assert present(store, memory).memory.operational is None
 
 
 @pytest.mark.parametrize("now", [operational("jellyfin"), operational(), None])
 @pytest.mark.parametrize("before", [operational("caddy", base=0.0), None])
-def test_a_new_version_says_anew_what_it_is_and_the_history_says_nothing_of_it(
+def test_a_new_version_replaces_the_operational_state(
     store: MemoryStore, before: Operational | None, now: Operational | None
 ) -> None:
     stored = add(store, a_memory(operational=before))
@@ -69,7 +70,7 @@ def test_a_new_version_says_anew_what_it_is_and_the_history_says_nothing_of_it(
     assert [version.number for version in history(store, stored.key)] == [1, 2]
 
 
-def test_an_observation_changes_how_sure_it_is_and_nothing_else(store: MemoryStore) -> None:
+def test_an_observation_changes_only_the_confidence(store: MemoryStore) -> None:
     known = replace(operational("jellyfin"), tier=2, persistent=True)
     stored = add(store, a_memory(operational=known))
     (passage,) = chunks(store, stored.key)[0].passages
@@ -84,11 +85,11 @@ def test_an_observation_changes_how_sure_it_is_and_nothing_else(store: MemorySto
     assert present(store, stored.memory).memory == replace(stored.memory, operational=known.with_confidence(LESS_SURE))
     assert len(history(store, stored.key)) == 1
     with store.read() as view:
-        assert [(one.kind, one.document) for one in told(view, before)] == [(ChangeKind.ATTRIBUTES, stored.key)]
+        assert [(one.kind, one.document) for one in read_changes(view, before)] == [(ChangeKind.ATTRIBUTES, stored.key)]
         assert set(view.vectors(view.model_keys()["m"], [passage])) == {passage}
 
 
-def test_observations_are_told_by_when_they_were_made_and_then_as_they_were_noted(store: MemoryStore) -> None:
+def test_observations_are_ordered_by_time_and_then_by_insertion(store: MemoryStore) -> None:
     stored = add(store, a_memory(operational=operational()))
     minutes = (5, 1, 5, 3, 1)
     seen = [an_observation(at=instant(minute), text=str(number)) for number, minute in enumerate(minutes)]
@@ -107,7 +108,7 @@ def test_observations_of_many_are_those_of_each(store: MemoryStore) -> None:
         assert dict(view.observations_of([])) == {}
 
 
-def test_what_is_not_operational_or_is_gone_is_passed_over(store: MemoryStore) -> None:
+def test_observations_of_missing_or_other_memories_are_ignored(store: MemoryStore) -> None:
     plain, gone = add(store, a_memory()), add(store, a_memory(operational=operational()))
     forget(store, gone.key)
     with store.read() as view:
@@ -117,10 +118,10 @@ def test_what_is_not_operational_or_is_gone_is_passed_over(store: MemoryStore) -
         assert observed(store, key) == []
     assert present(store, plain.memory).memory == plain.memory
     with store.read() as view:
-        assert told(view, before) == []
+        assert read_changes(view, before) == []
 
 
-def test_forgetting_takes_the_observations_along(store: MemoryStore) -> None:
+def test_deleting_a_memory_deletes_its_observations(store: MemoryStore) -> None:
     stored, other = (add(store, a_memory(operational=operational("jellyfin"))) for _ in range(2))
     for one in (stored, other):
         observe(store, one.key, LESS_SURE, an_observation())
@@ -132,7 +133,7 @@ def test_forgetting_takes_the_observations_along(store: MemoryStore) -> None:
         assert list(view.matching_keys(Filter(visibility=EVERYTHING.visibility, operational=True))) == [other.key]
 
 
-def test_observations_outlive_a_new_version(store: MemoryStore) -> None:
+def test_observations_survive_a_new_version(store: MemoryStore) -> None:
     stored = add(store, a_memory(operational=operational()))
     observe(store, stored.key, LESS_SURE, an_observation())
     memory = present(store, stored.memory).memory
@@ -141,7 +142,7 @@ def test_observations_outlive_a_new_version(store: MemoryStore) -> None:
     assert present(store, memory).memory.operational == operational().with_confidence(LESS_SURE)
 
 
-def test_a_unit_that_fails_observed_nothing(store: MemoryStore) -> None:
+def test_a_failed_transaction_records_no_observation(store: MemoryStore) -> None:
     stored = add(store, a_memory(operational=operational()))
 
     def work(tx: Transaction) -> None:
@@ -155,7 +156,7 @@ def test_a_unit_that_fails_observed_nothing(store: MemoryStore) -> None:
     assert present(store, stored.memory).memory == stored.memory
 
 
-def test_those_of_a_service_and_category_are_listed_newest_first(store: MemoryStore) -> None:
+def test_memories_of_a_service_and_category_are_listed_newest_first(store: MemoryStore) -> None:
     def note(minute: int, service: str | None, category: str = "timing") -> Memory:
         parts = {"category": Clean(category), "created_at": instant(minute), "scope": Scope.SWARM}
         return add(store, replace(a_memory(operational=operational(service)), **parts)).memory
@@ -178,12 +179,12 @@ seen_of = st.lists(st.tuples(st.integers(0, 2), held, observations()), max_size=
 
 @law
 @given(known=st.lists(st.none() | operationals, min_size=3, max_size=3), seen=seen_of)
-def test_whatever_is_observed_is_told_as_in_memory(
+def test_observations_match_those_of_the_reference_store(
     fresh: Fresh, known: list[Operational | None], seen: list[tuple[int, Held, Observation]]
 ) -> None:
     memories = [a_memory(operational=one) for one in known]
 
-    def told_by(store: MemoryStore) -> object:
+    def changes_of(store: MemoryStore) -> object:
         keys = [add(store, memory).key for memory in memories]
         for which, now, one in seen:
             observe(store, keys[which], now, one)
@@ -192,10 +193,10 @@ def test_whatever_is_observed_is_told_as_in_memory(
             return listed(store), [list(view.observations(key)) for key in keys]
 
     with fresh() as store:
-        assert told_by(store) == told_by(ReferenceStore(FixedClock()))
+        assert changes_of(store) == changes_of(ReferenceStore(FixedClock()))
 
 
-def test_what_was_observed_outlives_its_process(open_durable: Callable[[], MemoryStore]) -> None:
+def test_observations_survive_reopening(open_durable: Callable[[], MemoryStore]) -> None:
     seen = [an_observation(ObservationKind.CREATED, to=0.7), an_observation(ObservationKind.SET, START, "Sure.", 1.0)]
     with closing(open_durable()) as store:
         stored = add(store, a_memory(operational=operational("jellyfin")))
@@ -205,7 +206,7 @@ def test_what_was_observed_outlives_its_process(open_durable: Callable[[], Memor
         assert present(store, stored.memory).memory.operational == operational("jellyfin", base=0.5, since=instant(7))
 
 
-def test_words_are_blanked_where_they_contradicted_something(store: MemoryStore) -> None:
+def test_texts_of_contradicting_observations_are_blanked(store: MemoryStore) -> None:
     first, other = (add(store, a_memory(text, operational=operational())) for text in ("one", "other"))
     against = [an_observation(ObservationKind.CONTRADICTED, text=text) for text in ("new", "newer", "new", "else")]
     observe(store, first.key, LESS_SURE, *against)
@@ -220,7 +221,7 @@ def test_words_are_blanked_where_they_contradicted_something(store: MemoryStore)
     assert list(store.write(lambda tx: tx.erase_quotes([]))) == []
 
 
-def test_all_that_was_observed_is_replaced_at_once(store: MemoryStore) -> None:
+def test_all_observations_are_replaced_at_once(store: MemoryStore) -> None:
     known = replace(operational("jellyfin"), tier=2)
     stored, other = (add(store, a_memory(operational=known)) for _ in range(2))
     for one in (stored, other):
@@ -234,10 +235,10 @@ def test_all_that_was_observed_is_replaced_at_once(store: MemoryStore) -> None:
     assert present(store, stored.memory).memory == replace(stored.memory, operational=known.with_confidence(MORE_SURE))
     assert len(history(store, stored.key)) == 1
     with store.read() as view:
-        assert [(one.kind, one.document) for one in told(view, before)] == [(ChangeKind.ATTRIBUTES, stored.key)]
+        assert [(one.kind, one.document) for one in read_changes(view, before)] == [(ChangeKind.ATTRIBUTES, stored.key)]
 
 
-def test_what_was_observed_of_what_is_gone_is_not_replaced(store: MemoryStore) -> None:
+def test_observations_of_missing_memories_are_not_replaced(store: MemoryStore) -> None:
     plain, gone = add(store, a_memory()), add(store, a_memory(operational=operational()))
     forget(store, gone.key)
     for key in (plain.key, gone.key):

@@ -1,4 +1,4 @@
-"""Every store: what is proposed, and what became of it."""
+"""Every store: proposals and decisions."""
 
 from collections.abc import Callable
 from contextlib import closing
@@ -27,17 +27,17 @@ def known(store: MemoryStore, proposal: Proposal) -> Proposal | None:
 
 
 @law
-@given(told=st.lists(proposals(MEMORIES), max_size=4))
-def test_a_proposal_comes_back_as_it_was_put(fresh: Fresh, told: list[Proposal]) -> None:
+@given(written=st.lists(proposals(MEMORIES), max_size=4))
+def test_a_proposal_is_read_as_it_was_written(fresh: Fresh, written: list[Proposal]) -> None:
     with fresh() as store:
         for memory in MEMORIES:
             add(store, a_memory(id=memory))
-        put(store, *told)
-        assert inbox(store) == sorted(told, key=lambda one: (one.at, one.id), reverse=True)
-        assert [known(store, one) for one in told] == told
+        put(store, *written)
+        assert inbox(store) == sorted(written, key=lambda one: (one.at, one.id), reverse=True)
+        assert [known(store, one) for one in written] == written
 
 
-def test_putting_a_proposal_again_replaces_it(store: MemoryStore) -> None:
+def test_writing_a_proposal_again_replaces_it(store: MemoryStore) -> None:
     first, second = add(store, a_memory()).memory, add(store, a_memory()).memory
     proposal = a_proposal(first, second)
     put(store, proposal, replace(proposal, memories=proposal.memories[1:], decided=a_decision()))
@@ -47,8 +47,8 @@ def test_putting_a_proposal_again_replaces_it(store: MemoryStore) -> None:
 @pytest.mark.parametrize("limit", [1, 2, 3, 10])
 def test_pages_hold_every_proposal_once_newest_first(store: MemoryStore, limit: int) -> None:
     memory = add(store, a_memory()).memory
-    told = [a_proposal(memory, at=instant(minute)) for minute in (3, 1, 2, 2, 2, 0)]
-    put(store, *told)
+    written = [a_proposal(memory, at=instant(minute)) for minute in (3, 1, 2, 2, 2, 0)]
+    put(store, *written)
     found: list[Proposal] = []
     after: tuple[datetime, ProposalId] | None = None
     while True:
@@ -58,34 +58,34 @@ def test_pages_hold_every_proposal_once_newest_first(store: MemoryStore, limit: 
         if len(page) < limit:
             break
         after = page[-1].at, page[-1].id
-    assert sorted(found, key=lambda one: one.id) == told
+    assert sorted(found, key=lambda one: one.id) == written
     assert all((one.at, one.id) > (next_one.at, next_one.id) for one, next_one in pairwise(found))
 
 
 @law
 @given(
-    told=st.lists(proposals(MEMORIES), max_size=4),
+    written=st.lists(proposals(MEMORIES), max_size=4),
     actor=st.sampled_from([None, ADA]),
     is_open=st.sampled_from([None, True, False]),
     kind=st.none() | st.sampled_from(ProposalKind),
 )
-def test_a_filter_means_what_it_says(
-    fresh: Fresh, told: list[Proposal], actor: None, is_open: bool | None, kind: ProposalKind | None
+def test_every_filter_of_proposals_is_applied(
+    fresh: Fresh, written: list[Proposal], actor: None, is_open: bool | None, kind: ProposalKind | None
 ) -> None:
-    told = [replace(one, actor=ADA) if number % 2 else one for number, one in enumerate(told)]
+    written = [replace(one, actor=ADA) if number % 2 else one for number, one in enumerate(written)]
     where = ProposalFilter(seen=ALL_PROPOSALS.seen, actor=actor, open=is_open, kind=kind)
     with fresh() as store:
         for memory in MEMORIES:
             add(store, a_memory(id=memory))
-        put(store, *told)
+        put(store, *written)
         assert inbox(store, where) == [one for one in inbox(store) if where.admits(one)]
 
 
-def test_a_proposal_is_seen_by_who_may_see_all_it_is_about(store: MemoryStore) -> None:
+def test_a_proposal_is_visible_to_those_who_see_all_its_memories(store: MemoryStore) -> None:
     shared = add(store, a_memory(owner=ADA, scope=Scope.SWARM)).memory
     of_ada, of_bob = add(store, a_memory(owner=ADA)).memory, add(store, a_memory(owner=BOB)).memory
-    told = [a_proposal(*memories) for memories in ((shared,), (shared, of_ada), (of_bob,), (of_ada, of_bob))]
-    put(store, *told)
+    written = [a_proposal(*memories) for memories in ((shared,), (shared, of_ada), (of_bob,), (of_ada, of_bob))]
+    put(store, *written)
     seen_by = {
         Visibility(own=ADA, swarm=True): [0, 1],
         Visibility(own=BOB, swarm=True): [0, 2],
@@ -95,10 +95,10 @@ def test_a_proposal_is_seen_by_who_may_see_all_it_is_about(store: MemoryStore) -
     }
     for visibility, expected in seen_by.items():
         found = inbox(store, ProposalFilter(seen=visibility))
-        assert sorted(found, key=lambda one: one.id) == [told[number] for number in expected]
+        assert sorted(found, key=lambda one: one.id) == [written[number] for number in expected]
 
 
-def test_the_open_ones_of_each_are_counted(store: MemoryStore) -> None:
+def test_open_proposals_are_counted_by_agent(store: MemoryStore) -> None:
     memory = add(store, a_memory()).memory
     put(store, a_proposal(memory), a_proposal(memory), a_proposal(memory, decided=a_decision()))
     put(store, a_proposal(memory, actor=None), a_proposal(memory, actor=None, decided=a_decision()))
@@ -109,7 +109,7 @@ def test_the_open_ones_of_each_are_counted(store: MemoryStore) -> None:
     assert waiting == [[one for one in there if one.actor == actor] for actor in (ADA, BOB, None)]
 
 
-def test_what_is_proposed_about_a_memory_is_found_by_it(store: MemoryStore) -> None:
+def test_proposals_are_found_by_memory(store: MemoryStore) -> None:
     first, second, third = (add(store, a_memory()) for _ in range(3))
     old = a_proposal(first.memory, second.memory, decided=a_decision())
     new = a_proposal(second.memory, at=instant(1))
@@ -119,7 +119,7 @@ def test_what_is_proposed_about_a_memory_is_found_by_it(store: MemoryStore) -> N
     assert found == [[old], [new, old], []]
 
 
-def test_a_forgotten_memory_takes_what_is_proposed_about_it_along(store: MemoryStore) -> None:
+def test_deleting_a_memory_deletes_proposals_about_it(store: MemoryStore) -> None:
     kept, doomed = add(store, a_memory()), add(store, a_memory())
     both, other = a_proposal(kept.memory, doomed.memory), a_proposal(kept.memory)
     put(store, both, other)
@@ -132,7 +132,7 @@ def test_a_forgotten_memory_takes_what_is_proposed_about_it_along(store: MemoryS
         assert view.counts().proposals == 1
 
 
-def test_a_proposal_is_put_without_the_memories_that_are_gone(store: MemoryStore) -> None:
+def test_a_proposal_is_stored_without_missing_memories(store: MemoryStore) -> None:
     kept, doomed = add(store, a_memory()), add(store, a_memory())
     proposal = a_proposal(doomed.memory, kept.memory)
     forget(store, doomed.key)
@@ -143,7 +143,7 @@ def test_a_proposal_is_put_without_the_memories_that_are_gone(store: MemoryStore
     assert inbox(store) == []
 
 
-def test_a_new_version_of_a_memory_leaves_what_is_proposed_about_it(store: MemoryStore) -> None:
+def test_a_new_version_keeps_proposals_about_a_memory(store: MemoryStore) -> None:
     stored = add(store, a_memory())
     proposal = a_proposal(stored.memory)
     put(store, proposal)
@@ -151,7 +151,7 @@ def test_a_new_version_of_a_memory_leaves_what_is_proposed_about_it(store: Memor
     assert inbox(store) == [proposal]
 
 
-def test_dropping_twice_is_fine(store: MemoryStore) -> None:
+def test_a_proposal_can_be_dropped_twice(store: MemoryStore) -> None:
     memory = add(store, a_memory()).memory
     kept, dropped = a_proposal(memory), a_proposal(memory)
     put(store, kept, dropped)
@@ -160,18 +160,21 @@ def test_dropping_twice_is_fine(store: MemoryStore) -> None:
     assert inbox(store) == [kept]
 
 
-def test_what_was_decided_long_ago_goes_and_nothing_that_is_open(store: MemoryStore) -> None:
+def test_old_decided_proposals_are_pruned_and_open_ones_kept(store: MemoryStore) -> None:
     memory, other = add(store, a_memory()), add(store, a_memory())
-    told = [
+    written = [
         a_proposal(memory.memory, other.memory, at=instant(at), decided=replace(a_decision(how), at=instant(decided)))
         for at, decided, how in ((3, 4, Decision.REJECTED), (1, 6, Decision.ACCEPTED), (0, 20, Decision.MERGED))
     ]
-    late, young = told.pop(), a_proposal(memory.memory, at=instant(10), decided=replace(a_decision(), at=instant(11)))
+    late, young = (
+        written.pop(),
+        a_proposal(memory.memory, at=instant(10), decided=replace(a_decision(), at=instant(11))),
+    )
     waiting = a_proposal(memory.memory, at=instant(2))
-    put(store, *told, late, young, waiting)
+    put(store, *written, late, young, waiting)
     assert store.write(lambda tx: tx.prune_proposals(instant(4), 10)) == 0
     assert store.write(lambda tx: tx.prune_proposals(instant(10), 1)) == 1
-    assert inbox(store) == [young, told[0], waiting, late]
+    assert inbox(store) == [young, written[0], waiting, late]
     assert store.write(lambda tx: tx.prune_proposals(instant(10), 10)) == 1
     assert inbox(store) == [young, waiting, late]
     with store.read() as view:
@@ -180,7 +183,7 @@ def test_what_was_decided_long_ago_goes_and_nothing_that_is_open(store: MemorySt
     assert inbox(store) == [waiting]
 
 
-def test_proposals_are_there_again_when_the_store_is_opened_again(open_durable: Callable[[], MemoryStore]) -> None:
+def test_proposals_survive_reopening(open_durable: Callable[[], MemoryStore]) -> None:
     with closing(open_durable()) as store:
         proposal = a_proposal(add(store, a_memory()).memory, decided=a_decision())
         put(store, proposal)

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from hivelore.core.agents import AgentId
 from hivelore.core.text import Clean
-from hivelore.indexing.model import DocumentKey, ModelKey, PassageKey
+from hivelore.indexing.model import ModelKey
 from hivelore.memories.model import Scope
+from hivelore.memories.stored import DocumentKey, PassageKey
 from hivelore.search.model import Filter, Visibility
 from hivelore.storage.ports import MemoryStore, Transaction
 from hivelore.storage.sql.transaction import SqlTransaction
@@ -77,7 +78,7 @@ def counts(store: MemoryStore, model: ModelKey, where: Filter = EVERYTHING) -> t
     return stats.pending_embeddings, stats.failed
 
 
-def test_what_was_added_waits_with_its_own_words(store: MemoryStore) -> None:
+def test_added_passages_are_queued_with_their_text(store: MemoryStore) -> None:
     model = register(store)
     texts = ("caf\u00e9 \U0001f41d bees", "second e\u0301", "third")
     key, keys = add_document(store, *texts)
@@ -88,14 +89,14 @@ def test_what_was_added_waits_with_its_own_words(store: MemoryStore) -> None:
     ]
 
 
-def test_the_oldest_wait_first(store: MemoryStore) -> None:
+def test_the_oldest_passages_come_first(store: MemoryStore) -> None:
     model = register(store)
     expected = [passage for _ in range(60) for passage in add_document(store, "one", "two")[1]]
     for limit in (1, 3, 120, 121):
         assert waiting(store, model, limit=limit) == expected[:limit]
 
 
-def test_the_newest_wait_first_where_that_is_asked_for(store: MemoryStore) -> None:
+def test_the_newest_passages_come_first_on_request(store: MemoryStore) -> None:
     model = register(store)
     expected = [passage for _ in range(60) for passage in add_document(store, "one", "two")[1]][::-1]
     fail(store, model, expected.pop(1))
@@ -104,7 +105,7 @@ def test_the_newest_wait_first_where_that_is_asked_for(store: MemoryStore) -> No
         assert waiting(store, model, limit=limit, newest_first=True) == expected[:limit]
 
 
-def test_the_oldest_wait_first_also_when_some_have_a_vector_of_another_model(store: MemoryStore) -> None:
+def test_the_oldest_passages_come_first_despite_vectors_of_another_model(store: MemoryStore) -> None:
     model, other = register(store, "wanted"), register(store, "other")
     newest = register(store, "newest")
     expected = [passage for _ in range(4) for passage in add_document(store, "one", "two")[1]]
@@ -115,7 +116,7 @@ def test_the_oldest_wait_first_also_when_some_have_a_vector_of_another_model(sto
         assert waiting(store, model, limit=limit, newest_first=True) == expected[::-1][:limit]
 
 
-def test_what_has_its_vector_waits_no_more(store: MemoryStore) -> None:
+def test_a_passage_with_a_vector_is_not_queued(store: MemoryStore) -> None:
     model = register(store)
     _, keys = add_document(store, "one", "two")
     embed(store, model, keys[0])
@@ -126,7 +127,7 @@ def test_what_has_its_vector_waits_no_more(store: MemoryStore) -> None:
     assert counts(store, model) == (0, 0)
 
 
-def test_a_failure_waits_for_its_time(store: MemoryStore) -> None:
+def test_a_failed_passage_waits_until_it_is_due(store: MemoryStore) -> None:
     model = register(store)
     _, (failed, fine) = add_document(store, "one", "two")
     fail(store, model, failed, instant(10))
@@ -146,7 +147,7 @@ def test_the_last_failure_counts(store: MemoryStore) -> None:
     assert counts(store, model) == (0, 1)
 
 
-def test_a_failure_of_one_model_says_nothing_about_another(store: MemoryStore) -> None:
+def test_a_failure_concerns_one_model_only(store: MemoryStore) -> None:
     model, other = register(store, "one"), register(store, "other")
     _, (passage,) = add_document(store, "one")
     fail(store, model, passage)
@@ -156,7 +157,7 @@ def test_a_failure_of_one_model_says_nothing_about_another(store: MemoryStore) -
         assert (view.embedding_attempts(model, passage), view.embedding_attempts(other, passage)) == (1, 0)
 
 
-def test_failures_are_counted_until_it_succeeds(store: MemoryStore) -> None:
+def test_failures_are_counted_until_a_success(store: MemoryStore) -> None:
     model = register(store)
     _, (passage, other) = add_document(store, "one", "two")
     for attempt in range(1, 4):
@@ -170,7 +171,7 @@ def test_failures_are_counted_until_it_succeeds(store: MemoryStore) -> None:
     assert counts(store, model) == (1, 0)
 
 
-def test_all_failures_of_a_model_are_tried_again(store: MemoryStore) -> None:
+def test_all_failures_of_a_model_are_retried(store: MemoryStore) -> None:
     model, other = register(store, "one"), register(store, "other")
     _, keys = add_document(store, "one", "two", "three")
     fail(store, model, keys[0])
@@ -185,7 +186,7 @@ def test_all_failures_of_a_model_are_tried_again(store: MemoryStore) -> None:
     assert retry_failed(store, model) == 0
 
 
-def test_failures_are_forgotten_piece_by_piece(store: MemoryStore) -> None:
+def test_failures_are_deleted_in_batches(store: MemoryStore) -> None:
     model, other = register(store, "one"), register(store, "other")
     _, keys = add_document(store, "one", "two", "three")
     for key in keys:
@@ -195,7 +196,7 @@ def test_failures_are_forgotten_piece_by_piece(store: MemoryStore) -> None:
     assert (counts(store, model), counts(store, other)) == ((3, 0), (0, 3))
 
 
-def test_a_failure_of_a_passage_that_is_gone_is_passed_over(store: MemoryStore) -> None:
+def test_a_failure_of_a_missing_passage_is_ignored(store: MemoryStore) -> None:
     model = register(store)
     key, (passage,) = add_document(store, "one")
     forget(store, key)
@@ -207,7 +208,7 @@ def test_a_failure_of_a_passage_that_is_gone_is_passed_over(store: MemoryStore) 
 # Going back to a model.
 
 
-def test_a_model_is_taken_up_piece_by_piece_and_waits_for_the_same_as_before(store: MemoryStore) -> None:
+def test_a_model_is_adopted_in_batches_with_the_same_queue(store: MemoryStore) -> None:
     model, other = register(store, "one"), register(store, "other")
     _, keys = add_document(store, "one", "two", "three", "four", "five")
     embed(store, model, *keys[:4])
@@ -222,7 +223,7 @@ def test_a_model_is_taken_up_piece_by_piece_and_waits_for_the_same_as_before(sto
     assert waiting(store, model) == []
 
 
-def test_what_was_taken_up_is_still_queued_again_and_dropped(store: MemoryStore) -> None:
+def test_adopted_passages_can_be_queued_again_and_dropped(store: MemoryStore) -> None:
     model, other = register(store, "one"), register(store, "other")
     _, keys = add_document(store, "one", "two")
     for each in (model, other):
@@ -237,7 +238,7 @@ def test_what_was_taken_up_is_still_queued_again_and_dropped(store: MemoryStore)
 # Embedding again.
 
 
-def test_what_waits_again_is_served_by_its_old_vector_until_the_new_one_comes(store: MemoryStore) -> None:
+def test_a_passage_queued_again_keeps_its_vector_until_the_new_one(store: MemoryStore) -> None:
     model = register(store)
     key, keys = add_document(store, "one", "two", "three")
     embed(store, model, *keys)
@@ -253,7 +254,7 @@ def test_what_waits_again_is_served_by_its_old_vector_until_the_new_one_comes(st
     assert counts(store, model) == (2, 0)
 
 
-def test_leaving_the_queue_spares_what_has_a_vector_only(store: MemoryStore) -> None:
+def test_only_passages_with_a_vector_can_leave_the_queue(store: MemoryStore) -> None:
     model = register(store)
     _, keys = add_document(store, "one", "two")
     embed(store, model, *keys)
@@ -265,7 +266,7 @@ def test_leaving_the_queue_spares_what_has_a_vector_only(store: MemoryStore) -> 
     assert leave_queue(store, model) == 0
 
 
-def test_queueing_one_model_again_leaves_the_other_complete(store: MemoryStore) -> None:
+def test_queueing_one_model_again_does_not_affect_another(store: MemoryStore) -> None:
     model, other = register(store, "one"), register(store, "other")
     _, keys = add_document(store, "one", "two")
     embed(store, model, *keys)
@@ -277,7 +278,7 @@ def test_queueing_one_model_again_leaves_the_other_complete(store: MemoryStore) 
     assert waiting(store, model) == []
 
 
-def test_everything_is_queued_again_piece_by_piece(store: MemoryStore) -> None:
+def test_all_passages_are_queued_again_in_batches(store: MemoryStore) -> None:
     model = register(store)
     documents = [add_document(store, "one", "two") for _ in range(4)]
     keys = [passage for _, passages in documents for passage in passages]
@@ -293,7 +294,7 @@ def test_everything_is_queued_again_piece_by_piece(store: MemoryStore) -> None:
     assert waiting(store, model) == sorted([*left[1:], without])
 
 
-def test_the_queue_is_left_piece_by_piece(store: MemoryStore) -> None:
+def test_passages_leave_the_queue_in_batches(store: MemoryStore) -> None:
     model = register(store)
     _, keys = add_document(store, "one", "two", "three")
     embed(store, model, *keys)
@@ -302,7 +303,7 @@ def test_the_queue_is_left_piece_by_piece(store: MemoryStore) -> None:
     assert waiting(store, model) == []
 
 
-def test_a_passage_waits_again_for_one_model_at_a_time(store: MemoryStore) -> None:
+def test_a_passage_is_queued_again_for_one_model_at_a_time(store: MemoryStore) -> None:
     model, other = register(store, "one"), register(store, "other")
     _, keys = add_document(store, "one", "two")
     embed(store, model, *keys)
@@ -314,7 +315,7 @@ def test_a_passage_waits_again_for_one_model_at_a_time(store: MemoryStore) -> No
     assert (counts(store, model), counts(store, other)) == ((1, 0), (1, 0))
 
 
-def test_what_was_queued_again_waits_once_when_its_vectors_are_removed(store: MemoryStore) -> None:
+def test_a_passage_queued_again_is_queued_once_when_its_vectors_are_removed(store: MemoryStore) -> None:
     model, other = register(store, "one"), register(store, "other")
     _, keys = add_document(store, "one", "two")
     embed(store, model, *keys)
@@ -329,7 +330,7 @@ def test_what_was_queued_again_waits_once_when_its_vectors_are_removed(store: Me
 # Counted under a filter.
 
 
-def test_only_what_a_filter_admits_is_counted(store: MemoryStore) -> None:
+def test_only_visible_passages_are_counted(store: MemoryStore) -> None:
     model = register(store)
     _, adas = add_document(store, "one", "two", owner=ADA)
     _, bobs = add_document(store, "three", "four", "five", owner=BOB)
@@ -370,7 +371,7 @@ def test_every_passage_is_embedded_or_pending_or_failed(fresh: Fresh, fates: lis
         assert waiting(store, model) == [passage for _, fate, passage in keys if fate in ("nothing", "due")]
 
 
-def test_every_model_that_was_registered_is_known_by_its_fingerprint(store: MemoryStore) -> None:
+def test_registered_models_are_known_by_fingerprint(store: MemoryStore) -> None:
     with store.read() as view:
         assert view.model_keys() == {}
     one, other = register(store, "one"), register(store, "other")
@@ -379,7 +380,7 @@ def test_every_model_that_was_registered_is_known_by_its_fingerprint(store: Memo
         assert view.model_keys() == {"one": one, "other": other}
 
 
-def test_a_vector_that_is_there_is_not_lost_and_neither_is_one_that_is_waited_for(store: MemoryStore) -> None:
+def test_no_stored_or_pending_vector_is_lost(store: MemoryStore) -> None:
     model, other = register(store), register(store, "other")
     _, keys = add_document(store, "one", "two", "three")
     embed(store, model, keys[0])
@@ -397,7 +398,7 @@ def sql_of(tx: Transaction) -> SqlTransaction:
     return tx
 
 
-def test_passages_whose_vector_is_missing_wait_again(open_durable: Callable[[], MemoryStore]) -> None:
+def test_passages_without_a_vector_are_queued_again(open_durable: Callable[[], MemoryStore]) -> None:
     with closing(open_durable()) as store:
         model, other = register(store), register(store, "other")
         _, keys = add_document(store, "one", "two", "three")
@@ -413,7 +414,7 @@ def test_passages_whose_vector_is_missing_wait_again(open_durable: Callable[[], 
         assert waiting(store, model) == keys[:2]
 
 
-def test_what_an_earlier_release_gave_up_is_due(open_durable: Callable[[], MemoryStore]) -> None:
+def test_failures_given_up_by_an_earlier_release_are_due(open_durable: Callable[[], MemoryStore]) -> None:
     with closing(open_durable()) as store:
         model = register(store)
         _, (failed, fine) = add_document(store, "one", "two")

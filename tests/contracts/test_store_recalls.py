@@ -26,25 +26,25 @@ def given_ids(recall: Recall) -> list[MemoryId]:
 
 
 @law
-@given(told=st.lists(recalls(MEMORIES), max_size=4))
-def test_a_recall_comes_back_as_it_was_logged(fresh: Fresh, told: list[Recall]) -> None:
+@given(written=st.lists(recalls(MEMORIES), max_size=4))
+def test_a_recall_is_read_as_it_was_logged(fresh: Fresh, written: list[Recall]) -> None:
     with fresh() as store:
         for memory in MEMORIES:
             add(store, a_memory(id=memory))
-        log(store, *told)
-        assert list(logged(store)) == sorted(told, key=lambda one: (one.at, one.id), reverse=True)
+        log(store, *written)
+        assert list(logged(store)) == sorted(written, key=lambda one: (one.at, one.id), reverse=True)
 
 
-def test_nothing_is_logged_at_first_and_logging_nothing_is_fine(store: MemoryStore) -> None:
+def test_the_recall_log_is_empty_at_first(store: MemoryStore) -> None:
     log(store)
     assert list(logged(store)) == []
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 10])
 def test_pages_hold_every_recall_once_newest_first(store: MemoryStore, limit: int) -> None:
-    told = [a_recall(at=instant(minute)) for minute in (3, 1, 2, 2, 2, 0)]
-    log(store, *told[:3])
-    log(store, *told[3:])
+    written = [a_recall(at=instant(minute)) for minute in (3, 1, 2, 2, 2, 0)]
+    log(store, *written[:3])
+    log(store, *written[3:])
     found: list[Recall] = []
     after: tuple[datetime, RecallId] | None = None
     while True:
@@ -54,22 +54,22 @@ def test_pages_hold_every_recall_once_newest_first(store: MemoryStore, limit: in
         if len(page) < limit:
             break
         after = page[-1].at, page[-1].id
-    assert sorted(found, key=lambda one: one.id) == told
+    assert sorted(found, key=lambda one: one.id) == written
     assert all((one.at, one.id) > (next_one.at, next_one.id) for one, next_one in pairwise(found))
 
 
-def test_recalls_are_those_of_one_agent_of_all_agents_or_of_all(store: MemoryStore) -> None:
-    told = {agent: a_recall(agent=agent) for agent in (ADA, BOB, None)}
-    log(store, *told.values())
+def test_recalls_are_filtered_by_agent(store: MemoryStore) -> None:
+    written = {agent: a_recall(agent=agent) for agent in (ADA, BOB, None)}
+    log(store, *written.values())
     everybody = ALL_RECALLS
     agents = replace(everybody, operators=False)
-    assert set(logged(store, everybody)) == set(told.values())
-    assert set(logged(store, agents)) == {told[ADA], told[BOB]}
+    assert set(logged(store, everybody)) == set(written.values())
+    assert set(logged(store, agents)) == {written[ADA], written[BOB]}
     for where in (everybody, agents):
-        assert list(logged(store, replace(where, agent=BOB))) == [told[BOB]]
+        assert list(logged(store, replace(where, agent=BOB))) == [written[BOB]]
 
 
-def test_what_the_reader_may_not_see_is_counted_and_the_others_keep_their_ranks(store: MemoryStore) -> None:
+def test_invisible_hits_are_counted_and_the_others_keep_their_ranks(store: MemoryStore) -> None:
     hidden = add(store, a_memory(owner=ADA)).memory
     shared = add(store, a_memory(owner=ADA, scope=Scope.SWARM)).memory
     own = add(store, a_memory(owner=BOB)).memory
@@ -81,7 +81,7 @@ def test_what_the_reader_may_not_see_is_counted_and_the_others_keep_their_ranks(
     assert (given_ids(whole), whole.withheld) == ([hidden.id, shared.id, own.id], 0)
 
 
-def test_a_forgotten_memory_leaves_the_recalls_that_gave_it(store: MemoryStore) -> None:
+def test_deleting_a_memory_removes_it_from_recalls(store: MemoryStore) -> None:
     kept, doomed = add(store, a_memory()), add(store, a_memory())
     log(store, a_recall(doomed.memory.id, kept.memory.id))
     forget(store, doomed.key)
@@ -91,18 +91,18 @@ def test_a_forgotten_memory_leaves_the_recalls_that_gave_it(store: MemoryStore) 
     assert list(logged(store, replace(ALL_RECALLS, memory=doomed.memory.id))) == []
 
 
-def test_a_memory_that_is_forgotten_before_the_recall_is_written_does_not_come_into_the_log(
+def test_a_memory_deleted_before_its_recall_is_logged_is_left_out(
     store: MemoryStore,
 ) -> None:
     doomed = add(store, a_memory())
-    told = a_recall(doomed.memory.id)
+    written = a_recall(doomed.memory.id)
     forget(store, doomed.key)
-    log(store, told)
+    log(store, written)
     add(store, doomed.memory)
     assert [(one.hits, one.withheld) for one in logged(store)] == [((), 1)]
 
 
-def test_a_memory_that_comes_back_under_its_id_was_not_given_then(store: MemoryStore) -> None:
+def test_a_restored_memory_does_not_return_to_earlier_recalls(store: MemoryStore) -> None:
     first = add(store, a_memory())
     log(store, a_recall(first.memory.id))
     forget(store, first.key)
@@ -121,18 +121,18 @@ def test_an_edited_memory_stays_in_the_log(store: MemoryStore) -> None:
     assert given_ids(recall) == [stored.memory.id]
 
 
-def test_recalls_of_one_memory_are_those_that_gave_it(store: MemoryStore) -> None:
+def test_recalls_are_filtered_by_memory(store: MemoryStore) -> None:
     # More than ten, so that a key begins as another one is.
     memories = [add(store, a_memory()).memory for _ in range(25)]
-    told = [a_recall(*(one.id for one in memories[first : first + 3])) for first in range(23)]
-    log(store, *told)
+    written = [a_recall(*(one.id for one in memories[first : first + 3])) for first in range(23)]
+    log(store, *written)
     for memory in memories:
-        expected = {one.id for one in told if memory.id in given_ids(one)}
+        expected = {one.id for one in written if memory.id in given_ids(one)}
         assert {one.id for one in logged(store, replace(ALL_RECALLS, memory=memory.id))} == expected
     assert list(logged(store, replace(ALL_RECALLS, memory=memory_id(999)))) == []
 
 
-def test_nobody_learns_which_recalls_gave_a_memory_they_may_not_see(store: MemoryStore) -> None:
+def test_recalls_cannot_be_filtered_by_an_invisible_memory(store: MemoryStore) -> None:
     hidden = add(store, a_memory(owner=ADA)).memory
     log(store, a_recall(hidden.id))
     where = RecallFilter(seen=Visibility(own=BOB, swarm=True), operators=True, memory=hidden.id)
@@ -146,18 +146,20 @@ def test_nobody_learns_which_recalls_gave_a_memory_they_may_not_see(store: Memor
     keep=st.integers(1, 9),
     limit=st.integers(1, 9),
 )
-def test_pruning_takes_the_oldest_of_what_is_too_old_or_too_many(
+def test_pruning_deletes_the_oldest_beyond_age_or_number(
     fresh: Fresh, minutes: list[int], before: int, keep: int, limit: int
 ) -> None:
-    told = sorted((a_recall(at=instant(minute)) for minute in minutes), key=lambda one: (one.at, one.id))
-    doomed = [one for place, one in enumerate(told) if one.at < instant(before) or len(told) - place > keep][:limit]
+    written = sorted((a_recall(at=instant(minute)) for minute in minutes), key=lambda one: (one.at, one.id))
+    doomed = [one for place, one in enumerate(written) if one.at < instant(before) or len(written) - place > keep][
+        :limit
+    ]
     with fresh() as store:
-        log(store, *told)
+        log(store, *written)
         assert store.write(lambda tx: tx.prune_recalls(instant(before), keep, limit)) == len(doomed)
-        assert list(logged(store)) == [one for one in reversed(told) if one not in doomed]
+        assert list(logged(store)) == [one for one in reversed(written) if one not in doomed]
 
 
-def test_a_unit_that_fails_logs_nothing(store: MemoryStore) -> None:
+def test_a_failed_transaction_logs_nothing(store: MemoryStore) -> None:
     def work(tx: Transaction) -> None:
         tx.log_recalls([a_recall()])
         raise LookupError
@@ -167,9 +169,9 @@ def test_a_unit_that_fails_logs_nothing(store: MemoryStore) -> None:
     assert list(logged(store)) == []
 
 
-def test_recalls_outlive_their_process(open_durable: Callable[[], MemoryStore]) -> None:
+def test_recalls_survive_reopening(open_durable: Callable[[], MemoryStore]) -> None:
     with closing(open_durable()) as store:
         memory = add(store, a_memory()).memory
-        log(store, told := a_recall(memory.id))
+        log(store, written := a_recall(memory.id))
     with closing(open_durable()) as store:
-        assert list(logged(store)) == [told]
+        assert list(logged(store)) == [written]

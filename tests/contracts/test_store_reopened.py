@@ -18,7 +18,7 @@ from hivelore.storage.ports import MemoryStore, Transaction
 from support.clocks import START
 from support.memories import ADA, BOB, EVERYTHING, a_memory, document, instant, memories, next_version
 from support.observed import observed
-from support.stores import add, change, chunks, forget, law, listed, present, told
+from support.stores import add, change, chunks, forget, law, listed, present, read_changes
 
 Reopen = Callable[[], MemoryStore]
 
@@ -46,16 +46,16 @@ def fill(tx: Transaction) -> None:
     tx.set_setting("model.serving", "m")
 
 
-def test_everything_is_there_again(open_durable: Reopen) -> None:
+def test_all_data_survives_reopening(open_durable: Reopen) -> None:
     with closing(open_durable()) as store:
         store.write(fill)
         with store.read() as view:
             before = observed(view, ("m", "other"))
-            changes, incarnation = told(view), view.setting("incarnation")
+            changes, incarnation = read_changes(view), view.setting("incarnation")
     with closing(open_durable()) as store:
         with store.read() as view:
             assert observed(view, ("m", "other")) == before
-            assert told(view) == changes
+            assert read_changes(view) == changes
             assert view.setting("incarnation") == incarnation
             assert view.setting("model.serving") == "m"
         assert list(store.check()) == []
@@ -63,7 +63,7 @@ def test_everything_is_there_again(open_durable: Reopen) -> None:
 
 @law
 @given(memory=memories())
-def test_any_memory_is_there_again(open_durable: Reopen, memory: Memory) -> None:
+def test_any_memory_survives_reopening(open_durable: Reopen, memory: Memory) -> None:
     with closing(open_durable()) as store:
         for old in listed(store):
             forget(store, present(store, old).key)
@@ -73,7 +73,7 @@ def test_any_memory_is_there_again(open_durable: Reopen, memory: Memory) -> None
         assert listed(store) == [memory]
 
 
-def test_numbers_go_on_where_they_were(open_durable: Reopen) -> None:
+def test_numbers_continue_after_reopening(open_durable: Reopen) -> None:
     keys: list[tuple[int, int, int]] = []
     seqs: list[int] = []
     for _ in range(3):
@@ -89,7 +89,7 @@ def test_numbers_go_on_where_they_were(open_durable: Reopen) -> None:
     assert seqs == sorted(set(seqs))
 
 
-def test_what_was_undone_or_forgotten_does_not_come_back(open_durable: Reopen) -> None:
+def test_rolled_back_and_deleted_memories_do_not_return(open_durable: Reopen) -> None:
     memory = a_memory("The secret plan.", source_path=Clean("/p"))
     with closing(open_durable()) as store:
         stored = add(store, memory)
@@ -107,7 +107,7 @@ def test_what_was_undone_or_forgotten_does_not_come_back(open_durable: Reopen) -
             assert view.stats(EVERYTHING, None, START).total == 2
 
 
-def test_what_only_one_may_have_stays_taken(open_durable: Reopen) -> None:
+def test_unique_fields_stay_taken_after_reopening(open_durable: Reopen) -> None:
     ada = Agent(id=ADA, name="ada", role=Role.LEAD, created_at=START)
     with closing(open_durable()) as store:
         add(store, a_memory(source_path=Clean("/p")))

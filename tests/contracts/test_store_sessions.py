@@ -1,4 +1,4 @@
-"""Every store: what is known of the conversations of agents."""
+"""Every store: sessions of agents."""
 
 import pytest
 
@@ -32,26 +32,26 @@ def found(store: MemoryStore, like: Session) -> Session | None:
 
 
 @pytest.mark.parametrize("session", [SESSION, EMPTY])
-def test_a_session_comes_back_as_it_was_put(store: MemoryStore, session: Session) -> None:
+def test_a_session_is_read_as_it_was_written(store: MemoryStore, session: Session) -> None:
     assert found(store, session) is None
     put(store, session)
     assert found(store, session) == session
 
 
-def test_what_is_put_later_takes_the_place_of_what_was_there(store: MemoryStore) -> None:
+def test_writing_again_replaces_the_earlier_value(store: MemoryStore) -> None:
     later = replace(SESSION, updated_at=instant(9), context_event=None, injected=())
     put(store, SESSION, later)
     assert found(store, SESSION) == later
 
 
-def test_each_agent_has_its_own(store: MemoryStore) -> None:
+def test_each_agent_has_its_own_session(store: MemoryStore) -> None:
     of_bob = replace(SESSION, agent=BOB, goal=None)
     put(store, SESSION, of_bob)
     assert found(store, SESSION) == SESSION
     assert found(store, of_bob) == of_bob
 
 
-def test_a_unit_that_fails_puts_nothing(store: MemoryStore) -> None:
+def test_a_failed_transaction_writes_nothing(store: MemoryStore) -> None:
     with pytest.raises(RuntimeError):
         store.write(lambda tx: (tx.put_session(SESSION), _fail()))
     assert found(store, SESSION) is None
@@ -72,7 +72,7 @@ def _fail() -> None:
         (0, 10, 10, {1, 2, 3, 4}),
     ],
 )
-def test_the_oldest_and_those_that_are_too_many_are_let_go(
+def test_old_and_excess_sessions_are_pruned(
     store: MemoryStore, before: int, keep: int, limit: int, left: set[int]
 ) -> None:
     sessions = {at: replace(EMPTY, id=Clean(f"codex:{at}"), updated_at=instant(at)) for at in (1, 2, 3, 4)}
@@ -82,7 +82,7 @@ def test_the_oldest_and_those_that_are_too_many_are_let_go(
     assert gone == 4 - len(left)
 
 
-def test_many_sessions_of_one_agent_leave_those_of_others(store: MemoryStore) -> None:
+def test_many_sessions_of_one_agent_do_not_prune_others(store: MemoryStore) -> None:
     of_ada = replace(EMPTY, updated_at=instant(1))
     of_bob = [replace(EMPTY, agent=BOB, id=Clean(f"codex:{at}"), updated_at=instant(at)) for at in (2, 3, 4)]
     put(store, of_ada, *of_bob)

@@ -41,7 +41,7 @@ any_agent = st.builds(Agent, id=agents, name=filled_texts, role=st.sampled_from(
 
 @law
 @given(agent=any_agent)
-def test_an_agent_comes_back_as_it_was_put(fresh: Fresh, agent: Agent) -> None:
+def test_an_agent_is_read_as_it_was_written(fresh: Fresh, agent: Agent) -> None:
     with fresh() as store:
         put_agent(store, agent)
         with store.read() as view:
@@ -76,7 +76,7 @@ def test_a_name_belongs_to_one_agent(store: MemoryStore) -> None:
         assert list(view.agents()) == [ANNA, ZOE]
 
 
-def test_an_agent_can_change_its_role_and_its_name_and_leaves_the_old_name_free(store: MemoryStore) -> None:
+def test_an_agent_can_change_its_role_and_release_its_name(store: MemoryStore) -> None:
     put_agent(store, ANNA)
     put_agent(store, replace(ANNA, role=Role.WORKER))
     renamed = replace(ANNA, name="anne", role=Role.WORKER)
@@ -107,7 +107,7 @@ def a_key(name: str, minute: float = 0) -> ApiKey:
 
 @law
 @given(key=any_key)
-def test_a_key_comes_back_as_it_was_put(fresh: Fresh, key: ApiKey) -> None:
+def test_a_key_is_read_as_it_was_written(fresh: Fresh, key: ApiKey) -> None:
     with fresh() as store:
         put_key(store, key)
         with store.read() as view:
@@ -149,32 +149,30 @@ entries = st.builds(
 
 
 @law
-@given(told=st.lists(entries, max_size=6), limit=st.integers(1, 7))
-def test_the_audit_trail_is_told_newest_first_of_all_or_of_one_memory(
-    fresh: Fresh, told: list[AuditEntry], limit: int
-) -> None:
-    told.sort(key=lambda entry: entry.at)
+@given(written=st.lists(entries, max_size=6), limit=st.integers(1, 7))
+def test_the_audit_trail_is_listed_newest_first_by_memory(fresh: Fresh, written: list[AuditEntry], limit: int) -> None:
+    written.sort(key=lambda entry: entry.at)
     with fresh() as store:
-        for entry in told:
+        for entry in written:
             store.write(lambda tx, entry=entry: tx.record_audit(entry))
         with store.read() as view:
-            assert list(view.audit(limit)) == told[::-1][:limit]
+            assert list(view.audit(limit)) == written[::-1][:limit]
             for memory in map(memory_id, (1, 2, 3)):
-                of_this = [entry for entry in reversed(told) if entry.memory == memory]
+                of_this = [entry for entry in reversed(written) if entry.memory == memory]
                 assert list(view.audit(limit, memory)) == of_this[:limit]
 
 
-def test_what_happened_at_the_same_instant_is_told_in_reverse_order_of_recording(store: MemoryStore) -> None:
-    told = [
+def test_audit_entries_of_the_same_time_are_in_reverse_order_of_recording(store: MemoryStore) -> None:
+    written = [
         AuditEntry(at=START, actor=actor, interface=Interface.REST, action=Action.READ, memory=memory_id(1))
         for actor in (BOB, ADA, None, ADA)
     ]
-    store.write(lambda tx: [tx.record_audit(entry) for entry in told])
+    store.write(lambda tx: [tx.record_audit(entry) for entry in written])
     with store.read() as view:
-        assert list(view.audit(10)) == told[::-1]
+        assert list(view.audit(10)) == written[::-1]
 
 
-def test_the_audit_trail_outlives_the_memory(store: MemoryStore) -> None:
+def test_the_audit_trail_survives_the_memory(store: MemoryStore) -> None:
     stored = add(store, a_memory())
     entry = AuditEntry(at=START, actor=ADA, interface=Interface.CLI, action=Action.FORGOTTEN, memory=stored.memory.id)
     store.write(lambda tx: tx.record_audit(entry))
@@ -205,7 +203,7 @@ def a_job(name: str, kind: str, minute: float) -> Job:
 
 @law
 @given(job=any_job)
-def test_a_job_comes_back_as_it_was_put(fresh: Fresh, job: Job) -> None:
+def test_a_job_is_read_as_it_was_written(fresh: Fresh, job: Job) -> None:
     with fresh() as store:
         put_job(store, job)
         with store.read() as view:
@@ -224,7 +222,7 @@ def test_a_job_is_replaced_by_its_later_state(store: MemoryStore) -> None:
         assert list(view.jobs()) == [later]
 
 
-def test_jobs_are_listed_newest_first_of_all_kinds_or_of_one(store: MemoryStore) -> None:
+def test_jobs_are_listed_newest_first_by_kind(store: MemoryStore) -> None:
     jobs = [a_job("a", "import", 2), a_job("b", "re-embed", 1), a_job("c", "import", 3)]
     for job in jobs:
         put_job(store, job)
@@ -239,7 +237,7 @@ def test_jobs_are_listed_newest_first_of_all_kinds_or_of_one(store: MemoryStore)
 
 @law
 @given(facts=st.lists(st.tuples(texts, texts), max_size=6))
-def test_a_setting_is_what_was_last_set(fresh: Fresh, facts: list[tuple[str, str]]) -> None:
+def test_a_setting_has_its_last_value(fresh: Fresh, facts: list[tuple[str, str]]) -> None:
     with fresh() as store:
         for name, value in facts:
             store.write(lambda tx, name=name, value=value: tx.set_setting(name, value))
@@ -248,7 +246,7 @@ def test_a_setting_is_what_was_last_set(fresh: Fresh, facts: list[tuple[str, str
             assert view.setting("never set") is None
 
 
-def test_instants_have_the_one_utc_zone(store: MemoryStore) -> None:
+def test_times_are_in_utc(store: MemoryStore) -> None:
     put_agent(store, ANNA)
     put_key(store, replace(a_key("k"), expires_at=datetime.max.replace(tzinfo=UTC)))
     put_job(store, a_job("j", "import", 0))

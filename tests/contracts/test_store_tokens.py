@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.indexing.model import DocumentKey, ModelKey, PassageKey, TokenCodes, Vector
+from hivelore.indexing.model import ModelKey, TokenCodes, Vector
+from hivelore.memories.stored import DocumentKey, PassageKey
 from hivelore.search.model import EVERYTHING
 from hivelore.storage.ports import MemoryStore, Transaction
 from support.memories import a_memory, document
@@ -36,7 +37,7 @@ def kept(store: MemoryStore, model: ModelKey, keys: Sequence[PassageKey]) -> Map
 
 @law
 @given(codes=st.binary(min_size=1, max_size=200))
-def test_tokens_come_back_byte_for_byte(fresh: Fresh, codes: bytes) -> None:
+def test_tokens_are_stored_exactly(fresh: Fresh, codes: bytes) -> None:
     with fresh() as store:
         _, (passage,) = add_document(store, "text")
         model = register(store)
@@ -44,7 +45,7 @@ def test_tokens_come_back_byte_for_byte(fresh: Fresh, codes: bytes) -> None:
         assert kept(store, model, [passage, passage]) == {passage: codes}
 
 
-def test_only_what_has_tokens_is_answered(store: MemoryStore) -> None:
+def test_only_passages_with_tokens_are_returned(store: MemoryStore) -> None:
     _, (one, other, third) = add_document(store, "one", "other", "third")
     model = register(store)
     put(store, model, {one: b"one", other: b""})
@@ -55,7 +56,7 @@ def test_only_what_has_tokens_is_answered(store: MemoryStore) -> None:
         assert len(view.vectors(model, [one, other, third])) == 3
 
 
-def test_a_new_vector_takes_the_tokens_of_the_old_one_with_it(store: MemoryStore) -> None:
+def test_a_new_vector_replaces_the_tokens_of_the_old_one(store: MemoryStore) -> None:
     _, (one, other) = add_document(store, "one", "other")
     model = register(store)
     put(store, model, {one: b"old", other: b"old"})
@@ -64,7 +65,7 @@ def test_a_new_vector_takes_the_tokens_of_the_old_one_with_it(store: MemoryStore
     assert kept(store, model, [one, other]) == {one: b"new"}
 
 
-def test_models_have_their_own_and_lose_only_these(store: MemoryStore) -> None:
+def test_each_model_has_its_own_tokens(store: MemoryStore) -> None:
     _, keys = add_document(store, "one", "two", "three")
     old, new = register(store, "old"), register(store, "new")
     put(store, old, dict.fromkeys(keys, b"old"))
@@ -79,7 +80,7 @@ def test_models_have_their_own_and_lose_only_these(store: MemoryStore) -> None:
     assert kept(store, new, keys) == dict.fromkeys(keys, b"new")
 
 
-def test_tokens_of_what_is_forgotten_are_gone_and_none_come_after(store: MemoryStore) -> None:
+def test_tokens_of_deleted_memories_are_deleted_and_refused(store: MemoryStore) -> None:
     doomed, (gone,) = add_document(store, "gone")
     _, (stays,) = add_document(store, "stays")
     model = register(store)
@@ -89,7 +90,7 @@ def test_tokens_of_what_is_forgotten_are_gone_and_none_come_after(store: MemoryS
     assert kept(store, model, [gone, stays]) == {stays: b"stays"}
 
 
-def test_several_things_are_asked_for_before_any_is_waited_for(store: MemoryStore) -> None:
+def test_several_reads_can_be_started_before_waiting(store: MemoryStore) -> None:
     key, (one, other) = add_document(store, "one", "other")
     model = register(store)
     put(store, model, {one: b"one", other: b"other"})
@@ -100,7 +101,7 @@ def test_several_things_are_asked_for_before_any_is_waited_for(store: MemoryStor
         assert parts() == {key: view.chunks(key)}
 
 
-def test_what_is_asked_for_need_not_be_waited_for(store: MemoryStore) -> None:
+def test_a_started_read_need_not_be_awaited(store: MemoryStore) -> None:
     key, (one,) = add_document(store, "one")
     model = register(store)
     put(store, model, {one: b"one"})
@@ -112,7 +113,7 @@ def test_what_is_asked_for_need_not_be_waited_for(store: MemoryStore) -> None:
     assert kept(store, model, [one]) == {one: b"one"}
 
 
-def test_a_unit_is_answered_what_was_there_when_it_asked(store: MemoryStore) -> None:
+def test_a_read_in_a_transaction_sees_the_state_at_its_start(store: MemoryStore) -> None:
     key, (one,) = add_document(store, "one")
     model = register(store)
     put(store, model, {one: b"one"})

@@ -1,4 +1,4 @@
-"""Every store: what memories are facts about, since when they hold, and what took their place."""
+"""Every store: fact keys, valid times and superseding memories."""
 
 from collections.abc import Callable
 from contextlib import closing
@@ -7,8 +7,9 @@ import pytest
 
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
-from hivelore.indexing.model import ChangeKind, DocumentKey, Stored
+from hivelore.indexing.model import ChangeKind
 from hivelore.memories.model import Memory, MemoryId, Scope, Topic
+from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.storage.ports import MemoryStore
 from support.memories import ADA, BOB, a_memory, instant, next_version
 from support.stores import add, change, forget, history, present
@@ -21,7 +22,7 @@ def a_fact(minute: float, content: str = "The port is 5432.", project: str | Non
     return a_memory(content, subject=PORT, project=named, valid_from=instant(minute))
 
 
-def beside(store: MemoryStore, key: DocumentKey) -> tuple[MemoryId | None, MemoryId | None]:
+def neighbours(store: MemoryStore, key: DocumentKey) -> tuple[MemoryId | None, MemoryId | None]:
     with store.read() as view:
         before, after = view.adjacent_facts(key)
     return _id(before), _id(after)
@@ -40,12 +41,12 @@ def link(store: MemoryStore, key: DocumentKey, minute: float | None, supersedes:
     store.write(lambda tx: tx.set_validity(key, None if minute is None else instant(minute), supersedes))
 
 
-def test_facts_of_a_topic_are_found_in_order_of_time_not_of_coming(store: MemoryStore) -> None:
+def test_facts_of_a_key_are_ordered_by_valid_time(store: MemoryStore) -> None:
     third, first, second = (add(store, a_fact(minute)) for minute in (3, 1, 2))
     topic = Topic(ADA, None, PORT)
-    assert beside(store, second.key) == (first.memory.id, third.memory.id)
-    assert beside(store, first.key) == (None, second.memory.id)
-    assert beside(store, third.key) == (second.memory.id, None)
+    assert neighbours(store, second.key) == (first.memory.id, third.memory.id)
+    assert neighbours(store, first.key) == (None, second.memory.id)
+    assert neighbours(store, third.key) == (second.memory.id, None)
     assert [at(store, topic, minute) for minute in (0.9, 1, 2.5, 9)] == [
         None,
         first.memory.id,
@@ -55,15 +56,15 @@ def test_facts_of_a_topic_are_found_in_order_of_time_not_of_coming(store: Memory
     assert at(store, topic, None) == third.memory.id
 
 
-def test_facts_of_the_same_instant_are_in_the_order_in_which_they_came(store: MemoryStore) -> None:
+def test_facts_of_the_same_time_are_in_order_of_insertion(store: MemoryStore) -> None:
     one, other, last = (add(store, a_fact(1)) for _ in range(3))
-    assert beside(store, other.key) == (one.memory.id, last.memory.id)
+    assert neighbours(store, other.key) == (one.memory.id, last.memory.id)
     assert at(store, Topic(ADA, None, PORT), 1) == last.memory.id
 
 
-def test_a_fact_that_does_not_say_since_when_it_holds_holds_since_it_was_created(store: MemoryStore) -> None:
-    told, untold = add(store, a_fact(5)), add(store, a_memory(subject=PORT, created_at=instant(4)))
-    assert beside(store, told.key) == (untold.memory.id, None)
+def test_a_fact_without_a_valid_time_is_valid_since_its_creation(store: MemoryStore) -> None:
+    dated, undated = add(store, a_fact(5)), add(store, a_memory(subject=PORT, created_at=instant(4)))
+    assert neighbours(store, dated.key) == (undated.memory.id, None)
 
 
 @pytest.mark.parametrize(
@@ -78,21 +79,21 @@ def test_a_fact_that_does_not_say_since_when_it_holds_holds_since_it_was_created
     ],
     ids=str,
 )
-def test_another_shelf_project_or_subject_is_another_topic(store: MemoryStore, other: dict[str, Clean]) -> None:
+def test_another_scope_project_or_subject_is_another_fact_key(store: MemoryStore, other: dict[str, Clean]) -> None:
     fact, elsewhere = a_fact(1), replace(a_fact(2), **other)
     stored = add(store, fact)
-    assert beside(store, add(store, elsewhere).key) == (None, None)
-    assert beside(store, stored.key) == (None, None)
+    assert neighbours(store, add(store, elsewhere).key) == (None, None)
+    assert neighbours(store, stored.key) == (None, None)
     assert at(store, Topic(ADA, None, PORT), None) == fact.id
 
 
-def test_shared_facts_of_several_owners_are_of_one_topic(store: MemoryStore) -> None:
+def test_shared_facts_of_several_owners_have_one_key(store: MemoryStore) -> None:
     one = add(store, replace(a_fact(1), scope=Scope.SWARM))
     other = add(store, replace(a_fact(2), scope=Scope.SWARM, owner=BOB))
-    assert beside(store, other.key) == (one.memory.id, None)
+    assert neighbours(store, other.key) == (one.memory.id, None)
 
 
-def test_a_link_says_when_another_took_the_place_and_is_no_version(store: MemoryStore) -> None:
+def test_superseding_a_memory_sets_its_end_without_a_version(store: MemoryStore) -> None:
     one, other = add(store, a_fact(1)), add(store, a_fact(2))
     with store.read() as view:
         before = view.change_cursor()
@@ -114,31 +115,31 @@ def test_a_link_says_when_another_took_the_place_and_is_no_version(store: Memory
     assert present(store, other.memory).memory == other.memory
 
 
-def test_linking_what_is_gone_is_passed_over(store: MemoryStore) -> None:
+def test_superseding_a_missing_memory_is_ignored(store: MemoryStore) -> None:
     stored = add(store, a_fact(1))
     forget(store, stored.key)
     link(store, stored.key, 2)
     assert at(store, Topic(ADA, None, PORT), None) is None
 
 
-def test_a_version_tells_the_subject_and_since_when_it_held(store: MemoryStore) -> None:
+def test_a_version_has_the_subject_and_the_valid_time(store: MemoryStore) -> None:
     stored = add(store, a_fact(1))
     change(store, stored.key, next_version(stored.memory, subject=Clean("cache.port"), valid_from=None))
-    told = [(version.subject, version.valid_from) for version in history(store, stored.key)]
-    assert told == [(PORT, instant(1)), (Clean("cache.port"), None)]
+    past = [(version.subject, version.valid_from) for version in history(store, stored.key)]
+    assert past == [(PORT, instant(1)), (Clean("cache.port"), None)]
     with store.read() as view:
         assert list(view.histories([stored.key])[stored.key]) == list(history(store, stored.key))
     assert at(store, Topic(ADA, None, PORT), None) is None
     assert at(store, Topic(ADA, None, Clean("cache.port")), None) == stored.memory.id
 
 
-def test_all_of_it_is_there_after_a_restart(open_durable: Callable[[], MemoryStore]) -> None:
+def test_valid_times_survive_reopening(open_durable: Callable[[], MemoryStore]) -> None:
     with closing(open_durable()) as store:
         one, other = add(store, a_fact(1)), add(store, a_fact(2))
         link(store, one.key, 2)
         link(store, other.key, None, one.memory.id)
     with closing(open_durable()) as store:
         assert present(store, one.memory).memory.valid_until == instant(2)
-        assert beside(store, other.key) == (one.memory.id, None)
+        assert neighbours(store, other.key) == (one.memory.id, None)
         with store.read() as view:
             assert [stored.memory.id for stored in view.successors_of(one.memory.id)] == [other.memory.id]

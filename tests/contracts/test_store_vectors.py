@@ -14,14 +14,12 @@ from hivelore.errors import Invalid, NotFound
 from hivelore.indexing.model import (
     AttributeColumns,
     Attributes,
-    ChunkKey,
-    DocumentKey,
     ModelKey,
-    PassageKey,
     PassageVectors,
     Vector,
 )
 from hivelore.memories.model import Memory
+from hivelore.memories.stored import ChunkKey, DocumentKey, PassageKey
 from hivelore.storage.ports import MemoryStore, Transaction
 from support.memories import a_memory, document, instant
 from support.small_world import inhabitants
@@ -59,7 +57,7 @@ def stored_vectors(store: MemoryStore, model: ModelKey, keys: Sequence[PassageKe
 # Models.
 
 
-def test_a_model_has_one_key_for_ever(store: MemoryStore) -> None:
+def test_a_model_keeps_its_key(store: MemoryStore) -> None:
     with store.read() as view:
         assert view.model_key("openai/small/512") is None
     key = register(store, "openai/small/512", 512)
@@ -75,7 +73,7 @@ def test_a_model_has_one_key_for_ever(store: MemoryStore) -> None:
 
 @law
 @given(numbers=directions)
-def test_a_vector_comes_back_bit_for_bit(fresh: Fresh, numbers: list[float]) -> None:
+def test_a_vector_is_stored_exactly(fresh: Fresh, numbers: list[float]) -> None:
     with fresh() as store:
         _, (passage,) = add_document(store, "text")
         model = register(store, "m", len(numbers))
@@ -84,7 +82,7 @@ def test_a_vector_comes_back_bit_for_bit(fresh: Fresh, numbers: list[float]) -> 
         assert stored_vectors(store, model, [passage]) == {passage: given_vector.tobytes()}
 
 
-def test_rows_and_columns_of_a_matrix_are_vectors_like_others(store: MemoryStore) -> None:
+def test_rows_and_columns_of_a_matrix_are_accepted_as_vectors(store: MemoryStore) -> None:
     _, keys = add_document(store, "one", "two")
     matrix = np.arange(9, dtype=np.float32).reshape(3, 3)
     model = register(store, "m", 3)
@@ -95,7 +93,7 @@ def test_rows_and_columns_of_a_matrix_are_vectors_like_others(store: MemoryStore
     }
 
 
-def test_a_vector_does_not_change_with_the_array_it_came_in_or_went_out_as(store: MemoryStore) -> None:
+def test_changing_an_array_does_not_change_the_stored_vector(store: MemoryStore) -> None:
     _, (passage,) = add_document(store, "text")
     model = register(store, "m", 2)
     array = vector(1, 0)
@@ -106,7 +104,7 @@ def test_a_vector_does_not_change_with_the_array_it_came_in_or_went_out_as(store
     assert stored_vectors(store, model, [passage]) == {passage: vector(1, 0).tobytes()}
 
 
-def test_a_new_vector_takes_the_place_of_the_old_one(store: MemoryStore) -> None:
+def test_a_new_vector_replaces_the_old_one(store: MemoryStore) -> None:
     _, (passage,) = add_document(store, "text")
     model = register(store, "m", 2)
     put(store, model, {passage: vector(1, 0)})
@@ -115,9 +113,7 @@ def test_a_new_vector_takes_the_place_of_the_old_one(store: MemoryStore) -> None
 
 
 @pytest.mark.parametrize("unfit", [(0, 0), (1, np.nan), (np.inf, 1), (1, -np.inf), (1,), (1, 2, 3), ()])
-def test_what_is_no_vector_of_the_model_is_refused_with_all_that_came_with_it(
-    store: MemoryStore, unfit: tuple[float, ...]
-) -> None:
+def test_an_invalid_vector_refuses_the_whole_write(store: MemoryStore, unfit: tuple[float, ...]) -> None:
     _, (one, other) = add_document(store, "one", "other")
     model = register(store, "m", 2)
     put(store, model, {one: vector(1, 0)})
@@ -128,7 +124,7 @@ def test_what_is_no_vector_of_the_model_is_refused_with_all_that_came_with_it(
         put(store, model, {PassageKey(other + 1_000): vector(*unfit)})
 
 
-def test_a_stack_is_no_vector(store: MemoryStore) -> None:
+def test_a_matrix_is_refused_as_a_vector(store: MemoryStore) -> None:
     _, (passage,) = add_document(store, "text")
     model = register(store, "m", 2)
     with pytest.raises(Invalid):
@@ -141,7 +137,7 @@ def test_vectors_of_an_unknown_model_are_refused(store: MemoryStore) -> None:
         put(store, ModelKey(99), {passage: vector(1)})
 
 
-def test_vectors_of_passages_that_are_gone_are_passed_over(store: MemoryStore) -> None:
+def test_vectors_of_missing_passages_are_ignored(store: MemoryStore) -> None:
     doomed, (gone,) = add_document(store, "gone")
     _, (kept,) = add_document(store, "kept")
     model = register(store, "m", 1)
@@ -151,7 +147,7 @@ def test_vectors_of_passages_that_are_gone_are_passed_over(store: MemoryStore) -
     assert stored_vectors(store, model, [gone, kept, unknown]) == {kept: vector(2).tobytes()}
 
 
-def test_only_what_has_a_vector_is_answered(store: MemoryStore) -> None:
+def test_only_passages_with_a_vector_are_returned(store: MemoryStore) -> None:
     _, keys = add_document(store, "one", "two")
     model = register(store, "m", 1)
     put(store, model, {keys[0]: vector(1)})
@@ -159,7 +155,7 @@ def test_only_what_has_a_vector_is_answered(store: MemoryStore) -> None:
     assert stored_vectors(store, model, []) == {}
 
 
-def test_two_models_stand_side_by_side(store: MemoryStore) -> None:
+def test_two_models_have_separate_vectors(store: MemoryStore) -> None:
     key, (passage,) = add_document(store, "text")
     small, large = register(store, "small", 1), register(store, "large", 3)
     put(store, small, {passage: vector(1)})
@@ -176,7 +172,7 @@ def test_two_models_stand_side_by_side(store: MemoryStore) -> None:
         assert view.embedded(large, [key]).vectors.tolist() == [[1, 2, 3]]
 
 
-def test_vectors_of_a_model_that_serves_no_more_are_removed_bit_by_bit(store: MemoryStore) -> None:
+def test_vectors_of_an_inactive_model_are_removed_in_batches(store: MemoryStore) -> None:
     _, keys = add_document(store, "one", "two", "three")
     old, new = register(store, "old", 1), register(store, "new", 1)
     for model in (old, new):
@@ -227,7 +223,7 @@ def attributes_at(columns: AttributeColumns, at: int) -> Attributes:
 
 @law
 @given(having=st.lists(st.tuples(inhabitants(), st.lists(st.booleans(), min_size=1, max_size=4)), max_size=6))
-def test_passages_are_answered_with_their_vectors_and_attributes(
+def test_passages_are_returned_with_vectors_and_attributes(
     fresh: Fresh, having: list[tuple[Memory, list[bool]]]
 ) -> None:
     with fresh() as store:
@@ -252,7 +248,7 @@ def test_passages_are_answered_with_their_vectors_and_attributes(
             assert summary(view.all_embedded(model)) == expected
 
 
-def test_a_large_store_is_answered_whole(store: MemoryStore) -> None:
+def test_all_vectors_of_a_large_store_are_returned(store: MemoryStore) -> None:
     model = register(store, "m", 1)
     content, pieces = document("text")
 

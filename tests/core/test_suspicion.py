@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.core.redaction import Redactor, find, suspicion
-from hivelore.core.redaction.readings import readings
+from hivelore.core.redaction.renditions import renditions
 from hivelore.core.redaction.suspicion import TABLE_SIZE, Surroundings, judged_value, regions
 from support.secret_shapes import WORDS, Values
 
@@ -110,12 +110,12 @@ PIECES = ("password ", "login: ", "\n", " ", "\u5bc6\u7801", "x9K2mQ7z", "/", '"
 
 @given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
 def test_candidates_lie_within_the_text_and_have_traits_of_the_table(text: str) -> None:
-    reading = next(iter(readings(text)))
+    rendition = next(iter(renditions(text)))
     last = 0
-    for region in regions(reading):
-        assert last <= region.start < region.stop <= len(reading.view)
+    for region in regions(rendition):
+        assert last <= region.start < region.stop <= len(rendition.view)
         last = region.stop
-        around = Surroundings(reading.view, region)
+        around = Surroundings(rendition.view, region)
         for candidate in (candidate for group in region.groups for candidate in group):
-            assert 0 <= candidate.start < candidate.stop <= len(reading.view)
+            assert 0 <= candidate.start < candidate.stop <= len(rendition.view)
             assert all(0 <= trait < TABLE_SIZE for trait in around.traits(candidate))

@@ -18,8 +18,8 @@ from hivelore.embeddings.active_model import ActiveModel, EmbeddingModel
 from hivelore.embeddings.queue import EmbeddingQueue
 from hivelore.indexes.keywords.postings.engine import Postings
 from hivelore.indexes.vectors.scan import ScanVectors
-from hivelore.indexing.model import PassageKey, StoredChunk
 from hivelore.memories.model import MemoryId
+from hivelore.memories.stored import PassageKey, StoredChunk
 from hivelore.runtime.clock import SystemClock
 from hivelore.search.tokenizer import query_terms
 from hivelore.storage.ports import MemoryStore

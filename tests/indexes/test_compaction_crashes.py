@@ -19,9 +19,9 @@ import pytest
 from hivelore.indexes.keywords.postings import sql
 from hivelore.indexes.keywords.postings.engine import Postings
 from hivelore.indexes.keywords.postings.sql import SEARCHED
-from hivelore.indexing.model import DocumentKey, Stored
 from hivelore.indexing.writer import IndexWriter
 from hivelore.memories.model import MemoryId
+from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.runtime.clock import SystemClock
 from hivelore.search.tokenizer import query_terms
 from hivelore.storage.ports import Transaction, View

@@ -10,7 +10,8 @@ import pytest
 from hivelore.errors import Broken
 from hivelore.indexes.keywords import fts5
 from hivelore.indexes.keywords.fts5 import Fts5, Level, Segments
-from hivelore.indexing.model import ChunkKey, DocumentKey, KeywordEntry
+from hivelore.indexing.model import KeywordEntry
+from hivelore.memories.stored import ChunkKey, DocumentKey
 from hivelore.storage.ports import Transaction
 from hivelore.storage.sqlite.store import SqliteStore
 from hivelore.storage.sqlite.view import SqliteTransaction

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.indexing import rebuild
-from hivelore.indexing.model import ChunkKey, DocumentKey, Stored
 from hivelore.indexing.rebuild import BUILDING, REPAIR, IndexRebuild
 from hivelore.indexing.writer import IndexWriter
+from hivelore.memories.stored import ChunkKey, DocumentKey, Stored
 from hivelore.search.service import INCOMPLETE
 from hivelore.storage.ports import Transaction, View
 from support.clocks import SteppingClock

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.indexing.model import DocumentKey
 from hivelore.indexing.rebuild import Rebuild, after_request, after_step, parse_rebuild
+from hivelore.memories.stored import DocumentKey
 
 keys = st.integers(1, 2**62).map(DocumentKey)
 rebuilds = st.builds(Rebuild, below=keys, in_place=st.booleans())

@@ -14,7 +14,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from hivelore.api.registry import TOOLS as DECLARED_TOOLS
 from hivelore.core.agents import Interface
-from hivelore.http.request_guard import LARGEST_BODY
+from hivelore.http.middleware import LARGEST_BODY
 from hivelore.mcp.bridge.messages import REPEATABLE
 from hivelore.mcp.bridge.relay import LARGEST_MESSAGE
 from hivelore.mcp.tools import TOOLS

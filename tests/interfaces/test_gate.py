@@ -12,7 +12,7 @@ import pytest
 
 from hivelore.core.agents import Interface, Role, Viewer
 from hivelore.errors import Unauthenticated
-from hivelore.http.auth import FRESH, Authenticator
+from hivelore.http.context import FRESH_SECONDS, Authenticator
 from hivelore.http.pools import Pools
 from hivelore.identity.service import Agents
 from hivelore.runtime.app import Application
@@ -29,11 +29,11 @@ class Replica:
         self.clock = SteppingClock()
         self.app = Application(load(home=home, database=database, embedder=Embedder.NONE), clock=self.clock)
         self.pools = Pools()
-        self.gate = Authenticator(self.app.agents, self.pools, self.clock, self.app.health)
+        self.authenticator = Authenticator(self.app.agents, self.pools, self.clock, self.app.health)
 
     def lets_in(self, key: str) -> bool:
         try:
-            asyncio.run(self.gate.known(key, None, Interface.REST))
+            asyncio.run(self.authenticator.viewer_of_key(key, None, Interface.REST))
         except Unauthenticated:
             return False
         return True
@@ -81,7 +81,7 @@ def test_who_did_not_hear_of_it_refuses_the_key_a_second_later(
     assert deaf.lets_in(key)
     one.app.agents.revoke("eve")
     assert deaf.lets_in(key)
-    deaf.clock.advance(timedelta(seconds=FRESH))
+    deaf.clock.advance(timedelta(seconds=FRESH_SECONDS))
     assert not deaf.lets_in(key)
 
 

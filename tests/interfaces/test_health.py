@@ -76,12 +76,20 @@ def test_a_service_that_is_well_says_so_to_everybody(service: Service, path: str
 def test_the_state_is_the_same_wherever_one_looks(service: Service) -> None:
     told = status(service)
     assert (told["ready"], told["problems"]) == (True, [])
-    expected = {"monitoring", "tending", "counts", "indexing", "upkeep", "draining", "distilling"}
+    expected = {
+        "health-monitor",
+        "schedule",
+        "write-buffer",
+        "keyword-index",
+        "housekeeping",
+        "spool-delivery",
+        "session-summaries",
+    }
     until(lambda: expected <= {one["name"] for one in status(service)["workers"] if one["lastSuccess"]})
     told = figures(service)
     assert (told["hivelore_ready"], told['hivelore_problem{cause="disk-full"}']) == (1.0, 0.0)
-    assert told['hivelore_worker_failures_in_a_row{worker="upkeep"}'] == 0.0
-    assert told['hivelore_worker_last_success_timestamp_seconds{worker="upkeep"}'] > 0
+    assert told['hivelore_worker_failures_in_a_row{worker="housekeeping"}'] == 0.0
+    assert told['hivelore_worker_last_success_timestamp_seconds{worker="housekeeping"}'] > 0
 
 
 FAULTS = [
@@ -160,9 +168,9 @@ def test_a_worker_that_dies_each_time_is_a_problem_and_the_others_go_on(
     with caplog.at_level(logging.WARNING, "hivelore"), Service(tmp_path / "home") as service:
         wait_for(service, "background-worker")
         told = {one["name"]: one for one in status(service)["workers"]}
-        assert told["upkeep"]["error"] == "TypeError"
-        assert told["counts"]["failures"] == 0
-        assert figures(service)['hivelore_worker_failures_total{worker="upkeep"}'] >= 3
+        assert told["housekeeping"]["error"] == "TypeError"
+        assert told["write-buffer"]["failures"] == 0
+        assert figures(service)['hivelore_worker_failures_total{worker="housekeeping"}'] >= 3
         monkeypatch.undo()
         wait_for(service)
     assert "has no len()" in caplog.text

@@ -15,21 +15,21 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from hivelore.errors import HiveloreError
-from hivelore.http import auth as gate
+from hivelore.http import context
 from support.service import Service
 
 TOKEN = "ghp_" + "a1B2" * 9
 CAUSE = f"/some/place inside has {TOKEN} and \0 and \ud800"
 INSIDE = ("Traceback", ".py", "/some/place", "ghp_", "KeyError", "line ")
 """What is nobody's business."""
-BACKGROUND = ("hivelore-tending", "hivelore-embedding")
+BACKGROUND = ("hivelore-schedule", "hivelore-embedding-queue")
 NUMBER = re.compile(r"\d{8}T\d{6}-\d+")
 
 
 @pytest.fixture(autouse=True)
 def keys_stay_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who came in once is not looked up again, however slow the test."""
-    monkeypatch.setattr(gate, "FRESH", 3_600.0)
+    monkeypatch.setattr(context, "FRESH_SECONDS", 3_600.0)
 
 
 @contextmanager

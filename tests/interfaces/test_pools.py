@@ -9,11 +9,11 @@ import pytest
 
 from hivelore.core.operation import Lane
 from hivelore.errors import Overloaded
-from hivelore.http.pools import AT_ONCE, Pool, Pools
+from hivelore.http.pools import LOCAL_RECALLS, Pool, Pools
 from hivelore.runtime.settings import Embedder, load
 
 
-@pytest.mark.parametrize("recalls", [1, AT_ONCE, 5])
+@pytest.mark.parametrize("recalls", [1, LOCAL_RECALLS, 5])
 def test_more_recalls_than_may_be_at_work_wait_and_others_do_not_wait_for_them(recalls: int) -> None:
     working: list[int] = []
     go_on = Event()

@@ -326,9 +326,7 @@ def test_what_is_not_there_says_so_in_the_same_form(service: Service, path: str)
 
 def test_the_api_describes_itself(service: Service) -> None:
     paths = service.client(None).call("GET", "/openapi.json")["paths"]
-    assert {"/api/memory/index", "/api/memory/search", "/api/memory/{memoryId}", "/api/agents", "/health"} <= set(
-        paths
-    )
+    assert {"/api/memory/index", "/api/memory/search", "/api/memory/{memoryId}", "/api/agents", "/health"} <= set(paths)
 
 
 @pytest.mark.parametrize(

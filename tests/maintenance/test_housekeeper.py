@@ -9,8 +9,9 @@ import pytest
 
 from hivelore.indexes.keywords.fts5 import Fts5
 from hivelore.indexes.keywords.postings.engine import Postings
-from hivelore.indexing.model import ChunkKey, DocumentKey, KeywordEntry
+from hivelore.indexing.model import KeywordEntry
 from hivelore.maintenance.housekeeper import COMPACTION_BUDGET, PURGE_BUDGET, PURGE_REST_FACTOR, Housekeeper
+from hivelore.memories.stored import ChunkKey, DocumentKey
 from hivelore.storage.ports import MemoryStore, Transaction
 from hivelore.storage.sqlite.store import SqliteStore
 from support.clocks import SteppingClock

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from msgspec import UNSET, to_builtins
 
 from hivelore.errors import HiveloreError
-from hivelore.indexing.model import Stored
 from hivelore.maintenance.model import MaintenancePlan
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Memory, Scope
+from hivelore.memories.stored import Stored
 from hivelore.memories.temporal import adjacent_facts
 from hivelore.search.model import EVERYTHING
 from hivelore.transfer.jsonl import ImportReport, _canonical_json, parse_line

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hivelore.observations.contradiction.chinese_numbers import number_at
-from hivelore.observations.contradiction.judging import Verdict, judge
+from hivelore.observations.contradiction.judge import Verdict, judge
 from support.laws import examples
 
 ONES = "零一二三四五六七八九"

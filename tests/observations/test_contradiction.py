@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hivelore.observations.contradiction.constants import Constants
-from hivelore.observations.contradiction.judging import Verdict, judge, may_be_same
+from hivelore.observations.contradiction.judge import Verdict, judge, may_be_same
 from hivelore.observations.contradiction.pieces import LONGEST
 from hivelore.observations.model import PairScores
 from support.laws import examples

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from hivelore.core.text import Clean
-from hivelore.observations.contradiction.asking import SCHEMA, opinion, prompt
+from hivelore.observations.contradiction.judge_prompt import SCHEMA, opinion, prompt
 from hivelore.review.model import Decision
 
 OLDER, NEWER = Clean("Takes 60 s to start"), Clean("Starts at once")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.observations.contradiction.judging import Verdict, judge
+from hivelore.observations.contradiction.judge import Verdict, judge
 from hivelore.observations.contradiction.pieces import folded, pieces
 from hivelore.observations.contradiction.quantities import Quantity, quantities
 

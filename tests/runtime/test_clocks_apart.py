@@ -16,7 +16,7 @@ from hivelore.storage.leader_lease import RENEWED, LeaderLease
 from hivelore.storage.ports import MemoryStore
 from support.clocks import START, SteppingClock
 from support.embedders import FaultyEmbedder
-from support.stores import STORES, told
+from support.stores import STORES, read_changes
 from support.world import AS_ADA, World, hashing
 
 APART = timedelta(hours=1)
@@ -116,5 +116,5 @@ def test_changes_are_told_in_the_order_in_which_they_were_made(both: tuple[Servi
         stored = view.get(memory.id)
         assert stored is not None
         assert [version.number for version in view.history(stored.key)] == [1, 2, 3, 4]
-        assert [change.kind for change in told(view)] == [ChangeKind.CREATED, *[ChangeKind.CONTENT] * 3]
-        assert told(same) == told(view)
+        assert [change.kind for change in read_changes(view)] == [ChangeKind.CREATED, *[ChangeKind.CONTENT] * 3]
+        assert read_changes(same) == read_changes(view)

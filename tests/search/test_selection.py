@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from hivelore.core.text import Clean
 from hivelore.core.token_count import estimate
 from hivelore.indexes.vectors.brute_force import ExactVectors
-from hivelore.indexing.model import DocumentKey, Neighbours, Vector
+from hivelore.indexing.model import Neighbours, Vector
 from hivelore.memories.model import Memory, MemoryId, RankFeatures
+from hivelore.memories.stored import DocumentKey
 from hivelore.search.model import Filter, Query, RetrievalMode, Score
 from hivelore.search.ranking import Ranked
 from hivelore.search.selection import FLOOR, fit_score, select_hits

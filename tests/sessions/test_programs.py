@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 from hivelore.core.text import Clean
 from hivelore.errors import Invalid
 from hivelore.sessions.model import NO_REPLY, AgentEvent, EventId, EventKind, Origin, Reply, SubAgent
-from hivelore.sessions.programs import CLAUDE_CODE, MAX_FIELD, PROGRAMS, Dialect, EventContext, parse_envelope
+from hivelore.sessions.programs import (
+    CLAUDE_CODE,
+    MAX_FIELD,
+    PROGRAMS,
+    Dialect,
+    EventContext,
+    parse_spooled_event,
+    read_task,
+)
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 ABOUT = EventContext(id=EventId("e1"), at=NOW, project=Clean("example.com/bees/hive"))
@@ -248,7 +256,7 @@ def test_text_is_storable_and_limited_in_length() -> None:
     assert len(event.text) < MAX_FIELD
 
 
-def test_a_spooled_envelope_is_parsed() -> None:
+def test_a_spooled_event_is_parsed() -> None:
     payload = {
         "program": "codex",
         "id": "e1",
@@ -257,19 +265,19 @@ def test_a_spooled_envelope_is_parsed() -> None:
         "taskFile": '{"id": "T-1", "task": "Paint"}',
         "payload": {"session_id": "s1"},
     }
-    envelope = parse_envelope(payload)
-    assert (envelope.program, envelope.id, envelope.project) == ("codex", "e1", "p")
-    assert envelope.at == datetime(2026, 11, 1, 12, 0, 0, 250_000, tzinfo=UTC)
-    assert envelope.task() == ("T-1", "Paint")
-    assert (envelope.event, envelope.payload) == (None, {"session_id": "s1"})
+    event = parse_spooled_event(payload)
+    assert (event.program, event.id, event.project) == ("codex", "e1", "p")
+    assert event.at == datetime(2026, 11, 1, 12, 0, 0, 250_000, tzinfo=UTC)
+    assert read_task(event) == ("T-1", "Paint")
+    assert (event.event, event.payload) == (None, {"session_id": "s1"})
 
 
 @given(json)
-def test_invalid_envelopes_are_refused(payload: Any) -> None:
+def test_invalid_events_are_refused(payload: Any) -> None:
     with pytest.raises(Invalid):
-        parse_envelope(payload)
+        parse_spooled_event(payload)
 
 
 @pytest.mark.parametrize("at", [None, "", "yesterday", 17, "9999-12-31T23:59:59-23:59"])
 def test_an_invalid_time_counts_as_absent(at: object) -> None:
-    assert parse_envelope({"program": "codex", "id": "e", "payload": {}, "at": at}).at is None
+    assert parse_spooled_event({"program": "codex", "id": "e", "payload": {}, "at": at}).at is None

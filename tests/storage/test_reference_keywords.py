@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hivelore.indexing.model import ChunkKey, DocumentKey, KeywordEntry
+from hivelore.indexing.model import KeywordEntry
+from hivelore.memories.stored import ChunkKey, DocumentKey
 from hivelore.storage.ports import Transaction, View
 from support.clocks import FixedClock
 from support.laws import examples

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hivelore.errors import Expired, Unavailable
-from hivelore.indexing.model import Stored
+from hivelore.memories.stored import Stored
 from hivelore.runtime.clock import SystemClock
 from hivelore.storage.ports import Transaction
 from hivelore.storage.sqlite import checkpoints

@@ -17,8 +17,8 @@ from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.events.model import EventFilter, Level, LoggedId
 from hivelore.feedback.recalls import RecallFilter
-from hivelore.indexing.model import DocumentKey, PassageKey
 from hivelore.memories.model import Memory, MemoryId
+from hivelore.memories.stored import DocumentKey, PassageKey
 from hivelore.observations.model import GENERAL
 from hivelore.review.model import ProposalFilter, ProposalId, ProposalKind
 from hivelore.runtime.clock import SystemClock

@@ -11,7 +11,7 @@ from hivelore.changes.model import Batch, BatchFilter, BatchId, BatchKind, Preim
 from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
-from hivelore.indexing.model import Stored
+from hivelore.memories.stored import Stored
 from hivelore.storage.change_recorder import capture_state
 from hivelore.storage.ports import MemoryStore
 from support.clocks import START

@@ -7,8 +7,8 @@ from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.observations.confidence import Lifecycle, order_key, replay
-from hivelore.observations.contradiction.judging import Verdict
-from hivelore.observations.grouping import Group, Judge, find_group, place_observation
+from hivelore.observations.contradiction.judge import Verdict
+from hivelore.observations.groups import Group, Judge, find_group, place_observation
 from hivelore.observations.model import Confidence, Held, Observation, ObservationKind, Operational
 
 DEFAULT = Confidence(0.7)

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from hivelore.indexes.ports import KeywordIndex
-from hivelore.indexing.model import Candidates, ChunkKey, DocumentKey, KeywordEntry, Stored
+from hivelore.indexing.model import Candidates, KeywordEntry
 from hivelore.memories.model import Memory
+from hivelore.memories.stored import ChunkKey, DocumentKey, Stored
 from hivelore.search.model import Filter
 from hivelore.storage.ports import MemoryStore, Transaction
 from support.memories import EVERYTHING, a_memory, document, whole

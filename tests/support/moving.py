@@ -17,8 +17,8 @@ from hivelore.core.values import replace
 from hivelore.errors import Conflict
 from hivelore.feedback.recalls import Sign
 from hivelore.indexes.ports import KeywordIndex
-from hivelore.indexing.model import DocumentKey, PassageKey
 from hivelore.memories.model import Action, Memory, Scope
+from hivelore.memories.stored import DocumentKey, PassageKey
 from hivelore.observations.model import Confidence, Held
 from hivelore.runtime.clock import SystemClock
 from hivelore.storage.change_recorder import capture_state

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from hivelore.indexing.model import DocumentKey, ModelKey, PassageKey
+from hivelore.indexing.model import ModelKey
 from hivelore.memories.model import Memory, MemoryId, Topic
+from hivelore.memories.stored import DocumentKey, PassageKey
 from hivelore.storage.ports import View
 from hivelore.transfer.migrate.migrator import all_batches
 from support.happenings import ALL_EVENTS

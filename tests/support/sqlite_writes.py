@@ -5,7 +5,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from threading import Event
 
-from hivelore.indexing.model import Stored
+from hivelore.memories.stored import Stored
 from hivelore.storage.ports import Transaction
 from hivelore.storage.sqlite.store import SqliteStore
 from support.memories import a_memory, whole

@@ -13,8 +13,9 @@ from hivelore.indexes.keywords.fts5 import Fts5
 from hivelore.indexes.keywords.postings.compaction import Sizes
 from hivelore.indexes.keywords.postings.engine import Postings
 from hivelore.indexes.ports import KeywordIndex
-from hivelore.indexing.model import BEGINNING, Change, ChangeCursor, DocumentKey, Stored, StoredChunk
+from hivelore.indexing.model import BEGINNING, Change, ChangeCursor
 from hivelore.memories.model import Action, Chunk, Memory, Version
+from hivelore.memories.stored import DocumentKey, Stored, StoredChunk
 from hivelore.search.model import Filter
 from hivelore.storage.ports import MemoryStore, View
 from hivelore.storage.sqlite.store import SqliteStore
@@ -131,6 +132,6 @@ def listed(store: MemoryStore, where: Filter = EVERYTHING) -> Sequence[Memory]:
         return view.page(where, None, 1_000)
 
 
-def told(view: View, since: ChangeCursor = BEGINNING) -> list[Change]:
+def read_changes(view: View, since: ChangeCursor = BEGINNING) -> list[Change]:
     """The changes that a view shows and ``since`` did not."""
     return [change for _, batch in view.changes(since) for change in batch]

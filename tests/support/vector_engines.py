@@ -16,8 +16,9 @@ from hivelore.indexes.vectors.brute_force import ExactVectors, sqlite_vec
 from hivelore.indexes.vectors.pgvector import PgVectors
 from hivelore.indexes.vectors.scan import CappedVectors, ScanVectors
 from hivelore.indexes.vectors.slabs import bytes_per_slot
-from hivelore.indexing.model import DocumentKey, ModelKey, Neighbours, PassageKey, Vector
+from hivelore.indexing.model import ModelKey, Neighbours, Vector
 from hivelore.memories.model import Action, Chunk, Memory, Passage
+from hivelore.memories.stored import DocumentKey, PassageKey
 from hivelore.search.model import Filter
 from hivelore.storage.ports import MemoryStore, Transaction, View
 from support.memories import EVERYTHING, Parts, a_memory, next_version

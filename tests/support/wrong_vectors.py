@@ -8,7 +8,8 @@ import numpy as np
 
 from hivelore.indexes.vectors.brute_force import ExactVectors
 from hivelore.indexes.vectors.cosines import best_per_document, cosines, neighbours, spread
-from hivelore.indexing.model import ChunkKey, DocumentKey, Neighbour, Neighbours, PassageKey, Vector
+from hivelore.indexing.model import Neighbour, Neighbours, Vector
+from hivelore.memories.stored import ChunkKey, DocumentKey, PassageKey
 from hivelore.search.model import Filter
 from hivelore.storage.ports import View
 from support.memories import EVERYTHING

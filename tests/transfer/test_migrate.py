@@ -15,9 +15,9 @@ from hivelore.core.values import replace
 from hivelore.errors import Conflict, Invalid
 from hivelore.folders.model import KnownFile
 from hivelore.indexes.ports import KeywordIndex
-from hivelore.indexing.model import Stored
 from hivelore.indexing.writer import IndexWriter
 from hivelore.memories import whole_reader
+from hivelore.memories.stored import Stored
 from hivelore.search.tokenizer import query_terms
 from hivelore.sessions.model import EventId, Handover, HandoverState
 from hivelore.storage.migration_state import MOVE, MigrationState, refuse_unfinished

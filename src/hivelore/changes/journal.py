@@ -13,8 +13,8 @@ from hivelore.core.agents import AgentId, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
-from hivelore.indexing.model import DocumentKey, Stored
 from hivelore.memories.model import Memory, MemoryId, Scope, Version
+from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.memories.whole_reader import canonical
 from hivelore.observations.model import Observation
 from hivelore.review.model import Proposal

@@ -9,8 +9,8 @@ from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
 from hivelore.core.values import Value, json_names
 from hivelore.events.model import Event
-from hivelore.indexing.model import DocumentKey
 from hivelore.memories.model import MemoryId
+from hivelore.memories.stored import DocumentKey
 from hivelore.memories.whole import WholeMemory
 from hivelore.review.model import Proposal
 from hivelore.search.model import Visibility

@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Protocol
 
 from hivelore.changes.model import Batch, BatchFilter, BatchId, Preimage
-from hivelore.indexing.model import DocumentKey
 from hivelore.memories.model import MemoryId
+from hivelore.memories.stored import DocumentKey
 
 
 class ChangeJournalReads(Protocol):

@@ -1,4 +1,4 @@
-"""How a memory that was looks as JSON where it is kept: everything about it, so that it can come back."""
+"""Pre-images as JSON in the change journal: a whole memory, so that it can be restored."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -11,9 +11,9 @@ from hivelore.core.agents import AgentId
 from hivelore.core.text import Clean
 from hivelore.events.model import Event
 from hivelore.feedback.recalls import Evidence, Sign
-from hivelore.indexing.model import ChunkKey, DocumentKey, PassageKey, StoredChunk
 from hivelore.memories.codec import Object, instant
 from hivelore.memories.model import Chunk, Memory, Passage, Version
+from hivelore.memories.stored import ChunkKey, DocumentKey, PassageKey, StoredChunk
 from hivelore.memories.whole import WholeMemory
 from hivelore.observations.model import Observation
 from hivelore.review import proposal_codec

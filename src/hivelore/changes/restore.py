@@ -9,10 +9,10 @@ from hivelore.changes.journal import join_histories
 from hivelore.changes.model import Preimage
 from hivelore.core.values import replace
 from hivelore.feedback.recalls import Evidence, merge_evidence
-from hivelore.indexing.model import DocumentKey, Stored
 from hivelore.indexing.writer import IndexWriter
 from hivelore.memories import whole_reader
 from hivelore.memories.model import MemoryId
+from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.memories.temporal import link, may_have_links
 from hivelore.memories.whole import WholeMemory
 from hivelore.review.model import Proposal

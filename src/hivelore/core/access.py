@@ -1,4 +1,4 @@
-"""Who sees what and who changes what (X3, X4): the one place."""
+"""Permissions: who may see and who may change a memory (X3, X4). No other module decides this."""
 
 from enum import StrEnum
 
@@ -12,42 +12,43 @@ from hivelore.search.model import ScopeChoice, Visibility
 
 
 class Effect(StrEnum):
-    """What a call does to a memory that its caller may see, whichever way it comes."""
+    """The effect of a call on a memory that its caller may see, on every interface."""
 
     EDIT = "edit"
-    """Changes what it says."""
+    """Changes its content."""
     DELETE = "delete"
     PROMOTE = "promote"
-    """Shares it."""
+    """Makes it shared."""
     DEMOTE = "demote"
     """Makes it private to its owner."""
     REPLACE = "replace"
-    """Writes it anew, as what came from the same path or has the same external id."""
+    """Stores it again under the same path or external id."""
     EXPIRE = "expire"
-    """Sets when it ends, or begins its time to live anew."""
+    """Sets its expiry, or restarts its time to live."""
     SUPERSEDE = "supersede"
-    """Ends it, or changes between which others it stands: something else takes its place or one beside it."""
+    """Ends its validity, or changes its neighbors in a chain of facts."""
 
 
 class Permission(StrEnum):
-    """What ``may_affect`` answers."""
+    """Results of ``may_affect``."""
 
     ALLOWED = "allowed"
     PROPOSED = "proposed"
-    """Somebody else decides. It stays as it is until then, and what was told is kept beside it."""
+    """The change becomes a proposal, and the memory stays unchanged until it is decided."""
     REFUSED = "refused"
 
 
 def visible_to(viewer: Viewer, lead_sees: LeadSees, scope: ScopeChoice = ScopeChoice.ALL) -> Visibility:
-    """What ``viewer`` may see of the shelves they ask for (A13)."""
+    """Returns the memories of a scope that the viewer may see (A13)."""
     private, shared = scope is not ScopeChoice.SWARM, scope is not ScopeChoice.AGENT
     wide = viewer.role is Role.OPERATOR or (viewer.role is Role.LEAD and lead_sees is LeadSees.ALL)
     return Visibility(own=viewer.agent if private else None, swarm=shared, others=wide and private)
 
 
 def recalls_visible_to(viewer: Viewer, lead_sees: LeadSees, agent: AgentId | None = None) -> RecallFilter | None:
-    """Which recalls ``viewer`` may see of those of ``agent`` (None: of all), and which memories in them; None: of
-    none. A question is as private as a private memory of who asked it; those that operators ask are for operators."""
+    """Returns the recalls of ``agent`` (None: of all agents) that the viewer may see, and the visible memories in them;
+    None if there are none. A query is as private as a private memory of its agent; queries of operators are visible to
+    operators."""
     seen = visible_to(viewer, lead_sees)
     if not seen.others and agent not in (None, viewer.agent):
         return None
@@ -56,29 +57,28 @@ def recalls_visible_to(viewer: Viewer, lead_sees: LeadSees, agent: AgentId | Non
 
 
 def visible_session(viewer: Viewer, actor: AgentId | None, session: Clean | None) -> Clean | None:
-    """In which session ``actor`` told something, as far as ``viewer`` is told that: workers know their own."""
+    """Returns the session of ``actor`` if the viewer may see it. Workers see only their own sessions."""
     return None if viewer.role is Role.WORKER and actor != viewer.agent else session
 
 
 def memory_for_viewer(viewer: Viewer, memory: Memory) -> Memory:
-    """A memory as ``viewer`` is told of it, who may see it."""
+    """Returns a memory without the session if the viewer may not see that."""
     session = visible_session(viewer, memory.owner, memory.session)
     return memory if session == memory.session else replace(memory, session=session)
 
 
 def session_owner_filter(viewer: Viewer) -> AgentId | None:
-    """Whose sessions ``viewer`` is told, and so may ask for by name; None: those of all."""
+    """Returns the agent whose sessions the viewer may see and filter by; None: all agents."""
     return viewer.agent if viewer.role is Role.WORKER else None
 
 
 def may_affect(viewer: Viewer, effect: Effect, memory: Memory) -> Permission:
-    """Whether ``viewer``, who sees ``memory``, may do this to it.
+    """Returns the permission for an effect on a memory that the viewer may see.
 
-    Agents affect their own; a lead also what is shared; an operator all. Nobody becomes the owner of the swarm's own
-    memories, so those cannot be demoted. What is known about running things agents observe, and only operators change
-    (X19). What a memory folder shares is as its file is: only the folder's scan writes it anew, and workers change
-    nothing about it, whoever wrote to its path first. Workers may ask that what they tell takes the place of that, or
-    of what others share.
+    Agents may change their own memories, leads also shared ones, operators all. Memories without an owner cannot be
+    demoted. Operational memories change by observations; only operators edit them (X19). Shared memories of a memory
+    folder follow their file: only the scan of the folder replaces them, and workers cannot change them. Workers may
+    propose that a memory of theirs supersedes one of a folder or a shared one of others.
     """
     is_nobodys = effect is Effect.DEMOTE and memory.owner is None
     refused = is_nobodys or _is_for_its_file(viewer, effect, memory)
@@ -98,7 +98,7 @@ def may_affect(viewer: Viewer, effect: Effect, memory: Memory) -> Permission:
 
 
 def is_from_shared_folder(memory: Memory) -> bool:
-    """Whether it says what a file of a shared memory folder says: the scan of the folder wrote it."""
+    """Returns True if the scan of a shared memory folder wrote the memory."""
     is_scanned = memory.source_path is not None and memory.provenance.interface is Interface.SERVICE
     return is_scanned and memory.scope is Scope.SWARM
 
@@ -114,35 +114,37 @@ def _has_its_file(viewer: Viewer, memory: Memory) -> bool:
 
 
 def becomes_owner(viewer: Viewer, memory: Memory) -> bool:
-    """Whether a shared record that ``viewer`` writes anew becomes theirs: whose it was would change their words."""
+    """Returns True if a shared record becomes the viewer's by storing it again. Otherwise its former owner could change
+    the viewer's words."""
     is_record = memory.source_path is not None or memory.external_id is not None
     is_of_another = memory.scope is Scope.SWARM and memory.owner != viewer.agent
     return viewer.role is not Role.WORKER and is_record and is_of_another
 
 
 def needs_review(viewer: Viewer, memory: Memory) -> bool:
-    """Whether an operator has to share this: what a tool or the web said may be meant to mislead agents (N12)."""
+    """Returns True if only an operator may share the memory. Output of tools and the web may mislead agents (N12)."""
     return memory.provenance.trust in (Trust.TOOL_OUTPUT, Trust.WEB) and viewer.role is not Role.OPERATOR
 
 
 def review_kind(effect: Effect, memory: Memory) -> ProposalKind:
-    """As what it is put to review where the ruling about this effect is that somebody else decides."""
+    """Returns the kind of the proposal for an effect that needs review."""
     if effect is Effect.SUPERSEDE:
         return ProposalKind.SUPERSESSION
     return ProposalKind.SHARING if memory.operational is None else ProposalKind.OPERATIONAL
 
 
 def proposals_visible_to(viewer: Viewer, lead_sees: LeadSees) -> ProposalFilter:
-    """Workers see what became of their own; leads and operators all about what they may see."""
+    """Returns the proposals that the viewer may see. Workers see their own; leads and operators those about visible
+    memories."""
     own = viewer.agent if viewer.role is Role.WORKER else None
     return ProposalFilter(seen=visible_to(viewer, lead_sees), actor=own)
 
 
 def may_decide(viewer: Viewer, proposal: Proposal, how: Decision) -> bool:
-    """Whether ``viewer``, who sees ``proposal``, may decide about it like this.
+    """Returns True if the viewer, who may see the proposal, may make this decision.
 
-    An operator may; a lead, too, but for what only operators do to what is about running things (X19), and not that
-    their own text is to be trusted.
+    Operators may. Leads may too, except for changes of operational memories that only operators make (X19), and for
+    trust in their own text.
     """
     if viewer.role is not Role.LEAD:
         return viewer.role is Role.OPERATOR
@@ -158,5 +160,5 @@ def may_decide(viewer: Viewer, proposal: Proposal, how: Decision) -> bool:
 
 
 def is_audited_read(viewer: Viewer, memory: Memory) -> bool:
-    """Whether reading this uses a wider view than an agent's own, and so belongs in the audit trail."""
+    """Returns True if a read of the memory belongs in the audit trail: it is a private memory of somebody else."""
     return memory.scope is Scope.AGENT and memory.owner != viewer.agent

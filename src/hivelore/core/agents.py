@@ -1,4 +1,4 @@
-"""Who is asking."""
+"""Agents, their keys and roles, and the viewer of a call."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,7 +18,7 @@ class Role(StrEnum):
 
 
 class Interface(StrEnum):
-    """The way a call came in; kept with every change."""
+    """The interface of a call. It is stored with every change."""
 
     PYTHON = "python"
     CLI = "cli"
@@ -29,7 +29,7 @@ class Interface(StrEnum):
 
 
 class LeadSees(StrEnum):
-    """Whether a lead may read the private memories of workers (X3)."""
+    """The memories of workers that a lead may read (X3): ``all`` includes private ones."""
 
     ALL = "all"
     SHARED = "shared"
@@ -37,7 +37,7 @@ class LeadSees(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Viewer:
-    """Who is asking, as proven by their key, and through which door.
+    """The caller, as proven by the key, and the interface of the call.
 
     ``agent`` is None only for an operator who does not act for an agent.
     """
@@ -46,7 +46,7 @@ class Viewer:
     agent: AgentId | None
     interface: Interface
     acting: bool = False
-    """True when an operator's key speaks for ``agent``; the role is then that agent's."""
+    """True if an operator acts for ``agent``. The role is that of the agent."""
 
     def __post_init__(self) -> None:
         if self.agent is None and self.role is not Role.OPERATOR:
@@ -62,7 +62,7 @@ class Agent(Value, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiKey:
-    """A key as it is stored: the secret itself is known only to its holder."""
+    """A key as stored, without its secret."""
 
     id: KeyId
     agent: AgentId | None
@@ -74,7 +74,7 @@ class ApiKey:
     revoked_at: datetime | None = None
 
     def refusal(self, now: datetime) -> str | None:
-        """Why this key is not good now; None while it is."""
+        """Returns why the key is invalid; None if it is valid."""
         if self.revoked_at is not None:
             return "was revoked"
         if self.expires_at is not None and self.expires_at <= now:

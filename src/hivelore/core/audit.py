@@ -1,4 +1,4 @@
-"""Who did what to which memory, and who read what was not theirs."""
+"""The audit trail: changes of memories, and reads of private memories of others."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,7 +12,7 @@ from hivelore.memories.model import Action, MemoryId
 class AuditEntry:
     at: datetime
     actor: AgentId | None
-    """None: an operator who acted for nobody."""
+    """None: an operator who did not act for an agent."""
     interface: Interface
     action: Action
     memory: MemoryId

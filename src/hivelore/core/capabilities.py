@@ -12,5 +12,5 @@ DEFAULT = ("memory",)
 
 
 def tools_of(capabilities: Iterable[str]) -> list[str]:
-    """Return the tools of the given capabilities; unknown capabilities have none."""
+    """Returns the tools of the given capabilities; unknown capabilities have none."""
     return [tool for capability in capabilities for tool in TOOLS.get(capability, ())]

@@ -1,4 +1,4 @@
-"""The clock port: the present time, handed to whoever needs it."""
+"""The clock port."""
 
 from datetime import datetime
 from typing import Protocol
@@ -6,9 +6,9 @@ from typing import Protocol
 
 class Clock(Protocol):
     def now(self) -> datetime:
-        """The present, UTC."""
+        """Returns the current time in UTC."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds that only go forward."""
+        """Returns seconds of a clock that never goes back."""
         ...

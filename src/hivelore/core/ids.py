@@ -1,4 +1,4 @@
-"""Everything random comes from here: ids and secrets."""
+"""Random ids and secrets. No other module generates them."""
 
 import secrets
 from datetime import datetime
@@ -13,7 +13,7 @@ from hivelore.search.model import RecallId
 
 
 def uuid7(now: datetime) -> str:
-    """A version 7 UUID (RFC 9562): 48 bits of milliseconds since 1970, then random bits."""
+    """Returns a version 7 UUID (RFC 9562): 48 bits of milliseconds since 1970, then random bits."""
     value = int(now.timestamp() * 1000) & (1 << 48) - 1
     value = value << 80 | secrets.randbits(80)
     value = value & ~(0xF << 76) | 7 << 76
@@ -51,15 +51,15 @@ def batch_id(now: datetime) -> BatchId:
 
 
 def key_id() -> KeyId:
-    """Short, public part of a key: 10 hexadecimal digits."""
+    """Returns the short, public part of a key: 10 hexadecimal digits."""
     return KeyId(secrets.token_hex(5))
 
 
 def nonce() -> str:
-    """16 hexadecimal digits that nobody can guess."""
+    """Returns 16 random hexadecimal digits."""
     return secrets.token_hex(8)
 
 
 def secret() -> str:
-    """256 bits as text without underscores."""
+    """Returns 256 random bits as text without underscores."""
     return secrets.token_hex(32)

@@ -1,4 +1,4 @@
-"""Work that outlives the call that asked for it."""
+"""Jobs: work that continues after the call that started it."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -18,7 +18,7 @@ class JobState(StrEnum):
 
 
 class Job(Value, frozen=True, kw_only=True):
-    """``done`` of ``total`` units; both are counted, never guessed."""
+    """``done`` of ``total`` units; both are exact."""
 
     id: JobId
     kind: str

@@ -1,4 +1,4 @@
-"""Short texts that come in beside what is said, such as the name of a service: masked, on one line and not too long."""
+"""Short texts such as the name of a service: masked, on one line and of limited length."""
 
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean, in_one_line
@@ -9,12 +9,13 @@ SESSION_LENGTH = NAME_LENGTH
 
 
 def clean_line(redactor: Redactor, text: str | None, field: str, most: int) -> Clean | None:
-    """Of at most so many characters; blank counts as absent. Raises TooLarge, and Invalid for what is no text."""
+    """Returns the label in one line; None if it is blank. Raises TooLarge for more than ``most`` characters, Invalid
+    for text that cannot be stored."""
     if text is None or not text.strip():
         return None
     _refuse_longer(text, field, most)
     clean = Clean(in_one_line(redactor.clean(text, field=field)))
-    _refuse_longer(clean, field, most)  # A mask may be longer than what it hides.
+    _refuse_longer(clean, field, most)  # A mask may be longer than the secret.
     return clean
 
 

@@ -1,14 +1,14 @@
-"""How far a long piece of work is, and whether it is to end early: between who does it and who waits for it."""
+"""Progress and cancellation of long work."""
 
 import threading
 
 
 class Stopped(Exception):
-    """The work was asked to end early."""
+    """The work was cancelled."""
 
 
 class Progress:
-    """One thread works, others look and may stop it."""
+    """Progress of work in one thread, which other threads read and may stop."""
 
     def __init__(self) -> None:
         self.done = 0
@@ -16,16 +16,16 @@ class Progress:
         self._stopped = threading.Event()
 
     def expect(self, units: int) -> None:
-        """So many more units of work are known of."""
+        """Adds units to the total."""
         self.total += units
 
     def advance(self, units: int = 1) -> None:
-        """So many more are done. Raises Stopped, as ``check`` does."""
+        """Adds units that are done. Raises Stopped like ``check``."""
         self.done += units
         self.check()
 
     def check(self) -> None:
-        """To be called between any two steps. Raises Stopped where the work is to end."""
+        """Raises Stopped if the work was stopped. Call it between steps."""
         if self._stopped.is_set():
             raise Stopped
 

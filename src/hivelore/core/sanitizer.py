@@ -1,5 +1,8 @@
-"""Characters that look like an ASCII one and that no normal form of Unicode makes one, as far as they could stand in a
-marker that frames what a model is told."""
+"""Sanitizer: makes stored text harmless for models and terminals.
+
+It shows control and hidden characters as escapes, and changes tags, speaker names and markers (``<system-reminder>``,
+``Human:``) that a model could mistake for its frame. Characters that look like ASCII ones count as those.
+"""
 
 import re
 import unicodedata
@@ -82,7 +85,7 @@ _HIDDEN = (
     "\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 _SUSPECT = re.compile(rf"[{_HIDDEN}\r]")
-# A flag of a part of a country is spelled with tag characters, as one piece; CR LF is a line break.
+# Flags of regions consist of tag characters. CR LF is a line break.
 _HIDDEN_OR_FLAG = re.compile(
     rf"[{_HIDDEN}]|\r(?!\n)|\U0001f3f4[\U000e0061-\U000e007a]{{2}}[\U000e0030-\U000e0039\U000e0061-\U000e007a]{{1,3}}"
     "\U000e007f(?![\U000e0000-\U000e007f])"
@@ -98,26 +101,26 @@ _JOINING = (
 _RIGHT_TO_LEFT = "[\u05d0-\u05ea\u0620-\u064a\u066e-\u06d3\u0710-\u072f\u0750-\u077f\u0780-\u07a5\u07ca-\u07ea]"
 _BETWEEN = rf"[^\w\n{_HIDDEN}]"
 _PLACES = (
-    # Joiners between letters of scripts that join, and within an emoji.
+    # Joiners between letters of joining scripts, and within an emoji.
     ("\u200c", f"(?<=[{_JOINING}])"),
     ("\u200d", f"(?<=[{_JOINING}])|(?:(?<=[{_EMOJI}])|(?<=[{_EMOJI}]\ufe0f))(?=.[{_EMOJI}])"),
-    # Which form of a character is meant.
+    # Selectors of the form of a character.
     ("\ufe0e\ufe0f", f"(?<=[{_EMOJI}0-9#*])"),
     ("\u180b\u180c\u180d\u180f", "(?<=[\u1820-\u1878])"),
     (
         "\ufe00\ufe01\ufe02" + "".join(map(chr, range(0xE0100, 0xE01F0))),
         "(?<=[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])",
     ),
-    # To which side a mark beside Hebrew or Arabic letters belongs.
+    # Direction marks next to Hebrew or Arabic letters.
     ("\u200e\u200f\u061c", rf"(?<={_RIGHT_TO_LEFT})|(?<={_RIGHT_TO_LEFT}{_BETWEEN})|(?=.{_BETWEEN}?{_RIGHT_TO_LEFT})"),
 )
 _USEFUL = {
     each: place for characters, pattern in _PLACES for place in [re.compile(pattern, re.DOTALL)] for each in characters
 }
-"""Hidden characters that have a use, and where."""
+"""Hidden characters that are useful after the text that the pattern matches."""
 
 _GAP = r"[^\S\n]{0,8}"
-# Only where no name stands before: else these are types, as in vector<tool_call>.
+# Only if no name stands before them; otherwise they are types, as in vector<tool_call>.
 _TYPES = (
     r"tool_(?:calls?|results?|uses?|responses?|outputs?)|user_(?:query|instructions|input|info)|think(?:ing)?|"
     r"environment_(?:context|details)|hook_context|additional_data|turn_aborted|(?:start|end)_of_turn"
@@ -146,20 +149,20 @@ _MOST_CACHED = 20_000
 
 
 def sanitize(text: str) -> Harmless:
-    """The text without anything that could be taken for more than kept text. Ordinary text comes back as it is, and so
-    does text that is harmless already."""
+    """Returns the text without anything that a model could mistake for its frame. Ordinary and sanitized texts are
+    returned unchanged."""
     text = escape_hidden(text)
     changes = dict(_changes(text))
     return Harmless(_changed(text, changes)) if changes else Harmless(text)
 
 
 def escape_hidden(text: str) -> str:
-    """The text with its controls and hidden characters to be seen, and all else as it is."""
+    """Returns the text with control and hidden characters as visible escapes."""
     return _HIDDEN_OR_FLAG.sub(_seen, text) if _SUSPECT.search(text) else text
 
 
 def sanitize_values(value: "Json") -> "Json":
-    """The same value with texts and names that are harmless."""
+    """Returns the value with all texts and names sanitized."""
     if isinstance(value, str):
         return sanitize(value)
     if isinstance(value, list):
@@ -170,7 +173,7 @@ def sanitize_values(value: "Json") -> "Json":
 
 
 def escaped_json(text: str) -> Harmless:
-    """The same for a text that is JSON: its values stay as they are, with escapes in the strings."""
+    """Sanitizes JSON text. Its values stay equal, because changed characters become escapes in the strings."""
     if _SUSPECT.search(text):
         text = _HIDDEN_OR_FLAG.sub(lambda found: found[0] if _belongs(found) else _json_escape(found[0]), text)
     changes = {place: _json_escape(text[place]) for place, new in _changes(text) if not new.startswith(_QUOTE)}
@@ -187,13 +190,13 @@ def _json_escape(character: str) -> str:
 
 
 def _belongs(found: re.Match[str]) -> bool:
-    """Whether a hidden character has a use where it stands."""
+    """Returns True if a hidden character is useful at its position."""
     where = _USEFUL.get(found[0])
     return len(found[0]) > 1 or (where is not None and where.match(found.string, found.start()) is not None)
 
 
 def _changes(text: str) -> Iterator[tuple[int, str]]:
-    """What is to stand in place of which characters."""
+    """Yields positions of characters and their replacements."""
     plain = text if text.isascii() else text.translate(_PLAIN)
     spans = [found.span() for found in _FRAME.finditer(plain)] if _OPENS.search(plain) else []
     speakers = [found.start(1) for found in _LINE_SPEAKS.finditer(plain)] if _SPEAKS.search(plain) else []
@@ -210,7 +213,7 @@ def _changes(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _places(text: str) -> list[int]:
-    """For each character of the plain text, where it comes from."""
+    """Returns the position in the text of each character of the plain text."""
     return [place for place, character in enumerate(text) for _ in _PLAIN[ord(character)]]
 
 
@@ -224,7 +227,7 @@ def _changed(text: str, changes: dict[int, str]) -> str:
 
 
 class _Escapes(dict[int, str]):
-    """How a character is written in source code."""
+    """Escapes of characters as in source code."""
 
     def __missing__(self, code: int) -> str:
         seen = f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
@@ -232,7 +235,7 @@ class _Escapes(dict[int, str]):
 
 
 class _Plain(dict[int, str]):
-    """What a character looks like in ASCII, where it does; nothing for what cannot be seen and for accents."""
+    """The ASCII character that each character looks like; empty for invisible characters and accents."""
 
     def __missing__(self, code: int) -> str:
         parts = unicodedata.normalize("NFKD", chr(code))

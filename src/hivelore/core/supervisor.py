@@ -1,4 +1,4 @@
-"""Supervision of background workers: each runs in a thread of its own, and is restarted after whatever it raises."""
+"""Supervision of background workers: each runs in its own thread and is restarted after any error."""
 
 import logging
 import threading
@@ -25,20 +25,20 @@ class Supervisor:
         clock: Clock,
         within: Callable[[Callable[[], None]], None] = _here,
     ) -> None:
-        """``within`` runs the loop of a worker, in its own thread: with a low priority, say."""
+        """``within`` runs the loop of a worker in its thread, for example with low priority."""
         self._health = health
         self._redactor = redactor
         self._clock = clock
         self._within = within
         self._rests: dict[str, float] = {}
-        """By worker: until when it rests after a failure, on the monotonic clock."""
+        """By worker: the end of its pause after a failure, on the monotonic clock."""
         self._threads: list[threading.Thread] = []
         self.stop = threading.Event()
-        """Set when all are to end."""
+        """Set to end all workers."""
 
     def start(self, name: str, work: Callable[[], object], every: float = 0.0) -> None:
-        """Run ``work`` again and again, ``every`` seconds after its last end, until told to stop. Work that goes on
-        until then by itself returns only then, and tells of each of its rounds by ``report``."""
+        """Runs ``work`` repeatedly until ``stop`` is set, with ``every`` seconds between runs. Work with its own loop
+        returns only when ``stop`` is set, and calls ``report`` after each round."""
 
         def run() -> None:
             while not self.stop.is_set():
@@ -51,19 +51,19 @@ class Supervisor:
         thread.start()
 
     def attempt(self, name: str, work: Callable[[], object]) -> None:
-        """Do one piece of work under its own record, unless it rests after a failure. Raises nothing."""
+        """Runs ``work`` once and reports the result, unless the worker pauses after a failure. Raises nothing."""
         if self._rest(name):
             return
         try:
             work()
-        except Exception as error:  # noqa: BLE001 - it is logged, and the worker is restarted
+        except Exception as error:  # noqa: BLE001 - It is logged, and the worker is restarted.
             self.report(name, error)
         else:
             if not self.stop.is_set():
                 self.report(name, None)
 
     def report(self, name: str, error: Exception | None) -> None:
-        """Record that a round of a worker went well, or why it did not."""
+        """Records that a round of a worker succeeded (None) or failed."""
         if error is None:
             if self._health.worker_succeeded(name):
                 _LOG.info("The background worker %s works again.", name, extra={"fields": {"worker": name}})
@@ -85,18 +85,18 @@ class Supervisor:
             _LOG.error("The background worker %s failed and is restarted in %.0f s.\n%s", name, rest, story)
 
     def wait(self) -> None:
-        """Wait until all workers have ended."""
+        """Waits until all workers have ended."""
         for thread in self._threads:
             thread.join()
 
     def _rest(self, name: str) -> float:
-        """Seconds that a worker still rests."""
+        """Returns the seconds that a worker still pauses."""
         return max(self._rests.get(name, 0.0) - self._clock.monotonic(), 0.0)
 
 
 Report = Callable[[Exception | None], object]
-"""Is told None where a round went well, else why it did not."""
+"""Takes None after a successful round, else the error."""
 
 
 def ignore_report(_: Exception | None) -> None:
-    """To nobody."""
+    """Discards the report."""

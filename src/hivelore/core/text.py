@@ -1,4 +1,4 @@
-"""Texts that are safe to keep, and those that are safe to show."""
+"""Types of texts that are safe to store and safe to show."""
 
 from typing import NewType
 
@@ -6,10 +6,10 @@ Clean = NewType("Clean", str)
 """A text that went through ``core.redaction``: valid Unicode without NUL, secrets masked.
 Stores, indexes, embedders and logs accept nothing else."""
 Harmless = NewType("Harmless", str)
-"""A text that went through ``core.sanitizer``: it passes for nothing but what was kept, and takes over no
-terminal. Fences and terminals accept nothing else."""
+"""A text that went through ``core.sanitizer``: a model cannot mistake it for instructions, and it contains no terminal
+controls. Fences and terminals accept nothing else."""
 
 
 def in_one_line(text: str) -> str:
-    """Whatever breaks a line or is blank is one space; none at the ends."""
+    """Replaces line breaks and white space by single spaces, and strips the ends."""
     return " ".join(text.split())

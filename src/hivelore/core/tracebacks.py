@@ -1,4 +1,4 @@
-"""Errors that nobody foresaw, written out for the log."""
+"""Tracebacks of unexpected errors for the log, without secrets."""
 
 import traceback
 
@@ -6,10 +6,10 @@ from hivelore.core.redaction import Redactor
 
 
 def masked_traceback(error: BaseException, redactor: Redactor) -> str:
-    """The traceback of an error, without the secrets that it may quote."""
+    """Returns the traceback of an error with secrets masked."""
     return mask_text("".join(traceback.format_exception(error)), redactor).rstrip()
 
 
 def mask_text(text: str, redactor: Redactor) -> str:
-    """Mask the secrets in any text, also one that could not be stored."""
+    """Masks the secrets in any text, including text that cannot be stored."""
     return redactor.clean(text.replace("\0", "\\0").encode(errors="backslashreplace").decode())

@@ -1,4 +1,4 @@
-"""Vector arithmetic: cosine, unit length, and the bytes a vector is stored as (A09)."""
+"""Vector arithmetic: cosine, unit length, and the stored form of a vector (A09)."""
 
 import numpy as np
 
@@ -9,9 +9,9 @@ LITTLE_ENDIAN_FLOAT32 = np.dtype("<f4")
 
 
 def cosine(a: Vector, b: Vector) -> float:
-    """-1 (opposite) to 1 (same direction), 0 where they are orthogonal or one of them is zero.
+    """Returns -1 (opposite) to 1 (same direction); 0 if they are orthogonal or one is zero.
 
-    Raises Invalid where the lengths differ: such vectors come from different models.
+    Raises Invalid if the dimensions differ: such vectors come from different models.
     """
     if a.shape != b.shape:
         raise Invalid(f"Vectors of {a.size} and {b.size} numbers cannot be compared; embed both with one model.")
@@ -24,9 +24,9 @@ def cosine(a: Vector, b: Vector) -> float:
 
 
 def normalize(vectors: Vector) -> Vector:
-    """The same direction with length 1; of a stack, each row.
+    """Returns the vector, or each row of a matrix, at length one.
 
-    Raises Invalid where there is no direction: a zero vector, or a number that is not finite.
+    Raises Invalid for a zero vector or a number that is not finite.
     """
     wide = vectors.astype(np.float64)
     lengths = np.sqrt(np.square(wide).sum(axis=-1, keepdims=True))
@@ -36,7 +36,7 @@ def normalize(vectors: Vector) -> Vector:
 
 
 def check_vector(vector: Vector, dimension: int) -> None:
-    """Raises Invalid for what is no vector of a model: another dimension, zero, or with a number that is not finite."""
+    """Raises Invalid for a vector of another dimension, a zero vector, or a number that is not finite."""
     if vector.shape != (dimension,):
         raise Invalid(f"A vector of this model has {dimension} numbers, not the shape {vector.shape}.")
     if not np.isfinite(vector).all() or not vector.any():
@@ -44,12 +44,12 @@ def check_vector(vector: Vector, dimension: int) -> None:
 
 
 def to_blob(vector: Vector) -> bytes:
-    """Float32, little-endian, four bytes a number, on every machine."""
+    """Returns little-endian float32 numbers."""
     return vector.astype(LITTLE_ENDIAN_FLOAT32, copy=False).tobytes()
 
 
 def from_blob(blob: bytes) -> Vector:
-    """The vector of ``to_blob``, bit by bit; a read-only view of the bytes. Raises Broken where they are no vector."""
+    """Returns the vector of ``to_blob`` as a read-only view of the bytes. Raises Broken if they are no vector."""
     if not blob or len(blob) % LITTLE_ENDIAN_FLOAT32.itemsize:
         raise Broken(f"A stored vector has {len(blob)} bytes, which is no whole number of floats; embed it again.")
     return np.frombuffer(blob, dtype=LITTLE_ENDIAN_FLOAT32).astype(np.float32, copy=False)

@@ -16,14 +16,13 @@ from hivelore.errors import Invalid, Unavailable
 from hivelore.indexes.ports import VectorIndex
 from hivelore.indexing.model import (
     Deferred,
-    DocumentKey,
     ModelKey,
     Neighbour,
     Neighbours,
-    PassageKey,
     QueryTokens,
     Vector,
 )
+from hivelore.memories.stored import DocumentKey, PassageKey
 from hivelore.models.ports import EmbeddingProvider, TokenEmbedder
 from hivelore.search.late_interaction import maxsim, token_weights
 from hivelore.search.model import Filter

@@ -8,14 +8,13 @@ from hivelore.core.text import Clean
 from hivelore.indexing.model import (
     Attributes,
     Deferred,
-    DocumentKey,
     ModelKey,
-    PassageKey,
     PassageVectors,
     QueuedPassage,
     TokenCodes,
     Vector,
 )
+from hivelore.memories.stored import DocumentKey, PassageKey
 
 
 class EmbeddingReads(Protocol):

@@ -14,7 +14,8 @@ from hivelore.core.supervisor import Report, ignore_report
 from hivelore.core.text import Clean
 from hivelore.embeddings.active_model import SERVING, ActiveModel, EmbeddingModel
 from hivelore.errors import HiveloreError, Invalid, Unavailable
-from hivelore.indexing.model import ModelKey, PassageKey, QueuedPassage, TextEmbedding
+from hivelore.indexing.model import ModelKey, QueuedPassage, TextEmbedding
+from hivelore.memories.stored import PassageKey
 from hivelore.models.ports import EmbeddingProvider
 from hivelore.storage.planner_statistics import PlannerStatistics
 from hivelore.storage.ports import MemoryStore, Transaction, View

@@ -14,7 +14,8 @@ from hivelore.core.values import replace
 from hivelore.embeddings.active_model import ActiveModel
 from hivelore.embeddings.queue import EmbeddingQueue
 from hivelore.errors import Conflict, Forbidden, NotFound
-from hivelore.indexing.model import ModelKey, PassageKey
+from hivelore.indexing.model import ModelKey
+from hivelore.memories.stored import PassageKey
 from hivelore.storage.ports import MemoryStore, Transaction
 
 KIND = "re-embed"

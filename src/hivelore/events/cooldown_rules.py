@@ -6,8 +6,7 @@ from itertools import accumulate
 
 from hivelore.core.agents import Role, Viewer
 from hivelore.core.values import replace
-from hivelore.events.model import MAX_COOLDOWN, Cooldown
-from hivelore.events.repetition import is_repeated
+from hivelore.events.model import MAX_COOLDOWN, REPEAT_WINDOW, Cooldown
 
 MAX_WORKER_COOLDOWN = timedelta(days=1)
 """Cooldowns are shown to every agent, so longer ones require a lead or an operator."""
@@ -41,8 +40,8 @@ def may_clear(viewer: Viewer, cooldown: Cooldown) -> bool:
 
 def combine(before: Cooldown | None, new: Cooldown) -> Cooldown:
     """Returns the cooldown after ``new`` is set while ``before`` exists. The count increases and the end never moves
-    forward, because an agent may not know earlier reasons to wait. Repetitions (``repetition``), and late reports of a
-    cooldown that ended before ``before`` began, change nothing. A cooldown set by two agents belongs to neither."""
+    forward, because an agent may not know earlier reasons to wait. Repetitions (``REPEAT_WINDOW``), and late reports of
+    a cooldown that ended before ``before`` began, change nothing. A cooldown set by two agents belongs to neither."""
     if before is None or before.until <= new.set_at:
         return new
     if new.until <= before.set_at or _is_repetition(before, new):
@@ -66,7 +65,9 @@ def _is_covered_by_other_agent(before: Cooldown, new: Cooldown) -> bool:
 def _is_repetition(before: Cooldown, new: Cooldown) -> bool:
     is_why_known = not new.reason or new.reason == before.reason or _is_covered_by_other_agent(before, new)
     return (
-        is_repeated(new.session, new.set_at, before.session, before.set_at)
+        new.session is not None
+        and new.session == before.session
+        and abs(new.set_at - before.set_at) < REPEAT_WINDOW
         and new.until - new.set_at <= before.until - before.set_at
         and is_why_known
     )

@@ -11,8 +11,7 @@ from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Forbidden, Invalid, NotFound, TooLarge
-from hivelore.events.model import TEXT_LENGTH, Event, EventFilter, EventPage, Level, LoggedId
-from hivelore.events.repetition import REPEAT_WINDOW
+from hivelore.events.model import REPEAT_WINDOW, TEXT_LENGTH, Event, EventFilter, EventPage, Level, LoggedId
 from hivelore.memories.model import Memory, MemoryId
 from hivelore.memories.normalizer import CLOCK_SLACK, to_utc
 from hivelore.observations.model import GENERAL, SERVICE_LENGTH

@@ -16,6 +16,9 @@ LoggedId = NewType("LoggedId", str)
 """Id of an event in the log."""
 TEXT_LENGTH = 4_000
 """Maximum characters of an event text."""
+REPEAT_WINDOW = timedelta(hours=1)
+"""Within this time, the same report of the same session counts once: a hook may report at the end of a turn what a
+stream reported before."""
 
 
 class Level(StrEnum):

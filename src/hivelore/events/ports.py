@@ -6,7 +6,7 @@ from typing import Protocol
 
 from hivelore.core.text import Clean
 from hivelore.events.model import Cooldown, Event, EventFilter, LoggedId
-from hivelore.indexing.model import DocumentKey
+from hivelore.memories.stored import DocumentKey
 
 
 class EventReads(Protocol):

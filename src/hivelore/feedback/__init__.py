@@ -1,1 +1,1 @@
-"""What was recalled and whether it was used: recall log, usefulness and the write-behind buffer."""
+"""Use of memories: the recall log, usefulness, implicit feedback and the write-behind buffer."""

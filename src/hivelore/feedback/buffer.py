@@ -1,7 +1,6 @@
-"""What nobody waits for: access counts, reads for the audit trail, recalls for their log and what opening a memory
-says of its use, merged here and written together.
+"""Write-behind buffer for access counts, audited reads, the recall log, and evidence from opened memories.
 
-A crash may lose what came since the last flush, about a second, and nothing else.
+It is flushed about once a second. A crash loses only what came since the last flush.
 """
 
 import threading
@@ -14,27 +13,27 @@ from hivelore.core.agents import AgentId, Role, Viewer
 from hivelore.core.audit import AuditEntry
 from hivelore.feedback.recalls import Evidence, Recall
 from hivelore.feedback.usefulness import opening_evidence
-from hivelore.indexing.model import DocumentKey
 from hivelore.memories.model import Action, Memory, MemoryId
+from hivelore.memories.stored import DocumentKey
 from hivelore.storage.ports import MemoryStore, Transaction
 
 RECALLS = 2_000
-"""Recalls that wait to be written, at most: where the store cannot be written for long, the oldest go."""
+"""Maximum recalls in the buffer. While the store cannot be written, the oldest ones are dropped."""
 UNIT = 100
-"""Recalls that are written in one unit, so that nobody waits long behind them."""
+"""Recalls per transaction, so that other writes do not wait long."""
 
 
 _Opened = dict[tuple[AgentId, DocumentKey], tuple[MemoryId, datetime]]
-"""What agents have read in full, and when last."""
+"""The memories that agents read in full, and the time of the last read."""
 
 
 class WriteBehindBuffer:
     def __init__(self, store: MemoryStore, *, recalls: int = RECALLS) -> None:
-        """``recalls``: how many of them wait at most."""
+        """``recalls``: maximum recalls in the buffer."""
         self._store = store
         self._most = recalls
         self._lock = threading.Lock()
-        self._flushing = threading.Lock()
+        self._flush_lock = threading.Lock()
         self._reads: dict[DocumentKey, tuple[int, datetime]] = {}
         self._entries: list[AuditEntry] = []
         self._opened = _Opened()
@@ -43,11 +42,11 @@ class WriteBehindBuffer:
 
     @property
     def lost_recalls(self) -> int:
-        """How many recalls were not logged, because the store could not be written."""
+        """Number of recalls that were dropped because the store could not be written."""
         return self._lost
 
     def note_opened(self, key: DocumentKey, memory: MemoryId, viewer: Viewer, at: datetime) -> None:
-        """That a memory was read in full. An agent's reading counts as an access (A25)."""
+        """Notes that a memory was read in full. A read by an agent counts as an access (A25)."""
         if viewer.role is Role.OPERATOR:
             return
         with self._lock:
@@ -57,7 +56,7 @@ class WriteBehindBuffer:
                 self._opened[viewer.agent, key] = memory, at
 
     def note_reads(self, memories: Iterable[Memory], viewer: Viewer, at: datetime) -> None:
-        """A read with a wider view than an agent's own is kept in the audit trail (X3)."""
+        """Records reads of other agents' private memories in the audit trail (X3)."""
         for memory in memories:
             if is_audited_read(viewer, memory):
                 self.record(
@@ -81,18 +80,18 @@ class WriteBehindBuffer:
             self._drop_oldest()
 
     def flush(self) -> None:
-        """Write what has gathered, also what another thread is about to write. On failure it stays for the next
-        time."""
-        with self._flushing:
+        """Writes the buffered data, and waits for a flush by another thread. Data that cannot be written stays in the
+        buffer."""
+        with self._flush_lock:
             while self._flush_unit():
                 pass
 
     def _flush_unit(self) -> bool:
-        """Write what has gathered, of the recalls a unit; whether there may be more."""
+        """Writes one unit of recalls and all other data. Returns True if there may be more recalls."""
         with self._lock:
             reads, entries, opens = self._reads, self._entries, _Opened()
             self._reads, self._entries = {}, []
-            if len(self._recalls) <= UNIT:  # All of them are in the log by then.
+            if len(self._recalls) <= UNIT:  # Their evidence refers to recalls, which are all in the log then.
                 opens, self._opened = self._opened, _Opened()
             recalls = [self._recalls.popleft() for _ in range(min(UNIT, len(self._recalls)))]
         if not reads and not entries and not opens and not recalls:

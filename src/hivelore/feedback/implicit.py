@@ -1,6 +1,6 @@
-"""Watching: what the end of a session shows of the use of the memories that were given in it.
+"""Implicit feedback: evidence from an ended session about the memories that were given in it.
 
-It may be told again, or of an earlier end: evidence is kept once for a session, and the surest sign stays.
+Reporting the same session again is harmless: it has one piece of evidence per memory, and the strongest sign stays.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,8 +11,8 @@ from hivelore.feedback.recalls import Evidence, Recall, RecallFilter, Sign
 from hivelore.feedback.usage_signals import RARE, GivenMemory, ObservedUsage, observe_usage, recalls_in, session_outcome
 from hivelore.feedback.usefulness import RECENT
 from hivelore.indexes.ports import KeywordIndex
-from hivelore.indexing.model import DocumentKey
 from hivelore.memories.model import MemoryId
+from hivelore.memories.stored import DocumentKey
 from hivelore.search.model import EVERYTHING, RecallId
 from hivelore.search.tokenizer import STOP_WORDS, distinct_terms
 from hivelore.sessions.model import Session, SessionEnd, Transcript, Turn, session_key
@@ -20,9 +20,9 @@ from hivelore.sessions.transcripts import without_own_tools
 from hivelore.storage.ports import MemoryStore, View
 
 LOOKED_AT = 1_000
-"""Recalls of the agent, the newest, that those of a session are looked for in."""
+"""The newest recalls of an agent in which those of a session are looked up."""
 READ = 4_000
-"""Characters of a memory that words are taken from."""
+"""Characters of a memory whose words are compared."""
 
 
 class ImplicitFeedback:
@@ -31,13 +31,13 @@ class ImplicitFeedback:
         self._keywords = keywords
 
     def watch(self, ended: SessionEnd, agent: AgentId, whole: Transcript) -> None:
-        """Note what a conversation, with our own tools in it, shows of the use of what was given to this agent."""
+        """Stores the evidence in a transcript that includes calls of Hivelore's own tools."""
         name = session_key(ended.program, ended.session, None if ended.subagent is None else ended.subagent.id)
         with self._store.read() as view:
-            lent = _lent(view, view.session(agent, name), agent, ended, whole.turns)
-            if not lent.given:
+            given = _given_memories(view, view.session(agent, name), agent, ended, whole.turns)
+            if not given.memories:
                 return
-            found = observe_usage(whole.turns, list(lent.given.values()))
+            found = observe_usage(whole.turns, list(given.memories.values()))
             rare = self._rare(view, found)
         sees_all = ended.transcript is not None and bool(whole.turns) and not whole.cut and not ended.is_partial
         ending = (
@@ -45,10 +45,10 @@ class ImplicitFeedback:
         )
         noted: dict[DocumentKey, list[Evidence]] = {}
         for memory, one in found.items():
-            for sign in _signs(one, rare, ending, is_recalled=memory in lent.recalled and sees_all):
-                recall = lent.recalled.get(memory)
+            for sign in _signs(one, rare, ending, is_recalled=memory in given.recalled and sees_all):
+                recall = given.recalled.get(memory)
                 evidence = Evidence(agent=agent, session=name, sign=sign, at=ended.at, recall=recall)
-                noted.setdefault(lent.keys[memory], []).append(evidence)
+                noted.setdefault(given.keys[memory], []).append(evidence)
         if noted:
             self._store.write(lambda tx: tx.add_evidence(noted))
 
@@ -57,17 +57,19 @@ class ImplicitFeedback:
         return frozenset(word for word, says in self._keywords.rarities(view, sorted(words)).items() if says >= RARE)
 
 
-class _Lent:
-    """What an agent was given in a session."""
+class _GivenMemories:
+    """The memories that an agent was given in a session."""
 
     def __init__(self) -> None:
-        self.given: dict[MemoryId, GivenMemory] = {}
+        self.memories: dict[MemoryId, GivenMemory] = {}
         self.keys: dict[MemoryId, DocumentKey] = {}
         self.recalled: dict[MemoryId, RecallId] = {}
-        """Those that were given as fitting, and the last recall that did so."""
+        """Memories that a recall returned as relevant, with the last such recall."""
 
 
-def _lent(view: View, session: Session | None, agent: AgentId, ended: SessionEnd, turns: Sequence[Turn]) -> _Lent:
+def _given_memories(
+    view: View, session: Session | None, agent: AgentId, ended: SessionEnd, turns: Sequence[Turn]
+) -> _GivenMemories:
     shown = () if session is None else session.shown
     asked = recalls_in(turns)
     since = min([ended.at, *(turn.at for turn in turns if turn.at is not None), *(one.at for one in shown)]) - RECENT
@@ -75,30 +77,30 @@ def _lent(view: View, session: Session | None, agent: AgentId, ended: SessionEnd
     recalls = {one.id: one for one in _logged(view, agent, since) if one.id in named} if named - {None} else {}
     shown_at: dict[MemoryId, datetime] = {}
     by: dict[MemoryId, set[RecallId]] = {}
-    lent = _Lent()
+    given = _GivenMemories()
     for one in shown:
         shown_at.setdefault(one.memory, one.at)
         if one.recall is not None:
-            lent.recalled[one.memory] = one.recall
+            given.recalled[one.memory] = one.recall
     for recall in recalls.values():
         for hit in recall.hits if recall.id in asked else ():
             by.setdefault(hit.memory, set()).add(recall.id)
             if hit.fits:
-                lent.recalled[hit.memory] = recall.id
+                given.recalled[hit.memory] = recall.id
     for memory in (*shown_at, *(one for one in by if one not in shown_at)):
         stored = view.get(memory)
         if stored is None:
             continue
         questions = [recalls[one].question for one in by.get(memory, ())]
         known = distinct_terms("\n".join(questions)) | STOP_WORDS
-        lent.keys[memory] = stored.key
-        lent.given[memory] = GivenMemory(
+        given.keys[memory] = stored.key
+        given.memories[memory] = GivenMemory(
             memory=memory,
             words=distinct_terms(f"{stored.memory.name}\n{stored.memory.content[:READ]}") - known,
             shown_at=shown_at.get(memory),
             recalls=frozenset(by.get(memory, ())),
         )
-    return lent
+    return given
 
 
 def _logged(view: View, agent: AgentId, since: datetime) -> Sequence[Recall]:
@@ -106,8 +108,8 @@ def _logged(view: View, agent: AgentId, since: datetime) -> Sequence[Recall]:
 
 
 def _signs(one: ObservedUsage, rare: frozenset[str], ending: Sign | None, *, is_recalled: bool) -> Sequence[Sign]:
-    """What there is to note of one memory. That it was of no use is only said of what was recalled as fitting, in a
-    conversation that was seen to its end."""
+    """Returns the signs for one memory. A memory is unused only if it was recalled as relevant and the whole transcript
+    was seen."""
     sign = one.sign(rare)
     if sign is not None:
         return [sign] if ending is None else [sign, ending]

@@ -1,4 +1,4 @@
-"""Whether a memory was of use: how much there is that tells so, and what follows (N17)."""
+"""Usefulness of a memory: counts of evidence, and the factor for its score (N17)."""
 
 from dataclasses import dataclass
 
@@ -32,11 +32,11 @@ class Usefulness(Value, frozen=True, rename=json_names(use="seen")):
 
 
 PRIOR = 20
-"""How much counts as seen beforehand on either side, in tenths of a piece: two uses, and two that came to nothing."""
+"""Evidence assumed beforehand on each side, in tenths: two pieces for a memory, two against it."""
 FOR = UsageCounts(repeated=5, opened=5, cited=10, applied=10, useful=20, succeeded=5)
-"""What evidence weighs that speaks for a memory, in tenths: whole numbers make sums exact in whatever order."""
+"""Weight of evidence for a memory, in tenths. Integers make sums exact in any order."""
 AGAINST = UsageCounts(unused=1, useless=20, failed=5)
-"""Likewise against it. Most of what is recalled is not needed, so it says little that one was not."""
+"""Weight of evidence against it. Most recalled memories are not needed, so not using one means little."""
 
 
 LEAST, MOST = 0.7, 1.3
@@ -44,15 +44,15 @@ LEAST, MOST = 0.7, 1.3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsefulnessBounds:
-    """How far usefulness may lower and lift a score: 0 < ``least`` <= 1 <= ``most``."""
+    """Limits of the factor: 0 < ``least`` <= 1 <= ``most``."""
 
     least: float = LEAST
     most: float = MOST
 
 
 def usefulness_factor(use: UsageCounts, worth: UsefulnessBounds) -> float:
-    """1.0 where as much speaks for a memory as against it, so also where nothing is known; between ``least`` and
-    ``most``. More for it never lowers, more against it never lifts it."""
+    """Returns a factor between ``least`` and ``most``; 1.0 without evidence and if both sides weigh the same. Evidence
+    for a memory never lowers the factor, evidence against it never raises it."""
     good, bad = _weight(use, FOR), _weight(use, AGAINST)
     lean = 2 * ((PRIOR + good) / (2 * PRIOR + good + bad)) - 1
     if lean >= 0:

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Protocol
 
 from hivelore.feedback.recalls import Evidence, Recall, RecallFilter
-from hivelore.indexing.model import DocumentKey
+from hivelore.memories.stored import DocumentKey
 from hivelore.search.model import RecallId
 
 

@@ -1,4 +1,4 @@
-"""The log of recalls: noting what was asked and what was given for which reason, and reading it."""
+"""The recall log: queries, returned memories and their scores."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -29,7 +29,7 @@ class RecallLog:
         lifetime: timedelta,
         recall_id: Callable[[datetime], RecallId],
     ) -> None:
-        """``lifetime`` 0: nothing is logged."""
+        """``lifetime``: 0 turns the log off."""
         self._store = store
         self._write_buffer = write_buffer
         self._clock = clock
@@ -38,7 +38,7 @@ class RecallLog:
         self._recall_id = recall_id
 
     def noted(self, query: Query, viewer: Viewer, answer: RecallResult, candidates: int) -> RecallResult:
-        """The answer, with the id under which it is logged: within about a second, and nobody waits for that."""
+        """Logs a recall within about a second. Returns its answer with the id of the log entry."""
         if not self._on:
             return answer
         now = self._clock.now()
@@ -73,12 +73,12 @@ class RecallLog:
         memory: MemoryId | None = None,
         deadline: float | None = None,
     ) -> RecallPage:
-        """Recalls that the viewer may see, those of this moment too: of one agent, or that gave one memory. Raises
-        NotFound for a memory that they may not see."""
+        """Returns recalls that the viewer may see, including the latest, of one agent or that returned one memory.
+        Raises NotFound for a memory that the viewer may not see."""
         where = recalls_visible_to(viewer, self._lead_sees, agent)
         if where is None:
             return RecallPage(recalls=(), next=None)
-        with suppress(Unavailable):  # What cannot be written now is shown later.
+        with suppress(Unavailable):  # Unwritten recalls appear later.
             self._write_buffer.flush()
         with self._store.read(deadline, sees=where.seen) as view:
             if memory is not None:

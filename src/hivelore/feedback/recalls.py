@@ -1,4 +1,4 @@
-"""What was asked, by whom, and what was given for which reason: the log of recalls (N17)."""
+"""Values of the recall log and of evidence about the use of memories (N17)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ from hivelore.memories.model import MemoryId
 from hivelore.search.model import RecallId, RetrievalMode, Score, Visibility
 
 QUESTION_LENGTH = 1_000
-"""Characters of a question that are logged."""
+"""Characters of a query that are logged."""
 
 
 class RecalledMemory(Value, frozen=True, rename=json_names(memory="memoryId")):
-    """A memory as it was given, by its id alone: the log holds no text of memories."""
+    """A returned memory. The log has its id and no text."""
 
     memory: MemoryId
     rank: int
@@ -30,54 +30,54 @@ class RecalledMemory(Value, frozen=True, rename=json_names(memory="memoryId")):
 class Recall(Value, frozen=True, kw_only=True, rename=json_names(agent="agentId", question="query", interface="door")):
     id: RecallId
     at: datetime
-    """UTC; when it was answered."""
+    """Time of the answer, UTC."""
     agent: AgentId | None
-    """Who asked; None: an operator who acted for nobody."""
+    """None: an operator who did not act for an agent."""
     role: Role
     interface: Interface
     project: Clean | None
-    """What the search was narrowed to, as with the session."""
+    """Project that narrowed the search; likewise the session."""
     session: Clean | None
     question: Clean
     """Its first ``QUESTION_LENGTH`` characters."""
     path: RetrievalMode
     candidates: int
-    """How many memories were ranked."""
+    """Number of ranked memories."""
     hits: tuple[RecalledMemory, ...]
-    """Best first. As read from a store: without those that are gone or not for the eyes of who reads."""
+    """Best first. A store omits memories that were deleted or that the reader may not see."""
     withheld: int = 0
-    """How many those are."""
+    """Number of omitted memories."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallFilter:
-    """Which recalls count, and which of the memories they gave are shown."""
+    """Selects recalls, and the returned memories that are shown."""
 
     seen: Visibility
-    """Of memories."""
+    """Visibility of memories."""
     agent: AgentId | None = None
-    """Only those of this agent."""
+    """Only recalls of this agent."""
     operators: bool = False
-    """Whether those count that belong to no agent."""
+    """True to include recalls of operators."""
     memory: MemoryId | None = None
-    """Only those that gave this memory."""
+    """Only recalls that returned this memory."""
     since: datetime | None = None
-    """Only those that were answered at this instant or after it."""
+    """Only recalls answered at this time or later."""
 
 
 class RecallPage(Value, frozen=True, kw_only=True):
-    """Recalls, newest first with the id as tie; ``next`` continues behind the last one."""
+    """Recalls, newest first, then by id; ``next`` is the cursor of the following page."""
 
     recalls: tuple[Recall, ...]
     next: str | None
 
 
 EVIDENCE_KEPT = 100
-"""Of one memory, so much evidence counts: the newest."""
+"""Maximum evidence per memory; the newest is kept."""
 
 
 class Aspect(StrEnum):
-    """What evidence is about. There is one piece of each for an agent, a session and a memory."""
+    """The kind of evidence. An agent and session have at most one piece of each kind about a memory."""
 
     USE = "use"
     RATING = "rating"
@@ -85,20 +85,20 @@ class Aspect(StrEnum):
 
 
 class Sign(StrEnum):
-    """What was seen, in the order of ``UsageCounts``; of the use that one can see, the surest comes last."""
+    """An observed sign, in the order of ``UsageCounts``. Signs of use are ordered from weak to strong."""
 
     UNUSED = "unused"
-    """It was recalled, and nothing in the session shows that it was used."""
+    """It was recalled, and the session shows no use of it."""
     REPEATED = "repeated"
-    """Words that only it had were said in an answer."""
+    """An answer contains words that only this memory had."""
     OPENED = "opened"
-    """It was read in full after a recall that gave it."""
+    """It was read in full after a recall returned it."""
     CITED = "cited"
-    """Its id was named."""
+    """Its id was mentioned."""
     APPLIED = "applied"
-    """Words that only it had are in what was done: a command, a file."""
+    """A command or a written file contains words that only this memory had."""
     USELESS = "useless"
-    """Somebody rated it so."""
+    """It was rated so."""
     USEFUL = "useful"
     FAILED = "failed"
     """It was used in a task that failed."""
@@ -121,21 +121,21 @@ _RANKS = {sign: rank for rank, sign in enumerate(Sign)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """Something that tells whether a memory was of use."""
+    """An observation about the use of a memory."""
 
     agent: AgentId | None
-    """Whose; None: an operator's who acted for nobody."""
+    """None: an operator who did not act for an agent."""
     session: Clean
-    """What it was seen in; where no session is known, what stands for one (``feedback.usefulness``)."""
+    """The session in which it was observed, or a substitute if it is unknown (``feedback.usefulness``)."""
     sign: Sign
     at: datetime
     """UTC."""
     recall: RecallId | None = None
-    """That gave the memory, where it is known."""
+    """The recall that returned the memory, if known."""
 
     @property
     def occasion(self) -> tuple[str, str, Aspect]:
-        """What there is one piece of evidence for."""
+        """Identifies the piece of evidence that this one replaces."""
         return self.agent or "", self.session, self.sign.aspect
 
 
@@ -147,16 +147,16 @@ def count_usage(evidence: Iterable[Evidence]) -> UsageCounts:
 
 
 def merge_evidence(known: Iterable[Evidence], new: Iterable[Evidence]) -> tuple[Evidence, ...]:
-    """What counts of all this, oldest first: of each occasion one piece, in whatever order they come and however often.
-    Of the use the surest sign, as it was seen first, of all else the newest."""
+    """Returns the evidence that counts, oldest first: one piece for each occasion. For use this is the strongest sign
+    at its first time, otherwise the newest sign. Order and repetition of the input do not matter."""
     kept: dict[object, Evidence] = {}
     for one in (*known, *new):
         before = kept.get(one.occasion)
-        kept[one.occasion] = one if before is None else max(before, one, key=_standing)
+        kept[one.occasion] = one if before is None else max(before, one, key=_priority)
     return tuple(sorted(kept.values(), key=_age)[-EVIDENCE_KEPT:])
 
 
-def _standing(one: Evidence) -> tuple[object, ...]:
+def _priority(one: Evidence) -> tuple[object, ...]:
     rank = _RANKS[one.sign]
     first = (rank, _END - one.at) if one.sign.aspect is Aspect.USE else (one.at, rank)
     return (*first, one.recall or "")

@@ -1,9 +1,8 @@
-"""Whether what an agent was given was of use to it, as far as a conversation shows.
+"""Signs in a transcript that an agent used the memories it was given.
 
-Only what follows from a memory counts: words that somebody else has said in the conversation before, or the agent
-itself before it was given the memory, say nothing. What was put into the conversation unasked is there to be repeated,
-so only what is done with it counts, in commands and files, and copying it into a memory is nothing done; an answer to
-the agent's own question may also be told on.
+Words of a memory count only if nobody else said them before, and the agent did not say them before it was given the
+memory. For an injected memory only commands and written files count, since agents repeat what is injected; copying it
+into another memory does not count. For a memory that the agent searched for, its answers count too.
 """
 
 import re
@@ -21,13 +20,13 @@ from hivelore.sessions.model import Speaker, Tool, ToolEffect, Turn
 from hivelore.sessions.transcripts.entries import is_own_tool
 
 RARE = 2.5
-"""How much a word says at least that tells a memory from others (``search.tokenizer.rarity``): one of 7 in a hundred
-chunks. So a store with fewer than about 20 has no such words."""
+"""Minimum rarity (``search.tokenizer.rarity``) of a word that identifies a memory: it occurs in at most 7 % of the
+chunks. A store with fewer than about 20 chunks has no such words."""
 LEAST, MOST = 3, 12
-"""So many of them are in what was done or said at least; more of a memory that has more of them, up to ``MOST``."""
+"""Minimum number of such words in an action or answer. It grows with their number in the memory, up to ``MOST``."""
 SHARE = 0.2
 _NUMBER = 4
-"""Characters that a word with a digit has at least to be worth as many others: a port, a version, a code."""
+"""Minimum length of a word with a digit, such as a port or version, to count as this many words."""
 _OURS = "hivelore"
 _RECALL = re.compile(r"recallId\W{1,6}([\w-]{4,40})")
 
@@ -38,36 +37,36 @@ class GivenMemory:
 
     memory: MemoryId
     words: frozenset[str]
-    """That it says, without those of the question."""
+    """Its words, without those of the query."""
     shown_at: datetime | None = None
-    """When it was put into the conversation unasked."""
+    """Time of its injection; None if it was not injected."""
     recalls: frozenset[RecallId] = frozenset()
-    """The agent's own questions that it was an answer to."""
+    """Recalls of the agent that returned it."""
 
 
 @dataclass(slots=True)
 class ObservedUsage:
-    """What a conversation shows of one."""
+    """The use of one memory in a transcript."""
 
     given: GivenMemory
     open: set[str]
-    """Words that nobody else has said so far."""
+    """Its words that nobody has said so far."""
     is_given: bool = False
     is_asked_for: bool = False
     is_opened: bool = False
     is_cited: bool = False
     done: list[frozenset[str]] = field(default_factory=list[frozenset[str]])
-    """Its words in what was done, each time."""
+    """Its words in each action."""
     said: list[frozenset[str]] = field(default_factory=list[frozenset[str]])
-    """Likewise in what was answered."""
+    """Its words in each answer."""
 
     @property
     def is_in_doubt(self) -> bool:
-        """Whether it has to be known which of its words are rare."""
+        """True if the sign depends on the rarity of its words."""
         return bool(self.done or self.said)
 
     def sign(self, rare: Collection[str]) -> Sign | None:
-        """The surest one; ``rare`` are those of its words that few memories have."""
+        """Returns the strongest sign. ``rare``: words that few memories have."""
         needed = min(max(LEAST, SHARE * len(self.given.words.intersection(rare))), MOST)
         if any(_weight(words.intersection(rare)) >= needed for words in self.done):
             return Sign.APPLIED
@@ -79,37 +78,37 @@ class ObservedUsage:
 
 
 def recalls_in(turns: Iterable[Turn]) -> frozenset[RecallId]:
-    """The recalls that our own tools have answered with."""
+    """Returns the recalls that Hivelore's own tools answered."""
     return frozenset(recall for turn in turns for recall in _recalls(turn))
 
 
 def observe_usage(turns: Iterable[Turn], given: Sequence[GivenMemory]) -> Mapping[MemoryId, ObservedUsage]:
-    """What a conversation with our own tools in it shows of each."""
+    """Returns the use of each memory in a transcript that includes calls of Hivelore's own tools."""
     found = [ObservedUsage(one, set(one.words)) for one in given]
     for turn in turns:
         for one in found:
             shown_at = one.given.shown_at
             one.is_given |= shown_at is not None and (turn.at is None or turn.at >= shown_at)
-        if turn.tool is not None and _remembers(turn.tool):
-            _of_ours(turn, turn.tool.target.lower(), found)
+        if turn.tool is not None and _is_memory_access(turn.tool):
+            _observe_memory_access(turn, turn.tool.target.lower(), found)
         elif turn.speaker in (Speaker.USER, Speaker.RESULT):
             words = distinct_terms(turn.text)
             for one in found:
                 one.open -= words
         else:
-            _of_agent(turn, found)
+            _observe_agent_turn(turn, found)
     return {one.given.memory: one for one in found}
 
 
-def _remembers(tool: Tool) -> bool:
-    """Whether it is for looking into a memory, or writing into one."""
+def _is_memory_access(tool: Tool) -> bool:
+    """Returns True if the tool call reads or writes a memory."""
     on = tool.target.lower()
     if tool.effect is ToolEffect.WRITE:
         return any(f"{folder.path}/" in on for folder in (PERSONAL, SHARED))
     return is_own_tool(tool) or (tool.effect is ToolEffect.RUN and _OURS in on)
 
 
-def _of_ours(turn: Turn, on: str, found: Iterable[ObservedUsage]) -> None:
+def _observe_memory_access(turn: Turn, on: str, found: Iterable[ObservedUsage]) -> None:
     recalls = frozenset(_recalls(turn))
     for one in found:
         if one.given.recalls & recalls:
@@ -117,7 +116,7 @@ def _of_ours(turn: Turn, on: str, found: Iterable[ObservedUsage]) -> None:
         one.is_opened |= one.is_given and one.given.memory in on
 
 
-def _of_agent(turn: Turn, found: Iterable[ObservedUsage]) -> None:
+def _observe_agent_turn(turn: Turn, found: Iterable[ObservedUsage]) -> None:
     text = turn.text if turn.tool is None else f"{turn.tool.target}\n{turn.tool.written}"
     words, named = distinct_terms(text), text.lower()
     for one in found:
@@ -133,7 +132,7 @@ def _of_agent(turn: Turn, found: Iterable[ObservedUsage]) -> None:
 
 
 def _recalls(turn: Turn) -> Iterable[RecallId]:
-    if turn.speaker is Speaker.RESULT and turn.tool is not None and _remembers(turn.tool):
+    if turn.speaker is Speaker.RESULT and turn.tool is not None and _is_memory_access(turn.tool):
         yield from (RecallId(found) for found in _RECALL.findall(turn.text))
 
 
@@ -142,8 +141,7 @@ def _weight(words: Iterable[str]) -> int:
 
 
 def session_outcome(turns: Sequence[Turn]) -> Sign | None:
-    """How the work of a session ended: with checks that passed and nothing left that fails, or with something that
-    does; None where nobody can tell."""
+    """Returns SUCCEEDED if checks passed and nothing is left that fails, FAILED if something does, None if unknown."""
     work = analyze_tool_use(turns)
     if any(not trouble.solved for trouble in work.failures):
         return Sign.FAILED

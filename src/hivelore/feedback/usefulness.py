@@ -1,4 +1,4 @@
-"""Usefulness: what agents say of the use of memories, what opening one says, and what is known of it all."""
+"""Usefulness service: ratings by agents, and evidence from opened memories."""
 
 from datetime import datetime, timedelta
 
@@ -11,17 +11,17 @@ from hivelore.core.text import Clean
 from hivelore.errors import Forbidden, TooLarge
 from hivelore.feedback.model import Usefulness, UsefulnessBounds, usefulness_factor
 from hivelore.feedback.recalls import Evidence, Recall, RecallFilter, Sign, count_usage
-from hivelore.indexing.model import Stored
 from hivelore.memories.model import Action, MemoryId
 from hivelore.memories.service import memory_not_found
+from hivelore.memories.stored import Stored
 from hivelore.search.model import EVERYTHING, RecallId
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
 RECENT = timedelta(hours=1)
-"""So long after a recall, what is done with a memory that it gave is put down to it."""
+"""Time after a recall in which the use of a returned memory is attributed to it."""
 SESSION_LENGTH = 500
 _ALL_SESSIONS = Clean("*")
-"""Stands for the session of a rating of what is another's."""
+"""Substitute session of ratings of other agents' memories."""
 
 
 class UsefulnessService:
@@ -35,25 +35,25 @@ class UsefulnessService:
         self._clock = clock
 
     def of(self, memory: MemoryId, viewer: Viewer) -> Usefulness:
-        """What is known of a memory. Raises NotFound for one that the viewer may not see."""
+        """Returns the usefulness of a memory. Raises NotFound if the viewer may not see it."""
         with self._store.read(sees=visible_to(viewer, self._lead_sees)) as view:
             return self._known(view, self._visible(view, memory, viewer))
 
     def rate(
         self, memory: MemoryId, viewer: Viewer, *, useful: bool, session: str | None = None, until: float | None = None
     ) -> Usefulness:
-        """Note whether a memory was of use to the viewer, in the place of what they said in the same session before;
-        where no session is named, a day (UTC) counts as one. Of what is not theirs, only the last thing they said
-        counts, whatever sessions they name. Durable when this returns. Raises as ``of``."""
+        """Rates a memory. A rating replaces the viewer's previous one of the same session; without a session, of the
+        same day (UTC). For another agent's memory it replaces the viewer's previous one of any session. It is durable
+        when this returns. Raises NotFound like ``of``."""
         now = self._clock.now()
-        told = self._session(session) or Clean(now.date().isoformat())
+        named = self._session(session) or Clean(now.date().isoformat())
         sign = Sign.USEFUL if useful else Sign.USELESS
 
         def work(tx: Transaction) -> Usefulness:
             stored = self._visible(tx, memory, viewer)
             recall = None if viewer.agent is None else recent_recall(tx, memory, viewer.agent, now)
             given_by = None if recall is None else recall.id
-            during = told if stored.memory.owner == viewer.agent else _ALL_SESSIONS
+            during = named if stored.memory.owner == viewer.agent else _ALL_SESSIONS
             said = Evidence(agent=viewer.agent, session=during, sign=sign, at=now, recall=given_by)
             tx.add_evidence({stored.key: [said]})
             return self._known(tx, stored)
@@ -61,15 +61,15 @@ class UsefulnessService:
         return self._store.write(work, until)
 
     def reset(self, memory: MemoryId, viewer: Viewer) -> None:
-        """Nothing is known of its use any more. Raises Forbidden for who does not come with an operator's key."""
+        """Deletes the evidence about a memory. Raises Forbidden without an operator's key."""
         if viewer.role is not Role.OPERATOR and not viewer.acting:
-            raise Forbidden("Only an operator may take back what is known of the use of a memory. Rate it instead.")
+            raise Forbidden("Only an operator may reset the usefulness of a memory. Rate it instead.")
 
         def work(tx: Transaction) -> None:
             stored = self._visible(tx, memory, viewer)
             if tx.evidence(stored.key):
                 tx.drop_evidence(stored.key)
-                tx.record_audit(_taken_back(stored.memory.id, viewer, self._clock.now()))
+                tx.record_audit(_reset_entry(stored.memory.id, viewer, self._clock.now()))
 
         self._store.write(work)
 
@@ -92,7 +92,7 @@ class UsefulnessService:
         return Clean(self._redactor.clean(session, field="session").strip())
 
 
-def _taken_back(memory: MemoryId, viewer: Viewer, at: datetime) -> AuditEntry:
+def _reset_entry(memory: MemoryId, viewer: Viewer, at: datetime) -> AuditEntry:
     what = Clean("what was known of its use")
     return AuditEntry(
         at=at, actor=viewer.agent, interface=viewer.interface, action=Action.UNDONE, memory=memory, detail=what
@@ -100,8 +100,8 @@ def _taken_back(memory: MemoryId, viewer: Viewer, at: datetime) -> AuditEntry:
 
 
 def opening_evidence(view: View, memory: MemoryId, agent: AgentId, at: datetime) -> Evidence | None:
-    """What it says that an agent has read a memory in full: something, where a recall has given it to them shortly
-    before. That recall then stands for the session, which is not known."""
+    """Returns evidence for a memory that an agent read in full shortly after a recall returned it; None without such a
+    recall. The id of the recall is the substitute for the unknown session."""
     recall = recent_recall(view, memory, agent, at)
     if recall is None:
         return None
@@ -109,7 +109,7 @@ def opening_evidence(view: View, memory: MemoryId, agent: AgentId, at: datetime)
 
 
 def recent_recall(view: View, memory: MemoryId, agent: AgentId, at: datetime) -> Recall | None:
-    """The last one before an instant that gave a memory to an agent; None where that is long ago."""
+    """Returns the last recall before ``at`` that returned a memory to an agent; None if it was too long ago."""
     where = RecallFilter(seen=EVERYTHING.visibility, agent=agent, memory=memory, since=at - RECENT)
     found = view.recalls(where, (at + timedelta(microseconds=1), RecallId("")), 1)
     return found[0] if found else None

@@ -316,11 +316,11 @@ class FolderSync:
         kept = [file for file in self._pending.values() if file is not None]
         dropped = [path for path, file in self._pending.items() if file is None]
 
-        def work(tx: Transaction) -> None:
+        def save(tx: Transaction) -> None:
             tx.put_files(kept)
             tx.drop_files(self._place, dropped)
 
-        self._store.write(work)
+        self._store.write(save)
         self._pending = {}
 
     def _load_known(self) -> dict[str, KnownFile]:

@@ -23,7 +23,7 @@ def get_status(app: Application, request: NoArguments, call: Call) -> Status:
 
 def read_status(app: Application) -> Status:
     current, wanted = app.active_model.current, app.active_model.wanted
-    read, settings, health = app.health.told, app.settings, app.health.health()
+    read, settings, health = app.health.try_read, app.settings, app.health.health()
     handovers = read(app.session_summaries.counts) or {}
     folders = FolderState() if app.folders is None else app.folders.state
     return Status(

@@ -10,7 +10,7 @@ from hivelore.core.values import Value
 
 
 class Cause(StrEnum):
-    """What a problem is about; also its public name."""
+    """The cause of a problem; its value is public."""
 
     DISK_FULL = "disk-full"
     WRITES = "writes-failing"
@@ -33,44 +33,45 @@ class Explanation:
 
 EXPLANATIONS: Mapping[Cause, Explanation] = {
     Cause.DISK_FULL: Explanation(
-        "The disk of the database is full: nothing can be stored.", "Free some space; the service goes on by itself."
+        "The disk of the database is full: nothing can be stored.",
+        "Free some space; then the service continues on its own.",
     ),
     Cause.WRITES: Explanation(
         "Writes to the database fail.",
-        "Look at the disk and at the permissions of the database and its folder; the service goes on by itself.",
+        "Check the disk, and the permissions of the database and its folder; then the service continues on its own.",
     ),
     Cause.READS: Explanation(
-        "Reads from the database fail.", "Look at the disk; the service goes on by itself once it answers."
+        "Reads from the database fail.", "Check the disk; the service continues on its own once it answers."
     ),
     Cause.DAMAGED: Explanation(
-        "Something that was read from the database is damaged.",
-        "Run 'hivelore doctor', which reads all of it. Where it finds damage, keep a copy of the home folder, then "
-        "restore your last backup or export.",
+        "Data that was read from the database is damaged.",
+        "Run 'hivelore doctor', which reads the whole database. If it finds damage, keep a copy of the home folder, "
+        "then restore your last backup or export.",
     ),
     Cause.REPLACED: Explanation(
-        "The database was removed, replaced or restored while the service runs: nothing is stored.",
-        "Run 'hivelore stop'; see that the right database is in its place, with no '-wal' or '-shm' file of the former "
-        "one beside it; then 'hivelore start'.",
+        "The database was removed, replaced or restored while the service was running: nothing is stored.",
+        "Run 'hivelore stop', put the right database in place, without a '-wal' or '-shm' file of the previous one, "
+        "then run 'hivelore start'.",
     ),
     Cause.SERVER: Explanation(
         "The database server does not answer.",
-        "See that it runs, and that HIVELORE_DATABASE names it; the service goes on by itself.",
+        "Check that it runs and that HIVELORE_DATABASE names it; then the service continues on its own.",
     ),
     Cause.KEYWORDS: Explanation(
         "Keyword search does not work.",
-        "Look into the service's log for the reason; 'hivelore doctor' reads the whole database for damage.",
+        "Check the service log for the reason, and run 'hivelore doctor', which checks the whole database for damage.",
     ),
     Cause.EMBEDDING: Explanation(
         "The embedding model does not answer: searches use keywords only.",
-        "Look at HIVELORE_EMBEDDER and what belongs to it; nothing is lost meanwhile.",
+        "Check HIVELORE_EMBEDDER and its settings; nothing is lost meanwhile.",
     ),
     Cause.WORKER: Explanation(
-        "A background worker fails each time it is restarted.", "Look into the service's log for the reason."
+        "A background worker fails each time it is restarted.", "Check the service log for the reason."
     ),
 }
 
 DEGRADING = frozenset({Cause.EMBEDDING})
-"""Causes with which the service still does its work, though not as well."""
+"""Causes with which the service still works, but not as well."""
 
 
 class Reason(Value, frozen=True, kw_only=True):

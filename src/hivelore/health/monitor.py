@@ -1,4 +1,4 @@
-"""Looks at what a running service depends on, about once a second, and keeps the state of health up to date."""
+"""The health monitor: checks about once a second what a running service depends on."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -14,24 +14,24 @@ from hivelore.search.model import EVERYTHING
 from hivelore.storage.ports import MemoryStore
 
 WRITE_EVERY = 30.0
-"""Seconds without a write after which one is tried: while nobody writes, nobody else notices that it would fail."""
+"""Seconds without a write after which the monitor writes, to notice that writes would fail."""
 WORDS_EVERY = 10.0
 EXAMINE_AGAIN, EXAMINE_LATEST = 5.0, 300.0
-"""Seconds after damage was found before the whole database is read again: at first, since a disk may have failed for a
-moment, and at most; each time twice as long."""
+"""Seconds after damage was found until the whole database is read again: the first pause, and the longest. It doubles
+each time. A disk may have failed only for a moment."""
 TRIAL = 1_000_000
-"""Bytes that are written, in vain, to see whether a disk that was full has room again: for many a memory at once."""
+"""Bytes written to test whether a disk that was full has room again, enough for many memories."""
 _LEASE = "health"
 _WORD = "memory"
 
 
 class Monitor:
-    """``look`` and ``examine`` each in a thread of its own; ``check`` in any."""
+    """``look`` and ``examine`` each run in their own thread, ``check`` in any."""
 
     def __init__(
         self, store: MemoryStore, keywords: KeywordIndex, health: HealthState, clock: Clock, holder: str
     ) -> None:
-        """``holder``: a name that no other process has."""
+        """``holder``: a name that is unique to this process."""
         self._store = store
         self._keywords = keywords
         self._health = health
@@ -43,7 +43,7 @@ class Monitor:
         self._examine_after = EXAMINE_AGAIN
 
     def look(self) -> None:
-        """To be called about once a second."""
+        """Checks reads, writes and keyword search. Call it about once a second."""
         if self._verified():
             now, health = self._clock.monotonic(), self._health
             if now - health.last_write >= WRITE_EVERY or health.has_failure(Cause.WRITES, Cause.DISK_FULL):
@@ -54,8 +54,8 @@ class Monitor:
         self._health.announce()
 
     def examine(self) -> None:
-        """Where something that was read was damaged: read all of it, to tell a passing error from a lasting one. To be
-        called about once a second."""
+        """Reads the whole database after damaged data was found, because the error may have been temporary. Call it
+        about once a second."""
         if self._health.has_failure(Cause.DAMAGED) and self._clock.monotonic() >= self._examine_at:
             if self._examined():
                 self._examine_at = self._clock.monotonic() + self._examine_after
@@ -64,8 +64,8 @@ class Monitor:
                 self._examine_at, self._examine_after = self._clock.monotonic(), EXAMINE_AGAIN
 
     def check(self) -> Sequence[str]:
-        """Read all of the database, write to it and search. Answers what is damaged, one sentence each. Raises
-        Unavailable where nothing is, but something does not work."""
+        """Reads the whole database, writes to it and searches. Returns the damage, one sentence each. Raises
+        Unavailable if nothing is damaged but something does not work."""
         damage: Sequence[str] = ()
         if self._verified():
             self._write()
@@ -79,7 +79,7 @@ class Monitor:
     def _examined(self) -> Sequence[str]:
         try:
             damage = self._store.check()
-        except Broken as error:  # So much so that it cannot even be looked for.
+        except Broken as error:  # The damage prevents the check itself.
             damage = [str(error)]
         if damage:
             self._health.report(Cause.DAMAGED, damage[0], lasting=True)
@@ -88,11 +88,11 @@ class Monitor:
         return damage
 
     def _verified(self) -> bool:
-        """Whether there is a database to go on with, and the right one."""
+        """Returns True if the database is there and is the right one."""
         try:
             self._store.verify()
         except (Unavailable, Broken) as error:
-            if isinstance(error, Broken) and error.cause is None:  # It lacks a table, say: it is another one.
+            if isinstance(error, Broken) and error.cause is None:  # Another database: it lacks a table.
                 self._health.report(Cause.REPLACED, str(error), lasting=True)
             else:
                 self._health.store_failed(error, writing=False)
@@ -103,14 +103,14 @@ class Monitor:
 
     def _write(self) -> None:
         was_full = self._health.has_failure(Cause.DISK_FULL)
-        with suppress(HiveloreError):  # The store itself tells of it.
+        with suppress(HiveloreError):  # The store reports it.
             has_room = was_full and self._lease(self._holder + shake_256(b"").hexdigest(TRIAL // 2))
             self._lease(self._holder)
             if has_room:
                 self._health.clear(Cause.DISK_FULL)
 
     def _lease(self, holder: str) -> bool:
-        """One that ends at once: it says nothing, and is no part of what is remembered."""
+        """Writes a lease that ends at once and has no effect."""
         now = self._clock.now()
         return self._store.write(lambda tx: tx.acquire_lease(_LEASE, holder, now, timedelta()))
 
@@ -118,7 +118,7 @@ class Monitor:
         try:
             with self._store.read() as view:
                 self._keywords.search(view, [_WORD], EVERYTHING, 1)
-        except Exception as error:  # noqa: BLE001 - whatever searching raises, it does not work
+        except Exception as error:  # noqa: BLE001 - after any error, search does not work
             of_the_store = isinstance(error, Broken) and error.cause is not None
             if not (of_the_store or isinstance(error, Unavailable)):
                 self._words_fail = True

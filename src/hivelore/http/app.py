@@ -1,4 +1,4 @@
-"""The service as one ASGI application: guard and figures around REST, MCP and health."""
+"""The service as one ASGI application: REST, MCP, health and metrics behind the request guard."""
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -13,13 +13,11 @@ from hivelore import __version__
 from hivelore.api.registry import OPERATIONS
 from hivelore.errors import HiveloreError
 from hivelore.http import health, operations
-from hivelore.http.auth import Authenticator
-from hivelore.http.context import Context
-from hivelore.http.incidents import Incidents, Shield
-from hivelore.http.metrics import HealthFigures, Measured, Metrics
-from hivelore.http.pools import AT_ONCE, AT_ONCE_ELSEWHERE, WRITES_AT_ONCE, WRITES_AT_ONCE_ELSEWHERE, Pools
+from hivelore.http.context import Authenticator, Context
+from hivelore.http.metrics import HealthMetrics, Metrics
+from hivelore.http.middleware import IncidentResponses, Incidents, RequestGuard, RequestMetrics
+from hivelore.http.pools import LOCAL_RECALLS, LOCAL_WRITES, REMOTE_RECALLS, REMOTE_WRITES, Pools
 from hivelore.http.problems import TITLES, on_error, problem
-from hivelore.http.request_guard import RequestGuard
 from hivelore.http.rest import review
 from hivelore.http.rest.description import Api
 from hivelore.mcp.lazy import PATH as MCP_PATH
@@ -34,18 +32,18 @@ _DETAILS = {
     405: "This cannot be done here. GET /openapi.json lists what can.",
 }
 ROUTERS = tuple(part.router for part in (review,))
-"""One route after the other is tried, the busiest first. Listed, because a router that is included is tried twice."""
+"""Their routes are added one by one, because the routes of an included router are matched twice."""
 
 
 def create_asgi(app: Application, loaded: Callable[[], None] = lambda: None) -> ASGIApp:
-    """The whole service over an application that is running; it is not closed with it. ``loaded`` is called when the
-    last of what it needs has been imported, some time after the start."""
-    recalls = AT_ONCE if app.settings.is_all_here else AT_ONCE_ELSEWHERE
-    writes = WRITES_AT_ONCE_ELSEWHERE if app.store.is_shared else WRITES_AT_ONCE
+    """Returns the service of a running application, which it does not close. ``loaded`` is called some time after the
+    start, when the last module has been imported."""
+    recalls = LOCAL_RECALLS if app.settings.is_all_here else REMOTE_RECALLS
+    writes = REMOTE_WRITES if app.store.is_shared else LOCAL_WRITES
     pools, metrics = Pools(recalls, writes), Metrics()
-    mishaps = Incidents(app.redactor, app.clock)
-    context = Context(app, pools, Authenticator(app.agents, pools, app.clock, app.health), metrics, mishaps)
-    _watch(app, metrics)
+    incidents = Incidents(app.redactor, app.clock)
+    context = Context(app, pools, Authenticator(app.agents, pools, app.clock, app.health), metrics, incidents)
+    _add_gauges(app, metrics)
     mcp = LazyMcpServer(context, loaded)
 
     @asynccontextmanager
@@ -60,7 +58,7 @@ def create_asgi(app: Application, loaded: Callable[[], None] = lambda: None) -> 
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
-        # An empty id would else be sent on to the route without one.
+        # A request with an empty id would be redirected to the route without one.
         redirect_slashes=False,
     )
     api.state.context = context
@@ -72,15 +70,15 @@ def create_asgi(app: Application, loaded: Callable[[], None] = lambda: None) -> 
     api.add_exception_handler(HiveloreError, on_error)
     api.add_exception_handler(RequestValidationError, _on_invalid)
     api.add_exception_handler(HTTPException, _on_http)
-    api.add_middleware(Shield, mishaps=mishaps)
-    return RequestGuard(Measured(api, metrics, app.clock.monotonic), app.settings.allowed_hosts)
+    api.add_middleware(IncidentResponses, incidents=incidents)
+    return RequestGuard(RequestMetrics(api, metrics, app.clock.monotonic), app.settings.allowed_hosts)
 
 
-def _watch(app: Application, metrics: Metrics) -> None:
-    """The figures that are looked up in the application."""
+def _add_gauges(app: Application, metrics: Metrics) -> None:
+    """Adds the metrics that are read from the application on each scrape."""
 
     def gauge(name: str, text: str, look: Callable[[], int]) -> None:
-        metrics.gauge(f"hivelore_{name}", text, lambda: app.health.told(look))
+        metrics.gauge(f"hivelore_{name}", text, lambda: app.health.try_read(look))
 
     gauge("embedding_queue", "Passages that wait for a vector.", app.embedding.pending)
     gauge("summary_tokens", "Tokens that summaries took today (UTC).", app.token_quota.today)
@@ -97,11 +95,11 @@ def _watch(app: Application, metrics: Metrics) -> None:
     )
     gauge("hook_events_waiting", "Events that hooks have put aside.", app.spool_drain.waiting)
     gauge("hook_events_lost", "Events that hooks could not even put aside.", app.spool_drain.lost)
-    metrics.registry.register(HealthFigures(app.health))
+    metrics.registry.register(HealthMetrics(app.health))
 
 
 async def _on_invalid(request: Request, error: Exception) -> Response:
-    """400 for what is not JSON, 415 for what is not said to be, 422 that names the field for the rest."""
+    """Returns 400 for invalid JSON, 415 for another content type, else 422 with the field."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     if first["type"] == "json_invalid":

@@ -1,23 +1,27 @@
-"""What every route works with: the application, its pools, and who asks."""
+"""The context of a request: application, thread pools, authentication, and the run of an operation."""
 
 import logging
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar, get_args, get_origin
+from urllib.parse import unquote
 
 from fastapi import Depends, Request
 from fastapi.routing import APIRoute
 from msgspec import structs
 
 from hivelore.api import calls
-from hivelore.core.agents import Viewer
+from hivelore.core.agents import Interface, Viewer
+from hivelore.core.clock import Clock
 from hivelore.core.operation import Call, Lane, Operation
-from hivelore.errors import Invalid
-from hivelore.http.auth import Authenticator, project_of
-from hivelore.http.incidents import Incidents
+from hivelore.errors import Invalid, Unavailable
+from hivelore.health.model import Cause
+from hivelore.health.state import HealthState
 from hivelore.http.metrics import Metrics
+from hivelore.http.middleware import Incidents
 from hivelore.http.pools import Pools
+from hivelore.identity.service import Agents
 from hivelore.runtime.app import Application
 from hivelore.runtime.logs import SLOW_REQUEST, log_event
 
@@ -25,18 +29,93 @@ R = TypeVar("R")
 T = TypeVar("T")
 _ID = re.compile(r"[0-9A-Fa-f-]{6,36}")
 """An id or its beginning."""
+FRESH_SECONDS = 1.0
+"""Time for which a checked key stays valid. Revoking a key ends that at once."""
+OUTAGE_SECONDS = 300.0
+"""Time after that for which it may read the status of a service whose database fails."""
+_MAX_CHECKED = 4_096
+_INTERFACES = {"python": Interface.PYTHON, "cli": Interface.CLI}
+
+
+@dataclass(frozen=True, slots=True)
+class _CheckedKey:
+    viewer: Viewer
+    until: float
+
+
+class Authenticator:
+    """Finds the viewer for the key of a request, and keeps the answer for a second."""
+
+    def __init__(self, agents: Agents, pools: Pools, clock: Clock, health: HealthState) -> None:
+        self._agents = agents
+        self._pools = pools
+        self._clock = clock
+        self._health = health
+        self._checked: dict[tuple[str | None, str | None, Interface], _CheckedKey] = {}
+        """Replaced, not cleared, when keys change: a check that is still running then fills the old one."""
+        agents.on_change(self.forget)
+
+    async def viewer(self, request: Request, interface: Interface = Interface.REST) -> Viewer:
+        """Returns the viewer. Raises Unauthenticated or Forbidden."""
+        named = _interface_of(request) if interface is Interface.REST else interface
+        return await self.viewer_of_key(_key_of(request), _agent_of(request), named)
+
+    async def viewer_during_outage(self, request: Request) -> Viewer:
+        """Returns the viewer; while the database fails, also one whose key was checked a short while ago."""
+        found = self._checked.get((_key_of(request), _agent_of(request), _interface_of(request)))
+        if found is None or self._clock.monotonic() - found.until > OUTAGE_SECONDS:
+            return await self.viewer(request)
+        if self._health.has_failure(Cause.SERVER):  # A check would wait for the database server.
+            return found.viewer
+        try:
+            return await self.viewer(request)
+        except Unavailable:
+            return found.viewer
+
+    async def viewer_of_key(self, key: str | None, agent: str | None, interface: Interface) -> Viewer:
+        caller, now, checked = (key, agent, interface), self._clock.monotonic(), self._checked
+        found = checked.get(caller)
+        if found is not None and found.until > now:
+            return found.viewer
+        viewer = await self._pools.run(Lane.READ, lambda: self._agents.viewer(key, interface, agent))
+        if len(checked) >= _MAX_CHECKED:
+            checked.clear()
+        checked[caller] = _CheckedKey(viewer, now + FRESH_SECONDS)
+        return viewer
+
+    def forget(self) -> None:
+        self._checked = {}
+
+
+def _interface_of(request: Request) -> Interface:
+    return _INTERFACES.get(request.headers.get("x-hivelore-door", ""), Interface.REST)
+
+
+def _key_of(request: Request) -> str | None:
+    scheme, _, key = request.headers.get("authorization", "").partition(" ")
+    return key.strip() if scheme.lower() == "bearer" else None
+
+
+def _agent_of(request: Request) -> str | None:
+    given = request.headers.get("x-agent-id")
+    return unquote(given).strip() if given else None
+
+
+def project_of(request: Request) -> str | None:
+    given = request.headers.get("x-hivelore-project")
+    return unquote(given) if given else None
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
     app: Application
     pools: Pools
-    gate: Authenticator
+    authenticator: Authenticator
     metrics: Metrics
-    mishaps: Incidents
+    incidents: Incidents
 
     def deadline(self, lane: Lane) -> float:
-        """When a call that begins now is given up, on the application's clock."""
+        """Returns the deadline of a call that begins now, on the application's clock."""
         return self.app.clock.monotonic() + DEADLINES[lane]
 
     async def answer(self, operation: Operation[..., R], request: Any, viewer: Viewer, project: str | None) -> R:
@@ -76,12 +155,12 @@ class Context:
 
 
 DEADLINES = {Lane.RECALL: 10.0, Lane.READ: 10.0, Lane.WRITE: 30.0, Lane.SLOW: 600.0}
-"""Seconds a call may take before it is given up."""
+"""Maximum seconds for a call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """One request: who asks, from which project, and a way to run the blocking services."""
+    """One request: its viewer, its project, and the pools that run blocking services."""
 
     context: Context
     viewer: Viewer
@@ -92,21 +171,21 @@ class Caller:
         return self.context.app
 
     async def run(self, lane: Lane, call: Callable[[float], T]) -> T:
-        """Run ``call`` in a pool; it is given its deadline."""
+        """Runs ``call`` in a pool, with its deadline as argument."""
         deadline = self.context.deadline(lane)
         return await self.context.pools.run(lane, lambda: call(deadline), self.viewer.agent)
 
 
 async def _caller(request: Request) -> Caller:
     context: Context = request.app.state.context
-    caller = Caller(context, await context.gate.viewer(request), project_of(request))
+    caller = Caller(context, await context.authenticator.viewer(request), project_of(request))
     if request.scope["query_string"]:
-        _refuse_what_is_not_asked_for(request)
+        _check_query(request)
     return caller
 
 
-def _refuse_what_is_not_asked_for(request: Request) -> None:
-    """A filter whose name has a slip of the pen would else be none, and one that comes twice half of what was meant."""
+def _check_query(request: Request) -> None:
+    """Raises Invalid for an unknown parameter and for one that comes twice, which would otherwise be ignored."""
     route: APIRoute = request.scope["route"]
     known = {field.alias for field in route.dependant.query_params}
     lists = {field.alias for field in route.dependant.query_params if _takes_many(field.field_info.annotation)}

@@ -36,7 +36,7 @@ async def _ready(request: Request) -> Response:
 
 async def _metrics(request: Request) -> Response:
     context: Context = request.app.state.context
-    viewer = await context.gate.watcher(request)
+    viewer = await context.authenticator.viewer_during_outage(request)
     if request.scope["query_string"]:
         raise Invalid("The metrics take no parameters.", field="query")
     text = await context.pools.run(Lane.READ, context.metrics.text, viewer.agent)

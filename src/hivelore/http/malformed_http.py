@@ -1,5 +1,5 @@
-"""What is decided about a connection before any application is asked: how long a request may take to arrive, how many
-connections there are, and the answer to what cannot be read as HTTP, in the form of every other error."""
+"""The HTTP protocol of a connection: time limits for requests, a limit of connections, and problem documents for
+malformed requests."""
 
 import asyncio
 from heapq import nsmallest
@@ -14,20 +14,19 @@ BODY_WITHIN = 60.0
 """Seconds from the headers to the end of the body."""
 MOST_CONNECTIONS = 1_024
 DROPPED_AT_ONCE = 16
-"""Connections that give way when there are more: looking through all of them for each new one takes half of the time
-that a flood takes."""
+"""Connections closed together when there are too many. Searching all of them for each new one would be slow."""
 LARGEST_HEADERS = 128 * 1024
 _REMEDY = "A URL may have 65,535 bytes: send long texts in a body."
 _REASONS = {400: "Bad Request", 408: "Request Timeout", 431: "Request Header Fields Too Large"}
 
 
 class Protocol(HttpToolsProtocol):
-    """To be given to uvicorn as ``http``."""
+    """Protocol class for uvicorn (``http``)."""
 
     _timer: asyncio.TimerHandle | None = None
     _header_bytes = 0
     since = 0.0
-    """When the connection began to wait for headers, on the clock of the loop."""
+    """Time since which the connection waits for headers, on the clock of the event loop."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         super().connection_made(transport)
@@ -92,13 +91,13 @@ class Protocol(HttpToolsProtocol):
             self._refuse(408, "The request did not arrive in time. Send it again, all of it at once.", "too-slow")
 
     def _drop_the_oldest(self) -> None:
-        """Close the connections that have waited longest for a request, so that new ones can be served."""
+        """Closes the connections that have waited longest for a request."""
         waiting = [one for one in self.connections if isinstance(one, Protocol) and not one.is_busy()]
         for one in nsmallest(DROPPED_AT_ONCE, waiting, key=lambda one: one.since) or [self]:
             one.transport.abort()
 
     def is_busy(self) -> bool:
-        """Whether a request is being read or answered."""
+        """Returns True while a request is read or answered."""
         return bool(self.cycle) and not self.cycle.response_complete
 
     def _refuse(self, status: int, detail: str, code: str) -> None:

@@ -1,4 +1,4 @@
-"""What an operator watches, in Prometheus' text format."""
+"""Metrics in Prometheus' text format."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hivelore.health.model import Cause
 from hivelore.health.state import HealthState
@@ -16,7 +15,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Metrics:
-    """One registry per application: two of them in one process do not mix."""
+    """The metrics of one application."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -32,20 +31,20 @@ class Metrics:
         )
 
     def gauge(self, name: str, text: str, value: Callable[[], float | None]) -> None:
-        """A figure that is looked up whenever somebody asks; None: it is not known now."""
+        """Adds a gauge that is read on each scrape; None means that it is unknown now."""
 
-        def looked_up() -> float:
+        def read() -> float:
             found = value()
             return math.nan if found is None else found
 
-        Gauge(name, text, registry=self.registry).set_function(looked_up)
+        Gauge(name, text, registry=self.registry).set_function(read)
 
     def text(self) -> bytes:
         return generate_latest(self.registry)
 
 
-class HealthFigures(Collector):
-    """The state of health."""
+class HealthMetrics(Collector):
+    """Metrics of problems and background workers."""
 
     def __init__(self, state: HealthState) -> None:
         self._state = state
@@ -72,32 +71,3 @@ class HealthFigures(Collector):
             streak.add_metric((worker.name,), worker.failures_in_a_row)
             last.add_metric((worker.name,), 0.0 if worker.last_success is None else worker.last_success.timestamp())
         yield from (failed, streak, last)
-
-
-class Measured:
-    """Pure ASGI: counts and times every request by the route it took."""
-
-    def __init__(self, app: ASGIApp, metrics: Metrics, monotonic: Callable[[], float]) -> None:
-        self._app = app
-        self._metrics = metrics
-        self._monotonic = monotonic
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        began = self._monotonic()
-        status = 500
-
-        async def watched(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
-        try:
-            await self._app(scope, receive, watched)
-        finally:
-            route = getattr(scope.get("route"), "path", None) or "other"
-            self._metrics.requests.labels(scope["method"], route, str(status)).inc()
-            self._metrics.latency.labels(route).observe(self._monotonic() - began)

@@ -14,8 +14,7 @@ from starlette.types import Scope
 from hivelore.core.json_codec import convert, decode, from_text, is_shown, list_fields
 from hivelore.core.operation import Operation
 from hivelore.errors import Invalid
-from hivelore.http.auth import project_of
-from hivelore.http.context import Context
+from hivelore.http.context import Context, project_of
 from hivelore.http.problems import UnsupportedMediaType
 
 SCHEMAS = "#/components/schemas/{name}"
@@ -47,7 +46,8 @@ def _endpoint(operation: Operation[..., Any]) -> Any:
 
     async def endpoint(http: Request) -> Response:
         context: Context = http.app.state.context
-        viewer = await (context.gate.watcher(http) if operation.during_outage else context.gate.viewer(http))
+        checks = context.authenticator
+        viewer = await (checks.viewer_during_outage(http) if operation.during_outage else checks.viewer(http))
         request = await _request(operation, http)
         result = await context.answer(operation, request, viewer, project_of(http))
         headers = dict(route.headers)

@@ -1,8 +1,7 @@
-"""Bounded pools of threads: a door hands a call to one of them, and waits without blocking.
+"""Bounded thread pools for blocking calls, one for each lane.
 
-recall: questions; read: other answers somebody waits for, and who they are; write: they mostly wait for the group's
-commit; slow: undo, purge and check. A full pool refuses at once, so that a flood does not become a
-queue without end. Callers take turns: who asks for much waits behind who asks for little.
+A full pool refuses calls at once, so that a flood does not become an endless queue. Callers are served round-robin: one
+with many calls does not delay one with few.
 """
 
 import asyncio
@@ -20,16 +19,16 @@ from hivelore.errors import Overloaded
 T = TypeVar("T")
 
 
-AT_ONCE = 2
-"""Recalls at work where all they need is in this process. Most of each is Python, of which one runs at a time, and with
-more of them each waits for the turns of the others: eight clients got 69 answers a second, and with four at work 54."""
-AT_ONCE_ELSEWHERE = (os.cpu_count() or 2) + 2
-"""Where they wait for a database server, or for one that embeds."""
-WRITES_AT_ONCE = 2
-"""Writes at work where the database is in this process. Each is mostly Python, of which one runs at a time: beside 32
-writers and among 20,000 memories a recall took 3.7 times as long as alone with 8 of them, 3.3 with 3 and 2.6 with 2.
-Those 32 wrote 296, 215 and 203 memories a second."""
-WRITES_AT_ONCE_ELSEWHERE = 64
+LOCAL_RECALLS = 2
+"""Concurrent recalls if database and model are in this process. A recall is mostly Python, and more threads wait for
+each other: eight clients got 69 answers a second with two threads, 54 with four."""
+REMOTE_RECALLS = (os.cpu_count() or 2) + 2
+"""Concurrent recalls if they wait for a database or embedding server."""
+LOCAL_WRITES = 2
+"""Concurrent writes if the database is in this process. A write is mostly Python too. With 32 writing clients and
+20,000 memories, a recall took 3.7 times as long as alone with 8 threads, 3.3 with 3, and 2.6 with 2; the clients wrote
+296, 215 and 203 memories a second."""
+REMOTE_WRITES = 64
 
 _THREADS = {Lane.READ: (os.cpu_count() or 2) + 2, Lane.SLOW: 2}
 _WAITING = {Lane.RECALL: 256, Lane.READ: 256, Lane.WRITE: 512, Lane.SLOW: 8}
@@ -37,7 +36,7 @@ _RETRY_AFTER = 1.0
 
 
 class Pool:
-    """At most ``threads`` calls at work and ``waiting`` more in line; one caller has three quarters of all places."""
+    """Runs at most ``threads`` calls while ``waiting`` more wait. One caller may have three quarters of all places."""
 
     def __init__(self, name: str, threads: int, waiting: int) -> None:
         self.name = name
@@ -47,11 +46,11 @@ class Pool:
         self._places_of_one = max(threads, self._places * 3 // 4)
         self._taken: Counter[Hashable] = Counter()
         self._lines: OrderedDict[Hashable, deque[tuple[Callable[[], Any], Future[Any]]]] = OrderedDict()
-        """What each caller waits for. The first in order is the next one's turn."""
+        """Waiting calls by caller. The first caller is served next."""
 
     async def run(self, call: Callable[[], T], who: Hashable = None) -> T:
-        """The answer of ``call``, which ``who`` asks for. Raises Overloaded when every place, or every one that a
-        single caller may have, is taken."""
+        """Runs ``call`` for the caller ``who``. Raises Overloaded if all places, or all places of one caller, are
+        taken."""
         future: Future[T] = Future()
         with self._lock:
             if self._taken.total() >= self._places or self._taken[who] >= self._places_of_one:
@@ -65,7 +64,7 @@ class Pool:
         return await asyncio.wrap_future(future)
 
     def _work(self) -> None:
-        """Do one call: that of whoever was not served for longest."""
+        """Runs a call of the caller who has waited longest for a turn."""
         with self._lock:
             who, line = next(iter(self._lines.items()))
             call, future = line.popleft()
@@ -77,7 +76,7 @@ class Pool:
         try:
             future.set_result(call())
         finally:
-            if not future.done():  # What was raised belongs to the caller who waits for it.
+            if not future.done():  # The error belongs to the waiting caller.
                 future.set_exception(sys.exc_info()[1])
 
     def _leave(self, who: Hashable) -> None:
@@ -94,8 +93,8 @@ class Pool:
 
 
 class Pools:
-    def __init__(self, recalls: int = AT_ONCE_ELSEWHERE, writes: int = WRITES_AT_ONCE_ELSEWHERE) -> None:
-        """How many recalls and writes are at work at the same time."""
+    def __init__(self, recalls: int = REMOTE_RECALLS, writes: int = REMOTE_WRITES) -> None:
+        """``recalls``, ``writes``: how many run concurrently."""
         threads = {**_THREADS, Lane.RECALL: recalls, Lane.WRITE: writes}
         self._pools = {lane: Pool(lane.value, threads[lane], _WAITING[lane]) for lane in Lane}
 

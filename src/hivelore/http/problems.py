@@ -1,4 +1,4 @@
-"""Errors as HTTP says them: one table from our family to statuses, as problem documents (RFC 9457)."""
+"""Errors as HTTP problem documents (RFC 9457): the status and code of each error."""
 
 from typing import Any
 

@@ -21,12 +21,12 @@ from hivelore.runtime.settings import Settings
 _GRACE = 10
 """Seconds that open requests get when the service ends."""
 _SWITCH_INTERVAL = 0.000_5
-"""Seconds that a thread computes before another one that is ready gets its turn. A read gives its turn up with every
-row: with the default, ten times as long, a read of a millisecond took five beside writers."""
+"""Seconds that a thread computes before another one may run. A read yields with every row: with the default, ten times
+as long, a read of one millisecond took five while others wrote."""
 
 
 def serve(settings: Settings, *, host: str | None, port: int | None, ready: Callable[[str], None]) -> None:
-    """Run until SIGINT or SIGTERM. ``ready`` is called with the URL once requests are answered.
+    """Runs until SIGINT or SIGTERM. ``ready`` is called with the URL when requests are answered.
 
     ``host`` and ``port`` default to those of HIVELORE_URL; port 0 takes any free one. Raises Busy when the
     port or the data directory is taken.
@@ -56,13 +56,13 @@ def serve(settings: Settings, *, host: str | None, port: int | None, ready: Call
 
 
 def _freeze() -> None:
-    """What is there by now stays: looking through all of it for garbage would hold up an answer every few seconds."""
+    """Excludes all current objects from garbage collection, which would delay an answer every few seconds."""
     gc.collect()
     gc.freeze()
 
 
 class _Server(uvicorn.Server):
-    """Says when it has started, and leaves the end of the process to its caller."""
+    """Reports its start, and leaves the end of the process to its caller."""
 
     def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
         super().__init__(config)
@@ -70,7 +70,7 @@ class _Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         super().handle_exit(sig, frame)
-        # Uvicorn would raise it again once it has ended, before anybody could close the store.
+        # Uvicorn would raise the signal again before the caller could close the store.
         self._captured_signals.clear()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -90,8 +90,8 @@ def _bound(host: str, port: int) -> socket.socket:
         listener.close()
         if error.errno == errno.EADDRINUSE:
             raise Busy(
-                f"Port {port} is taken, perhaps by another Hivelore. 'hivelore status' tells; "
-                "or choose another with --port or HIVELORE_URL."
+                f"Port {port} is in use, perhaps by another Hivelore service ('hivelore status' shows it). "
+                "Choose another port with --port or HIVELORE_URL."
             ) from None
         raise Invalid(f"Cannot listen on {host}:{port} ({error.strerror}).", field="host") from None
     return listener
@@ -99,6 +99,6 @@ def _bound(host: str, port: int) -> socket.socket:
 
 def _url(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
-    # Who listens everywhere is reached here by the name of this machine.
+    # A service on all addresses is reached on this machine by the loopback address.
     host = "127.0.0.1" if host == "0.0.0.0" else "::1" if host == "::" else host
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -5,12 +5,11 @@ from typing import Protocol
 
 from hivelore.indexing.model import (
     Candidates,
-    ChunkKey,
-    DocumentKey,
     KeywordEntry,
     Neighbours,
     Vector,
 )
+from hivelore.memories.stored import ChunkKey, DocumentKey
 from hivelore.search.model import Filter
 from hivelore.storage.ports import MemoryStore, Transaction, View
 

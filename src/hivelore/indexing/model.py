@@ -1,8 +1,4 @@
-"""Values shared by stores and indexes: keys, candidates and changes.
-
-Every memory, chunk and passage has a small integer key in its store, which is never reused. Keys do not leave the
-process; callers use ``MemoryId``.
-"""
+"""Values shared by stores and indexes: vectors, candidates and changes."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +11,8 @@ from numpy.typing import NDArray
 
 from hivelore.core.agents import AgentId
 from hivelore.core.text import Clean
-from hivelore.memories.model import Chunk, Memory, Scope, Source
+from hivelore.memories.model import Scope, Source
+from hivelore.memories.stored import ChunkKey, DocumentKey, PassageKey
 
 T = TypeVar("T")
 Deferred = Callable[[], T]
@@ -33,29 +30,8 @@ Keys = NDArray[np.int64]
 Instants = NDArray[np.datetime64]
 """Shape (n,), microseconds, UTC; NaT for None."""
 
-DocumentKey = NewType("DocumentKey", int)
-ChunkKey = NewType("ChunkKey", int)
-PassageKey = NewType("PassageKey", int)
 ModelKey = NewType("ModelKey", int)
 """Key of an embedding model's fingerprint. Vectors of two models are never compared."""
-
-
-@dataclass(frozen=True, slots=True)
-class StoredChunk:
-    """A chunk in the store. ``passages`` has the keys of ``chunk.passages`` in the same order."""
-
-    key: ChunkKey
-    document: DocumentKey
-    chunk: Chunk
-    passages: tuple[PassageKey, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """A memory and its key in this store."""
-
-    key: DocumentKey
-    memory: Memory
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from threading import Lock
 from hivelore.core.clock import Clock
 from hivelore.core.values import replace
 from hivelore.indexes.ports import KeywordIndex
-from hivelore.indexing.model import DocumentKey, Stored
 from hivelore.indexing.writer import IndexWriter
+from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.search.model import EVERYTHING
 from hivelore.search.tokenizer import TERMS_VERSION
 from hivelore.storage.planner_statistics import PlannerStatistics

@@ -13,8 +13,9 @@ from itertools import islice
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.indexes.ports import KeywordIndex
-from hivelore.indexing.model import ChunkKey, DocumentKey, KeywordEntry, Stored, StoredChunk
+from hivelore.indexing.model import KeywordEntry
 from hivelore.memories.model import Action, Chunk, Memory
+from hivelore.memories.stored import ChunkKey, DocumentKey, Stored, StoredChunk
 from hivelore.memories.temporal import (
     has_same_placement,
     link,

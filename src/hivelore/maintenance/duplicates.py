@@ -8,11 +8,11 @@ from itertools import pairwise
 from hivelore.core.progress import Progress
 from hivelore.core.vectors import cosine
 from hivelore.embeddings.active_model import ActiveModel
-from hivelore.indexing.model import DocumentKey, Stored
 from hivelore.maintenance.merge import may_merge
 from hivelore.memories.model import Memory
+from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.memories.whole_reader import in_batches
-from hivelore.observations.contradiction.judging import Verdict, judge, may_be_same
+from hivelore.observations.contradiction.judge import Verdict, judge, may_be_same
 from hivelore.review.model import Decision, Proposal, ProposalKind
 from hivelore.search.model import EVERYTHING, Filter, Visibility
 from hivelore.search.selection import are_duplicates

@@ -14,10 +14,10 @@ from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden
 from hivelore.feedback.model import Usefulness, UsefulnessBounds, usefulness_factor
 from hivelore.feedback.recalls import count_usage
-from hivelore.indexing.model import Stored
 from hivelore.indexing.writer import IndexWriter
 from hivelore.memories.model import Action, Memory, Trust
 from hivelore.memories.normalizer import MAX_TAGS
+from hivelore.memories.stored import Stored
 from hivelore.memories.validity import may_supersede
 from hivelore.observations.confidence import Lifecycle
 from hivelore.observations.model import Observation, ObservationKind, Operational

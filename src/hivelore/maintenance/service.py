@@ -18,12 +18,12 @@ from hivelore.core.progress import Progress
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, Invalid
-from hivelore.indexing.model import DocumentKey, Stored
 from hivelore.indexing.rebuild import IndexRebuild
 from hivelore.indexing.writer import IndexWriter
 from hivelore.maintenance.duplicates import Duplicates, Pair
 from hivelore.maintenance.model import DuplicateGroup, Expired, MaintenancePlan, MaintenanceResult
 from hivelore.memories.model import Action
+from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.memories.temporal import adjacent_facts
 from hivelore.memories.whole_reader import in_batches
 from hivelore.review.model import ProposalKind

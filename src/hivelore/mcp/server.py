@@ -32,11 +32,9 @@ from hivelore.core.operation import Operation
 from hivelore.core.sanitizer import sanitize_values
 from hivelore.core.tool import Reply, Tool
 from hivelore.errors import HiveloreError, Invalid
-from hivelore.http.auth import project_of
-from hivelore.http.context import Caller, Context
-from hivelore.http.incidents import Incident
+from hivelore.http.context import Caller, Context, project_of
+from hivelore.http.middleware import LARGEST_BODY, Incident
 from hivelore.http.problems import of_error
-from hivelore.http.request_guard import LARGEST_BODY
 from hivelore.mcp import tools
 from hivelore.mcp.schemas import Arguments, output_schema
 from hivelore.mcp.tools import TOOLS
@@ -82,24 +80,24 @@ class McpServer:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            with self._context.mishaps.noted(lambda: f"the gate of {scope['path']}"):
-                await self._context.gate.viewer(Request(scope), Interface.MCP)
+            with self._context.incidents.logged(lambda: f"authentication of {scope['path']}"):
+                await self._context.authenticator.viewer(Request(scope), Interface.MCP)
         except HiveloreError as error:
             await of_error(error)(scope, receive, send)
             return
-        except Incident as mishap:
-            await _nameless(_failure(mishap))(scope, receive, send)
+        except Incident as incident:
+            await _nameless(_failure(incident))(scope, receive, send)
             return
         await self.manager.handle_request(scope, receive, send)
 
     async def _caller(self, ctx: ServerRequestContext[Any, Any]) -> Caller:
         request = cast(Request, ctx.request)
-        viewer = await self._context.gate.viewer(request, Interface.MCP)
+        viewer = await self._context.authenticator.viewer(request, Interface.MCP)
         return Caller(self._context, viewer, project_of(request))
 
     async def _list(self, ctx: ServerRequestContext[Any, Any], _: PaginatedRequestParams | None) -> ListToolsResult:
         try:
-            with self._context.mishaps.noted(lambda: "tools/list"):
+            with self._context.incidents.logged(lambda: "tools/list"):
                 caller = await self._caller(ctx)
         except (HiveloreError, Incident) as error:
             raise _failure(error) from None
@@ -108,10 +106,10 @@ class McpServer:
     async def _call(self, ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> CallToolResult:
         tool = self._tools.get(params.name)
         try:
-            with self._context.mishaps.noted(lambda: "tools/call" if tool is None else tool.listed.name):
+            with self._context.incidents.logged(lambda: "tools/call" if tool is None else tool.listed.name):
                 return await self._answer(ctx, tool, params)
-        except Incident as mishap:
-            raise _failure(mishap) from None
+        except Incident as incident:
+            raise _failure(incident) from None
 
     async def _answer(
         self, ctx: ServerRequestContext[Any, Any], tool: _OfferedTool | None, params: CallToolRequestParams

@@ -8,8 +8,9 @@ from typing import Protocol
 from hivelore.changes.model import PreviousState
 from hivelore.core.agents import AgentId
 from hivelore.core.text import Clean
-from hivelore.indexing.model import Deferred, DocumentKey, ModelKey, Stored, StoredChunk
+from hivelore.indexing.model import Deferred, ModelKey
 from hivelore.memories.model import Action, Chunk, Memory, MemoryId, RankFeatures, Statement, Topic, Version
+from hivelore.memories.stored import DocumentKey, Stored, StoredChunk
 from hivelore.memories.whole import WholeMemory
 from hivelore.search.model import Filter, Stats
 

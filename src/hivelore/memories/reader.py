@@ -8,10 +8,10 @@ from hivelore.core.clock import Clock
 from hivelore.embeddings.active_model import ActiveModel
 from hivelore.errors import Invalid, NotFound
 from hivelore.feedback.buffer import WriteBehindBuffer
-from hivelore.indexing.model import DocumentKey, Stored
 from hivelore.memories.diff import difference
 from hivelore.memories.model import Action, Memory, MemoryId
 from hivelore.memories.service import memory_not_found
+from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.memories.temporal import adjacent_facts
 from hivelore.search.model import (
     Difference,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from hivelore.core.text import Clean
 from hivelore.errors import Invalid
-from hivelore.indexing.model import Stored
+from hivelore.memories.stored import Stored
 
 
 def same_record(records: Sequence[Stored], project: Clean | None) -> Stored | None:

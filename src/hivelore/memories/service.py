@@ -10,7 +10,6 @@ from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
 from hivelore.core.values import replace
 from hivelore.errors import Forbidden, Invalid, NotFound, Stale
-from hivelore.indexing.model import Stored
 from hivelore.indexing.writer import IndexWriter
 from hivelore.memories.chunking import chunk
 from hivelore.memories.drafts import Draft, Edit, WriteResult
@@ -25,6 +24,7 @@ from hivelore.memories.edits import (
 from hivelore.memories.model import Action, Memory, MemoryId, Scope
 from hivelore.memories.normalizer import NormalizedDraft, Normalizer, check_sizes
 from hivelore.memories.record_lookup import require_one_project, same_record
+from hivelore.memories.stored import Stored
 from hivelore.memories.temporal import displaced_for_review, fact_at, has_same_placement, resolve_placement
 from hivelore.memories.ttl import Lifetimes
 from hivelore.memories.upsert import (

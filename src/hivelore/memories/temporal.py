@@ -12,9 +12,9 @@ from hivelore.core.agents import Viewer
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Forbidden, Invalid, NotFound
-from hivelore.indexing.model import Stored
 from hivelore.memories.model import Memory, MemoryId, Topic
 from hivelore.memories.record_lookup import nearest_record
+from hivelore.memories.stored import Stored
 from hivelore.memories.validity import end_of_validity, may_supersede, order_by_supersession
 from hivelore.search.model import Visibility
 from hivelore.storage.ports import Transaction, View

@@ -6,11 +6,11 @@ from hivelore.core.access import Effect, Permission, becomes_owner, is_from_shar
 from hivelore.core.agents import Interface, Viewer
 from hivelore.core.values import replace
 from hivelore.errors import Forbidden
-from hivelore.indexing.model import Stored
 from hivelore.memories.drafts import Draft
 from hivelore.memories.edits import describe_owner
 from hivelore.memories.model import Memory
 from hivelore.memories.normalizer import NormalizedDraft
+from hivelore.memories.stored import Stored
 from hivelore.memories.summary import name_from_summary, summarise
 from hivelore.memories.temporal import recompute_ends
 from hivelore.storage.ports import Transaction

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from hivelore.feedback.recalls import Evidence
-from hivelore.indexing.model import DocumentKey, StoredChunk
 from hivelore.memories.model import Memory, Version
+from hivelore.memories.stored import DocumentKey, StoredChunk
 from hivelore.observations.model import Observation
 
 

@@ -10,7 +10,8 @@ import orjson
 from msgspec import Struct
 
 from hivelore.core.vectors import to_blob
-from hivelore.indexing.model import DocumentKey, ModelKey, PassageKey, TokenCodes, Vector
+from hivelore.indexing.model import ModelKey, TokenCodes, Vector
+from hivelore.memories.stored import DocumentKey, PassageKey
 from hivelore.memories.whole import WholeMemory
 from hivelore.observations.model import Operational
 from hivelore.search.model import EVERYTHING

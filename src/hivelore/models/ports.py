@@ -4,11 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from hivelore.core.text import Clean
-from hivelore.indexing.model import (
-    QueryTokens,
-    TextEmbedding,
-    Vector,
-)
+from hivelore.indexing.model import QueryTokens, TextEmbedding, Vector
 from hivelore.memories.model import Json
 from hivelore.observations.model import PairScores
 

@@ -14,8 +14,8 @@ from hivelore.core.supervisor import Report, ignore_report
 from hivelore.errors import Conflict, HiveloreError, Invalid, NotFound, Stale, Unavailable
 from hivelore.models.ports import LanguageModel
 from hivelore.models.quota import TokenQuota
-from hivelore.observations.contradiction import asking
-from hivelore.observations.contradiction.asking import Opinion
+from hivelore.observations.contradiction import judge_prompt
+from hivelore.observations.contradiction.judge_prompt import Opinion
 from hivelore.review.inbox import ReviewInbox
 from hivelore.review.model import Proposal, ProposalDetail, ProposalFilter, ProposalId, ProposalKind
 from hivelore.storage.leader_lease import LeaderLease
@@ -55,7 +55,7 @@ class Adjudicator:
         self._leader_lease = leader_lease
         self._failed = 0
         self.last_error: str | None = None
-        """Why the model could not be asked the last time."""
+        """Error of the last attempt."""
 
     def run(self, stop: threading.Event, idle: float, report: Report = ignore_report) -> None:
         """Runs until ``stop`` is set, pausing ``idle`` seconds when nothing is due. ``report`` receives the outcome of
@@ -64,14 +64,14 @@ class Adjudicator:
             try:
                 done = self.step()
                 report(None)
-            except Unavailable as error:  # The disk is full, say: it is asked again.
+            except Unavailable as error:  # For example a full disk: try again later.
                 self._note_failure(error)
                 done = False
                 report(error)
             if not done:
                 pause = FIRST_PAUSE * 6 ** (self._failed - 1) if self._failed else idle
                 stop.wait(min(pause, LONGEST_PAUSE))
-        with suppress(HiveloreError):  # The lease ends by itself.
+        with suppress(HiveloreError):  # The lease expires anyway.
             self._leader_lease.release_lease()
 
     def step(self) -> bool:
@@ -82,12 +82,13 @@ class Adjudicator:
             return False
         try:
             case = self._review_inbox.detail(waiting.id, SERVICE)
-            told = self._ask_model(case)
-            if told is None:
+            opinion = self._ask_model(case)
+            if opinion is None:
                 return False
             self._failed, self.last_error = 0, None
-            if told.how is not None:
-                self._review_inbox.decide(waiting.id, told.how, SERVICE, reason=f"{self._model.name}: {told.reason}")
+            if opinion.how is not None:
+                reason = f"{self._model.name}: {opinion.reason}"
+                self._review_inbox.decide(waiting.id, opinion.how, SERVICE, reason=reason)
         except (Conflict, NotFound, Stale):  # It was decided, forgotten or changed meanwhile.
             pass
         except (Invalid, Unavailable) as error:
@@ -102,12 +103,14 @@ class Adjudicator:
         """Returns None if the daily tokens do not suffice."""
         older, newer = case.memories
         service = None if newer.operational is None else newer.operational.service
-        prompt = asking.prompt(older.content, newer.content, service)
+        prompt = judge_prompt.prompt(older.content, newer.content, service)
         reserved = self._token_quota.reserve(self._model.most(prompt))
         if reserved is None:
             return None
-        answer = self._model.answer(prompt, asking.SCHEMA, lambda tokens: self._token_quota.settle(reserved, tokens))
-        return asking.opinion(answer)
+        answer = self._model.answer(
+            prompt, judge_prompt.SCHEMA, lambda tokens: self._token_quota.settle(reserved, tokens)
+        )
+        return judge_prompt.opinion(answer)
 
     def _note_failure(self, error: HiveloreError) -> None:
         self._failed += 1

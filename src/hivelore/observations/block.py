@@ -61,9 +61,9 @@ def build_block(
         return replace(NO_BLOCK, total=total)
     tokens, order = budget - left, sorted(groups, key=_group_order(groups))
     parts = ["\n".join((_group_heading(group), *map(_format_line, groups[group]))) for group in order]
-    told = tuple(one.memory for group in order for one in groups[group])
+    included_memories = tuple(one.memory for group in order for one in groups[group])
     text = sanitize("\n\n".join((_heading(included, total, tokens), *parts)))
-    return Block(text, included, total, tokens, told)
+    return Block(text, included, total, tokens, included_memories)
 
 
 def _service_group(memory: Memory) -> str:

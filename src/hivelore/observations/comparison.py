@@ -11,12 +11,12 @@ from hivelore.core.text import Clean
 from hivelore.core.vectors import cosine
 from hivelore.embeddings.active_model import ActiveModel, EmbeddedQuery, EmbeddingModel
 from hivelore.errors import Broken, Unavailable
-from hivelore.indexing.model import DocumentKey, Vector
+from hivelore.indexing.model import Vector
 from hivelore.memories.chunking import chunk
+from hivelore.memories.stored import DocumentKey
 from hivelore.models.ports import PairReader
-from hivelore.observations.contradiction import judging
 from hivelore.observations.contradiction.constants import Constants
-from hivelore.observations.contradiction.judging import Judgement, Verdict
+from hivelore.observations.contradiction.judge import Judgement, Verdict, judge
 from hivelore.observations.model import MatchingMode, PairScores
 from hivelore.storage.ports import MemoryStore
 
@@ -40,7 +40,7 @@ class Verdicts:
         self._judge = judge
         self._known: dict[tuple[Clean, Clean], Judgement] = {}
         self.is_closed = False
-        """Whether no more pairs are compared: Unjudged is raised for any other one."""
+        """True if only known verdicts are returned; other pairs raise MissingVerdict."""
 
     def __call__(self, one: Clean, other: Clean) -> Judgement:
         pair = (one, other) if one <= other else (other, one)
@@ -99,7 +99,7 @@ class _Pairs:
         self._reader = reader
         self._service = service
         self.vectors: dict[Clean, Vector | None] = {}
-        """Those of their first passages; None: there is none."""
+        """Vectors of first passages; None if one could not be computed."""
         self._model: EmbeddingModel | None = None
         self._embedded = 0
         self._read = 0
@@ -110,7 +110,7 @@ class _Pairs:
         if self._embedded >= MAX_EMBEDDED:
             return None
         embedded = self._active_model.embed_text(_first_passage(text))
-        is_same = self._model in (None, embedded.model)  # Another one may serve meanwhile.
+        is_same = self._model in (None, embedded.model)  # The active model may change meanwhile.
         self._model = self._model or embedded.model
         self._embedded = self._embedded + 1 if embedded.vector is not None and is_same else MAX_EMBEDDED
         self.vectors[text] = embedded.vector if is_same else None
@@ -125,21 +125,21 @@ class _Pairs:
         opposite."""
         likeness = None if one == other else self._similarity(one, other)
         judgement = self._judge_texts(one, other, likeness)
-        is_told = judgement.verdict is Verdict.SAME and judgement.confidence == 1.0
+        is_certain = judgement.verdict is Verdict.SAME and judgement.confidence == 1.0
         is_clash = judgement.verdict is Verdict.CONFLICT
         is_alike = likeness is not None and likeness >= self._constants.rewording_likeness and self._near < MAX_NEAR
-        if self._reader is None or is_told or self._read >= MAX_READ or not (is_clash or is_alike):
+        if self._reader is None or is_certain or self._read >= MAX_READ or not (is_clash or is_alike):
             return judgement
         self._read += 1
         self._near += not is_clash
-        with suppress(Broken, Unavailable):  # What was seen is kept all the same.
+        with suppress(Broken, Unavailable):  # The rules decide without the model.
             return self._judge_texts(one, other, likeness, self._reader.stance(one, other))
         return judgement
 
     def _judge_texts(
         self, one: Clean, other: Clean, likeness: float | None, stance: PairScores | None = None
     ) -> Judgement:
-        return judging.judge(one, other, likeness, self._constants, service=self._service, stance=stance)
+        return judge(one, other, likeness, self._constants, service=self._service, stance=stance)
 
     def _similarity(self, one: Clean, other: Clean) -> float | None:
         """Returns the cosine of the vectors, None if one is missing."""

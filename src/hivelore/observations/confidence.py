@@ -106,13 +106,13 @@ def order_key(seen: Observation) -> Order:
 def replay(known: Operational, seen: Iterable[Observation], lifecycle: Lifecycle) -> Iterator[Step]:
     """Yields the effect of each observation in order of time, starting with the creation. Of ``known``, all but
     ``held`` is used."""
-    told = sorted(seen, key=_replay_order)
-    known = replace(known, persistent=_was_persistent_at_creation(known, told))
-    voices = _ObserverStates(told[0].actor if told else None)
+    ordered = sorted(seen, key=_replay_order)
+    known = replace(known, persistent=_was_persistent_at_creation(known, ordered))
+    observers = _ObserverStates(ordered[0].actor if ordered else None)
     step: Step | None = None
-    for one in told:
-        at = max(one.at, told[0].at)
-        known = voices.apply(known, replace(one, at=at), lifecycle)
+    for one in ordered:
+        at = max(one.at, ordered[0].at)
+        known = observers.apply(known, replace(one, at=at), lifecycle)
         before, since = (None, at) if step is None else (step.after, step.at)
         step = Step(observation=one, since=since, at=at, before=before, after=known)
         yield step
@@ -178,7 +178,7 @@ class _ObserverStates:
         said, owed = (None, 0.0) if who is None else self.statements.get(who, (None, 0.0))
         worth = owed if said in SUPPORTING else lifecycle.reinforcement
         sure = clamp(confidence_at(known, seen.at, lifecycle) + worth - owed)
-        # What time took is given back as far as one that is new goes: to have been seen earlier, too, lowers nothing.
+        # A repeated memory is at least as certain as a new one, within its base: earlier observations lower nothing.
         sure = clamp(max(sure, min(known.held.base, lifecycle.default)))
         if not is_active(known, seen.at, lifecycle):
             sure = clamp(max(sure, lifecycle.threshold))
@@ -194,9 +194,9 @@ class _ObserverStates:
         base = held.base - lifecycle.contradiction - owed
         is_alone = self.supporters - {seen.actor} and not self.opponents - {seen.actor}
         if seen.actor is not None and is_alone and is_active(known, seen.at, lifecycle):
-            # As far as it stays active now.
+            # A single opponent cannot make it inactive now.
             base = max(base, held.base - confidence_at(known, seen.at, lifecycle) + lifecycle.threshold)
-        # Nothing was confirmed: what time takes it goes on taking from when it was.
+        # A contradiction confirms nothing, so the decay continues from the last confirmation.
         after = replace(held, base=clamp(base))
         if who is not None:
             self.statements[who] = ObservationKind.CONTRADICTED, after.base - held.base + owed
@@ -213,7 +213,7 @@ class _ObserverStates:
         """Clears opponents after reactivation, so that new contradictions count again."""
         self.opponents.clear()
         self.statements = {
-            who: told for who, told in self.statements.items() if told[0] is not ObservationKind.CONTRADICTED
+            who: said for who, said in self.statements.items() if said[0] is not ObservationKind.CONTRADICTED
         }
 
 
@@ -231,8 +231,8 @@ def _replay_order(one: Observation) -> tuple[bool, datetime, bool, tuple[str, ..
     return one.kind is not ObservationKind.CREATED, one.at, not is_observed, words
 
 
-def _was_persistent_at_creation(known: Operational, told: Sequence[Observation]) -> bool:
-    changes = (one.kind for one in told if one.kind in (ObservationKind.MADE_PERSISTENT, ObservationKind.MADE_PASSING))
+def _was_persistent_at_creation(known: Operational, seen: Sequence[Observation]) -> bool:
+    changes = (one.kind for one in seen if one.kind in (ObservationKind.MADE_PERSISTENT, ObservationKind.MADE_PASSING))
     first = next(changes, None)
     return known.persistent if first is None else first is ObservationKind.MADE_PASSING
 

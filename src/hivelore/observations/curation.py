@@ -17,7 +17,6 @@ from hivelore.core.values import replace
 from hivelore.errors import Forbidden, Invalid, NotFound
 from hivelore.events.log import EventLog
 from hivelore.feedback.buffer import WriteBehindBuffer
-from hivelore.indexing.model import Stored
 from hivelore.indexing.writer import IndexWriter
 from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.edits import PreparedEdit
@@ -25,6 +24,7 @@ from hivelore.memories.model import Action, Memory, MemoryId, Scope
 from hivelore.memories.normalizer import Normalizer
 from hivelore.memories.reader import page_cursor
 from hivelore.memories.service import MemoryService, memory_not_found
+from hivelore.memories.stored import Stored
 from hivelore.observations.block import NO_BLOCK, Block, build_block
 from hivelore.observations.confidence import Lifecycle, build_timeline, confidence_at, is_active, parse_position
 from hivelore.observations.model import GENERAL, Confidence, Held, Observation, ObservationKind, Operational

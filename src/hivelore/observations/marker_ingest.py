@@ -47,7 +47,7 @@ class MarkerIngest:
             except (Unavailable, Overloaded):
                 raise
             except HiveloreError as error:
-                _LOG.warning("A marker was not kept. %s", error)
+                _LOG.warning("Ignored a marker. %s", error)
         return kept
 
     def _store(self, marker: Marker, viewer: Viewer, session: str, at: datetime) -> bool:
@@ -64,6 +64,6 @@ class MarkerIngest:
                     marker.service, marker.action, viewer, minutes=marker.minutes, session=session, at=at
                 )
             case InvalidMarker():
-                _LOG.warning("%s is no marker. %s", marker.marker, marker.why)
+                _LOG.warning("Ignored the invalid marker %s. %s", marker.marker, marker.why)
                 return False
         return True

@@ -1,13 +1,13 @@
-"""Markers: what an agent says of its work by the way, in lines of its own words (C05, C06, C42).
+"""Markers: lines in the output of an agent that report observations, events and cooldowns (C05, C06, C42).
 
     [MEMORY:timing:jellyfin] Takes 60s to start
     [EVENT:warning] The backup is late
     [COOLDOWN:jellyfin:restart] 30
 
-One marker a line, anywhere in it; what follows it on the line is its text. None counts in a code block, between
-backticks or in a quotation, where an agent shows what others said. As in Markdown these may stand in list items, a
-block that is never closed ends with its item or else with the text, and backticks count by pairs of runs of one length;
-but only within a line, as lines are understood as they come.
+A line may contain one marker; the rest of the line is its text. Markers in code blocks, between backticks and in
+quotations are ignored, because there an agent quotes others. The rules of Markdown apply: blocks and quotations may be
+inside list items, an unclosed block ends with its item or the text, and backticks pair by runs of equal length. Lines
+are parsed one at a time, so backticks pair within a line only.
 """
 
 import re
@@ -21,17 +21,16 @@ from hivelore.events.model import TEXT_LENGTH, Level
 from hivelore.observations.model import SERVICE_LENGTH
 
 CATEGORIES = ("timing", "dependency", "behavior", "remediation", "maintenance")
-"""C04; a setting may name more."""
+"""Default categories (C04); a setting adds others."""
 MAX_TEXT = TEXT_LENGTH
-"""Characters of a text that are kept."""
+"""Longer texts are cut."""
 MAX_LINE = 20_000
-"""Of a longer line only the beginning is looked at."""
+"""Characters of a line that are parsed."""
 MAX_COOLDOWN_MINUTES = model.MAX_COOLDOWN // timedelta(minutes=1)
-"""Minutes."""
 
 MAX_NAME = SERVICE_LENGTH
 NAME_PATTERN = re.compile(rf"[a-zA-Z0-9_-]{{1,{MAX_NAME}}}")
-"""What a category or a service is called in a marker."""
+"""Name of a category or a service in a marker."""
 
 _MARKER = re.compile(r"\[(MEMORY|EVENT|COOLDOWN):([a-zA-Z0-9_-]+)(?::([a-zA-Z0-9_-]+))?\]")
 _MALFORMED_MARKER = re.compile(r"\[(?:MEMORY|EVENT|COOLDOWN):[^\[\]]+\]")
@@ -39,17 +38,17 @@ _ITEM = re.compile(r"(?:[-*+]|[0-9]{1,9}[.)])(?: {1,4}|$)")
 _FENCE = re.compile(r" *(`{3,}|~{3,})(.*)", re.DOTALL)
 _QUOTATION = re.compile(" *>")
 _SPAN = re.compile(r"\\[\\`]|(`++)(?:.*?[^`]\1(?!`))?")
-"""Between runs of as many backticks; a run without its like is text, as is a backtick behind a backslash."""
+"""A code span. Unpaired runs of backticks, and backticks after a backslash, are text."""
 _TAB = 4
 _INDENTED = 3
-"""Blanks that may stand before the fence that closes a block."""
+"""Spaces allowed before the closing fence of a block."""
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _MINUTES = re.compile(r"[0-9]{1,7}(?!\S)")
 
 
 @dataclass(frozen=True, slots=True)
 class ObservationMarker:
-    """``[MEMORY:category:service] text``; without a service it holds for all."""
+    """``[MEMORY:category:service] text``; without a service it applies to all services."""
 
     category: str
     service: str | None
@@ -58,7 +57,7 @@ class ObservationMarker:
 
 @dataclass(frozen=True, slots=True)
 class EventMarker:
-    """``[EVENT:level:service] text``; the service may be left out."""
+    """``[EVENT:level:service] text``; the service is optional."""
 
     level: Level
     service: str | None
@@ -76,7 +75,7 @@ class CooldownMarker:
 
 @dataclass(frozen=True, slots=True)
 class InvalidMarker:
-    """What was meant as a marker and is none, for the log."""
+    """A malformed marker, for the log."""
 
     marker: str
     why: str
@@ -87,15 +86,15 @@ Marker = ObservationMarker | EventMarker | CooldownMarker | InvalidMarker
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """Code between fences."""
+    """A fenced code block."""
 
     fence: str
     indent: int
     item: int
-    """The column at which the list item begins that it stands in; 0: in none."""
+    """Column of the list item that contains the block; 0 if there is none."""
 
     def is_closed_by(self, line: str) -> bool:
-        """Also by a fence that stands before the item: nobody means a new block with it."""
+        """Returns True for a closing fence, also left of the list item: it is not meant as a new block."""
         mark = _FENCE.fullmatch(line)
         return (
             mark is not None
@@ -105,24 +104,24 @@ class _Block:
         )
 
     def holds(self, line: str) -> bool:
-        """Whether the list item goes on with this line."""
+        """Returns True if the list item continues with this line."""
         return not line.strip() or _indent(line) >= self.item
 
 
 class MarkerReader:
-    """Finds markers in one text that arrives in pieces of any length; ``end`` it after the last."""
+    """Finds markers in a text that arrives in pieces of any length. Call ``end`` after the last piece."""
 
     def __init__(self, categories: Collection[str] = CATEGORIES) -> None:
         self._categories = frozenset(categories)
         self._line = ""
-        """That has begun, as far as it is looked at."""
+        """Beginning of the unfinished line."""
         self._items: list[int] = []
-        """The columns at which the list items begin that the last line stood in."""
+        """Columns of the list items that contain the last line."""
         self._block: _Block | None = None
         self._ended_with_return = False
 
     def read(self, piece: str) -> Iterator[Marker]:
-        """The markers of the lines that this piece ends."""
+        """Yields the markers of the lines that end in this piece."""
         if not piece:
             return
         continued = piece.removeprefix("\n") if self._ended_with_return else piece
@@ -134,26 +133,26 @@ class MarkerReader:
         self._add(begun)
 
     def end(self) -> Iterator[Marker]:
-        """Those of the last line; what is read next is another text."""
+        """Yields the markers of the last line and starts a new text."""
         yield from self._end_line()
         self._items, self._block, self._ended_with_return = [], None, False
 
     def _end_line(self) -> Iterator[Marker]:
         line, self._line = self._line, ""
-        if self._is_of_others(line.expandtabs(_TAB)):
+        if self._is_quoted(line.expandtabs(_TAB)):
             return
-        said = _SPAN.sub(lambda span: "`" * len(span[0]), line)
-        if found := _MARKER.search(said):
+        outside_code = _SPAN.sub(lambda span: "`" * len(span[0]), line)
+        if found := _MARKER.search(outside_code):
             yield _parse_marker(found, line[found.end() :].strip(), self._categories)
-        elif found := _MALFORMED_MARKER.search(said):
-            yield InvalidMarker(found[0][:MAX_NAME], "The names in it, two at most, are of a-z, digits, _ and -.")
+        elif found := _MALFORMED_MARKER.search(outside_code):
+            yield InvalidMarker(found[0][:MAX_NAME], "Use one or two names of letters, digits, _ and -.")
 
     def _add(self, piece: str) -> None:
         self._line += piece[: MAX_LINE - len(self._line)]
 
-    def _is_of_others(self, line: str) -> bool:
-        """Whether an agent shows a line as what others said: a quotation, or in a code block, which may begin or end
-        here."""
+    def _is_quoted(self, line: str) -> bool:
+        """Returns True for a quotation, a line of a code block, and its fences. Tracks where code blocks begin and
+        end."""
         if self._block is not None:
             if self._block.is_closed_by(line):
                 self._block = None
@@ -169,7 +168,7 @@ class MarkerReader:
         return _QUOTATION.match(line, begin) is not None
 
     def _enter_items(self, line: str) -> int:
-        """Leave the list items that are over and enter those that begin here; where what stands in them begins."""
+        """Updates the list items for a line and returns the column where its content begins."""
         if not line.strip():
             return 0
         place = _indent(line)
@@ -187,35 +186,33 @@ def _indent(line: str) -> int:
 def _parse_marker(found: re.Match[str], text: str, categories: Collection[str]) -> Marker:
     kind, first, second = found.groups()
     if max(len(first), len(second or "")) > MAX_NAME:
-        return InvalidMarker(f"{found[0][:MAX_NAME]}...", f"A name in it has at most {MAX_NAME} characters.")
+        return InvalidMarker(f"{found[0][:MAX_NAME]}...", f"Names have at most {MAX_NAME} characters.")
     if not text:
-        return InvalidMarker(found[0], "Nothing stands behind it.")
+        return InvalidMarker(found[0], "The text after it is missing.")
     text = text[:MAX_TEXT]
     if kind == "MEMORY":
         if first not in categories:
-            return InvalidMarker(found[0], f"There is no category {first}; there are {', '.join(sorted(categories))}.")
+            return InvalidMarker(found[0], f"Unknown category {first}. Use one of {', '.join(sorted(categories))}.")
         return ObservationMarker(first, second, text)
     if kind == "EVENT":
         try:
             return EventMarker(Level(first), second, text)
         except ValueError:
-            return InvalidMarker(found[0], f"There is no level {first}; there are {', '.join(Level)}.")
+            return InvalidMarker(found[0], f"Unknown level {first}. Use one of {', '.join(Level)}.")
     minutes = _MINUTES.match(text)
     if second is None or minutes is None or not 1 <= int(minutes[0]) <= MAX_COOLDOWN_MINUTES:
-        return InvalidMarker(
-            found[0], "It is written [COOLDOWN:service:action] minutes, with 1 at least and a year at most."
-        )
+        return InvalidMarker(found[0], "Write [COOLDOWN:service:action] minutes, with 1 minute to a year.")
     return CooldownMarker(first, second, int(minutes[0]))
 
 
 def assistant_texts(event: object) -> Iterator[str]:
-    """The blocks in which the assistant itself speaks, of one event of Claude Code's ``stream-json``: none in what
-    tools answered or users said."""
+    """Yields the text blocks of the assistant in one event of Claude Code's ``stream-json``. Tool results and messages
+    of users contain none."""
     if not isinstance(event, dict):
         return
-    told = cast(dict[str, object], event)
-    message = told.get("message")
-    if told.get("type") != "assistant" or not isinstance(message, dict):
+    fields = cast(dict[str, object], event)
+    message = fields.get("message")
+    if fields.get("type") != "assistant" or not isinstance(message, dict):
         return
     content = cast(dict[str, object], message).get("content")
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content

@@ -60,7 +60,7 @@ class Observation(Value, frozen=True, kw_only=True, rename=json_names(to="confid
         if self.at.tzinfo is not UTC:
             raise ValueError("instants are in UTC")
         if (self.to is not None) != (self.kind in (ObservationKind.CREATED, ObservationKind.SET)):
-            raise ValueError("what is created or set has a confidence, what is observed has none")
+            raise ValueError("only a created or set observation has a confidence")
         if self.to is not None and not 0.0 <= self.to <= 1.0:
             raise ValueError("a confidence is 0 to 1")
 

@@ -1,4 +1,4 @@
-"""Stored observations of operational memories, and their groups (``observations.grouping``), within a transaction."""
+"""Stored observations of operational memories, and their groups (``observations.groups``), within a transaction."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
-from hivelore.indexing.model import DocumentKey, Stored
 from hivelore.indexing.writer import IndexWriter
 from hivelore.memories.chunking import chunk
 from hivelore.memories.model import Action, Memory, MemoryId, Provenance
 from hivelore.memories.normalizer import NormalizedDraft, Normalizer
+from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.memories.summary import name_from_summary, summarise
 from hivelore.observations.confidence import REPORTED, Lifecycle, order_key, replay
-from hivelore.observations.grouping import Group, Placement
+from hivelore.observations.groups import Group, Placement
 from hivelore.observations.model import DEFAULT_TIER, Observation, ObservationKind
 from hivelore.search.model import Filter
 from hivelore.storage.ports import Transaction, View
@@ -79,7 +79,7 @@ def newest_memories(view: View, where: Filter) -> Mapping[DocumentKey, Memory]:
     """Returns memories that an observation may match or contradict."""
     keys = sorted(view.matching_keys(where), reverse=True)[:MAX_COMPARED]
     found = view.memories_of(keys, where)
-    # In a project counts what is for all, too; what is seen for all says nothing of what is marked for one.
+    # In a project, memories for all projects match too; an observation for all projects matches only those.
     return {
         key: one
         for key, one in found.items()

@@ -2,7 +2,7 @@
 
 Texts are compared in a snapshot before the transaction begins; the transaction checks for observations stored since.
 The resulting memories and confidences depend on all observations and their times, not on the order of arrival
-(``observations.grouping``).
+(``observations.groups``).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,16 +14,16 @@ from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
 from hivelore.embeddings.active_model import ActiveModel
 from hivelore.events.log import EventLog
-from hivelore.indexing.model import Stored
 from hivelore.indexing.writer import IndexWriter
 from hivelore.memories.drafts import Draft
 from hivelore.memories.model import Memory, MemoryId, Scope
 from hivelore.memories.normalizer import NormalizedDraft, Normalizer
+from hivelore.memories.stored import Stored
 from hivelore.models.ports import PairReader
 from hivelore.observations.comparison import MissingVerdict, ObservationComparison, Verdicts
 from hivelore.observations.confidence import Lifecycle, is_active, is_repeated_by_observer
-from hivelore.observations.contradiction.judging import Verdict
-from hivelore.observations.grouping import Placement, find_group, place_observation
+from hivelore.observations.contradiction.judge import Verdict
+from hivelore.observations.groups import Placement, find_group, place_observation
 from hivelore.observations.model import (
     GENERAL,
     Confidence,
@@ -104,7 +104,7 @@ class ObservationService:
 
         return self._store.write(work, deadline)
 
-    # what was seen, as a memory
+    # preparing
 
     def _prepare(self, seen: ObservationInput, viewer: Viewer) -> NormalizedDraft:
         at = observation_time(seen.at, self._clock.now())
@@ -156,7 +156,7 @@ class ObservationService:
             return None
         return place_observation(groups, seen, memory.project, verdicts, Confidence(self._lifecycle.default))
 
-    # what becomes of it
+    # applying
 
     def _apply(
         self, tx: Transaction, prepared: NormalizedDraft, where: Filter, verdicts: Verdicts, viewer: Viewer
@@ -200,13 +200,13 @@ class ObservationService:
 
     def _is_repeat(self, tx: Transaction, stored: Stored, seen: Observation) -> bool:
         """Returns True if the observer reported this before and nothing came between."""
-        told = tx.observations(stored.key)
-        first = next(one for one in told if one.kind is ObservationKind.CREATED)
+        earlier = tx.observations(stored.key)
+        first = next(one for one in earlier if one.kind is ObservationKind.CREATED)
         known = stored.memory.operational
         return (
             known is not None
             and is_active(known, seen.at, self._lifecycle)
-            and is_repeated_by_observer(told, seen, first.actor)
+            and is_repeated_by_observer(earlier, seen, first.actor)
         )
 
     def _was_active(self, one: KnownGroup, at: datetime) -> bool:

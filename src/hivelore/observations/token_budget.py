@@ -30,10 +30,10 @@ class TokenBudget:
         return self.tokens if tier is None else self.by_tier.get(tier, self.tokens)
 
 
-def parse_budget(told: str) -> TokenBudget:
+def parse_budget(text: str) -> TokenBudget:
     """Parses ``2000``, or a table like ``2000, tier1=800, opus=6000``; the number without a name is the default."""
-    told_of: dict[str, int] = {}
-    for part in told.split(","):
+    budgets: dict[str, int] = {}
+    for part in text.split(","):
         entry = _ENTRY.fullmatch(part.strip())
         if entry is None or int(entry["tokens"]) > MAX_TOKENS:
             raise Invalid(
@@ -41,13 +41,13 @@ def parse_budget(told: str) -> TokenBudget:
                 "2000, tier1=800."
             )
         name = (entry["name"] or "").strip().lower()
-        if name in told_of:
-            raise Invalid(f"{told!r} says twice how much {name or 'all others'} may have. Write 2000, without a comma.")
+        if name in budgets:
+            raise Invalid(f"{text!r} has two budgets for {name or 'the default'}. Write 2000, without a comma.")
         if _TIER_LIKE.fullmatch(name) and not _TIER.fullmatch(name):
-            raise Invalid(f"There is no {name}; there are tier0 to tier3. Write it like 2000, tier1=800.")
-        told_of[name] = int(entry["tokens"])
-    if "" not in told_of:
-        raise Invalid("A table of budgets has a number for all others, too, like 2000, opus=6000.")
-    tokens = told_of.pop("")
-    tiers = {int(name[-1]): told_of.pop(name) for name in list(told_of) if _TIER.fullmatch(name)}
-    return TokenBudget(tokens, tiers, told_of)
+            raise Invalid(f"Unknown tier {name!r}. Use tier0 to tier3: 2000, tier1=800.")
+        budgets[name] = int(entry["tokens"])
+    if "" not in budgets:
+        raise Invalid("A table of budgets needs a default: 2000, opus=6000.")
+    tokens = budgets.pop("")
+    tiers = {int(name[-1]): budgets.pop(name) for name in list(budgets) if _TIER.fullmatch(name)}
+    return TokenBudget(tokens, tiers, budgets)

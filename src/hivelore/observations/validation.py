@@ -15,20 +15,20 @@ def normalize_text(text: str, normalizer: Normalizer) -> Clean:
     """Returns the observation in one line."""
     if len(text) > MAX_OBSERVATION:
         raise TooLarge(
-            f"The observation has {len(text):,} characters; it may have {MAX_OBSERVATION:,}. Say it in a line, and "
-            "keep what is longer as a memory of its own.",
+            f"The observation has {len(text):,} characters, at most {MAX_OBSERVATION:,} are allowed. Report one line, "
+            "and store a longer text as a memory.",
             field="observation",
         )
     line = normalizer.field(in_one_line(text), "observation")
     if line is None:
-        raise Invalid("The observation is empty: say what was seen.", field="observation")
+        raise Invalid("The observation is empty. Describe what you observed.", field="observation")
     return line
 
 
 def check_category(name: str) -> str:
     """Returns the category. Not yet redacted."""
     if not name.strip():
-        raise Invalid("An observation has a category, like timing.", field="category")
+        raise Invalid("The category is empty. Use one such as timing.", field="category")
     return name
 
 
@@ -36,7 +36,7 @@ def normalize_service(name: str | None) -> Clean | None:
     """Returns the service name, None for GENERAL. Not yet redacted."""
     name = in_one_line(name or "")
     if len(name) > SERVICE_LENGTH:
-        raise Invalid(f"The name of a service has at most {SERVICE_LENGTH} characters.", field="service")
+        raise Invalid(f"A service name has at most {SERVICE_LENGTH} characters.", field="service")
     return None if name in ("", GENERAL) else Clean(name)
 
 
@@ -45,6 +45,6 @@ def service_filter(name: str | None) -> Clean | None:
     return (normalize_service(name) or GENERAL) if name and name.strip() else None
 
 
-def observation_time(told: datetime | None, now: datetime) -> datetime:
+def observation_time(at: datetime | None, now: datetime) -> datetime:
     """Returns the time of the observation, at most now, because clocks may differ."""
-    return min(to_utc(told, "at") or now, now)
+    return min(to_utc(at, "at") or now, now)

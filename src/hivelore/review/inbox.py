@@ -14,7 +14,6 @@ from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Stale
 from hivelore.feedback.buffer import WriteBehindBuffer
-from hivelore.indexing.model import Stored
 from hivelore.indexing.writer import IndexWriter
 from hivelore.maintenance.merge import as_reinforcements, merge
 from hivelore.memories.drafts import Edit
@@ -22,6 +21,7 @@ from hivelore.memories.edits import PreparedEdit
 from hivelore.memories.model import Action
 from hivelore.memories.normalizer import Normalizer
 from hivelore.memories.service import MemoryService
+from hivelore.memories.stored import Stored
 from hivelore.observations.confidence import Lifecycle
 from hivelore.observations.curation import CurationService, PreparedChange
 from hivelore.observations.model import Observation, ObservationKind

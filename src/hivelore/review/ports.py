@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Protocol
 
 from hivelore.core.agents import AgentId
-from hivelore.indexing.model import DocumentKey
+from hivelore.memories.stored import DocumentKey
 from hivelore.review.model import Proposal, ProposalFilter, ProposalId
 
 

@@ -11,9 +11,9 @@ from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Conflict, Proposed
-from hivelore.indexing.model import Stored
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Action, Memory
+from hivelore.memories.stored import Stored
 from hivelore.review.model import Decision, Proposal, ProposalId, ProposalKind, ProposalSubject, Wanted
 from hivelore.storage.ports import Transaction, View
 

@@ -31,23 +31,25 @@ class BackgroundWorkers:
         """Start the workers that the settings need."""
         app, workers = self._app, self._workers
         stop = workers.stop
-        workers.start("monitoring", app.monitor.look, MONITOR_EVERY)
-        workers.start("examining", app.monitor.examine, MONITOR_EVERY)
+        workers.start("health-monitor", app.monitor.look, MONITOR_EVERY)
+        workers.start("damage-check", app.monitor.examine, MONITOR_EVERY)
         if app.active_model.wanted is not None:
-            workers.start("embedding", self._embed)
-        workers.start("tending", self._tend, TEND_EVERY)
-        report = partial(workers.report, "distilling")
-        workers.start("distilling", lambda: app.session_summaries.run(stop, IDLE_POLL, report))
-        workers.start("draining", lambda: app.spool_drain.deliver(stop.is_set), TEND_EVERY)
+            workers.start("embedding-queue", self._embed)
+        workers.start("schedule", self._tend, TEND_EVERY)
+        report = partial(workers.report, "session-summaries")
+        workers.start("session-summaries", lambda: app.session_summaries.run(stop, IDLE_POLL, report))
+        workers.start("spool-delivery", lambda: app.spool_drain.deliver(stop.is_set), TEND_EVERY)
         if (judging := app.adjudicator) is not None:
-            asked = partial(workers.report, "adjudicating")
-            workers.start("adjudicating", lambda: judging.run(stop, IDLE_POLL, asked))
+            asked = partial(workers.report, "judge")
+            workers.start("judge", lambda: judging.run(stop, IDLE_POLL, asked))
         if (folders := app.folders) is not None:
             looked = partial(workers.report, "folders")
             workers.start("folders", lambda: folders.run(stop, looked))
         if app.settings.postgres_url is not None:
-            workers.start("settling", lambda: app.active_model.compact_indexes(app.store, stop.is_set), MAINTAIN_EVERY)
-            workers.start("notices", app.notifier.run)
+            workers.start(
+                "vector-compaction", lambda: app.active_model.compact_indexes(app.store, stop.is_set), MAINTAIN_EVERY
+            )
+            workers.start("notifier", app.notifier.run)
 
     @property
     def is_ending(self) -> bool:
@@ -66,7 +68,7 @@ class BackgroundWorkers:
     def _embed(self) -> None:
         with suppress(Unavailable):  # For example a full disk: the next start or request continues.
             self._app.reembedder.resume()
-        self._app.embedding.run(self._workers.stop, IDLE_POLL, partial(self._workers.report, "embedding"))
+        self._app.embedding.run(self._workers.stop, IDLE_POLL, partial(self._workers.report, "embedding-queue"))
 
     def _tend(self) -> None:
         """Run the work of each second. A task that fails does not stop the others.
@@ -82,9 +84,9 @@ class BackgroundWorkers:
         if not self._is_memory_returned:
             self._is_memory_returned = True
             give_back_memory()  # Loading needs more memory than its result.
-        attempt("counts", app.write_buffer.flush)
-        attempt("indexing", lambda: self._index(stopping))
-        attempt("upkeep", lambda: app.housekeeping.run_step(stopping) if app.leader_lease.is_leader() else None)
+        attempt("write-buffer", app.write_buffer.flush)
+        attempt("keyword-index", lambda: self._index(stopping))
+        attempt("housekeeping", lambda: app.housekeeping.run_step(stopping) if app.leader_lease.is_leader() else None)
 
     def _index(self, stopping: Callable[[], bool]) -> None:
         if self._app.leader_lease.is_leader():

@@ -1,4 +1,4 @@
-"""How dates are written, and what each way of writing one means."""
+"""Dates in queries: spans of time for "last Friday", "in March 2026", "since the day before yesterday"."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -11,7 +11,7 @@ DAY = timedelta(days=1)
 _SURE, LIKELY, _VAGUE = 1.0, 0.8, 0.5
 _HALF_A_YEAR = timedelta(weeks=26)
 _OLDEST_YEAR = 30
-"""A bare number is a year where it lies no further back than so many years."""
+"""A number alone is a year if it lies at most this many years back."""
 
 MONTHS: Sequence[str] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 WEEKDAYS: Sequence[str] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
@@ -60,7 +60,7 @@ UNIT = rf"(?P<unit>{'|'.join(UNITS)})s?"
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """From ``start`` up to but without ``stop``, UTC. ``sure``: how likely this is what is meant, above 0 to 1."""
+    """From ``start`` to before ``stop``, UTC. ``sure``: the probability that the query means it, above 0 to 1."""
 
     start: datetime
     stop: datetime
@@ -81,7 +81,7 @@ def _midnight(at: datetime) -> datetime:
 
 
 def _month_after(start: datetime, months: int) -> datetime:
-    """The first of the month so many months later, or earlier."""
+    """Returns the first day of the month that is ``months`` later, or earlier if negative."""
     years, month = divmod(start.month - 1 + months, 12)
     return datetime(start.year + years, month + 1, 1, tzinfo=UTC)
 
@@ -91,7 +91,7 @@ def _months(start: datetime, months: int, sure: float) -> Span:
 
 
 def _begun(match: re.Match[str], now: datetime, month: int, day: int = 1) -> datetime:
-    """The day in the year that the date names, else the latest one that has begun."""
+    """Returns the day in the named year, or its latest occurrence that has begun."""
     year = _year_named(match, now)
     start = datetime(year or now.year, month, day, tzinfo=UTC)
     return datetime(now.year - 1, month, day, tzinfo=UTC) if year is None and start > now else start
@@ -114,7 +114,8 @@ def _day(match: re.Match[str], now: datetime) -> Span:
 
 
 def _digits(match: re.Match[str], now: datetime) -> Span:
-    """With dots the day comes first; else only a number above 12 tells it from the month."""
+    """Resolves 31.1.2026, 31/1/2026 and 1/31/2026. With dots the day comes first; otherwise only a number above 12
+    distinguishes it from the month."""
     first, second = int(match["first"]), int(match["second"])
     if match["mark"] != "." and first <= 12 and second <= 12 and first != second:
         raise ValueError(match[0])
@@ -136,7 +137,7 @@ def _quarter(match: re.Match[str], now: datetime) -> Span:
 
 
 def _season(match: re.Match[str], now: datetime) -> Span:
-    """That of the northern half of the world. "Last" is one that is over; "this" one is not long over."""
+    """Resolves seasons of the northern hemisphere. "Last" is one that has ended; "this" one may have ended recently."""
     which, season = (match["which"] or "").lower(), match["season"].lower()
     start = _begun(match, now, 3 + 3 * _SEASONS.index("autumn" if season == "fall" else season))
     span = _months(start, 3, _VAGUE)
@@ -166,7 +167,7 @@ def weekday(match: re.Match[str], now: datetime) -> Span:
 
 
 def _ago_of(which: str) -> int:
-    """How many weeks, or whatever it is, "this", "last" or "the one before last" lies back."""
+    """Returns how many periods back "this", "last" or "before last" is."""
     which = which.lower()
     return 2 if "before" in which else {"this": 0, "next": -1}.get(which.split()[0], 1)
 
@@ -180,7 +181,7 @@ def _named(match: re.Match[str], now: datetime) -> Span:
 
 
 def _calendar(match: re.Match[str], now: datetime) -> Span:
-    """This week, the last one or the one before it, and likewise with months, quarters, years and weekends."""
+    """Resolves this, the last and the one before last week, weekend, month, quarter or year."""
     today, ago = _midnight(now), _ago_of(match["which"])
     monday = today - today.weekday() * DAY
     match match["period"].lower():
@@ -201,7 +202,7 @@ def _latest(match: re.Match[str], now: datetime) -> Span:
 
 
 def _ago(match: re.Match[str], now: datetime) -> Span:
-    """The day so many days ago, and of longer units as much time around it as one of them."""
+    """Resolves "3 days ago" to a day, and longer units to one unit around that time."""
     unit, count = UNITS[match["unit"].lower()], number_of(match["count"])
     if unit <= DAY:
         start = _midnight(back(now, count * unit))
@@ -211,7 +212,7 @@ def _ago(match: re.Match[str], now: datetime) -> Span:
 
 
 Resolver = Callable[[re.Match[str], datetime], Span]
-"""What a match means. Raises ValueError or OverflowError where that is no date after all."""
+"""Returns the span that a match means. Raises ValueError or OverflowError if it is no date."""
 FORMS: tuple[tuple[re.Pattern[str], Resolver], ...] = tuple(
     (re.compile(pattern, re.I | re.A), resolve)
     for pattern, resolve in (
@@ -255,17 +256,17 @@ FORMS: tuple[tuple[re.Pattern[str], Resolver], ...] = tuple(
 
 
 READ = 2_000
-"""Characters of a question that are looked at: whoever pastes a log does not ask for its dates."""
+"""Characters of a query that are searched. Dates in a pasted log are not what the query asks for."""
 _LATEST = datetime.max.replace(tzinfo=UTC)
 
 _SOFTNESS = (DAY, timedelta(days=14))
 _AT_TIMES = frozenset(("may", "march", *MONTHS, "sept", *WEEKDAYS, "tues", "thur", "thurs"))
-"""Words that are also others."""
+"""Names of dates that are also other words."""
 _LEAD = re.compile(r"\b(?:in|on|since|before|after|until|till|by|during|from|between|of|early|late|mid)[\s-]+\Z", re.I)
 _NOT_THEN = re.compile(
     r"\b(?:next|(?:up)?coming|following|every|each)\s+(?:(?:week|month|year)\s+(?:(?:in|on)\s+)?)?\Z", re.I
 )
-"""What leads to a date that lies ahead, or is none in particular."""
+"""Text before a date in the future or a recurring one: "next", "every"."""
 _OPENING = re.compile(r"\b(?:between|from)\s+(?:the\s+)?\Z", re.I)
 _TO = re.compile(r"\s*(?:and|to|until|till|through|-|–)\s*(?:the\s+)?", re.I)
 _UP_TO = re.compile(r"\s*(?:to|through|-|–)\s*", re.I)
@@ -276,12 +277,12 @@ _RELATION = re.compile(
     re.I,
 )
 _BEFORE_IT = 40
-"""Characters that are looked at for what leads to a date."""
+"""Characters before a date that are searched for words such as "since"."""
 
 
 def closeness(at: datetime, span: Span) -> float:
-    """1 within the span; outside half as much with each quarter of its length, but at least a day and at most two
-    weeks: people misremember."""
+    """Returns 1 within the span. Outside it halves with each quarter of the length of the span, at least a day and at
+    most two weeks, because people misremember."""
     if span.start <= at < span.stop:
         return 1.0
     away = span.start - at if at < span.start else at - span.stop
@@ -289,14 +290,14 @@ def closeness(at: datetime, span: Span) -> float:
     return 2.0 ** -(away / min(max((span.stop - span.start) / 4, least), most))
 
 
-def date_spans(question: str, now: datetime) -> tuple[Span, ...]:
-    """The spans of time that a question names, in order; none where it names none, or only what is to come."""
-    text = question[:READ]
+def date_spans(query: str, now: datetime) -> tuple[Span, ...]:
+    """Returns the time spans that a query names, in order, without those in the future."""
+    text = query[:READ]
     dates = _dates(text, now)
     found: list[Span] = []
     while dates:
         date = dates.pop(0)
-        if dates and _goes_on(text, date, dates[0]):
+        if dates and _is_range(text, date, dates[0]):
             found.append(_joined(date, dates.pop(0)))
         else:
             found.append(_related(text[max(date.begin - _BEFORE_IT, 0) : date.begin], date.span, now))
@@ -305,7 +306,7 @@ def date_spans(question: str, now: datetime) -> tuple[Span, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Date:
-    """A date in a text. ``opens``: it may be the first of two, with "to" or "and" between them."""
+    """A date in a text. ``opens``: it may be the first of two dates joined by "to" or "and"."""
 
     begin: int
     end: int
@@ -331,15 +332,15 @@ def _dates(text: str, now: datetime) -> list[_Date]:
     return dates
 
 
-def _goes_on(text: str, date: _Date, other: _Date) -> bool:
-    """Whether what is meant is all the time from one date to the other. "June-August" says so by itself."""
+def _is_range(text: str, date: _Date, other: _Date) -> bool:
+    """Returns True if the text means the time from one date to the other, as in "June-August"."""
     if date.opens:
         return _TO.fullmatch(text, date.end, other.begin) is not None
     return date.form is other.form and _UP_TO.fullmatch(text, date.end, other.begin) is not None
 
 
 def _matches(text: str) -> Iterator[tuple[re.Match[str], Resolver]]:
-    """What looks like a date, in order, none inside of another."""
+    """Yields matches of dates, in order and without overlap."""
     found = [(match, resolve) for pattern, resolve in FORMS for match in pattern.finditer(text)]
     found.sort(key=lambda one: (one[0].start(), -one[0].end()))
     end = 0
@@ -350,7 +351,7 @@ def _matches(text: str) -> Iterator[tuple[re.Match[str], Resolver]]:
 
 
 def _is_doubtful(match: re.Match[str]) -> bool:
-    """Whether it is a date only if something before it says so."""
+    """Returns True for a match that is a date only after a word such as "in", as with "may" or a number alone."""
     parts = match.groupdict()
     word = parts.get("month") or parts.get("weekday")
     if word is None or any(parts.get(one) for one in ("year", "whose", "which", "week")):
@@ -361,7 +362,8 @@ def _is_doubtful(match: re.Match[str]) -> bool:
 
 
 def _joined(first: _Date, last: _Date) -> Span:
-    """From one date to another. "August 11 to August 15 2023" names the year once, "November to March" none."""
+    """Returns the span from one date to another. "August 11 to August 15 2023" names the year once, "November to March"
+    not at all."""
     start, end = first.span.start, last.span
     if start > end.start and last.form is weekday:
         start = back(start, 7 * DAY)
@@ -373,7 +375,7 @@ def _joined(first: _Date, last: _Date) -> Span:
 
 
 def _related(lead: str, span: Span, now: datetime) -> Span:
-    """What "since", "before" or "a week after" makes of the date behind it."""
+    """Applies "since", "before" or "a week after" to the date that follows."""
     match = _RELATION.search(lead)
     if match is None:
         return span

@@ -20,8 +20,9 @@ from typing import NamedTuple, TypeVar
 
 from hivelore.core.values import replace
 from hivelore.feedback.model import NO_USAGE, UsefulnessBounds, usefulness_factor
-from hivelore.indexing.model import Candidate, DocumentKey, Neighbour, Vector
+from hivelore.indexing.model import Candidate, Neighbour, Vector
 from hivelore.memories.model import Memory, RankFeatures
+from hivelore.memories.stored import DocumentKey
 from hivelore.search.dates import Span, closeness, date_spans
 from hivelore.search.model import Score
 from hivelore.search.tokenizer import distinct_terms

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hivelore.indexing.model import DocumentKey, Vector
+from hivelore.indexing.model import Vector
 from hivelore.memories.model import Memory
+from hivelore.memories.stored import DocumentKey
 from hivelore.search.model import Query, Score
 from hivelore.search.ranking import Ranked
 from hivelore.search.tokenizer import STOP_TERMS, distinct_terms, document_terms

@@ -14,8 +14,9 @@ from hivelore.embeddings.active_model import ActiveModel, EmbeddedQuery
 from hivelore.feedback.buffer import WriteBehindBuffer
 from hivelore.feedback.recall_log import RecallLog
 from hivelore.indexes.ports import KeywordIndex
-from hivelore.indexing.model import Candidate, DocumentKey, Vector
+from hivelore.indexing.model import Candidate, Vector
 from hivelore.memories.model import Memory
+from hivelore.memories.stored import DocumentKey
 from hivelore.observations.confidence import Lifecycle, is_active
 from hivelore.observations.model import Operational
 from hivelore.search.model import Filter, Hit, Query, RecallResult, RetrievalMode, Score

@@ -10,9 +10,9 @@ import regex
 
 from hivelore.core.token_count import cost, estimate
 from hivelore.core.values import replace
-from hivelore.indexing.model import DocumentKey, StoredChunk
 from hivelore.memories.chunking import EXCERPT_LENGTH, EXCERPT_RANGE, chunk, excerpts
 from hivelore.memories.model import Chunk, Memory, Passage
+from hivelore.memories.stored import DocumentKey, StoredChunk
 from hivelore.memories.validity import state_at
 from hivelore.search.model import Hit, Snippet
 from hivelore.search.ranking import Proposals

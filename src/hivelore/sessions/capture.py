@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from datetime import datetime
 
 from hivelore.core.agents import AgentId, Viewer
 from hivelore.core.clock import Clock
@@ -13,7 +12,7 @@ from hivelore.errors import Forbidden, NotFound, Unauthenticated, Unavailable
 from hivelore.identity.service import LOCAL_AGENT
 from hivelore.memories.drafts import Draft
 from hivelore.memories.model import Json, Source
-from hivelore.memories.normalizer import FIELD_LENGTH
+from hivelore.memories.normalizer import FIELD_LENGTH, to_utc
 from hivelore.memories.service import MemoryService
 from hivelore.memories.summary import name_from_summary, summarise
 from hivelore.sessions.fence import unfenced
@@ -37,7 +36,8 @@ from hivelore.sessions.model import (
     session_key,
 )
 from hivelore.sessions.novelty import NoveltyFilter
-from hivelore.sessions.programs import PROGRAMS, Dialect, Envelope, EventContext, storable
+from hivelore.sessions.operations import HookEvent
+from hivelore.sessions.programs import PROGRAMS, Dialect, EventContext, read_task, storable
 from hivelore.sessions.transcript_files import may_read_transcript
 from hivelore.storage.ports import MemoryStore
 
@@ -227,50 +227,38 @@ class HookService:
         self._redactor = redactor
         self._clock = clock
 
-    def handle(self, envelope: Envelope, viewer: Viewer, deadline: float | None = None) -> Json:
+    def handle(self, received: HookEvent, viewer: Viewer, deadline: float | None = None) -> Json:
         """Returns the reply in the format of the program; None for no reply."""
-        dialect, name = _dialect_and_event(envelope)
-        event = self._parse_event(dialect, name, envelope)
+        dialect, name = _dialect_and_name(received)
+        event = self._parse_event(dialect, name, received)
         if event is None:
             return None
         return dialect.format_reply(name, event, self._capture.handle(event, viewer, deadline))
 
-    def handle_late(self, envelope: Envelope, viewer: Viewer) -> None:
-        """Handles an envelope after its hook has stopped waiting."""
-        dialect, name = _dialect_and_event(envelope)
-        event = self._parse_event(dialect, name, envelope)
+    def handle_late(self, received: HookEvent, viewer: Viewer) -> None:
+        """Handles an event after its hook has stopped waiting."""
+        event = self._parse_event(*_dialect_and_name(received), received)
         if event is not None:
             self._capture.handle_late(event, viewer)
 
-    def _parse_event(self, dialect: Dialect, name: str, envelope: Envelope) -> AgentEvent | None:
-        task = envelope.task()
+    def _parse_event(self, dialect: Dialect, name: str, received: HookEvent) -> AgentEvent | None:
+        number, now, task = storable(received.id), self._clock.now(), read_task(received)
         about = EventContext(
-            id=self._clean_id(envelope.id),
-            at=self._event_time(envelope),
-            project=None if envelope.project is None else self._clean_field(envelope.project),
-            task=None if task is None else self._clean_task(*task),
+            # An id that looks like a secret is replaced by its keyed digest.
+            id=EventId(number if self._redactor.clean(number) == number else self._redactor.digest(number)),
+            # At most now, because clocks may differ.
+            at=to_utc(min(received.at or now, now), "at") or now,
+            project=None if received.project is None else self._clean_field(received.project),
+            task=None if task is None else Task(self._clean_field(task[0]), self._redactor.clean(storable(task[1]))),
         )
-        return dialect.parse_event(name, envelope.payload, about, self._redactor.clean)
-
-    def _clean_id(self, number: EventId) -> EventId:
-        """Returns the id as stored. An id that looks like a secret is replaced by its keyed digest."""
-        text = storable(number)
-        return EventId(text if self._redactor.clean(text) == text else self._redactor.digest(text))
-
-    def _event_time(self, envelope: Envelope) -> datetime:
-        """Returns the time of the event, at most now, because clocks may differ."""
-        now = self._clock.now()
-        return now if envelope.at is None else min(envelope.at, now)
-
-    def _clean_task(self, number: str, text: str) -> Task:
-        return Task(id=self._clean_field(number), text=self._redactor.clean(storable(text)))
+        return dialect.parse_event(name, received.payload, about, self._redactor.clean)
 
     def _clean_field(self, text: str) -> Clean:
         return Clean(self._redactor.clean(storable(text[:FIELD_LENGTH])).strip())
 
 
-def _dialect_and_event(envelope: Envelope) -> tuple[Dialect, str]:
-    dialect = PROGRAMS.get(envelope.program)
+def _dialect_and_name(received: HookEvent) -> tuple[Dialect, str]:
+    dialect = PROGRAMS.get(received.program)
     if dialect is None:
-        raise NotFound(f"Unknown program {envelope.program[:40]!r}. Known programs: {', '.join(sorted(PROGRAMS))}.")
-    return dialect, envelope.event or dialect.read_event_name(envelope.payload) or ""
+        raise NotFound(f"Unknown program {received.program[:40]!r}. Known programs: {', '.join(sorted(PROGRAMS))}.")
+    return dialect, received.event or dialect.read_event_name(received.payload) or ""

@@ -47,7 +47,7 @@ class Section:
 @dataclass(frozen=True, slots=True)
 class Injection:
     text: str | None
-    """None if there is nothing to inject."""
+    """Text for the model; None for no injection."""
     notes: Sequence[Note]
 
 

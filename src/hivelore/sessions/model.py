@@ -127,7 +127,7 @@ class Handover:
     """A stored session end. Its conversation text is dropped once it is summarized."""
 
     ended: SessionEnd
-    """Its texts are redacted."""
+    """Redacted."""
     by: Viewer
     state: HandoverState = HandoverState.WAITING
     attempts: int = 0
@@ -162,7 +162,7 @@ class ShownMemory(NamedTuple):
 
     memory: MemoryId
     recall: RecallId | None
-    """None if no recall returned it, for example a recent memory."""
+    """Recall that returned it; None for a recent memory."""
     event: EventId
     at: datetime
     """UTC."""

@@ -8,7 +8,7 @@ from hivelore.core.agents import AgentId
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
 from hivelore.indexes.ports import KeywordIndex
-from hivelore.indexing.model import DocumentKey, Stored
+from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.memories.summary import sentences
 from hivelore.memories.ttl import Lifetimes
 from hivelore.search.model import Filter, Visibility
@@ -68,12 +68,12 @@ class NoveltyFilter:
             return
         now = self._clock.now()
 
-        def work(tx: Transaction) -> None:
+        def renew_all(tx: Transaction) -> None:
             tx.count_reads({stored.key: (1, now) for stored in memories})
             for stored in memories:
                 tx.set_expiry(stored.key, self._renewed_expiry(stored, now))
 
-        self._store.write(work)
+        self._store.write(renew_all)
 
     def renew(self, stored: Stored) -> None:
         """Renews the lifetime of a memory as if it had been written now."""

@@ -13,15 +13,21 @@ MAX_EVENT_ID = 100
 
 
 class HookEvent(Request, frozen=True, kw_only=True):
+    """A payload of a hook with the facts that only the hook knew. Nothing is redacted yet."""
+
     program: str
     id: Annotated[str, Meta(min_length=1, max_length=MAX_EVENT_ID)]
     payload: dict[str, Any]
     protocol: Literal[1] = 1
     event: str | None = None
+    """Event name, if the payload has none."""
     at: Instant | None = None
+    """Time of the event; None means now."""
     project: str | None = None
     task_id: str | None = None
+    """HIVELORE_TASK_ID."""
     task_file: str | None = None
+    """Content of the file at HIVELORE_TASK_FILE."""
 
 
 HANDLE_EVENT = Operation(

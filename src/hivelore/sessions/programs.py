@@ -16,7 +16,7 @@ from hivelore.core.values import replace
 from hivelore.errors import Invalid
 from hivelore.memories.model import Json
 from hivelore.sessions.model import AgentEvent, EventId, EventKind, Origin, Reply, SubAgent, Task
-from hivelore.sessions.operations import MAX_EVENT_ID
+from hivelore.sessions.operations import MAX_EVENT_ID, HookEvent
 from hivelore.sessions.transcripts import claude_code, gemini
 
 Payload = Mapping[str, object]
@@ -254,54 +254,23 @@ PROGRAMS: Mapping[str, Dialect] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Envelope:
-    """Payload of a hook with the facts only the hook knew. Nothing is redacted yet."""
-
-    program: str
-    id: EventId
-    payload: Payload
-    event: str | None = None
-    """Event name, if the payload has none."""
-    at: datetime | None = None
-    """Time of the event; None means now."""
-    project: str | None = None
+class SpooledEvent(HookEvent, frozen=True, kw_only=True):
     url: str | None = None
-    """The service it was sent to, if configured."""
+    """Service that it was sent to, if configured."""
     key: str | None = None
-    """Public part of the key it was sent with, if any."""
-    task_id: str | None = None
-    """HIVELORE_TASK_ID."""
-    task_file: str | None = None
-    """Content of the file at HIVELORE_TASK_FILE."""
-
-    def task(self) -> tuple[str, str] | None:
-        """Returns id and text of the current task (A45) from the task file, else the id alone. An invalid file is
-        ignored."""
-        try:
-            content: object = json.loads(self.task_file or "null")
-        except ValueError:
-            content = None
-        if isinstance(content, dict):
-            task = cast(Mapping[str, object], content)
-            number, text = _text(task.get("id")), _text(task.get("task"))
-            if number is not None and text is not None:
-                return number, text
-        return None if self.task_id is None else (self.task_id, "")
+    """Public part of the key that it was sent with, if any."""
 
 
-def parse_envelope(data: object) -> Envelope:
-    """Parses a spooled envelope. Raises Invalid."""
-    if not isinstance(data, dict):
-        raise Invalid("This is not what a hook has put aside.")
-    fields = cast(Mapping[str, object], data)
+def parse_spooled_event(data: object) -> SpooledEvent:
+    """Raises Invalid without program, id or payload. Other missing or mistyped fields count as absent."""
+    fields = cast(Mapping[str, object], data if isinstance(data, dict) else {})
     program, number, payload = fields.get("program"), fields.get("id"), fields.get("payload")
     if not (isinstance(program, str) and isinstance(number, str) and isinstance(payload, dict)):
-        raise Invalid("This is not what a hook has put aside.")
-    return Envelope(
+        raise Invalid("This is not a spooled hook event.")
+    return SpooledEvent(
         program=program,
-        id=EventId(number[:MAX_EVENT_ID]),
-        payload=cast(Payload, payload),
+        id=number[:MAX_EVENT_ID],
+        payload=cast(dict[str, object], payload),
         event=_text(fields.get("event")),
         at=_instant(fields.get("at")),
         project=_text(fields.get("project")),
@@ -310,6 +279,20 @@ def parse_envelope(data: object) -> Envelope:
         task_id=_text(fields.get("taskId")),
         task_file=_text(fields.get("taskFile")),
     )
+
+
+def read_task(event: HookEvent) -> tuple[str, str] | None:
+    """Returns id and text of the current task (A45) from the task file, else the id alone. An invalid file is
+    ignored."""
+    try:
+        content: object = json.loads(event.task_file or "null")
+    except ValueError:
+        content = None
+    task = cast(Mapping[str, object], content if isinstance(content, dict) else {})
+    number, text = _text(task.get("id")), _text(task.get("task"))
+    if number is not None and text is not None:
+        return number, text
+    return None if event.task_id is None else (event.task_id, "")
 
 
 def _text(value: object) -> str | None:

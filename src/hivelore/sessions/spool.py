@@ -16,7 +16,7 @@ from hivelore.local.transport import is_same
 from hivelore.memories.model import Json
 from hivelore.sessions.capture import HookService
 from hivelore.sessions.ports import Spool
-from hivelore.sessions.programs import Envelope, parse_envelope
+from hivelore.sessions.programs import SpooledEvent, parse_spooled_event
 
 _SUFFIX = ".json"
 _UNREADABLE = ".unreadable"
@@ -116,11 +116,11 @@ class SpoolDelivery:
 
     def _deliver_event(self, name: str) -> bool:
         try:
-            envelope = parse_envelope(self._spool.read(name))
-            if not self._is_for_this_service(envelope):
-                self._elsewhere.add(name)
+            event = parse_spooled_event(self._spool.read(name))
+            if event.url is not None and self._url is not None and not is_same(event.url, self._url):
+                self._elsewhere.add(name)  # Left in place for the other service.
                 return False
-            self._hooks.handle_late(envelope, self._viewer(envelope))
+            self._hooks.handle_late(event, self._viewer(event))
         except Unavailable:
             raise
         except HiveloreError as error:
@@ -130,13 +130,9 @@ class SpoolDelivery:
         self._spool.remove(name)
         return True
 
-    def _is_for_this_service(self, envelope: Envelope) -> bool:
-        """Events for another service are left in place."""
-        return envelope.url is None or self._url is None or is_same(envelope.url, self._url)
-
-    def _viewer(self, envelope: Envelope) -> Viewer:
+    def _viewer(self, event: SpooledEvent) -> Viewer:
         """Returns the owner of the key, else the local agent: only its user can write to the home folder."""
-        if envelope.key is not None:
-            return self._agents.viewer_of_key_id(envelope.key, Interface.HOOK)
+        if event.key is not None:
+            return self._agents.viewer_of_key_id(event.key, Interface.HOOK)
         local = self._agents.local_agent()
         return Viewer(role=local.role, agent=local.id, interface=Interface.HOOK)

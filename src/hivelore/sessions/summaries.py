@@ -17,9 +17,9 @@ from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import HiveloreError, Invalid, NotFound, Unavailable
 from hivelore.feedback.implicit import ImplicitFeedback
-from hivelore.indexing.model import Stored
 from hivelore.memories.record_lookup import same_record
 from hivelore.memories.service import MemoryService
+from hivelore.memories.stored import Stored
 from hivelore.sessions.fence import unfenced
 from hivelore.sessions.lessons.extractive import without_activity
 from hivelore.sessions.lessons.summary_draft import MAX_SUMMARISED, build_draft, is_newer_than

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import cast
 
 from hivelore.changes.model import PreviousState
-from hivelore.indexing.model import DocumentKey
+from hivelore.memories.stored import DocumentKey
 from hivelore.memories.whole import WholeMemory
 from hivelore.search.model import EVERYTHING
 from hivelore.storage.ports import View

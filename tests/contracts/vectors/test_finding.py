@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from hivelore.errors import Invalid
-from hivelore.indexing.model import DocumentKey, Neighbours, Vector
+from hivelore.indexing.model import Neighbours, Vector
+from hivelore.memories.stored import DocumentKey
 from hivelore.search.model import Filter, Visibility
 from support.memories import ADA, BOB, EVERYTHING, a_memory
 from support.small_world import census, single_filters
@@ -92,7 +93,7 @@ def test_a_filter_that_admits_half_is_answered_right(crowd: Library, limit: int)
             assert_right(crowd.index, view, query, FOR_ADA, limit)
 
 
-def test_a_filter_means_what_it_says(library: Library) -> None:
+def test_every_filter_of_proposals_is_applied(library: Library) -> None:
     memories = census()
     keys = library.keep([(memory, [NORTH]) for memory in memories])
     with library.store.read() as view:

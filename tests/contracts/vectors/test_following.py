@@ -11,8 +11,9 @@ import pytest
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.indexes.ports import VectorIndex
-from hivelore.indexing.model import DocumentKey, Vector
+from hivelore.indexing.model import Vector
 from hivelore.memories.model import Scope
+from hivelore.memories.stored import DocumentKey
 from hivelore.search.model import Filter, Visibility
 from support.memories import ADA, BOB, EVERYTHING, instant, operational
 from support.vector_engines import MANY, NORTH, Library, ask, assert_right, clustered, follow, in_memory, near

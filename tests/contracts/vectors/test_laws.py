@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hivelore.indexing.model import DocumentKey
+from hivelore.memories.stored import DocumentKey
 from hivelore.search.model import Filter, Visibility
 from hivelore.storage.ports import View
 from support.laws import examples
@@ -37,7 +37,7 @@ several = st.lists(vectors, max_size=4)
 
 
 kinds_of_data = st.sampled_from([0.0, 1e-3, 0.05, 0.5, 20.0])
-"""How far vectors lie around their centre: all equal there, in tight or wide clusters, or just anywhere."""
+"""Spread of vectors around their centre: all equal, tight clusters, wide clusters, or anywhere."""
 
 
 def add(library: Library, data: st.DataObject) -> None:

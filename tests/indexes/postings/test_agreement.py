@@ -15,8 +15,9 @@ from hivelore.indexes.keywords.fts5 import Fts5
 from hivelore.indexes.keywords.postings.compaction import Sizes
 from hivelore.indexes.keywords.postings.engine import Postings
 from hivelore.indexes.ports import KeywordIndex
-from hivelore.indexing.model import ChunkKey, KeywordEntry, Stored
+from hivelore.indexing.model import KeywordEntry
 from hivelore.memories.model import Action, Scope
+from hivelore.memories.stored import ChunkKey, Stored
 from hivelore.runtime.clock import SystemClock
 from hivelore.search.model import Filter, Visibility
 from hivelore.storage.ports import Transaction, View

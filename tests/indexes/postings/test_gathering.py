@@ -17,8 +17,9 @@ from hivelore.indexes.keywords.postings.engine import Postings
 from hivelore.indexes.keywords.postings.snapshot import IndexSnapshot
 from hivelore.indexes.keywords.postings.sql import EMPTYING, FILLING, SEARCHED, Segment
 from hivelore.indexes.ports import KeywordIndex
-from hivelore.indexing.model import BEGINNING, DocumentKey, KeywordEntry, Stored
+from hivelore.indexing.model import BEGINNING, KeywordEntry
 from hivelore.memories.model import Action, Scope
+from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.runtime.clock import SystemClock
 from hivelore.search.model import Filter, Visibility
 from hivelore.storage.ports import MemoryStore, Transaction, View

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from hivelore.indexes.vectors.cosines import best_per_document, cosines, neighbours, spread
-from hivelore.indexing.model import ChunkKey, DocumentKey, Neighbour, PassageKey
+from hivelore.indexing.model import Neighbour
+from hivelore.memories.stored import ChunkKey, DocumentKey, PassageKey
 from support.vector_engines import clustered
 
 

@@ -14,8 +14,9 @@ from hivelore.errors import Expired, Unavailable
 from hivelore.indexes.vectors import scan, slabs
 from hivelore.indexes.vectors.scan import ScanVectors
 from hivelore.indexes.vectors.slabs import SPARSE, bytes_per_slot
-from hivelore.indexing.model import DocumentKey, ModelKey, PassageKey, PassageVectors, Vector
+from hivelore.indexing.model import ModelKey, PassageVectors, Vector
 from hivelore.memories.model import Scope
+from hivelore.memories.stored import DocumentKey, PassageKey
 from hivelore.search.model import Filter
 from hivelore.storage.ports import View
 from support.clocks import SteppingClock

@@ -9,7 +9,7 @@ import apsw
 import pytest
 
 import hivelore
-from hivelore.http import auth
+from hivelore.http import context
 from hivelore.python.embedded import EmbeddedHive
 from hivelore.python.hive import Hive
 from hivelore.runtime import engines
@@ -85,8 +85,8 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[FailingD
             for name, value in settings(tmp_path_factory.mktemp("embedded")).items():
                 changes.setenv(name, value)
             changes.delenv("HIVELORE_URL")
-            # Keys are not looked up again meanwhile: what fails is the call, not the way in.
-            changes.setattr(auth, "FRESH", 3_600.0)
+            # Keys are not looked up again meanwhile: the call fails, not the authentication.
+            changes.setattr(context, "FRESH_SECONDS", 3_600.0)
             with hivelore.open() as embedded, hivelore.open(service.home) as client:
                 assert isinstance(embedded, EmbeddedHive)
                 yield disk, service, embedded, client

@@ -344,7 +344,7 @@ def test_what_is_meant_as_a_marker_and_is_none_is_said(cli: CommandLine, about: 
     text = f"[MEMORY:weather:{about}] Rain\n[MEMORY:timing:{about}]\n[MEMORY:timing:{'a' * 101}] Slow\n"
     result = cli("ingest-stream", stdin=text.encode())
     assert result.code == 0
-    assert "There is no category weather" in result.err
+    assert "Unknown category weather" in result.err
     assert "at most 100 characters" in result.err
     assert result.err.endswith("Stored: 3 wrong.\n")
     assert known(cli, about) == []

@@ -8,7 +8,8 @@ from threading import Event
 import psycopg
 import pytest
 
-from hivelore.indexing.model import BEGINNING, Change, DocumentKey
+from hivelore.indexing.model import BEGINNING, Change
+from hivelore.memories.stored import DocumentKey
 from hivelore.runtime.clock import SystemClock
 from hivelore.storage.ports import MemoryStore, Transaction
 from hivelore.storage.postgres.store import PostgresStore

@@ -11,7 +11,7 @@ from hivelore.runtime.clock import SystemClock
 from hivelore.storage.postgres.store import PostgresStore
 from support.keywords import Indexed
 from support.memories import EVERYTHING
-from support.stores import told
+from support.stores import read_changes
 
 SIZES = Sizes(newest=3, segment=4, alike=2, postings=4)
 LATER = (
@@ -45,7 +45,7 @@ def test_everything_is_found_and_can_be_written_as_before(url: str, steps: int) 
         house = Unsettled(store, Postings(SIZES))
         with store.read() as view:
             assert view.setting("incarnation") != incarnation
-            assert told(view, view.change_cursor()) == []
+            assert read_changes(view, view.change_cursor()) == []
         assert house.found("ant") == expected
         fresh = house.add("ant owl")
         house.remove(*house.chunk_keys(documents[2]))

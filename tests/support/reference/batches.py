@@ -6,8 +6,8 @@ from heapq import nlargest, nsmallest
 
 from hivelore.changes.model import Batch, BatchFilter, BatchId, BatchKind, Preimage
 from hivelore.core.values import replace
-from hivelore.indexing.model import DocumentKey
 from hivelore.memories.model import MemoryId
+from hivelore.memories.stored import DocumentKey
 from support.reference.state import KeptBatch, State
 
 

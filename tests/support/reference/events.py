@@ -6,7 +6,7 @@ from heapq import nlargest, nsmallest
 
 from hivelore.core.values import replace
 from hivelore.events.model import Cooldown, Event, EventFilter, Level, LoggedId
-from hivelore.indexing.model import DocumentKey
+from hivelore.memories.stored import DocumentKey
 from hivelore.observations.model import GENERAL
 from support.reference.state import LoggedEvent, State
 

@@ -5,7 +5,8 @@ from heapq import nsmallest
 from typing import Final
 
 from hivelore.core.values import replace
-from hivelore.indexing.model import Candidate, Candidates, ChunkKey, DocumentKey, KeywordEntry
+from hivelore.indexing.model import Candidate, Candidates, KeywordEntry
+from hivelore.memories.stored import ChunkKey, DocumentKey
 from hivelore.search.model import Filter
 from hivelore.search.tokenizer import rarity
 from hivelore.storage.ports import MemoryStore, Transaction, View

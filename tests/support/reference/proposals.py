@@ -6,8 +6,8 @@ from heapq import nlargest, nsmallest
 
 from hivelore.core.agents import AgentId
 from hivelore.core.values import replace
-from hivelore.indexing.model import DocumentKey
 from hivelore.memories.model import Memory, MemoryId
+from hivelore.memories.stored import DocumentKey
 from hivelore.review.model import Proposal, ProposalFilter, ProposalId
 from hivelore.search.model import Visibility
 from support.reference.state import NO_DOCUMENTS, State, id_place

@@ -13,8 +13,14 @@ from hivelore.core.text import Clean
 from hivelore.events.model import Cooldown, Event, LoggedId
 from hivelore.feedback.recalls import Evidence, Recall
 from hivelore.folders.model import KnownFile
-from hivelore.indexing.model import Change, ChunkKey, DocumentKey, ModelKey, PassageKey, StoredChunk, TokenCodes, Vector
+from hivelore.indexing.model import (
+    Change,
+    ModelKey,
+    TokenCodes,
+    Vector,
+)
 from hivelore.memories.model import Action, Memory, Statement, Topic, Version
+from hivelore.memories.stored import ChunkKey, DocumentKey, PassageKey, StoredChunk
 from hivelore.observations.model import Observation
 from hivelore.review.model import Proposal, ProposalId
 from hivelore.search.model import RecallId

@@ -15,7 +15,7 @@ from hivelore.errors import Conflict
 from hivelore.events.model import Cooldown, Event, LoggedId
 from hivelore.feedback.recalls import Recall
 from hivelore.folders.model import KnownFile
-from hivelore.indexing.model import DocumentKey
+from hivelore.memories.stored import DocumentKey
 from hivelore.review.model import Proposal, ProposalId
 from hivelore.sessions.model import Handover, HandoverState, Session
 from support.reference import batches, proposals

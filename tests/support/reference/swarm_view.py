@@ -14,8 +14,8 @@ from hivelore.core.values import replace
 from hivelore.events.model import Cooldown, Event, EventFilter, LoggedId
 from hivelore.feedback.recalls import Recall, RecallFilter
 from hivelore.folders.model import KnownFile
-from hivelore.indexing.model import DocumentKey
 from hivelore.memories.model import MemoryId
+from hivelore.memories.stored import DocumentKey
 from hivelore.search.model import RecallId, Visibility
 from hivelore.sessions.model import EventId, Handover, HandoverState, Session
 from support.reference import events as happenings

@@ -15,17 +15,13 @@ from hivelore.feedback.recalls import Evidence, merge_evidence
 from hivelore.indexing.model import (
     Change,
     ChangeKind,
-    ChunkKey,
-    DocumentKey,
     ModelKey,
-    PassageKey,
     QueuedPassage,
-    Stored,
-    StoredChunk,
     TokenCodes,
     Vector,
 )
 from hivelore.memories.model import Action, Chunk, Memory, MemoryId
+from hivelore.memories.stored import ChunkKey, DocumentKey, PassageKey, Stored, StoredChunk
 from hivelore.memories.whole import WholeMemory
 from hivelore.observations.model import Held, Observation, ObservationKind
 from hivelore.storage.change_recorder import ChangeRecorder

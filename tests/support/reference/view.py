@@ -20,15 +20,10 @@ from hivelore.indexing.model import (
     Attributes,
     Change,
     ChangeCursor,
-    ChunkKey,
     Deferred,
-    DocumentKey,
     ModelKey,
-    PassageKey,
     PassageVectors,
     QueuedPassage,
-    Stored,
-    StoredChunk,
     TokenCodes,
     Vector,
 )
@@ -43,6 +38,7 @@ from hivelore.memories.model import (
     Version,
     rank_features,
 )
+from hivelore.memories.stored import ChunkKey, DocumentKey, PassageKey, Stored, StoredChunk
 from hivelore.memories.whole import Counts
 from hivelore.observations.model import Observation
 from hivelore.search.model import Filter, Stats

@@ -2,7 +2,7 @@
 
 ``vendors`` finds tokens by their shape (``ghp_...``), ``logins`` finds passwords in URLs, headers and commands,
 ``assignments`` the values of names such as ``DB_PASSWORD``, ``suspicion`` scores other values by the words around them.
-Each of them searches all ``readings`` of a text.
+Each of them searches all ``renditions`` of a text.
 
 Hooks import this package while an agent waits. It therefore uses the standard library only, compiles a pattern when a
 text first needs it, and searches a text without secrets for fixed strings only. Every pattern takes linear time:
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 from hivelore.core.redaction.assignments import assigned_secrets, tabled_secrets
 from hivelore.core.redaction.logins import secrets_of_commands, sent_secrets
-from hivelore.core.redaction.matching import Span, compiled, decoded
-from hivelore.core.redaction.readings import as_shown, readings
+from hivelore.core.redaction.patterns import Span, compiled, decoded
+from hivelore.core.redaction.renditions import as_shown, renditions
 from hivelore.core.redaction.suspicion import suspected_secrets
 from hivelore.core.redaction.vendors import secrets_of_vendors
 from hivelore.core.text import Clean
@@ -168,7 +168,7 @@ def _spans(text: str, depth: int) -> Iterator[Span]:
     """Yields the secrets of a text. Masks in it are replaced by NUL."""
     found: list[Span] = []
     suspected: list[Span] = []
-    for reading in readings(text):
+    for rendition in renditions(text):
         for find_in in (
             secrets_of_vendors,
             sent_secrets,
@@ -176,9 +176,9 @@ def _spans(text: str, depth: int) -> Iterator[Span]:
             secrets_of_commands,
             tabled_secrets,
         ):
-            found += [(kind, *reading.place(start, stop)) for kind, start, stop in find_in(reading)]
+            found += [(kind, *rendition.place(start, stop)) for kind, start, stop in find_in(rendition)]
         if depth == 0:
-            suspected += [(kind, *reading.place(start, stop)) for kind, start, stop in suspected_secrets(reading)]
+            suspected += [(kind, *rendition.place(start, stop)) for kind, start, stop in suspected_secrets(rendition)]
     found += _encoded_secrets(text, depth)
     yield from found
     yield from _apart(suspected, found)

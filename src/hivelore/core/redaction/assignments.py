@@ -9,9 +9,9 @@ from itertools import pairwise
 from typing import Final
 
 from hivelore.core.redaction.judgement import is_bare_secret, is_made_up, is_phrase, is_quoted_secret, is_thought_up
-from hivelore.core.redaction.matching import Span, compiled
 from hivelore.core.redaction.names import kind_of, words_before
-from hivelore.core.redaction.readings import Reading
+from hivelore.core.redaction.patterns import Span, compiled
+from hivelore.core.redaction.renditions import Rendition
 
 _BEFORE = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 _LONGEST_NAME = 48
@@ -61,14 +61,14 @@ _TAKES_BLANK = (
 )
 
 
-def assigned_secrets(reading: Reading) -> Iterator[Span]:
+def assigned_secrets(rendition: Rendition) -> Iterator[Span]:
     """Yields the value of each name that stands for a secret, unless the value is a reference."""
-    view, low = reading.view, reading.low
-    if not reading.names:
+    view, low = rendition.view, rendition.low
+    if not rendition.names:
         return
     sign = compiled(_SIGN)
     done = judged = tries = 0
-    for start, stop in reading.names:
+    for start, stop in rendition.names:
         if stop <= done or (match := sign.match(low, stop)) is None:
             continue
         tries = tries + 1 if start < judged else 0
@@ -83,7 +83,7 @@ def assigned_secrets(reading: Reading) -> Iterator[Span]:
         kind = kind_of(name) or kind_of(words_before(view, start - len(head)) + name)
         if kind is None or compiled(r"arn:[\w:/-]*$").search(view, max(0, start - _LONGEST_NAME), start - len(head)):
             continue
-        span = _value(reading, match, name, start - len(head), kind)
+        span = _value(rendition, match, name, start - len(head), kind)
         if span:
             done = span[1]
             yield "api-key" if kind == "some-key" else kind, *span
@@ -92,8 +92,8 @@ def assigned_secrets(reading: Reading) -> Iterator[Span]:
             judged = run.end() if run else 0
 
 
-def _value(reading: Reading, match: re.Match[str], name: str, start: int, kind: str) -> tuple[int, int] | None:
-    view, at = reading.view, match.end()
+def _value(rendition: Rendition, match: re.Match[str], name: str, start: int, kind: str) -> tuple[int, int] | None:
+    view, at = rendition.view, match.end()
     opened = compiled(_OPEN).match(view, at)
     if opened is not None:
         found = _literal(view, opened)
@@ -105,7 +105,7 @@ def _value(reading: Reading, match: re.Match[str], name: str, start: int, kind: 
                 return found if (is_made_up(value) and " " not in value) or is_thought_up(value) else None
             if match[_CALL] and ("\\" in value or not is_quoted_secret(value, "token")):
                 return None
-            if match[_BLANK] and not _takes_blank(reading, start, name):
+            if match[_BLANK] and not _takes_blank(rendition, start, name):
                 starts_line = not view[max(0, view.rfind("\n", 0, start)) : start].strip()
                 return found if starts_line and is_made_up(value) and is_quoted_secret(value, kind) else None
             if match[_LITERAL] == "," and not _is_argument(view, start):
@@ -114,9 +114,9 @@ def _value(reading: Reading, match: re.Match[str], name: str, start: int, kind: 
                 kind = "token"
             return found if is_quoted_secret(value, kind) else None
         at = opened.end() if opened[2] != "`" and not opened[1] else at
-    if match[_LITERAL] or match[_CALL] or (match[_BLANK] and not _takes_blank(reading, start, name)):
+    if match[_LITERAL] or match[_CALL] or (match[_BLANK] and not _takes_blank(rendition, start, name)):
         return None
-    return _bare_value(reading, match, name, start, at, kind)
+    return _bare_value(rendition, match, name, start, at, kind)
 
 
 def _second_literal(view: str, start: int, first: tuple[int, int]) -> tuple[int, int] | None:
@@ -136,9 +136,9 @@ def _is_argument(view: str, start: int) -> bool:
     return head.endswith(("{", "{:")) or bool(compiled(r"[(\[][ \t]{0,4}[\"']$").search(head))
 
 
-def _takes_blank(reading: Reading, start: int, name: str) -> bool:
+def _takes_blank(rendition: Rendition, start: int, name: str) -> bool:
     """Returns True if a value follows the name after a space: ``--password ...``, ``export TOKEN ...``."""
-    line = reading.low[max(0, start - 48) : start] + name.lower()
+    line = rendition.low[max(0, start - 48) : start] + name.lower()
     return name.lower() in ("requirepass", "masterauth", "bindpw") or bool(compiled(_TAKES_BLANK).search(line))
 
 
@@ -154,11 +154,11 @@ def _literal(view: str, opened: re.Match[str]) -> tuple[int, int] | None:
 
 
 def _bare_value(
-    reading: Reading, match: re.Match[str], name: str, start: int, at: int, kind: str
+    rendition: Rendition, match: re.Match[str], name: str, start: int, at: int, kind: str
 ) -> tuple[int, int] | None:
-    view = reading.view
+    view = rendition.view
     run = compiled(_BARE).match(view, at)
-    if run is None or view.startswith(("&quot;", '\\"'), at):  # The reading with resolved escapes has it.
+    if run is None or view.startswith(("&quot;", '\\"'), at):  # The rendition with resolved escapes has it.
         return None
     is_setting = (
         match[0].endswith("=")
@@ -219,11 +219,11 @@ _INSERT = r"(?i:insert\s{1,8}into)\s[^()\n\0]{1,100}\(([^()\0]{1,400})\)\s{0,20}
 _ROW = r"\(((?:'(?:[^'\n\0]|'')*+'|[^()'\0]){1,2000}+)\)\s{0,4},?\s{0,20}"
 
 
-def tabled_secrets(reading: Reading) -> Iterator[Span]:
+def tabled_secrets(rendition: Rendition) -> Iterator[Span]:
     """Yields values in table rows and columns under a name that stands for a secret."""
-    view, low = reading.view, reading.low
+    view, low = rendition.view, rendition.low
     done = 0
-    for start, _ in reading.names:
+    for start, _ in rendition.names:
         if start < done:
             continue
         line_start = view.rfind("\n", max(0, start - _LONGEST_LINE), start) + 1

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from hivelore.core.redaction.matching import compiled, word_set
+from hivelore.core.redaction.patterns import compiled, word_set
 
 CODE = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+|[a-z0-9]+(?:_[a-z0-9]+)+|[A-Z0-9]+(?:_[A-Z0-9]+)+"
 """A name in a program with several parts: ``config.token``, ``max_retries``, ``MAX_RETRIES``."""

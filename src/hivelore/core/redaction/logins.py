@@ -15,13 +15,13 @@ from hivelore.core.redaction.judgement import (
     is_quoted_secret,
     is_reference,
 )
-from hivelore.core.redaction.matching import HEAD, Span, compiled, decoded, key_of
-from hivelore.core.redaction.readings import Reading
+from hivelore.core.redaction.patterns import HEAD, Span, compiled, decoded, key_of
+from hivelore.core.redaction.renditions import Rendition
 
 
-def sent_secrets(reading: Reading) -> Iterator[Span]:
+def sent_secrets(rendition: Rendition) -> Iterator[Span]:
     """Yields passwords and tokens in URLs, headers and cookies."""
-    view, low = reading.view, reading.low
+    view, low = rendition.view, rendition.low
     yield from _logins(view, low)
     yield from _headers(view, low)
     yield from _logins_before_at(view)
@@ -438,24 +438,24 @@ _HASHES: Final = (
 """Password hashes: ``$2b$12$...``."""
 
 
-def secrets_of_commands(reading: Reading) -> Iterator[Span]:
+def secrets_of_commands(rendition: Rendition) -> Iterator[Span]:
     """Yields the secrets in commands, calls and options, and password hashes."""
-    for start, stop in _found(reading, _KEYED_COMMANDS, whole=True):
-        value = reading.view[start:stop]
+    for start, stop in _found(rendition, _KEYED_COMMANDS, whole=True):
+        value = rendition.view[start:stop]
         if len(value.strip()) > 2 and not is_reference(value):
             yield "password", start, stop
-    for start, stop in _found(reading, _KEYED_CALLS):
-        if is_quoted_secret(reading.view[start:stop], "token"):
+    for start, stop in _found(rendition, _KEYED_CALLS):
+        if is_quoted_secret(rendition.view[start:stop], "token"):
             yield "password", start, stop
-    for start, stop in _found(reading, _KEYED_OPTIONS):
+    for start, stop in _found(rendition, _KEYED_OPTIONS):
         if (
-            is_mixed_short(value := reading.view[start:stop])
+            is_mixed_short(value := rendition.view[start:stop])
             or is_id(value)
             or compiled("[0-9a-f]{32}").fullmatch(value)
         ):
             yield "password", start, stop
-    if "$" in reading.low or "{" in reading.low:
-        for start, stop in _found(reading, _KEYED_HASHES):
+    if "$" in rendition.low or "{" in rendition.low:
+        for start, stop in _found(rendition, _KEYED_HASHES):
             yield "password", start, stop
 
 
@@ -479,10 +479,10 @@ _KEYED_COMMANDS = _keyed(_COMMANDS, whole=True)
 _KEYED_CALLS, _KEYED_OPTIONS, _KEYED_HASHES = map(_keyed, (_CALLS, _OPTIONS, _HASHES))
 
 
-def _found(reading: Reading, rows: _Rows, *, whole: bool = False) -> Iterator[tuple[int, int]]:
+def _found(rendition: Rendition, rows: _Rows, *, whole: bool = False) -> Iterator[tuple[int, int]]:
     """Yields the spans of secrets. ``whole``: literals that begin with a letter match at the start of a word only."""
-    view, low, words = reading.view, reading.low, reading.words
-    heads = rows.keys() & reading.heads
+    view, low, words = rendition.view, rendition.low, rendition.words
+    heads = rows.keys() & rendition.heads
     for key, literal, pattern in (row for head in ("", *heads) for row in rows.get(head, ())):
         if key not in words:
             continue

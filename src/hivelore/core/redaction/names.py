@@ -3,7 +3,7 @@
 from functools import lru_cache
 from typing import Final
 
-from hivelore.core.redaction.matching import compiled, key_of, word_list, word_set
+from hivelore.core.redaction.patterns import compiled, key_of, word_list, word_set
 
 PASSWORDS: Final = word_list(
     "password, passwd, passwort, passphrase, passcode, pwd, kennwort, bindpw, requirepass, masterauth, "

@@ -12,9 +12,9 @@ from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
 from hivelore.core.redaction.judgement import is_made_up, is_mixed, is_random, is_reference, is_thought_up
-from hivelore.core.redaction.matching import Span, compiled, key_of, word_list, word_set
 from hivelore.core.redaction.names import kind_of, words_before
-from hivelore.core.redaction.readings import Reading, positions
+from hivelore.core.redaction.patterns import Span, compiled, key_of, word_list, word_set
+from hivelore.core.redaction.renditions import Rendition, positions
 
 _SHAPES: Final = (
     ("hexid", r"(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9A-F]{32}|[0-9A-F]{40}|[0-9A-F]{64})$"),
@@ -216,15 +216,15 @@ class Region(NamedTuple):
     """Candidates by word, in order. At most one of each word is a secret."""
 
 
-def regions(reading: Reading) -> Iterator[Region]:
+def regions(rendition: Rendition) -> Iterator[Region]:
     """Yields the parts of the text with candidates, in order and without overlap."""
-    view = reading.view
-    whole = _whole_cues(reading)
-    name_starts = sorted(start for start, _ in (*reading.names, *whole))
-    stems = [stem for key, stem in _KEYED_STEMS_OF_PHRASES if key in reading.words]
-    if not reading.low.isascii():
+    view = rendition.view
+    whole = _whole_cues(rendition)
+    name_starts = sorted(start for start, _ in (*rendition.names, *whole))
+    stems = [stem for key, stem in _KEYED_STEMS_OF_PHRASES if key in rendition.words]
+    if not rendition.low.isascii():
         stems += _FOREIGN_CUES
-    for start, stop, cues in _around_cues(reading, whole):
+    for start, stop, cues in _around_cues(rendition, whole):
         groups = [
             group
             for run in compiled(_RUN).finditer(view, start, stop)
@@ -232,7 +232,7 @@ def regions(reading: Reading) -> Iterator[Region]:
             and (group := _close(found, run.start(), cues, name_starts))
             and not _is_in_blob(view, *run.span())
         ]
-        if stems and any(stem in reading.low[start:stop] for stem in stems):
+        if stems and any(stem in rendition.low[start:stop] for stem in stems):
             groups += _phrases(view, start, stop)
         if groups:
             yield Region(start, stop, tuple(cues), tuple(groups))
@@ -264,20 +264,20 @@ def _close(
     )
 
 
-def _whole_cues(reading: Reading) -> list[Spot]:
-    words = f"{reading.words} "
+def _whole_cues(rendition: Rendition) -> list[Spot]:
+    words = f"{rendition.words} "
     if not any(f" {cue} " in words for cue in _WHOLE_CUES):
         return []
     pattern = compiled(rf"(?<![a-z])(?:{'|'.join(_WHOLE_CUES)})(?![a-z])")
-    return [match.span() for match in pattern.finditer(reading.low)]
+    return [match.span() for match in pattern.finditer(rendition.low)]
 
 
-def _around_cues(reading: Reading, whole: Sequence[Spot]) -> Iterator[tuple[int, int, list[Spot]]]:
-    view, low = reading.view, reading.low
-    words = [cue for key, cue in _KEYED_CUES if key in reading.words]
+def _around_cues(rendition: Rendition, whole: Sequence[Spot]) -> Iterator[tuple[int, int, list[Spot]]]:
+    view, low = rendition.view, rendition.low
+    words = [cue for key, cue in _KEYED_CUES if key in rendition.words]
     if not low.isascii():
         words += _FOREIGN_CUES
-    spots = sorted((*reading.names, *positions(low, words), *whole))
+    spots = sorted((*rendition.names, *positions(low, words), *whole))
     first = last = measured = -1
     cues: list[Spot] = []
     for spot in spots:
@@ -630,16 +630,16 @@ _LEAST: Final = -0.2 * STEPS
 """Score above which a candidate counts as a secret. Secrets are rarer in ordinary text than in training."""
 
 
-def suspected_secrets(reading: Reading) -> Iterator[Span]:
+def suspected_secrets(rendition: Rendition) -> Iterator[Span]:
     """Yields the best candidate of each word if its score is high enough."""
-    for region in regions(reading):
+    for region in regions(rendition):
         weights = _weights()
-        around = Surroundings(reading.view, region)
+        around = Surroundings(rendition.view, region)
         for group in region.groups:
             score, candidate = max((sum(map(weights.__getitem__, around.traits(one))), one) for one in group)
             if score > _LEAST:
                 start, stop = candidate.start, candidate.stop
-                rest = compiled(REST).match(reading.view, stop) if stop - start == LONGEST else None
+                rest = compiled(REST).match(rendition.view, stop) if stop - start == LONGEST else None
                 yield around.kind(candidate), start, rest.end() if rest else stop
 
 

@@ -5,14 +5,14 @@ from itertools import pairwise
 from typing import Final
 
 from hivelore.core.redaction.judgement import is_generated, is_mixed, is_telling
-from hivelore.core.redaction.matching import Span, compiled, decoded
-from hivelore.core.redaction.readings import Reading
+from hivelore.core.redaction.patterns import Span, compiled, decoded
+from hivelore.core.redaction.renditions import Rendition
 
 
-def secrets_of_vendors(reading: Reading) -> Iterator[Span]:
+def secrets_of_vendors(rendition: Rendition) -> Iterator[Span]:
     """Yields tokens of services and private keys."""
-    view = reading.view
-    yield from _tokens(view, reading.low)
+    view = rendition.view
+    yield from _tokens(view, rendition.low)
     if "PRIVATE KEY" in view:
         yield from _private_keys(view)
     if "Private-Lines" in view:

@@ -1,4 +1,4 @@
-"""What /openapi.json says besides what the routes say of themselves: keys, headers and problem documents."""
+"""The OpenAPI description: operations, other routes, keys, headers and problem documents."""
 
 from typing import Any
 
@@ -18,20 +18,20 @@ _HEADERS = [
         "in": "header",
         "required": False,
         "schema": {"type": "string"},
-        "description": "Operators: for which agent, by id or name, percent-encoded.",
+        "description": "The agent that an operator acts for, by id or name, percent-encoded.",
     },
     {
         "name": "X-Hivelore-Project",
         "in": "header",
         "required": False,
         "schema": {"type": "string"},
-        "description": "Where the caller is, percent-encoded; narrows searches and marks what is stored.",
+        "description": "The caller's project, percent-encoded. It narrows searches and is stored with memories.",
     },
 ]
 _PROBLEM = {"content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
 _PROBLEMS = {
-    "4XX": {"description": "It cannot be done as asked; `detail` says why, and what to do.", **_PROBLEM},
-    "5XX": {"description": "It cannot be done now, or the service failed; `detail` says which.", **_PROBLEM},
+    "4XX": {"description": "The request is refused; `detail` says why and what to do.", **_PROBLEM},
+    "5XX": {"description": "The service is unavailable or failed; `detail` says which.", **_PROBLEM},
 }
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import orjson
 
 from hivelore.errors import Broken
-from hivelore.indexing.model import Candidate, Candidates, ChunkKey, DocumentKey, KeywordEntry
+from hivelore.indexing.model import Candidate, Candidates, KeywordEntry
+from hivelore.memories.stored import ChunkKey, DocumentKey
 from hivelore.search.model import Filter
 from hivelore.search.tokenizer import rarity
 from hivelore.storage.ports import MemoryStore, Transaction, View

@@ -16,7 +16,8 @@ from hivelore.indexes.vectors.cosines import (
     spread,
     unit,
 )
-from hivelore.indexing.model import ChunkKey, DocumentKey, Neighbour, Neighbours, PassageKey, Vector
+from hivelore.indexing.model import Neighbour, Neighbours, Vector
+from hivelore.memories.stored import ChunkKey, DocumentKey, PassageKey
 from hivelore.search.model import Filter
 from hivelore.storage.ports import MemoryStore, View
 from hivelore.storage.sql.filters import condition

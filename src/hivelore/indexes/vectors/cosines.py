@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from hivelore.core.vectors import normalize
 from hivelore.errors import Invalid
-from hivelore.indexing.model import DocumentKey, Neighbour, Neighbours, PassageKey, Vector
+from hivelore.indexing.model import Neighbour, Neighbours, Vector
+from hivelore.memories.stored import DocumentKey, PassageKey
 from hivelore.search.ranking import Spread
 
 DECIMALS = 6

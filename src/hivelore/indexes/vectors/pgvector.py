@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 from hivelore.core.values import replace
 from hivelore.indexes.vectors.brute_force import WIDENING, InDatabase, read_neighbour
 from hivelore.indexes.vectors.cosines import best_per_document, neighbours, spread, unit
-from hivelore.indexing.model import DocumentKey, ModelKey, Neighbour, Neighbours, Vector
+from hivelore.indexing.model import (
+    ModelKey,
+    Neighbour,
+    Neighbours,
+    Vector,
+)
+from hivelore.memories.stored import DocumentKey
 from hivelore.search.model import Filter
 from hivelore.search.ranking import Spread
 from hivelore.storage.ports import MemoryStore, View

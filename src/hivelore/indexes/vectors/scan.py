@@ -30,12 +30,12 @@ from hivelore.indexing.model import (
     Change,
     ChangeCursor,
     ChangeKind,
-    DocumentKey,
     ModelKey,
     Neighbours,
     PassageVectors,
     Vector,
 )
+from hivelore.memories.stored import DocumentKey
 from hivelore.search.model import Filter
 from hivelore.storage.ports import MemoryStore, View
 

@@ -13,7 +13,8 @@ from hivelore.indexes.attributes import CodeBook, Mask
 from hivelore.indexes.top_k import at_least
 from hivelore.indexes.vectors.cosines import best_per_document, cosines, order, spread
 from hivelore.indexes.vectors.slabs import DOCUMENT, PASSAGE, Keys, Quantised, Slab, Slabs, Slots, tolerance
-from hivelore.indexing.model import DocumentKey, ModelKey, Neighbour, PassageKey, Vector
+from hivelore.indexing.model import ModelKey, Neighbour, Vector
+from hivelore.memories.stored import DocumentKey, PassageKey
 from hivelore.search.model import Filter
 from hivelore.search.ranking import Spread
 from hivelore.storage.ports import View

@@ -12,8 +12,7 @@ from tokenizers import Tokenizer
 
 from hivelore.core.text import Clean
 from hivelore.errors import Broken
-from hivelore.models.onnx.provider import intact
-from hivelore.models.onnx.runtime import Session, load_graph, run_graph
+from hivelore.models.onnx.provider import Session, intact, load_graph, run_graph
 from hivelore.observations.model import PairScores
 
 NAME = "model that compares notes"

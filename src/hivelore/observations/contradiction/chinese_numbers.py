@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 class ChineseNumber(NamedTuple):
     digits: str
-    """In digits, with a percent sign for a share of a whole."""
+    """Digits, with a percent sign for a share of a whole."""
     length: int
-    """Characters that it takes."""
+    """Length in characters."""
     is_ordinal: bool = False
     """第二十: a name for one of several, and no quantity."""
 
@@ -34,10 +34,11 @@ _ZEROS = frozenset("〇零")
 
 
 def number_at(run: str, at: int) -> ChineseNumber | None:
-    """The number that begins at a character of a run of Chinese characters, if one of more than one character does.
+    """Returns the number of several characters that begins at a character of a run of Chinese characters.
 
-    A single numeral is left to whoever knows the word behind it: 一 is often no number (一般), and so are two ones of a
-    range (三四个, three or four)."""
+    A single numeral is left to the caller, who knows the word after it: 一 is often not a number (一般), nor are two
+    numerals of a range (三四个, three or four).
+    """
     if run.startswith(_PER_CENT, at):
         part = _read(run, at + len(_PER_CENT))
         return part and ChineseNumber(f"{part[0]:.12g}%", len(_PER_CENT) + part[1])
@@ -63,7 +64,7 @@ def number_at(run: str, at: int) -> ChineseNumber | None:
 
 
 def _read(run: str, at: int) -> tuple[int, int] | None:
-    """The value of the longest number from ``at`` on, and how many characters it has."""
+    """Returns the value of the longest number from ``at``, and its length in characters."""
     end = at
     while end < len(run) and run[end] in _NUMERALS:
         end += 1
@@ -75,7 +76,7 @@ def _read(run: str, at: int) -> tuple[int, int] | None:
 
 
 def _value(numerals: str) -> int | None:
-    """None where it is no number that people write."""
+    """Returns the value, None if the characters are not a number."""
     if all(one in _ONES for one in numerals):
         return _digit_by_digit(numerals)
     total = section = 0

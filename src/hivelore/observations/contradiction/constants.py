@@ -1,11 +1,11 @@
-"""What decides, in numbers, chosen on labelled pairs: docs/decisions/0015-contradiction-judge.md says which."""
+"""Constants of the judge, chosen on labelled pairs (docs/decisions/0015-contradiction-judge.md)."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Nearness:
-    """How much each measure says that two notes are about the same: log odds, to be added up.
+    """Weights that estimate, as a sum of log odds, that two notes are about the same subject.
 
     Fitted by logistic regression (same or conflicting, against different) and rounded.
     """
@@ -31,10 +31,10 @@ class Nearness:
 @dataclass(frozen=True, slots=True)
 class Constants:
     same_beginning: int = 5
-    """Letters that two words begin with to be taken for the same word, and the share of the longer one."""
+    """Number of equal first letters that makes two words equal, and their share of the longer word."""
     same_beginning_share: float = 0.7
     same_span: float = 0.1
-    """Spans of time that differ by so much are the same: they are measured."""
+    """Relative difference up to which spans of time are equal, because they are measured."""
     same_size: float = 0.08
     """1 GiB is 1.07 GB."""
     about: float = 0.2
@@ -45,30 +45,29 @@ class Constants:
     denied: float = 0.5
     """The strength of a denial of what the other one says."""
     odd_share: float = 0.9
-    """Of what both say, that the one denies and the other does not: from here on it is the whole statement."""
+    """Share of the common terms that one note denies from which the whole statement is denied."""
     odd_alone: float = 0.3
     odd_more: float = 0.75
-    """With less alone in the one and in the other, such a denial contradicts by itself; with more it is a doubt."""
+    """Maximum weight alone in each note with which such a denial is a contradiction; above it is a doubt."""
     clash: float = 0.41
     """Something as strong contradicts, something weaker than ``no_clash`` does not."""
     no_clash: float = 0.2
     agreed: float = 0.7
-    """The share that a model that reads both has to give a conflict where not only quantities clash."""
+    """Share for *conflict* that a pair model must give if not only quantities clash."""
     found: float = 0.955
     """The share from which on it finds a conflict where the rules find none."""
     doubted: float = 0.9
-    """The share for a conflict from which on what the rules take for different is a doubt,"""
+    """Share for *conflict* from which a pair that the rules find different is a doubt,"""
     doubted_same: float = 0.8
-    """and what they take for the same: that must not make the wrong one of two surer."""
+    """and a pair that the rules find equal, so that a wrong memory does not gain confidence."""
     disagreed: float = 0.5
     """The share for different notes from which on clashing quantities are no conflict."""
     rewording: float = 0.88
-    """What a model that reads both has to give *same*, for what the rules cannot tell to be the same,"""
+    """Share for *same* that a pair model must give when the rules do not find the notes equal,"""
     rewording_likeness: float = 0.3
-    """and the cosine that it needs besides. What is further off, a service has it read only where the rules find a
-    conflict."""
+    """and the minimum cosine. The model reads pairs below it only if the rules find a conflict."""
     only_measures: bool = False
-    """Whether only quantities contradict; any other clash is a doubt then."""
+    """True if only quantities contradict and any other clash is a doubt."""
     conflict: float = 0.4
     conflict_of_measures: float = 1.6
     conflict_of_cases: float = 2.8
@@ -82,7 +81,7 @@ class Constants:
     """With as much alone in each of two, they are only the same from ``same_surely`` on."""
     same_surely: float = 3.2
     different: float = -0.5
-    """Below it two are different, whatever clashes."""
+    """Nearness below which two notes are different, whatever clashes."""
     by_words: Nearness = Nearness(-2.1, 2.1, 1.95, -0.8, -0.5, 0.7, 2.3, -0.3)
     with_likeness: Nearness = Nearness(-5.2, 2.0, 1.6, -0.65, -0.2, 0.3, 1.9, -0.3, 5.5)
 

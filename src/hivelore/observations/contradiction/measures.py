@@ -1,8 +1,8 @@
-"""Which quantities of two notes agree, and which cannot both be so."""
+"""Quantities of two notes: which agree, and which contradict each other."""
 
 from hivelore.core.values import replace
 from hivelore.observations.contradiction.constants import Constants
-from hivelore.observations.contradiction.matching import Clash
+from hivelore.observations.contradiction.matches import Clash
 from hivelore.observations.contradiction.quantities import (
     CLOCK,
     CODE,
@@ -15,14 +15,14 @@ from hivelore.observations.contradiction.quantities import (
     VERSION,
     Quantity,
 )
-from hivelore.observations.contradiction.statement import DENIAL, Reading, Role
+from hivelore.observations.contradiction.statement import DENIAL, ParsedNote, Role
 from hivelore.observations.contradiction.words import MEANINGS, stems
 
 
 def measured(
-    older: Reading, newer: Reading, constants: Constants
+    older: ParsedNote, newer: ParsedNote, constants: Constants
 ) -> tuple[tuple[str, ...], tuple[list[Quantity], list[Quantity]], list[Clash]]:
-    """Which quantities agree, which each has alone, and which cannot both be so."""
+    """Returns the quantities that agree, those in one note only, and the contradictions."""
     left = list(newer.quantities)
     unmatched: list[Quantity] = []
     agreeing: list[str] = []
@@ -55,19 +55,19 @@ def measured(
     return tuple(agreeing), (unmatched, left), clashes
 
 
-def _but_for_what_is_said_twice(alone: list[Quantity], reading: Reading, constants: Constants) -> list[Quantity]:
-    """Without what is in another writing what the other one has, too: four times a minute, each 15 seconds."""
+def _but_for_what_is_said_twice(alone: list[Quantity], reading: ParsedNote, constants: Constants) -> list[Quantity]:
+    """Drops a quantity that the other note has in another form: four times a minute, each 15 seconds."""
     places = {one.at for one in alone}
     matched = [one for one in reading.quantities if one.at not in places]
     return [one for one in alone if not any(_agree(one, other, constants) for other in matched)]
 
 
-def denies_count(older: Reading, newer: Reading) -> bool:
-    """Not two of them, which may be only one."""
+def denies_count(older: ParsedNote, newer: ParsedNote) -> bool:
+    """Returns True for *not two of them*, which may be only one."""
     return _denies_count(older, newer) or _denies_count(newer, older)
 
 
-def _denies_count(reading: Reading, other: Reading) -> bool:
+def _denies_count(reading: ParsedNote, other: ParsedNote) -> bool:
     denied = _denied_parts(reading)
     counts = {
         one.value
@@ -78,12 +78,12 @@ def _denies_count(reading: Reading, other: Reading) -> bool:
     return bool(counts) and bool(others) and counts.isdisjoint(others)
 
 
-def _denied_places(reading: Reading) -> set[int]:
+def _denied_places(reading: ParsedNote) -> set[int]:
     parts = _denied_parts(reading)
     return {one.at for one, part in zip(reading.quantities, reading.places, strict=True) if part in parts}
 
 
-def _denied_parts(reading: Reading) -> set[int]:
+def _denied_parts(reading: ParsedNote) -> set[int]:
     return {one.segment for one in reading.denials if one.concept == DENIAL and one.role is not Role.OTHERWISE}
 
 
@@ -129,7 +129,7 @@ def _same_text(one: str, other: str) -> bool:
 
 
 def _apart(one: Quantity, other: Quantity) -> float:
-    """By which share of the smaller one they differ."""
+    """Returns the difference as a share of the smaller quantity."""
     first, second = abs(float(one.value)), abs(float(other.value))
     if one.dimension != other.dimension:
         # Six times a minute is every ten seconds.

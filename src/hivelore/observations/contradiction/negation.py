@@ -1,4 +1,4 @@
-"""What of a note is denied, and how far a denial reaches."""
+"""Negations of a note and their scope."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -35,7 +35,7 @@ from hivelore.observations.contradiction.words import (
     WEIGHT,
     WITHOUT,
     WOULD,
-    Meaning,
+    Sense,
     words_of,
 )
 
@@ -44,8 +44,8 @@ _SCOPE = 5
 
 
 def negate(words: Sequence[Word]) -> frozenset[str]:
-    """A negation reaches forward to the end of its phrase; what stands before it is neither said to be so nor not.
-    Gives what is denied in favour of something else."""
+    """Applies the negations of a note. A negation reaches to the end of its phrase; terms before it become open.
+    Returns the terms denied in favour of others."""
     denied: set[str] = set()
     _without_subject(words)
     for place, word in enumerate(words):
@@ -67,7 +67,7 @@ NO_DENIALS = frozenset(("place_first", "speed", "amount"))
 
 
 def denying(words: Sequence[Word]) -> Iterator[Denial]:
-    """What denies, a word of its own or the opposite of another one."""
+    """Returns the words that deny: a negation, or the opposite of another word."""
     neither = {word.unit for word in words if word.text == "neither"}
     for place, word in enumerate(words):
         if word.kind is Kind.MARK or (word.text == "nor" and word.unit in neither):
@@ -145,8 +145,8 @@ _NO = words_of("no none nothing nobody")
 
 
 def _only_limits(words: Sequence[Word], place: int, reached: Sequence[Word]) -> bool:
-    """Whether a negation denies nothing by itself: it says which one is meant, that something is needed, or that it is
-    so in all other cases. What it reaches is then left open."""
+    """Returns True if a negation only selects which one is meant, states a need, or excludes all other cases. The terms
+    in its scope are then left open."""
     word = words[place]
     here = [one for one in words[:place] if one.segment == word.segment]
     follows = [one for one in words[place + 1 :] if one.segment == word.segment and one.kind is not Kind.MARK]
@@ -211,7 +211,7 @@ _DENYING = NEGATORS | INSTEAD | IGNORED
 
 
 _ONLY_SAY_THAT = frozenset(("remedy", "outcome", "use", "happen"))
-"""Verbs of which the subject is what is denied."""
+"""Verbs that deny their subject."""
 
 
 _SUBJECT = 2
@@ -221,7 +221,7 @@ _STATES = frozenset(("power", "reach", "allow", "survival"))
 
 
 def _without_subject(words: Sequence[Word]) -> None:
-    """What is off, out of reach or lost is not said to be so, though no word denies it; nor what only would be."""
+    """Leaves open what is off, unreachable or lost, though no word denies it, and what is only hypothetical."""
     for place, word in enumerate(words):
         if word.text in WOULD:
             for one in words:
@@ -252,10 +252,10 @@ def _fails(word: Word) -> bool:
 
 
 def _not_without(words: Sequence[Word], without: Word) -> None:
-    """ "Does not work without it": it is needed."""
+    """Handles *does not work without it*: it is needed."""
     for one in words:
         if one.sentence == without.sentence and one.concept in NEGATORS:
-            one.meaning = Meaning("need", 1, 0.0, polar=False)
+            one.meaning = Sense("need", 1, 0.0, polar=False)
 
 
 def _reached(words: Sequence[Word], place: int) -> list[Word]:

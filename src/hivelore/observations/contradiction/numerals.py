@@ -11,11 +11,11 @@ from hivelore.observations.contradiction.units import FRACTIONS, HALF, PARTS_ALO
 class Numeral(NamedTuple):
     value: float
     after: int
-    """The piece behind it."""
+    """The following piece."""
 
 
 NUMBER = re.compile(r"(\d+(?:[.,]\d+)*)(.*)", re.DOTALL)
-"""What is written in digits, and what is written on to it."""
+"""Digits with attached letters."""
 _FIRST_TEN, _HUNDRED, _THOUSAND = 20.0, 100.0, 1_000.0
 _GROUP = "000"
 _MOST = 1e15
@@ -23,7 +23,7 @@ _MOST = 1e15
 
 
 def digits_value(digits: str) -> float:
-    """Of digits with a comma or a point in them: 10,000, 1,5, 2.5."""
+    """Returns the value of digits with a comma or a point: 10,000, 1,5, 2.5."""
     if "," in digits:
         whole, _, part = digits.partition(",")
         digits = digits.replace(",", "") if len(part) >= 3 else f"{whole}.{part}"
@@ -31,7 +31,7 @@ def digits_value(digits: str) -> float:
 
 
 def counted_on(pieces: Sequence[Piece], value: float, after: int) -> Numeral:
-    """What the pieces from ``after`` on make of a number: thousand five hundred, and a half, 000."""
+    """Returns the number extended by the pieces from ``after``: thousand five hundred, and a half, 000."""
     if _text(pieces, after) == _GROUP:
         value, after = value * _THOUSAND, after + 1
     whole, rest, least = 0.0, value, _MOST
@@ -50,7 +50,7 @@ def counted_on(pieces: Sequence[Piece], value: float, after: int) -> Numeral:
 
 
 def in_words(pieces: Sequence[Piece], at: int) -> Numeral | None:
-    """The number that begins with this word, if one does."""
+    """Returns the number that begins with this word."""
     value = WORDS.get(_text(pieces, at))
     if value is None:
         return None
@@ -58,7 +58,7 @@ def in_words(pieces: Sequence[Piece], at: int) -> Numeral | None:
 
 
 def _ten(value: float) -> float:
-    """What may be added to a number without saying of what: twenty *five*, hundred *fifty*."""
+    """Returns a numeral that may be added to a number: twenty *five*, hundred *fifty*."""
     return 10.0 if value % 10 == 0 and _FIRST_TEN <= value < _HUNDRED else value if value == _HUNDRED else 0.0
 
 
@@ -76,7 +76,7 @@ _ARTICLES = frozenset(("a", "an", "un", "une", "una", "ein", "eine", "einer"))
 
 
 def number_at(pieces: Sequence[Piece], at: int) -> Numeral | None:
-    """In digits or words, without its unit."""
+    """Returns a number in digits or words, without its unit."""
     if _kind(pieces, at) is not Kind.NUMBER:
         return in_words(pieces, at)
     match = NUMBER.fullmatch(_text(pieces, at))
@@ -84,7 +84,7 @@ def number_at(pieces: Sequence[Piece], at: int) -> Numeral | None:
 
 
 def unit_of(pieces: Sequence[Piece], at: int, after: int) -> tuple[str, int]:
-    """What may be the unit of the number from ``at`` to ``after``, and the piece behind it."""
+    """Returns the possible unit of the number from ``at`` to ``after``, and the following piece."""
     match = NUMBER.fullmatch(_text(pieces, at))
     return (match[2], after) if match and match[2] else (_text(pieces, after), after + 1)
 

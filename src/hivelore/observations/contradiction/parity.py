@@ -1,21 +1,21 @@
-"""Whether what two notes say of the same thing differs by one denial, however it is worded.
+"""Parity of denials: finds statements of two notes that differ by one denial, in any wording.
 
-*Not without it* is *only with it*, *not enabled* is *disabled*: an even number of denials is none. A clause is read
-twice, with its condition and without it, because *fails unless* is *works if*, but a condition may as well only say
-when; one denies what the other says only if it does so in both readings.
+*Not without it* is *only with it*, *not enabled* is *disabled*: an even number of denials cancels out. A clause is
+counted with its condition and without it, because *fails unless* is *works if*, but a condition may also only state a
+time. One note denies the other only if both counts agree.
 """
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from hivelore.observations.contradiction.matching import Both
+from hivelore.observations.contradiction.matches import Both
 from hivelore.observations.contradiction.quantities import CODE, PORT, VERSION
 from hivelore.observations.contradiction.statement import (
     DENIAL,
     DENIAL_OF_SAME,
     DENIAL_OF_WHICH,
     DENIAL_WITHOUT,
-    Reading,
+    ParsedNote,
     Role,
 )
 from hivelore.observations.contradiction.words import ANTONYMS, PREFIXES
@@ -24,20 +24,20 @@ from hivelore.observations.contradiction.words import ANTONYMS, PREFIXES
 @dataclass(frozen=True, slots=True)
 class Odd:
     concepts: frozenset[str]
-    """Of the first one: what the one denies and the other says."""
+    """Concepts of the first note that one note denies and the other affirms."""
     share: float
-    """Theirs of what both say, by weight, 0 to 1."""
+    """Their share of the common terms by weight, 0 to 1."""
 
 
 BOUNDED = ("retention", "allow", "survival")
-"""With a quantity, one of two opposites says the same as the other: kept for, deleted after."""
+"""Opposites that agree with a quantity: kept for, deleted after."""
 _ALWAYS = (DENIAL, DENIAL_WITHOUT, "power", "reach")
-"""What denies even where the other one has no word for the opposite."""
+"""Words that deny even if the other note has no opposite."""
 _WITH_WITHOUT = ("outcome", "allow", "survival", "speed", "retention")
-"""What denies where it is said of going without something, as does ``_BAD``: *fails without it*."""
+"""Words that deny with *without*, like ``_BAD``: *fails without it*."""
 _BAD = ("error", "stuck")
 _REFUSALS = ("allow", "outcome", "presence")
-"""Of these one may say the opposite in many words."""
+"""Words whose opposite has many forms."""
 
 
 def odd(both: Both) -> Odd:
@@ -59,18 +59,18 @@ def odd(both: Both) -> Odd:
     return Odd(frozenset(one for one in found or () if _is_said(both, one)), share)
 
 
-def _has_amount(reading: Reading) -> bool:
+def _has_amount(reading: ParsedNote) -> bool:
     return any(one.dimension not in (VERSION, CODE, PORT) for one in reading.quantities)
 
 
 def _is_said(both: Both, concept: str) -> bool:
-    """In either of the two, and not only as a condition."""
+    """Returns True if either note states it, and not only as a condition."""
     ours, theirs = both.ours[concept], both.theirs[both.partners[concept]]
     return not {Role.MAIN, Role.REASON}.isdisjoint(ours.roles | theirs.roles)
 
 
-def _sign(reading: Reading, concept: str) -> int:
-    """Which of two opposites its word is; 0 where it has none or both."""
+def _sign(reading: ParsedNote, concept: str) -> int:
+    """Returns the used word of two opposites as 1 or -1; 0 for none or both."""
     found = {
         term.opposite
         for term in reading.terms
@@ -81,16 +81,16 @@ def _sign(reading: Reading, concept: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Denials:
-    """Which words count."""
+    """The words that count as denials."""
 
     counted: Collection[str]
     shared: Collection[str]
     """The opposites that both say: they make no difference."""
     opposite: Collection[str]
 
-    def parities(self, reading: Reading, is_whole: bool) -> Mapping[str, int]:
-        """Whether the clauses that a concept stands in have an odd number of denials; nothing where it cannot be
-        told. ``is_whole``: with their conditions."""
+    def parities(self, reading: ParsedNote, is_whole: bool) -> Mapping[str, int]:
+        """Returns the parity of denials of each clause with the concept; clauses that cannot be counted are left out.
+        ``is_whole``: with their conditions."""
         counts, unknown = self._counts(reading, is_whole)
         found: dict[str, set[int]] = {}
         for term in reading.terms:
@@ -100,8 +100,8 @@ class _Denials:
                 found.setdefault(term.concept, set()).update(parities)
         return {concept: next(iter(parities)) for concept, parities in found.items() if len(parities) == 1}
 
-    def _counts(self, reading: Reading, is_whole: bool) -> tuple[Mapping[int, int], set[int]]:
-        """How many denials each part has, and of which parts that cannot be told."""
+    def _counts(self, reading: ParsedNote, is_whole: bool) -> tuple[Mapping[int, int], set[int]]:
+        """Returns the number of denials of each part, and the parts that cannot be counted."""
         counts: dict[int, int] = {}
         unknown: set[int] = set()
         said = [one for one in reading.denials if one.role is not Role.OTHERWISE]
@@ -124,7 +124,7 @@ class _Denials:
 
 
 def opposites(ours: Collection[str], theirs: Collection[str]) -> Mapping[str, str]:
-    """Which of the words that only the one has is the opposite of which that only the other one has."""
+    """Returns pairs of opposites, one in each note only."""
     pairs: dict[str, str] = {}
     left = set(theirs)
     for one in sorted(ours):

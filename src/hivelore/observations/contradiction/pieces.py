@@ -1,4 +1,4 @@
-"""A note as words, numbers, names, quotations and marks, in one pass."""
+"""Pieces of a note: words, numbers, names, quotations and marks, found in one pass."""
 
 import unicodedata
 from collections.abc import Iterator
@@ -12,23 +12,23 @@ from hivelore.observations.contradiction.units import EVERY, PORT_WORDS, SPANS, 
 from hivelore.observations.contradiction.words import MEANINGS
 
 LONGEST = 1_000
-"""Characters that are read. A longer note is no statement; what stands behind them is not compared."""
+"""Characters that are parsed; the rest of a longer note is not compared."""
 _WHOLE_CHINESE_WORD = 4
 _CLASSIFIED_SPANS = ("个小时", "个月", "个星期")
-"""Spans behind the classifier 个, which carries no meaning of its own."""
+"""Spans after the classifier 个, which has no meaning here."""
 _MEASURING = frozenset(word for words in (SPANS, EVERY, WEEKDAYS, PORT_WORDS) for word in words)
 
 
 class Kind(Enum):
     WORD = "word"
     NUMBER = "number"
-    """With what is written on to it: 60s, 50m, 95%."""
+    """Digits with attached letters: 60s, 50m, 95%."""
     TIME = "time of day"
     DATE = "date"
     NAME = "name"
     """A path, an address, a version, a flag, an identifier."""
     QUOTE = "quotation"
-    """A word of it."""
+    """A quoted word."""
     MARK = "mark"
     """Punctuation that ends a part of a sentence."""
 
@@ -80,7 +80,7 @@ _PIECE = regex.compile(
 
 
 def folded(text: str) -> str:
-    """One spelling of what only looks different: width, case, white space, quotation marks."""
+    """Returns a text with one spelling for equal characters: width, case, white space, quotation marks."""
     text = unicodedata.normalize("NFKC", _PILED_MARKS.sub(r"\1", text[: 4 * LONGEST]))
     text = " ".join(text.casefold().split())[:LONGEST]
     return text.translate(_LOOKS)
@@ -90,7 +90,7 @@ _LOOKS = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"'
 
 
 def pieces(text: str) -> list[Piece]:
-    """Of a folded text."""
+    """Returns the pieces of a folded text."""
     for pattern, words in _CONTRACTIONS:
         text = pattern.sub(lambda found, words=words: words[found[1]], text)
     for pattern, usual in _WRITTEN_OTHERWISE:
@@ -125,7 +125,7 @@ def _quoted(said: str) -> Iterator[Piece]:
 
 
 def _chinese(run: str) -> Iterator[Piece]:
-    """Numbers, and the words that are known, the longest first; of the rest each character."""
+    """Returns numbers, then known words, the longest first, then single characters."""
     at = 0
     while at < len(run):
         lengths = range(_WHOLE_CHINESE_WORD, 1, -1)

@@ -1,26 +1,26 @@
-"""What one of two notes denies and the other one says."""
+"""Statements that one of two notes denies and the other affirms."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from hivelore.observations.contradiction.constants import Constants
-from hivelore.observations.contradiction.doubting import deny_the_same, says_over, word_denials
-from hivelore.observations.contradiction.matching import ONE_EACH, Both, Clash, Group
+from hivelore.observations.contradiction.doubts import deny_the_same, says_over, word_denials
+from hivelore.observations.contradiction.matches import ONE_EACH, Both, Clash, Group
 from hivelore.observations.contradiction.negation import NO_DENIALS
 from hivelore.observations.contradiction.parity import BOUNDED, Odd
 from hivelore.observations.contradiction.quantities import SPAN
-from hivelore.observations.contradiction.statement import Reading, Role, Term
+from hivelore.observations.contradiction.statement import ParsedNote, Role, Term
 from hivelore.observations.contradiction.words import MUST, POLAR_WEIGHT, WEIGHT
 
 _COMPARED = ("speed", "amount")
-"""Said of one of two: which one, tells the order."""
+"""Words that compare two things; their place determines the order."""
 _WITH_SPAN = ("retention", "allow")
 """Kept for ten days and deleted after ten days are the same, so are accepted up to and refused beyond 25 MB."""
 
 
 @dataclass(slots=True)
 class _Opposed:
-    """What has been found so far."""
+    """The findings so far."""
 
     shown: list[str] = field(default_factory=list[str])
     weight: float = 0.0
@@ -30,7 +30,7 @@ class _Opposed:
 
 
 def polarity(both: Both, odd: Odd, constants: Constants, *, agrees: bool, is_twisted: bool) -> Iterator[Clash]:
-    """``agrees``: whether they have a quantity in common. ``is_twisted``: whether they may well say the same."""
+    """Returns the clash of polarity. ``agrees``: the notes have a common quantity. ``is_twisted``: they may agree."""
     is_over = says_over(both.first) is not says_over(both.second)
     same_denials = deny_the_same(both)
     has_denials = bool(word_denials(both.first) or word_denials(both.second))
@@ -68,7 +68,7 @@ def polarity(both: Both, odd: Odd, constants: Constants, *, agrees: bool, is_twi
         yield _told(found, constants, is_certain=is_certain)
 
 
-def _has_span(reading: Reading) -> bool:
+def _has_span(reading: ParsedNote) -> bool:
     return any(one.dimension == SPAN for one in reading.quantities)
 
 
@@ -99,7 +99,7 @@ def _only_differs(both: Both) -> bool:
 
 
 def _is_said_of_others(both: Both, concept: str) -> bool:
-    """The one says it of something, and the other of something else that the one speaks of, too."""
+    """Returns True if the notes speak of different things, both of which one note mentions."""
     here = _workers(both.first, concept, {})
     there = _workers(both.second, both.partners[concept], both.back)
     only_here, only_there = here - there, there - here
@@ -109,8 +109,8 @@ def _is_said_of_others(both: Both, concept: str) -> bool:
     return not only_here.isdisjoint(said_there) or not only_there.isdisjoint(both.ours)
 
 
-def _workers(reading: Reading, concept: str, names: Mapping[str, str]) -> set[str]:
-    """What stands beside a concept, wherever that stands."""
+def _workers(reading: ParsedNote, concept: str, names: Mapping[str, str]) -> set[str]:
+    """Returns the words next to a concept, at every place."""
     parts = {term.segment for term in reading.terms if term.concept == concept}
     return {
         names.get(one.concept, one.concept)
@@ -126,7 +126,8 @@ _TWO = 2
 
 
 def mixed(both: Both) -> Iterator[Clash]:
-    """What a text says of one thing and denies of another is compared where the two speak of the same thing."""
+    """Compares a concept that one note affirms of one thing and denies of another, where both notes speak of the same
+    thing."""
     for reading, groups, others, names, back in (
         (both.first, both.ours, both.second, both.partners, both.back),
         (both.second, both.theirs, both.first, both.back, both.partners),
@@ -149,14 +150,14 @@ def mixed(both: Both) -> Iterator[Clash]:
                     return
 
 
-def _company(reading: Reading, term: Term) -> set[str]:
+def _company(reading: ParsedNote, term: Term) -> set[str]:
     return {
         one.concept for one in reading.terms if one.segment == term.segment and not one.polar and one.weight >= WEIGHT
     }
 
 
 def gone(both: Both, constants: Constants, *, is_certain: bool) -> Iterator[Clash]:
-    """Off in one, and at work in the other, which does not say that it is on."""
+    """Returns a clash of *off* with a note about a running thing that does not mention *on*."""
     for reading, others, names in (
         (both.first, both.theirs, both.partners),
         (both.second, both.ours, both.back),

@@ -1,6 +1,6 @@
-"""Quantities in a note: how much of what, in one unit each, however they are written.
+"""Quantities of a note, each in one unit in any spelling.
 
-Seconds for spans of time, bytes for sizes. What recurs is a span, too: every 6 hours, four times a day.
+Spans of time are in seconds, sizes in bytes. A recurrence is a span too: every 6 hours, four times a day.
 """
 
 import re
@@ -64,16 +64,16 @@ class Quantity(NamedTuple):
     about: bool
     shown: str
     at: int
-    """Which piece of the text it is."""
+    """Index of the piece."""
     noun: str = ""
-    """What is counted."""
+    """The counted thing."""
 
 
 _NAMED_PORT = re.compile(r":?(\d{2,5})(?:/(?:tcp|udp))?|(?:tcp|udp)/(\d{2,5})")
 _AFTER_ONE_TIME = frozenset(("", ".", ",", ";", "after", "before", "more"))
 _A_FEW = {"couple": 2.0, "few": 3.0, "paar": 3.0}
 _OTHER_HALVES = HALF - {"half"}
-"""Not *media of*."""
+"""Excludes *media of*."""
 _TO = words_of("to and or bis und à a y 到")
 _CODES = words_of("400 401 403 404 405 408 409 413 422 429 500 501 502 503 504")
 _FIRST_CODE, _LAST_CODE = 400, 599
@@ -233,7 +233,7 @@ class _Reader:
         return self._counted(at, value, after)
 
     def _size(self, at: int, value: float, after: int) -> int:
-        """With the time that it is for: 20 MB a second."""
+        """Reads a size with the time that it is for: 20 MB a second."""
         if self._per_second(after):
             return self._take(THROUGHPUT, value, at, after + self._per_second(after))
         if self._text(after) in PER and self._text(after + 1) in SPANS:
@@ -241,7 +241,7 @@ class _Reader:
         return self._take(SIZE, value, at, after)
 
     def _per_second(self, at: int) -> int:
-        """How many pieces *per second* has here, if it stands here."""
+        """Returns the number of pieces of *per second* at this place."""
         if self._text(at) == "/s":
             return 1
         return 2 * (self._text(at) in PER and SPANS.get(self._text(at + 1)) == 1.0)
@@ -256,7 +256,7 @@ class _Reader:
         return bool(around & PORT_WORDS) or bool(self._words & PORT_WORDS)
 
     def _span(self, at: int, seconds: float, after: int) -> int:
-        """With what is added to it: 1 h 30 min, a minute and a half, an hour and ten minutes."""
+        """Reads a span of time with its parts: 1 h 30 min, a minute and a half, an hour and ten minutes."""
         if [self._text(after), self._text(after + 1)] == ["and", "a"] and self._text(after + 2) in FRACTIONS:
             return self._take(SPAN, seconds * (1 + FRACTIONS[self._text(after + 2)]), at, after + 3)
         more, end = self._smaller_span(after + (self._text(after) in ("and", ",")), seconds)
@@ -340,7 +340,7 @@ class _Reader:
         return is_alone and 0 <= value < 24 and bool(self._words & DAILY_WORDS)
 
     def _share(self, at: int) -> int:
-        """Half an hour, a quarter of a gigabyte; of anything else it is so many percent."""
+        """Reads a share: half an hour, a quarter of a gigabyte; a percentage of anything else."""
         part = share_of(self._pieces, at)
         if part is None:
             return 0
@@ -356,7 +356,7 @@ class _Reader:
         return self._take(PERCENT, 100 * share, at, whole)
 
     def _is_rank(self, second: int) -> bool:
-        """As far as can be told: a second factor, not *a second to start*."""
+        """Returns True if this is probably a rank: a second factor, not *a second to start*."""
         of = self._text(second + 1) if self._kind(second + 1) is Kind.WORD else ""
         return bool(of) and of not in AFTER_SPANS
 
@@ -394,7 +394,7 @@ class _Reader:
 
 
 def quantities(pieces: Sequence[Piece]) -> tuple[list[Quantity], set[int]]:
-    """In order, and which of the pieces they are made of."""
+    """Returns the quantities in order, and their pieces."""
     reader = _Reader(pieces)
     reader.read()
     return reader.found, reader.taken

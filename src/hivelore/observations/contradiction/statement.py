@@ -1,4 +1,4 @@
-"""What a note says, as far as another one can contradict it: terms, quantities, and what comes before what."""
+"""Values of a parsed note: terms, quantities and orders."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -6,7 +6,7 @@ from enum import Enum
 from hivelore.core.values import replace
 from hivelore.observations.contradiction.pieces import Kind
 from hivelore.observations.contradiction.quantities import Quantity
-from hivelore.observations.contradiction.words import Meaning, words_of
+from hivelore.observations.contradiction.words import Sense, words_of
 
 LIMITS = words_of(
     """
@@ -23,7 +23,7 @@ JOINS = words_of("and but while und aber et mais y pero 和 但")
 
 
 class Role(Enum):
-    """Of the part of a sentence that a term stands in."""
+    """Role of the part of a sentence that contains a term."""
 
     MAIN = "main"
     CONDITION = "condition"
@@ -38,25 +38,25 @@ class Term:
     """1: said to be so, -1: said not to be so, 0: neither."""
     weight: float
     polar: bool
-    """Whether its opposite has a word of its own."""
+    """True if the opposite is a separate word."""
     opposite: int
     """-1: that is the word."""
     role: Role
     unit: int
-    """Which clause it stands in, with the condition of that."""
+    """Clause that contains it, with the condition."""
     segment: int
-    """Which part of the text it stands in, from one mark or *and* to the next."""
+    """Part of the text, from one mark or *and* to the next."""
     shown: str
     is_name: bool
     negated: bool
-    """By a word of its own, not by meaning the opposite."""
+    """True for a separate negation, False for an opposite."""
     is_denied: bool
-    """It is what a negation is about, not only within its reach."""
+    """True if a negation is about it, not only within its scope."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What comes before what: concepts."""
+    """Concepts in their order."""
 
     earlier: frozenset[str]
     later: frozenset[str]
@@ -70,44 +70,44 @@ class Denial:
     """A word that denies, or the opposite of another one."""
 
     concept: str
-    """Of the opposite; of a word that only denies, one of the two above."""
+    """Concept of the opposite, or one of the two above for a word that only denies."""
     segment: int
     unit: int
     """Which clause it stands in, with the condition of that."""
     role: Role
     reached: frozenset[str]
-    """The concepts that are denied, as far as they name something."""
+    """Denied concepts that name something."""
     said_by: str
     """The concept of the word itself: *fails to* denies, and *fails* is an opposite, too."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ParsedNote:
     words: tuple[str, ...]
-    """All of it, however it is punctuated."""
+    """All words, without punctuation."""
     concepts: frozenset[str]
-    """Of all its words, grammar too."""
+    """Concepts of all words, including grammar."""
     places_of: tuple[tuple[str, int, int], ...]
-    """And which part and which clause each stands in."""
+    """Part and clause of each concept."""
     after_only: frozenset[str]
-    """What stands next to *only*, and next to *all*."""
+    """Words next to *only*, and next to *all*."""
     after_all: frozenset[str]
     concedes: bool
-    """That something makes no difference: even if, while it is still."""
+    """Concessions: even if, while it is still."""
     unrelates: bool
-    """That one thing is not the reason of another."""
+    """Denied reasons."""
     terms: tuple[Term, ...]
     quantities: tuple[Quantity, ...]
     places: tuple[int, ...]
     """The segment of each quantity."""
     orders: tuple[Order, ...]
     denied: frozenset[str]
-    """What is said not to be so beside what is: *not this, but that*."""
+    """Denied alternatives: *not this, but that*."""
     denials: tuple[Denial, ...]
     flows: tuple[Order, ...]
-    """What goes from where to where, and what is less than what."""
+    """Directions (from, to) and comparisons (less, more)."""
     is_whole: bool
-    """Not so long that a part of it was left out."""
+    """False if the note was too long to be parsed completely."""
 
 
 @dataclass(slots=True)
@@ -116,7 +116,7 @@ class Word:
 
     text: str
     kind: Kind
-    meaning: Meaning
+    meaning: Sense
     segment: int = 0
     unit: int = 0
     sentence: int = 0
@@ -133,11 +133,11 @@ class Word:
         return self.meaning.weight > 0
 
 
-QUANTITY = Meaning("", 1, 0.0, polar=False)
+QUANTITY = Sense("", 1, 0.0, polar=False)
 
 
-def part(reading: Reading, segment: int) -> Reading:
-    """What one part of a sentence says."""
+def part(reading: ParsedNote, segment: int) -> ParsedNote:
+    """Returns one part of a sentence."""
     measures = [(one, at) for one, at in zip(reading.quantities, reading.places, strict=True) if at == segment]
     return replace(
         reading,
@@ -152,4 +152,4 @@ def part(reading: Reading, segment: int) -> Reading:
 
 
 VERBS = words_of("is are was were be has have had can may must will should ist sind wird est sont")
-"""Behind one of these no longer the thing is named that comes first or last."""
+"""Verbs after which a name is not the first or last thing any more."""

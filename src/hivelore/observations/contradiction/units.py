@@ -55,7 +55,7 @@ MEASURES = {
     )
     for unit in units.split()
 }
-"""What else is measured: of what, and how much one of it is."""
+"""Other measures: kind and factor."""
 EVERY = {
     "hourly": HOUR, "stündlich": HOUR, "daily": DAY, "nightly": DAY, "täglich": DAY, "quotidien": DAY, "diario": DAY,
     "每天": DAY, "weekly": WEEK, "wöchentlich": WEEK, "hebdomadaire": WEEK, "semanal": WEEK, "每周": WEEK,
@@ -168,7 +168,7 @@ ERROR_WORDS = words_of(
 MEGA_WORDS = words_of("size body upload uploads memory disk maxmemory file files max")
 NO_NOUN = words_of("from at by that which is in on to can may has and or")
 OF_WHAT = words_of("the its their all our")
-"""What follows on *half* where it is a share of something."""
+"""Words after *half* in a share of something."""
 IN_ORDER = words_of("first second other last latter former upper lower better left right")
 BEFORE_SPANS = words_of(
     """

@@ -1,8 +1,7 @@
-"""What words of operational notes mean, as far as it takes to compare two of them: English, and the commonest words of
-German, French, Spanish and Chinese.
+"""Vocabulary of operational notes: English, and the commonest words of German, French, Spanish and Chinese.
 
-In the tables, the words of a line mean the same, and its first one names what; after ``|`` stand those that mean the
-opposite. ``_`` joins words that stand together. Case, accents and English endings do not matter.
+In the tables, the words of a line are synonyms, and the first one names their concept; the words after ``|`` are
+opposites. ``_`` joins the words of a phrase. Case, accents and English endings are ignored.
 """
 
 from collections.abc import Iterator, Mapping
@@ -202,7 +201,7 @@ NEGATORS = words_of(
 )
 WITHOUT = frozenset({"without", "ohne", "sans", "sin"})
 OTHERWISE = words_of("otherwise else sonst sinon 否则 or_else so_that in_order_to to_avoid lest")
-"""What follows is what happens to who does not listen, not what is so."""
+"""Words before a consequence of ignoring a warning, which is not a fact."""
 BECAUSE = words_of("because since so therefore hence which weil da parce puisque porque 因为 所以")
 IF = words_of(
     """
@@ -216,38 +215,38 @@ BEFORE = words_of(
     """
 )
 AFTER = words_of("after nach nachdem après después once 之前 以前 as_soon_as only_when")
-"""Chinese words of time stand behind what they are about, so they are in the other set."""
+"""Words for *after*. Chinese ones follow their subject, so they are in the other set."""
 THEN = words_of("then afterwards followed_by after_that danach 再")
 INSTEAD = words_of("instead_of rather_than statt anstatt plutôt_que en_lugar_de en_vez_de au_lieu_de")
-"""What follows is said not to be so."""
+"""Words before a denied alternative."""
 
 
 MUST = frozenset(
     ("must", "has to", "have to", "had to", "muss", "müssen", "faut", "doit", "debe", "deben", "hay que", "必须")
 )
-"""Denied, these forbid; other words of need, denied, say that it is not needed."""
+"""Words that forbid when denied; other denied words of need state that it is optional."""
 WOULD = words_of("would could might")
-"""What is told with one of these is not so."""
+"""Words for hypothetical statements."""
 COMPARATIVE = words_of(
     """
     outside elsewhere other newer older larger bigger longer higher except only than
     """
 )
-"""Denied with one of these, something else is said: *does not work with a newer one*."""
+"""Comparatives that change the meaning of a denial: *does not work with a newer one*."""
 EXCEPT = words_of("except outside besides apart excluding außer sauf salvo excepto hors")
 THE_OTHERS = words_of("less more fewer larger longer bigger smaller older newer higher lower others")
-"""At the beginning of a part of a sentence: what is not so."""
+"""Words at the beginning of a part about the other cases."""
 OTHER = words_of(
     """
     other else elsewhere outside except than but more less later fewer longer newer older higher larger
     otro autre anderen andere
     """
 )
-"""Denied, these say that it is so only here, or at most so much."""
+"""Words that limit when denied: only here, or at most that much."""
 UNLESS = words_of("unless")
 KEEPS = words_of("keep keeps stop stops")
 AVOID = words_of("avoid avoids prevent prevents refrain pointless futile forbidden prohibited")
-"""These deny without a word for it."""
+"""Words that deny without a negation."""
 CONCESSIONS = (
     "even if", "even when", "even while", "even though", "even without", "even before", "even with", "regardless of",
     "whether or not", "no matter", "in any order", "order does not matter", "order is not important",
@@ -258,16 +257,16 @@ UNRELATED = (
     "not the cause", "has no influence", "hat nichts mit", "rien à voir avec", "nada que ver con",
 )  # fmt: skip
 HINTS = words_of("wait out broken impossible unabl imposs defer postpon corrupt damag destroi ruin break")
-"""What is said with one of these is not so, or not yet."""
+"""Words for statements that are not true, or not yet."""
 ONLY = words_of("only just alone nur seulement solo solamente")
 ALL = words_of("all every any everybody everyone anybody anyone each whole alle jeder jede tous toutes todos todas")
 UNTIL = words_of("until till")
 RELATIVE = words_of("that which who die welche qui que")
-"""What is denied behind one of these only says which one is meant."""
+"""Relative words; a denial after them only selects which one is meant."""
 WINS = words_of("win wins winning precedence priority preferred prevails")
 PRONOUNS = words_of("it they them this these those")
 PREFIXES = ("un", "in", "non", "dis", "im", "de")
-"""Of a word that means the opposite."""
+"""Prefixes of opposites."""
 ANTONYMS = _both_ways(
     """
 above below | over under | above within | over within | exceed within | more within | up down
@@ -289,7 +288,7 @@ ABLE = words_of(
     puis
     """
 )
-"""What is done without something that is not needed."""
+"""Words for things that work without something optional."""
 OVER = words_of(
     """
     over more above larger exceed exceeds beyond longer bigger greater mehr über größer dépassent
@@ -298,7 +297,7 @@ OVER = words_of(
 )
 ARTICLES = words_of("the a an der die das den dem le la les el los las")
 IGNORED = frozenset({"ignore"})
-"""What follows is neither said to be so nor not."""
+"""Words before open statements."""
 EXCLUSIVE = tuple(
     frozenset(line.split())
     for line in """
@@ -316,16 +315,16 @@ debian ubuntu alpine fedora
 vaapi nvenc qsv
 """.strip().splitlines()
 )
-"""Things of which a service has or uses one."""
+"""Things that a service has only one of."""
 
 
-class Meaning(NamedTuple):
+class Sense(NamedTuple):
     concept: str
     sign: int
     """-1: the opposite of the concept."""
     weight: float
     polar: bool
-    """Whether its opposite has a word of its own."""
+    """True if the opposite is a separate word."""
 
 
 _HAN = regex.compile(r"\p{Han}")
@@ -333,7 +332,7 @@ _HAN = regex.compile(r"\p{Han}")
 
 @lru_cache(maxsize=1 << 12)
 def stems(word: str) -> tuple[str, ...]:
-    """A word without its ending, as keyword engines count it; of several, joined by ``_``, each."""
+    """Returns the stem of a word as keyword engines do; for a phrase joined by ``_``, the stem of each word."""
     if not word.isascii() and _HAN.match(word):
         return (word,)
     parts = [document_terms(part) for part in word.split("_") if part]
@@ -341,7 +340,7 @@ def stems(word: str) -> tuple[str, ...]:
 
 
 def _blocks(table: str) -> Iterator[list[str]]:
-    """Lines with those that continue them."""
+    """Yields lines joined with their continuations."""
     words: list[str] = []
     for line in table.strip().splitlines():
         if words and not line.startswith(" "):
@@ -351,26 +350,26 @@ def _blocks(table: str) -> Iterator[list[str]]:
     yield words
 
 
-def _grouped(table: str, weight: float, *, polar: bool) -> Iterator[tuple[tuple[str, ...], Meaning]]:
+def _grouped(table: str, weight: float, *, polar: bool) -> Iterator[tuple[tuple[str, ...], Sense]]:
     for concept, *forms in _blocks(table):
         sign = 1
         for form in (concept, *forms):
             if form == "|":
                 sign = -1
             else:
-                yield stems(form), Meaning(concept, sign, weight, polar)
+                yield stems(form), Sense(concept, sign, weight, polar)
 
 
-def _single(words: str, weight: float) -> Iterator[tuple[tuple[str, ...], Meaning]]:
+def _single(words: str, weight: float) -> Iterator[tuple[tuple[str, ...], Sense]]:
     for word in words.split():
-        yield stems(word), Meaning(word, 1, weight, polar=False)
+        yield stems(word), Sense(word, 1, weight, polar=False)
 
 
 _GRAMMAR = (NEGATORS, OTHERWISE, BECAUSE, IF, BEFORE, AFTER, INSTEAD, IGNORED)
 
 
-def _meanings() -> Mapping[tuple[str, ...], Meaning]:
-    """Of a word in several tables, the last one holds."""
+def _meanings() -> Mapping[tuple[str, ...], Sense]:
+    """Returns the senses. For a word in several tables, the last one counts."""
     return dict(
         [
             *_single(" ".join(sorted(STOP_WORDS)), LIGHT_WEIGHT),
@@ -386,5 +385,5 @@ def _meanings() -> Mapping[tuple[str, ...], Meaning]:
 
 
 MEANINGS = _meanings()
-"""By the stems of a word or phrase."""
+"""Senses by the stems of a word or phrase."""
 LONGEST_PHRASE = max(map(len, MEANINGS))

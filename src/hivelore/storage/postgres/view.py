@@ -20,13 +20,11 @@ from hivelore.indexing.model import (
     ChangeCursor,
     ChangeKind,
     Deferred,
-    DocumentKey,
     ModelKey,
-    PassageKey,
-    Stored,
     Vector,
 )
 from hivelore.memories.model import Statement, Topic
+from hivelore.memories.stored import DocumentKey, PassageKey, Stored
 from hivelore.storage.postgres import connection as postgres
 from hivelore.storage.postgres import row_level_security
 from hivelore.storage.postgres.connection import Connection, dialect

@@ -7,8 +7,8 @@ import orjson
 
 from hivelore.changes.model import Batch, BatchFilter, BatchId, BatchKind, Preimage, PreviousState
 from hivelore.changes.preimage_codec import former, read_former
-from hivelore.indexing.model import DocumentKey
 from hivelore.memories.model import MemoryId
+from hivelore.memories.stored import DocumentKey
 from hivelore.storage.sql.columns import FLAG, INSTANT, INTERFACES, PLAIN, Codec, Row, Table, codes, to_micros
 from hivelore.storage.sql.execution import SqlReader, SqlWriter
 from hivelore.storage.sql.filters import after_position

@@ -16,15 +16,14 @@ from hivelore.indexing.model import (
     Attributes,
     ChangeKind,
     Deferred,
-    DocumentKey,
     Instants,
     ModelKey,
-    PassageKey,
     PassageVectors,
     QueuedPassage,
     TokenCodes,
     Vector,
 )
+from hivelore.memories.stored import DocumentKey, PassageKey
 from hivelore.storage.sql.columns import (
     FLAG,
     INSTANT,

@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 
 from hivelore.core.text import Clean
 from hivelore.events.model import Cooldown, Event, EventFilter, Level, LoggedId
-from hivelore.indexing.model import DocumentKey
 from hivelore.memories.model import MemoryId
+from hivelore.memories.stored import DocumentKey
 from hivelore.observations.model import GENERAL
 from hivelore.search.model import Filter
 from hivelore.storage.sql.columns import INSTANT, INTERFACES, MICROSECOND, PLAIN, Row, Table, codes, digest, to_micros

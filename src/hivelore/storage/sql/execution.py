@@ -10,7 +10,13 @@ from typing import Any, ClassVar, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from hivelore.indexing.model import ChangeKind, Deferred, DocumentKey, ModelKey, Vector
+from hivelore.indexing.model import (
+    ChangeKind,
+    Deferred,
+    ModelKey,
+    Vector,
+)
+from hivelore.memories.stored import DocumentKey
 from hivelore.storage.change_recorder import ChangeRecorder
 from hivelore.storage.sql.columns import MICROSECOND, Columns, to_micros
 from hivelore.storage.sql.filters import AMONG

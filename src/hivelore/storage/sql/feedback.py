@@ -21,8 +21,9 @@ from hivelore.feedback.recalls import (
     count_usage,
     merge_evidence,
 )
-from hivelore.indexing.model import ChangeKind, DocumentKey
+from hivelore.indexing.model import ChangeKind
 from hivelore.memories.model import MemoryId
+from hivelore.memories.stored import DocumentKey
 from hivelore.search.model import Filter, RecallId, RetrievalMode, Score
 from hivelore.storage.sql.columns import INSTANT, INTERFACES, PLAIN, ROLES, Codec, Row, Table, codes, to_micros
 from hivelore.storage.sql.execution import SqlWriter

@@ -2,7 +2,7 @@
 
 import heapq
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import groupby
 from operator import itemgetter
 
@@ -10,16 +10,7 @@ from hivelore.core.agents import AgentId
 from hivelore.core.text import Clean
 from hivelore.errors import Conflict, NotFound, Stale
 from hivelore.feedback.model import NO_USAGE, UsageCounts
-from hivelore.indexing.model import (
-    ChangeKind,
-    ChunkKey,
-    Deferred,
-    DocumentKey,
-    ModelKey,
-    PassageKey,
-    Stored,
-    StoredChunk,
-)
+from hivelore.indexing.model import ChangeKind, Deferred, ModelKey
 from hivelore.memories.model import (
     ENDING_LENGTH,
     Action,
@@ -36,10 +27,12 @@ from hivelore.memories.model import (
     Version,
     is_question,
 )
+from hivelore.memories.stored import ChunkKey, DocumentKey, PassageKey, Stored, StoredChunk
 from hivelore.search.model import Filter, Stats
 from hivelore.storage.sql.columns import (
     ACTION,
     ACTIONS,
+    EPOCH,
     INSTANT,
     INTERFACES,
     OBJECT,
@@ -55,7 +48,6 @@ from hivelore.storage.sql.columns import (
     Row,
     Table,
     digest,
-    from_micros,
     to_micros,
     to_micros_or_none,
 )
@@ -145,8 +137,8 @@ def read_rank_features(row: Row) -> tuple[DocumentKey, RankFeatures]:
     known, use = more[: len(OPERATIONAL.names)], more[len(OPERATIONAL.names) :]
     return key, RankFeatures(
         memory,
-        from_micros(created_at),
-        None if accessed_at is None else from_micros(accessed_at),
+        EPOCH + timedelta(microseconds=created_at),
+        None if accessed_at is None else EPOCH + timedelta(microseconds=accessed_at),
         count,
         session,
         author,

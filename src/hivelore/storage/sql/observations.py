@@ -6,7 +6,8 @@ Confidence has a table of its own: few memories have it, and it changes often.
 from collections.abc import Collection, Mapping, Sequence
 
 from hivelore.core.text import Clean
-from hivelore.indexing.model import ChangeKind, DocumentKey
+from hivelore.indexing.model import ChangeKind
+from hivelore.memories.stored import DocumentKey
 from hivelore.observations.model import Held, Observation, ObservationKind, Operational
 from hivelore.storage.sql.columns import FLAG, INSTANT, INTERFACES, PLAIN, Codec, Columns, Table, codes
 from hivelore.storage.sql.execution import SqlReader, SqlWriter

@@ -6,7 +6,7 @@ from datetime import datetime
 import orjson
 
 from hivelore.core.agents import AgentId
-from hivelore.indexing.model import DocumentKey
+from hivelore.memories.stored import DocumentKey
 from hivelore.review.model import (
     Decision,
     DecisionRecord,

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from hivelore.indexing.model import ChangeKind, DocumentKey, StoredChunk
+from hivelore.indexing.model import ChangeKind
+from hivelore.memories.stored import DocumentKey, StoredChunk
 from hivelore.memories.whole import WholeMemory
 from hivelore.storage.sql.changes import ChangeJournalWriter
 from hivelore.storage.sql.embeddings import EmbeddingWriter

@@ -50,14 +50,6 @@ def rows(connection: apsw.Connection, sql: str, params: Mapping[str, Any] | None
         raise translated(error) from error
 
 
-def all_rows(connection: apsw.Connection, sql: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """Returns all rows of one statement."""
-    try:
-        return connection.execute(sql, params).fetchall()
-    except apsw.Error as error:
-        raise translated(error) from error
-
-
 def pragma(connection: apsw.Connection, name: str) -> Any:
     return connection.pragma(name)
 

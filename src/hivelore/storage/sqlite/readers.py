@@ -1,5 +1,8 @@
 """A pool of connections that read a SQLite file, each lent for one snapshot."""
 
+# The types of apsw use a Buffer that Python 3.11 does not have.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
@@ -11,7 +14,7 @@ from hivelore.core.clock import Clock
 from hivelore.errors import Expired, HiveloreError, Unavailable
 from hivelore.storage.null_objects import NullWatch
 from hivelore.storage.ports import StoreWatch, View
-from hivelore.storage.sqlite.connection import close, connect, our_errors, rows, run_script
+from hivelore.storage.sqlite.connection import close, connect, run_script, translated
 from hivelore.storage.sqlite.view import SQL, SqliteView
 
 _PROGRESS_STEPS = 5_000
@@ -50,23 +53,25 @@ class Readers:
     @contextmanager
     def snapshot(self, deadline: float | None = None) -> Generator[View]:
         try:
-            with our_errors():
-                connection = self._take(deadline)
-                began = self._clock.monotonic()
-                self._began.append(began)
-                try:
-                    self._set_deadline(connection, deadline)
-                    run_script(connection, "BEGIN")
-                    # The first statement that reads fixes the snapshot.
-                    list(rows(connection, SQL["last_change"]))
-                    yield SqliteView(connection, self._namespace)
-                finally:
-                    reusable = _end_snapshot(connection)
-                    self._began.remove(began)
-                    self._give_back(reusable)
-        except HiveloreError as error:
-            self._watch.store_failed(error, writing=False)
-            raise
+            connection = self._take(deadline)
+            began = self._clock.monotonic()
+            self._began.append(began)
+            try:
+                self._set_deadline(connection, deadline)
+                connection.execute("BEGIN")
+                # The first statement that reads fixes the snapshot.
+                connection.execute(SQL["last_change"]).fetchall()
+                yield SqliteView(connection, self._namespace)
+            finally:
+                reusable = _end_snapshot(connection)
+                self._began.remove(began)
+                self._give_back(reusable)
+        except (HiveloreError, apsw.Error) as error:
+            ours = translated(error) if isinstance(error, apsw.Error) else error
+            self._watch.store_failed(ours, writing=False)
+            if ours is error:
+                raise
+            raise ours from error
         self._watch.read_done()
 
     @contextmanager
@@ -147,7 +152,7 @@ def _end_snapshot(connection: apsw.Connection) -> apsw.Connection | None:
     connection.set_progress_handler(None)
     with suppress(apsw.Error):
         if connection.in_transaction:
-            run_script(connection, "ROLLBACK")
+            connection.execute("ROLLBACK")
         if connection.txn_state() == apsw.SQLITE_TXN_NONE:
             return connection
     with suppress(apsw.Error):

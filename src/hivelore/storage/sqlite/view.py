@@ -1,5 +1,8 @@
 """Views and transactions of a SQLite store."""
 
+# The types of apsw use a Buffer that Python 3.11 does not have.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -11,7 +14,13 @@ from numpy.typing import NDArray
 
 from hivelore.core.vectors import to_blob
 from hivelore.errors import Unavailable
-from hivelore.indexing.model import Change, ChangeCursor, ChangeKind, DocumentKey, Vector
+from hivelore.indexing.model import (
+    Change,
+    ChangeCursor,
+    ChangeKind,
+    Vector,
+)
+from hivelore.memories.stored import DocumentKey
 from hivelore.storage.sql.statements import Dialect, Params
 from hivelore.storage.sql.transaction import SqlTransaction
 from hivelore.storage.sql.view import SqlView, load_statements
@@ -47,15 +56,18 @@ class SqliteView(SqlView):
         return self._namespace
 
     def rows(self, sql: str, params: Params | None = None) -> list[Any]:
-        return sqlite.all_rows(self._connection, sql, self._bound(params))
-
-    def stream(self, sql: str, params: Params | None = None) -> Iterator[Any]:
-        return sqlite.rows(self._connection, sql, self._bound(params))
-
-    def _bound(self, params: Params | None) -> Params:
+        # The path of every read: it goes through no other module.
         if not self._connection.in_transaction:
             raise Unavailable(sqlite.OVER)
-        return {"namespace": self._namespace, **(params or {})}
+        try:
+            return self._connection.execute(sql, {"namespace": self._namespace, **(params or {})}).fetchall()
+        except apsw.Error as error:
+            raise sqlite.translated(error) from error
+
+    def stream(self, sql: str, params: Params | None = None) -> Iterator[Any]:
+        if not self._connection.in_transaction:
+            raise Unavailable(sqlite.OVER)
+        return sqlite.rows(self._connection, sql, {"namespace": self._namespace, **(params or {})})
 
     def array(self, keys: Collection[int] | Collection[str]) -> str:
         return orjson.dumps(list(keys)).decode()

@@ -24,10 +24,11 @@ from hivelore.events.model import Event, EventFilter
 from hivelore.feedback.recalls import Recall, RecallFilter
 from hivelore.folders.model import KnownFile
 from hivelore.indexes.ports import KeywordIndex
-from hivelore.indexing.model import ChangeCursor, ChangeKind, DocumentKey, Stored
+from hivelore.indexing.model import ChangeCursor, ChangeKind
 from hivelore.indexing.rebuild import INDEX, IndexRebuild
 from hivelore.indexing.writer import IndexWriter
 from hivelore.memories import whole_reader
+from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.memories.whole import Counts
 from hivelore.memories.whole_reader import Checksum, MemoryBatch, canonical
 from hivelore.review.model import Proposal, ProposalFilter

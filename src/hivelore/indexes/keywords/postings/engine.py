@@ -14,7 +14,8 @@ from hivelore.indexes.keywords.postings.segment import Counted, Keys, Matches, P
 from hivelore.indexes.keywords.postings.snapshot import IndexSnapshot
 from hivelore.indexes.keywords.postings.sql import Now
 from hivelore.indexes.top_k import at_least
-from hivelore.indexing.model import Candidates, ChunkKey, DocumentKey, KeywordEntry
+from hivelore.indexing.model import Candidates, KeywordEntry
+from hivelore.memories.stored import ChunkKey, DocumentKey
 from hivelore.search.model import Filter
 from hivelore.search.tokenizer import rarity
 from hivelore.storage.ports import MemoryStore, Transaction, View

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from hivelore.core.values import replace
 from hivelore.indexes.attributes import Mask
-from hivelore.indexing.model import ChangeCursor, ChunkKey, DocumentKey, KeywordEntry
+from hivelore.indexing.model import ChangeCursor, KeywordEntry
+from hivelore.memories.stored import ChunkKey, DocumentKey
 
 Keys = NDArray[np.int64]
 Places = NDArray[np.intp]

@@ -11,7 +11,13 @@ from hivelore.indexes.attributes import CodeBook, Labels, Mask
 from hivelore.indexes.keywords.postings import sql
 from hivelore.indexes.keywords.postings.segment import Keys, LiveChunks, Matches, Places, Rows, SegmentView, each
 from hivelore.indexes.keywords.postings.sql import Now, ask, attribute_pages, since
-from hivelore.indexing.model import AttributeColumns, Attributes, ChangeCursor, ChangeKind, DocumentKey
+from hivelore.indexing.model import (
+    AttributeColumns,
+    Attributes,
+    ChangeCursor,
+    ChangeKind,
+)
+from hivelore.memories.stored import DocumentKey
 from hivelore.search.model import Filter
 from hivelore.storage.sql.view import SqlView
 

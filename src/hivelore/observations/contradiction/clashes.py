@@ -1,17 +1,17 @@
-"""How two notes contradict each other by an order, by another name, or by what is so of one thing and what of all."""
+"""Contradictions of two notes by an order, by another name, or between one thing and all."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
 from hivelore.observations.contradiction.constants import Constants
-from hivelore.observations.contradiction.doubting import excepts, word_denials
-from hivelore.observations.contradiction.matching import Both, Clash, Group
-from hivelore.observations.contradiction.statement import DENIAL, DENIAL_WITHOUT, Order, Reading
+from hivelore.observations.contradiction.doubts import excepts, word_denials
+from hivelore.observations.contradiction.matches import Both, Clash, Group
+from hivelore.observations.contradiction.statement import DENIAL, DENIAL_WITHOUT, Order, ParsedNote
 from hivelore.observations.contradiction.words import EXCLUSIVE, ONLY
 
 
 def denied(both: Both) -> Iterator[Clash]:
-    """Each says that it is what the other says that it is not."""
+    """Each note affirms what the other denies."""
     older, newer = both.first, both.second
     ours = {term.concept for term in older.terms if term.sign > 0}
     theirs = {term.concept for term in newer.terms if term.sign > 0}
@@ -24,7 +24,8 @@ _MANY = 2
 
 
 def conceded(both: Both) -> Iterator[Clash]:
-    """Even if, in any order: what the other one says has to be so, or must not be, makes no difference."""
+    """Returns an *even if* clash, in either order: the condition that the other note requires or forbids makes no
+    difference."""
     for one, other in both.either_way():
         if any(term.concept == "need" and term.sign < 0 for term in other.terms):
             continue
@@ -37,7 +38,7 @@ def conceded(both: Both) -> Iterator[Clash]:
             return
 
 
-def _demands(reading: Reading) -> bool:
+def _demands(reading: ParsedNote) -> bool:
     return "only" in reading.words or any(term.concept == "need" and term.sign > 0 for term in reading.terms)
 
 
@@ -81,7 +82,7 @@ def excluded(ours: list[Group], theirs: list[Group]) -> Iterator[Clash]:
 
 
 def _shape(name: str) -> str:
-    """What kind of name it is, by its first sign that is neither a letter nor a digit."""
+    """Returns the kind of a name: its first character that is neither a letter nor a digit."""
     return next((sign for sign in name if not sign.isalnum() and sign not in "_-"), "")
 
 
@@ -119,8 +120,8 @@ def swapped(both: Both) -> Iterator[Clash]:
             return
 
 
-def _companies(reading: Reading, names: Mapping[str, str], *, with_denials: bool) -> dict[str, frozenset[str]]:
-    """With which others each item stands in its part of the sentence, of those that stand in one part only."""
+def _companies(reading: ParsedNote, names: Mapping[str, str], *, with_denials: bool) -> dict[str, frozenset[str]]:
+    """Returns, for each item, the other items of its part of the sentence. Only items in one part count."""
     parts: dict[int, set[str]] = {}
     for term in reading.terms:
         if term.concept in names:

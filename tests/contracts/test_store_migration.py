@@ -14,8 +14,9 @@ from hivelore.core.jobs import Job, JobId, JobState
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Conflict, NotFound
-from hivelore.indexing.model import BEGINNING, ChangeKind, DocumentKey, ModelKey
+from hivelore.indexing.model import BEGINNING, ChangeKind, ModelKey
 from hivelore.memories.model import Action, Memory, MemoryId
+from hivelore.memories.stored import DocumentKey
 from hivelore.memories.whole import Counts, WholeMemory
 from hivelore.storage.ports import MemoryStore, Transaction, View
 from support.batches import a_batch, a_preimage, put_batch
@@ -42,7 +43,7 @@ from support.observed import observed
 from support.proposals import a_proposal, put
 from support.recalls import a_recall, log, logged
 from support.reference.store import ReferenceStore
-from support.stores import Fresh, add, change, chunks, forget, history, law, present, told
+from support.stores import Fresh, add, change, chunks, forget, history, law, present, read_changes
 
 
 def wholes(view: View) -> list[WholeMemory]:
@@ -101,7 +102,7 @@ def furnished(draw: st.DrawFn) -> MemoryStore:
 
 @law
 @given(origin=furnished())
-def test_what_moves_in_is_as_it_was(fresh: Fresh, origin: MemoryStore) -> None:
+def test_imported_memories_are_unchanged(fresh: Fresh, origin: MemoryStore) -> None:
     moving = all_of(origin)
     with fresh() as store:
         move_in(store, moving)
@@ -109,7 +110,7 @@ def test_what_moves_in_is_as_it_was(fresh: Fresh, origin: MemoryStore) -> None:
         assert seen(store) == seen(origin)
 
 
-def test_what_moves_in_is_a_change_that_is_told(store: MemoryStore) -> None:
+def test_imported_memories_are_logged_as_changes(store: MemoryStore) -> None:
     origin = ReferenceStore(FixedClock())
     for content in ("one", "two"):
         add(origin, a_memory(content))
@@ -117,10 +118,10 @@ def test_what_moves_in_is_a_change_that_is_told(store: MemoryStore) -> None:
     move_in(store, moving)
     with store.read() as view:
         expected = [(ChangeKind.CREATED, one.key) for one in moving]
-        assert [(one.kind, one.document) for one in told(view, BEGINNING)] == expected
+        assert [(one.kind, one.document) for one in read_changes(view, BEGINNING)] == expected
 
 
-def test_keys_go_on_behind_those_that_moved_in(store: MemoryStore) -> None:
+def test_new_keys_follow_the_imported_ones(store: MemoryStore) -> None:
     content, parts = document("first", "second")
     origin = ReferenceStore(FixedClock())
     for _ in range(5):
@@ -136,7 +137,7 @@ def test_keys_go_on_behind_those_that_moved_in(store: MemoryStore) -> None:
         assert min(one.passages) > max(passage for stored in moving.chunks for passage in stored.passages)
 
 
-def test_what_moved_in_lives_on(store: MemoryStore) -> None:
+def test_imported_memories_can_be_changed(store: MemoryStore) -> None:
     content, parts = document("first", "second")
     origin = ReferenceStore(FixedClock())
     memory = add(origin, a_memory(content, tags=(Clean("java"),)), parts).memory
@@ -170,7 +171,7 @@ def _taken(name: str, moving: WholeMemory) -> WholeMemory:
 
 
 @pytest.mark.parametrize("what", ["key", "id", "path", "external id"])
-def test_what_is_taken_is_refused_and_nothing_moves_in(store: MemoryStore, what: str) -> None:
+def test_an_import_with_used_keys_is_refused_as_a_whole(store: MemoryStore, what: str) -> None:
     origin = ReferenceStore(FixedClock())
     add(origin, a_memory(source_path=Clean("/a"), external_id=Clean("a")))
     add(origin, a_memory())
@@ -186,7 +187,7 @@ def test_what_is_taken_is_refused_and_nothing_moves_in(store: MemoryStore, what:
     assert all_of(store) == [first]
 
 
-def test_vectors_are_put_for_what_moved_in(store: MemoryStore) -> None:
+def test_vectors_can_be_written_for_imported_memories(store: MemoryStore) -> None:
     origin = ReferenceStore(FixedClock())
     add(origin, a_memory())
     (moving,) = all_of(origin)
@@ -239,7 +240,7 @@ def test_the_audit_trail_is_read_from_its_beginning_in_pages(store: MemoryStore)
     assert numbers == sorted(set(numbers))
 
 
-def test_an_audit_trail_moves_in_by_its_numbers_and_goes_on_behind_them(store: MemoryStore) -> None:
+def test_an_imported_audit_trail_keeps_its_numbers(store: MemoryStore) -> None:
     moving = {4: _entry(4, memory_id(1)), 9: _entry(9, memory_id(1))}
     store.write(lambda tx: tx.import_audit(moving))
     store.write(lambda tx: tx.import_audit({7: _entry(7, memory_id(1))}))
@@ -253,7 +254,7 @@ def test_an_audit_trail_moves_in_by_its_numbers_and_goes_on_behind_them(store: M
 
 
 @pytest.mark.parametrize("gone", range(3))
-def test_a_recall_moves_in_with_gaps_for_what_is_gone(store: MemoryStore, gone: int) -> None:
+def test_an_imported_recall_omits_missing_memories(store: MemoryStore, gone: int) -> None:
     origin = ReferenceStore(FixedClock())
     stored = [add(origin, a_memory()) for _ in range(3)]
     log(origin, a_recall(*(one.memory.id for one in stored)))
@@ -319,7 +320,7 @@ def test_everything_is_counted(store: MemoryStore) -> None:
         )
 
 
-def test_what_moved_in_outlives_its_process(open_durable: Callable[[], MemoryStore]) -> None:
+def test_imported_memories_survive_reopening(open_durable: Callable[[], MemoryStore]) -> None:
     origin = ReferenceStore(FixedClock())
     memory: Memory = add(origin, a_memory()).memory
     moving = all_of(origin)

@@ -11,12 +11,13 @@ import pytest
 from hivelore.core.agents import Agent, Role
 from hivelore.core.text import Clean
 from hivelore.errors import Conflict, Expired
-from hivelore.indexing.model import ModelKey, Stored
+from hivelore.indexing.model import ModelKey
 from hivelore.memories.model import Action, Memory
+from hivelore.memories.stored import Stored
 from hivelore.storage.ports import MemoryStore, Transaction, View
 from support.clocks import START, SteppingClock
 from support.memories import ADA, EVERYTHING, a_memory, instant, next_version, whole
-from support.stores import add, change, forget, listed, present, told
+from support.stores import add, change, forget, listed, present, read_changes
 
 PATIENCE = 60.0
 """Seconds after which a test that hangs fails."""
@@ -30,16 +31,16 @@ def contents(view: View) -> set[str]:
 
 
 class Refused(Exception):
-    """What a unit of work of these tests raises."""
+    """Raised inside a transaction to roll it back."""
 
 
-def test_what_work_answers_is_the_answer(store: MemoryStore) -> None:
+def test_write_returns_the_result_of_its_function(store: MemoryStore) -> None:
     answer = object()
     assert store.write(lambda tx: answer) is answer
     assert store.write(lambda tx: None) is None
 
 
-def test_what_work_raises_is_raised_and_undoes_all_it_did(store: MemoryStore) -> None:
+def test_an_error_rolls_back_the_transaction(store: MemoryStore) -> None:
     kept = add(store, a_memory("kept", tags=(Clean("t"),)))
     model = store.write(lambda tx: tx.register_model("m", 1))
     error = Refused()
@@ -71,10 +72,10 @@ def test_what_work_raises_is_raised_and_undoes_all_it_did(store: MemoryStore) ->
         assert view.setting("name") is None
         assert view.agent(ADA) is None
         assert not view.memories_at_path(ADA, Clean("/p"))
-        assert told(view, newest) == []
+        assert read_changes(view, newest) == []
 
 
-def test_a_unit_that_failed_does_not_stand_in_the_way_of_the_next(store: MemoryStore) -> None:
+def test_a_failed_transaction_does_not_block_the_next(store: MemoryStore) -> None:
     with pytest.raises(Refused):
         store.write(refuse)
     assert add(store, a_memory("kept")) == present(store, listed(store)[0])
@@ -84,7 +85,7 @@ def refuse(tx: Transaction) -> None:
     raise Refused
 
 
-def test_a_conflict_that_work_handles_leaves_the_rest_of_the_unit_whole(store: MemoryStore) -> None:
+def test_a_handled_conflict_keeps_the_rest_of_the_transaction(store: MemoryStore) -> None:
     taken = a_memory("taken", source_path=Clean("/p"))
     add(store, taken)
 
@@ -104,10 +105,10 @@ def test_a_conflict_that_work_handles_leaves_the_rest_of_the_unit_whole(store: M
     with store.read() as view:
         assert contents(view) == {"taken", "before", "after"}
         assert view.get(stored.memory.id) == stored
-        assert len(told(view)) == 3
+        assert len(read_changes(view)) == 3
 
 
-def test_work_sees_what_it_wrote(store: MemoryStore) -> None:
+def test_a_transaction_sees_its_own_writes(store: MemoryStore) -> None:
     def work(tx: Transaction) -> ModelKey:
         memory = a_memory("new", source_path=Clean("/p"), session=Clean("s"))
         stored = tx.add(memory, whole("new"))
@@ -120,7 +121,7 @@ def test_work_sees_what_it_wrote(store: MemoryStore) -> None:
         assert [one.key for one in tx.later_in_session(stored.key, 5)] == [follower.key]
         assert [one.key for one in tx.earlier_in_session(follower.key, 5)] == [stored.key]
         assert tx.count_pending(model) == len(tx.queued_passages(model, START, 10)) == 2
-        assert len(told(tx)) == 2
+        assert len(read_changes(tx)) == 2
         assert tx.stats(EVERYTHING, model, START).total == 2
         (passage,) = tx.chunks(stored.key)[0].passages
         tx.put_vectors(model, {passage: np.ones(1, dtype=np.float32)})
@@ -146,7 +147,7 @@ def test_work_sees_what_it_wrote(store: MemoryStore) -> None:
 # Snapshots.
 
 
-def test_a_view_does_not_see_what_is_written_after_it_was_opened(store: MemoryStore) -> None:
+def test_a_snapshot_does_not_see_later_writes(store: MemoryStore) -> None:
     kept = add(store, a_memory("kept"))
     doomed = add(store, a_memory("doomed"))
     with store.read() as view:
@@ -158,7 +159,7 @@ def test_a_view_does_not_see_what_is_written_after_it_was_opened(store: MemorySt
         assert view.get(kept.memory.id) == kept
         assert [chunk.document for chunk in view.chunks(doomed.key)] == [doomed.key]
         assert [version.number for version in view.history(kept.key)] == [1]
-        assert len(told(view)) == 2
+        assert len(read_changes(view)) == 2
         assert view.stats(EVERYTHING, None, START).total == 2
         assert view.setting("name") is None
     with store.read() as view:
@@ -166,7 +167,7 @@ def test_a_view_does_not_see_what_is_written_after_it_was_opened(store: MemorySt
         assert view.setting("name") == "value"
 
 
-def test_a_view_stays_the_same_while_others_come_and_go(store: MemoryStore) -> None:
+def test_a_snapshot_does_not_change_while_others_open_and_close(store: MemoryStore) -> None:
     add(store, a_memory("one"))
     with store.read() as outer:
         add(store, a_memory("two"))
@@ -177,7 +178,7 @@ def test_a_view_stays_the_same_while_others_come_and_go(store: MemoryStore) -> N
         assert contents(outer) == {"one"}
 
 
-def test_a_view_that_ends_with_an_error_harms_no_other(store: MemoryStore) -> None:
+def test_an_error_in_a_snapshot_affects_no_other(store: MemoryStore) -> None:
     def look_and_fail() -> None:
         with store.read() as view:
             contents(view)
@@ -191,7 +192,7 @@ def test_a_view_that_ends_with_an_error_harms_no_other(store: MemoryStore) -> No
         assert contents(view) == {"one"}
 
 
-def test_readers_do_not_wait_for_a_writer_nor_see_half_of_its_work(store: MemoryStore) -> None:
+def test_readers_neither_wait_for_a_writer_nor_see_partial_writes(store: MemoryStore) -> None:
     add(store, a_memory("before"))
     halfway, looked = Event(), Event()
 
@@ -215,7 +216,7 @@ def test_readers_do_not_wait_for_a_writer_nor_see_half_of_its_work(store: Memory
 # Threads.
 
 
-def test_eight_threads_write_and_each_sees_its_own_work_at_once(store: MemoryStore) -> None:
+def test_concurrent_writers_see_their_own_writes_at_once(store: MemoryStore) -> None:
     start = Barrier(8)
 
     def write(thread: int) -> list[Memory]:
@@ -236,7 +237,7 @@ def test_eight_threads_write_and_each_sees_its_own_work_at_once(store: MemorySto
         written = [memory for memories in pool.map(write, range(8)) for memory in memories]
     with store.read() as view:
         assert contents(view) == {memory.content for memory in written}
-        changes = told(view)
+        changes = read_changes(view)
     assert len(written) == 72
     assert len({one.document for one in changes}) == len(changes) == 72
     assert len({one.seq for one in changes}) == 72
@@ -265,7 +266,7 @@ def test_no_update_is_lost(store: MemoryStore) -> None:
         assert view.setting("count") == "120"
 
 
-def test_two_that_take_the_same_path_at_once_are_told_apart(store: MemoryStore) -> None:
+def test_one_of_two_concurrent_writes_of_the_same_path_is_refused(store: MemoryStore) -> None:
     start = Barrier(8)
 
     def write(number: int) -> bool:
@@ -280,7 +281,7 @@ def test_two_that_take_the_same_path_at_once_are_told_apart(store: MemoryStore) 
     assert len(listed(store)) == 1
 
 
-def test_readers_beside_writers_see_whole_units_only(store: MemoryStore) -> None:
+def test_concurrent_readers_see_complete_transactions_only(store: MemoryStore) -> None:
     done = Event()
 
     def add_pair(tx: Transaction) -> None:
@@ -298,7 +299,7 @@ def test_readers_beside_writers_see_whole_units_only(store: MemoryStore) -> None
             with store.read() as view:
                 pairs = int(view.setting("pairs") or 0)
                 assert view.stats(EVERYTHING, None, START).total == 2 * pairs
-                assert len(told(view)) == 2 * pairs
+                assert len(read_changes(view)) == 2 * pairs
                 assert len(view.matching_keys(EVERYTHING)) == 2 * pairs
             looks += 1
         return looks
@@ -335,9 +336,7 @@ def test_a_call_within_its_deadline_is_done(store: MemoryStore, clock: SteppingC
         assert contents(view) == {"new"}
 
 
-def test_a_write_that_waits_past_its_deadline_is_refused_and_leaves_nothing(
-    store: MemoryStore, clock: SteppingClock
-) -> None:
+def test_a_write_past_its_deadline_is_refused_without_effect(store: MemoryStore, clock: SteppingClock) -> None:
     busy, go_on = Event(), Event()
 
     def hold(tx: Transaction) -> None:
@@ -358,14 +357,14 @@ def test_a_write_that_waits_past_its_deadline_is_refused_and_leaves_nothing(
         assert view.setting("late") == "no"
 
 
-def test_a_store_has_a_name_and_is_sound(store: MemoryStore) -> None:
+def test_a_store_has_a_name_and_passes_its_check(store: MemoryStore) -> None:
     stored = add(store, a_memory())
     change(store, stored.key, next_version(stored.memory))
     assert store.name.strip()
     assert list(store.check()) == []
 
 
-def test_closing_twice_is_fine(store: MemoryStore) -> None:
+def test_a_store_can_be_closed_twice(store: MemoryStore) -> None:
     add(store, a_memory())
     store.close()
     store.close()

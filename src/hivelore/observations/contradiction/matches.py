@@ -1,22 +1,22 @@
-"""Two notes side by side, and which terms of them are the same."""
+"""Pairs of equal terms of two notes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hivelore.observations.contradiction.constants import Constants
-from hivelore.observations.contradiction.statement import Reading, Role, Term
+from hivelore.observations.contradiction.statement import ParsedNote, Role, Term
 from hivelore.observations.contradiction.words import WEAK_WEIGHT
 
 
 @dataclass(frozen=True, slots=True)
 class Clash:
-    """Something that cannot be so in both."""
+    """Two statements that cannot both be true."""
 
     why: str
     strength: float = 1.0
     """1: they cannot both be so, if they are about the same."""
     is_measure: bool = False
-    """Two quantities, as two things may well have: a note that has more to say may be about another one."""
+    """True for two quantities. Different things may have them, so a longer note may be about another thing."""
 
 
 @dataclass(slots=True)
@@ -33,7 +33,7 @@ class Group:
     negated: bool = False
     is_denied: bool = False
     segments: int = 1
-    """Of the whole text."""
+    """Segments of the whole text."""
 
 
 ONE_EACH = 2
@@ -41,30 +41,30 @@ ONE_EACH = 2
 
 @dataclass(frozen=True, slots=True)
 class Both:
-    """Two notes side by side."""
+    """Two notes with their terms."""
 
-    first: Reading
-    second: Reading
+    first: ParsedNote
+    second: ParsedNote
     ours: Mapping[str, Group]
-    """What the first one says, and the second one, by concept."""
+    """Terms of the first and the second note by concept."""
     theirs: Mapping[str, Group]
     partners: Mapping[str, str]
-    """Which concept of the second one is which of the first one."""
+    """Concept of the second note for each of the first."""
     back: Mapping[str, str]
-    """The other way round."""
+    """The reverse of ``partners``."""
 
     def alone(self) -> tuple[list[Group], list[Group]]:
-        """What only the one says, and only the other."""
+        """Returns the concepts in only one of the notes."""
         return (
             [self.ours[one] for one in self.ours if one not in self.partners],
             [self.theirs[one] for one in self.theirs if one not in self.back],
         )
 
-    def either_way(self) -> tuple[tuple[Reading, Reading], tuple[Reading, Reading]]:
+    def either_way(self) -> tuple[tuple[ParsedNote, ParsedNote], tuple[ParsedNote, ParsedNote]]:
         return (self.first, self.second), (self.second, self.first)
 
 
-def side_by_side(first: Reading, second: Reading, constants: Constants, service: frozenset[str]) -> Both:
+def side_by_side(first: ParsedNote, second: ParsedNote, constants: Constants, service: frozenset[str]) -> Both:
     ours, theirs = grouped(first.terms, service), grouped(second.terms, service)
     partners = paired(ours, theirs, constants)
     return Both(first, second, ours, theirs, partners, {other: one for one, other in partners.items()})
@@ -100,7 +100,8 @@ _NEIGHBOURS = (
 
 
 def paired(ours: Mapping[str, Group], theirs: Mapping[str, Group], constants: Constants) -> dict[str, str]:
-    """Which concept of the newer one is which of the older one: the same, or a word with the same beginning."""
+    """Returns the concept of the older note for each concept of the newer one: the same, or a word with the same
+    beginning."""
     partners = {concept: concept for concept in ours if concept in theirs}
     alone = {one for one in ours if one not in theirs}, {one for one in theirs if one not in ours}
     partners |= {one: other for one, other in _NEIGHBOURS if one in alone[0] and other in alone[1]}

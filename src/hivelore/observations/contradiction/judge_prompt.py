@@ -1,4 +1,4 @@
-"""How a language model is asked whether two notes agree, and what is made of its answer (X8)."""
+"""Prompt that asks a language model if two notes contradict each other, and the parser of its answer (X8)."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from hivelore.review.model import Decision
 _REASON = 200
 """Characters of a reason; without a bound a small model may go on for ever."""
 _VERDICTS = {"conflict": Decision.ACCEPTED, "same": Decision.REJECTED, "different": Decision.REJECTED}
-"""What each of them makes of the question whether they contradict each other."""
+"""Decision for each verdict of the model."""
 SCHEMA: dict[str, Json] = {
     "type": "object",
     "properties": {
@@ -42,10 +42,10 @@ _JSON = re.compile(r"\{.*\}", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What a model thinks of the question whether two notes contradict each other."""
+    """Answer of a model about the contradiction of two notes."""
 
     how: Decision | None
-    """None: it is not sure, or gave no answer that can be understood."""
+    """None: the model is uncertain, or its answer is not readable."""
     reason: str
 
 
@@ -56,12 +56,12 @@ def prompt(older: Clean, newer: Clean, service: Clean | None) -> Clean:
 
 
 def _quoted(note: Clean) -> str:
-    """Without what could end the fence."""
+    """Removes characters that could end the fence."""
     return sanitize(note).replace("<", "‹").replace(">", "›")
 
 
 def opinion(answer: str) -> Opinion:
-    """However the JSON is wrapped. Whatever does not say plainly that it is sure, is not."""
+    """Parses the answer, in any wrapping of the JSON. An answer that does not clearly state certainty is uncertain."""
     found = _JSON.search(answer)
     try:
         value: Any = json.loads(found[0]) if found else None

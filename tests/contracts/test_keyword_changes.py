@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from hivelore.indexing.model import ChunkKey, DocumentKey
 from hivelore.memories.model import Scope
+from hivelore.memories.stored import ChunkKey, DocumentKey
 from hivelore.search.model import Filter, Visibility
 from hivelore.storage.ports import Transaction, View
 from support.keywords import Columns, Indexed, entry, own
@@ -23,7 +23,7 @@ def test_indexing_a_chunk_again_replaces_its_terms(indexed: Indexed) -> None:
     assert indexed.found("new") == indexed.found("kept") == [stored.key]
 
 
-def test_removed_chunks_are_not_found_and_removing_twice_is_fine(indexed: Indexed) -> None:
+def test_removed_chunks_are_not_found(indexed: Indexed) -> None:
     stored = indexed.add("java", "build")
     java, build = indexed.chunk_keys(stored)
     indexed.remove(java, ChunkKey(build + 1_000))
@@ -32,7 +32,7 @@ def test_removed_chunks_are_not_found_and_removing_twice_is_fine(indexed: Indexe
     assert [candidate.chunk for candidate in indexed.search("build")] == [build]
 
 
-def test_what_was_removed_does_not_weigh_on_the_others(indexed: Indexed) -> None:
+def test_removed_chunks_do_not_affect_the_scores_of_others(indexed: Indexed) -> None:
     for _ in range(2):
         indexed.add("java one")
     indexed.add("python two three")
@@ -44,7 +44,7 @@ def test_what_was_removed_does_not_weigh_on_the_others(indexed: Indexed) -> None
     assert [one.score for one in indexed.search("java python")] == pytest.approx([one.score for one in before])
 
 
-def test_replacing_terms_again_and_again_leaves_no_weight_behind(indexed: Indexed) -> None:
+def test_replacing_terms_repeatedly_leaves_no_weight(indexed: Indexed) -> None:
     stored, other = indexed.add("java one"), indexed.add("python two three")
     before = indexed.search("java python")
     for terms in ("java " * 50, "", "python x y z", "java one"):
@@ -55,7 +55,7 @@ def test_replacing_terms_again_and_again_leaves_no_weight_behind(indexed: Indexe
     assert {one.document for one in after} == {stored.key, other.key}
 
 
-def test_a_forgotten_document_is_not_found_even_before_its_terms_are_removed(indexed: Indexed) -> None:
+def test_a_deleted_document_is_not_found_before_its_terms_are_removed(indexed: Indexed) -> None:
     stored, other = indexed.add("java"), indexed.add("java build")
     keys = indexed.chunk_keys(stored)
     forget(indexed.store, stored.key)
@@ -64,7 +64,7 @@ def test_a_forgotten_document_is_not_found_even_before_its_terms_are_removed(ind
     assert indexed.found("java") == [other.key]
 
 
-def test_a_chunk_that_was_rewritten_is_not_proposed_even_before_its_terms_are_removed(indexed: Indexed) -> None:
+def test_a_rewritten_chunk_is_not_found_before_its_terms_are_removed(indexed: Indexed) -> None:
     stored = indexed.add("java", "build")
     gone, _ = indexed.chunk_keys(stored)
     content, pieces = document("something new", "chunk 1")
@@ -77,7 +77,7 @@ def test_a_chunk_that_was_rewritten_is_not_proposed_even_before_its_terms_are_re
     assert [candidate.chunk for candidate in indexed.search("java")] == [new]
 
 
-def test_a_chunk_that_only_moved_stays_indexed(indexed: Indexed) -> None:
+def test_a_moved_chunk_stays_indexed(indexed: Indexed) -> None:
     stored = indexed.add("java", "build")
     _, build = indexed.chunk_keys(stored)
     content, pieces = document("chunk 1")
@@ -85,7 +85,7 @@ def test_a_chunk_that_only_moved_stays_indexed(indexed: Indexed) -> None:
     assert [candidate.chunk for candidate in indexed.search("build")] == [build]
 
 
-def test_a_filter_sees_the_present_version(indexed: Indexed) -> None:
+def test_a_filter_applies_to_the_current_version(indexed: Indexed) -> None:
     stored = indexed.add("java")
     shared = Filter(visibility=Visibility(own=BOB, swarm=True))
     assert indexed.found("java", shared) == []
@@ -97,10 +97,10 @@ def test_a_filter_sees_the_present_version(indexed: Indexed) -> None:
 
 
 class Refused(Exception):
-    """What a unit of work of these tests raises."""
+    """Raised inside a transaction to roll it back."""
 
 
-def test_a_unit_that_fails_leaves_the_index_as_it_was(indexed: Indexed) -> None:
+def test_a_failed_transaction_does_not_change_the_index(indexed: Indexed) -> None:
     stored = indexed.add("java one")
     (chunk,) = indexed.chunk_keys(stored)
     before = list(indexed.search("java"))
@@ -118,7 +118,7 @@ def test_a_unit_that_fails_leaves_the_index_as_it_was(indexed: Indexed) -> None:
     assert indexed.found("python") == []
 
 
-def test_a_unit_finds_what_it_indexed(indexed: Indexed) -> None:
+def test_a_transaction_finds_documents_that_it_indexed(indexed: Indexed) -> None:
     def work(tx: Transaction) -> tuple[DocumentKey, list[DocumentKey]]:
         stored = tx.add(a_memory("text"), whole("text"))
         indexed.index.put(tx, [entry(stored, tx.chunks(stored.key)[0].key, own("java"))])
@@ -128,7 +128,7 @@ def test_a_unit_finds_what_it_indexed(indexed: Indexed) -> None:
     assert found == [key]
 
 
-def test_a_snapshot_does_not_find_what_was_indexed_later(indexed: Indexed) -> None:
+def test_a_snapshot_does_not_find_documents_indexed_later(indexed: Indexed) -> None:
     old = indexed.add("java")
     (chunk,) = indexed.chunk_keys(old)
 
@@ -150,7 +150,7 @@ def test_an_engine_has_a_name(indexed: Indexed) -> None:
     assert indexed.index.name.strip()
 
 
-def test_a_store_may_keep_documents_that_are_not_indexed(indexed: Indexed) -> None:
+def test_a_store_may_have_documents_without_an_index(indexed: Indexed) -> None:
     add(indexed.store, a_memory("java"))
     stored = indexed.add("java")
     assert indexed.found("java") == [stored.key]
@@ -169,13 +169,13 @@ def strays(indexed: Indexed, limit: int = 100) -> set[ChunkKey]:
         return set(indexed.index.orphaned_chunks(view, limit))
 
 
-def test_nothing_is_missing_of_what_was_indexed_even_without_a_term(indexed: Indexed) -> None:
+def test_indexed_chunks_without_terms_are_not_missing(indexed: Indexed) -> None:
     stored = indexed.add("java", "")
     indexed.put(stored, indexed.chunk_keys(stored)[0], "python")
     assert (missing(indexed), strays(indexed)) == ([], set())
 
 
-def test_documents_of_which_any_chunk_is_not_indexed_are_missing_in_their_order(indexed: Indexed) -> None:
+def test_documents_with_unindexed_chunks_are_missing_in_order(indexed: Indexed) -> None:
     first, _, third, fourth = (indexed.add("java", "build") for _ in range(4))
     for stored in (third, first, fourth):
         indexed.remove(indexed.chunk_keys(stored)[1])
@@ -184,7 +184,7 @@ def test_documents_of_which_any_chunk_is_not_indexed_are_missing_in_their_order(
     assert missing(indexed, after=fourth.key) == []
 
 
-def test_chunks_that_are_indexed_without_being_in_the_store_are_strays(indexed: Indexed) -> None:
+def test_indexed_chunks_that_the_store_lacks_are_strays(indexed: Indexed) -> None:
     gone, stored = indexed.add("java", "build"), indexed.add("java")
     keys = indexed.chunk_keys(gone)
     forget(indexed.store, gone.key)
@@ -194,7 +194,7 @@ def test_chunks_that_are_indexed_without_being_in_the_store_are_strays(indexed: 
     assert (strays(indexed), indexed.found("java")) == (set(), [stored.key])
 
 
-def test_after_clearing_all_is_missing(indexed: Indexed) -> None:
+def test_all_documents_are_missing_after_clearing(indexed: Indexed) -> None:
     stored = [indexed.add("java").key for _ in range(3)]
     indexed.store.write(indexed.index.clear)
     assert missing(indexed) == stored

@@ -1,10 +1,10 @@
-"""Two notes beside each other: how much of each the other has, and where they cannot both be so."""
+"""Comparison of two notes: how much of each the other contains, and where they clash."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from hivelore.core.values import replace
-from hivelore.observations.contradiction.clashing import (
+from hivelore.observations.contradiction.clashes import (
     conceded,
     denied,
     excluded,
@@ -14,36 +14,38 @@ from hivelore.observations.contradiction.clashing import (
     turned,
 )
 from hivelore.observations.contradiction.constants import Constants
-from hivelore.observations.contradiction.doubting import is_twisted
-from hivelore.observations.contradiction.matching import Both, Clash, Group, side_by_side
+from hivelore.observations.contradiction.doubts import is_twisted
+from hivelore.observations.contradiction.matches import Both, Clash, Group, side_by_side
 from hivelore.observations.contradiction.measures import COUNTED, measured
 from hivelore.observations.contradiction.parity import Odd, odd, opposites
 from hivelore.observations.contradiction.polarity import gone, mixed, polarity
 from hivelore.observations.contradiction.quantities import VERSION
-from hivelore.observations.contradiction.statement import Reading, Role
+from hivelore.observations.contradiction.statement import ParsedNote, Role
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
     first_covered: float
-    """The share of the first one that the second one has, 0 to 1, by weight; and the other way round."""
+    """Share of the first note that the second contains, 0 to 1, by weight; and the reverse."""
     second_covered: float
     first_alone: float
-    """The weight of what only the first one has, in its main clauses."""
+    """Weight of terms that only the first note contains in its main clauses."""
     second_alone: float
     clashes: tuple[Clash, ...]
     agreeing: tuple[str, ...]
-    """Quantities that are the same in both, as they are written."""
+    """Equal quantities, as written."""
     quantities_alone: tuple[int, int]
     is_partly_counted: bool
-    """One has another count, port or version beside one that agrees."""
+    """True if one note has another count, port or version in addition to one that agrees."""
     shared: float
-    """The weight of what both have."""
+    """Weight of common terms."""
     only: tuple[str, ...]
-    """What only one of them says, in words."""
+    """Words that only one note contains."""
 
 
-def compare(first: Reading, second: Reading, constants: Constants, service: frozenset[str] = frozenset()) -> Comparison:
+def compare(
+    first: ParsedNote, second: ParsedNote, constants: Constants, service: frozenset[str] = frozenset()
+) -> Comparison:
     """``service``: the concepts that name it; a note may leave them out."""
     both = side_by_side(first, second, constants, service)
     agreeing, left, measures = measured(first, second, constants)
@@ -99,7 +101,7 @@ def _clashes(both: Both, denial: Odd, constants: Constants, *, agrees: bool, twi
 
 
 def _alone(both: Both) -> tuple[list[Group], list[Group]]:
-    """Without the words that are the opposite of each other: they have a clash of their own."""
+    """Returns the weight of words in one note only, without opposites, which clash instead."""
     ours, theirs = both.alone()
     opposed = opposites([one.concept for one in ours], [one.concept for one in theirs])
     others = set(opposed.values())
@@ -107,7 +109,7 @@ def _alone(both: Both) -> tuple[list[Group], list[Group]]:
 
 
 def _odd(denial: Odd, alone: list[float], constants: Constants, *, is_certain: bool) -> Clash:
-    """All that both say is denied in one of them. A word that only one has may itself be a denial that is not known."""
+    """Everything that both notes state is denied in one of them. A word in one note only may be an unknown denial."""
     is_certain = is_certain and alone[0] < constants.odd_alone and alone[1] < constants.odd_more
     strength = constants.clash if is_certain else constants.doubt
     return Clash(f"{', '.join(sorted(denial.concepts))} denied in one of them", strength)
@@ -118,7 +120,7 @@ def _weight(groups: Collection[Group]) -> float:
 
 
 def _share(weight: float, groups: Mapping[str, Group], without: float) -> float:
-    """``without``: the weight of what is in the place of something else."""
+    """Returns the covered share. ``without``: weight of words that replace others."""
     whole = sum(group.weight for group in groups.values()) - without
     return weight / whole if whole else 1.0
 

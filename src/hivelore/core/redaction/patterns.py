@@ -24,13 +24,13 @@ def decoded(base64: str) -> bytes:
 
 
 HEAD: Final = 3
-"""Length of the word beginnings in ``Reading.heads``."""
+"""Length of the word beginnings in ``Rendition.heads``."""
 BLANKS: Final = {code: " " for code in range(128) if not chr(code).isalnum()}
 """Translation of all other ASCII characters to spaces."""
 
 
 def key_of(literal: str) -> str:
-    """Returns a string that ``Reading.words`` contains whenever the text contains this lower-case literal."""
+    """Returns a string that ``Rendition.words`` contains whenever the text contains this lower-case literal."""
     words = literal.translate(BLANKS).split()
     begins = bool(words) and literal.startswith(words[0])
     return "" if not words else words[0] if begins else f" {words[0]}"

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from hivelore.core.text import Clean
 from hivelore.observations.confidence import Lifecycle
-from hivelore.observations.contradiction.judging import Judgement, Verdict, judge
-from hivelore.observations.grouping import Judge
+from hivelore.observations.contradiction.judge import Judgement, Verdict, judge
+from hivelore.observations.groups import Judge
 from hivelore.observations.model import Observation
 from support.groups import as_they_arrive, held, in_order_of_time, seen, stand
 

@@ -1,6 +1,6 @@
-"""Whether two notes about one service say the same, contradict each other, or say different things.
+"""The judge: compares two notes about one service as same, conflicting, different or uncertain.
 
-What cannot be told is uncertain: a wrong verdict hides a memory or keeps a wrong one, a doubt only asks somebody.
+In doubt the verdict is uncertain: a wrong verdict hides a memory or keeps a wrong one, a doubt only asks a reviewer.
 """
 
 import math
@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from enum import Enum
 
 from hivelore.core.text import in_one_line
-from hivelore.observations.contradiction.comparing import Comparison, compare
+from hivelore.observations.contradiction.comparison import Comparison, compare
 from hivelore.observations.contradiction.constants import DEFAULTS, Constants, Nearness
-from hivelore.observations.contradiction.matching import Clash
+from hivelore.observations.contradiction.matches import Clash
 from hivelore.observations.contradiction.measures import COUNTED, measured
-from hivelore.observations.contradiction.opposing import opposed
-from hivelore.observations.contradiction.reading import read
-from hivelore.observations.contradiction.statement import Reading, part
+from hivelore.observations.contradiction.opposites import opposed
+from hivelore.observations.contradiction.parser import read
+from hivelore.observations.contradiction.statement import ParsedNote, part
 from hivelore.observations.contradiction.words import NEGATORS
 from hivelore.observations.model import PairScores
 
@@ -31,9 +31,9 @@ class Verdict(Enum):
 class Judgement:
     verdict: Verdict
     confidence: float
-    """That the verdict is right, 0.5 to 1 as far as the two can be told apart at all; 0 where it is uncertain."""
+    """Probability that the verdict is right, 0.5 to 1; 0 if it is uncertain."""
     reasons: tuple[str, ...]
-    """In words: which numbers, which negation, which name; what only one of them says."""
+    """Reasons in words: the numbers, negations and names that decide, and what only one note states."""
 
 
 def judge(
@@ -45,10 +45,9 @@ def judge(
     service: str = "",
     stance: PairScores | None = None,
 ) -> Judgement:
-    """Of two notes in the same category about the same service. ``likeness``: the cosine of their vectors; None where
-    there is no embedding model. ``stance``: what a model makes of them that has read both, without which rules judge
-    alone; it may doubt what the rules find, find the same where they find no clash, and, where it is very sure, a
-    conflict."""
+    """Judges two notes of the same category about the same service. ``likeness``: cosine of their vectors, None without
+    an embedding model. ``stance``: scores of a pair model; without it, rules decide alone. The model may doubt what the
+    rules find, find equality where nothing clashes, and, with high certainty, find a conflict."""
     # Which of the two is older makes no difference to whether they agree.
     pairs = sorted(((read(older), older), (read(newer), newer)), key=lambda pair: pair[0].words)
     (ours, first), (theirs, second) = pairs
@@ -80,8 +79,8 @@ def judge(
 
 
 def may_be_same(one: str, other: str, constants: Constants = DEFAULTS) -> bool:
-    """Whether rules alone may find the same in both, as far as their quantities tell. A small part of the work of
-    ``judge``, of two notes that differ in a number above all."""
+    """Returns True if the rules alone may find two notes equal, judging by their quantities. Much faster than
+    ``judge``, above all for notes that differ in a number."""
     if _plain(one) == _plain(other):
         return True
     ours, theirs = sorted((read(one), read(other)), key=lambda reading: reading.words)
@@ -97,7 +96,7 @@ def may_be_same(one: str, other: str, constants: Constants = DEFAULTS) -> bool:
 def _with(
     stance: PairScores, verdict: Verdict, compared: Comparison, near: float, likeness: float, constants: Constants
 ) -> Judgement:
-    """What is made of a verdict of the rules by what a model makes of both."""
+    """Combines the verdict of the rules with the scores of the pair model."""
     if verdict is not Verdict.CONFLICT and stance.conflict >= constants.found:
         return Judgement(Verdict.CONFLICT, stance.conflict, _reasons(compared, Verdict.CONFLICT))
     if verdict in _OPEN and _is_rewording(stance, compared, likeness, constants):
@@ -110,9 +109,9 @@ def _with(
     return _judged(verdict, near, compared)
 
 
-def _only_adds_one(ours: Reading, theirs: Reading, compared: Comparison) -> bool:
-    """Whether one has all words of the other and a quantity besides: of *retry*, and *retry up to 3 times*, the model
-    makes a conflict."""
+def _only_adds_one(ours: ParsedNote, theirs: ParsedNote, compared: Comparison) -> bool:
+    """Returns True if one note contains all words of the other and one more quantity. For *retry* and *retry up to 3
+    times* the model would find a conflict."""
     one, other = sorted((ours, theirs), key=lambda one: len(one.words))
     more = frozenset(other.words) - frozenset(one.words)
     return frozenset(one.words) <= frozenset(other.words) and any(compared.quantities_alone) and not more & NEGATORS
@@ -131,7 +130,7 @@ _OPEN = (Verdict.UNCERTAIN, Verdict.DIFFERENT)
 
 
 def nearness(compared: Comparison, likeness: float, by: Nearness) -> float:
-    """How surely the two are about the same, in log odds."""
+    """Returns the log odds that two notes are about the same subject."""
     least, most = sorted((compared.first_covered, compared.second_covered))
     fewer, more = sorted((compared.first_alone, compared.second_alone))
     return (
@@ -152,9 +151,10 @@ def _strongest(compared: Comparison) -> float:
 
 
 def _nearest_part(
-    older: Reading, newer: Reading, likeness: float, constants: Constants, names: frozenset[str]
+    older: ParsedNote, newer: ParsedNote, likeness: float, constants: Constants, names: frozenset[str]
 ) -> float:
-    """Of a note that says several things, and another one that contradicts one of them: how near that one is."""
+    """Returns the nearness of the nearest part of a note with several statements, one of which the other note
+    contradicts."""
     by = constants.by_words if not likeness else constants.with_likeness
     pairs = [(one, newer) for one in _parts(older)] + [(older, one) for one in _parts(newer)]
     nearest = -math.inf
@@ -168,7 +168,7 @@ def _nearest_part(
 _WHOLE = 0.99
 
 
-def _parts(reading: Reading) -> Iterator[Reading]:
+def _parts(reading: ParsedNote) -> Iterator[ParsedNote]:
     for segment in dict.fromkeys(term.segment for term in reading.terms):
         yield part(reading, segment)
 
@@ -199,7 +199,7 @@ def _verdict(compared: Comparison, near: float, clash: float, constants: Constan
 
 
 def _both_add(compared: Comparison, constants: Constants) -> bool:
-    """Whether each says something that the other does not, a quantity or a thing: each hour, and at midnight."""
+    """Returns True if each note adds a quantity or a thing: each hour, and at midnight."""
     first, second = compared.quantities_alone
     return min(compared.first_alone + first, compared.second_alone + second) >= constants.same_both_alone
 
@@ -220,7 +220,8 @@ def _agrees(stance: PairScores, compared: Comparison, constants: Constants) -> b
 
 
 def _is_rewording(stance: PairScores, compared: Comparison, likeness: float, constants: Constants) -> bool:
-    """Nothing clashes, no quantity is told by one alone, and both vectors and the model that reads both are for it."""
+    """Returns True if nothing clashes, no quantity is in one note only, and both vectors and the pair model find the
+    notes equal."""
     return (
         stance.same >= constants.rewording
         and likeness >= constants.rewording_likeness

@@ -1,6 +1,6 @@
 """Readings of a text: as displayed, with escapes resolved, and with the pieces of a split value joined.
 
-Each reading maps its positions to the text, so that a secret found in the reading can be masked in the text.
+Each rendition maps its positions to the text, so that a secret found in the rendition can be masked in the text.
 """
 
 import re
@@ -8,8 +8,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from hivelore.core.redaction.matching import BLANKS, HEAD, compiled
 from hivelore.core.redaction.names import FOREIGN_NAMES, KEYED_STEMS
+from hivelore.core.redaction.patterns import BLANKS, HEAD, compiled
 
 _INVISIBLE = (
     "\u00ad\u0300-\u036f\u061c\u115f\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
@@ -46,7 +46,7 @@ _SEAM = (
 )
 """Text between the pieces of a value: a continued line (``\\``), adjacent literals (``"a" + "b"``), a wrapped line."""
 _LINES_AROUND: Final = 4
-"""Lines before and after the line of an escape that a reading contains."""
+"""Lines before and after the line of an escape that a rendition contains."""
 _GAP: Final = "\n\0\n"
 """Replaces the lines between; no pattern matches across it."""
 _PLAIN_LETTERS = (
@@ -61,8 +61,8 @@ _PLAIN_LETTERS = (
 )
 
 
-class Reading:
-    """One reading of a text."""
+class Rendition:
+    """One rendition of a text."""
 
     __slots__ = ("_added", "_marks", "_replaced", "heads", "low", "names", "plain", "view", "words")
 
@@ -86,7 +86,7 @@ class Reading:
         self._replaced = replaced
 
     def place(self, start: int, stop: int) -> tuple[int, int]:
-        """Returns the span in the text of a span in this reading."""
+        """Returns the span in the text of a span in this rendition."""
         return self._place(start), self._place(stop) if self._replaced else self._place(stop - 1) + 1
 
     def _place(self, at: int) -> int:
@@ -106,10 +106,10 @@ def positions(text: str, words: Iterable[str]) -> list[tuple[int, int]]:
     return found
 
 
-def readings(text: str) -> Iterator[Reading]:
-    """Yields the readings of a text. Masks in it are replaced by NUL."""
+def renditions(text: str) -> Iterator[Rendition]:
+    """Yields the renditions of a text. Masks in it are replaced by NUL."""
     shown = _with(text, _UNSEEN, "", whole=True) if not text.isascii() or "\x1b" in text or "\b" in text else None
-    yield shown or Reading(text, [], [])
+    yield shown or Rendition(text, [], [])
     if shown is not None and "\x1b" in text and (apart := _with(text, _ANSI, " ")):
         yield apart
     if "\x1b]" in text and (opened := _with(text, r"\x1b[\]\\]|\x07", " ")):
@@ -129,7 +129,7 @@ def as_shown(text: str) -> str:
 
 def _with(
     text: str, pattern: str, put: "str | Callable[[re.Match[str]], str]", *, whole: bool = False
-) -> Reading | None:
+) -> Rendition | None:
     """Returns the lines with matches and those around them, or all lines if ``whole``; None without a match."""
     pieces: list[str] = []
     marks: list[int] = []
@@ -153,7 +153,7 @@ def _with(
         until = until if whole else max(until, _line_after(text, last))
         marks.append(length)
         added.append(end - length)
-    return Reading("".join((*pieces, text[end:until])), marks, added, replaced=put != "") if marks else None
+    return Rendition("".join((*pieces, text[end:until])), marks, added, replaced=put != "") if marks else None
 
 
 def _line_before(text: str, at: int) -> int:

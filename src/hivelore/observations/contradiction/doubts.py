@@ -1,19 +1,26 @@
-"""Where one note denies what another one says, and both may still say the same.
+"""Denials after which two notes may still agree.
 
-They are then rather uncertain than a contradiction: one says it of the opposite case, or in a word that may deny,
-too.
+Such a pair is uncertain rather than a contradiction: a note speaks of the opposite case, or uses a word that may deny
+as well.
 """
 
 from collections.abc import Sequence
 
-from hivelore.observations.contradiction.matching import Both
+from hivelore.observations.contradiction.matches import Both
 from hivelore.observations.contradiction.measures import denies_count
-from hivelore.observations.contradiction.statement import DENIAL, DENIAL_OF_WHICH, DENIAL_WITHOUT, Denial, Reading, Role
+from hivelore.observations.contradiction.statement import (
+    DENIAL,
+    DENIAL_OF_WHICH,
+    DENIAL_WITHOUT,
+    Denial,
+    ParsedNote,
+    Role,
+)
 from hivelore.observations.contradiction.words import AFTER, BEFORE, EXCEPT, HINTS, OVER, POLAR_WEIGHT, WEIGHT, words_of
 
 
 def is_twisted(both: Both, *, agrees: bool) -> bool:
-    """``agrees``: whether they have a quantity in common."""
+    """Returns True if the notes may agree despite a denial. ``agrees``: they have a common quantity."""
     first, second = both.first, both.second
     if first.concedes is not second.concedes:
         return True
@@ -37,32 +44,32 @@ def is_twisted(both: Both, *, agrees: bool) -> bool:
     )
 
 
-def _count_which(reading: Reading) -> int:
-    """How many denials only say which one is meant."""
+def _count_which(reading: ParsedNote) -> int:
+    """Returns the number of denials that only select which one is meant."""
     return sum(one.concept == DENIAL_OF_WHICH and one.role is not Role.OTHERWISE for one in reading.denials)
 
 
-def _is_before(reading: Reading) -> int:
+def _is_before(reading: ParsedNote) -> int:
     """1: something is before something, -1: something is after something, 0: neither or both."""
     return (not BEFORE.isdisjoint(reading.concepts)) - (not AFTER.isdisjoint(reading.concepts))
 
 
-def word_denials(reading: Reading) -> Sequence[Denial]:
-    """By a word that only denies, of what is so and not of the other case."""
+def word_denials(reading: ParsedNote) -> Sequence[Denial]:
+    """Returns the denials by a word that only denies, outside of opposite cases."""
     return [
         one for one in reading.denials if one.concept in (DENIAL, DENIAL_WITHOUT) and one.role is not Role.OTHERWISE
     ]
 
 
-def excepts(reading: Reading) -> bool:
+def excepts(reading: ParsedNote) -> bool:
     return not EXCEPT.isdisjoint(reading.words)
 
 
-def says_over(reading: Reading) -> bool:
+def says_over(reading: ParsedNote) -> bool:
     return not OVER.isdisjoint(reading.words)
 
 
-def _has_purpose(reading: Reading) -> bool:
+def _has_purpose(reading: ParsedNote) -> bool:
     """To keep it, do this: without this it is lost."""
     return reading.words[:1] == ("to",) or reading.words[:2] == ("in", "order")
 
@@ -78,7 +85,7 @@ def deny_the_same(both: Both) -> bool:
     )
 
 
-def _denied(reading: Reading) -> list[set[str]]:
+def _denied(reading: ParsedNote) -> list[set[str]]:
     return [
         {term.concept for term in reading.terms if term.segment == one.segment and term.weight >= WEIGHT}
         for one in word_denials(reading)
@@ -88,7 +95,7 @@ def _denied(reading: Reading) -> list[set[str]]:
 _TIMES = words_of("after before when while if once during until at outside on with")
 
 
-def _only_for_not(one: Reading, other: Reading) -> bool:
+def _only_for_not(one: ParsedNote, other: ParsedNote) -> bool:
     """Only when it is stopped: not while it runs."""
     places = [at for at, word in enumerate(one.words) if word == "only"]
     limits = any(not _TIMES.isdisjoint(one.words[at + 1 : at + 4]) for at in places)
@@ -96,8 +103,8 @@ def _only_for_not(one: Reading, other: Reading) -> bool:
 
 
 def _may_deny(both: Both) -> bool:
-    """Whether the one with fewer denials has another word that denies: *loses it*, *it does not survive*. It may be one
-    that is not known where it has no word for what is denied."""
+    """Returns True if the note with fewer denials has another word that denies: *loses it*, *it does not survive*. The
+    word may be unknown if the note has no word for the denied concept."""
     here, there = len(word_denials(both.first)), len(word_denials(both.second))
     if here == there:
         return False
@@ -111,7 +118,7 @@ def _may_deny(both: Both) -> bool:
 
 
 def _of_the_opposite(both: Both, agrees: bool) -> bool:
-    """One says what is so, the other what is so otherwise; or one up to where, the other from where on."""
+    """One note describes a case and the other the opposite case; or one until a limit, the other from it on."""
     is_over = says_over(both.first) is not says_over(both.second)
     for concept, partner in both.partners.items():
         one, other = both.ours[concept], both.theirs[partner]

@@ -1,9 +1,9 @@
-"""Which observations of running things are one memory, and what contradicts it, whatever order they arrive in (X8).
+"""Groups observations into memories and finds contradictions, independent of the order of arrival (X8).
 
-In the order of time, each observation joins the memory whose first words say the same (the likeliest, then the oldest),
-or begins one of its own. It contradicts every memory that began before it and whose first words say the opposite. One
-that arrives late finds its place among those that are there: what came after it is placed anew as far as that changes
-anything, which is where it begins a memory. The result is as if all had arrived in the order of time.
+In order of time, an observation joins the group whose first observation says the same: the most similar one, then the
+oldest. Otherwise it starts a group. It contradicts every earlier group whose first observation says the opposite. If a
+late observation starts a group, later observations are placed again. The result is the same as if all observations had
+arrived in order of time.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,56 +13,55 @@ from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.memories.model import MemoryId
 from hivelore.observations.confidence import Order, order_key
-from hivelore.observations.contradiction.judging import Judgement, Verdict
+from hivelore.observations.contradiction.judge import Judgement, Verdict
 from hivelore.observations.model import Confidence, Observation, ObservationKind
 
 Judge = Callable[[Clean, Clean], Judgement]
-"""How two texts stand to each other, whichever comes first."""
+"""Compares two texts, independent of their order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """A memory about running things, by what was observed of it."""
+    """An operational memory as the observations that belong to it."""
 
     memory: MemoryId | None
-    """None: it is new."""
+    """None for a new group."""
     text: Clean
-    """The words that others are compared with: those of ``first``, unless somebody edited them."""
+    """The text to compare with: that of ``first``, unless it was edited."""
     project: Clean | None
     first: Observation
-    """That it was created."""
+    """The creation."""
     reinforcements: tuple[Observation, ...] = ()
-    """Where it was seen again."""
     other_observations: tuple[Observation, ...] = ()
-    """Where the opposite was seen, and what was decided."""
+    """Contradictions and decisions."""
     is_fixed: bool = False
-    """Somebody who may decide it has a part in it: it stays as it is, whatever was seen before."""
+    """True if an operator or a reviewer took part in it: earlier observations do not change its beginning."""
 
     @property
     def supporting(self) -> tuple[Observation, ...]:
         return self.first, *self.reinforcements
 
     def applies_to(self, project: Clean | None) -> bool:
-        """Whether what is seen in a project (None: for all of them) says something of it."""
+        """Returns True if an observation in ``project`` (None: in all projects) concerns this group."""
         return self.project in (None, project)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """What becomes of the groups with one more observation."""
+    """The groups after one more observation."""
 
     target: Group
-    """The group that it belongs to."""
+    """The group of the observation."""
     groups: tuple[Group, ...]
-    """Those that are new or differ from before, ``home`` among them."""
+    """New and changed groups, including ``target``."""
     merged: tuple[tuple[MemoryId, Group], ...] = ()
-    """Memories that became a part of another group."""
+    """Memories that became part of another group."""
     contradicted: tuple[Group, ...] = ()
-    """Those that it contradicts, as they were before."""
+    """Contradicted groups in their previous state."""
 
 
 def find_group(groups: Sequence[Group], seen: Observation) -> Group | None:
-    """The group that has this very observation already."""
+    """Returns the group that already contains this observation."""
     order = order_key(seen)
     return next((group for group in groups if any(order_key(one) == order for one in group.supporting)), None)
 
@@ -70,16 +69,16 @@ def find_group(groups: Sequence[Group], seen: Observation) -> Group | None:
 def place_observation(
     groups: Sequence[Group], seen: Observation, project: Clean | None, judge: Judge, default: Confidence
 ) -> Placement:
-    """Find the place of an observation that is not known. ``default``: how sure a memory is at its beginning."""
+    """Places an observation that no group contains. ``default``: confidence of a new memory."""
     return _Placer(groups, judge, default).place(seen, project)
 
 
 @dataclass(slots=True, eq=False)
 class _OpenGroup:
-    """A group while observations are placed."""
+    """A group during placement."""
 
     before: Group | None
-    """None: it is new."""
+    """None for a new group."""
     memory: MemoryId | None
     text: Clean
     project: Clean | None
@@ -88,7 +87,7 @@ class _OpenGroup:
     other_observations: list[Observation] = field(default_factory=list[Observation])
     is_fixed: bool = False
     merged_into: "_OpenGroup | None" = None
-    """The group that it became a part of."""
+    """The group that this one became part of."""
 
     @classmethod
     def open(cls, group: Group) -> "_OpenGroup":
@@ -101,7 +100,7 @@ class _OpenGroup:
     def close(self) -> Group:
         again, others = tuple(self.reinforcements), tuple(self.other_observations)
         if self.before is not None:
-            # The order in which they were noted is no difference.
+            # A different order is not a change.
             again = self.before.reinforcements if set(again) == set(self.before.reinforcements) else again
             others = self.before.other_observations if set(others) == set(self.before.other_observations) else others
         return Group(
@@ -165,7 +164,7 @@ class _Placer:
                     yield one, group
 
     def _place_again(self, later: Sequence[tuple[Observation, _OpenGroup]]) -> None:
-        """What was seen later joins what begins now where it would have, had that been there at its time."""
+        """Moves later observations to the new groups that they would have joined in order of time."""
         for one, group in later:
             if one is group.first:
                 if not group.is_fixed and (home := self._find_group(one, group.project, self._new_groups)) is not None:
@@ -181,7 +180,7 @@ class _Placer:
                 home.reinforcements.append(one)
 
     def _merge(self, group: _OpenGroup, home: _OpenGroup) -> None:
-        """The first of a group joins another one; the rest is placed anew in its turn, but for what came before it."""
+        """Moves the first observation of a group, and earlier ones, to another group. The rest is placed later."""
         order = order_key(group.first)
         early = [one for one in group.reinforcements if order_key(one) < order]
         home.reinforcements += [_with_kind(ObservationKind.REINFORCED, group.first), *early]
@@ -191,12 +190,12 @@ class _Placer:
             home.memory = group.memory
 
     def _is_derived(self, one: Observation) -> bool:
-        """Whether a contradiction follows from what was seen, so that it is found anew. Else it was decided, or what
-        contradicted it is forgotten."""
+        """Returns True if a contradiction follows from a known observation, so that placement finds it again. Otherwise
+        it was decided, or the contradicting memory was forgotten."""
         return one.kind is ObservationKind.CONTRADICTED and order_key(one) in self._orders
 
     def _better_group(self, one: Observation, group: _OpenGroup) -> _OpenGroup | None:
-        """The new group that one of another group is likelier to belong to, unless it was put there by a decision."""
+        """Returns a new group that fits an observation better than its current group, unless a decision placed it."""
         home = self._find_group(one, group.project, self._new_groups)
         if home is None or group.is_fixed:
             return None
@@ -216,7 +215,7 @@ class _Placer:
         return min(found, key=lambda one: one[0])[1] if found else None
 
     def _rank(self, seen: Observation, group: _OpenGroup) -> tuple[float, Order] | None:
-        """The likeliest to be the same first, then the oldest; None: it is not the same."""
+        """Returns the sort key of a group: most similar first, then oldest. None if the texts differ."""
         if seen.text is None:
             return None
         judgement = self._judge(group.text, seen.text)
@@ -233,7 +232,7 @@ class _Placer:
         )
 
     def _add_contradictions(self) -> None:
-        """What was seen after a group that begins now, and says the opposite."""
+        """Adds later observations that contradict the new groups."""
         for begun in self._new_groups:
             for group in self._groups:
                 if group is begun or group.merged_into is not None:

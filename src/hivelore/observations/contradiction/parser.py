@@ -1,14 +1,14 @@
-"""A note as a statement: its words found, divided into parts, and each said to be so or not."""
+"""Parser: turns a note into a statement with words, parts, and their polarity."""
 
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 
 from hivelore.observations.contradiction.negation import NOT, denying, negate
-from hivelore.observations.contradiction.ordering import flows, is_rank, orders
 from hivelore.observations.contradiction.pieces import LONGEST, Kind, Piece, folded, pieces
 from hivelore.observations.contradiction.quantities import quantities
-from hivelore.observations.contradiction.statement import JOINS, LIMITS, OR, QUANTITY, Reading, Role, Term, Word
+from hivelore.observations.contradiction.sequences import flows, is_rank, orders
+from hivelore.observations.contradiction.statement import JOINS, LIMITS, OR, QUANTITY, ParsedNote, Role, Term, Word
 from hivelore.observations.contradiction.words import (
     ALL,
     ARTICLES,
@@ -25,7 +25,7 @@ from hivelore.observations.contradiction.words import (
     THE_OTHERS,
     UNRELATED,
     WEAK_WEIGHT,
-    Meaning,
+    Sense,
     stems,
     words_of,
 )
@@ -40,12 +40,12 @@ _SUBORDINATE = 0.3
 
 
 _MOST_ORDERS = 8
-"""No statement has more; of a text that is no statement the rest is not read."""
+"""Maximum per statement; the rest of a longer text is ignored."""
 
 
 @lru_cache(maxsize=1 << 9)
-def read(text: str) -> Reading:
-    """The last few hundred are remembered: a note is compared with every other one of its kind."""
+def read(text: str) -> ParsedNote:
+    """Parses a note. Caches the last few hundred, because a note is compared with every other one of its kind."""
     plain = folded(text)
     found = pieces(plain)
     measures, taken = quantities(found)
@@ -58,7 +58,7 @@ def read(text: str) -> Reading:
     kept = [one for one in measures if not _is_denied(words, at_word[one.at])]
     terms = tuple(_term(word) for word in words if word.counts)
     said = tuple(piece.text for piece in found if piece.kind is not Kind.MARK)
-    return Reading(
+    return ParsedNote(
         words=said,
         concepts=frozenset(word.concept for word in words if word.kind is Kind.WORD and word.concept),
         places_of=tuple(
@@ -85,7 +85,7 @@ def _says_one_of(said: Sequence[str], phrases: Collection[str]) -> bool:
 
 
 def _next_to(words: Sequence[Word], of: Collection[str]) -> frozenset[str]:
-    """The next two things behind one of these words."""
+    """Returns the next two things after one of these words."""
     found: set[str] = set()
     for place, word in enumerate(words):
         if word.text in of:
@@ -101,7 +101,7 @@ def _is_denied(words: Sequence[Word], place: int) -> bool:
 
 
 def _words(found: Sequence[Piece], taken: set[int]) -> tuple[list[Word], list[int]]:
-    """Phrases are one word, quantities say nothing. Beside them, which word each piece is in."""
+    """Returns the words; phrases are one word, quantities are omitted. Also returns the word of each piece."""
     words: list[Word] = []
     at_word: list[int] = []
     at = 0
@@ -118,17 +118,17 @@ def _words(found: Sequence[Piece], taken: set[int]) -> tuple[list[Word], list[in
     return words, at_word
 
 
-def _phrase(found: Sequence[Piece], at: int, taken: set[int]) -> tuple[int, Meaning]:
-    """The longest phrase that is known from here on, and how many pieces it has."""
+def _phrase(found: Sequence[Piece], at: int, taken: set[int]) -> tuple[int, Sense]:
+    """Returns the longest known phrase that begins here, and its number of pieces."""
     piece = found[at]
     if piece.kind is Kind.MARK:
-        return 1, Meaning(piece.text, 1, 0.0, polar=False)
+        return 1, Sense(piece.text, 1, 0.0, polar=False)
     if piece.kind is Kind.QUOTE:
         return 1, _quoted(piece.text)
     if piece.kind is not Kind.WORD:
-        return 1, Meaning(piece.text, 1, _NAME_WEIGHT, polar=False)
+        return 1, Sense(piece.text, 1, _NAME_WEIGHT, polar=False)
     roots: tuple[str, ...] = ()
-    best: tuple[int, Meaning] | None = None
+    best: tuple[int, Sense] | None = None
     for end in range(at, min(at + LONGEST_PHRASE, len(found))):
         if found[end].kind is not Kind.WORD or end in taken:
             break
@@ -139,18 +139,18 @@ def _phrase(found: Sequence[Piece], at: int, taken: set[int]) -> tuple[int, Mean
         return best
     concept = "".join(stems(piece.text)) or piece.text
     is_character = len(piece.text) == 1 and not piece.text.isascii()
-    return 1, Meaning(concept, 1, _CHARACTER_WEIGHT if is_character else 1.0, polar=False)
+    return 1, Sense(concept, 1, _CHARACTER_WEIGHT if is_character else 1.0, polar=False)
 
 
-def _quoted(word: str) -> Meaning:
-    """What is quoted is neither said to be so nor denied."""
+def _quoted(word: str) -> Sense:
+    """Returns the sense of a quoted word, which is neither affirmed nor denied."""
     roots = stems(word)
-    known = MEANINGS.get(roots, Meaning("".join(roots) or word, 0, 1.0, polar=False))
-    return Meaning(known.concept, 0, known.weight, polar=False) if known.weight else QUANTITY
+    known = MEANINGS.get(roots, Sense("".join(roots) or word, 0, 1.0, polar=False))
+    return Sense(known.concept, 0, known.weight, polar=False) if known.weight else QUANTITY
 
 
 def _divide(words: Sequence[Word]) -> None:
-    """Into sentences, segments of them, and their roles."""
+    """Divides words into sentences, segments and roles."""
     segment = sentence = 0
     role = Role.MAIN
     for place, word in enumerate(words):
@@ -177,7 +177,7 @@ def _divide(words: Sequence[Word]) -> None:
 
 
 def _says_otherwise(words: Sequence[Word], place: int) -> bool:
-    """Larger ones fail, without it there is none: what is so in the other case."""
+    """Handles *larger ones fail* and *without it there is none*: these describe the other case."""
     if not place or words[place - 1].kind is not Kind.MARK:
         return False
     after = words[place + 1].text if place + 1 < len(words) else ""
@@ -188,7 +188,7 @@ _WITH = words_of("with without mit ohne avec sans con sin")
 
 
 def _gives_reason(words: Sequence[Word], place: int) -> bool:
-    """As it is full."""
+    """Returns True for a reason: *as it is full*."""
     after = words[place + 1].text if place + 1 < len(words) else ""
     return words[place].text == "as" and bool(place) and after in _SUBJECTS
 
@@ -197,7 +197,7 @@ _SUBJECTS = frozenset(("it", "they", "there", "this", "we", "you"))
 
 
 def _unite(words: Sequence[Word]) -> None:
-    """A condition and what it is the condition of are one clause."""
+    """Joins a condition and its consequence into one clause."""
     units: dict[int, int] = {}
     sentences: dict[int, int] = {}
     open_condition: int | None = None
@@ -226,14 +226,14 @@ def _same_segment_before(words: Sequence[Word], place: int) -> Iterator[Word]:
         yield earlier
 
 
-_ON = Meaning("power", 1, POLAR_WEIGHT, polar=True)
+_ON = Sense("power", 1, POLAR_WEIGHT, polar=True)
 
 
 _OFF_BY = {"by"}
 
 
-_FIRST = Meaning("first", 1, WEAK_WEIGHT, polar=False)
-_LAST = Meaning("last", 1, 0.0, polar=False)
+_FIRST = Sense("first", 1, WEAK_WEIGHT, polar=False)
+_LAST = Sense("last", 1, 0.0, polar=False)
 
 
 _WHERE_ON_ENDS = IF | {"during", "for", "again", "while"}

@@ -1,4 +1,4 @@
-"""What in a note comes before what, goes from where to where, and is more than what."""
+"""Orders of a note: sequence, direction and comparison."""
 
 from collections.abc import Iterator, Sequence
 
@@ -50,7 +50,7 @@ def orders(words: Sequence[Word]) -> Iterator[Order]:
 
 
 def _placed(words: Sequence[Word]) -> set[str]:
-    """What of these has a place in an order; where nothing does, all they say."""
+    """Returns the words that have a place in an order, or all of them if none has."""
     return {one.concept for one in words if _has_place(one)} or {
         one.concept for one in words if one.counts and not one.meaning.polar
     }
@@ -64,7 +64,7 @@ def _has_place(word: Word) -> bool:
 
 
 _BEGINNINGS = frozenset(("start", "stop", "restart", "install", "deploy"))
-"""What is done in an order, whatever is."""
+"""Verbs for things done in an order."""
 
 
 def _is_count(words: Sequence[Word], place: int) -> bool:
@@ -87,7 +87,7 @@ def is_rank(words: Sequence[Word], place: int) -> bool:
 
 
 def _main_after(words: Sequence[Word], end: int, sentence: int) -> list[Word]:
-    """What a sentence says behind the clause that it begins with: *before a node is rebooted set noout*."""
+    """Returns the main clause after the clause that begins a sentence: *before a node is rebooted set noout*."""
     rest = [one for one in words[end:] if one.sentence == sentence]
     marks = [at for at, one in enumerate(rest) if one.kind is Kind.MARK]
     first = rest[: marks[0]] if marks else rest
@@ -96,8 +96,7 @@ def _main_after(words: Sequence[Word], end: int, sentence: int) -> list[Word]:
 
 
 def _sides(words: Sequence[Word], place: int) -> tuple[frozenset[str], frozenset[str]]:
-    """What stands to the left and to the right of a word; where it begins a sentence, what stands behind the comma
-    counts as its left."""
+    """Returns the words left and right of a word. At the beginning of a sentence, the left ones follow the comma."""
     word = words[place]
     right: list[Word] = []
     end = len(words)

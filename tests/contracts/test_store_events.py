@@ -41,21 +41,21 @@ JELLYFIN, CADDY, S1, S2 = (Clean(name) for name in ("jellyfin", "caddy", "s1", "
 
 
 @law
-@given(told=st.lists(events(MEMORIES), max_size=4))
-def test_an_event_comes_back_as_it_was_logged(fresh: Fresh, told: list[Event]) -> None:
+@given(written=st.lists(events(MEMORIES), max_size=4))
+def test_an_event_is_read_as_it_was_logged(fresh: Fresh, written: list[Event]) -> None:
     with fresh() as store:
         for memory in MEMORIES:
             add(store, a_memory(id=memory))
-        log_events(store, *told)
-        assert list(logged_events(store)) == sorted(told, key=lambda one: (one.at, one.id), reverse=True)
+        log_events(store, *written)
+        assert list(logged_events(store)) == sorted(written, key=lambda one: (one.at, one.id), reverse=True)
 
 
-def test_nothing_happened_at_first_and_logging_nothing_is_fine(store: MemoryStore) -> None:
+def test_the_event_log_is_empty_at_first(store: MemoryStore) -> None:
     log_events(store)
     assert list(logged_events(store)) == []
 
 
-def test_an_event_that_is_there_already_stays_as_it_is(store: MemoryStore) -> None:
+def test_a_logged_event_is_not_changed(store: MemoryStore) -> None:
     event = an_event()
     log_events(store, event)
     log_events(store, replace(event, text=Clean("Another text.")), an_event(at=instant(1)))
@@ -64,9 +64,9 @@ def test_an_event_that_is_there_already_stays_as_it_is(store: MemoryStore) -> No
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 10])
 def test_pages_hold_every_event_once_newest_first(store: MemoryStore, limit: int) -> None:
-    told = [an_event(at=instant(minute)) for minute in (3, 1, 2, 2, 2, 0)]
-    log_events(store, *told[:3])
-    log_events(store, *told[3:])
+    written = [an_event(at=instant(minute)) for minute in (3, 1, 2, 2, 2, 0)]
+    log_events(store, *written[:3])
+    log_events(store, *written[3:])
     found: list[Event] = []
     after: tuple[datetime, LoggedId] | None = None
     while True:
@@ -76,7 +76,7 @@ def test_pages_hold_every_event_once_newest_first(store: MemoryStore, limit: int
         if len(page) < limit:
             break
         after = page[-1].at, page[-1].id
-    assert sorted(found, key=lambda one: one.id) == told
+    assert sorted(found, key=lambda one: one.id) == written
     assert all((one.at, one.id) > (next_one.at, next_one.id) for one, next_one in pairwise(found))
 
 
@@ -92,24 +92,24 @@ FILTERS = [
 ]
 
 
-def test_events_may_be_narrowed_to_those_of_an_agent(store: MemoryStore) -> None:
-    told = [an_event(actor=actor, session=S1) for actor in (ADA, BOB, None)]
-    log_events(store, *told)
+def test_events_are_filtered_by_agent(store: MemoryStore) -> None:
+    written = [an_event(actor=actor, session=S1) for actor in (ADA, BOB, None)]
+    log_events(store, *written)
     with store.read() as view:
-        assert list(view.events(replace(ALL_EVENTS, session=S1, actor=BOB), None, 9)) == [told[1]]
+        assert list(view.events(replace(ALL_EVENTS, session=S1, actor=BOB), None, 9)) == [written[1]]
 
 
-def test_every_filter_leaves_what_it_says(store: MemoryStore) -> None:
-    told = [
+def test_every_filter_of_events_is_applied(store: MemoryStore) -> None:
+    written = [
         an_event(level=level, service=service, session=session, at=instant(minute))
         for level, service, session, minute in product(Level, (None, JELLYFIN, CADDY), (None, S1, S2), (0, 1, 2))
     ]
-    log_events(store, *told)
+    log_events(store, *written)
     graver = {None: set(Level), Level.WARNING: set(Level) - {Level.INFO}, Level.CRITICAL: {Level.CRITICAL}}
     for where in FILTERS:
         expected = {
             one
-            for one in told
+            for one in written
             if one.level in graver[where.level]
             and where.service in (None, one.service or GENERAL)
             and where.session in (None, one.session)
@@ -119,15 +119,15 @@ def test_every_filter_leaves_what_it_says(store: MemoryStore) -> None:
         assert set(logged_events(store, where)) == expected, where
 
 
-def test_a_filter_goes_on_behind_a_page(store: MemoryStore) -> None:
-    told = [an_event(at=instant(minute), service=JELLYFIN if minute % 2 else None) for minute in range(6)]
-    log_events(store, *told)
+def test_a_filter_applies_to_later_pages(store: MemoryStore) -> None:
+    written = [an_event(at=instant(minute), service=JELLYFIN if minute % 2 else None) for minute in range(6)]
+    log_events(store, *written)
     with store.read() as view:
-        page = view.events(replace(ALL_EVENTS, service=JELLYFIN), (told[5].at, told[5].id), 1)
-    assert list(page) == [told[3]]
+        page = view.events(replace(ALL_EVENTS, service=JELLYFIN), (written[5].at, written[5].id), 1)
+    assert list(page) == [written[3]]
 
 
-def test_what_an_event_tells_of_a_memory_is_for_those_who_may_see_that(store: MemoryStore) -> None:
+def test_an_event_about_a_memory_is_visible_like_the_memory(store: MemoryStore) -> None:
     stored = add(store, a_memory(owner=ADA))
     about, plain = an_event(memory=stored.memory.id), an_event()
     log_events(store, about, plain)
@@ -138,7 +138,7 @@ def test_what_an_event_tells_of_a_memory_is_for_those_who_may_see_that(store: Me
     assert list(logged_events(store, replace(as_bob, seen=Visibility(own=BOB, swarm=False)))) == [plain]
 
 
-def test_an_event_is_forgotten_with_the_memory_that_it_tells_of(store: MemoryStore) -> None:
+def test_deleting_a_memory_deletes_the_events_about_it(store: MemoryStore) -> None:
     kept, doomed = add(store, a_memory()), add(store, a_memory())
     log_events(store, *(an_event(memory=one.memory.id) for one in (kept, doomed)))
     forget(store, doomed.key)
@@ -146,7 +146,7 @@ def test_an_event_is_forgotten_with_the_memory_that_it_tells_of(store: MemorySto
     assert [one.memory for one in logged_events(store)] == [kept.memory.id]
 
 
-def test_an_event_of_a_memory_that_is_gone_is_not_logged(store: MemoryStore) -> None:
+def test_an_event_about_a_missing_memory_is_not_logged(store: MemoryStore) -> None:
     doomed = add(store, a_memory())
     forget(store, doomed.key)
     plain = an_event()
@@ -154,14 +154,14 @@ def test_an_event_of_a_memory_that_is_gone_is_not_logged(store: MemoryStore) -> 
     assert list(logged_events(store)) == [plain]
 
 
-def test_a_memory_and_what_is_told_of_it_may_come_in_one_unit(store: MemoryStore) -> None:
+def test_a_memory_and_its_event_may_be_written_in_one_transaction(store: MemoryStore) -> None:
     memory = a_memory()
     event = an_event(memory=memory.id)
     store.write(lambda tx: (tx.add(memory, ()), tx.log_events([event])))
     assert list(logged_events(store)) == [event]
 
 
-def test_an_event_can_be_taken_out_once(store: MemoryStore) -> None:
+def test_an_event_is_dropped_once(store: MemoryStore) -> None:
     event, other = an_event(), an_event()
     log_events(store, event, other)
     assert [store.write(lambda tx: tx.drop_event(event.id)) for _ in range(2)] == [True, False]
@@ -173,21 +173,21 @@ WITHIN = timedelta(hours=1)
 
 
 def same(store: MemoryStore, event: Event) -> tuple[Event | None, Event | None]:
-    """As a reader and a writer see it."""
+    """Returns the result in a snapshot and in a transaction."""
     with store.read() as view:
         return view.same_event(event, WITHIN), store.write(lambda tx: tx.same_event(event, WITHIN))
 
 
 @pytest.mark.parametrize("minute", [-59.9, 0, 59.9])
 @pytest.mark.parametrize("service", [None, JELLYFIN])
-def test_what_a_session_told_in_the_same_words_is_found(
-    store: MemoryStore, minute: float, service: Clean | None
-) -> None:
-    told = replace(SAID, service=service)
-    log_events(store, told, replace(an_event(), service=service, session=S1, at=instant(30)))
-    assert same(store, replace(told, id=LoggedId("new"), actor=BOB, interface=Interface.REST, at=instant(minute))) == (
-        told,
-        told,
+def test_the_same_event_of_a_session_is_found(store: MemoryStore, minute: float, service: Clean | None) -> None:
+    written = replace(SAID, service=service)
+    log_events(store, written, replace(an_event(), service=service, session=S1, at=instant(30)))
+    assert same(
+        store, replace(written, id=LoggedId("new"), actor=BOB, interface=Interface.REST, at=instant(minute))
+    ) == (
+        written,
+        written,
     )
 
 
@@ -205,26 +205,26 @@ def test_what_a_session_told_in_the_same_words_is_found(
     ],
     ids=str,
 )
-def test_what_was_told_otherwise_or_long_ago_is_not_the_same(store: MemoryStore, differing: dict[str, Any]) -> None:
+def test_a_different_or_older_event_is_not_the_same(store: MemoryStore, differing: dict[str, Any]) -> None:
     log_events(store, SAID)
     assert same(store, replace(SAID, **differing)) == (None, None)
 
 
-def test_what_nobody_said_in_a_session_was_never_said_before(store: MemoryStore) -> None:
+def test_events_without_a_session_are_never_the_same(store: MemoryStore) -> None:
     log_events(store, replace(SAID, session=None))
     assert same(store, replace(SAID, session=None)) == (None, None)
 
 
-def test_what_tells_of_a_memory_is_not_the_same_as_anything(store: MemoryStore) -> None:
+def test_events_about_a_memory_are_never_the_same(store: MemoryStore) -> None:
     log_events(store, replace(SAID, memory=add(store, a_memory()).memory.id))
     assert same(store, SAID) == (None, None)
 
 
 @pytest.mark.parametrize("at", [EVER, datetime.max.replace(tzinfo=UTC)])
-def test_what_happened_at_the_end_of_time_can_be_looked_for(store: MemoryStore, at: datetime) -> None:
-    told = replace(SAID, at=at)
-    log_events(store, told)
-    assert same(store, told) == (told, told)
+def test_events_at_the_latest_possible_time_are_compared(store: MemoryStore, at: datetime) -> None:
+    written = replace(SAID, at=at)
+    log_events(store, written)
+    assert same(store, written) == (written, written)
 
 
 @law
@@ -234,33 +234,33 @@ def test_what_happened_at_the_end_of_time_can_be_looked_for(store: MemoryStore, 
     keep=st.integers(1, 9),
     limit=st.integers(1, 9),
 )
-def test_pruning_takes_the_oldest_of_what_is_too_old_or_too_many(
+def test_pruning_deletes_the_oldest_beyond_age_or_number(
     fresh: Fresh, minutes: list[int], before: int, keep: int, limit: int
 ) -> None:
     with fresh() as store:
-        told = sorted((an_event(at=instant(minute)) for minute in minutes), key=lambda one: (one.at, one.id))
-        log_events(store, *told)
-        doomed = [one for place, one in enumerate(told) if one.at < instant(before) or len(told) - place > keep]
+        written = sorted((an_event(at=instant(minute)) for minute in minutes), key=lambda one: (one.at, one.id))
+        log_events(store, *written)
+        doomed = [one for place, one in enumerate(written) if one.at < instant(before) or len(written) - place > keep]
         gone = store.write(lambda tx: tx.prune_events(instant(before), keep, limit))
         assert gone == min(limit, len(doomed))
-        assert list(reversed(logged_events(store))) == told[gone:]
+        assert list(reversed(logged_events(store))) == written[gone:]
 
 
 # Cooldowns.
 
 
 @law
-@given(told=st.lists(cooldowns, max_size=4, unique_by=lambda one: (one.service, one.action)))
-def test_a_cooldown_comes_back_as_it_was_put(fresh: Fresh, told: list[Cooldown]) -> None:
+@given(written=st.lists(cooldowns, max_size=4, unique_by=lambda one: (one.service, one.action)))
+def test_a_cooldown_is_read_as_it_was_written(fresh: Fresh, written: list[Cooldown]) -> None:
     with fresh() as store:
-        put_cooldowns(store, *told)
+        put_cooldowns(store, *written)
         with store.read() as view:
-            assert [view.cooldown(one.service, one.action) for one in told] == told
-            listed = [one for one in told if one.until > EVER]
+            assert [view.cooldown(one.service, one.action) for one in written] == written
+            listed = [one for one in written if one.until > EVER]
             assert list(view.cooldowns(EVER)) == sorted(listed, key=lambda one: (one.service, one.action))
 
 
-def test_of_an_action_of_a_service_there_is_one(store: MemoryStore) -> None:
+def test_an_action_of_a_service_has_one_cooldown(store: MemoryStore) -> None:
     first, other = a_cooldown(), a_cooldown("caddy")
     again = a_cooldown(until=instant(60), set_at=instant(5), reason=Clean("no use"), count=2)
     put_cooldowns(store, first, other, again)
@@ -268,12 +268,12 @@ def test_of_an_action_of_a_service_there_is_one(store: MemoryStore) -> None:
 
 
 @pytest.mark.parametrize(("minute", "left"), [(0, [1, 2]), (1, [2]), (2, [])])
-def test_what_is_over_is_listed_no_more(store: MemoryStore, minute: int, left: list[int]) -> None:
+def test_expired_cooldowns_are_not_listed(store: MemoryStore, minute: int, left: list[int]) -> None:
     put_cooldowns(store, *(a_cooldown(f"s{end}", until=instant(end)) for end in (1, 2)))
     assert [one.until for one in holding(store, instant(minute))] == list(map(instant, left))
 
 
-def test_dropping_takes_one_action_and_twice_is_fine(store: MemoryStore) -> None:
+def test_dropping_a_cooldown_affects_one_action(store: MemoryStore) -> None:
     kept, doomed = a_cooldown(action="stop"), a_cooldown()
     put_cooldowns(store, kept, doomed)
     for _ in range(2):
@@ -282,7 +282,7 @@ def test_dropping_takes_one_action_and_twice_is_fine(store: MemoryStore) -> None
 
 
 @pytest.mark.parametrize(("at", "limit", "gone"), [(0, 10, 0), (2, 10, 2), (2, 1, 1), (9, 10, 4)])
-def test_pruning_takes_what_is_over_a_few_at_a_time(store: MemoryStore, at: int, limit: int, gone: int) -> None:
+def test_expired_cooldowns_are_pruned_in_batches(store: MemoryStore, at: int, limit: int, gone: int) -> None:
     put_cooldowns(store, *(a_cooldown(f"s{end}", until=instant(end)) for end in (1, 2, 3, 4)))
     assert store.write(lambda tx: tx.prune_cooldowns(instant(at), limit)) == gone
     left = {one.until for one in holding(store, EVER)}
@@ -290,7 +290,7 @@ def test_pruning_takes_what_is_over_a_few_at_a_time(store: MemoryStore, at: int,
     assert left >= {instant(end) for end in (3, 4) if end > at}
 
 
-def test_what_happened_outlives_its_process(open_durable: Callable[[], MemoryStore]) -> None:
+def test_events_and_cooldowns_survive_reopening(open_durable: Callable[[], MemoryStore]) -> None:
     event, cooldown = an_event(service=JELLYFIN, session=S1), a_cooldown(reason=Clean("no use"), count=3)
     with closing(open_durable()) as store:
         log_events(store, event)

@@ -16,7 +16,7 @@ from hivelore.storage.ports import MemoryStore
 from support.clocks import SteppingClock
 from support.happenings import an_event, log_events
 from support.memories import EVERYTHING, an_observation, evidence, operational
-from support.stores import KEYWORDS, STORES, StoreKind, present, told
+from support.stores import KEYWORDS, STORES, StoreKind, present, read_changes
 from support.world import AS_ADA, AS_OPERATOR, World, hashing
 
 # A keyword engine may keep of a term only what differs from the one before it: these begin like no other word.
@@ -79,7 +79,7 @@ class House:
         assert self.store.purge_log()
 
     def on_disk(self) -> set[str]:
-        """Those of the words that are anywhere in what is kept."""
+        """Returns the words that are anywhere in the stored files."""
         kept = self.kind.kept(self.folder).lower()
         return {word for word in WORDS if word.encode() in kept}
 
@@ -107,7 +107,7 @@ def house(opened: Callable[[], House]) -> House:
     return opened()
 
 
-def test_no_word_of_what_was_forgotten_is_in_any_file(house: House) -> None:
+def test_no_word_of_a_deleted_memory_is_in_any_file_after_a_purge(house: House) -> None:
     house.fill(30)
     secret = house.remember_secret()
     house.fill(5)
@@ -119,14 +119,14 @@ def test_no_word_of_what_was_forgotten_is_in_any_file(house: House) -> None:
     assert not house.store.check()
 
 
-def test_nothing_of_the_only_memory_is_left_either(house: House) -> None:
+def test_nothing_of_the_only_memory_is_left_after_a_purge(house: House) -> None:
     secret = house.remember_secret()
     house.forget(secret)
     house.tidy()
     assert house.on_disk() == set()
 
 
-def test_forgetting_again_and_again_leaves_nothing(house: House) -> None:
+def test_repeated_deletions_leave_nothing(house: House) -> None:
     house.fill(10)
     for _ in range(4):
         secret = house.remember_secret()
@@ -135,7 +135,7 @@ def test_forgetting_again_and_again_leaves_nothing(house: House) -> None:
         assert house.on_disk() == set()
 
 
-def test_what_is_written_meanwhile_is_found(house: House) -> None:
+def test_memories_written_during_a_purge_are_found(house: House) -> None:
     house.fill(40)
     house.forget(house.remember_secret())
     house.store.write(house.keywords.purge_step)
@@ -150,7 +150,7 @@ def test_what_is_written_meanwhile_is_found(house: House) -> None:
     assert not house.store.check()
 
 
-def test_what_is_forgotten_during_the_wiping_is_wiped_too(house: House) -> None:
+def test_memories_deleted_during_a_purge_are_purged(house: House) -> None:
     house.fill(40)
     first, second = house.remember_secret(), house.remember_secret()
     house.forget(first)
@@ -160,9 +160,9 @@ def test_what_is_forgotten_during_the_wiping_is_wiped_too(house: House) -> None:
     assert house.on_disk() == set()
 
 
-def test_a_killed_process_goes_on_with_the_wiping(opened: Callable[[], House]) -> None:
+def test_a_killed_purge_continues(opened: Callable[[], House]) -> None:
     house = opened()
-    house.fill(45)  # with so many the first step leaves something to do
+    house.fill(45)  # More than the first step of a purge handles.
     house.forget(house.remember_secret())
     house.store.write(house.keywords.purge_step)
     if not house.kind.durable:
@@ -173,7 +173,7 @@ def test_a_killed_process_goes_on_with_the_wiping(opened: Callable[[], House]) -
     assert again.on_disk() == set()
 
 
-def test_where_nothing_was_forgotten_there_is_nothing_to_wipe(house: House) -> None:
+def test_nothing_is_purged_without_deletions(house: House) -> None:
     house.fill(3)
     house.remember_secret()
     assert house.is_tidy()
@@ -181,10 +181,10 @@ def test_where_nothing_was_forgotten_there_is_nothing_to_wipe(house: House) -> N
         before = view.change_cursor()
     house.store.write(house.keywords.purge_step)
     with house.store.read() as view:
-        assert (told(view, before), house.keywords.is_purged(view)) == ([], True)
+        assert (read_changes(view, before), house.keywords.is_purged(view)) == ([], True)
 
 
-def test_a_reader_keeps_what_it_sees_until_it_ends(house: House) -> None:
+def test_a_snapshot_is_unchanged_by_a_purge(house: House) -> None:
     secret = house.remember_secret()
     with house.store.read() as view:
         house.forget(secret)

@@ -1,13 +1,12 @@
-"""Words with opposites that clash too seldom to contradict, and are too much for two notes to be the same.
+"""Opposites that rarely contradict, but prevent two notes from being equal.
 
-What is safe does not break; but what breaks may be something else. So these make a doubt of it, where nothing else
-tells the two apart.
+*Safe* and *breaks* may be about different things, so such a pair is uncertain if nothing else decides.
 """
 
 import regex
 
-from hivelore.observations.contradiction.doubting import word_denials
-from hivelore.observations.contradiction.statement import Reading
+from hivelore.observations.contradiction.doubts import word_denials
+from hivelore.observations.contradiction.statement import ParsedNote
 from hivelore.observations.contradiction.words import stems, words_of
 
 _OPPOSED = """
@@ -22,22 +21,22 @@ often usually mostly | seldom rarely hardly
 _OPPOSED_BUT_FOR_A_LIMIT = """
 clear flush wipe erase empty reset discard drop | preserve keep kept retain survive untouched intact
 """
-"""What is kept for a week is dropped after a week."""
+"""Opposites that agree with a limit: kept for a week, dropped after a week."""
 _DENIALS = words_of(
     """
     не нет ни нельзя não nem niet geen nooit inte ikke aldri nie nigdy nelze není nincs non değil yok δεν μην
     όχι לא אין لا ليس لن नहीं मत
     """
 )
-"""Of languages whose other words are not known here."""
+"""Negations of languages without other known words."""
 _DENYING = regex.compile("ない|なく|ません|せず|않|없|못|아니")
 
 _Side = frozenset[tuple[str, ...]]
 
 
-def opposed(older: Reading, newer: Reading, texts: tuple[str, str], *, agrees: bool) -> str | None:
-    """The words with which the one may say the opposite of the other, for people; None where there are none.
-    ``agrees``: whether they have a quantity in common."""
+def opposed(older: ParsedNote, newer: ParsedNote, texts: tuple[str, str], *, agrees: bool) -> str | None:
+    """Returns the words with which one note may state the opposite of the other; None if there are none. ``agrees``:
+    they have a common quantity."""
     for one, other in _TABLE if agrees else _TABLE + _LIMITS:
         for first, second in ((one, other), (other, one)):
             ours, theirs = _found(older, first), _found(newer, second)
@@ -48,7 +47,7 @@ def opposed(older: Reading, newer: Reading, texts: tuple[str, str], *, agrees: b
     return "one of them may deny it" if denials[0] % 2 != denials[1] % 2 else None
 
 
-def _found(reading: Reading, side: _Side) -> str:
+def _found(reading: ParsedNote, side: _Side) -> str:
     words = reading.words
     roots = [stems(word) for word in words]
     for at in range(len(words)):
@@ -58,7 +57,7 @@ def _found(reading: Reading, side: _Side) -> str:
     return ""
 
 
-def _denials(reading: Reading, text: str) -> int:
+def _denials(reading: ParsedNote, text: str) -> int:
     return sum(word in _DENIALS for word in reading.words) + len(_DENYING.findall(text))
 
 
