@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hivelore.mcp.tools import TOOLS
 from msgspec import to_builtins
 
 from hivelore.api.registry import TOOLS as DECLARED_TOOLS
@@ -23,14 +24,13 @@ from hivelore.core.agents import Interface, Role, Viewer
 from hivelore.core.text import Clean
 from hivelore.errors import HiveloreError, Unauthenticated
 from hivelore.events.model import Level
-from hivelore.mcp.tools import TOOLS
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import MemoryId
 from hivelore.python.client import Client
 from hivelore.python.hive import Hive
 from hivelore.python.methods import Method
 from hivelore.python.remote import RemoteHive
-from hivelore.review.model import ProposalKind
+from hivelore.review.model import ProposalKind, Wanted
 from hivelore.runtime.app import Application
 from hivelore.sessions.programs import PROGRAMS
 from support.batches import batches_of
@@ -525,7 +525,7 @@ def _proposed(service: Service, memory: str, word: str) -> str:
     with service.app.store.read() as view:
         stored = view.get(MemoryId(memory))
     assert stored is not None
-    wanted = Edit(content=f"the {word} wakes")
+    wanted = Wanted(edit=Edit(content=f"the {word} wakes"))
     proposal = a_proposal(
         stored.memory, kind=ProposalKind.OPERATIONAL, actor=stored.memory.owner, wanted=wanted, why=Clean(word)
     )

@@ -11,16 +11,15 @@ from hivelore.core.agents import AgentId
 from hivelore.core.text import Clean
 from hivelore.events.model import Event
 from hivelore.feedback.recalls import Evidence, Sign
-from hivelore.memories.codec import Object, instant
 from hivelore.memories.model import Chunk, Memory, Passage, Version
 from hivelore.memories.stored import ChunkKey, DocumentKey, PassageKey, StoredChunk
 from hivelore.memories.whole import WholeMemory
 from hivelore.observations.model import Observation
-from hivelore.review import proposal_codec
+from hivelore.review.model import Proposal
 from hivelore.search.model import RecallId
 
 
-def former(value: PreviousState) -> Object:
+def former(value: PreviousState) -> dict[str, Any]:
     whole = value.whole
     return {
         "memory": to_builtins(whole.memory),
@@ -28,7 +27,7 @@ def former(value: PreviousState) -> Object:
         "chunks": [_chunk(one) for one in whole.chunks],
         "observations": to_builtins(whole.observations),
         "evidence": [_evidence(one) for one in whole.evidence],
-        "proposals": [proposal_codec.proposal(one) for one in value.proposals],
+        "proposals": to_builtins(value.proposals),
         "events": to_builtins(value.events),
     }
 
@@ -44,12 +43,12 @@ def read_former(key: DocumentKey, data: Mapping[str, Any]) -> PreviousState:
     )
     return PreviousState(
         whole,
-        tuple(proposal_codec.read_proposal(one) for one in data["proposals"]),
+        convert(data["proposals"], tuple[Proposal, ...]),
         convert(data["events"], tuple[Event, ...]),
     )
 
 
-def _chunk(value: StoredChunk) -> Object:
+def _chunk(value: StoredChunk) -> dict[str, Any]:
     chunk = value.chunk
     return {
         "key": value.key,
@@ -67,12 +66,12 @@ def _read_chunk(document: DocumentKey, data: Mapping[str, Any]) -> StoredChunk:
     return StoredChunk(key=ChunkKey(data["key"]), document=document, chunk=chunk, passages=keys)
 
 
-def _evidence(value: Evidence) -> Object:
+def _evidence(value: Evidence) -> dict[str, Any]:
     return {
         "agent": value.agent,
         "session": value.session,
         "sign": value.sign.value,
-        "at": instant(value.at),
+        "at": to_builtins(value.at),
         "recall": value.recall,
     }
 

@@ -248,6 +248,6 @@ def _display_name(one: Preimage, now: Memory | None) -> str:
 
 def _not_undoable(which: str) -> NotFound:
     return NotFound(
-        f"No change {which[:60]} that can be undone. {_EXPLANATION} 'hivelore batches' (GET /api/batches) lists "
+        f"No change {which[:60]!r} that can be undone. {_EXPLANATION} 'hivelore batches' (GET /api/batches) lists "
         "the changes that can be undone."
     )

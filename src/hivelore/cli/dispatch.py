@@ -106,13 +106,15 @@ def _run(argv: Sequence[str], *, as_json: bool) -> int:
         return 0
     for warning in variables.unknown():
         output.note(f"hivelore: {warning}")
-    from cyclopts import CycloptsError
+    from cyclopts import CycloptsError, UnusedCliTokensError
 
     try:
         code = build()(words, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
         hint = " ".join(("hivelore", *(error.command_chain or ()), "--help"))
-        output.fail(f"{error} See '{hint}'.", "usage", as_json=as_json)
+        unexpected = error.unused_tokens if isinstance(error, UnusedCliTokensError) else None
+        message = f"Unexpected argument {unexpected[0]!r}." if unexpected else error
+        output.fail(f"{message} See '{hint}'.", "usage", as_json=as_json)
         return exits.USAGE
     return code if isinstance(code, int) else 0
 

@@ -141,8 +141,8 @@ def set_cooldown(
     service: Annotated[str, Parameter(help="Service.")],
     action: Annotated[str, Parameter(help="Action that must wait.")],
     /,
-    *,
     until: Annotated[str, Parameter(help="End: 30m, 2h, 2026-01-31T12:00Z.", metavar="WHEN")],
+    *,
     reason: Annotated[str | None, Parameter(help="Reason.")] = None,
     session_id: Session = None,
     agent: ActingAgent = None,
@@ -152,7 +152,7 @@ def set_cooldown(
 
     Setting it again raises its count and never moves its end forward. To end it sooner, clear it.
 
-    Example: hivelore cooldowns set jellyfin restart --until 30m
+    Example: hivelore cooldowns set jellyfin restart 30m
     """
     body = {
         "service": service,

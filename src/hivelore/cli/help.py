@@ -65,9 +65,10 @@ def _print(console: "Console", text: str) -> None:
 
 
 def _label(entry: "HelpEntry", with_value: bool) -> str:
+    names = entry.display_labels_with_metavar if with_value else entry.display_labels
     if entry.positional_label is not None:
-        return entry.positional_label
-    return ", ".join(entry.display_labels_with_metavar if with_value else entry.display_labels)
+        names = (entry.positional_label, *(name for name in names if name.startswith("--")))
+    return ", ".join(names)
 
 
 def _description(entry: "HelpEntry", console: "Console", options: "ConsoleOptions") -> str:

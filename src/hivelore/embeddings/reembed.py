@@ -112,7 +112,7 @@ class Reembedder:
             pending = 0 if key is None else view.count_pending(key)
             queueing = bool(view.setting(QUEUEING))
         if found is None or found.kind != KIND:
-            raise NotFound(f"No job {job}.")
+            raise NotFound(f"No job {job!r}.")
         if found.state is not JobState.RUNNING:
             return found
         now = self._clock.now()

@@ -129,7 +129,7 @@ class MaintenanceJobs:
         with self._store.read() as view:
             found = view.job(job)
         if found is None or found.kind != KIND:
-            raise NotFound(f"No job {job}.")
+            raise NotFound(f"No job {job!r}.")
         if found.state is not JobState.RUNNING:
             return found
         if work is not None:

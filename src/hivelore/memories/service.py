@@ -36,7 +36,7 @@ from hivelore.memories.upsert import (
 )
 from hivelore.observations.model import may_set_confidence
 from hivelore.observations.records import record_creation
-from hivelore.review.model import Deletion, Proposal, ProposalKind
+from hivelore.review.model import Proposal, ProposalKind, Wanted
 from hivelore.review.proposals import ProposalQueue, proposed_error
 from hivelore.storage.ports import MemoryStore, Transaction
 
@@ -109,7 +109,7 @@ class MemoryService:
             raise Invalid(f"category is one of {', '.join(LEARNING_CATEGORIES)}.", field="category")
         with self._store.read() as view:
             if view.agent(target) is None:
-                raise NotFound(f"No agent {target}. List all agents with GET /api/agents and a lead's key.")
+                raise NotFound(f"No agent {target!r}. List all agents with GET /api/agents and a lead's key.")
         draft = Draft(content=learning, scope=scope, category=category, tags=(category,))
         (prepared,) = self._normalize([draft], viewer, target)
         done = self._journal.write(BatchKind.STORED, viewer, lambda tx: self._store_draft(tx, prepared, viewer))
@@ -136,7 +136,7 @@ class MemoryService:
                 return self.apply_edit(tx, before, change, viewer).memory
             if not change.changes_to(before.memory):
                 return before.memory
-            wanted = Edit(**change.fields)
+            wanted = Wanted(edit=Edit(**change.fields))
             return self._proposal_queue.propose(tx, kind, [*others, before], viewer, wanted=wanted, why=change.reason)
 
         done = self._journal.write(BatchKind.EDITED, viewer, work, deadline, reason=change.reason)
@@ -209,7 +209,7 @@ class MemoryService:
             ruling = may_affect(viewer, Effect.DELETE, stored.memory)
             if ruling is Permission.PROPOSED and there is not None:
                 kind = review_kind(Effect.DELETE, stored.memory)
-                return self._proposal_queue.propose(tx, kind, [stored], viewer, wanted=Deletion())
+                return self._proposal_queue.propose(tx, kind, [stored], viewer, wanted=Wanted(forget=True))
             if ruling is not Permission.ALLOWED:
                 raise Forbidden(f"You may not delete memory {memory}: it belongs to {describe_owner(stored.memory)}.")
             return self.remove(tx, stored, viewer)
@@ -400,7 +400,7 @@ class MemoryService:
 
 def memory_not_found(memory: str) -> NotFound:
     """Returns the same error for an id that does not exist and one that the caller may not see."""
-    return NotFound(f"No memory {memory}: it may have been forgotten. Search again for its current id.")
+    return NotFound(f"No memory {memory!r}: it may have been forgotten. Search again for its current id.")
 
 
 def _is_allowed(viewer: Viewer, effect: Effect, memory: Memory) -> bool:

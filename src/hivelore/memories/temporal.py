@@ -276,7 +276,9 @@ def _find_superseded(tx: Transaction, memory: Memory, seen: Visibility) -> Store
             return one
     if memory.external_id is not None:
         return None
-    raise NotFound(f"No memory {reference} to supersede: it may have been forgotten. Search again for its current id.")
+    raise NotFound(
+        f"No memory {reference!r} to supersede: it may have been forgotten. Search again for its current id."
+    )
 
 
 def _would_end(tx: Transaction, memory: Memory) -> bool:

@@ -89,3 +89,13 @@ def test_bad_input_is_explained(cli: CommandLine, words: tuple[str, ...], code: 
     result = cli(*words)
     assert (result.code, result.out) == (code, "")
     assert hint in result.err
+
+
+def test_the_end_of_a_cooldown_is_an_argument_or_an_option(cli: CommandLine, me: str) -> None:
+    first = cli.json("cooldowns", "set", me, "restart", "5m")
+    assert cli.json("cooldowns", "set", me, "restart", "--until", "5m")["count"] == first["count"] + 1
+    too_many = cli("cooldowns", "set", me, "restart", "5m", "6m")
+    assert (too_many.code, too_many.err) == (
+        2,
+        "hivelore: Unexpected argument '6m'. See 'hivelore cooldowns set --help'.\n",
+    )

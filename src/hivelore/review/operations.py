@@ -1,0 +1,61 @@
+"""The operations of the review inbox (B06, X19, N07)."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from hivelore.core.operation import Lane, Operation, get, post
+from hivelore.core.values import Request
+from hivelore.review.model import Proposal, ProposalDetail, ProposalKind, ProposalPage
+
+
+class ListProposals(Request, frozen=True, kw_only=True):
+    limit: Annotated[int, Meta(ge=1, le=100)] = 20
+    after: str | None = None
+    status: Literal["open", "decided", "all"] = "open"
+    kind: ProposalKind | None = None
+
+
+class NamedProposal(Request, frozen=True):
+    proposal: str
+
+
+class Decide(Request, frozen=True):
+    proposal: str
+    decision: Literal["accept", "reject", "merge"]
+    reason: str | None = None
+
+
+LIST_PROPOSALS = Operation(
+    name="review",
+    summary="Lists the proposals of the review inbox, newest first: open ones, decided ones or all. Workers see their "
+    "own proposals. ``after`` is the ``next`` of the previous page.",
+    request=ListProposals,
+    response=ProposalPage,
+    handler="hivelore.review.handlers:list_proposals",
+    lane=Lane.READ,
+    http=get("/api/review"),
+    tag="review",
+)
+GET_PROPOSAL = Operation(
+    name="proposal",
+    summary="Returns a proposal and the current versions of its memories.",
+    request=NamedProposal,
+    response=ProposalDetail,
+    handler="hivelore.review.handlers:get_proposal",
+    lane=Lane.READ,
+    http=get("/api/review/{proposal}"),
+    tag="review",
+)
+DECIDE = Operation(
+    name="decide",
+    summary="Accepts or rejects a proposal, or merges the two memories of a contradiction. For operators and leads. "
+    "Raises Conflict if it was already decided, Stale if a memory changed since; it can still be rejected then.",
+    request=Decide,
+    response=Proposal,
+    handler="hivelore.review.handlers:decide",
+    lane=Lane.WRITE,
+    http=post("/api/review/{proposal}/{decision}"),
+    tag="review",
+)
+OPERATIONS = (LIST_PROPOSALS, GET_PROPOSAL, DECIDE)
