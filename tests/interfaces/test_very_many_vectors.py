@@ -7,8 +7,8 @@ import pytest
 
 from hivelore.health.handlers import read_status
 from hivelore.indexes.vectors.pgvector import PgVectors
-from hivelore.models.hashing import HashingEmbedder
 from hivelore.runtime import engines, workers
+from support.hashing_embedder import HashingEmbedder
 from support.postgres import service_on
 from support.service import Service
 from support.waiting import until

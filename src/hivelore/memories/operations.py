@@ -7,7 +7,7 @@ from msgspec import Meta, to_builtins
 from hivelore.core.agents import Role
 from hivelore.core.operation import Lane, Operation, delete, get, patch, post
 from hivelore.core.tool import OBJECT, TEXT, Reply, Tool
-from hivelore.core.values import Instant, Request, Value, json_names
+from hivelore.core.values import Instant, NoArguments, Request, Value, json_names
 from hivelore.feedback.model import Usefulness
 from hivelore.memories.diff import difference
 from hivelore.memories.drafts import Draft, DraftFields, EditedFields, WriteResult
@@ -66,10 +66,6 @@ class ForgetPath(Request, frozen=True, rename=MEMORY):
 
 class ForgottenCount(Value, frozen=True):
     forgotten: int
-
-
-class GetStats(Request, frozen=True):
-    pass
 
 
 class NamedMemory(Request, frozen=True, rename=MEMORY):
@@ -225,7 +221,7 @@ FORGET_PATH = Operation(
 GET_STATS = Operation(
     name="stats",
     summary="Counts the memories that the caller may see.",
-    request=GetStats,
+    request=NoArguments,
     response=Stats,
     handler="hivelore.memories.handlers:get_stats",
     lane=Lane.READ,

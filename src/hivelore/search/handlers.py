@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hivelore.api.requests import clean_filter, project_of
 from hivelore.core.agents import AgentId
 from hivelore.core.operation import Call
 from hivelore.core.redaction import Redactor
 from hivelore.core.values import replace
 from hivelore.errors import Invalid
+from hivelore.memories.filters import clean_filter, clean_project
 from hivelore.memories.normalizer import to_utc
 from hivelore.search.model import QUERY_LENGTH, Query, RecallResult
 from hivelore.search.operations import SearchMemories
@@ -43,7 +43,7 @@ def query_of(redactor: Redactor, request: SearchMemories) -> Query:
         source=request.source,
         owner=None if request.agent is None else AgentId(request.agent),
         session=clean_filter(redactor, request.session, "session"),
-        project=project_of(redactor, request.project),
+        project=clean_project(redactor, request.project),
         now=to_utc(request.now, "now"),
         as_of=to_utc(request.as_of, "asOf"),
         superseded=request.superseded,
