@@ -1,4 +1,4 @@
-"""A service whose vectors do not fit into memory makes an index in the database by itself, and finds by it."""
+"""A service whose vectors exceed the memory limit builds an index in the database and searches it."""
 
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ class Embedder(HashingEmbedder):
     outage = None
 
 
-def test_the_index_comes_by_itself_and_nobody_waits_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_index_is_built_in_the_background(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def embedder(*_: object) -> Embedder:
         return Embedder()
 
