@@ -34,7 +34,7 @@ class Echo(LanguageServer):
 
 
 class Work:
-    """One session, turn after turn: what is told of it, and what is to be kept of it."""
+    """One session: the events of each turn, and the memories expected from it."""
 
     def __init__(self, home: Home) -> None:
         self.session = uuid4().hex
@@ -67,12 +67,12 @@ class Work:
 
     def run(self) -> int:
         """How many events there were."""
-        told = 0
+        count = 0
         for event, fields in self.events():
             said = self._home.hook(event, session_id=self.session, environ=self._home.environ, **fields)
             assert (said.code, said.err) == (0, b"")
-            told += 1
-        return told
+            count += 1
+        return count
 
     def found(self, kept: Mapping[str, Sequence[Kept]]) -> list[str]:
         """What of it is in the store, as often as it is."""
