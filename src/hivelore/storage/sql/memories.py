@@ -191,6 +191,8 @@ def topic_digest(value: Topic) -> bytes:
 class MemoryReader(EmbeddingReader):
     """Implements ``memories.ports.MemoryReads``."""
 
+    TABLES = (MEMORY, VERSION, CHUNK, PASSAGE)
+
     def get(self, memory: MemoryId) -> Stored | None:
         return self._stored("memory_by_id", id=memory)
 
