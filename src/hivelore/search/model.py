@@ -22,6 +22,7 @@ DEFAULT_LIMIT = 10
 ANY_PROJECT = "*"
 """As the project of a query: all projects. No memory has this project."""
 BUDGET_RANGE = (50, 100_000)
+QUERY_LENGTH = 100_000
 
 
 def project_filter(project: Clean | None) -> Clean | None:
