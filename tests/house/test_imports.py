@@ -40,7 +40,7 @@ FORBIDDEN = [
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """The folder of a copy of the sources, with the rules beside it."""
+    """Returns the folder of a copy of the sources and the import rules."""
 
     def everything_but_python(folder: str, names: list[str]) -> set[str]:
         return {name for name in names if Path(folder, name).is_file() and not name.endswith(".py")}

@@ -14,10 +14,9 @@ if TYPE_CHECKING:
 
 
 def list_proposals(app: Application, request: ListProposals, call: Call) -> ProposalPage:
-    after = position_of(request.after)
     return app.review_inbox.page(
         call.viewer,
-        None if after is None else (after[0], ProposalId(after[1])),
+        position_of(request.after),
         request.limit,
         is_open=None if request.status == "all" else request.status == "open",
         kind=request.kind,
