@@ -126,10 +126,10 @@ def test_an_undelivered_event_is_spooled_without_secrets_and_delivered_once(alon
     until(lambda: len(spool(alone.home)) == 1)
     (file,) = (alone.home / "spool").glob("*.json")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    told = spool(alone.home)[0]
-    assert told["payload"]["compact_summary"] == SUMMARY
+    result = spool(alone.home)[0]
+    assert result["payload"]["compact_summary"] == SUMMARY
     assert AWS not in file.read_text()
-    assert told["program"] == "claude-code"
+    assert result["program"] == "claude-code"
     assert alone("UserPromptSubmit", prompt=ASKED) == NOTHING
     until(lambda: len(spool(alone.home)) == 2)
     shutil.copy(file, file.with_name(f"9{file.name}"))  # As if it had been handed over all the same.
@@ -228,9 +228,9 @@ def test_a_slow_event_is_read_to_its_end_in_the_background(alone: Hook, late: by
         waiting.stdin.close()
         alone.finish()
     if late.endswith(b"}"):
-        (told,) = spool(alone.home)
-        assert (told["payload"], told["event"], len(told["id"])) == ({"session_id": "s1"}, "Stop", 32)
-        assert told["project"] == str(alone.cwd)
+        (result,) = spool(alone.home)
+        assert (result["payload"], result["event"], len(result["id"])) == ({"session_id": "s1"}, "Stop", 32)
+        assert result["project"] == str(alone.cwd)
     else:
         assert (spool(alone.home), lost(alone.home)) == ([], 1)
 
@@ -239,7 +239,7 @@ def test_a_slow_event_is_read_to_its_end_in_the_background(alone: Hook, late: by
 def test_an_invalid_url_loses_no_event(alone: Hook, url: str) -> None:
     assert alone("PostCompact", compact_summary=SUMMARY, environ={"HIVELORE_URL": url}) == NOTHING
     alone.finish()
-    assert [told["url"] for told in spool(alone.home)] == [url]
+    assert [result["url"] for result in spool(alone.home)] == [url]
 
 
 def test_a_disabled_hook_does_nothing(service: Service, hook: Hook) -> None:
@@ -277,9 +277,11 @@ def test_a_home_that_cannot_be_written_is_not_noticed(alone: Hook) -> None:
 def test_a_program_that_runs_its_hooks_elsewhere_says_where_it_works(alone: Hook) -> None:
     works = alone.cwd / "wo\nrk ☃"
     works.mkdir()
-    told = {"CURSOR_PROJECT_DIR": str(works)}
+    variables = {"CURSOR_PROJECT_DIR": str(works)}
     for agent in ("cursor", "codex"):
-        assert alone("beforeSubmitPrompt", agent=agent, environ=told, conversation_id="s1", prompt=ASKED) == NOTHING
+        assert (
+            alone("beforeSubmitPrompt", agent=agent, environ=variables, conversation_id="s1", prompt=ASKED) == NOTHING
+        )
     until(lambda: len(spool(alone.home)) == 2)
     assert {one["program"]: one["project"] for one in spool(alone.home)} == {
         "cursor": str(works),
@@ -312,11 +314,11 @@ def test_the_oldest_spooled_events_are_deleted_first(tmp_path: Path, monkeypatch
     monkeypatch.setattr(fallback, "MOST_FILES", 3)
     for number in range(5):
         fallback.spool(tmp_path / "spool", {"number": number})
-    assert [told["number"] for told in spool(tmp_path)] == [2, 3, 4]
+    assert [result["number"] for result in spool(tmp_path)] == [2, 3, 4]
     assert lost(tmp_path) == 2
     monkeypatch.setattr(fallback, "MOST_BYTES", 30)
     fallback.spool(tmp_path / "spool", {"number": 5})
-    assert [told["number"] for told in spool(tmp_path)] == [4, 5]
+    assert [result["number"] for result in spool(tmp_path)] == [4, 5]
 
 
 def test_other_files_in_the_spool_are_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -327,7 +329,7 @@ def test_other_files_in_the_spool_are_ignored(tmp_path: Path, monkeypatch: pytes
     for number in range(5):
         fallback.spool(folder, {"number": number})
     (folder / "0.json").rmdir()
-    assert [told["number"] for told in spool(tmp_path)] == [2, 3, 4]
+    assert [result["number"] for result in spool(tmp_path)] == [2, 3, 4]
 
 
 def test_on_a_full_disk_nothing_is_left_behind(alone: Hook) -> None:
@@ -340,8 +342,8 @@ def test_on_a_full_disk_nothing_is_left_behind(alone: Hook) -> None:
 
 def test_it_imports_little_before_delivery(service: Service, hook: Hook) -> None:
     command = [sys.executable, "-X", "importtime", *hook.command[1:], "--agent", "claude-code"]
-    told = b'{"hook_event_name": "Stop", "session_id": "s"}'
-    done = subprocess.run(command, input=told, env=environment(hook.home), capture_output=True, check=True)
+    payload = b'{"hook_event_name": "Stop", "session_id": "s"}'
+    done = subprocess.run(command, input=payload, env=environment(hook.home), capture_output=True, check=True)
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
     assert "hivelore.hooks.client" in loaded
     assert not loaded & TOO_HEAVY
