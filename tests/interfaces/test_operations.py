@@ -1,4 +1,4 @@
-"""What is known about running things, over real HTTP (C22, C23)."""
+"""Operational memory over HTTP (C22, C23)."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""The review inbox, over real HTTP."""
+"""The review inbox over HTTP."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def known(operator: Client, observation: str) -> str:
 
 
 def asked(client: Client, method: str, path: str, **body: Any) -> str:
-    """The proposal that comes of what somebody else has to decide."""
+    """Returns the proposal that an edit by an agent becomes."""
     with pytest.raises(Proposed, match="was proposed") as caught:
         client.call(method, path, body=body or None)
     return caught.value.proposal

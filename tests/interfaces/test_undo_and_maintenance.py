@@ -226,7 +226,7 @@ def test_an_invalid_page_is_refused(operator: Client, query: dict[str, Any]) -> 
 def test_both_hives_give_the_same_answers(service: Service, hive: RemoteHive) -> None:
     embedded = EmbeddedHive(service.app, AS_OPERATOR)
     memory = embedded.remember("The godwit wades.", agent=str(service.app.agents.local_agent().id))
-    embedded.edit(memory.id, tags=["bird"])
+    embedded.edit(memory.id, tags=("bird",))
     embedded.remember("The godwit leaves.", agent=str(service.app.agents.local_agent().id), expires_at=PAST)
     page = embedded.batches(limit=100, memory=memory.id)
     assert hive.batches(limit=100, memory=memory.id) == page

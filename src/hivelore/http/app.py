@@ -4,7 +4,6 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import ASGIApp
@@ -16,10 +15,9 @@ from hivelore.http import health, operations
 from hivelore.http.context import Authenticator, Context
 from hivelore.http.metrics import HealthMetrics, Metrics
 from hivelore.http.middleware import IncidentResponses, Incidents, RequestGuard, RequestMetrics
+from hivelore.http.openapi import Api
 from hivelore.http.pools import LOCAL_RECALLS, LOCAL_WRITES, REMOTE_RECALLS, REMOTE_WRITES, Pools
 from hivelore.http.problems import TITLES, on_error, problem
-from hivelore.http.rest import memories
-from hivelore.http.rest.description import Api
 from hivelore.mcp.lazy import PATH as MCP_PATH
 from hivelore.mcp.lazy import LazyMcpServer
 from hivelore.runtime.app import Application
@@ -31,8 +29,6 @@ _DETAILS = {
     404: "There is nothing here. GET /openapi.json lists what there is.",
     405: "This cannot be done here. GET /openapi.json lists what can.",
 }
-ROUTERS = (memories.router,)
-"""Their routes are added one by one, because the routes of an included router are matched twice."""
 
 
 def create_asgi(app: Application, loaded: Callable[[], None] = lambda: None) -> ASGIApp:
@@ -63,12 +59,9 @@ def create_asgi(app: Application, loaded: Callable[[], None] = lambda: None) -> 
     )
     api.state.context = context
     api.router.routes.extend(operations.routes(OPERATIONS))
-    for router in ROUTERS:
-        api.router.routes.extend(router.routes)
     api.router.routes.extend(health.ROUTES)
     api.router.routes.append(operations.OperationRoute(MCP_PATH, mcp))
     api.add_exception_handler(HiveloreError, on_error)
-    api.add_exception_handler(RequestValidationError, _on_invalid)
     api.add_exception_handler(HTTPException, _on_http)
     api.add_middleware(IncidentResponses, incidents=incidents)
     return RequestGuard(RequestMetrics(api, metrics, app.clock.monotonic), app.settings.allowed_hosts)
@@ -96,19 +89,6 @@ def _add_gauges(app: Application, metrics: Metrics) -> None:
     gauge("hook_events_waiting", "Events that hooks have put aside.", app.spool_drain.waiting)
     gauge("hook_events_lost", "Events that hooks could not even put aside.", app.spool_drain.lost)
     metrics.registry.register(HealthMetrics(app.health))
-
-
-async def _on_invalid(request: Request, error: Exception) -> Response:
-    """Returns 400 for invalid JSON, 415 for another content type, else 422 with the field."""
-    assert isinstance(error, RequestValidationError)
-    first = error.errors()[0]
-    if first["type"] == "json_invalid":
-        return problem(400, "The body is not valid JSON.", "not-json")
-    if first["loc"] == ("body",) and "json" not in request.headers.get("content-type", ""):
-        return problem(415, "Send JSON, and say so: Content-Type: application/json.", "not-json")
-    where, *place = map(str, first["loc"])  # body, query, path or header, and then what in it
-    field = ".".join(place) or where
-    return problem(422, f"{field}: {first['msg']}.", "invalid", field=field)
 
 
 async def _on_http(_: Request, error: Exception) -> Response:

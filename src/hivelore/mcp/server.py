@@ -20,7 +20,6 @@ from mcp.types import (
 )
 from mcp.types import Tool as ListedTool
 from msgspec import to_builtins
-from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -35,9 +34,7 @@ from hivelore.errors import HiveloreError, Invalid
 from hivelore.http.context import Caller, Context, project_of
 from hivelore.http.middleware import LARGEST_BODY, Incident
 from hivelore.http.problems import of_error
-from hivelore.mcp import tools
 from hivelore.mcp.schemas import Arguments, output_schema
-from hivelore.mcp.tools import TOOLS
 from hivelore.memories.model import NAME_LENGTH
 from hivelore.sessions import agent_instructions
 
@@ -58,7 +55,7 @@ class McpServer:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        offered = (*(_declared(one) for one in OPERATIONS if one.tool is not None), *map(_listed, TOOLS))
+        offered = [_offered(one) for one in OPERATIONS if one.tool is not None]
         self._tools = {one.listed.name: one for one in offered if one.capability in context.app.settings.capabilities}
         server: Server[Any] = Server(
             "hivelore",
@@ -141,7 +138,7 @@ def _nameless(error: MCPError) -> Response:
     return Response(orjson.dumps({"jsonrpc": "2.0", "id": None, "error": said}), 500, media_type="application/json")
 
 
-def _declared(operation: Operation[..., Any]) -> _OfferedTool:
+def _offered(operation: Operation[..., Any]) -> _OfferedTool:
     tool = cast(Tool[Any], operation.tool)
     arguments = Arguments(operation, tool)
 
@@ -162,35 +159,6 @@ def _declared(operation: Operation[..., Any]) -> _OfferedTool:
         ),
     )
     return _OfferedTool(listed, operation.roles, tool.capability, answer)
-
-
-def _listed(tool: tools.Tool) -> _OfferedTool:
-    listed = ListedTool(
-        name=tool.name,
-        description=tool.description,
-        input_schema=tools.input_schema(tool.input),
-        output_schema=tools.output_schema(tool),
-        annotations=ToolAnnotations(
-            read_only_hint=tool.read_only,
-            destructive_hint=tool.destructive,
-            idempotent_hint=tool.idempotent,
-            open_world_hint=False,
-        ),
-    )
-
-    async def answer(caller: Caller, given: Mapping[str, Any]) -> Reply:
-        return await tool.run(caller, _arguments(tool, given))
-
-    return _OfferedTool(listed, tool.roles, tool.capability, answer)
-
-
-def _arguments(tool: tools.Tool, given: Mapping[str, Any]) -> Any:
-    try:
-        return tool.input.model_validate({name: value for name, value in given.items() if value is not None})
-    except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"])
-        raise Invalid(f"{field}: {first['msg']}.", field=field) from None
 
 
 def _result(reply: Reply, agent: str | None, *, success: bool) -> CallToolResult:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from hivelore.core.operation import Call
 from hivelore.core.paging import position_of
+from hivelore.errors import Invalid
 from hivelore.review.model import DECISIONS, Proposal, ProposalDetail, ProposalId, ProposalPage
-from hivelore.review.operations import Decide, ListProposals, NamedProposal
+from hivelore.review.operations import Decide, ListProposals, NamedProposal, Review, ReviewProposals
 
 if TYPE_CHECKING:
     from hivelore.runtime.app import Application
@@ -36,3 +37,17 @@ def decide(app: Application, request: Decide, call: Call) -> Proposal:
         reason=request.reason,
         deadline=call.deadline,
     )
+
+
+def review_proposals(app: Application, request: ReviewProposals, call: Call) -> Review:
+    proposal, decision = request.proposal, request.decision
+    if proposal is None:
+        if decision is not None:
+            raise Invalid("Name the proposal: proposalId. Without a decision, they are listed.", field="proposalId")
+        page = list_proposals(app, ListProposals(), call)
+        return Review(message=f"{len(page.proposals)} open proposals.", proposals=page.proposals, names=page.names)
+    if decision is None:
+        found = get_proposal(app, NamedProposal(proposal), call)
+        return Review(message="Found.", proposals=(found.proposal,), memories=found.memories)
+    done = decide(app, Decide(proposal, decision, request.reason), call)
+    return Review(message=f"The proposal is {DECISIONS[decision]}.", proposals=(done,))

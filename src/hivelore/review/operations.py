@@ -1,11 +1,16 @@
 """The operations of the review inbox (B06, X19, N07)."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from hivelore.core.agents import Role
 from hivelore.core.operation import Lane, Operation, get, post
-from hivelore.core.values import Request
+from hivelore.core.text import Clean
+from hivelore.core.tool import OBJECTS, Reply, Tool
+from hivelore.core.values import Request, Value, json_names
+from hivelore.memories.model import Memory, MemoryId
 from hivelore.review.model import Proposal, ProposalDetail, ProposalKind, ProposalPage
 
 
@@ -26,6 +31,29 @@ class Decide(Request, frozen=True):
     reason: str | None = None
 
 
+class ReviewProposals(Request, frozen=True, kw_only=True, rename=json_names(proposal="proposalId")):
+    proposal: str | None = None
+    """None: lists the open proposals."""
+    decision: Literal["accept", "reject", "merge"] | None = None
+    """None: reads the proposal."""
+    reason: str | None = None
+
+
+class Review(Value, frozen=True, kw_only=True):
+    """The result of one step of a review."""
+
+    message: str
+    proposals: tuple[Proposal, ...]
+    memories: tuple[Memory, ...] = ()
+    names: Mapping[MemoryId, Clean] = {}
+    """Names of the memories of listed proposals."""
+
+
+def review_reply(done: Review) -> Reply:
+    memories = done.memories or [{"id": memory, "name": name} for memory, name in done.names.items()]
+    return Reply(done.message, {"proposals": done.proposals, "memories": memories})
+
+
 LIST_PROPOSALS = Operation(
     name="review",
     summary="Lists the proposals of the review inbox, newest first: open ones, decided ones or all. Workers see their "
@@ -35,6 +63,7 @@ LIST_PROPOSALS = Operation(
     handler="hivelore.review.handlers:list_proposals",
     lane=Lane.READ,
     http=get("/api/review"),
+    verb="review list",
     tag="review",
 )
 GET_PROPOSAL = Operation(
@@ -45,6 +74,7 @@ GET_PROPOSAL = Operation(
     handler="hivelore.review.handlers:get_proposal",
     lane=Lane.READ,
     http=get("/api/review/{proposal}"),
+    verb="review show",
     tag="review",
 )
 DECIDE = Operation(
@@ -56,6 +86,27 @@ DECIDE = Operation(
     handler="hivelore.review.handlers:decide",
     lane=Lane.WRITE,
     http=post("/api/review/{proposal}/{decision}"),
+    verb="review accept",
     tag="review",
 )
-OPERATIONS = (LIST_PROPOSALS, GET_PROPOSAL, DECIDE)
+REVIEW_PROPOSALS = Operation(
+    name="review_proposals",
+    summary="Lists the open proposals, reads one, or decides on it.",
+    request=ReviewProposals,
+    response=Review,
+    handler="hivelore.review.handlers:review_proposals",
+    lane=Lane.WRITE,
+    roles=frozenset({Role.LEAD, Role.OPERATOR}),
+    tool=Tool(
+        name="memory-review",
+        capability="review",
+        description="Read and decide proposals to change memories.",
+        arguments={"proposalId": "default: list", "decision": "default: read", "reason": ""},
+        reply=review_reply,
+        output={"proposals": OBJECTS, "memories": OBJECTS},
+        idempotent=False,
+        destructive=True,
+    ),
+    tag="review",
+)
+OPERATIONS = (LIST_PROPOSALS, GET_PROPOSAL, DECIDE, REVIEW_PROPOSALS)

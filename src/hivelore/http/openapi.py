@@ -45,7 +45,7 @@ class Api(FastAPI):
 
 
 def _completed(described: dict[str, Any]) -> dict[str, Any]:
-    components = described["components"]
+    components = described.setdefault("components", {"schemas": {}})
     paths, schemas = operations.described(OPERATIONS)
     described["paths"] |= paths | health.DESCRIPTION
     components["schemas"] |= schemas | msgspec.json.schema_components((Problem,), ref_template=operations.SCHEMAS)[1]
