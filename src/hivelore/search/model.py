@@ -221,7 +221,7 @@ class MemoryPage(Value, frozen=True, kw_only=True):
     next: str | None
 
 
-class UndoneChange(Value, frozen=True, kw_only=True, rename=json_names(interface="door")):
+class UndoneChange(Value, frozen=True, kw_only=True):
     """That a change of a memory, or what was known of its use, was taken back."""
 
     at: datetime
