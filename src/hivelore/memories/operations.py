@@ -157,10 +157,11 @@ INDEX_MEMORY = Operation(
     lane=Lane.WRITE,
     http=post("/api/memory/index", status=202),
     stored=lambda _: 1,
+    verb="remember",
     tag="memory",
 )
 STORE_MEMORIES = Operation(
-    name="store_memories",
+    name="remember_many",
     summary="Stores up to 1,000 texts in their order: all of them or none.",
     request=StoreMemories,
     response=StoredMemories,
@@ -168,6 +169,7 @@ STORE_MEMORIES = Operation(
     lane=Lane.WRITE,
     http=post("/api/memory/batch"),
     stored=lambda done: len(done.results),
+    verb="import",
     tag="memory",
 )
 STORE_MEMORY = Operation(
@@ -206,6 +208,7 @@ LIST_MEMORIES = Operation(
     handler="hivelore.memories.handlers:list_memories",
     lane=Lane.READ,
     http=get("/api/memory"),
+    verb="list",
     tag="memory",
 )
 FORGET_PATH = Operation(
@@ -216,6 +219,7 @@ FORGET_PATH = Operation(
     handler="hivelore.memories.handlers:forget_path",
     lane=Lane.WRITE,
     http=delete("/api/memory"),
+    verb="forget",
     tag="memory",
 )
 GET_STATS = Operation(
@@ -226,6 +230,7 @@ GET_STATS = Operation(
     handler="hivelore.memories.handlers:get_stats",
     lane=Lane.READ,
     http=get("/api/memory/stats"),
+    verb="stats",
     tag="memory",
 )
 GET_MEMORY = Operation(
@@ -237,6 +242,7 @@ GET_MEMORY = Operation(
     handler="hivelore.memories.handlers:get_memory",
     lane=Lane.READ,
     http=get("/api/memory/{memoryId}", etag=current_version),
+    verb="get",
     tag="memory",
 )
 READ_MEMORY = Operation(
@@ -264,6 +270,7 @@ LIST_CHUNKS = Operation(
     handler="hivelore.memories.handlers:list_chunks",
     lane=Lane.READ,
     http=get("/api/memory/{memoryId}/chunks"),
+    verb="get",
     tag="memory",
 )
 GET_HISTORY = Operation(
@@ -275,6 +282,7 @@ GET_HISTORY = Operation(
     handler="hivelore.memories.handlers:get_history",
     lane=Lane.READ,
     http=get("/api/memory/{memoryId}/history"),
+    verb="history",
     tag="memory",
 )
 COMPARE_VERSIONS = Operation(
@@ -286,6 +294,7 @@ COMPARE_VERSIONS = Operation(
     handler="hivelore.memories.handlers:compare_versions",
     lane=Lane.READ,
     http=get("/api/memory/{memoryId}/diff"),
+    verb="diff",
     tag="memory",
 )
 EDIT_MEMORY = Operation(
@@ -296,6 +305,7 @@ EDIT_MEMORY = Operation(
     handler="hivelore.memories.handlers:edit_memory",
     lane=Lane.WRITE,
     http=patch("/api/memory/{memoryId}", if_match="version", etag=current_version),
+    verb="edit",
     tag="memory",
 )
 FORGET_MEMORY = Operation(
@@ -315,6 +325,7 @@ FORGET_MEMORY = Operation(
         reply=lambda _: Reply("Deleted.", {}),
         destructive=True,
     ),
+    verb="forget",
     tag="memory",
 )
 INJECT_LEARNING = Operation(
