@@ -220,7 +220,7 @@ class MemoryPage(Value, frozen=True, kw_only=True):
     next: str | None
 
 
-class UndoneChange(Value, frozen=True, kw_only=True, rename=json_names(interface="door")):
+class UndoneChange(Value, frozen=True, kw_only=True):
     """The undo of a change of a memory or of its usefulness."""
 
     at: datetime
