@@ -40,9 +40,7 @@ def observation_lists(texts: st.SearchStrategy[str]) -> st.SearchStrategy[list[O
 
 
 @given(observation_lists(st.sampled_from(TEXTS)), st.randoms(use_true_random=False))
-def test_groups_are_the_same_in_any_order_of_arrival(
-    reported: list[Observation], random: object
-) -> None:
+def test_groups_are_the_same_in_any_order_of_arrival(reported: list[Observation], random: object) -> None:
     arrived = list(reported)
     random.shuffle(arrived)  # type: ignore[attr-defined]
     expected = stand(in_order_of_time(reported, by_rules), DOCUMENTED)
