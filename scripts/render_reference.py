@@ -101,7 +101,8 @@ def _page(title: str, group: list[Operation[..., Any]]) -> str:
     lines = [_NOTE, f"# {title}\n"]
     for operation in group:
         lines += _section(operation, components)
-    shown = [name for name in components if name not in requests]
+    text = json.dumps(components)
+    shown = [name for name in components if name not in requests or f'"$ref": "{name}"' in text]
     if shown:
         lines.append("## Types\n")
     for name in shown:

@@ -6,7 +6,7 @@ from hivelore.api.registry import OPERATIONS
 from hivelore.cli.dispatch import build
 from hivelore.python.hive import Hive
 
-WITHOUT_A_METHOD = {"hook_event": "agent programs report their own events"}
+WITHOUT_A_METHOD = {"hook_event": "agent programs report their own events", "index_memory": "`remember` stores a text"}
 WITHOUT_A_VERB = {
     "count_decayed": "the decay does not depend on it",
     "forget_operational_memories": "`curate` deletes one at a time",

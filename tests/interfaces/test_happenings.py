@@ -197,7 +197,7 @@ def test_an_event_as_json(service: Service, operator: Client) -> None:
     body = {"text": "It is late", "level": "error", "service": "backup", "session": "s1", "at": at}
     event = agent.call("POST", "/api/events", body=body)
     assert event.pop("id")
-    assert event == {**body, "actor": me, "door": "python", "memoryId": None}
+    assert event == {**body, "actor": me, "interface": "python", "memoryId": None}
     by_operator = operator.call("POST", "/api/events", body={"text": "Seen"})
     assert (by_operator["level"], by_operator["service"], by_operator["actor"]) == ("info", None, None)
     found = agent.call("GET", "/api/events", query={"level": "warning"})
@@ -212,7 +212,7 @@ def test_a_cooldown_as_json(service: Service, operator: Client) -> None:
     until, at = (datetime.fromisoformat(known.pop(name)) for name in ("until", "setAt"))
     assert until - at == SOON
     del body["minutes"]
-    assert known == {**body, "count": 1, "actor": me, "door": "python", "session": None}
+    assert known == {**body, "count": 1, "actor": me, "interface": "python", "session": None}
     (listed,) = operator.call("GET", "/api/cooldowns", query={"service": "jellyfin"})["cooldowns"]
     assert listed["count"] == 1
     assert operator.call("DELETE", "/api/cooldowns", query={"service": "jellyfin"}) == {"cleared": 1}

@@ -146,7 +146,7 @@ def test_the_programs_summary_of_a_compaction_is_kept_with_where_it_came_from(se
     assert program.deliver("PostCompact", trigger="auto", compact_summary=summary) is None
     (kept,) = client.call("GET", "/api/memory")["memories"]
     assert (kept["content"], kept["source"], kept["project"]) == (summary, "session_summary", PROJECT)
-    assert kept["provenance"]["door"] == Interface.HOOK.value
+    assert kept["provenance"]["interface"] == Interface.HOOK.value
 
 
 @pytest.mark.parametrize("name", ["claude-code", "codex"])

@@ -33,6 +33,7 @@ def former(value: PreviousState) -> dict[str, Any]:
 
 
 def read_former(key: DocumentKey, data: Mapping[str, Any]) -> PreviousState:
+    _rename_fields(data)
     whole = WholeMemory(
         key,
         convert(data["memory"], Memory),
@@ -46,6 +47,15 @@ def read_former(key: DocumentKey, data: Mapping[str, Any]) -> PreviousState:
         convert(data["proposals"], tuple[Proposal, ...]),
         convert(data["events"], tuple[Event, ...]),
     )
+
+
+def _rename_fields(data: Mapping[str, Any]) -> None:
+    """Renames the fields of pre-images that were stored while ``interface`` was called ``door``."""
+    decided = [one["decided"] for one in data["proposals"] if one.get("decided")]
+    records = [data["memory"].get("provenance", {}), *data["history"], *data["observations"], *data["proposals"]]
+    for record in [*records, *decided, *data["events"]]:
+        if "door" in record:
+            record["interface"] = record.pop("door")
 
 
 def _chunk(value: StoredChunk) -> dict[str, Any]:

@@ -52,6 +52,7 @@ RATE_MEMORY = Operation(
         arguments={"memoryId": "", "useful": ""},
         reply=lambda _: Reply("Recorded.", {}),
     ),
+    verb="rate",
     tag="memory",
 )
 RESET_USEFULNESS = Operation(
@@ -62,6 +63,7 @@ RESET_USEFULNESS = Operation(
     handler="hivelore.feedback.handlers:reset_usefulness",
     lane=Lane.WRITE,
     http=delete("/api/memory/{memoryId}/usefulness"),
+    verb="rate",
     tag="memory",
 )
 OPERATIONS = (LIST_RECALLS, RATE_MEMORY, RESET_USEFULNESS)

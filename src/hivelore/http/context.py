@@ -85,7 +85,7 @@ class Authenticator:
 
 
 def _interface_of(request: Request) -> Interface:
-    return _INTERFACES.get(request.headers.get("x-hivelore-door", ""), Interface.REST)
+    return _INTERFACES.get(request.headers.get("x-hivelore-interface", ""), Interface.REST)
 
 
 def _key_of(request: Request) -> str | None:

@@ -11,9 +11,10 @@ from hivelore.core.values import Instant, NoArguments, Request, Value, json_name
 from hivelore.feedback.model import Usefulness
 from hivelore.memories.diff import difference
 from hivelore.memories.drafts import Draft, DraftFields, EditedFields, WriteResult
-from hivelore.memories.model import Memory, MemoryId, Scope, Source
+from hivelore.memories.model import NAME_LENGTH, Memory, MemoryId, Scope, Source
 from hivelore.search.model import Difference, History, MemoryPage, ScopeChoice, Snippet, Stats
 
+Id = Annotated[str, Meta(max_length=NAME_LENGTH)]
 MEMORY = json_names(memory="memoryId", agent="agentId")
 
 
@@ -42,10 +43,10 @@ class StoredMemories(Value, frozen=True):
 
 class ListMemories(Request, frozen=True, kw_only=True, rename=MEMORY):
     limit: Annotated[int, Meta(ge=1, le=500)] = 50
-    after: str | None = None
+    after: Id | None = None
     scope: ScopeChoice = ScopeChoice.ALL
     source: Source | None = None
-    agent: str | None = None
+    agent: Id | None = None
     project: str | None = None
     session: str | None = None
     tag: str | None = None
@@ -69,7 +70,7 @@ class ForgottenCount(Value, frozen=True):
 
 
 class NamedMemory(Request, frozen=True, rename=MEMORY):
-    memory: str
+    memory: Id
 
 
 class GetMemory(NamedMemory, frozen=True):
@@ -106,7 +107,7 @@ class CompareVersions(NamedMemory, frozen=True, rename=json_names(older="from", 
 
 
 class EditMemory(EditedFields, frozen=True, rename=MEMORY):
-    memory: str
+    memory: Id
     version: int | None = None
     """Expected version."""
 
@@ -117,7 +118,7 @@ class ForgetMemory(NamedMemory, frozen=True):
 
 
 class InjectLearning(Request, frozen=True, rename=MEMORY):
-    agent: str
+    agent: Id
     learning: str
     category: Literal["mistake-pattern", "best-practice", "codebase-knowledge", "preference"]
     scope: Scope = Scope.SWARM
@@ -157,10 +158,11 @@ INDEX_MEMORY = Operation(
     lane=Lane.WRITE,
     http=post("/api/memory/index", status=202),
     stored=lambda _: 1,
+    verb="remember",
     tag="memory",
 )
 STORE_MEMORIES = Operation(
-    name="store_memories",
+    name="remember_many",
     summary="Stores up to 1,000 texts in their order: all of them or none.",
     request=StoreMemories,
     response=StoredMemories,
@@ -168,6 +170,7 @@ STORE_MEMORIES = Operation(
     lane=Lane.WRITE,
     http=post("/api/memory/batch"),
     stored=lambda done: len(done.results),
+    verb="import",
     tag="memory",
 )
 STORE_MEMORY = Operation(
@@ -206,6 +209,7 @@ LIST_MEMORIES = Operation(
     handler="hivelore.memories.handlers:list_memories",
     lane=Lane.READ,
     http=get("/api/memory"),
+    verb="list",
     tag="memory",
 )
 FORGET_PATH = Operation(
@@ -216,6 +220,7 @@ FORGET_PATH = Operation(
     handler="hivelore.memories.handlers:forget_path",
     lane=Lane.WRITE,
     http=delete("/api/memory"),
+    verb="forget",
     tag="memory",
 )
 GET_STATS = Operation(
@@ -226,6 +231,7 @@ GET_STATS = Operation(
     handler="hivelore.memories.handlers:get_stats",
     lane=Lane.READ,
     http=get("/api/memory/stats"),
+    verb="stats",
     tag="memory",
 )
 GET_MEMORY = Operation(
@@ -237,6 +243,7 @@ GET_MEMORY = Operation(
     handler="hivelore.memories.handlers:get_memory",
     lane=Lane.READ,
     http=get("/api/memory/{memoryId}", etag=current_version),
+    verb="get",
     tag="memory",
 )
 READ_MEMORY = Operation(
@@ -264,6 +271,7 @@ LIST_CHUNKS = Operation(
     handler="hivelore.memories.handlers:list_chunks",
     lane=Lane.READ,
     http=get("/api/memory/{memoryId}/chunks"),
+    verb="get",
     tag="memory",
 )
 GET_HISTORY = Operation(
@@ -275,6 +283,7 @@ GET_HISTORY = Operation(
     handler="hivelore.memories.handlers:get_history",
     lane=Lane.READ,
     http=get("/api/memory/{memoryId}/history"),
+    verb="history",
     tag="memory",
 )
 COMPARE_VERSIONS = Operation(
@@ -286,6 +295,7 @@ COMPARE_VERSIONS = Operation(
     handler="hivelore.memories.handlers:compare_versions",
     lane=Lane.READ,
     http=get("/api/memory/{memoryId}/diff"),
+    verb="diff",
     tag="memory",
 )
 EDIT_MEMORY = Operation(
@@ -296,6 +306,7 @@ EDIT_MEMORY = Operation(
     handler="hivelore.memories.handlers:edit_memory",
     lane=Lane.WRITE,
     http=patch("/api/memory/{memoryId}", if_match="version", etag=current_version),
+    verb="edit",
     tag="memory",
 )
 FORGET_MEMORY = Operation(
@@ -315,6 +326,7 @@ FORGET_MEMORY = Operation(
         reply=lambda _: Reply("Deleted.", {}),
         destructive=True,
     ),
+    verb="forget",
     tag="memory",
 )
 INJECT_LEARNING = Operation(

@@ -63,6 +63,7 @@ LIST_PROPOSALS = Operation(
     handler="hivelore.review.handlers:list_proposals",
     lane=Lane.READ,
     http=get("/api/review"),
+    verb="review list",
     tag="review",
 )
 GET_PROPOSAL = Operation(
@@ -73,6 +74,7 @@ GET_PROPOSAL = Operation(
     handler="hivelore.review.handlers:get_proposal",
     lane=Lane.READ,
     http=get("/api/review/{proposal}"),
+    verb="review show",
     tag="review",
 )
 DECIDE = Operation(
@@ -84,6 +86,7 @@ DECIDE = Operation(
     handler="hivelore.review.handlers:decide",
     lane=Lane.WRITE,
     http=post("/api/review/{proposal}/{decision}"),
+    verb="review accept",
     tag="review",
 )
 REVIEW_PROPOSALS = Operation(

@@ -82,6 +82,7 @@ RECALL = Operation(
         output={"recallId": TEXT, "results": OBJECTS},
         read_only=True,
     ),
+    verb="recall",
     tag="memory",
 )
 OPERATIONS = (RECALL,)

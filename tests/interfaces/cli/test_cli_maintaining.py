@@ -87,7 +87,7 @@ def test_ctrl_c_cancels_a_long_job(cli: CommandLine, service: Service) -> None:
             assert barrier.reached.wait(10)
             raise KeyboardInterrupt
 
-        patch.setattr("hivelore.python.jobs.time.sleep", interrupt)
+        patch.setattr("hivelore.cli.maintenance.time.sleep", interrupt)
         stopped = cli("maintain", "--merge")
     assert stopped.code == 130
     assert "Cancelled" in stopped.err

@@ -36,7 +36,7 @@ def test_every_option_arrives(cli: CommandLine, me: str) -> None:
     assert (memory["scope"], memory["tags"], memory["category"]) == ("swarm", ["a", "b"], "fix")
     assert (memory["source"], memory["session"], memory["author"]) == ("task_completion", "s1", "ann")
     assert (memory["project"], memory["expiresAt"]) == ("acme/shop", "2031-05-01T12:00:00Z")
-    assert memory["provenance"]["door"] == "cli"
+    assert memory["provenance"]["interface"] == "cli"
 
 
 def test_words_need_no_quotes(cli: CommandLine, me: str) -> None:
