@@ -154,7 +154,7 @@ def test_a_recall_can_be_silent_short_and_varied(hive: Hive) -> None:
 @pytest.mark.parametrize(
     ("given", "field"),
     [
-        ({"only_fitting": "yes"}, "only_fitting"),
+        ({"only_fitting": "yes"}, "onlyFitting"),
         ({"diversity": 1.5}, "diversity"),
         ({"diversity": float("nan")}, "diversity"),
         ({"diversity": "much"}, "diversity"),

@@ -226,7 +226,7 @@ def test_a_page_that_nobody_understands_is_refused(operator: Client, query: dict
 def test_both_hives_say_the_same(service: Service, hive: RemoteHive) -> None:
     embedded = EmbeddedHive(service.app, AS_OPERATOR)
     memory = embedded.remember("The godwit wades.", agent=str(service.app.agents.local_agent().id))
-    embedded.edit(memory.id, tags=["bird"])
+    embedded.edit(memory.id, tags=("bird",))
     embedded.remember("The godwit leaves.", agent=str(service.app.agents.local_agent().id), expires_at=PAST)
     page = embedded.batches(limit=100, memory=memory.id)
     assert hive.batches(limit=100, memory=memory.id) == page

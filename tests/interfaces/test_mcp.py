@@ -84,7 +84,7 @@ def test_store_search_get_and_delete(service: Service, era: Era) -> None:
 def test_tools_are_listed_by_role(service: Service, era: Era) -> None:
     worker = service.add(f"worker {era}")
     names = [tool.name for tool in _listed(service, worker, era).tools]
-    assert names == ["memory-search", "memory-get", "memory-rate", "memory-store", "memory-delete"]
+    assert names == ["memory-search", "memory-get", "memory-store", "memory-delete", "memory-rate"]
     assert "inject-learning" in [tool.name for tool in _listed(service, service.agent_key, era).tools]
 
 

@@ -11,10 +11,14 @@ from hivelore.feedback import operations as feedback
 from hivelore.health import operations as health
 from hivelore.identity import operations as identity
 from hivelore.maintenance import operations as maintenance
+from hivelore.memories import operations as memories
 from hivelore.observations import operations as observations
+from hivelore.search import operations as search
 from hivelore.sessions import operations as sessions
 
 OPERATIONS: tuple[Operation[..., Any], ...] = (
+    *search.OPERATIONS,
+    *memories.OPERATIONS,
     *events.OPERATIONS,
     *changes.OPERATIONS,
     *feedback.OPERATIONS,

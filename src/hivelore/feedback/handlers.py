@@ -1,4 +1,4 @@
-"""Answers the operations of the recall log."""
+"""Answers the operations of the recall log and of usefulness."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from hivelore.api.requests import position_of
 from hivelore.core.agents import AgentId
 from hivelore.core.operation import Call
 from hivelore.errors import TooLarge
-from hivelore.feedback.operations import ListRecalls
+from hivelore.feedback.model import Usefulness
+from hivelore.feedback.operations import ListRecalls, RateMemory
 from hivelore.feedback.recalls import RecallPage
+from hivelore.memories.handlers import memory_id
 from hivelore.memories.model import NAME_LENGTH, MemoryId
+from hivelore.memories.operations import NamedMemory
 from hivelore.search.model import RecallId
 
 if TYPE_CHECKING:
@@ -30,3 +33,13 @@ def list_recalls(app: Application, request: ListRecalls, call: Call) -> RecallPa
         memory=None if request.memory is None else MemoryId(request.memory.lower()),
         deadline=call.deadline,
     )
+
+
+def rate_memory(app: Application, request: RateMemory, call: Call) -> Usefulness:
+    return app.rating.rate(
+        memory_id(request.memory), call.viewer, useful=request.useful, session=request.session, until=call.deadline
+    )
+
+
+def reset_usefulness(app: Application, request: NamedMemory, call: Call) -> None:
+    app.rating.reset(memory_id(request.memory), call.viewer)

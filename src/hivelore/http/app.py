@@ -18,7 +18,7 @@ from hivelore.http.metrics import HealthMetrics, Metrics
 from hivelore.http.middleware import IncidentResponses, Incidents, RequestGuard, RequestMetrics
 from hivelore.http.pools import LOCAL_RECALLS, LOCAL_WRITES, REMOTE_RECALLS, REMOTE_WRITES, Pools
 from hivelore.http.problems import TITLES, on_error, problem
-from hivelore.http.rest import memories, review
+from hivelore.http.rest import review
 from hivelore.http.rest.description import Api
 from hivelore.mcp.lazy import PATH as MCP_PATH
 from hivelore.mcp.lazy import LazyMcpServer
@@ -31,7 +31,7 @@ _DETAILS = {
     404: "There is nothing here. GET /openapi.json lists what there is.",
     405: "This cannot be done here. GET /openapi.json lists what can.",
 }
-ROUTERS = tuple(part.router for part in (memories, review))
+ROUTERS = tuple(part.router for part in (review,))
 """Their routes are added one by one, because the routes of an included router are matched twice."""
 
 

@@ -71,7 +71,8 @@ def _bare(schema: Any, components: Mapping[str, Any]) -> Any:
         if name == "properties":
             kept[name] = {key: _bare(value, components) for key, value in part.items()}
         elif name == "$ref":
-            kept |= _bare(components[part.rpartition("/")[2]], components)
+            found: dict[str, Any] = _bare(components[part.rpartition("/")[2]], components)
+            kept |= {key: value for key, value in found.items() if key != "description"}
         elif name == "anyOf":
             choices = [_bare(choice, components) for choice in part if choice != {"type": "null"}]
             kept |= choices[0] if len(choices) == 1 else {"anyOf": choices}

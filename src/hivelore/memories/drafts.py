@@ -12,14 +12,10 @@ from hivelore.memories.model import Memory, Scope, Source, Trust
 from hivelore.observations.model import Operational
 
 
-class Draft(Request, frozen=True, kw_only=True, omit_defaults=True, rename=json_names(owner="agentId")):
-    """A memory to store, as a caller provides it."""
+class DraftFields(Request, frozen=True, kw_only=True, omit_defaults=True, rename=json_names(owner="agentId")):
+    """The fields of a memory to store that have the same default in every operation."""
 
     content: str
-    name: str | None = None
-    """None: derived from the beginning of the content."""
-    scope: Scope = Scope.AGENT
-    source: Source = Source.MANUAL
     owner: AgentId | None = None
     """None: the caller."""
     summary: str | None = None
@@ -44,6 +40,15 @@ class Draft(Request, frozen=True, kw_only=True, omit_defaults=True, rename=json_
     """Id of the memory to supersede, or its external id."""
     operational: Operational | None = None
     """Only operators may set it. Existing values are kept."""
+
+
+class Draft(DraftFields, frozen=True, kw_only=True):
+    """A memory to store, as a caller provides it."""
+
+    name: str | None = None
+    """None: derived from the beginning of the content."""
+    scope: Scope = Scope.AGENT
+    source: Source = Source.MANUAL
 
 
 class QuotedDraft(Draft, frozen=True, kw_only=True):

@@ -12,9 +12,8 @@ from typing import Any, cast
 from msgspec import UNSET
 
 from hivelore.errors import Invalid
-from hivelore.memories.drafts import Draft, Edit
-from hivelore.memories.model import NAME_LENGTH, Scope, Source, Trust
-from hivelore.observations.model import Operational
+from hivelore.memories.drafts import Draft
+from hivelore.memories.model import NAME_LENGTH
 
 _DEEP_ENOUGH = 20
 """Levels of metadata that are looked at: what is nested deeper is refused for that."""
@@ -93,52 +92,12 @@ STATUS = Kind("'all', 'live' or 'expired'", lambda value: value in ("all", "live
 DECISION = Kind("'accept', 'reject' or 'merge'", lambda value: value in ("accept", "reject", "merge"))
 IN_REVIEW = Kind("'open', 'decided' or 'all'", lambda value: value in ("open", "decided", "all"))
 
-_DRAFT: Mapping[str, Kind] = {
-    "content": TEXT,
-    "owner": ID.or_none(),
-    "scope": Kind("a Scope", lambda value: isinstance(value, Scope)),
-    "source": Kind("a Source", lambda value: isinstance(value, Source)),
-    "trust": Kind("a Trust", lambda value: isinstance(value, Trust)),
-    "tags": TEXTS,
-    "metadata": METADATA.or_none(),
-    "created_at": INSTANT.or_none(),
-    "expires_at": INSTANT.or_none(),
-    "valid_from": INSTANT.or_none(),
-    "operational": Kind("an Operational", lambda value: isinstance(value, Operational)).or_none(),
-}
-"""Every other part of a draft is a text or None."""
-_EDIT: Mapping[str, Kind] = {
-    "scope": _DRAFT["scope"],
-    "tags": TEXTS,
-    "metadata": METADATA,
-    "project": TEXT.or_none(),
-    "expires_at": INSTANT.or_none(),
-    "subject": TEXT.or_none(),
-    "valid_from": INSTANT.or_none(),
-    "supersedes": TEXT.or_none(),
-    "reason": TEXT.or_none(),
-}
-"""Every other part of an edit is a text."""
-
 
 def check(kind: Kind, **given: object) -> None:
     """Raises Invalid that names the first argument that is of another kind."""
     for name, value in given.items():
         if not kind.holds(value):
             raise Invalid(f"{name} is {kind.words}, not {_told(value)}.", field=name)
-
-
-def check_draft(draft: Draft) -> Draft:
-    """The draft. Raises Invalid for one with a part of another type than it is declared."""
-    for name in Draft.__struct_fields__:
-        check(_DRAFT.get(name, TEXT.or_none()), **{name: getattr(draft, name)})
-    return draft
-
-
-def check_edit(edit: Edit) -> Edit:
-    for name in Edit.__struct_fields__:
-        check(_EDIT.get(name, TEXT).or_unset(), **{name: getattr(edit, name)})
-    return edit
 
 
 def drafts_of(given: Iterable[Draft | str]) -> Iterable[Draft]:

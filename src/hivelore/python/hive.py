@@ -7,29 +7,23 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
-from msgspec import UNSET, UnsetType
-
 from hivelore.core.agents import AgentId
+from hivelore.core.json_codec import validated
 from hivelore.core.operation import Operation
 from hivelore.errors import Invalid
 from hivelore.events import operations as event_operations
 from hivelore.events.model import Level
-from hivelore.memories.drafts import Draft, Edit, WriteResult
-from hivelore.memories.model import Json, Memory, MemoryId, Scope, Source
+from hivelore.memories import operations as memories
+from hivelore.memories.drafts import Draft, WriteResult
+from hivelore.memories.model import Json, Memory, Scope, Source
 from hivelore.observations import operations as observation_operations
 from hivelore.python.argument_checks import (
     DECISION,
     ID,
-    INSTANT,
-    NUMBER,
     PATH,
     TEXT,
     TEXTS,
-    TRUTH,
-    WHOLE,
     check,
-    check_draft,
-    check_edit,
     drafts_of,
 )
 from hivelore.python.feedback import FeedbackMethods
@@ -38,16 +32,13 @@ from hivelore.python.methods import Method, R, method
 from hivelore.review.model import Proposal, ProposalDetail, ProposalKind, ProposalPage
 from hivelore.search.model import (
     DEFAULT_LIMIT,
-    Difference,
-    History,
     Hit,
-    MemoryPage,
     RecallId,
     RecallResult,
     RetrievalMode,
     ScopeChoice,
-    Stats,
 )
+from hivelore.search.operations import RECALL, Recall
 from hivelore.transfer.files import Skipped, read_drafts
 
 E = TypeVar("E", Scope, Source, ScopeChoice, Level, ProposalKind)
@@ -162,11 +153,11 @@ class Hive(FeedbackMethods, MaintenanceMethods, ABC):
             valid_from=valid_from,
             supersedes=supersedes,
         )
-        return self._store([check_draft(draft)])[0].memory
+        return self._store([validated(draft)])[0].memory
 
     def remember_many(self, drafts: Iterable[Draft | str]) -> list[WriteResult]:
         """Keep many, in their order, up to a hundred at a time; each such unit is all or nothing."""
-        return [done for unit in units(map(check_draft, drafts_of(drafts))) for done in self._store(unit)]
+        return [done for unit in units(map(validated, drafts_of(drafts))) for done in self._store(unit)]
 
     def recall(
         self,
@@ -193,17 +184,8 @@ class Hive(FeedbackMethods, MaintenanceMethods, ABC):
         ``diversity`` 0..1: towards 1, unlike hits rather than good ones. ``budget``: about how many tokens names and
         passages take together, 50 or more. ``explain``: the text of the answer shows the parts of each score.
         """
-        check(TEXT, query=query)
-        check(TEXT.or_none(), session=session, project=project)
-        check(WHOLE, limit=limit)
-        check(INSTANT.or_none(), now=now, as_of=as_of)
-        check(TRUTH, superseded=superseded, only_fitting=only_fitting)
-        check(NUMBER, diversity=diversity)
-        if not 0.0 <= diversity <= 1.0:
-            raise Invalid(f"diversity is 0 to 1, not {diversity}.", field="diversity")
-        check(WHOLE.or_none(), budget=budget)
-        answer = self._recall(
-            query,
+        request = Recall(
+            query=query,
             limit=limit,
             scope=choice(ScopeChoice, scope, "scope"),
             source=None if source is None else choice(Source, source, "source"),
@@ -216,92 +198,18 @@ class Hive(FeedbackMethods, MaintenanceMethods, ABC):
             diversity=diversity,
             budget=budget,
         )
+        answer = self.call(RECALL, request)
         return Hits(answer, explain=explain)
 
-    @abstractmethod
-    def get(self, memory: str, *, as_of: datetime | None = None) -> Memory:
-        """One memory by id, also one that expired or was superseded. ``as_of``: as it was then; ``errors.NotFound`` for
-        one that did not hold."""
-
-    @abstractmethod
-    def history(self, memory: str) -> History:
-        """Every version of a memory with who, through which door, why and when, and the ids of those that stand before
-        and after it."""
-
-    @abstractmethod
-    def diff(self, memory: str, older: int | None = None, newer: int | None = None) -> Difference:
-        """What is different between two versions of a memory, field by field; else between the present one, or
-        ``newer``, and the one before it."""
-
-    @abstractmethod
-    def list(
-        self,
-        *,
-        limit: int = 50,
-        after: str | None = None,
-        scope: ScopeChoice | str = ScopeChoice.ALL,
-        source: Source | str | None = None,
-        agent: str | None = None,
-        project: str | None = None,
-        session: str | None = None,
-        tag: str | None = None,
-        category: str | None = None,
-        status: Literal["all", "live", "expired"] = "all",
-        subject: str | None = None,
-        as_of: datetime | None = None,
-        superseded: bool = False,
-        created_after: datetime | None = None,
-        created_before: datetime | None = None,
-    ) -> MemoryPage:
-        """Memories, newest first; ``after`` is the ``next`` of the page before. ``as_of`` and ``superseded`` as for
-        ``recall``."""
-
-    def edit(
-        self,
-        memory: str,
-        *,
-        content: str | UnsetType = UNSET,
-        name: str | UnsetType = UNSET,
-        summary: str | UnsetType = UNSET,
-        scope: Scope | str | UnsetType = UNSET,
-        category: str | UnsetType = UNSET,
-        tags: Sequence[str] | UnsetType = UNSET,
-        project: str | UnsetType | None = UNSET,
-        metadata: Mapping[str, Json] | UnsetType = UNSET,
-        expires_at: datetime | UnsetType | None = UNSET,
-        subject: str | UnsetType | None = UNSET,
-        valid_from: datetime | UnsetType | None = UNSET,
-        supersedes: str | UnsetType | None = UNSET,
-        reason: str | None = None,
-        version: int | None = None,
-    ) -> Memory:
-        """Change what is given. ``version``: only if this is still the present one, else ``errors.Stale``."""
-        check(ID, memory=memory)
-        check(WHOLE.or_none(), version=version)
-        check(TEXTS.or_unset(), tags=tags)
-        edit = Edit(
-            content=content,
-            name=name,
-            summary=summary,
-            scope=scope if scope is UNSET else choice(Scope, scope, "scope"),
-            category=category,
-            tags=UNSET if tags is UNSET else tuple(tags),
-            project=project,
-            metadata=metadata,
-            expires_at=expires_at,
-            subject=subject,
-            valid_from=valid_from,
-            supersedes=supersedes,
-            reason=reason,
-        )
-        return self._edit(MemoryId(memory), check_edit(edit), version)
-
-    @abstractmethod
-    def forget(self, memory: str, *, version: int | None = None) -> None:
-        """Remove a memory for good: text, history, vectors; nothing finds it again, from this moment on. One that
-        maintenance took away goes for good, too. Its bytes leave the files within seconds, those of its words in the
-        keyword index within minutes where much is kept, and at the next start where the process ends before. Backups
-        keep what they have."""
+    get = Method(memories.GET_MEMORY, lambda found: found.memory)
+    chunks = Method(memories.LIST_CHUNKS, lambda found: found.chunks)
+    history = method(memories.GET_HISTORY)
+    diff = method(memories.COMPARE_VERSIONS)
+    list = method(memories.LIST_MEMORIES)
+    edit = method(memories.EDIT_MEMORY)
+    forget = method(memories.FORGET_MEMORY)
+    forget_path = Method(memories.FORGET_PATH, lambda done: done.forgotten)
+    stats = method(memories.GET_STATS)
 
     def index(self, path: Path | str, *, scope: Scope | str = Scope.AGENT, project: str | None = None) -> Indexed:
         """Keep a text file, or every text file of a folder (.gitignore respected), as file_index memories.
@@ -348,10 +256,6 @@ class Hive(FeedbackMethods, MaintenanceMethods, ABC):
         return self._decide(proposal, decision, reason)
 
     @abstractmethod
-    def stats(self) -> Stats:
-        """Counts of all that is visible."""
-
-    @abstractmethod
     def wait_until_indexed(self, timeout: float = 60.0) -> bool:
         """Wait until everything has its vector; False when ``timeout`` seconds were not enough."""
 
@@ -360,35 +264,12 @@ class Hive(FeedbackMethods, MaintenanceMethods, ABC):
         """Let go. Closing twice is fine."""
 
     @abstractmethod
-    def _recall(
-        self,
-        query: str,
-        *,
-        limit: int,
-        scope: ScopeChoice,
-        source: Source | None,
-        session: str | None,
-        project: str | None,
-        now: datetime | None,
-        as_of: datetime | None,
-        superseded: bool,
-        only_fitting: bool,
-        diversity: float,
-        budget: int | None,
-    ) -> RecallResult:
-        """Answer a question."""
-
-    @abstractmethod
-    def _edit(self, memory: MemoryId, edit: Edit, version: int | None) -> Memory:
-        """Apply an edit."""
-
-    @abstractmethod
     def _decide(self, proposal: str, decision: str, reason: str | None) -> Proposal:
         """Decide about a proposal."""
 
-    @abstractmethod
     def _store(self, drafts: Sequence[Draft]) -> Sequence[WriteResult]:
-        """Keep a batch in one unit."""
+        """Stores drafts in one transaction."""
+        return self.call(memories.STORE_MEMORIES, memories.StoreMemories(tuple(drafts))).results
 
     def __enter__(self) -> Self:
         return self

@@ -22,6 +22,7 @@ DEFAULT_LIMIT = 10
 ANY_PROJECT = "*"
 """Ask for this project to search all of them; nothing is kept under it."""
 BUDGET_RANGE = (50, 100_000)
+QUERY_LENGTH = 100_000
 
 
 def project_filter(project: Clean | None) -> Clean | None:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from hivelore.api.requests import QUERY_LENGTH
 from hivelore.core.agents import Role, Viewer
 from hivelore.core.sanitizer import sanitize
 from hivelore.core.text import Clean, Harmless
@@ -14,7 +13,7 @@ from hivelore.memories.model import Memory, MemoryId, Source
 from hivelore.memories.reader import MemoryReader
 from hivelore.observations.curation import CurationService
 from hivelore.observations.token_budget import TokenBudget
-from hivelore.search.model import BUDGET_RANGE, Query, RecallId
+from hivelore.search.model import BUDGET_RANGE, QUERY_LENGTH, Query, RecallId
 from hivelore.search.service import SearchService
 from hivelore.sessions.fence import fenced
 from hivelore.sessions.model import AgentEvent, EventKind, Origin, Session

@@ -1,19 +1,23 @@
 """The routes of the review inbox."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
+import orjson
 from fastapi import APIRouter, Query, Response
 
 from hivelore.api.requests import PROPOSALS_RANGE, ProposalListing, ProposalStatus, listed_proposals
 from hivelore.core.operation import Lane
 from hivelore.http.context import Asking
 from hivelore.http.rest import review_answers as answers
-from hivelore.http.rest.memories import json
 from hivelore.http.rest.models import DecisionRequest
 from hivelore.review import proposal_codec as wire
 from hivelore.review.model import DECISIONS, ProposalId, ProposalKind
 
 router = APIRouter(prefix="/api/review", tags=["review"])
+
+
+def json(body: Any) -> Response:
+    return Response(orjson.dumps(body), media_type="application/json")
 
 
 @router.get("", response_model=answers.ProposalsAnswer)

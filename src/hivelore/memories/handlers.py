@@ -1,0 +1,141 @@
+"""Answers the operations of memories."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import asdict
+
+from hivelore.api.requests import clean_filter, position_of, project_of, subject_of
+from hivelore.core.agents import AgentId
+from hivelore.core.operation import Call
+from hivelore.core.values import replace
+from hivelore.errors import Invalid
+from hivelore.feedback.model import NO_USAGE
+from hivelore.memories.drafts import Draft, Edit, EditedFields, WriteResult
+from hivelore.memories.model import NAME_LENGTH, Memory, MemoryId
+from hivelore.memories.normalizer import to_utc
+from hivelore.memories.operations import (
+    CompareVersions,
+    EditMemory,
+    ForgetMemory,
+    ForgetPath,
+    ForgottenCount,
+    GetMemory,
+    GetStats,
+    IndexMemory,
+    IndexResponse,
+    InjectLearning,
+    ListMemories,
+    MemoryChunks,
+    MemoryDetail,
+    MemoryWithHistory,
+    NamedMemory,
+    ReadMemory,
+    StoredMemories,
+    StoreMemories,
+)
+from hivelore.search.model import Difference, History, MemoryPage, Stats
+
+if TYPE_CHECKING:
+    from hivelore.runtime.app import Application
+
+
+def memory_id(text: str) -> MemoryId:
+    if len(text) > NAME_LENGTH:
+        raise Invalid("memoryId is too long for an id. Search again for the current id.", field="memoryId")
+    return MemoryId(text.lower())
+
+
+def store_memory(app: Application, request: Draft, call: Call) -> WriteResult:
+    return app.memory_service.remember(_in_project(request, call), call.viewer, call.deadline)
+
+
+def index_memory(app: Application, request: IndexMemory, call: Call) -> IndexResponse:
+    done = store_memory(app, Draft(**asdict(request)), call)
+    return IndexResponse(queued=True, memory_ids=(done.memory.id,), proposal=done.proposal, dropped=done.dropped)
+
+
+def store_memories(app: Application, request: StoreMemories, call: Call) -> StoredMemories:
+    drafts = [_in_project(draft, call) for draft in request.memories]
+    return StoredMemories(tuple(app.memory_service.remember_many(drafts, call.viewer, call.deadline)))
+
+
+def _in_project(draft: Draft, call: Call) -> Draft:
+    return replace(draft, project=draft.project or call.project)
+
+
+def list_memories(app: Application, request: ListMemories, call: Call) -> MemoryPage:
+    redactor, reader = app.redactor, app.reading
+    as_of = to_utc(request.as_of, "asOf")
+    at = as_of or reader.now()
+    where = replace(
+        reader.widest_filter(call.viewer, request.scope),
+        owner=None if request.agent is None else AgentId(request.agent),
+        source=request.source,
+        project=project_of(redactor, request.project),
+        session=clean_filter(redactor, request.session, "session"),
+        tag=clean_filter(redactor, request.tag, "tag"),
+        category=clean_filter(redactor, request.category, "category"),
+        subject=subject_of(redactor, request.subject),
+        superseded=None if request.superseded or as_of is not None else False,
+        held_at=as_of,
+        live_at=at if request.status == "live" else None,
+        expired_at=at if request.status == "expired" else None,
+        created_after=to_utc(request.created_after, "createdAfter"),
+        created_before=to_utc(request.created_before, "createdBefore"),
+    )
+    return reader.page(where, position_of(request.after), request.limit, call.viewer)
+
+
+def forget_path(app: Application, request: ForgetPath, call: Call) -> ForgottenCount:
+    owner = None if request.agent is None else AgentId(request.agent)
+    service = app.memory_service
+    return ForgottenCount(service.forget_path(request.source_path, call.viewer, owner=owner, project=request.project))
+
+
+def get_stats(app: Application, request: GetStats, call: Call) -> Stats:
+    return app.reading.stats(call.viewer)
+
+
+def get_memory(app: Application, request: GetMemory, call: Call) -> MemoryDetail:
+    memory = memory_id(request.memory)
+    usefulness = app.rating.of(memory, call.viewer)
+    found = app.reading.get(memory, call.viewer, to_utc(request.as_of, "asOf"))
+    return MemoryDetail(**asdict(found), usefulness=None if usefulness.use == NO_USAGE else usefulness)
+
+
+def read_memory(app: Application, request: ReadMemory, call: Call) -> MemoryWithHistory:
+    memory = memory_id(request.memory)
+    found = app.reading.get(memory, call.viewer, to_utc(request.as_of, "asOf"))
+    return MemoryWithHistory(found, app.reading.history(memory, call.viewer) if request.history else None)
+
+
+def list_chunks(app: Application, request: NamedMemory, call: Call) -> MemoryChunks:
+    return MemoryChunks(tuple(app.reading.chunks(memory_id(request.memory), call.viewer)))
+
+
+def get_history(app: Application, request: NamedMemory, call: Call) -> History:
+    return app.reading.history(memory_id(request.memory), call.viewer)
+
+
+def compare_versions(app: Application, request: CompareVersions, call: Call) -> Difference:
+    return app.reading.difference(memory_id(request.memory), call.viewer, request.older, request.newer)
+
+
+def edit_memory(app: Application, request: EditMemory, call: Call) -> Memory:
+    edit = Edit(**{name: getattr(request, name) for name in EditedFields.__struct_fields__})
+    return app.memory_service.edit(
+        memory_id(request.memory), edit, call.viewer, version=request.version, deadline=call.deadline
+    )
+
+
+def forget_memory(app: Application, request: ForgetMemory, call: Call) -> None:
+    app.memory_service.forget(memory_id(request.memory), call.viewer, version=request.version)
+
+
+def inject_learning(app: Application, request: InjectLearning, call: Call) -> Memory:
+    if len(request.agent) > NAME_LENGTH:
+        raise Invalid("agentId is too long for an id. GET /api/agents lists the agents.", field="agentId")
+    target = AgentId(request.agent)
+    return app.memory_service.inject_learning(request.learning, request.category, target, call.viewer, request.scope)

@@ -1,0 +1,357 @@
+"""The operations of memories (A12, A20, A25, A29, N07, N13)."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, to_builtins
+
+from hivelore.core.agents import Role
+from hivelore.core.operation import Lane, Operation, delete, get, patch, post
+from hivelore.core.tool import OBJECT, TEXT, Reply, Tool
+from hivelore.core.values import Instant, Request, Value, json_names
+from hivelore.feedback.model import Usefulness
+from hivelore.memories.diff import difference
+from hivelore.memories.drafts import Draft, DraftFields, EditedFields, WriteResult
+from hivelore.memories.model import Memory, MemoryId, Scope, Source
+from hivelore.search.model import Difference, History, MemoryPage, ScopeChoice, Snippet, Stats
+
+MEMORY = json_names(memory="memoryId", agent="agentId")
+
+
+class IndexMemory(DraftFields, frozen=True, kw_only=True):
+    name: str
+    scope: Scope
+    source: Source
+
+
+class IndexResponse(Value, frozen=True, kw_only=True):
+    queued: bool
+    memory_ids: tuple[MemoryId, ...]
+    proposal: str | None
+    """``WriteResult.proposal``"""
+    dropped: bool
+    """``WriteResult.dropped``"""
+
+
+class StoreMemories(Request, frozen=True):
+    memories: Annotated[tuple[Draft, ...], Meta(min_length=1, max_length=1000)]
+
+
+class StoredMemories(Value, frozen=True):
+    results: tuple[WriteResult, ...]
+
+
+class ListMemories(Request, frozen=True, kw_only=True, rename=MEMORY):
+    limit: Annotated[int, Meta(ge=1, le=500)] = 50
+    after: str | None = None
+    scope: ScopeChoice = ScopeChoice.ALL
+    source: Source | None = None
+    agent: str | None = None
+    project: str | None = None
+    session: str | None = None
+    tag: str | None = None
+    category: str | None = None
+    status: Literal["all", "live", "expired"] = "all"
+    subject: str | None = None
+    as_of: Instant | None = None
+    superseded: bool = False
+    created_after: Instant | None = None
+    created_before: Instant | None = None
+
+
+class ForgetPath(Request, frozen=True, rename=MEMORY):
+    source_path: Annotated[str, Meta(min_length=1)]
+    agent: str | None = None
+    project: str | None = None
+
+
+class ForgottenCount(Value, frozen=True):
+    forgotten: int
+
+
+class GetStats(Request, frozen=True):
+    pass
+
+
+class NamedMemory(Request, frozen=True, rename=MEMORY):
+    memory: str
+
+
+class GetMemory(NamedMemory, frozen=True):
+    as_of: Instant | None = None
+
+
+class MemoryDetail(Memory, frozen=True, kw_only=True, omit_defaults=True):
+    """A memory with its recorded use."""
+
+    usefulness: Usefulness | None = None
+    """None without evidence."""
+
+    @property
+    def memory(self) -> Memory:
+        return Memory(**{name: getattr(self, name) for name in Memory.__struct_fields__})
+
+
+class ReadMemory(GetMemory, frozen=True):
+    history: bool = False
+
+
+class MemoryWithHistory(Value, frozen=True):
+    memory: Memory
+    history: History | None
+
+
+class MemoryChunks(Value, frozen=True):
+    chunks: tuple[Snippet, ...]
+
+
+class CompareVersions(NamedMemory, frozen=True, rename=json_names(older="from", newer="to")):
+    older: int | None = None
+    newer: int | None = None
+
+
+class EditMemory(EditedFields, frozen=True, rename=MEMORY):
+    memory: str
+    version: int | None = None
+    """Expected version."""
+
+
+class ForgetMemory(NamedMemory, frozen=True):
+    version: int | None = None
+    """Expected version."""
+
+
+class InjectLearning(Request, frozen=True, rename=MEMORY):
+    agent: str
+    learning: str
+    category: Literal["mistake-pattern", "best-practice", "codebase-knowledge", "preference"]
+    scope: Scope = Scope.SWARM
+
+
+def current_version(memory: Memory) -> int:
+    return memory.version
+
+
+def store_reply(done: WriteResult) -> Reply:
+    message = "Stored." if done.created else "An equal memory exists already."
+    notice = done.placement_notice
+    return Reply(message if notice is None else f"{message} {notice}", {"memoryId": done.memory.id})
+
+
+def read_reply(found: MemoryWithHistory) -> Reply:
+    """Lists versions by their changes: their texts would repeat in every version."""
+    if found.history is None:
+        return Reply("Found.", {"memory": found.memory})
+    history = to_builtins(found.history)
+    for before, now, shown in zip(
+        (None, *found.history.versions), found.history.versions, history["versions"], strict=False
+    ):
+        for name in ("scope", "name", "content", "summary", "category", "tags", "project", "expiresAt"):
+            del shown[name]
+        del shown["subject"], shown["validFrom"]
+        shown["changes"] = {} if before is None else difference(before, now).fields
+    return Reply("Found.", {"memory": found.memory, "history": history})
+
+
+INDEX_MEMORY = Operation(
+    name="index_memory",
+    summary="Stores a text (A29). It is durable and found by keywords when this answers; its vectors follow.",
+    request=IndexMemory,
+    response=IndexResponse,
+    handler="hivelore.memories.handlers:index_memory",
+    lane=Lane.WRITE,
+    http=post("/api/memory/index", status=202),
+    stored=lambda _: 1,
+    tag="memory",
+)
+STORE_MEMORIES = Operation(
+    name="store_memories",
+    summary="Stores up to 1,000 texts in their order: all of them or none.",
+    request=StoreMemories,
+    response=StoredMemories,
+    handler="hivelore.memories.handlers:store_memories",
+    lane=Lane.WRITE,
+    http=post("/api/memory/batch"),
+    stored=lambda done: len(done.results),
+    tag="memory",
+)
+STORE_MEMORY = Operation(
+    name="store_memory",
+    summary="Stores a text.",
+    request=Draft,
+    response=WriteResult,
+    handler="hivelore.memories.handlers:store_memory",
+    lane=Lane.WRITE,
+    stored=lambda _: 1,
+    tool=Tool(
+        name="memory-store",
+        description="Store a solution, pattern, mistake, configuration or instruction for later sessions.",
+        arguments={
+            "content": "",
+            "name": "",
+            "scope": "swarm: shared",
+            "tags": "",
+            "category": "",
+            "project": "",
+            "subject": "fact key like db.port: supersedes the fact with this key",
+            "validFrom": "",
+            "supersedes": "id of the memory to supersede",
+        },
+        reply=store_reply,
+        output={"memoryId": TEXT},
+    ),
+    tag="memory",
+)
+LIST_MEMORIES = Operation(
+    name="list",
+    summary="Lists memories, newest first. ``after`` is the ``next`` of the previous page. ``as_of``: those valid at "
+    "that time, in the version of that time. ``superseded``: also those that a newer one replaced.",
+    request=ListMemories,
+    response=MemoryPage,
+    handler="hivelore.memories.handlers:list_memories",
+    lane=Lane.READ,
+    http=get("/api/memory"),
+    tag="memory",
+)
+FORGET_PATH = Operation(
+    name="forget_path",
+    summary="Permanently deletes the memories indexed from a path in a project and returns how many.",
+    request=ForgetPath,
+    response=ForgottenCount,
+    handler="hivelore.memories.handlers:forget_path",
+    lane=Lane.WRITE,
+    http=delete("/api/memory"),
+    tag="memory",
+)
+GET_STATS = Operation(
+    name="stats",
+    summary="Counts the memories that the caller may see.",
+    request=GetStats,
+    response=Stats,
+    handler="hivelore.memories.handlers:get_stats",
+    lane=Lane.READ,
+    http=get("/api/memory/stats"),
+    tag="memory",
+)
+GET_MEMORY = Operation(
+    name="get",
+    summary="Returns one memory by id, including expired and superseded ones. ``as_of``: as it was at that time; "
+    "raises NotFound if it was not valid then.",
+    request=GetMemory,
+    response=MemoryDetail,
+    handler="hivelore.memories.handlers:get_memory",
+    lane=Lane.READ,
+    http=get("/api/memory/{memoryId}", etag=current_version),
+    tag="memory",
+)
+READ_MEMORY = Operation(
+    name="read_memory",
+    summary="Returns one memory, with its history if wanted.",
+    request=ReadMemory,
+    response=MemoryWithHistory,
+    handler="hivelore.memories.handlers:read_memory",
+    lane=Lane.READ,
+    tool=Tool(
+        name="memory-get",
+        description="Read one memory in full.",
+        arguments={"memoryId": "", "asOf": "", "history": "who changed what, when and why"},
+        reply=read_reply,
+        output={"memory": OBJECT},
+        read_only=True,
+    ),
+    tag="memory",
+)
+LIST_CHUNKS = Operation(
+    name="chunks",
+    summary="Returns the chunks of a memory in the index, in order.",
+    request=NamedMemory,
+    response=MemoryChunks,
+    handler="hivelore.memories.handlers:list_chunks",
+    lane=Lane.READ,
+    http=get("/api/memory/{memoryId}/chunks"),
+    tag="memory",
+)
+GET_HISTORY = Operation(
+    name="history",
+    summary="Returns every version of a memory, oldest first, with its author, interface, time and reason, and the "
+    "memories that it supersedes and that supersede it.",
+    request=NamedMemory,
+    response=History,
+    handler="hivelore.memories.handlers:get_history",
+    lane=Lane.READ,
+    http=get("/api/memory/{memoryId}/history"),
+    tag="memory",
+)
+COMPARE_VERSIONS = Operation(
+    name="diff",
+    summary="Returns the differences between two versions of a memory by field. By default between the current "
+    "version, or ``newer``, and the one before it.",
+    request=CompareVersions,
+    response=Difference,
+    handler="hivelore.memories.handlers:compare_versions",
+    lane=Lane.READ,
+    http=get("/api/memory/{memoryId}/diff"),
+    tag="memory",
+)
+EDIT_MEMORY = Operation(
+    name="edit",
+    summary="Changes the given fields of a memory. ``version``: only if this is still the current version, else Stale.",
+    request=EditMemory,
+    response=Memory,
+    handler="hivelore.memories.handlers:edit_memory",
+    lane=Lane.WRITE,
+    http=patch("/api/memory/{memoryId}", if_match="version", etag=current_version),
+    tag="memory",
+)
+FORGET_MEMORY = Operation(
+    name="forget",
+    summary="Permanently deletes a memory: its text, history, vectors and keywords. No search finds it any more. For a "
+    "memory that maintenance purged, deletes what undo needs. Its bytes leave the files within minutes, or at the next "
+    "start if the process ends before. Backups keep their copies.",
+    request=ForgetMemory,
+    response=type(None),
+    handler="hivelore.memories.handlers:forget_memory",
+    lane=Lane.WRITE,
+    http=delete("/api/memory/{memoryId}", if_match="version"),
+    tool=Tool(
+        name="memory-delete",
+        description="Permanently delete a memory.",
+        arguments={"memoryId": ""},
+        reply=lambda _: Reply("Deleted.", {}),
+        destructive=True,
+    ),
+    tag="memory",
+)
+INJECT_LEARNING = Operation(
+    name="inject_learning",
+    summary="Stores a learning for another agent.",
+    request=InjectLearning,
+    response=Memory,
+    handler="hivelore.memories.handlers:inject_learning",
+    lane=Lane.WRITE,
+    roles=frozenset({Role.LEAD, Role.OPERATOR}),
+    stored=lambda _: 1,
+    tool=Tool(
+        name="inject-learning",
+        description="Write a learning into another agent's memory.",
+        arguments={"agentId": "", "learning": "", "category": "", "scope": ""},
+        reply=lambda memory: Reply("Injected.", {"memoryId": memory.id}),
+        output={"memoryId": TEXT},
+    ),
+    tag="memory",
+)
+OPERATIONS = (
+    READ_MEMORY,
+    INDEX_MEMORY,
+    STORE_MEMORY,
+    STORE_MEMORIES,
+    LIST_MEMORIES,
+    FORGET_PATH,
+    GET_STATS,
+    GET_MEMORY,
+    LIST_CHUNKS,
+    GET_HISTORY,
+    COMPARE_VERSIONS,
+    EDIT_MEMORY,
+    FORGET_MEMORY,
+    INJECT_LEARNING,
+)

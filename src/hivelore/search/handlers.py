@@ -1,0 +1,53 @@
+"""Answers searches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hivelore.api.requests import clean_filter, project_of
+from hivelore.core.agents import AgentId
+from hivelore.core.operation import Call
+from hivelore.core.redaction import Redactor
+from hivelore.core.values import replace
+from hivelore.errors import Invalid
+from hivelore.memories.normalizer import to_utc
+from hivelore.search.model import QUERY_LENGTH, Query, RecallResult
+from hivelore.search.operations import Recall
+
+if TYPE_CHECKING:
+    from hivelore.runtime.app import Application
+
+
+def recall(app: Application, request: Recall, call: Call) -> RecallResult:
+    """Searches in the caller's project unless the request names one. The message says so if there is none (N16)."""
+    project = call.project if request.project is None else request.project
+    query = query_of(app.redactor, replace(request, project=project))
+    answer = app.search_service.recall(query, call.viewer, call.deadline)
+    if project is not None:
+        return answer
+    return replace(answer, message=f"{answer.message} Project unknown: all projects were searched.")
+
+
+def query_of(redactor: Redactor, request: Recall) -> Query:
+    """Returns the query of a request. Raises Invalid."""
+    if not request.query.strip():
+        raise Invalid("The query is empty. Provide a text to search for.", field="query")
+    if len(request.query) > QUERY_LENGTH:
+        raise Invalid(
+            f"The query has {len(request.query):,} characters; at most {QUERY_LENGTH:,} are allowed.", field="query"
+        )
+    return Query(
+        text=redactor.clean(request.query, field="query"),
+        limit=request.limit,
+        scope=request.scope,
+        source=request.source,
+        owner=None if request.agent is None else AgentId(request.agent),
+        session=clean_filter(redactor, request.session, "session"),
+        project=project_of(redactor, request.project),
+        now=to_utc(request.now, "now"),
+        as_of=to_utc(request.as_of, "asOf"),
+        superseded=request.superseded,
+        only_fitting=request.only_fitting,
+        diversity=request.diversity,
+        budget=request.budget,
+    )
