@@ -4,10 +4,9 @@ import json
 from pathlib import Path
 
 import hivelore
-from hivelore.api.registry import TOOLS as DECLARED_TOOLS
+from hivelore.api.registry import TOOLS
 from hivelore.integrations.location import Commands, Place
 from hivelore.integrations.targets import plugin
-from hivelore.mcp.tools import TOOLS
 from hivelore.sessions import agent_instructions
 from hivelore.sessions.programs import PROGRAMS
 
@@ -29,15 +28,13 @@ def test_its_hooks_are_the_events_that_are_understood() -> None:
 
 
 def test_its_skill_is_what_is_taught_everywhere() -> None:
-    taught = agent_instructions.skill_file(
-        [tool.name for tool in (*DECLARED_TOOLS, *TOOLS)], agent_instructions.UNKNOWN_WORKSPACE
-    )
+    taught = agent_instructions.skill_file([tool.name for tool in TOOLS], agent_instructions.UNKNOWN_WORKSPACE)
     assert (PLUGIN / "skills" / "memory" / "SKILL.md").read_text() == taught
 
 
 def test_what_is_set_up_differs_from_what_ships_in_commands_and_places_alone() -> None:
     workspace = Path("/work/é")
-    tools = [tool.name for tool in (*DECLARED_TOOLS, *TOOLS)]
+    tools = [tool.name for tool in TOOLS]
     place = Place(user=Path("/u"), hivelore=Path("/h"), workspace=workspace, tools=tools, environment={})
     made = dict(plugin(place, COMMANDS))
     shipped = {path.relative_to(PLUGIN): path.read_bytes() for path in PLUGIN.rglob("*") if path.is_file()}

@@ -12,12 +12,11 @@ import pytest
 from mcp import Client as McpClient
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from hivelore.api.registry import TOOLS as DECLARED_TOOLS
+from hivelore.api.registry import TOOLS
 from hivelore.core.agents import Interface
 from hivelore.http.middleware import LARGEST_BODY
 from hivelore.mcp.bridge.messages import REPEATABLE
 from hivelore.mcp.bridge.relay import LARGEST_MESSAGE
-from hivelore.mcp.tools import TOOLS
 from hivelore.python.client import LARGEST_REQUEST
 from support.bridge import DIRECT, Bridge
 from support.service import Service, environment
@@ -234,9 +233,7 @@ def test_without_a_message_it_loads_next_to_nothing(service: Service, tmp_path: 
 
 
 def test_only_tools_that_may_run_twice_are_asked_twice() -> None:
-    harmless = {
-        tool.name for tool in (*DECLARED_TOOLS, *TOOLS) if tool.read_only or (tool.idempotent and not tool.destructive)
-    }
+    harmless = {tool.name for tool in TOOLS if tool.read_only or (tool.idempotent and not tool.destructive)}
     assert harmless >= REPEATABLE
 
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 import schemathesis
-from fastapi.routing import APIRoute
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.checks import CHECKS
 from schemathesis.generation import GenerationMode
@@ -21,7 +20,6 @@ from schemathesis.specs.openapi.schemas import OpenApiSchema
 
 from hivelore.api.registry import OPERATIONS as DECLARED
 from hivelore.http import health
-from hivelore.http.app import ROUTERS
 from support.laws import examples
 from support.service import Service
 
@@ -29,20 +27,13 @@ pytestmark = pytest.mark.hypothesis
 
 OPERATIONS = sorted(
     [
-        *(
-            (route.path, method)
-            for router in ROUTERS
-            for route in router.routes
-            if isinstance(route, APIRoute)
-            for method in route.methods or ()
-        ),
         *((operation.route.path, operation.route.method) for operation in DECLARED if operation.http),
         *((path, "GET") for path in health.DESCRIPTION),
     ]
 )
 NOTHING_TO_GET_WRONG = {"/health", "/health/live", "/health/ready"}
 """They take no argument, so there is none that could be against the description."""
-KNOWN = [one for one in OPERATIONS if "{memory_id}" in one[0]]
+KNOWN = [one for one in OPERATIONS if "{memoryId}" in one[0]]
 PROMISES = (
     "not_a_server_error",
     "status_code_conformance",
@@ -114,7 +105,7 @@ def test_a_memory_that_is_there_is_answered_as_announced(
     body = {"memories": [{"content": f"{method} {path}", "tags": ["known"], "metadata": {"a": [1, None]}}]}
     kept = service.client(service.agent_key).call("POST", "/api/memory/batch", body=body)
     memory = kept["results"][0]["memory"]["id"]
-    send(service, described, path, method, GenerationMode.POSITIVE, memory_id=memory)
+    send(service, described, path, method, GenerationMode.POSITIVE, memoryId=memory)
 
 
 def test_the_operations_are_those_the_service_describes(service: Service) -> None:

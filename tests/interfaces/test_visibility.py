@@ -17,13 +17,12 @@ from typing import Any
 import pytest
 from msgspec import to_builtins
 
-from hivelore.api.registry import TOOLS as DECLARED_TOOLS
+from hivelore.api.registry import TOOLS
 from hivelore.cli.dispatch import VERBS, build
 from hivelore.core.agents import Interface, Role, Viewer
 from hivelore.core.text import Clean
 from hivelore.errors import HiveloreError, Unauthenticated
 from hivelore.events.model import Level
-from hivelore.mcp.tools import TOOLS
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import MemoryId
 from hivelore.python.client import Client
@@ -488,7 +487,7 @@ def asking(world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
 
 def _world(home: Path, lead_sees: str, database: str) -> Generator[World]:
-    every_tool = tuple({tool.capability for tool in (*DECLARED_TOOLS, *TOOLS)})
+    every_tool = tuple({tool.capability for tool in TOOLS})
     with Service(home, lead_sees=lead_sees, capabilities=every_tool, **service_on(database)) as service:
         keys = {
             "ada": service.add("ada"),
@@ -669,7 +668,7 @@ def test_every_verb_has_a_probe_or_a_reason() -> None:
 
 
 def test_every_tool_has_a_probe() -> None:
-    assert {tool.name for tool in (*DECLARED_TOOLS, *TOOLS)} == set(CALLS)
+    assert {tool.name for tool in TOOLS} == set(CALLS)
 
 
 def test_every_method_has_a_probe() -> None:

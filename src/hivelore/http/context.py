@@ -2,20 +2,18 @@
 
 import logging
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar, get_args, get_origin
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
-from fastapi import Depends, Request
-from fastapi.routing import APIRoute
 from msgspec import structs
+from starlette.requests import Request
 
 from hivelore.api import calls
 from hivelore.core.agents import Interface, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.operation import Call, Lane, Operation
-from hivelore.errors import Invalid, Unavailable
+from hivelore.errors import Unavailable
 from hivelore.health.model import Cause
 from hivelore.health.state import HealthState
 from hivelore.http.metrics import Metrics
@@ -26,7 +24,6 @@ from hivelore.runtime.app import Application
 from hivelore.runtime.logs import SLOW_REQUEST, log_event
 
 R = TypeVar("R")
-T = TypeVar("T")
 _ID = re.compile(r"[0-9A-Fa-f-]{6,36}")
 """An id or its beginning."""
 FRESH_SECONDS = 1.0
@@ -114,10 +111,6 @@ class Context:
     metrics: Metrics
     incidents: Incidents
 
-    def deadline(self, lane: Lane) -> float:
-        """Returns the deadline of a call that begins now, on the application's clock."""
-        return self.app.clock.monotonic() + DEADLINES[lane]
-
     async def answer(self, operation: Operation[..., R], request: Any, viewer: Viewer, project: str | None) -> R:
         """Runs a declared operation in the pool of its lane, counts it, and logs it if it was slow."""
         began = self.app.clock.monotonic()
@@ -156,51 +149,3 @@ class Context:
 
 DEADLINES = {Lane.RECALL: 10.0, Lane.READ: 10.0, Lane.WRITE: 30.0, Lane.SLOW: 600.0}
 """Maximum seconds for a call."""
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """One request: its viewer, its project, and the pools that run blocking services."""
-
-    context: Context
-    viewer: Viewer
-    project: str | None
-
-    @property
-    def app(self) -> Application:
-        return self.context.app
-
-    async def run(self, lane: Lane, call: Callable[[float], T]) -> T:
-        """Runs ``call`` in a pool, with its deadline as argument."""
-        deadline = self.context.deadline(lane)
-        return await self.context.pools.run(lane, lambda: call(deadline), self.viewer.agent)
-
-
-async def _caller(request: Request) -> Caller:
-    context: Context = request.app.state.context
-    caller = Caller(context, await context.authenticator.viewer(request), project_of(request))
-    if request.scope["query_string"]:
-        _check_query(request)
-    return caller
-
-
-def _check_query(request: Request) -> None:
-    """Raises Invalid for an unknown parameter and for one that comes twice, which would otherwise be ignored."""
-    route: APIRoute = request.scope["route"]
-    known = {field.alias for field in route.dependant.query_params}
-    lists = {field.alias for field in route.dependant.query_params if _takes_many(field.field_info.annotation)}
-    seen: set[str] = set()
-    for name, _ in request.query_params.multi_items():
-        if name not in known:
-            choice = f"what there is: {', '.join(sorted(known))}" if known else "there is none here"
-            raise Invalid(f"There is no parameter {name[:40]!r}; {choice}.", field="query")
-        if name in seen and name not in lists:
-            raise Invalid(f"{name} comes twice: say it once.", field=name)
-        seen.add(name)
-
-
-def _takes_many(annotation: object) -> bool:
-    return any(get_origin(one) is list for one in (annotation, *get_args(annotation)))
-
-
-Asking = Annotated[Caller, Depends(_caller)]

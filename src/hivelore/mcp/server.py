@@ -1,6 +1,5 @@
 """MCP over stateless streamable HTTP at /mcp, for both protocol eras, on the official SDK."""
 
-from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple, cast
 
 import orjson
@@ -20,24 +19,21 @@ from mcp.types import (
 )
 from mcp.types import Tool as ListedTool
 from msgspec import to_builtins
-from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from hivelore import __version__
 from hivelore.api.registry import OPERATIONS
-from hivelore.core.agents import Interface, Role
+from hivelore.core.agents import Interface, Viewer
 from hivelore.core.operation import Operation
 from hivelore.core.sanitizer import sanitize_values
 from hivelore.core.tool import Reply, Tool
 from hivelore.errors import HiveloreError, Invalid
-from hivelore.http.context import Caller, Context, project_of
+from hivelore.http.context import Context, project_of
 from hivelore.http.middleware import LARGEST_BODY, Incident
 from hivelore.http.problems import of_error
-from hivelore.mcp import tools
 from hivelore.mcp.schemas import Arguments, output_schema
-from hivelore.mcp.tools import TOOLS
 from hivelore.memories.model import NAME_LENGTH
 from hivelore.sessions import agent_instructions
 
@@ -45,12 +41,12 @@ _NO_AGENT = "An operator's key speaks for no agent here: say for which one with 
 
 
 class _OfferedTool(NamedTuple):
-    """A tool as the server lists it, and the function that answers a call."""
+    """A tool, its operation, and how the server lists it."""
 
+    operation: Operation[..., Any]
+    tool: Tool[Any]
+    arguments: Arguments
     listed: ListedTool
-    roles: frozenset[Role]
-    capability: str
-    answer: Callable[[Caller, Mapping[str, Any]], Awaitable[Reply]]
 
 
 class McpServer:
@@ -58,8 +54,9 @@ class McpServer:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        offered = (*(_declared(one) for one in OPERATIONS if one.tool is not None), *map(_listed, TOOLS))
-        self._tools = {one.listed.name: one for one in offered if one.capability in context.app.settings.capabilities}
+        enabled = context.app.settings.capabilities
+        offered = (_offered(one, one.tool) for one in OPERATIONS if one.tool and one.tool.capability in enabled)
+        self._tools = {one.listed.name: one for one in offered}
         server: Server[Any] = Server(
             "hivelore",
             version=__version__,
@@ -90,18 +87,16 @@ class McpServer:
             return
         await self.manager.handle_request(scope, receive, send)
 
-    async def _caller(self, ctx: ServerRequestContext[Any, Any]) -> Caller:
-        request = cast(Request, ctx.request)
-        viewer = await self._context.authenticator.viewer(request, Interface.MCP)
-        return Caller(self._context, viewer, project_of(request))
+    async def _viewer(self, ctx: ServerRequestContext[Any, Any]) -> Viewer:
+        return await self._context.authenticator.viewer(cast(Request, ctx.request), Interface.MCP)
 
     async def _list(self, ctx: ServerRequestContext[Any, Any], _: PaginatedRequestParams | None) -> ListToolsResult:
         try:
             with self._context.incidents.logged(lambda: "tools/list"):
-                caller = await self._caller(ctx)
+                viewer = await self._viewer(ctx)
         except (HiveloreError, Incident) as error:
             raise _failure(error) from None
-        return ListToolsResult(tools=[one.listed for one in self._tools.values() if caller.viewer.role in one.roles])
+        return ListToolsResult(tools=[one.listed for one in self._tools.values() if viewer.role in one.operation.roles])
 
     async def _call(self, ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> CallToolResult:
         tool = self._tools.get(params.name)
@@ -112,19 +107,21 @@ class McpServer:
             raise _failure(incident) from None
 
     async def _answer(
-        self, ctx: ServerRequestContext[Any, Any], tool: _OfferedTool | None, params: CallToolRequestParams
+        self, ctx: ServerRequestContext[Any, Any], offered: _OfferedTool | None, params: CallToolRequestParams
     ) -> CallToolResult:
         agent: str | None = None
         try:
-            caller = await self._caller(ctx)
-            agent = caller.viewer.agent
+            viewer = await self._viewer(ctx)
+            agent = viewer.agent
             if agent is None:
                 raise Invalid(_NO_AGENT)
-            if tool is None or caller.viewer.role not in tool.roles:
+            if offered is None or viewer.role not in offered.operation.roles:
                 raise Invalid(
                     f"There is no tool {params.name[:NAME_LENGTH]!r} for you. tools/list names those there are."
                 )
-            reply = await tool.answer(caller, params.arguments or {})
+            request = offered.arguments.read(params.arguments or {})
+            project = project_of(cast(Request, ctx.request))
+            reply = offered.tool.reply(await self._context.answer(offered.operation, request, viewer, project))
         except HiveloreError as error:
             return _result(Reply(str(error), {}), agent, success=False)
         return _result(reply, agent, success=True)
@@ -141,56 +138,22 @@ def _nameless(error: MCPError) -> Response:
     return Response(orjson.dumps({"jsonrpc": "2.0", "id": None, "error": said}), 500, media_type="application/json")
 
 
-def _declared(operation: Operation[..., Any]) -> _OfferedTool:
-    tool = cast(Tool[Any], operation.tool)
+def _offered(operation: Operation[..., Any], tool: Tool[Any]) -> _OfferedTool:
     arguments = Arguments(operation, tool)
-
-    async def answer(caller: Caller, given: Mapping[str, Any]) -> Reply:
-        request = arguments.read(given)
-        return tool.reply(await caller.context.answer(operation, request, caller.viewer, caller.project))
-
+    annotations = ToolAnnotations(
+        read_only_hint=tool.read_only,
+        destructive_hint=tool.destructive,
+        idempotent_hint=tool.idempotent,
+        open_world_hint=False,
+    )
     listed = ListedTool(
         name=tool.name,
         description=tool.description,
         input_schema=arguments.schema,
         output_schema=output_schema(tool),
-        annotations=ToolAnnotations(
-            read_only_hint=tool.read_only,
-            destructive_hint=tool.destructive,
-            idempotent_hint=tool.idempotent,
-            open_world_hint=False,
-        ),
+        annotations=annotations,
     )
-    return _OfferedTool(listed, operation.roles, tool.capability, answer)
-
-
-def _listed(tool: tools.Tool) -> _OfferedTool:
-    listed = ListedTool(
-        name=tool.name,
-        description=tool.description,
-        input_schema=tools.input_schema(tool.input),
-        output_schema=tools.output_schema(tool),
-        annotations=ToolAnnotations(
-            read_only_hint=tool.read_only,
-            destructive_hint=tool.destructive,
-            idempotent_hint=tool.idempotent,
-            open_world_hint=False,
-        ),
-    )
-
-    async def answer(caller: Caller, given: Mapping[str, Any]) -> Reply:
-        return await tool.run(caller, _arguments(tool, given))
-
-    return _OfferedTool(listed, tool.roles, tool.capability, answer)
-
-
-def _arguments(tool: tools.Tool, given: Mapping[str, Any]) -> Any:
-    try:
-        return tool.input.model_validate({name: value for name, value in given.items() if value is not None})
-    except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"])
-        raise Invalid(f"{field}: {first['msg']}.", field=field) from None
+    return _OfferedTool(operation, tool, arguments, listed)
 
 
 def _result(reply: Reply, agent: str | None, *, success: bool) -> CallToolResult:
