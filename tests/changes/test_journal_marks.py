@@ -1,4 +1,4 @@
-"""The marks of the change journal are stored: a later release must make the same ones."""
+"""Digests in the change journal are stored: a later release must compute the same ones."""
 
 from datetime import UTC, datetime
 
@@ -31,6 +31,6 @@ CREATED = Observation(
 )
 
 
-def test_a_mark_is_that_of_earlier_releases() -> None:
+def test_a_digest_equals_that_of_earlier_releases() -> None:
     assert state_digest(MEMORY, []) == "aa1427eb4dcf70d3dac181e728b83b0bec370a3a785e603315c22677438d69b1"
     assert state_digest(MEMORY, [CREATED]) == "7d3c230345bf2a9ee1194ee96b783aa099c0f130fcf7320b87b44f72e148fa34"

@@ -1,4 +1,4 @@
-"""Taking back what was done: everything is as it was, or it is said why not."""
+"""Undo: the previous state is restored completely, or an error says why not."""
 
 from datetime import timedelta
 from typing import Any
@@ -55,7 +55,7 @@ EDITS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("what", EDITS)
-def test_an_edit_is_taken_back_by_its_id(world: World, what: str) -> None:
+def test_an_edit_is_undone_by_its_id(world: World, what: str) -> None:
     memory = world.remember(PORT, tags=("old",), session="s1")
     world.remember("Before that, the heron slept.", session="s1")
     before = known(world)
@@ -65,7 +65,7 @@ def test_an_edit_is_taken_back_by_its_id(world: World, what: str) -> None:
     assert known(world) == before
 
 
-def test_the_last_change_of_a_memory_is_taken_back_by_the_id_of_the_memory(world: World) -> None:
+def test_the_last_change_of_a_memory_is_undone_by_the_id_of_the_memory(world: World) -> None:
     memory = world.remember(PORT)
     edited(world, memory, content="The port is 1.")
     before = known(world)
@@ -78,7 +78,7 @@ def test_the_last_change_of_a_memory_is_taken_back_by_the_id_of_the_memory(world
         undo(world, memory.id)
 
 
-def test_words_find_what_came_back_and_not_what_went(world: World) -> None:
+def test_search_finds_restored_text_and_not_the_undone_one(world: World) -> None:
     memory = world.remember("The heron sleeps at noon.")
     batch = edited(world, memory, content="The owl sleeps at noon.")
     world.embed()
@@ -88,7 +88,7 @@ def test_words_find_what_came_back_and_not_what_went(world: World) -> None:
     assert not any("owl" in content for content in world.found("owl"))
 
 
-def test_what_never_went_keeps_its_vectors_and_the_rest_waits_for_new_ones(world: World) -> None:
+def test_unchanged_passages_keep_their_vectors_and_others_wait_for_new_ones(world: World) -> None:
     memory = world.remember(PORT)
     world.embed()
     tagged = edited(world, memory, tags=["a"])
@@ -100,7 +100,7 @@ def test_what_never_went_keeps_its_vectors_and_the_rest_waits_for_new_ones(world
     assert world.embedding.pending() == 1
 
 
-def test_taking_back_is_told_in_the_audit_trail_and_among_the_changes(world: World) -> None:
+def test_undo_is_in_the_audit_trail_and_in_the_journal(world: World) -> None:
     memory = world.remember(PORT)
     batch = edited(world, memory, content="The port is 1.")
     done = world.undo_service.undo(batch, AS_LEA if memory.owner is None else AS_OPERATOR, reason="wrong port")
@@ -110,11 +110,11 @@ def test_taking_back_is_told_in_the_audit_trail_and_among_the_changes(world: Wor
     assert (by.id, by.kind, by.undoes, by.reason) == (done.by, BatchKind.UNDONE, batch, "wrong port")
     assert (taken_back.id, taken_back.undone_at) == (batch, world.clock.now())
     assert done.memories == (memory.id,)
-    (told,) = world.reading.history(memory.id, AS_ADA).taken_back
-    assert (told.at, told.change) == (world.clock.now(), f"edited: batch {batch}")
+    (entry,) = world.reading.history(memory.id, AS_ADA).taken_back
+    assert (entry.at, entry.change) == (world.clock.now(), f"edited: batch {batch}")
 
 
-def test_taking_back_can_be_taken_back(world: World) -> None:
+def test_an_undo_can_be_undone(world: World) -> None:
     memory = world.remember(PORT)
     batch = edited(world, memory, content="The port is 1.")
     after = known(world)
@@ -128,7 +128,7 @@ def test_taking_back_can_be_taken_back(world: World) -> None:
     assert present(world.store, memory).memory.content == PORT
 
 
-def test_what_was_changed_since_is_left_alone(world: World) -> None:
+def test_a_memory_that_was_changed_since_is_left_alone(world: World) -> None:
     memory = world.remember(PORT)
     first = edited(world, memory, content="The port is 1.")
     second = edited(world, memory, content="The port is 2.")
@@ -141,7 +141,7 @@ def test_what_was_changed_since_is_left_alone(world: World) -> None:
     assert present(world.store, memory).memory.content == PORT
 
 
-def test_reading_and_what_is_seen_of_its_use_is_no_change_and_stays(world: World) -> None:
+def test_reads_and_feedback_are_no_changes_and_stay(world: World) -> None:
     memory = world.remember(PORT)
     key = present(world.store, memory).key
     batch = edited(world, memory, content="The port is 1.")
@@ -153,12 +153,12 @@ def test_reading_and_what_is_seen_of_its_use_is_no_change_and_stays(world: World
         assert [one.sign for one in view.evidence(key)] == [Sign.CITED]
 
 
-def test_telling_the_same_again_is_no_change_and_in_the_way_of_nothing(world: World) -> None:
-    told = Draft(content=PORT, source=Source.FILE_INDEX, source_path="/port.md")
-    memory = world.memory_service.remember(told, AS_ADA).memory
+def test_an_unchanged_upsert_is_no_change_and_blocks_nothing(world: World) -> None:
+    draft = Draft(content=PORT, source=Source.FILE_INDEX, source_path="/port.md")
+    memory = world.memory_service.remember(draft, AS_ADA).memory
     batch = edited(world, memory, tags=["db"])
     world.clock.advance(timedelta(days=3))
-    world.memory_service.remember(told, AS_ADA)
+    world.memory_service.remember(draft, AS_ADA)
     assert newest(world).id == batch
     world.clock.advance(timedelta(days=3))
     world.memory_service.renew(memory.id, AS_ADA)
@@ -168,7 +168,7 @@ def test_telling_the_same_again_is_no_change_and_in_the_way_of_nothing(world: Wo
     assert present(world.store, memory).memory.tags == ("db",)
 
 
-def test_what_was_reset_since_stays_so(world: World) -> None:
+def test_a_reset_of_usefulness_since_stays(world: World) -> None:
     memory = world.remember(PORT)
     world.rating.rate(memory.id, AS_ADA, useful=False, session="s1")
     batch = edited(world, memory, content="The port is 1.")
@@ -178,7 +178,7 @@ def test_what_was_reset_since_stays_so(world: World) -> None:
     assert world.rating.of(memory.id, AS_ADA).use == UsageCounts(useful=1)
 
 
-def test_what_is_proposed_of_a_text_goes_with_that(world: World) -> None:
+def test_proposals_about_a_text_are_removed_with_it(world: World) -> None:
     memory = world.remember(PORT, trust=Trust.WEB)
     edited(world, memory, AS_ADA, content="The port is 1.")
     with pytest.raises(Proposed):
@@ -188,7 +188,7 @@ def test_what_is_proposed_of_a_text_goes_with_that(world: World) -> None:
     assert world.review_inbox.page(AS_OPERATOR, None, 10).proposals == ()
 
 
-def test_what_took_the_place_of_another_gives_it_back(world: World) -> None:
+def test_undoing_a_successor_makes_the_predecessor_valid_again(world: World) -> None:
     old = world.remember(PORT, subject="db.port")
     before = known(world)
     world.clock.advance(timedelta(minutes=1))
@@ -202,7 +202,7 @@ def test_what_took_the_place_of_another_gives_it_back(world: World) -> None:
     assert present(world.store, old).memory.valid_until == new.holds_since
 
 
-def test_telling_a_memory_in_other_words_is_taken_back(world: World) -> None:
+def test_an_upsert_with_other_words_is_undone(world: World) -> None:
     memory = world.remember(PORT, external_id="x")
     before = known(world)
     world.clock.advance(timedelta(minutes=1))
@@ -211,7 +211,7 @@ def test_telling_a_memory_in_other_words_is_taken_back(world: World) -> None:
     assert known(world) == before
 
 
-def test_what_is_only_new_is_no_change_that_is_kept(world: World) -> None:
+def test_a_new_memory_is_no_journaled_change(world: World) -> None:
     world.remember(PORT)
     world.memory_service.remember_many([Draft(content="One."), Draft(content="Two.")], AS_ADA)
     assert batches_of(world.store) == []
@@ -227,7 +227,7 @@ def test_what_is_only_new_is_no_change_that_is_kept(world: World) -> None:
     ],
     ids=str,
 )
-def test_what_an_operator_did_to_what_is_about_running_things_is_taken_back(world: World, change: Change) -> None:
+def test_changes_of_operational_memories_by_operators_are_undone(world: World, change: Change) -> None:
     memory = world.remember("Takes 60 s.", scope=Scope.SWARM, operational=operational("jellyfin"))
     before = known(world)
     world.clock.advance(timedelta(minutes=1))
@@ -237,7 +237,7 @@ def test_what_an_operator_did_to_what_is_about_running_things_is_taken_back(worl
     assert known(world) == before
 
 
-def test_what_was_accepted_in_review_is_taken_back_and_waits_again(world: World) -> None:
+def test_an_accepted_proposal_is_undone_and_open_again(world: World) -> None:
     memory = world.remember("Run this.", trust=Trust.WEB)
     with pytest.raises(Proposed):
         world.memory_service.edit(memory.id, Edit(scope=Scope.SWARM), AS_ADA)
@@ -249,7 +249,7 @@ def test_what_was_accepted_in_review_is_taken_back_and_waits_again(world: World)
     assert world.review_inbox.page(AS_OPERATOR, None, 10, is_open=True).proposals == (proposal,)
 
 
-def test_what_was_merged_in_review_comes_apart_again(world: World) -> None:
+def test_a_merge_from_review_is_undone(world: World) -> None:
     older = world.remember("Takes 60 s.", scope=Scope.SWARM, operational=operational("jellyfin"))
     newer = world.remember("Takes 61 s.", AS_BOB, scope=Scope.SWARM, operational=operational("jellyfin"))
     stored = [present(world.store, one) for one in (older, newer)]
@@ -264,7 +264,7 @@ def test_what_was_merged_in_review_comes_apart_again(world: World) -> None:
     assert world.review_inbox.detail(proposal.id, AS_OPERATOR).proposal == proposal
 
 
-def test_what_was_forgotten_does_not_come_back(world: World) -> None:
+def test_a_forgotten_memory_is_not_restored(world: World) -> None:
     memory = world.remember(PORT)
     edited(world, memory, content="The port is 1.")
     batch = newest(world)
@@ -276,7 +276,7 @@ def test_what_was_forgotten_does_not_come_back(world: World) -> None:
         undo(world, batch.id)
 
 
-def test_a_deletion_that_was_accepted_is_for_good(world: World) -> None:
+def test_an_accepted_deletion_is_final(world: World) -> None:
     memory = world.remember("Takes 60 s.", scope=Scope.SWARM, operational=operational("jellyfin"))
     world.curation.change(memory.id, Change(confidence=0.2), AS_OPERATOR)
     with pytest.raises(Proposed):
@@ -286,7 +286,7 @@ def test_a_deletion_that_was_accepted_is_for_good(world: World) -> None:
     assert [preimages_of(world.store, one) for one in batches_of(world.store)] == [[]]
 
 
-def test_a_place_that_is_taken_by_now_is_a_conflict_and_nothing_happens(world: World) -> None:
+def test_a_taken_key_is_a_conflict_and_nothing_changes(world: World) -> None:
     memory = world.remember(PORT, source_path="/a")
     batch = edited(world, memory, source_path="/b")
     world.remember("Another.", source_path="/a")
@@ -297,7 +297,7 @@ def test_a_place_that_is_taken_by_now_is_a_conflict_and_nothing_happens(world: W
 
 
 @pytest.mark.parametrize("which", ["", "nonsense", "0" * 36, "m9999", "\u0000", "ä" * 10_000, "b0001'--"])
-def test_what_nobody_knows_is_not_found(world: World, which: str) -> None:
+def test_an_unknown_id_is_not_found(world: World, which: str) -> None:
     with pytest.raises(NotFound, match="No change"):
         world.undo_service.undo(which, AS_OPERATOR)
 
@@ -305,7 +305,7 @@ def test_what_nobody_knows_is_not_found(world: World, which: str) -> None:
 # who may
 
 
-def test_workers_neither_see_nor_take_back_what_was_done(world: World) -> None:
+def test_workers_neither_see_nor_undo_changes(world: World) -> None:
     memory = world.remember(PORT)
     batch = edited(world, memory, content="The port is 1.")
     for look in (
@@ -319,7 +319,7 @@ def test_workers_neither_see_nor_take_back_what_was_done(world: World) -> None:
             look()
 
 
-def test_leads_take_back_what_was_done_to_what_is_shared(world: World) -> None:
+def test_leads_undo_changes_of_shared_memories(world: World) -> None:
     shared = world.remember(PORT, scope=Scope.SWARM)
     running = world.remember("Takes 60 s.", scope=Scope.SWARM, operational=operational("jellyfin"))
     private = world.remember("Mine.")
@@ -335,7 +335,7 @@ def test_leads_take_back_what_was_done_to_what_is_shared(world: World) -> None:
         world.undo_service.drop(allowed, AS_LEA)
 
 
-def test_leads_who_see_no_private_memories_do_not_see_what_was_done_to_them(world: World) -> None:
+def test_leads_without_access_to_private_memories_do_not_see_changes_of_them(world: World) -> None:
     private, shared = world.remember("Mine."), world.remember(PORT, scope=Scope.SWARM)
     batch, other = edited(world, private, content="Still mine."), edited(world, shared, tags=["a"])
     world.undo_service._lead_sees = LeadSees.SHARED
@@ -364,7 +364,7 @@ def test_changes_are_listed_newest_first_and_by_memory(world: World) -> None:
     assert (touched.id, touched.name) == (one.id, "One.")
 
 
-def test_an_operator_drops_what_is_kept(world: World) -> None:
+def test_an_operator_drops_previous_states(world: World) -> None:
     memory = world.remember(PORT)
     batch = edited(world, memory, content="The port is 1.")
     world.undo_service.drop(batch, AS_OPERATOR)
@@ -375,7 +375,7 @@ def test_an_operator_drops_what_is_kept(world: World) -> None:
         world.undo_service.drop(batch, AS_OPERATOR)
 
 
-def test_where_nothing_is_to_be_kept_nothing_is(world: World) -> None:
+def test_with_retention_off_no_previous_state_is_kept(world: World) -> None:
     memory = world.remember(PORT)
     world.memory_service._journal = ChangeJournal(world.store, world.clock, lambda _: BatchId("b"), timedelta())
     world.memory_service.edit(memory.id, Edit(content="The port is 1."), AS_ADA)
@@ -389,7 +389,7 @@ def texts_kept(world: World) -> str:
     return "".join(f"{batch}{preimages_of(world.store, batch)}" for batch in batches_of(world.store))
 
 
-def test_what_is_forgotten_is_in_no_batch_though_it_was_merged_and_parted_again(world: World) -> None:
+def test_a_forgotten_memory_is_in_no_batch_although_it_was_merged_and_separated(world: World) -> None:
     older = world.remember("The zanzibar port is 5432.", scope=Scope.SWARM)
     newer = world.remember("the Zanzibar  port is 5432.", scope=Scope.SWARM)
     world.maintenance.apply(MaintenancePlan(merge=True), AS_OPERATOR)
@@ -403,7 +403,7 @@ def test_what_is_forgotten_is_in_no_batch_though_it_was_merged_and_parted_again(
     assert "zanzibar" not in texts_kept(world).lower()
 
 
-def test_why_something_was_changed_is_forgotten_with_it(world: World) -> None:
+def test_the_reason_of_a_change_is_forgotten_with_it(world: World) -> None:
     memory = world.remember(PORT)
     edited(world, memory, content="The port is 1.", reason="because of zanzibar")
     world.memory_service.forget(memory.id, AS_ADA)
@@ -411,7 +411,7 @@ def test_why_something_was_changed_is_forgotten_with_it(world: World) -> None:
     assert len(batches_of(world.store)) == 1
 
 
-def test_a_lead_does_not_read_what_became_private_in_a_batch_that_was_not(world: World) -> None:
+def test_a_lead_does_not_read_text_that_became_private_in_a_visible_batch(world: World) -> None:
     shared = world.remember("The db port is 1.", scope=Scope.SWARM, subject="db.port")
     drafts = [
         Draft(content="The db port is 2.", scope=Scope.SWARM, subject="db.port"),
@@ -419,15 +419,15 @@ def test_a_lead_does_not_read_what_became_private_in_a_batch_that_was_not(world:
     ]
     world.clock.advance(timedelta(minutes=1))
     _, note = world.memory_service.remember_many(drafts, AS_ADA)
-    told = newest(world)
-    assert (told.kind, told.is_private) == (BatchKind.STORED, False)
+    entry = newest(world)
+    assert (entry.kind, entry.is_private) == (BatchKind.STORED, False)
     edited(world, note.memory, scope=Scope.AGENT, name="My own affairs")
     narrow = World(world.store, world.keywords, world.clock, lead_sees=LeadSees.SHARED, first_id=8_000)
-    names = {one.id: one.name for one in narrow.undo_service.detail(told.id, AS_LEA).memories}
+    names = {one.id: one.name for one in narrow.undo_service.detail(entry.id, AS_LEA).memories}
     assert (names[note.memory.id], bool(names[shared.id])) == ("", True)
 
 
-def test_taking_back_is_no_way_to_share_what_must_be_reviewed(world: World) -> None:
+def test_undo_cannot_share_what_must_be_reviewed(world: World) -> None:
     memory = world.remember("From the web.", AS_LEA, trust=Trust.WEB)
     world.memory_service.edit(memory.id, Edit(scope=Scope.SWARM), AS_OPERATOR)
     private = edited(world, memory, AS_OPERATOR, scope=Scope.AGENT)
@@ -437,7 +437,7 @@ def test_taking_back_is_no_way_to_share_what_must_be_reviewed(world: World) -> N
     assert present(world.store, memory).memory.scope is Scope.SWARM
 
 
-def test_what_somebody_changed_between_two_units_of_a_batch_is_not_taken_back(world: World) -> None:
+def test_a_batch_changed_by_somebody_between_two_transactions_is_not_undone(world: World) -> None:
     memory, batch = world.remember("one"), BatchId("many")
     key = present(world.store, memory).key
 

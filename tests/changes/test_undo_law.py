@@ -1,4 +1,4 @@
-"""Laws of taking back: whatever was known and whatever was done, all is as it was, and the export says the same."""
+"""Laws of undo: after it, the export is as before."""
 
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager, suppress
@@ -95,7 +95,7 @@ def memories(world: World) -> list[Memory]:
 
 
 def live(world: World, deed: Deed) -> None:
-    """Something that happens before; what is not allowed does not."""
+    """Runs one earlier action; an action that is not allowed is skipped."""
     world.clock.advance(MINUTE)
     there = memories(world)
     one = there[deed.which % len(there)] if there else None
@@ -184,7 +184,7 @@ def _live_on(world: World, deed: Deed, one: Memory) -> None:
 
 
 def do(world: World, deed: Deed) -> None:
-    """Something that can be taken back; what is not allowed does not happen."""
+    """Runs one action that can be undone; an action that is not allowed is skipped."""
     world.clock.advance(MINUTE)
     there = memories(world)
     if not there:
@@ -215,7 +215,7 @@ def do(world: World, deed: Deed) -> None:
 
 
 class Before(NamedTuple):
-    """What there was before something was done."""
+    """The state before an action."""
 
     hashed: str
     known: object
@@ -251,7 +251,7 @@ def take_back(world: World, state: Before, ours: set[str]) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_whatever_was_done_is_taken_back_step_by_step(engine: str) -> None:
+def test_any_changes_are_undone_step_by_step(engine: str) -> None:
     """Each change, the last one first: after each everything is as it was before that change."""
 
     @settings(law, max_examples=law.max_examples * 2 // (FEWER if "postgres" in engine else 1))
@@ -273,7 +273,7 @@ def test_whatever_was_done_is_taken_back_step_by_step(engine: str) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_what_was_taken_back_comes_again_by_taking_that_back(engine: str) -> None:
+def test_undoing_an_undo_restores_the_change(engine: str) -> None:
     @settings(law, max_examples=law.max_examples // (FEWER if "postgres" in engine else 1))
     @given(happened=st.lists(lives, max_size=14), doing=deeds)
     def holds(happened: list[Deed], doing: Deed) -> None:
@@ -294,7 +294,7 @@ def test_what_was_taken_back_comes_again_by_taking_that_back(engine: str) -> Non
 
 @pytest.mark.parametrize("what", ["purge", "merge"])
 @pytest.mark.parametrize("engine", ENGINES)
-def test_whatever_maintenance_did_is_taken_back(engine: str, what: str) -> None:
+def test_any_maintenance_is_undone(engine: str, what: str) -> None:
     """However many twins there are, and whatever has expired."""
 
     @settings(law, max_examples=law.max_examples // (FEWER if "postgres" in engine else 1))

@@ -1,4 +1,4 @@
-"""What is kept to be taken back is wiped from the files: once it is forgotten, dropped, or too old."""
+"""Previous states are purged from the files after they are forgotten, dropped or expired."""
 
 from collections.abc import Callable
 from contextlib import closing
@@ -68,7 +68,7 @@ def test_no_word_of_it_is_left(
 
 
 @pytest.mark.parametrize("is_edited", [False, True])
-def test_no_word_of_it_is_left_where_it_contradicted_another(tmp_path: Path, *, is_edited: bool) -> None:
+def test_no_word_of_it_is_left_after_a_contradiction(tmp_path: Path, *, is_edited: bool) -> None:
     clock, keywords, words = SteppingClock(), Fts5(), "Listens on port 48923"
     with closing(SqliteStore(tmp_path / "hivelore.db", clock=clock)) as store:
         world = World(store, keywords, clock, embedder=hashing())

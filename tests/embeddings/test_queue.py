@@ -1,4 +1,4 @@
-"""The embedding queue: nothing is lost, nobody is blocked, and two models never mix."""
+"""The embedding queue: nothing is lost, nothing blocks, and models are never mixed."""
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
@@ -38,7 +38,7 @@ def _write(world: World, *texts: str) -> None:
 
 @contextmanager
 def _in_background(embedding: EmbeddingQueue) -> Generator[None]:
-    """As in a service in which nobody writes: the thread is never woken."""
+    """Simulates a service without writes: the thread is never woken."""
     stop = Event()
     thread = Thread(target=embedding.run, args=(stop, 3_600.0))
     thread.start()
@@ -65,7 +65,7 @@ def _active_model(world: World) -> str | None:
         return view.setting(SERVING)
 
 
-def test_what_was_written_while_the_provider_was_down_is_embedded_later(world: World) -> None:
+def test_a_memory_written_during_an_outage_is_embedded_later(world: World) -> None:
     down = _world(world, FaultyEmbedder(hashing(), down_for=1))
     _write(down, *(f"note number {number}" for number in range(150)))
     with pytest.raises(Unavailable):
@@ -75,7 +75,7 @@ def test_what_was_written_while_the_provider_was_down_is_embedded_later(world: W
     assert down.embedding.pending() == 0
 
 
-def test_a_thousand_notes_written_during_an_outage_are_embedded_after_it_without_a_word(
+def test_a_thousand_memories_written_during_an_outage_are_embedded_after_it(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(queue, "FIRST_OUTAGE_PAUSE", 0.001)
@@ -95,7 +95,7 @@ def test_a_thousand_notes_written_during_an_outage_are_embedded_after_it_without
     assert sorted(text for text in provider.embedded if text != "memory") == sorted(f"note r{n}" for n in range(1_000))
 
 
-def test_a_note_does_not_wait_for_a_large_import_before_it(world: World) -> None:
+def test_a_new_memory_does_not_wait_for_a_large_import(world: World) -> None:
     provider = FaultyEmbedder(hashing())
     busy = _world(world, provider)
     _write(busy, *(f"line {number}" for number in range(3 * BATCH)), "fresh")
@@ -105,7 +105,7 @@ def test_a_note_does_not_wait_for_a_large_import_before_it(world: World) -> None
     assert [text for text in provider.embedded if text in oldest] == oldest
 
 
-def test_what_is_old_is_embedded_though_newer_notes_never_end(world: World) -> None:
+def test_old_passages_are_embedded_although_new_ones_keep_coming(world: World) -> None:
     provider = FaultyEmbedder(hashing())
     busy = _world(world, provider)
     _write(busy, *(f"old {number}" for number in range(2 * BATCH)))
@@ -115,7 +115,7 @@ def test_what_is_old_is_embedded_though_newer_notes_never_end(world: World) -> N
     assert {f"old {number}" for number in range(2 * BATCH)} <= set(provider.embedded)
 
 
-def test_a_text_that_is_refused_blocks_nobody(world: World) -> None:
+def test_a_refused_text_blocks_no_other(world: World) -> None:
     poisoned = _world(world, FaultyEmbedder(hashing(), poison=("poison",)))
     _write(poisoned, "good one", "poison", "good two")
     poisoned.embed()
@@ -124,7 +124,7 @@ def test_a_text_that_is_refused_blocks_nobody(world: World) -> None:
     assert "poison" in poisoned.found("poison")
 
 
-def test_a_text_that_is_refused_for_a_while_is_embedded_later_by_any_process(world: World) -> None:
+def test_a_text_refused_for_a_while_is_embedded_later_by_any_process(world: World) -> None:
     refusing = FaultyEmbedder(hashing(), poison=("kettle",))
     first = _world(world, refusing)
     _write(first, "The kettle boils.", "good one")
@@ -146,7 +146,7 @@ def test_a_text_that_is_refused_for_a_while_is_embedded_later_by_any_process(wor
     assert again.recall("The kettle boils.").hits[0].score.vector == 1.0
 
 
-def test_a_provider_that_does_not_say_which_text_it_refuses_blocks_nobody(world: World) -> None:
+def test_a_provider_that_does_not_name_the_refused_text_blocks_no_other(world: World) -> None:
     class Vague(FaultyEmbedder):
         def embed_documents(self, texts: Sequence[Clean]) -> Sequence[Vector]:
             try:
@@ -162,7 +162,7 @@ def test_a_provider_that_does_not_say_which_text_it_refuses_blocks_nobody(world:
     assert vague.recall("good two").hits[0].score.vector == 1.0
 
 
-def test_the_queue_is_the_same_for_whoever_opens_the_store_next(world: World) -> None:
+def test_the_queue_is_the_same_for_the_next_process(world: World) -> None:
     _write(world, "left behind")
     again = _world(world, hashing())
     assert again.embedding.pending() == 1
@@ -186,7 +186,7 @@ def test_another_model_of_the_same_dimension_starts_from_nothing(world: World) -
     assert other.recall("alpha").hits[0].score.vector == 1.0
 
 
-def test_the_old_model_serves_until_the_new_one_is_complete(world: World) -> None:
+def test_the_old_model_stays_active_until_the_new_one_is_complete(world: World) -> None:
     for number in range(3):
         world.remember(f"alpha {number}")
     old, new = hashing(), HashingEmbedder(32, salt="new")
@@ -201,7 +201,7 @@ def test_the_old_model_serves_until_the_new_one_is_complete(world: World) -> Non
     assert not active_model.swapping
 
 
-def test_the_first_model_serves_before_it_is_complete_and_no_later_one_does(world: World) -> None:
+def test_the_first_model_is_active_before_it_is_complete_and_no_later_one_is(world: World) -> None:
     _write(world, *(f"alpha {number}" for number in range(BATCH + 1)))
     assert _active_model(world) is None
     world.embedding.step()
@@ -214,7 +214,7 @@ def test_the_first_model_serves_before_it_is_complete_and_no_later_one_does(worl
     assert _active_model(world) == HashingEmbedder(64, salt="other").fingerprint
 
 
-def test_a_question_is_answered_by_the_model_that_embedded_it_though_another_serves_by_now(world: World) -> None:
+def test_a_query_is_answered_by_the_model_that_embedded_it(world: World) -> None:
     world.remember("alpha")
     world.remember("beta")
     old, new = hashing(), HashingEmbedder(64, salt="new")
@@ -232,7 +232,7 @@ def test_a_question_is_answered_by_the_model_that_embedded_it_though_another_ser
     assert near.cosine == pytest.approx(1.0)
 
 
-def test_going_back_to_an_earlier_model_embeds_only_what_came_since(world: World) -> None:
+def test_returning_to_an_earlier_model_embeds_only_what_came_since(world: World) -> None:
     world.remember("alpha")
     other = _world(world, HashingEmbedder(64, salt="other"))
     other.embed()
@@ -245,7 +245,7 @@ def test_going_back_to_an_earlier_model_embeds_only_what_came_since(world: World
     assert back.recall("alpha").hits[0].score.vector == 1.0
 
 
-def test_a_model_that_is_used_again_is_taken_up_some_at_a_time_and_once(
+def test_vectors_of_a_reused_model_are_adopted_in_batches_and_once(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(queue, "REUSE_BATCH", 2)
@@ -261,7 +261,7 @@ def test_a_model_that_is_used_again_is_taken_up_some_at_a_time_and_once(
     assert (back.embedding.pending(), back.found("alpha 3")[0]) == (0, "alpha 3")
 
 
-def test_a_model_is_taken_up_before_anything_is_embedded_with_it(world: World) -> None:
+def test_vectors_of_a_model_are_adopted_before_new_ones_are_made(world: World) -> None:
     world.remember("alpha")
     other = _world(world, HashingEmbedder(64, salt="other"))
     other.embedding.step()
@@ -274,7 +274,7 @@ def test_a_model_is_taken_up_before_anything_is_embedded_with_it(world: World) -
         assert _taken_up(back) == hashing().fingerprint
 
 
-def test_vectors_of_a_model_that_serves_no_more_are_dropped(world: World) -> None:
+def test_vectors_of_an_inactive_model_are_dropped(world: World) -> None:
     for number in range(5):
         world.remember(f"alpha {number}")
     other = _world(world, HashingEmbedder(64, salt="other"))
@@ -288,7 +288,7 @@ def test_vectors_of_a_model_that_serves_no_more_are_dropped(world: World) -> Non
     assert other.recall("alpha 3").hits[0].score.vector == 1.0
 
 
-def test_a_model_that_cannot_be_called_any_more_leaves_keywords_that_say_so(world: World) -> None:
+def test_without_the_active_model_searches_use_keywords_and_say_so(world: World) -> None:
     world.remember("alpha")
     new = HashingEmbedder(32, salt="new")
     active_model = ActiveModel(EmbeddingModel(new, ExactVectors(new.fingerprint, new.dimension)), incomplete=True)
@@ -298,7 +298,7 @@ def test_a_model_that_cannot_be_called_any_more_leaves_keywords_that_say_so(worl
     assert "changed" in asked.missing_reason
 
 
-def test_embedding_everything_again_keeps_serving_and_counts(world: World) -> None:
+def test_a_complete_reembedding_keeps_the_old_vectors_active_and_counts(world: World) -> None:
     for number in range(5):
         world.remember(f"alpha {number}")
     job = world.reembedder.begin(AS_OPERATOR, everything=True)
@@ -311,7 +311,7 @@ def test_embedding_everything_again_keeps_serving_and_counts(world: World) -> No
     assert (seen.state, seen.done) == (JobState.DONE, 5)
 
 
-def test_a_job_that_ended_while_nobody_looked_is_not_joined(world: World) -> None:
+def test_a_job_that_ended_unobserved_is_not_joined(world: World) -> None:
     world.remember("alpha")
     ended = world.reembedder.begin(AS_OPERATOR, everything=True)
     world.embed()
@@ -328,7 +328,7 @@ def test_a_cancelled_job_leaves_the_old_vectors_in_place(world: World) -> None:
     assert world.embedding.pending() == 0
 
 
-def test_what_failed_is_tried_again_at_once_on_request(world: World) -> None:
+def test_failed_passages_are_tried_again_at_once_on_request(world: World) -> None:
     poisoned = _world(world, FaultyEmbedder(hashing(), poison=("poison",)))
     _write(poisoned, "poison")
     poisoned.embed()
@@ -339,7 +339,7 @@ def test_what_failed_is_tried_again_at_once_on_request(world: World) -> None:
     assert mended.reading.stats(AS_ADA).failed == 0
 
 
-def test_failures_are_forgotten_some_at_a_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failures_are_cleared_in_batches(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hivelore.embeddings.reembed.QUEUE_BATCH", 2)
     poisoned = _world(world, FaultyEmbedder(hashing(), poison=("poison",)))
     _write(poisoned, *(f"poison {number}" for number in range(5)))
@@ -350,12 +350,12 @@ def test_failures_are_forgotten_some_at_a_time(world: World, monkeypatch: pytest
     assert mended.reembedder.begin(AS_OPERATOR).id == job.id
 
 
-def test_only_operators_embed_again(world: World) -> None:
+def test_only_operators_reembed(world: World) -> None:
     with pytest.raises(Forbidden):
         world.reembedder.begin(AS_ADA)
 
 
-def test_there_is_nothing_to_embed_again_without_a_model(clock: SteppingClock, tmp_path: Path) -> None:
+def test_without_a_model_reembedding_is_a_conflict(clock: SteppingClock, tmp_path: Path) -> None:
     world = World(STORES["reference"].open(tmp_path, clock), KEYWORDS["exact"].index(), clock)
     with pytest.raises(Conflict):
         world.reembedder.begin(AS_OPERATOR)
@@ -380,8 +380,8 @@ def test_a_batch_that_keeps_failing_is_tried_one_by_one(world: World) -> None:
     assert (stats.pending_embeddings, stats.failed) == (0, 1)
 
 
-class _Telling(HashingEmbedder):
-    """Tells on which threads questions are embedded, and embeds none before it is let go."""
+class _ThreadRecorder(HashingEmbedder):
+    """Records the threads that embed queries, and blocks each call until it is released."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -395,14 +395,16 @@ class _Telling(HashingEmbedder):
         return super().embed_query(text)
 
 
-def _telling(*, beside: bool = True, processors: int = 2) -> tuple[_Telling, ActiveModel]:
-    embedder = _Telling()
-    model = EmbeddingModel(embedder, ExactVectors(embedder.fingerprint, embedder.dimension), embed_concurrently=beside)
+def _thread_recorder(*, concurrently: bool = True, processors: int = 2) -> tuple[_ThreadRecorder, ActiveModel]:
+    embedder = _ThreadRecorder()
+    model = EmbeddingModel(
+        embedder, ExactVectors(embedder.fingerprint, embedder.dimension), embed_concurrently=concurrently
+    )
     return embedder, ActiveModel(model, processors=processors)
 
 
-def test_a_question_is_embedded_beside_whoever_asks() -> None:
-    embedder, active_model = _telling()
+def test_a_query_is_embedded_in_another_thread() -> None:
+    embedder, active_model = _thread_recorder()
     with active_model.query_embedding(Clean("where")) as embedded:
         embedder.go.set()
         assert embedded().vector is not None
@@ -410,17 +412,17 @@ def test_a_question_is_embedded_beside_whoever_asks() -> None:
     assert embedder.threads != [current_thread()]
 
 
-@pytest.mark.parametrize(("beside", "processors"), [(False, 2), (True, 1)])
-def test_else_it_is_embedded_before_anything_else_begins(beside: bool, processors: int) -> None:
-    embedder, active_model = _telling(beside=beside, processors=processors)
+@pytest.mark.parametrize(("concurrently", "processors"), [(False, 2), (True, 1)])
+def test_otherwise_it_is_embedded_before_anything_else_begins(concurrently: bool, processors: int) -> None:
+    embedder, active_model = _thread_recorder(concurrently=concurrently, processors=processors)
     embedder.go.set()
     with active_model.query_embedding(Clean("where")):
         assert embedder.threads == [current_thread()]
     active_model.close()
 
 
-def test_questions_at_the_same_time_leave_no_processor_to_spare() -> None:
-    embedder, active_model = _telling(processors=2)
+def test_concurrent_queries_leave_no_spare_processor() -> None:
+    embedder, active_model = _thread_recorder(processors=2)
     embedder.go.set()
     with active_model.query_embedding(Clean("where")) as first:
         first()
@@ -434,8 +436,8 @@ def test_questions_at_the_same_time_leave_no_processor_to_spare() -> None:
     active_model.close()
 
 
-def test_after_its_end_a_question_is_embedded_by_whoever_asks() -> None:
-    embedder, active_model = _telling()
+def test_after_its_end_a_query_is_embedded_by_the_calling_thread() -> None:
+    embedder, active_model = _thread_recorder()
     embedder.go.set()
     active_model.close()
     with active_model.query_embedding(Clean("where")) as embedded:

@@ -1,4 +1,4 @@
-"""kill -9 of a process that remembers and embeds: what it acknowledged is embedded later, each passage once."""
+"""A process that stores and embeds is killed: acknowledged memories are embedded later, each passage once."""
 
 import json
 import os
@@ -49,8 +49,8 @@ class Program:
         enough = AT_ONCE + number % 6
         while not gone:
             match self._heard():
-                case ["pid", told]:
-                    pid = told
+                case ["pid", stated]:
+                    pid = stated
                 case ["kept", memory, content]:
                     kept[MemoryId(memory)] = content
                     enough -= 1
@@ -83,7 +83,7 @@ def program(path: Path) -> Generator[Program]:
 
 @pytest.mark.parametrize("point", Point)
 @pytest.mark.parametrize("rounds", [ROUNDS, pytest.param(5 * ROUNDS, marks=pytest.mark.slow)])
-def test_what_was_acknowledged_before_a_kill_is_embedded_after_it(point: Point, rounds: int, tmp_path: Path) -> None:
+def test_memories_acknowledged_before_a_kill_are_embedded_after_it(point: Point, rounds: int, tmp_path: Path) -> None:
     path = tmp_path / "hivelore.db"
     kept: dict[MemoryId, str] = {}
     before = 0
@@ -105,7 +105,7 @@ def test_what_was_acknowledged_before_a_kill_is_embedded_after_it(point: Point, 
 
 
 def embed_all(store: MemoryStore) -> None:
-    """What the next process does, without a word from anybody."""
+    """Runs the next process, without any request."""
     provider = embedder()
     active_model = ActiveModel(EmbeddingModel(provider, ScanVectors(provider.fingerprint, provider.dimension)))
     embedding = EmbeddingQueue(store, active_model, SystemClock())

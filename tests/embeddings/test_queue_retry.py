@@ -1,4 +1,4 @@
-"""Passages that could not be embedded are tried again, ever more seldom."""
+"""Passages that could not be embedded are tried again with growing pauses."""
 
 from datetime import timedelta
 
@@ -9,11 +9,11 @@ from hivelore.embeddings.queue import FIRST_RETRY_PAUSE, LONGEST_RETRY_PAUSE, re
 
 
 @given(st.integers(0, 1_000_000))
-def test_pauses_grow_and_end_at_the_longest(failures: int) -> None:
+def test_pauses_grow_up_to_the_longest(failures: int) -> None:
     assert FIRST_RETRY_PAUSE <= retry_pause(failures) <= retry_pause(failures + 1) <= LONGEST_RETRY_PAUSE
 
 
-def test_a_refusal_that_passes_costs_minutes_and_one_that_does_not_a_request_a_day() -> None:
+def test_a_temporary_refusal_costs_minutes_and_a_lasting_one_a_request_a_day() -> None:
     assert [retry_pause(failures) for failures in (1, 2, 3)] == [
         timedelta(seconds=30),
         timedelta(minutes=2),

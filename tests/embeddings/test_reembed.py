@@ -1,4 +1,4 @@
-"""Embedding everything anew: passages are queued some at a time, and a killed process goes on where it was."""
+"""Complete re-embedding: passages are queued in batches, and a killed process resumes."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -19,7 +19,7 @@ class Killed(Exception):
 
 
 Kill = Callable[[int], None]
-"""Begins to embed everything anew in a process that is killed instead of its next write but so many."""
+"""Starts a complete re-embedding in a process that is killed before one of its next writes."""
 
 
 @pytest.fixture(autouse=True)
@@ -58,7 +58,7 @@ def the_job(world: World) -> Job:
     return world.reembedder.status(job.id, AS_OPERATOR)
 
 
-def test_everything_is_queued_in_pieces(filled: World) -> None:
+def test_everything_is_queued_in_batches(filled: World) -> None:
     job = filled.reembedder.begin(AS_OPERATOR, everything=True)
     assert (job.state, job.total, filled.embedding.pending()) == (JobState.RUNNING, COUNT, COUNT)
     filled.embed()
@@ -71,9 +71,7 @@ BEGINNING = 4
 
 
 @pytest.mark.parametrize("writes", range(BEGINNING))
-def test_a_process_that_is_killed_before_the_job_is_kept_has_begun_none(
-    filled: World, killed_after: Kill, writes: int
-) -> None:
+def test_a_process_killed_before_the_job_is_stored_started_none(filled: World, killed_after: Kill, writes: int) -> None:
     killed_after(writes)
     filled.reembedder.resume()
     with filled.store.read() as view:
@@ -82,7 +80,7 @@ def test_a_process_that_is_killed_before_the_job_is_kept_has_begun_none(
 
 
 @pytest.mark.parametrize("pieces", [0, 1, 2])
-def test_a_killed_process_goes_on_where_it_was(filled: World, killed_after: Kill, pieces: int) -> None:
+def test_a_killed_process_resumes_where_it_was(filled: World, killed_after: Kill, pieces: int) -> None:
     killed_after(BEGINNING + pieces)
     filled.embed()
     assert the_job(filled).state is JobState.RUNNING
@@ -93,7 +91,7 @@ def test_a_killed_process_goes_on_where_it_was(filled: World, killed_after: Kill
     assert (job.state, job.done, job.total) == (JobState.DONE, COUNT, COUNT)
 
 
-def test_whoever_asks_again_joins_and_queues_the_rest(filled: World, killed_after: Kill) -> None:
+def test_a_second_call_joins_and_queues_the_rest(filled: World, killed_after: Kill) -> None:
     killed_after(BEGINNING + 1)
     job = filled.reembedder.begin(AS_OPERATOR, everything=True)
     assert (job.total, filled.embedding.pending()) == (COUNT, COUNT)
@@ -108,16 +106,16 @@ def test_a_cancelled_job_queues_no_more(filled: World, killed_after: Kill) -> No
     assert filled.embedding.pending() == 0
 
 
-def test_cancelling_takes_everything_out_of_the_queue(filled: World) -> None:
+def test_cancelling_empties_the_queue(filled: World) -> None:
     job = filled.reembedder.begin(AS_OPERATOR, everything=True)
     filled.reembedder.cancel(job.id, AS_OPERATOR)
     assert filled.embedding.pending() == 0
 
 
-def test_where_nothing_is_kept_it_is_done_at_once(world: World) -> None:
+def test_without_memories_it_is_done_at_once(world: World) -> None:
     assert world.reembedder.begin(AS_OPERATOR, everything=True).state is JobState.DONE
 
 
-def test_going_on_with_nothing_changes_nothing(filled: World) -> None:
+def test_resuming_without_a_job_changes_nothing(filled: World) -> None:
     filled.reembedder.resume()
     assert filled.embedding.pending() == 0

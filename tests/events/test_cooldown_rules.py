@@ -1,4 +1,4 @@
-"""Cooldowns: set again they count on and end no sooner; and how agents are told of them."""
+"""Decisions about cooldowns, and their text for agents."""
 
 from datetime import timedelta
 
@@ -20,20 +20,20 @@ def test_the_first_counts_once() -> None:
     assert combine(None, a_cooldown()) == a_cooldown()
 
 
-def test_one_that_is_over_begins_anew() -> None:
+def test_an_ended_cooldown_begins_again() -> None:
     before = a_cooldown(until=instant(5), count=4, reason=Clean("no use"))
     new = a_cooldown(set_at=instant(5), until=instant(9))
     assert combine(before, new) == new
 
 
-def test_set_again_it_counts_on_and_keeps_the_reason_unless_there_is_a_new_one() -> None:
+def test_a_cooldown_set_again_counts_and_keeps_its_reason_without_a_new_one() -> None:
     before = a_cooldown(count=2, reason=Clean("no use"))
     silent, telling = (a_cooldown(set_at=instant(5), until=instant(40), reason=why) for why in (None, Clean("worse")))
     assert combine(before, silent) == replace(silent, count=3, reason=Clean("no use"))
     assert combine(before, telling) == replace(telling, count=3)
 
 
-def test_what_a_session_says_once_more_within_an_hour_changes_nothing() -> None:
+def test_a_repetition_by_the_session_within_an_hour_changes_nothing() -> None:
     before = a_cooldown(session=Clean("s1"), until=instant(90), count=2, reason=Clean("no use"))
     for minute, reason in ((0, None), (5, Clean("no use")), (59, None)):
         said = a_cooldown(session=Clean("s1"), set_at=instant(minute), until=instant(minute + 90), reason=reason)
@@ -52,7 +52,7 @@ def test_what_a_session_says_once_more_within_an_hour_changes_nothing() -> None:
     ],
     ids=["another session", "no session", "an hour later", "for longer", "with a reason"],
 )
-def test_what_says_anything_new_counts_on(new: Cooldown) -> None:
+def test_a_report_with_new_facts_counts(new: Cooldown) -> None:
     before = a_cooldown(session=Clean("s1"), until=instant(90))
     assert combine(before, new) == replace(new, count=2)
 
@@ -61,7 +61,7 @@ sessions = st.sampled_from([None, Clean("s1"), Clean("s2")])
 
 
 @given(before=st.none() | cooldowns, new=cooldowns, said_by=sessions, times=st.integers(1, 3))
-def test_how_often_a_session_says_it_makes_no_difference(
+def test_the_number_of_repetitions_by_a_session_makes_no_difference(
     before: Cooldown | None, new: Cooldown, said_by: Clean | None, times: int
 ) -> None:
     assume(new.until > new.set_at)
@@ -73,7 +73,7 @@ def test_how_often_a_session_says_it_makes_no_difference(
 
 
 @given(before=st.none() | cooldowns, new=cooldowns)
-def test_setting_never_ends_one_sooner_and_counts_by_one(before: Cooldown | None, new: Cooldown) -> None:
+def test_setting_never_shortens_and_counts_by_one(before: Cooldown | None, new: Cooldown) -> None:
     assume(all(one is None or one.until > one.set_at for one in (before, new)))
     new = replace(new, session=None)
     known = combine(before, new)
@@ -88,12 +88,12 @@ def test_setting_never_ends_one_sooner_and_counts_by_one(before: Cooldown | None
     assert known.actor == (new.actor if is_of_one else None)
 
 
-def test_one_that_was_over_before_it_was_set_is_not_counted() -> None:
+def test_a_cooldown_that_ended_before_it_was_set_is_not_counted() -> None:
     before = a_cooldown(set_at=instant(20), until=instant(40))
     assert combine(before, a_cooldown(until=instant(20))) == before
 
 
-def test_agents_are_told_what_not_to_do_the_longest_first() -> None:
+def test_agents_see_the_longest_cooldowns_first() -> None:
     shown = format_cooldowns(
         [
             a_cooldown("caddy", "reload", until=instant(1)),
@@ -126,15 +126,15 @@ def test_agents_are_told_what_not_to_do_the_longest_first() -> None:
         (timedelta(days=2, minutes=1), "3 days"),
     ],
 )
-def test_the_time_left_is_told_so_that_nothing_is_over_sooner(left: timedelta, words: str) -> None:
+def test_the_remaining_time_is_rounded_up(left: timedelta, words: str) -> None:
     assert format_cooldowns([a_cooldown(until=instant(0) + left)], instant(0)).endswith(f", for {words}")
 
 
-def test_where_none_holds_nothing_is_told() -> None:
+def test_without_an_active_cooldown_there_is_no_text() -> None:
     assert format_cooldowns([], instant(0)) == format_cooldowns([a_cooldown(until=instant(0))], instant(0)) == ""
 
 
-def test_of_very_many_the_rest_is_counted() -> None:
+def test_the_rest_of_very_many_is_counted() -> None:
     shown = format_cooldowns(
         [a_cooldown(f"s{number}", until=instant(number + 1)) for number in range(5)], instant(0), most=2
     )
@@ -143,12 +143,12 @@ def test_of_very_many_the_rest_is_counted() -> None:
 
 
 @given(some=st.lists(cooldowns, max_size=4), now=instants)
-def test_each_takes_one_line_whatever_it_holds(some: list[Cooldown], now: object) -> None:
+def test_each_takes_one_line_whatever_it_contains(some: list[Cooldown], now: object) -> None:
     holding = [one for one in some if one.until > instant(0)]
     assert len(format_cooldowns(some, instant(0)).splitlines()) == (len(holding) + 1 if holding else 0)
 
 
-def test_they_are_told_as_far_as_they_have_room() -> None:
+def test_the_text_fits_its_limit() -> None:
     many = [a_cooldown(f"s{number}", until=instant(number + 1), reason=Clean("x" * 300)) for number in range(10)]
     shown = format_cooldowns(many, instant(0), characters=1_000).splitlines()
     assert len("\n".join(shown[1:-1])) <= 1_000

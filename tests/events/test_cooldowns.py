@@ -1,4 +1,4 @@
-"""Cooldowns: set by anybody, seen by everybody, over by themselves, cleared by operators."""
+"""Cooldowns: set and seen by all agents, ended by time or by operators."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -27,7 +27,7 @@ def rest(world: World, service: str = "jellyfin", action: str = "restart", viewe
     return world.cooldowns.set(service, action, viewer, minutes=30)
 
 
-def test_it_says_who_set_it_and_until_when(world: World) -> None:
+def test_it_has_its_actor_and_its_end(world: World) -> None:
     known = world.cooldowns.set(" jellyfin ", "restart", AS_ADA, minutes=30, reason="no\nuse", session="s1")
     now = world.clock.now()
     assert (known.service, known.action, known.until, known.count) == ("jellyfin", "restart", now + 30 * MINUTE, 1)
@@ -36,12 +36,12 @@ def test_it_says_who_set_it_and_until_when(world: World) -> None:
     assert list(world.cooldowns.active()) == [known]
 
 
-def test_it_may_be_set_until_an_instant(world: World) -> None:
+def test_it_may_have_a_fixed_end(world: World) -> None:
     until = world.clock.now() + timedelta(days=2)
     assert world.cooldowns.set("jellyfin", "restart", AS_OPERATOR, until=until).until == until
 
 
-def test_set_again_by_another_it_counts_on_and_ends_no_sooner(world: World) -> None:
+def test_set_again_by_another_agent_it_counts_and_is_not_shortened(world: World) -> None:
     first = rest(world)
     world.clock.advance(10 * MINUTE)
     again = world.cooldowns.set("jellyfin", "restart", AS_BOB, minutes=5)
@@ -50,7 +50,7 @@ def test_set_again_by_another_it_counts_on_and_ends_no_sooner(world: World) -> N
     assert [one.count for one in world.cooldowns.active()] == [3]
 
 
-def test_it_is_over_by_itself_and_then_begins_anew(world: World) -> None:
+def test_after_its_end_it_begins_again(world: World) -> None:
     rest(world)
     rest(world)
     world.clock.advance(30 * MINUTE)
@@ -58,7 +58,7 @@ def test_it_is_over_by_itself_and_then_begins_anew(world: World) -> None:
     assert rest(world).count == 1
 
 
-def test_those_of_one_service_can_be_listed(world: World) -> None:
+def test_cooldowns_are_listed_by_service(world: World) -> None:
     for service, action in (("jellyfin", "stop"), ("caddy", "reload"), ("jellyfin", "restart")):
         rest(world, service, action)
     assert [(one.service, one.action) for one in world.cooldowns.active()] == [
@@ -70,7 +70,7 @@ def test_those_of_one_service_can_be_listed(world: World) -> None:
     assert list(world.cooldowns.active("bind")) == []
 
 
-def test_agents_are_told_in_words(world: World) -> None:
+def test_agents_see_them_as_text(world: World) -> None:
     assert world.cooldowns.format_for_agent() == ""
     rest(world)
     rest(world, "caddy", "reload")
@@ -81,7 +81,7 @@ def test_agents_are_told_in_words(world: World) -> None:
     assert "jellyfin" not in world.cooldowns.format_for_agent("caddy")
 
 
-def test_a_worker_clears_its_own_alone(world: World) -> None:
+def test_a_worker_clears_only_its_own(world: World) -> None:
     rest(world)
     rest(world, action="stop", viewer=AS_BOB)
     for viewer in (AS_BOB, replace(AS_BOB, acting=True)):
@@ -92,7 +92,7 @@ def test_a_worker_clears_its_own_alone(world: World) -> None:
     assert world.cooldowns.clear("jellyfin", "restart", AS_ADA) == 0
 
 
-def test_what_two_agents_have_set_no_worker_clears(world: World) -> None:
+def test_no_worker_clears_a_cooldown_of_two_agents(world: World) -> None:
     year = world.cooldowns.set("jellyfin", "restart", AS_LEA, minutes=366 * 24 * 60, reason="It breaks the index.")
     again = world.cooldowns.set("jellyfin", "restart", AS_ADA, minutes=1, reason="Mine.")
     assert (again.until, again.reason, again.actor) == (year.until, "It breaks the index.", None)
@@ -102,7 +102,7 @@ def test_what_two_agents_have_set_no_worker_clears(world: World) -> None:
     assert world.cooldowns.clear("jellyfin", "restart", AS_LEA) == 1
 
 
-def test_a_worker_sets_none_for_longer_than_a_day(world: World) -> None:
+def test_a_worker_sets_at_most_a_day(world: World) -> None:
     now, day = world.clock.now(), 24 * 60
     assert world.cooldowns.set("jellyfin", "restart", AS_ADA, minutes=day).until == now + timedelta(days=1)
     wrongs: list[dict[str, Any]] = [{"minutes": day + 1}, {"until": now + timedelta(days=2)}]
@@ -122,27 +122,27 @@ def test_a_worker_leaves_room_for_others(world: World) -> None:
     assert rest(world, viewer=AS_BOB).count == rest(world, "caddy", viewer=AS_LEA).count == 1
 
 
-def test_an_operator_clears_all(world: World) -> None:
+def test_an_operator_clears_any(world: World) -> None:
     rest(world)
     assert [world.cooldowns.clear("jellyfin", "restart", AS_OPERATOR) for _ in range(2)] == [1, 0]
     assert list(world.cooldowns.active()) == []
     assert rest(world).count == 1
 
 
-def test_all_of_a_service_can_be_cleared_at_once(world: World) -> None:
+def test_all_cooldowns_of_a_service_are_cleared_together(world: World) -> None:
     for service, action in (("jellyfin", "stop"), ("caddy", "reload"), ("jellyfin", "restart")):
         rest(world, service, action)
     assert world.cooldowns.clear("jellyfin", None, AS_OPERATOR) == 2
     assert [one.service for one in world.cooldowns.active()] == ["caddy"]
 
 
-def test_one_that_is_over_is_not_cleared(world: World) -> None:
+def test_an_ended_cooldown_is_not_cleared(world: World) -> None:
     rest(world)
     world.clock.advance(30 * MINUTE)
     assert world.cooldowns.clear("jellyfin", None, AS_OPERATOR) == 0
 
 
-def test_secrets_are_masked_before_anything_is_kept(world: World) -> None:
+def test_secrets_are_masked_before_storage(world: World) -> None:
     world.cooldowns.set(AWS_KEY, AWS_KEY, AS_ADA, minutes=1, reason=AWS_KEY, session=AWS_KEY)
     assert AWS_KEY not in repr(holding(world.store, EVER))
     assert world.cooldowns.clear(AWS_KEY, AWS_KEY, AS_OPERATOR) == 1
@@ -150,7 +150,7 @@ def test_secrets_are_masked_before_anything_is_kept(world: World) -> None:
 
 @pytest.mark.parametrize("field", ["service", "action"])
 @pytest.mark.parametrize("text", ["", " \n", "a\0b", "a\ud800b"])
-def test_a_name_that_is_none_is_refused(world: World, field: str, text: str) -> None:
+def test_an_invalid_name_is_refused(world: World, field: str, text: str) -> None:
     names: dict[str, Any] = {"service": "jellyfin", "action": "restart", field: text}
     for ask in (
         lambda: world.cooldowns.set(**names, viewer=AS_ADA, minutes=1),
@@ -161,7 +161,7 @@ def test_a_name_that_is_none_is_refused(world: World, field: str, text: str) -> 
         assert refused.value.field == field
 
 
-def test_every_part_has_a_length(world: World) -> None:
+def test_every_field_has_a_maximum_length(world: World) -> None:
     longest: dict[str, Any] = {
         "service": "s" * SERVICE_LENGTH,
         "action": "a" * ACTION_LENGTH,
@@ -176,13 +176,13 @@ def test_every_part_has_a_length(world: World) -> None:
 
 
 def test_a_mask_that_makes_a_name_too_long_is_refused(world: World) -> None:
-    told = "postgres://u:" + "pA5s" + "@h/db"
+    secret_url = "postgres://u:" + "pA5s" + "@h/db"
     with pytest.raises(TooLarge):
-        world.cooldowns.set(told.rjust(SERVICE_LENGTH, "s"), "restart", AS_ADA, minutes=1)
+        world.cooldowns.set(secret_url.rjust(SERVICE_LENGTH, "s"), "restart", AS_ADA, minutes=1)
 
 
 @pytest.mark.parametrize("minutes", [0, -1, MAX_COOLDOWN // MINUTE + 1, 10**4_000])
-def test_it_lasts_a_minute_at_least_and_a_year_at_most(world: World, minutes: int) -> None:
+def test_it_lasts_between_a_minute_and_a_year(world: World, minutes: int) -> None:
     with pytest.raises(Invalid) as refused:
         world.cooldowns.set("jellyfin", "restart", AS_LEA, minutes=minutes)
     assert refused.value.field == "minutes"
@@ -190,13 +190,13 @@ def test_it_lasts_a_minute_at_least_and_a_year_at_most(world: World, minutes: in
 
 
 @pytest.mark.parametrize("ahead", [timedelta(0), -MINUTE, MAX_COOLDOWN + MINUTE])
-def test_its_end_lies_ahead_and_not_too_far(world: World, ahead: timedelta) -> None:
+def test_its_end_is_in_the_future_and_not_too_far(world: World, ahead: timedelta) -> None:
     with pytest.raises(Invalid) as refused:
         world.cooldowns.set("jellyfin", "restart", AS_LEA, until=world.clock.now() + ahead)
     assert refused.value.field == "until"
 
 
-def test_how_long_is_said_in_one_way(world: World) -> None:
+def test_minutes_and_end_exclude_each_other(world: World) -> None:
     ways: list[dict[str, Any]] = [{}, {"minutes": 5, "until": world.clock.now() + MINUTE}]
     for both in ways:
         with pytest.raises(Invalid, match="either minutes or until"):
@@ -205,7 +205,7 @@ def test_how_long_is_said_in_one_way(world: World) -> None:
         world.cooldowns.set("jellyfin", "restart", AS_ADA, until=world.clock.now().replace(tzinfo=None))
 
 
-def test_there_are_not_too_many_at_a_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_their_number_is_limited(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cooldowns, "MAX_ACTIVE", 2)
     rest(world, "one")
     world.clock.advance(MINUTE)
@@ -217,7 +217,7 @@ def test_there_are_not_too_many_at_a_time(world: World, monkeypatch: pytest.Monk
     assert rest(world, "three").count == 1
 
 
-def test_what_is_over_is_removed_by_and_by(world: World) -> None:
+def test_ended_cooldowns_are_removed_in_batches(world: World) -> None:
     rest(world)
     world.clock.advance(29 * MINUTE)
     kept = rest(world, "caddy")

@@ -1,4 +1,4 @@
-"""The log of events: told by anybody, read by everybody, bounded, and never more than it should say."""
+"""The event log: written and read by all agents, bounded, and without private data."""
 
 from datetime import timedelta, timezone
 from typing import Any
@@ -30,13 +30,13 @@ def page(world: World, viewer: Viewer = AS_BOB, limit: int = 100) -> tuple[Event
     return world.events.page(viewer, None, limit).events
 
 
-def test_what_anybody_tells_everybody_reads(world: World) -> None:
-    told = [world.events.record(Level.INFO, f"{viewer.role} was here", viewer) for viewer in EVERYBODY]
+def test_all_agents_record_and_read_events(world: World) -> None:
+    recorded = [world.events.record(Level.INFO, f"{viewer.role} was here", viewer) for viewer in EVERYBODY]
     for viewer in EVERYBODY:
-        assert set(page(world, viewer)) == set(told)
+        assert set(page(world, viewer)) == set(recorded)
 
 
-def test_an_event_says_who_told_it_when_and_through_which_door(world: World) -> None:
+def test_an_event_has_its_actor_time_and_interface(world: World) -> None:
     event = world.events.record(Level.ERROR, " The disk is full \n", AS_ADA, service="jellyfin", session="s1")
     assert (event.text, event.service, event.session) == ("The disk is full", "jellyfin", "s1")
     assert (event.at, event.actor, event.interface, event.memory) == (world.clock.now(), ADA, AS_ADA.interface, None)
@@ -44,12 +44,12 @@ def test_an_event_says_who_told_it_when_and_through_which_door(world: World) -> 
     assert world.events.record(Level.INFO, "Backup done", AS_OPERATOR).actor is None
 
 
-def test_it_may_be_told_later(world: World) -> None:
+def test_an_event_may_be_reported_late(world: World) -> None:
     happened = (world.clock.now() - DAY).astimezone(timezone(timedelta(hours=2)))
     assert world.events.record(Level.INFO, "Rebooted", AS_ADA, at=happened).at == world.clock.now() - DAY
 
 
-def test_told_again_by_its_session_it_is_the_one_that_was_told(world: World) -> None:
+def test_a_repetition_by_the_session_returns_the_stored_event(world: World) -> None:
     first = world.events.record(Level.ERROR, "The disk is full", AS_ADA, session="s1")
     world.clock.advance(timedelta(minutes=59))
     assert world.events.record(Level.ERROR, "The disk is full ", AS_ADA, service="general", session="s1") == first
@@ -67,21 +67,21 @@ def test_general_is_no_service(world: World) -> None:
     assert world.events.page(AS_ADA, None, 9, service=GENERAL).events == (event,)
 
 
-def test_secrets_are_masked_before_anything_is_kept(world: World) -> None:
+def test_secrets_are_masked_before_storage(world: World) -> None:
     event = world.events.record(Level.INFO, f"key {AWS_KEY}", AS_ADA, service=AWS_KEY, session=AWS_KEY)
     assert AWS_KEY not in repr((event, page(world)))
     assert world.events.page(AS_ADA, None, 9, service=AWS_KEY, session=AWS_KEY).events == (event,)
 
 
 @pytest.mark.parametrize("text", ["", " \n\t", "a\0b", "a\ud800b"])
-def test_what_says_nothing_or_is_no_text_is_refused(world: World, text: str) -> None:
+def test_an_empty_or_invalid_text_is_refused(world: World, text: str) -> None:
     with pytest.raises(Invalid) as refused:
         world.events.record(Level.INFO, text, AS_ADA)
     assert refused.value.field == "text"
     assert page(world) == ()
 
 
-def test_every_part_has_a_length(world: World) -> None:
+def test_every_field_has_a_maximum_length(world: World) -> None:
     longest: dict[str, Any] = {"service": "s" * SERVICE_LENGTH, "session": "s" * SESSION_LENGTH}
     world.events.record(Level.INFO, "é" * TEXT_LENGTH, AS_ADA, **longest)
     for name, value in longest.items():
@@ -93,7 +93,7 @@ def test_every_part_has_a_length(world: World) -> None:
     assert len(page(world)) == 1
 
 
-def test_nothing_happens_in_the_future_but_for_clocks_that_differ(world: World) -> None:
+def test_an_event_lies_in_the_future_at_most_by_clock_differences(world: World) -> None:
     world.events.record(Level.INFO, "Rebooted", AS_ADA, at=world.clock.now() + CLOCK_SLACK)
     with pytest.raises(Invalid, match="future"):
         world.events.record(Level.INFO, "Rebooted", AS_ADA, at=world.clock.now() + CLOCK_SLACK + timedelta(seconds=1))
@@ -101,7 +101,7 @@ def test_nothing_happens_in_the_future_but_for_clocks_that_differ(world: World) 
         world.events.record(Level.INFO, "Rebooted", AS_ADA, at=world.clock.now().replace(tzinfo=None))
 
 
-def test_pages_are_narrowed_and_go_on_where_the_last_one_ended(world: World) -> None:
+def test_pages_are_filtered_and_continue_where_the_last_one_ended(world: World) -> None:
     for number in range(6):
         world.clock.advance(timedelta(seconds=1))
         level = Level.ERROR if number % 2 else Level.INFO
@@ -120,7 +120,7 @@ def test_pages_are_narrowed_and_go_on_where_the_last_one_ended(world: World) -> 
     assert [one.text for one in between.events] == ["2", "1"]
 
 
-def test_what_tells_of_a_memory_is_as_private_and_goes_with_it(world: World) -> None:
+def test_an_event_about_a_memory_is_as_private_and_deleted_with_it(world: World) -> None:
     memory = world.remember("Takes 60s to start", scope=Scope.SWARM)
     event = world.events.build(Level.INFO, "New: takes 60s to start", AS_ADA, memory=memory.id)
     assert page(world) == ()
@@ -132,7 +132,7 @@ def test_what_tells_of_a_memory_is_as_private_and_goes_with_it(world: World) -> 
     assert page(world, AS_OPERATOR) == ()
 
 
-def test_a_lead_who_sees_what_is_shared_reads_no_event_of_a_private_memory(world: World) -> None:
+def test_a_lead_limited_to_shared_memories_reads_no_event_of_a_private_one(world: World) -> None:
     memory = world.remember("Takes 60s to start")
     event = world.events.build(Level.INFO, "New: takes 60s to start", AS_ADA, memory=memory.id)
     log_events(world.store, event)
@@ -141,7 +141,7 @@ def test_a_lead_who_sees_what_is_shared_reads_no_event_of_a_private_memory(world
         assert page(narrow, AS_LEA) == seen
 
 
-def test_only_operators_take_an_event_out_of_the_log(world: World) -> None:
+def test_only_operators_remove_an_event(world: World) -> None:
     event = world.events.record(Level.INFO, "Rebooted", AS_ADA)
     for viewer in (AS_ADA, AS_LEA, replace(AS_ADA, acting=True)):
         with pytest.raises(Forbidden):
@@ -157,7 +157,7 @@ def test_only_operators_take_an_event_out_of_the_log(world: World) -> None:
 # Growing old.
 
 
-def test_events_go_when_they_are_old_a_few_at_a_time(world: World) -> None:
+def test_old_events_are_removed_in_batches(world: World) -> None:
     housekeeping = Housekeeper(world.store, world.keywords, world.clock, events=10 * DAY)
     log_events(world.store, *(an_event(at=world.clock.now()) for _ in range(PRUNE_BATCH + 1)))
     world.clock.advance(10 * DAY + timedelta(seconds=1))
@@ -169,13 +169,13 @@ def test_events_go_when_they_are_old_a_few_at_a_time(world: World) -> None:
     assert left == [2, 1, 1]
 
 
-def test_events_go_when_there_are_too_many(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_events_beyond_the_maximum_are_removed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hivelore.maintenance.housekeeper.MAX_EVENTS", 3)
-    told = [an_event(at=world.clock.now() + timedelta(seconds=number)) for number in range(5)]
-    log_events(world.store, *told)
+    recorded = [an_event(at=world.clock.now() + timedelta(seconds=number)) for number in range(5)]
+    log_events(world.store, *recorded)
     housekeeping = Housekeeper(world.store, world.keywords, world.clock)
     housekeeping.run_step()
-    assert list(logged_events(world.store)) == told[:1:-1]
+    assert list(logged_events(world.store)) == recorded[:1:-1]
     log_events(world.store, an_event(at=world.clock.now() + DAY))
     housekeeping.run_step()
     assert len(logged_events(world.store)) == 4
@@ -184,19 +184,19 @@ def test_events_go_when_there_are_too_many(world: World, monkeypatch: pytest.Mon
     assert len(logged_events(world.store)) == 3
 
 
-def test_workers_are_not_told_the_sessions_of_others(world: World) -> None:
+def test_workers_do_not_see_the_sessions_of_others(world: World) -> None:
     for viewer, session in ((AS_ADA, "s1"), (AS_BOB, "s2")):
         world.events.record(Level.INFO, f"The disk of {session} is full", viewer, session=session)
-    told = {
+    recorded = {
         viewer.agent: [one.session for one in world.events.page(viewer, None, 9).events] for viewer in (AS_ADA, AS_LEA)
     }
-    assert told == {AS_ADA.agent: [None, "s1"], AS_LEA.agent: ["s2", "s1"]}
+    assert recorded == {AS_ADA.agent: [None, "s1"], AS_LEA.agent: ["s2", "s1"]}
     seen = world.observe("The crane takes 60s to start.", session="s3").memory.id
     for viewer, session in ((AS_ADA, "s3"), (AS_BOB, None), (AS_LEA, "s3")):
         assert [one.session for one in world.curation.timeline(seen, viewer).observations] == [session]
     for viewer, session in ((AS_ADA, "s3"), (AS_BOB, None), (AS_LEA, "s3")):
-        (told_of,) = world.curation.page(RatedQuery(), viewer, None).memories
-        assert (told_of.memory.session, world.curation.get(seen, viewer).memory.session) == (session, session)
+        (rated,) = world.curation.page(RatedQuery(), viewer, None).memories
+        assert (rated.memory.session, world.curation.get(seen, viewer).memory.session) == (session, session)
     world.cooldowns.set("crane", "restart", AS_ADA, minutes=5, session="s4")
     assert [world.cooldowns.list_visible(viewer)[0].session for viewer in (AS_ADA, AS_BOB, AS_LEA)] == [
         "s4",

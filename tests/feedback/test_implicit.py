@@ -1,4 +1,4 @@
-"""Watching: what the end of a session says of the use of what was given in it."""
+"""Implicit feedback: evidence from an ended session about the memories that were given in it."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -45,8 +45,8 @@ class Stage:
         name = EventId(f"e{self.count}")
         return AgentEvent(id=name, kind=kind, program="claude-code", session=Clean("s1"), text=said, **about)
 
-    def told(self, kind: EventKind = EventKind.PROMPTED, text: str | None = ABOUT_PROXY, **more: Any) -> str:
-        """What is put into the conversation."""
+    def inject(self, kind: EventKind = EventKind.PROMPTED, text: str | None = ABOUT_PROXY, **more: Any) -> str:
+        """Returns the text that is injected."""
         return self.world.capture.handle(self.event(kind, text, **more), AS_ADA).context or ""
 
     def asked(self) -> RecallId:
@@ -75,25 +75,25 @@ def searched(session: ClaudeSession, recall: RecallId) -> ClaudeSession:
     return session.uses("mcp__hivelore__memory-search", answer, query=ABOUT_PROXY)
 
 
-def test_what_was_told_with_a_prompt_and_applied_was_of_use(stage: Stage) -> None:
-    assert PROXY in stage.told()
+def test_an_injected_memory_that_was_applied_was_useful(stage: Stage) -> None:
+    assert PROXY in stage.inject()
     stage.ends(ClaudeSession().user(ABOUT_PROXY).runs(USES))
     assert stage.use() == UsageCounts(applied=1)
 
 
-def test_what_was_told_and_is_only_repeated_was_not(stage: Stage) -> None:
-    stage.told()
+def test_an_injected_memory_that_was_only_repeated_was_not_useful(stage: Stage) -> None:
+    stage.inject()
     stage.ends(ClaudeSession().user(ABOUT_PROXY).says(PROXY).says(f"So: {PROXY}"))
     assert stage.use() == UsageCounts(unused=1)
 
 
-def test_what_was_asked_for_may_be_told_on(stage: Stage) -> None:
+def test_a_recalled_memory_that_was_repeated_was_useful(stage: Stage) -> None:
     session = searched(ClaudeSession().user("Set it up."), stage.asked()).says(PROXY)
     stage.ends(session)
     assert stage.use() == UsageCounts(repeated=1)
 
 
-def test_a_session_that_ends_again_and_again_is_one_and_the_surest_sign_stays(stage: Stage) -> None:
+def test_a_session_that_ends_repeatedly_counts_once_with_its_strongest_sign(stage: Stage) -> None:
     session = searched(ClaudeSession().user("Set it up."), stage.asked())
     stage.ends(session)
     assert stage.use() == UsageCounts(unused=1)
@@ -113,8 +113,8 @@ def test_a_session_that_ends_again_and_again_is_one_and_the_surest_sign_stays(st
     assert stage.use() == UsageCounts(applied=1)
 
 
-def test_while_a_session_goes_on_nothing_counts_as_unused(stage: Stage) -> None:
-    stage.told()
+def test_nothing_counts_as_unused_while_a_session_continues(stage: Stage) -> None:
+    stage.inject()
     stage.ends(ClaudeSession().user(ABOUT_PROXY), is_partial=True)
     assert stage.use() == NO_USAGE
     stage.ends(ClaudeSession().user(ABOUT_PROXY))
@@ -122,8 +122,8 @@ def test_while_a_session_goes_on_nothing_counts_as_unused(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("cut", ["the beginning is missing", "there is no file", "nothing was read"])
-def test_what_was_not_seen_whole_shows_no_lack_of_use(stage: Stage, cut: str) -> None:
-    stage.told()
+def test_a_partial_transcript_shows_no_lack_of_use(stage: Stage, cut: str) -> None:
+    stage.inject()
     stage.world.write_buffer.flush()
     lines = ClaudeSession().user(ABOUT_PROXY).lines if cut != "nothing was read" else []
     whole = read_transcript("claude-code", lines, cut=cut == "the beginning is missing")
@@ -132,16 +132,16 @@ def test_what_was_not_seen_whole_shows_no_lack_of_use(stage: Stage, cut: str) ->
     assert stage.use() == NO_USAGE
 
 
-def test_notes_that_were_told_because_they_are_new_were_not_recalled(stage: Stage) -> None:
+def test_memories_injected_because_they_are_new_were_not_recalled(stage: Stage) -> None:
     note = stage.world.remember("Deploys happen on Friday with the zebra script, zebra-run-9981.")
-    assert "zebra" in stage.told(EventKind.STARTED, None)
+    assert "zebra" in stage.inject(EventKind.STARTED, None)
     stage.ends(ClaudeSession().user("Hello."))
     assert stage.use(note) == NO_USAGE
     stage.ends(ClaudeSession().user("Hello.").runs("./zebra-run-9981"))
     assert stage.use(note) == UsageCounts(applied=1)
 
 
-def test_what_was_opened_is_not_called_unused(stage: Stage) -> None:
+def test_an_opened_memory_is_not_unused(stage: Stage) -> None:
     session = searched(ClaudeSession().user("Set it up."), stage.asked())
     session.uses("mcp__hivelore__memory-get", PROXY, memoryId=stage.memory.id)
     stage.world.reading.get(stage.memory.id, AS_ADA)
@@ -149,10 +149,10 @@ def test_what_was_opened_is_not_called_unused(stage: Stage) -> None:
     assert stage.use() == UsageCounts(opened=1)
 
 
-def test_it_is_known_across_a_compaction_and_not_where_the_answer_never_arrived(stage: Stage) -> None:
-    stage.told()
-    stage.told(EventKind.COMPACTING, None)
-    stage.told(EventKind.STARTED, None, origin=Origin.COMPACTED)
+def test_injections_are_known_across_a_compaction_and_not_if_the_reply_was_lost(stage: Stage) -> None:
+    stage.inject()
+    stage.inject(EventKind.COMPACTING, None)
+    stage.inject(EventKind.STARTED, None, origin=Origin.COMPACTED)
     stage.ends(ClaudeSession().runs(USES))
     assert stage.use() == UsageCounts(applied=1)
     lost = stage.event(EventKind.PROMPTED, ABOUT_PROXY)
@@ -163,17 +163,17 @@ def test_it_is_known_across_a_compaction_and_not_where_the_answer_never_arrived(
     assert stage.use() == UsageCounts(applied=1)
 
 
-def test_a_sub_agent_is_a_session_of_its_own(stage: Stage) -> None:
+def test_a_sub_agent_has_its_own_session(stage: Stage) -> None:
     helper = SubAgent("h1", "Explore")
-    stage.told()
-    stage.told(EventKind.SUBAGENT_STARTED, None, subagent=helper)
+    stage.inject()
+    stage.inject(EventKind.SUBAGENT_STARTED, None, subagent=helper)
     stage.ends(ClaudeSession(sidechain=True).runs(USES), subagent=helper)
     assert stage.use() == UsageCounts(applied=1)
     stage.ends(ClaudeSession().user(ABOUT_PROXY).runs(USES))
     assert stage.use() == UsageCounts(applied=2)
 
 
-def test_recalls_of_others_say_nothing_of_this_session(stage: Stage, world: World) -> None:
+def test_recalls_of_others_do_not_count_for_this_session(stage: Stage, world: World) -> None:
     elsewhere = world.recall(ABOUT_PROXY, AS_OPERATOR).id
     assert elsewhere is not None
     stage.ends(searched(ClaudeSession(), elsewhere).runs(USES))
@@ -181,8 +181,8 @@ def test_recalls_of_others_say_nothing_of_this_session(stage: Stage, world: Worl
     assert stage.use() == NO_USAGE
 
 
-def test_what_was_forgotten_since_is_passed_over(stage: Stage) -> None:
-    stage.told()
+def test_memories_forgotten_since_are_skipped(stage: Stage) -> None:
+    stage.inject()
     stage.world.memory_service.forget(stage.memory.id, AS_ADA)
     stage.ends(ClaudeSession().user(ABOUT_PROXY).runs(USES))
     with stage.world.store.read() as view:
@@ -202,8 +202,8 @@ ENDINGS: list[tuple[Work, UsageCounts]] = [
 
 
 @pytest.mark.parametrize(("work", "seen"), ENDINGS)
-def test_the_outcome_of_a_task_counts_for_what_was_used_in_it(stage: Stage, work: Work, seen: UsageCounts) -> None:
-    stage.told()
+def test_the_outcome_of_a_task_counts_for_the_memories_used_in_it(stage: Stage, work: Work, seen: UsageCounts) -> None:
+    stage.inject()
     session = work(ClaudeSession().user(ABOUT_PROXY))
     stage.ends(session, task=Task("T-7", "Set it up."))
     assert stage.use() == seen
@@ -211,7 +211,7 @@ def test_the_outcome_of_a_task_counts_for_what_was_used_in_it(stage: Stage, work
     assert stage.use() == seen
 
 
-def test_in_a_small_store_no_word_is_rare_enough_to_tell(world: World) -> None:
+def test_in_a_small_store_no_word_is_rare_enough(world: World) -> None:
     memory = world.remember(PROXY)
     event = AgentEvent(
         id=EventId("e1"),

@@ -1,4 +1,4 @@
-"""From evidence to a factor: the laws of what counts, and of what it makes of a score."""
+"""Laws of evidence and of the factor that results from it."""
 
 from collections.abc import Sequence
 from random import Random
@@ -32,19 +32,19 @@ def test_the_factor_is_within_its_bounds(use: UsageCounts, worth: UsefulnessBoun
 
 
 @given(worths)
-def test_what_is_unknown_has_the_factor_one_exactly(worth: UsefulnessBounds) -> None:
+def test_without_evidence_the_factor_is_exactly_one(worth: UsefulnessBounds) -> None:
     assert usefulness_factor(NO_USAGE, worth) == 1.0
 
 
 @given(uses, good, st.integers(1, 50), worths)
-def test_more_that_speaks_for_it_never_lowers_it(
+def test_more_evidence_for_a_memory_never_lowers_the_factor(
     use: UsageCounts, name: str, more: int, worth: UsefulnessBounds
 ) -> None:
     assert usefulness_factor(replace(use, **{name: getattr(use, name) + more}), worth) >= usefulness_factor(use, worth)
 
 
 @given(uses, bad, st.integers(1, 50), worths)
-def test_more_that_speaks_against_it_never_lifts_it(
+def test_more_evidence_against_a_memory_never_raises_the_factor(
     use: UsageCounts, name: str, more: int, worth: UsefulnessBounds
 ) -> None:
     assert usefulness_factor(replace(use, **{name: getattr(use, name) + more}), worth) <= usefulness_factor(use, worth)
@@ -55,7 +55,7 @@ def test_bounds_of_one_turn_it_off(use: UsageCounts) -> None:
     assert usefulness_factor(use, UsefulnessBounds(least=1.0, most=1.0)) == 1.0
 
 
-def test_every_sign_speaks_for_it_or_against_it_and_none_for_both() -> None:
+def test_every_sign_counts_for_or_against_and_none_for_both() -> None:
     assert list(UsageCounts.__struct_fields__) == [sign.value for sign in Sign]
     assert all((weight > 0) != (other > 0) for weight, other in zip(astuple(FOR), astuple(AGAINST), strict=True))
 
@@ -75,29 +75,29 @@ BY_HAND = [
 
 
 @pytest.mark.parametrize(("use", "mean"), BY_HAND)
-def test_the_factor_is_what_was_computed_by_hand(use: UsageCounts, mean: float) -> None:
+def test_the_factor_equals_a_manual_calculation(use: UsageCounts, mean: float) -> None:
     assert usefulness_factor(use, UsefulnessBounds()) == pytest.approx(1 + 0.3 * (2 * mean - 1))
 
 
 @given(st.lists(seen, max_size=12), st.randoms())
-def test_neither_the_order_of_evidence_nor_repeating_it_matters(told: list[Evidence], chance: Random) -> None:
-    once = merge_evidence(told, ())
-    shuffled = [*told, *told]
+def test_neither_order_nor_repetition_of_evidence_matters(pieces: list[Evidence], chance: Random) -> None:
+    once = merge_evidence(pieces, ())
+    shuffled = [*pieces, *pieces]
     chance.shuffle(shuffled)
     assert merge_evidence(shuffled, ()) == once
-    assert merge_evidence(once, told) == once
+    assert merge_evidence(once, pieces) == once
 
 
 @given(st.lists(seen, max_size=12), st.integers(0, 12))
-def test_evidence_that_comes_in_two_parts_counts_as_if_it_came_at_once(told: list[Evidence], cut: int) -> None:
-    assert merge_evidence(merge_evidence(told[:cut], ()), told[cut:]) == merge_evidence(told, ())
+def test_evidence_in_two_parts_counts_as_if_it_came_at_once(pieces: list[Evidence], cut: int) -> None:
+    assert merge_evidence(merge_evidence(pieces[:cut], ()), pieces[cut:]) == merge_evidence(pieces, ())
 
 
 @given(st.lists(seen, max_size=12))
-def test_an_agent_a_session_and_an_aspect_have_one_piece(told: list[Evidence]) -> None:
-    kept = merge_evidence(told, ())
-    assert len({one.occasion for one in kept}) == len(kept) == len({one.occasion for one in told})
-    assert set(kept) <= set(told)
+def test_an_agent_a_session_and_an_aspect_have_one_piece(pieces: list[Evidence]) -> None:
+    kept = merge_evidence(pieces, ())
+    assert len({one.occasion for one in kept}) == len(kept) == len({one.occasion for one in pieces})
+    assert set(kept) <= set(pieces)
 
 
 def signs(kept: Sequence[Evidence]) -> list[Sign]:
@@ -105,25 +105,25 @@ def signs(kept: Sequence[Evidence]) -> list[Sign]:
 
 
 @given(st.permutations([sign for sign in Sign if sign.aspect is Aspect.USE]))
-def test_of_the_use_in_a_session_the_surest_sign_stays(order: list[Sign]) -> None:
-    told = [evidence(sign, at=instant(minute)) for minute, sign in enumerate(order)]
-    assert signs(merge_evidence(told, ())) == [Sign.APPLIED]
+def test_the_strongest_sign_of_use_in_a_session_stays(order: list[Sign]) -> None:
+    pieces = [evidence(sign, at=instant(minute)) for minute, sign in enumerate(order)]
+    assert signs(merge_evidence(pieces, ())) == [Sign.APPLIED]
 
 
-def test_what_is_seen_again_is_as_old_as_it_was() -> None:
+def test_repeated_evidence_keeps_its_first_time() -> None:
     first, again = (evidence(at=instant(minute)) for minute in (1, 2))
     assert merge_evidence([again, first], [again]) == (first,)
 
 
 @given(st.permutations([Sign.USEFUL, Sign.USELESS]))
-def test_a_later_rating_takes_the_place_of_an_earlier_one(order: list[Sign]) -> None:
+def test_a_later_rating_replaces_an_earlier_one(order: list[Sign]) -> None:
     first, later = (evidence(sign, at=instant(minute)) for minute, sign in enumerate(order))
-    for told in ([first, later], [later, first]):
-        assert signs(merge_evidence(told, ())) == [later.sign]
+    for pieces in ([first, later], [later, first]):
+        assert signs(merge_evidence(pieces, ())) == [later.sign]
 
 
 @given(st.integers(1, EVIDENCE_KEPT + 20))
-def test_of_very_much_the_newest_counts(count: int) -> None:
-    told = [evidence(session=f"s{minute}", at=instant(minute)) for minute in range(count)]
-    assert list(merge_evidence(reversed(told), ())) == told[-EVIDENCE_KEPT:]
-    assert count_usage(merge_evidence(told, ())) == UsageCounts(applied=min(count, EVIDENCE_KEPT))
+def test_the_newest_evidence_counts(count: int) -> None:
+    pieces = [evidence(session=f"s{minute}", at=instant(minute)) for minute in range(count)]
+    assert list(merge_evidence(reversed(pieces), ())) == pieces[-EVIDENCE_KEPT:]
+    assert count_usage(merge_evidence(pieces, ())) == UsageCounts(applied=min(count, EVIDENCE_KEPT))

@@ -1,4 +1,4 @@
-"""The log of recalls: what was asked, by whom, and what was given for which reason; written once a second, bounded."""
+"""The recall log: queries, callers, returned memories and scores; written once a second, bounded."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -48,7 +48,7 @@ def store(clock: SteppingClock) -> Faulty:
 
 @pytest.fixture
 def small(store: Faulty, clock: SteppingClock) -> World:
-    """A world in memory, for what is the same over every store."""
+    """A world in memory, for behaviour that does not depend on the store."""
     return World(store, ReferenceKeywords(), clock)
 
 
@@ -60,7 +60,7 @@ def questions(world: World, viewer: Viewer) -> list[str]:
     return [one.question for one in page(world, viewer)]
 
 
-def test_a_recall_is_logged_with_who_asked_and_why_each_memory_was_given(world: World) -> None:
+def test_a_recall_is_logged_with_its_caller_and_the_scores(world: World) -> None:
     world.remember("The build needs Java 21.", project="hive")
     world.remember("Java is an island.")
     world.clock.advance(DAY)
@@ -76,12 +76,12 @@ def test_a_recall_is_logged_with_who_asked_and_why_each_memory_was_given(world: 
     assert (one.question, one.project, one.session) == ("Which Java does the build need?", "hive", None)
     assert (one.path, one.candidates) == (answer.path, 2)
     assert [hit.memory for hit in one.hits] == [hit.memory.id for hit in answer.hits]
-    for told, hit in zip(one.hits, answer.hits, strict=True):
-        assert astuple(told.score) == pytest.approx(astuple(hit.score))
-        assert (told.fit, told.fits) == (pytest.approx(hit.fit), hit.fits)
+    for logged_hit, hit in zip(one.hits, answer.hits, strict=True):
+        assert astuple(logged_hit.score) == pytest.approx(astuple(hit.score))
+        assert (logged_hit.fit, logged_hit.fits) == (pytest.approx(hit.fit), hit.fits)
 
 
-def test_an_answer_of_the_most_recent_ones_is_logged_as_that(small: World) -> None:
+def test_an_answer_with_recent_memories_is_logged_as_that(small: World) -> None:
     memory = small.remember("The build needs Java 21.")
     small.recall("wombat")
     (one,) = page(small)
@@ -96,18 +96,18 @@ def test_a_recall_waits_for_no_write(small: World, store: Faulty) -> None:
     assert len(logged(store)) == 1
 
 
-def test_of_a_long_question_the_beginning_is_kept(small: World) -> None:
+def test_the_beginning_of_a_long_query_is_kept(small: World) -> None:
     small.recall("wombat " * 1_000)
     assert questions(small, AS_ADA) == [("wombat " * 1_000)[:QUESTION_LENGTH]]
 
 
-def test_nothing_is_logged_where_the_log_is_off(store: Faulty, clock: SteppingClock) -> None:
+def test_nothing_is_logged_if_the_log_is_off(store: Faulty, clock: SteppingClock) -> None:
     world = World(store, ReferenceKeywords(), clock, logged_for=timedelta(0))
     assert world.recall("wombat").id is None
     assert page(world) == ()
 
 
-def test_a_recall_whose_log_cannot_be_written_is_answered_and_logged_later(small: World, store: Faulty) -> None:
+def test_a_recall_that_cannot_be_logged_is_answered_and_logged_later(small: World, store: Faulty) -> None:
     store.full = True
     first = small.recall("wombat")
     with pytest.raises(Unavailable):
@@ -118,7 +118,7 @@ def test_a_recall_whose_log_cannot_be_written_is_answered_and_logged_later(small
     assert {one.id for one in page(small)} == {first.id, second.id}
 
 
-def test_a_memory_that_is_forgotten_before_the_log_is_written_does_not_come_into_it(world: World) -> None:
+def test_a_memory_forgotten_before_the_write_is_not_logged(world: World) -> None:
     memory = world.remember("The build needs Java 21.")
     world.recall("Java")
     world.memory_service.forget(memory.id, AS_ADA)
@@ -135,7 +135,7 @@ def test_a_memory_that_is_forgotten_before_the_log_is_written_does_not_come_into
         (AS_OPERATOR, LeadSees.SHARED, {"ada", "bob", "lea", "operator"}),
     ],
 )
-def test_who_sees_whose_questions(
+def test_visibility_of_queries(
     store: Faulty, clock: SteppingClock, viewer: Viewer, lead_sees: LeadSees, seen: set[str]
 ) -> None:
     world = World(store, ReferenceKeywords(), clock, lead_sees=lead_sees)
@@ -146,7 +146,7 @@ def test_who_sees_whose_questions(
     assert [one.question for one in of_bob] == (["bob"] if "bob" in seen else [])
 
 
-def test_a_memory_that_became_private_again_is_left_out_for_others(small: World) -> None:
+def test_a_memory_that_became_private_again_is_omitted_for_others(small: World) -> None:
     memory = small.remember("The build needs Java 21.", scope=Scope.SWARM)
     small.recall("Java", AS_BOB)
     assert [len(one.hits) for one in page(small, AS_BOB)] == [1]
@@ -157,7 +157,7 @@ def test_a_memory_that_became_private_again_is_left_out_for_others(small: World)
     assert len(small.recall_log.page(AS_OPERATOR, None, 10, memory=memory.id).recalls) == 1
 
 
-def test_pages_go_on_where_the_last_one_ended(small: World) -> None:
+def test_pages_continue_where_the_last_one_ended(small: World) -> None:
     for number in range(5):
         small.clock.advance(timedelta(seconds=1))
         small.recall(f"wombat {number}")
@@ -173,11 +173,11 @@ def test_pages_go_on_where_the_last_one_ended(small: World) -> None:
 
 
 @given(steps=st.lists(st.one_of(st.integers(1, UNIT), st.booleans()), max_size=15))
-def test_the_log_loses_the_oldest_where_nothing_can_be_written_and_counts_them(steps: list[int | bool]) -> None:
-    """A number: so many recalls; True or False: a flush that succeeds, or does not."""
+def test_while_writes_fail_the_oldest_recalls_are_dropped_and_counted(steps: list[int | bool]) -> None:
+    """A number of recalls, or a flush that succeeds (True) or fails (False)."""
     store = Faulty(SteppingClock())
     write_buffer = WriteBehindBuffer(store, recalls=2 * UNIT + 50)
-    told: list[Recall] = []
+    noted: list[Recall] = []
     waiting: list[Recall] = []
     written: list[Recall] = []
     for step in steps:
@@ -191,17 +191,17 @@ def test_the_log_loses_the_oldest_where_nothing_can_be_written_and_counts_them(s
                     write_buffer.flush()
         else:
             for _ in range(step):
-                told.append(recall := a_recall())
+                noted.append(recall := a_recall())
                 write_buffer.log(recall)
                 waiting = [*waiting, recall][-2 * UNIT - 50 :]
     store.full = False
     write_buffer.flush()
     written += waiting
     assert list(reversed(logged(store))) == written
-    assert write_buffer.lost_recalls == len(told) - len(written)
+    assert write_buffer.lost_recalls == len(noted) - len(written)
 
 
-def test_recalls_are_written_in_units_of_some(store: Faulty) -> None:
+def test_recalls_are_written_in_units(store: Faulty) -> None:
     write_buffer = WriteBehindBuffer(store)
     for _ in range(3 * UNIT + 1):
         write_buffer.log(a_recall())
@@ -213,7 +213,7 @@ def test_recalls_are_written_in_units_of_some(store: Faulty) -> None:
 # Growing old.
 
 
-def test_recalls_go_when_they_are_old_a_few_at_a_time(store: Faulty, clock: SteppingClock) -> None:
+def test_old_recalls_are_removed_in_batches(store: Faulty, clock: SteppingClock) -> None:
     housekeeping = Housekeeper(store, ReferenceKeywords(), clock, recalls=10 * DAY)
     old = [a_recall(at=clock.now()) for _ in range(2 * PRUNE_BATCH + 1)]
     store.write(lambda tx: tx.log_recalls(old))
@@ -229,17 +229,17 @@ def test_recalls_go_when_they_are_old_a_few_at_a_time(store: Faulty, clock: Step
     assert left == [PRUNE_BATCH + 2, 2, 1, 1]
 
 
-def test_recalls_go_when_there_are_too_many(
+def test_recalls_beyond_the_maximum_are_removed(
     store: Faulty, clock: SteppingClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hivelore.maintenance.housekeeper.MAX_RECALLS", 3)
-    told = [a_recall(at=clock.now() + timedelta(seconds=number)) for number in range(5)]
-    store.write(lambda tx: tx.log_recalls(told))
+    noted = [a_recall(at=clock.now() + timedelta(seconds=number)) for number in range(5)]
+    store.write(lambda tx: tx.log_recalls(noted))
     Housekeeper(store, ReferenceKeywords(), clock).run_step()
-    assert list(logged(store)) == told[:1:-1]
+    assert list(logged(store)) == noted[:1:-1]
 
 
-def test_a_log_that_was_turned_off_empties(store: Faulty, clock: SteppingClock) -> None:
+def test_a_log_that_was_turned_off_is_emptied(store: Faulty, clock: SteppingClock) -> None:
     store.write(lambda tx: tx.log_recalls([a_recall(at=clock.now())]))
     clock.advance(timedelta(seconds=1))
     Housekeeper(store, ReferenceKeywords(), clock, recalls=timedelta(0)).run_step()

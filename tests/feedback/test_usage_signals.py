@@ -1,4 +1,4 @@
-"""What a conversation shows of the use of what was given in it, and what in it shows nothing."""
+"""Signs of use in a transcript."""
 
 from datetime import datetime, timedelta
 
@@ -62,16 +62,16 @@ def sign(what: GivenMemory, *turns: Turn, rare: frozenset[str] = WORDS) -> Sign 
 
 
 @pytest.mark.parametrize("act", [runs(USES), writes(f"#!/bin/sh\n{USES}\n")])
-def test_words_that_only_the_memory_had_in_what_is_done_are_use(act: Turn) -> None:
+def test_an_action_with_words_that_only_the_memory_had_is_use(act: Turn) -> None:
     assert sign(SHOWN, user("Start it."), act) is Sign.APPLIED
     assert sign(GIVEN, user("Start it."), finds(), act) is Sign.APPLIED
 
 
-def test_what_was_put_into_the_conversation_and_is_only_repeated_is_no_use() -> None:
+def test_repeating_an_injected_memory_is_no_use() -> None:
     assert sign(SHOWN, user("Start it."), says(TEXT), says(f"As I remember: {TEXT}")) is None
 
 
-def test_an_answer_to_a_question_of_its_own_may_be_told_on() -> None:
+def test_repeating_a_recalled_memory_is_use() -> None:
     assert sign(GIVEN, finds(), says(TEXT)) is Sign.REPEATED
     both = GivenMemory(memory=MEMORY, words=WORDS, shown_at=START, recalls=frozenset({ASKED}))
     assert sign(both, says(TEXT)) is None
@@ -79,19 +79,19 @@ def test_an_answer_to_a_question_of_its_own_may_be_told_on() -> None:
 
 
 @pytest.mark.parametrize("what", [SHOWN, GIVEN])
-def test_naming_its_id_is_use_however_it_was_given(what: GivenMemory) -> None:
+def test_mentioning_its_id_is_use_however_it_was_given(what: GivenMemory) -> None:
     assert sign(what, finds(), says(f"See {MEMORY.upper()}.")) is Sign.CITED
     assert sign(what, finds(), runs(f"git commit -m 'As of {MEMORY}'")) is Sign.CITED
 
 
 @pytest.mark.parametrize("source", [user(f"Run {USES}"), outputs(f"## Setup\n{USES}"), outputs(TEXT)])
-def test_what_somebody_else_said_before_is_theirs(source: Turn) -> None:
+def test_words_that_somebody_else_said_before_do_not_count(source: Turn) -> None:
     assert sign(SHOWN, source, runs(USES)) is None
     assert sign(GIVEN, finds(), source, runs(USES)) is None
     assert sign(SHOWN, runs(USES), source) is Sign.APPLIED
 
 
-def test_what_the_agent_said_or_did_before_it_was_given_is_its_own() -> None:
+def test_words_that_the_agent_used_before_it_was_given_do_not_count() -> None:
     for before in (says(TEXT), runs(USES)):
         assert sign(GIVEN, before, finds(), runs(USES)) is None
     late = GivenMemory(memory=MEMORY, words=WORDS, shown_at=START + SECOND)
@@ -99,7 +99,7 @@ def test_what_the_agent_said_or_did_before_it_was_given_is_its_own() -> None:
     assert sign(late, says("Hm.", START), runs(USES, START + 2 * SECOND)) is Sign.APPLIED
 
 
-def test_a_recall_of_something_else_gives_nothing() -> None:
+def test_a_recall_of_other_memories_gives_nothing() -> None:
     assert sign(GIVEN, finds(RecallId("another-one")), runs(USES), says(TEXT)) is None
 
 
@@ -113,12 +113,12 @@ def test_a_recall_of_something_else_gives_nothing() -> None:
         Turn(speaker=Speaker.CALL, text="", tool=Tool("Task", ToolEffect.OTHER, TEXT)),
     ],
 )
-def test_copying_it_into_a_memory_or_handing_it_on_is_nothing_done(copy: Turn) -> None:
+def test_copying_it_into_a_memory_or_passing_it_on_is_no_action(copy: Turn) -> None:
     assert sign(SHOWN, copy) is None
     assert sign(GIVEN, finds(), copy) is None
 
 
-def test_opening_it_is_seen_and_is_no_sign_here() -> None:
+def test_opening_it_is_noticed_and_is_no_sign_here() -> None:
     opens = Turn(speaker=Speaker.CALL, text="", tool=Tool("mcp__hivelore__memory-get", ToolEffect.OTHER, MEMORY))
     for act in (opens, runs(f"hivelore get {MEMORY}")):
         found = look(GIVEN, finds(), act)
@@ -126,7 +126,7 @@ def test_opening_it_is_seen_and_is_no_sign_here() -> None:
         assert not look(GIVEN, act).is_opened
 
 
-def test_words_that_many_memories_have_tell_nothing() -> None:
+def test_words_that_many_memories_have_do_not_count() -> None:
     assert sign(SHOWN, runs(USES), rare=frozenset()) is None
     assert sign(SHOWN, runs(USES), rare=frozenset({"quokka", "gateway"})) is None
 
@@ -144,12 +144,12 @@ def test_words_from_many_places_do_not_add_up() -> None:
     assert sign(SHOWN, runs("quokka"), runs("wombat"), runs("gateway")) is None
 
 
-def test_the_surest_sign_counts() -> None:
+def test_the_strongest_sign_counts() -> None:
     assert sign(GIVEN, finds(), says(TEXT), says(MEMORY)) is Sign.CITED
     assert sign(GIVEN, finds(), runs(USES), says(MEMORY)) is Sign.APPLIED
 
 
-def test_recalls_are_read_from_what_our_own_tools_answered_alone() -> None:
+def test_recalls_are_read_only_from_answers_of_our_own_tools() -> None:
     text = finds().text
     escaped = Turn(speaker=Speaker.RESULT, text=text.replace('"', '\\"'), tool=SEARCH)
     elsewhere = [outputs(text), user(text), says(text)]
@@ -162,20 +162,20 @@ turns = st.builds(Turn, speaker=st.sampled_from(Speaker), text=st.sampled_from([
 
 
 @given(st.lists(turns, max_size=8))
-def test_what_was_not_given_was_not_used_whatever_was_said(told: list[Turn]) -> None:
+def test_a_memory_that_was_not_given_was_not_used(turns: list[Turn]) -> None:
     never = GivenMemory(memory=MEMORY, words=WORDS)
-    found = look(never, *told)
+    found = look(never, *turns)
     assert (found.is_given, found.is_opened, found.sign(WORDS)) == (False, False, None)
 
 
 @given(st.lists(turns, max_size=8), turns)
-def test_more_of_a_conversation_takes_no_sign_back(told: list[Turn], more: Turn) -> None:
+def test_a_longer_transcript_removes_no_sign(turns: list[Turn], more: Turn) -> None:
     order = [None, *Sign]
     for what in (SHOWN, GIVEN):
-        assert order.index(sign(what, *told, more)) >= order.index(sign(what, *told))
+        assert order.index(sign(what, *turns, more)) >= order.index(sign(what, *turns))
 
 
-def test_work_ends_well_with_checks_that_pass_and_badly_with_what_fails_still() -> None:
+def test_the_outcome_follows_from_passed_checks_and_remaining_failures() -> None:
     def check(*, failed: bool) -> Turn:
         text = "E   KeyError: 'x'" if failed else "1 passed"
         return Turn(speaker=Speaker.RESULT, text=text, tool=Tool("Bash", ToolEffect.RUN, "pytest -q"), failed=failed)

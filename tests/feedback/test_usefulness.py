@@ -1,4 +1,4 @@
-"""Usefulness: what agents say of the use of memories, and what opening one says."""
+"""Usefulness: ratings by agents, and evidence from opened memories."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -36,19 +36,19 @@ def use(world: World, memory: Memory) -> UsageCounts:
 # Rating.
 
 
-def test_a_rating_is_known_at_once_and_moves_the_factor(world: World) -> None:
+def test_a_rating_counts_at_once_and_moves_the_factor(world: World) -> None:
     memory = world.remember(PROXY)
     assert world.rating.of(memory.id, AS_ADA) == Usefulness(1.0, NO_USAGE)
-    told = world.rating.rate(memory.id, AS_ADA, useful=True)
-    assert told == world.rating.of(memory.id, AS_ADA)
-    assert (told.factor, told.use) == (pytest.approx(1.1), UsageCounts(useful=1))
-    assert world.recall(ABOUT_PROXY).hits[0].score.usefulness == told.factor
+    result = world.rating.rate(memory.id, AS_ADA, useful=True)
+    assert result == world.rating.of(memory.id, AS_ADA)
+    assert (result.factor, result.use) == (pytest.approx(1.1), UsageCounts(useful=1))
+    assert world.recall(ABOUT_PROXY).hits[0].score.usefulness == result.factor
     world.clock.advance(timedelta(seconds=1))
-    told = world.rating.rate(memory.id, AS_ADA, useful=False)
-    assert (told.factor, told.use) == (pytest.approx(0.9), UsageCounts(useless=1))
+    result = world.rating.rate(memory.id, AS_ADA, useful=False)
+    assert (result.factor, result.use) == (pytest.approx(0.9), UsageCounts(useless=1))
 
 
-def test_a_later_rating_of_a_session_takes_the_place_of_the_earlier_one(world: World) -> None:
+def test_a_later_rating_of_a_session_replaces_the_earlier_one(world: World) -> None:
     memory = world.remember(PROXY)
     for useful in (True, True, False):
         world.clock.advance(timedelta(seconds=1))
@@ -58,7 +58,7 @@ def test_a_later_rating_of_a_session_takes_the_place_of_the_earlier_one(world: W
     assert use(world, memory) == UsageCounts(useful=1, useless=1)
 
 
-def test_where_no_session_is_named_a_day_counts_as_one(world: World) -> None:
+def test_without_a_session_a_day_counts_as_one(world: World) -> None:
     memory = world.remember(PROXY)
     for hours in (0, 1, 24):
         world.clock.advance(timedelta(hours=hours))
@@ -66,14 +66,14 @@ def test_where_no_session_is_named_a_day_counts_as_one(world: World) -> None:
     assert use(world, memory) == UsageCounts(useful=2)
 
 
-def test_each_agent_that_sees_a_memory_has_a_say_and_an_operator_too(world: World) -> None:
+def test_each_agent_that_sees_a_memory_may_rate_it_and_an_operator_too(world: World) -> None:
     memory = world.remember(PROXY, scope=Scope.SWARM)
     for viewer in (AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR):
         world.rating.rate(memory.id, viewer, useful=True, session="s1")
     assert use(world, memory) == UsageCounts(useful=4)
 
 
-def test_of_what_is_anothers_the_last_rating_of_an_agent_counts_whatever_sessions_it_names(world: World) -> None:
+def test_the_last_rating_of_anothers_memory_counts_whatever_sessions_are_named(world: World) -> None:
     memory = world.remember(PROXY, scope=Scope.SWARM)
     for session in ("s1", "s2", None):
         world.clock.advance(timedelta(days=1))
@@ -84,7 +84,7 @@ def test_of_what_is_anothers_the_last_rating_of_an_agent_counts_whatever_session
     assert use(world, memory) == UsageCounts(useful=1)
 
 
-def test_what_one_may_not_see_is_as_good_as_not_there(world: World) -> None:
+def test_an_invisible_memory_is_not_found(world: World) -> None:
     memory = world.remember(PROXY)
     with pytest.raises(NotFound):
         world.rating.rate(memory.id, AS_BOB, useful=True)
@@ -93,7 +93,7 @@ def test_what_one_may_not_see_is_as_good_as_not_there(world: World) -> None:
     assert use(world, memory) == NO_USAGE
 
 
-def test_a_rating_tells_which_recall_it_is_about(world: World) -> None:
+def test_a_rating_has_the_recall_that_it_is_about(world: World) -> None:
     memory = world.remember(PROXY)
     first, second = (world.recall(ABOUT_PROXY).id for _ in range(2))
     world.recall(ABOUT_PROXY, AS_LEA)
@@ -103,7 +103,7 @@ def test_a_rating_tells_which_recall_it_is_about(world: World) -> None:
     assert first != second
 
 
-def test_a_session_that_is_too_long_or_cannot_be_kept_is_refused(world: World) -> None:
+def test_a_session_that_is_too_long_or_invalid_is_refused(world: World) -> None:
     memory = world.remember(PROXY)
     for session, error in (("s" * (SESSION_LENGTH + 1), TooLarge), ("\ud800", Invalid), ("a\0b", Invalid)):
         with pytest.raises(error):
@@ -112,7 +112,7 @@ def test_a_session_that_is_too_long_or_cannot_be_kept_is_refused(world: World) -
     assert use(world, memory) == UsageCounts(useful=1)
 
 
-def test_only_an_operator_takes_back_what_is_known(world: World) -> None:
+def test_only_an_operator_resets_usefulness(world: World) -> None:
     memory = world.remember(PROXY)
     world.rating.rate(memory.id, AS_ADA, useful=False)
     for viewer in (AS_ADA, AS_LEA):
@@ -123,7 +123,7 @@ def test_only_an_operator_takes_back_what_is_known(world: World) -> None:
 
 
 @pytest.mark.parametrize("viewer", [AS_OPERATOR, ACTING_FOR_ADA])
-def test_who_took_it_back_is_told_in_the_audit_trail_and_in_the_history(world: World, viewer: Viewer) -> None:
+def test_a_reset_is_in_the_audit_trail_and_in_the_history(world: World, viewer: Viewer) -> None:
     memory, other = world.remember(PROXY), world.remember("Something else.")
     world.rating.rate(memory.id, AS_ADA, useful=False)
     before = world.audit()
@@ -132,18 +132,18 @@ def test_who_took_it_back_is_told_in_the_audit_trail_and_in_the_history(world: W
     (entry,) = [one for one in world.audit() if one not in before and one.action is not Action.READ]
     assert (entry.at, entry.actor, entry.interface) == (world.clock.now(), viewer.agent, viewer.interface)
     assert (entry.action, entry.memory) == (Action.UNDONE, memory.id)
-    (told,) = world.reading.history(memory.id, AS_ADA).taken_back
-    assert (told.at, told.actor, told.change) == (entry.at, viewer.agent, "what was known of its use")
+    (result,) = world.reading.history(memory.id, AS_ADA).taken_back
+    assert (result.at, result.actor, result.change) == (entry.at, viewer.agent, "what was known of its use")
     assert world.reading.history(other.id, AS_ADA).taken_back == ()
 
 
-def test_where_nothing_is_known_there_is_nothing_to_take_back_and_to_tell(world: World) -> None:
+def test_without_evidence_a_reset_leaves_no_trace(world: World) -> None:
     memory = world.remember(PROXY)
     world.rating.reset(memory.id, AS_OPERATOR)
     assert world.reading.history(memory.id, AS_ADA).taken_back == ()
 
 
-def test_it_is_taken_back_and_told_together_or_not_at_all(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reset_and_its_record_are_one_transaction(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = world.remember(PROXY)
     world.rating.rate(memory.id, AS_ADA, useful=False)
 
@@ -160,7 +160,7 @@ def test_it_is_taken_back_and_told_together_or_not_at_all(world: World, monkeypa
 # Opening.
 
 
-def test_a_memory_that_is_opened_after_a_recall_gave_it_was_of_some_use(world: World) -> None:
+def test_a_memory_opened_after_a_recall_was_of_some_use(world: World) -> None:
     memory = world.remember(PROXY)
     recall = world.recall(ABOUT_PROXY).id
     for _ in range(3):
@@ -170,7 +170,7 @@ def test_a_memory_that_is_opened_after_a_recall_gave_it_was_of_some_use(world: W
     assert (seen.agent, seen.session, seen.sign, seen.recall) == (ADA, recall, Sign.OPENED, recall)
 
 
-def test_opening_says_nothing_where_no_recall_gave_it_to_that_agent_shortly_before(world: World) -> None:
+def test_opening_without_a_recent_recall_of_that_agent_is_no_evidence(world: World) -> None:
     memory = world.remember(PROXY, scope=Scope.SWARM)
     world.reading.get(memory.id, AS_ADA)
     world.clock.advance(timedelta(seconds=1))
@@ -183,7 +183,7 @@ def test_opening_says_nothing_where_no_recall_gave_it_to_that_agent_shortly_befo
     assert use(world, memory) == NO_USAGE
 
 
-def test_opening_is_put_down_to_a_recall_that_waits_behind_many(world: World) -> None:
+def test_opening_is_attributed_to_a_recall_that_waits_behind_many(world: World) -> None:
     memory = world.remember(PROXY)
     for _ in range(UNIT):
         world.recall("something else")
@@ -192,7 +192,7 @@ def test_opening_is_put_down_to_a_recall_that_waits_behind_many(world: World) ->
     assert use(world, memory) == UsageCounts(opened=1)
 
 
-def test_what_was_opened_and_forgotten_since_is_passed_over(world: World) -> None:
+def test_memories_opened_and_forgotten_since_are_skipped(world: World) -> None:
     memory = world.remember(PROXY)
     world.recall(ABOUT_PROXY)
     world.reading.get(memory.id, AS_ADA)

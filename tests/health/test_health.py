@@ -1,4 +1,4 @@
-"""When a failure counts, and how long a failing worker rests."""
+"""When a failure counts as a problem, and how long a failing worker pauses."""
 
 from hypothesis import given
 from hypothesis import strategies as some
@@ -9,20 +9,20 @@ SECONDS = some.floats(0.0, 1e6)
 
 
 @given(SECONDS, SECONDS)
-def test_a_failure_that_was_met_once_is_no_problem_and_one_that_stays_is(began: float, more: float) -> None:
+def test_a_single_failure_is_no_problem_and_a_repeated_one_is(began: float, more: float) -> None:
     assert not state.is_confirmed(began, began)
     assert state.is_confirmed(began, began + state.CONFIRMED + 0.01 + more)
 
 
 @given(SECONDS, SECONDS, SECONDS)
-def test_what_is_lasting_stays_so_and_was_confirmed_long_before(began: float, now: float, later: float) -> None:
+def test_a_lasting_problem_stays_lasting_and_was_confirmed_before(began: float, now: float, later: float) -> None:
     if state.is_lasting(began, now):
         assert state.is_lasting(began, now + later)
         assert state.is_confirmed(began, now)
 
 
 @given(some.integers(1, 10_000))
-def test_a_worker_rests_longer_with_each_failure_and_never_longer_than_a_minute(failures: int) -> None:
+def test_pauses_of_a_worker_grow_up_to_one_minute(failures: int) -> None:
     assert (
         state.FIRST_PAUSE <= state.restart_pause(failures) <= state.restart_pause(failures + 1) <= state.LONGEST_PAUSE
     )

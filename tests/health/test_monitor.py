@@ -1,4 +1,4 @@
-"""What the look after a service makes of a database that is not right."""
+"""The health monitor with a full, replaced or damaged database."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -50,7 +50,7 @@ def monitor(store: object, health: HealthState) -> Monitor:
     return Monitor(cast(Any, store), cast(Any, SimpleNamespace()), health, SteppingClock(), "holder")
 
 
-def test_a_full_disk_is_not_over_for_a_small_write_that_fits(health: HealthState) -> None:
+def test_a_small_write_does_not_end_a_full_disk(health: HealthState) -> None:
     store = Small(health)
     looking = monitor(store, health)
     with suppress(Unavailable):
@@ -64,7 +64,7 @@ def test_a_full_disk_is_not_over_for_a_small_write_that_fits(health: HealthState
     assert not health.has_failure(Cause.DISK_FULL)
 
 
-def test_a_replaced_database_is_told_once_in_the_log_and_never_said_to_pass(
+def test_a_replaced_database_is_logged_once_and_is_lasting(
     health: HealthState, caplog: pytest.LogCaptureFixture
 ) -> None:
     health.store_failed(database_replaced(), writing=True)
@@ -73,7 +73,7 @@ def test_a_replaced_database_is_told_once_in_the_log_and_never_said_to_pass(
     assert caplog.text.count("was removed, replaced or restored") == 1
 
 
-def test_a_database_without_our_tables_is_one_that_was_replaced(health: HealthState) -> None:
+def test_a_database_without_our_tables_counts_as_replaced(health: HealthState) -> None:
     def verify() -> None:
         raise Broken("no such table: meta")
 
@@ -82,7 +82,7 @@ def test_a_database_without_our_tables_is_one_that_was_replaced(health: HealthSt
     assert (problem.cause, problem.detail) == (Cause.REPLACED, "no such table: meta")
 
 
-def test_damage_is_looked_for_again_soon_and_then_ever_later() -> None:
+def test_damage_is_checked_again_soon_and_then_less_often() -> None:
     clock = SteppingClock()
     health = HealthState(clock)
     found, looked = ["page 7 is damaged"], list[float]()

@@ -1,4 +1,4 @@
-"""Agents and keys: who comes in, as whom, and who does not."""
+"""Agents and keys: authentication, creation and revocation."""
 
 from datetime import timedelta
 
@@ -10,21 +10,21 @@ from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Unauthentica
 from support.world import World
 
 
-def test_a_new_agent_comes_in_with_its_key(world: World) -> None:
+def test_a_new_agent_authenticates_with_its_key(world: World) -> None:
     issued = world.agents.add("Zed", Role.WORKER)
     assert issued.agent is not None
     viewer = world.agents.viewer(issued.text, Interface.REST)
     assert (viewer.agent, viewer.role, viewer.interface) == (issued.agent.id, Role.WORKER, Interface.REST)
 
 
-def test_the_secret_is_not_kept(world: World) -> None:
+def test_the_secret_is_not_stored(world: World) -> None:
     issued = world.agents.add("Zed", Role.WORKER)
     secret = issued.text.rsplit("_", 1)[1]
     assert secret not in repr(world.agents.list_agents())
 
 
 @pytest.mark.parametrize("key", [None, "", "x", "hl_1_00_ff", "hl_2_{id}_{secret}", "hl_1_{id}_" + "0" * 64, "{full}x"])
-def test_a_key_that_is_not_quite_right_is_no_key(world: World, key: str | None) -> None:
+def test_an_altered_key_is_refused(world: World, key: str | None) -> None:
     issued = world.agents.add("Zed", Role.WORKER)
     _, _, identity, secret = issued.text.split("_")
     bad = None if key is None else key.format(id=identity, secret=secret, full=issued.text)
@@ -32,14 +32,14 @@ def test_a_key_that_is_not_quite_right_is_no_key(world: World, key: str | None) 
         world.agents.viewer(bad, Interface.REST)
 
 
-def test_a_revoked_key_is_refused_and_says_so(world: World) -> None:
+def test_a_revoked_key_is_refused_with_the_reason(world: World) -> None:
     issued = world.agents.add("Zed", Role.WORKER)
     assert world.agents.revoke("Zed") == 1
     with pytest.raises(Unauthenticated, match="revoked"):
         world.agents.viewer(issued.text, Interface.REST)
 
 
-def test_an_expired_key_is_refused_to_the_second(world: World) -> None:
+def test_a_key_expires_to_the_second(world: World) -> None:
     issued = world.agents.add("Zed", Role.WORKER, world.clock.now() + timedelta(hours=1))
     world.clock.advance(timedelta(minutes=59))
     world.agents.viewer(issued.text, Interface.REST)
@@ -48,7 +48,7 @@ def test_an_expired_key_is_refused_to_the_second(world: World) -> None:
         world.agents.viewer(issued.text, Interface.REST)
 
 
-def test_only_an_operator_acts_for_others_and_then_has_their_rights_only(world: World) -> None:
+def test_only_an_operator_acts_for_an_agent_and_then_has_the_rights_of_that_agent(world: World) -> None:
     operator = world.agents.issue(None).text
     viewer = world.agents.viewer(operator, Interface.REST, "bob")
     assert (viewer.agent, viewer.role, viewer.acting) == ("bob", Role.WORKER, True)
@@ -59,7 +59,7 @@ def test_only_an_operator_acts_for_others_and_then_has_their_rights_only(world: 
     assert world.agents.viewer(worker.text, Interface.REST, worker.agent.name).agent == worker.agent.id
 
 
-def test_an_operator_may_bring_in_an_agent_by_its_uuid_and_by_nothing_else(world: World) -> None:
+def test_an_operator_adds_an_agent_by_acting_for_a_uuid_only(world: World) -> None:
     operator = world.agents.issue(None).text
     identity = "0190C2A4-5F3B-7C11-9D7E-3A5B6C7D8E9F"
     assert world.agents.viewer(operator, Interface.REST, identity).agent == identity.lower()
@@ -67,7 +67,7 @@ def test_an_operator_may_bring_in_an_agent_by_its_uuid_and_by_nothing_else(world
         world.agents.viewer(operator, Interface.REST, "typo")
 
 
-def test_names_are_unique_and_sensible(world: World) -> None:
+def test_names_are_unique_and_valid(world: World) -> None:
     world.agents.add("Zed", Role.WORKER)
     with pytest.raises(Conflict):
         world.agents.add("Zed", Role.LEAD)
@@ -76,7 +76,7 @@ def test_names_are_unique_and_sensible(world: World) -> None:
             world.agents.add(name, Role.WORKER)
 
 
-def test_an_agent_without_a_good_key_gets_a_new_one_and_stays_who_it_was(world: World) -> None:
+def test_an_agent_without_a_valid_key_gets_a_new_one_and_keeps_its_id(world: World) -> None:
     first = world.agents.add("Zed", Role.LEAD)
     world.agents.revoke("Zed")
     second = world.agents.add("Zed", Role.WORKER)
@@ -89,7 +89,7 @@ def test_an_agent_without_a_good_key_gets_a_new_one_and_stays_who_it_was(world: 
     assert [agent.name for agent, _ in world.agents.list_agents()].count("Zed") == 1
 
 
-def test_an_agent_whose_key_has_expired_gets_a_new_one(world: World) -> None:
+def test_an_agent_whose_key_expired_gets_a_new_one(world: World) -> None:
     first = world.agents.add("Zed", Role.WORKER, world.clock.now() + timedelta(hours=1))
     with pytest.raises(Conflict, match="has a valid key"):
         world.agents.add("Zed", Role.WORKER)
@@ -98,7 +98,7 @@ def test_an_agent_whose_key_has_expired_gets_a_new_one(world: World) -> None:
     assert world.agents.viewer(second.text, Interface.REST).agent == (first.agent and first.agent.id)
 
 
-def test_one_good_key_of_several_is_enough_for_a_conflict(world: World) -> None:
+def test_one_valid_key_of_several_is_a_conflict(world: World) -> None:
     first = world.agents.add("Zed", Role.WORKER)
     assert first.agent is not None
     other = world.agents.issue(first.agent.id)
@@ -109,17 +109,17 @@ def test_one_good_key_of_several_is_enough_for_a_conflict(world: World) -> None:
     world.agents.add("Zed", Role.WORKER)
 
 
-def test_revoking_nobody_says_where_to_look(world: World) -> None:
+def test_revoking_an_unknown_agent_says_where_to_look(world: World) -> None:
     with pytest.raises(NotFound, match="agent list"):
         world.agents.revoke("nobody")
 
 
-def test_a_machine_starts_with_one_local_lead(world: World) -> None:
+def test_a_new_machine_has_one_local_lead(world: World) -> None:
     assert world.agents.local_agent() == world.agents.local_agent()
     assert world.agents.local_agent().role is Role.LEAD
 
 
-def test_a_name_that_holds_a_secret_is_refused_without_saying_it(world: World) -> None:
+def test_a_name_with_a_secret_is_refused_without_repeating_it(world: World) -> None:
     secret = "gh" + "p_" + "a1B2" * 9
     with pytest.raises(Invalid, match="must not contain a secret") as caught:
         world.agents.add(f"ada {secret}", Role.WORKER)

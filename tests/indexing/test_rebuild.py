@@ -1,4 +1,4 @@
-"""Building the keyword index anew where another engine made it, beside the calls and across kills."""
+"""Rebuild of the keyword index after a change of the engine, during calls and across kills."""
 
 from collections.abc import Callable, Generator
 from contextlib import closing
@@ -57,14 +57,14 @@ class Process:
             self.index_rebuild.run_step()
 
 
-def test_an_empty_store_has_nothing_to_build(store: SqliteStore, clock: SteppingClock) -> None:
+def test_an_empty_store_needs_no_rebuild(store: SqliteStore, clock: SteppingClock) -> None:
     process = Process(store, "postings", clock)
     process.index_rebuild.run_step()
     assert (process.setting(INDEX), process.setting(BUILDING), process.index_rebuild.remaining) == ("postings 1", "", 0)
 
 
 @pytest.mark.parametrize(("before", "after"), FROM_TO)
-def test_another_engine_finds_everything_once_it_is_built(
+def test_another_engine_finds_everything_after_the_rebuild(
     store: SqliteStore, clock: SteppingClock, before: str, after: str
 ) -> None:
     first = Process(store, before, clock)
@@ -105,7 +105,7 @@ def is_tidy(process: Process) -> bool:
         return process.keywords.is_purged(view)
 
 
-def test_a_killed_process_goes_on_where_it_was(
+def test_a_killed_process_resumes_where_it_was(
     store: SqliteStore, clock: SteppingClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rebuild, "STEP_DOCUMENTS", 2)
@@ -123,7 +123,9 @@ def test_a_killed_process_goes_on_where_it_was(
     assert again.found("kettl") == 7
 
 
-def test_what_is_written_meanwhile_is_found_as_it_is_then(store: SqliteStore, clock: SteppingClock) -> None:
+def test_a_memory_written_during_a_rebuild_is_found_in_its_latest_form(
+    store: SqliteStore, clock: SteppingClock
+) -> None:
     first = Process(store, "fts5", clock)
     old = first.world.remember("The old kettle.", name="A thing")
     gone = first.world.remember("The lost kettle.")
@@ -137,7 +139,7 @@ def test_what_is_written_meanwhile_is_found_as_it_is_then(store: SqliteStore, cl
     assert (second.found("kettl"), second.found("teapot")) == (1, 1)
 
 
-def test_an_answer_says_that_keywords_are_incomplete_until_the_last_memory_is_indexed(
+def test_answers_say_that_keywords_are_incomplete_until_the_last_memory_is_indexed(
     store: SqliteStore, clock: SteppingClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rebuild, "STEP_DOCUMENTS", 2)
@@ -157,7 +159,7 @@ def test_an_answer_says_that_keywords_are_incomplete_until_the_last_memory_is_in
     assert INCOMPLETE not in Process(store, "postings", clock).world.recall("kettle").message
 
 
-def test_terms_of_another_version_are_built_anew(
+def test_terms_of_another_version_are_rebuilt(
     store: SqliteStore, clock: SteppingClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Process(store, "postings", clock).world.remember("The kettle.")

@@ -1,4 +1,4 @@
-"""Rebuilding and repairing the keyword index: whoever asks for it, whoever does it, and whenever they are killed."""
+"""Rebuild and repair of the keyword index by any process, across kills."""
 
 from collections.abc import Callable, Collection, Generator
 from contextlib import closing, contextmanager
@@ -71,12 +71,12 @@ def few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def once_a_step() -> Callable[[], bool]:
-    """Tells ``go_on`` to stop after one step."""
+    """Stops ``go_on`` after one step."""
     answers = [True, False]
     return answers.pop
 
 
-def test_requests_in_the_middle_of_a_rebuild_join_it(world: World) -> None:
+def test_requests_during_a_rebuild_join_it(world: World) -> None:
     write(world, 5)
     leader = Replica(world, meanwhile=lambda: leader.request_rebuild())
     world.store.write(world.keywords.clear)
@@ -88,7 +88,7 @@ def test_requests_in_the_middle_of_a_rebuild_join_it(world: World) -> None:
     assert (found(world), leader.remaining, setting(world, BUILDING)) == (5, 0, "")
 
 
-def test_what_a_replica_that_does_not_lead_is_asked_for_the_leader_does(world: World) -> None:
+def test_the_leader_runs_a_rebuild_requested_from_another_replica(world: World) -> None:
     write(world, 5)
     leader, other = Replica(world), Replica(world)
     leader.finish()
@@ -99,7 +99,7 @@ def test_what_a_replica_that_does_not_lead_is_asked_for_the_leader_does(world: W
     assert (found(world), leader.remaining, other.remaining) == (5, 0, 0)
 
 
-def test_keywords_find_everything_while_they_are_rebuilt_on_request(world: World) -> None:
+def test_search_finds_everything_during_a_requested_rebuild(world: World) -> None:
     write(world, 5)
     leader = Replica(world)
     leader.finish()
@@ -109,7 +109,7 @@ def test_keywords_find_everything_while_they_are_rebuilt_on_request(world: World
         leader.run_step(once_a_step())
 
 
-def test_another_process_goes_on_with_a_rebuild_after_its_leader_was_killed(world: World) -> None:
+def test_another_process_continues_the_rebuild_of_a_killed_leader(world: World) -> None:
     write(world, 5)
     killed = Replica(world)
     world.store.write(world.keywords.clear)
@@ -121,7 +121,7 @@ def test_another_process_goes_on_with_a_rebuild_after_its_leader_was_killed(worl
     assert (heir.remaining, found(world)) == (0, 5)
 
 
-def test_two_that_take_themselves_for_the_leader_do_no_harm(world: World) -> None:
+def test_two_processes_that_both_lead_do_no_harm(world: World) -> None:
     write(world, 7)
     other = Replica(world)
     one = Replica(world, meanwhile=lambda: other.run_step(once_a_step()))
@@ -131,7 +131,7 @@ def test_two_that_take_themselves_for_the_leader_do_no_harm(world: World) -> Non
     assert (found(world), one.remaining, other.remaining) == (7, 0, 0)
 
 
-def test_a_leader_begins_by_indexing_what_is_missing(world: World) -> None:
+def test_a_leader_begins_by_indexing_missing_memories(world: World) -> None:
     write(world, 7)
     lose(world, 0, 3, 5)
     leader, other = Replica(world), Replica(world)
@@ -144,7 +144,7 @@ def test_a_leader_begins_by_indexing_what_is_missing(world: World) -> None:
     assert (found(world), leader.remaining, leader.is_complete, other.is_complete) == (7, 0, True, True)
 
 
-def test_a_repair_is_done_by_the_leader_on_request_of_anybody(world: World) -> None:
+def test_the_leader_runs_a_repair_requested_by_any_process(world: World) -> None:
     write(world, 5)
     leader, other = Replica(world), Replica(world)
     leader.finish()
@@ -157,7 +157,7 @@ def test_a_repair_is_done_by_the_leader_on_request_of_anybody(world: World) -> N
     assert (found(world), leader.remaining, setting(world, REPAIR)) == (5, 0, "")
 
 
-def test_what_is_indexed_without_being_there_is_let_go_of(world: World) -> None:
+def test_index_entries_without_a_memory_are_removed(world: World) -> None:
     write(world, 3)
     with world.store.read() as view:
         (key, *_) = sorted(view.matching_keys(EVERYTHING))
@@ -169,7 +169,9 @@ def test_what_is_indexed_without_being_there_is_let_go_of(world: World) -> None:
         assert not world.keywords.orphaned_chunks(view, 10)
 
 
-def test_what_cannot_be_indexed_is_told_and_keeps_nobody_busy(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_memory_that_cannot_be_indexed_is_reported_and_blocks_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write(world, 3)
     lose(world, 0, 1, 2)
     tried: list[int] = []
@@ -187,7 +189,7 @@ def test_what_cannot_be_indexed_is_told_and_keeps_nobody_busy(world: World, monk
     assert tried == [2, 1, 2, 1]
 
 
-def test_an_answer_says_that_words_are_missing_until_they_are_indexed(clock: SteppingClock, tmp_path: Path) -> None:
+def test_answers_say_that_words_are_missing_until_they_are_indexed(clock: SteppingClock, tmp_path: Path) -> None:
     with closing(STORES["sqlite"].open(tmp_path, clock)) as store:
         plain = World(store, KEYWORDS["postings"].index(), clock)
         write(plain, 3)
@@ -202,7 +204,7 @@ def test_an_answer_says_that_words_are_missing_until_they_are_indexed(clock: Ste
 
 
 @pytest.mark.parametrize("kind", ["postings", "fts5"])
-def test_many_requests_at_the_same_time_as_the_leader_builds(kind: str, clock: SteppingClock, tmp_path: Path) -> None:
+def test_many_requests_while_the_leader_rebuilds(kind: str, clock: SteppingClock, tmp_path: Path) -> None:
     with closing(STORES["sqlite"].open(tmp_path, clock)) as store:
         world = World(store, KEYWORDS[kind].index(), clock)
         write(world, 40)
@@ -248,7 +250,7 @@ steps = st.sampled_from(["remember", "forget", "ask", "ask elsewhere", "step", "
 
 @law
 @given(st.lists(steps, max_size=25))
-def test_in_the_end_each_memory_is_found_by_its_words(happened: list[str]) -> None:
+def test_finally_each_memory_is_found_by_its_words(happened: list[str]) -> None:
     with _fresh() as world:
         write(world, 3)
         leader, other = Replica(world), Replica(world)

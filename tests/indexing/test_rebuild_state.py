@@ -1,4 +1,4 @@
-"""A rebuild of the keyword index ends, keeps its kind, and takes requests in."""
+"""A rebuild of the keyword index ends, keeps its kind, and includes later requests."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,21 +11,21 @@ rebuilds = st.builds(Rebuild, below=keys, in_place=st.booleans())
 
 
 @given(rebuilds)
-def test_what_is_kept_of_a_rebuild_tells_all_of_it(rebuild: Rebuild) -> None:
+def test_the_stored_form_of_a_rebuild_is_complete(rebuild: Rebuild) -> None:
     assert parse_rebuild(rebuild.text) == rebuild
 
 
-def test_no_rebuild_is_kept_as_nothing() -> None:
+def test_no_rebuild_is_stored_as_nothing() -> None:
     assert parse_rebuild(None) is parse_rebuild("") is None
 
 
 @given(rebuilds, st.none() | keys)
-def test_a_request_joins_the_rebuild_that_runs(running: Rebuild, newest: DocumentKey | None) -> None:
+def test_a_request_joins_the_running_rebuild(running: Rebuild, newest: DocumentKey | None) -> None:
     assert after_request(running, newest) is running
 
 
 @given(keys)
-def test_a_request_begins_a_rebuild_of_everything_that_is_found_meanwhile(newest: DocumentKey) -> None:
+def test_a_request_starts_a_rebuild_of_all_searchable_documents(newest: DocumentKey) -> None:
     begun = after_request(None, newest)
     assert begun is not None
     assert (begun.below > newest, begun.in_place) == (True, True)

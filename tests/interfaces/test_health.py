@@ -1,4 +1,4 @@
-"""Health follows what a service can do, says why it cannot, and is the same wherever one looks."""
+"""Health of a service with failing disks, databases and workers; the same on every interface."""
 
 import logging
 import shutil
@@ -69,13 +69,13 @@ def status(service: Service) -> Any:
 
 
 @pytest.mark.parametrize("path", ["/health", "/health/ready", "/health/live"])
-def test_a_service_that_is_well_says_so_to_everybody(service: Service, path: str) -> None:
+def test_a_healthy_service_answers_without_a_key(service: Service, path: str) -> None:
     assert service.client(None).call("GET", path) == {"status": "ok"}
 
 
-def test_the_state_is_the_same_wherever_one_looks(service: Service) -> None:
-    told = status(service)
-    assert (told["ready"], told["problems"]) == (True, [])
+def test_status_and_metrics_show_the_same_state(service: Service) -> None:
+    shown = status(service)
+    assert (shown["ready"], shown["problems"]) == (True, [])
     expected = {
         "health-monitor",
         "schedule",
@@ -86,10 +86,10 @@ def test_the_state_is_the_same_wherever_one_looks(service: Service) -> None:
         "session-summaries",
     }
     until(lambda: expected <= {one["name"] for one in status(service)["workers"] if one["lastSuccess"]})
-    told = figures(service)
-    assert (told["hivelore_ready"], told['hivelore_problem{cause="disk-full"}']) == (1.0, 0.0)
-    assert told['hivelore_worker_failures_in_a_row{worker="housekeeping"}'] == 0.0
-    assert told['hivelore_worker_last_success_timestamp_seconds{worker="housekeeping"}'] > 0
+    shown = figures(service)
+    assert (shown["hivelore_ready"], shown['hivelore_problem{cause="disk-full"}']) == (1.0, 0.0)
+    assert shown['hivelore_worker_failures_in_a_row{worker="housekeeping"}'] == 0.0
+    assert shown['hivelore_worker_last_success_timestamp_seconds{worker="housekeeping"}'] > 0
 
 
 FAULTS = [
@@ -99,7 +99,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("deed", "kind", "error", "cause"), FAULTS)
-def test_failing_writes_are_noticed_though_nobody_writes_and_over_by_themselves(
+def test_failing_writes_are_noticed_without_writers_and_end_on_their_own(
     on_disk: tuple[Service, Disk], deed: Deed, kind: Kind, error: type[apsw.Error], cause: str
 ) -> None:
     service, disk = on_disk
@@ -113,8 +113,8 @@ def test_failing_writes_are_noticed_though_nobody_writes_and_over_by_themselves(
             assert str(service.home) not in body
         assert get(service, "/health/live")[0] == 200
         assert launcher.is_alive(service.url)
-        told = status(service)
-        assert (told["ready"], [one["cause"] for one in told["problems"]]) == (False, [cause])
+        shown = status(service)
+        assert (shown["ready"], [one["cause"] for one in shown["problems"]]) == (False, [cause])
         assert figures(service)[f'hivelore_problem{{cause="{cause}"}}'] == 1.0
         assert recall(service) == 1
     wait_for(service)
@@ -122,7 +122,7 @@ def test_failing_writes_are_noticed_though_nobody_writes_and_over_by_themselves(
     assert figures(service)[f'hivelore_failures_total{{cause="{cause}"}}'] > 0
 
 
-def test_a_passing_error_of_the_disk_is_counted_and_is_no_problem(on_disk: tuple[Service, Disk]) -> None:
+def test_a_temporary_disk_error_is_counted_and_is_no_problem(on_disk: tuple[Service, Disk]) -> None:
     service, disk = on_disk
     with disk.failing(Deed.WRITE, Kind.LOG, apsw.IOError), pytest.raises(Unavailable):
         remember(service)
@@ -131,7 +131,7 @@ def test_a_passing_error_of_the_disk_is_counted_and_is_no_problem(on_disk: tuple
     assert service.app.health.counts[Cause.WRITES] >= 1
 
 
-def test_all_workers_live_on_after_the_disk_refused_to_read_for_a_while(on_disk: tuple[Service, Disk]) -> None:
+def test_all_workers_continue_after_reads_failed_for_a_while(on_disk: tuple[Service, Disk]) -> None:
     service, disk = on_disk
     remember(service)
     service.app.store.purge_log()
@@ -145,7 +145,7 @@ def test_all_workers_live_on_after_the_disk_refused_to_read_for_a_while(on_disk:
     assert recall(service) == 1
 
 
-def test_reads_that_fail_are_a_problem_of_their_own(on_disk: tuple[Service, Disk]) -> None:
+def test_failing_reads_are_a_problem_of_another_cause(on_disk: tuple[Service, Disk]) -> None:
     service, disk = on_disk
     service.app.store.purge_log()
     with disk.failing(Deed.READ, Kind.DATABASE, apsw.IOError):
@@ -153,7 +153,7 @@ def test_reads_that_fail_are_a_problem_of_their_own(on_disk: tuple[Service, Disk
     until(lambda: causes(service) == [])
 
 
-def test_a_worker_that_dies_each_time_is_a_problem_and_the_others_go_on(
+def test_a_worker_that_always_fails_is_a_problem_and_the_others_continue(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def die(*_: object) -> None:
@@ -167,18 +167,16 @@ def test_a_worker_that_dies_each_time_is_a_problem_and_the_others_go_on(
     monkeypatch.setattr(Housekeeper, "run_step", die)
     with caplog.at_level(logging.WARNING, "hivelore"), Service(tmp_path / "home") as service:
         wait_for(service, "background-worker")
-        told = {one["name"]: one for one in status(service)["workers"]}
-        assert told["housekeeping"]["error"] == "TypeError"
-        assert told["write-buffer"]["failures"] == 0
+        shown = {one["name"]: one for one in status(service)["workers"]}
+        assert shown["housekeeping"]["error"] == "TypeError"
+        assert shown["write-buffer"]["failures"] == 0
         assert figures(service)['hivelore_worker_failures_total{worker="housekeeping"}'] >= 3
         monkeypatch.undo()
         wait_for(service)
     assert "has no len()" in caplog.text
 
 
-def test_keyword_search_that_is_gone_is_noticed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, service: Service
-) -> None:
+def test_a_failing_keyword_search_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, service: Service) -> None:
     def gone(*_: object) -> None:
         raise Broken("The database answered with an unexpected error (no such table: segment).")
 
@@ -199,7 +197,7 @@ def damage(file: Path) -> None:
     file.write_bytes(data)
 
 
-def test_damaged_pages_are_a_lasting_problem_once_the_whole_database_was_read(
+def test_damaged_pages_are_a_lasting_problem_after_the_whole_database_was_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing.hurry(monkeypatch)
@@ -215,7 +213,7 @@ def test_damaged_pages_are_a_lasting_problem_once_the_whole_database_was_read(
         assert (reason["cause"], reason["lasting"]) == ("database-damaged", True)
 
 
-def test_damage_that_was_only_read_wrongly_once_is_over_after_a_look(on_disk: tuple[Service, Disk]) -> None:
+def test_a_temporary_damage_ends_after_a_check(on_disk: tuple[Service, Disk]) -> None:
     service, disk = on_disk
     service.app.store.purge_log()
     with disk.failing(Deed.READ, Kind.DATABASE, apsw.CorruptError):
@@ -225,7 +223,7 @@ def test_damage_that_was_only_read_wrongly_once_is_over_after_a_look(on_disk: tu
 
 
 @pytest.mark.parametrize("how", ["removed", "replaced"])
-def test_a_database_that_is_taken_away_under_the_service_is_noticed_and_nothing_is_acknowledged(
+def test_a_database_removed_under_the_service_is_noticed_and_nothing_is_acknowledged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     failing.hurry(monkeypatch)
@@ -258,7 +256,7 @@ def test_another_incarnation_of_a_postgres_database_is_refused(on_postgres: Serv
     wait_for(on_postgres, "database-replaced")
 
 
-def test_a_postgres_schema_that_is_gone_is_noticed(on_postgres: Service) -> None:
+def test_a_missing_postgres_schema_is_noticed(on_postgres: Service) -> None:
     with psycopg.connect(on_postgres.app.settings.postgres_url or "", autocommit=True) as connection:
         connection.execute("DROP TABLE meta CASCADE")
     until(lambda: "database-replaced" in causes(on_postgres))
@@ -266,15 +264,15 @@ def test_a_postgres_schema_that_is_gone_is_noticed(on_postgres: Service) -> None
         remember(on_postgres, "lost")
 
 
-def test_a_postgres_server_that_is_down_is_noticed_and_seen_to_be_back(tmp_path: Path) -> None:
+def test_a_stopped_postgres_server_and_its_return_are_noticed(tmp_path: Path) -> None:
     with failing.on_cable(tmp_path / "home") as (service, cable):
-        for _ in range(10):  # Once it listens to the others, whoever was known has to say again who they are.
+        for _ in range(10):  # After it reconnects, checked keys are checked again.
             assert (figures(service)["hivelore_ready"], status(service)["ready"]) == (1.0, True)
             Event().wait(0.05)
         cable.cut()
         wait_for(service, "database-server")
-        told = figures(service)
-        assert (told["hivelore_ready"], told['hivelore_problem{cause="database-server"}']) == (0.0, 1.0)
+        shown = figures(service)
+        assert (shown["hivelore_ready"], shown['hivelore_problem{cause="database-server"}']) == (0.0, 1.0)
         assert (status(service)["ready"], status(service)["incarnation"]) == (False, None)
         cable.join()
         wait_for(service)
@@ -282,7 +280,7 @@ def test_a_postgres_server_that_is_down_is_noticed_and_seen_to_be_back(tmp_path:
 
 
 @pytest.mark.parametrize("error", [Unavailable("The disk is full."), RuntimeError("unforeseen")])
-def test_ending_lets_go_of_the_home_whatever_the_last_write_ends_with(
+def test_closing_releases_the_home_however_the_last_write_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     def flush() -> None:

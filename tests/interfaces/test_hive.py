@@ -21,6 +21,7 @@ from hivelore.observations.model import Confidence, Held, Operational
 from hivelore.python.embedded import EmbeddedHive
 from hivelore.python.hive import Hive
 from hivelore.python.remote import RemoteHive
+from hivelore.review.model import ProposalKind, Wanted
 from support.service import Service
 
 
@@ -94,12 +95,12 @@ def test_what_is_proposed_is_decided(hive: Hive, tmp_path: Path) -> None:
     memory = kept_by_an_operator(hive, draft, tmp_path)
     with pytest.raises(Proposed) as told:
         hive.edit(memory.id, content="Takes 70 s.", reason="timed it")
-    page = hive.review(kind="operational")
+    page = hive.review(kind=ProposalKind.OPERATIONAL)
     (proposal,) = page.proposals
     assert (proposal.id, proposal.why, proposal.wanted) == (
         told.value.proposal,
         "timed it",
-        Edit(content="Takes 70 s."),
+        Wanted(edit=Edit(content="Takes 70 s.")),
     )
     assert page.names == {memory.id: memory.name}
     case = hive.proposal(proposal.id)
@@ -109,7 +110,7 @@ def test_what_is_proposed_is_decided(hive: Hive, tmp_path: Path) -> None:
     assert hive.review(status="decided").proposals == ()
     for wrong in (
         lambda: hive.review(status=cast(Any, "new")),
-        lambda: hive.review(kind="quarrel"),
+        lambda: hive.review(kind=cast(Any, "quarrel")),
         lambda: hive.review(limit=0),
         lambda: hive.proposal(cast(Any, 7)),
         lambda: hive.decide(proposal.id, cast(Any, "agree")),

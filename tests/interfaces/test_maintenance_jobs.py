@@ -1,4 +1,4 @@
-"""Maintenance that takes long, over real HTTP: a job that others are not kept waiting by."""
+"""Long maintenance over HTTP: a job that delays no other request."""
 
 from collections.abc import Generator
 from pathlib import Path
@@ -57,7 +57,7 @@ def ended(operator: Client, job: dict[str, Any]) -> dict[str, Any]:
     return seen()
 
 
-def test_what_ends_soon_is_the_answer_and_what_is_asked_for_in_the_background_a_job(operator: Client) -> None:
+def test_a_short_run_is_the_answer_and_a_background_run_is_a_job(operator: Client) -> None:
     plan = operator.call("POST", AT, body=MERGE)
     assert (plan["applied"], "state" in plan) == (False, False)
     job = operator.call("POST", AT, body={**MERGE, "background": True})
@@ -66,7 +66,7 @@ def test_what_ends_soon_is_the_answer_and_what_is_asked_for_in_the_background_a_
     assert (over["state"], over["result"]) == ("done", plan)
 
 
-def test_what_takes_longer_is_a_job_that_tells_how_far_it_is(operator: Client, barrier: Held) -> None:
+def test_a_longer_run_is_a_job_with_progress(operator: Client, barrier: Held) -> None:
     job = begun(operator, barrier)
     assert (job["state"], job["result"]) == ("running", None)
     seen = operator.call("GET", f"{AT}/{job['id']}")
@@ -81,7 +81,7 @@ def test_what_takes_longer_is_a_job_that_tells_how_far_it_is(operator: Client, b
 
 
 def test_undo_purge_and_check_are_answered_while_it_runs(operator: Client, barrier: Held) -> None:
-    """None of these calls ends if it waits for the job, which is let go on only after them."""
+    """The job continues only after these calls, so a call that waited for it would never end."""
     memory = remembered(operator, "The heron sleeps at noon.")
     gone = remembered(operator, "The stork leaves.", expiresAt="2020-01-01T00:00:00Z")
     operator.call("PATCH", f"/api/memory/{memory}", body={"content": "The heron flies."})
@@ -98,7 +98,7 @@ def test_undo_purge_and_check_are_answered_while_it_runs(operator: Client, barri
     assert operator.call("GET", f"{AT}/{job['id']}")["state"] == "running"
 
 
-def test_a_cancelled_job_ends_and_another_can_be_begun(operator: Client, barrier: Held) -> None:
+def test_after_a_cancelled_job_another_can_start(operator: Client, barrier: Held) -> None:
     job = begun(operator, barrier)
     cancelled = operator.call("DELETE", f"{AT}/{job['id']}")
     assert (cancelled["state"], cancelled["result"]) == ("cancelled", None)
@@ -110,7 +110,7 @@ def test_a_cancelled_job_ends_and_another_can_be_begun(operator: Client, barrier
     assert ended(operator, other)["result"]["applied"]
 
 
-def test_both_hives_wait_for_it(service: Service, operator: Client) -> None:
+def test_both_hives_wait_for_the_result(service: Service, operator: Client) -> None:
     remembered(operator, "The avocet wades.", session="s1")
     remembered(operator, "the avocet  wades.", session="s2")
     plan = RemoteHive(operator).maintain(merge=True)
@@ -120,7 +120,7 @@ def test_both_hives_wait_for_it(service: Service, operator: Client) -> None:
         RemoteHive(operator).maintain(apply=True, merge=True, purge_expired=True, yes_delete=10**12)
 
 
-def test_a_hive_that_is_interrupted_cancels_it(
+def test_an_interrupted_hive_cancels_the_job(
     operator: Client, service: Service, barrier: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hive = RemoteHive(operator)
@@ -133,13 +133,13 @@ def test_a_hive_that_is_interrupted_cancels_it(
 
 
 @pytest.mark.parametrize("which", [NOBODY, "nonsense", "'; DROP TABLE job; --", "ä" * 500, "\0"])
-def test_a_job_that_there_is_not_is_not_found(operator: Client, which: str) -> None:
+def test_an_unknown_job_is_not_found(operator: Client, which: str) -> None:
     for method in ("GET", "DELETE"):
         with pytest.raises(NotFound):
             operator.call(method, f"{AT}/{quote(which, safe='')}")
 
 
-def test_it_is_for_operators(service: Service, operator: Client) -> None:
+def test_jobs_are_for_operators(service: Service, operator: Client) -> None:
     job = operator.call("POST", AT, body={**MERGE, "background": True})
     ended(operator, job)
     for role in (Role.WORKER, Role.LEAD):
@@ -149,7 +149,7 @@ def test_it_is_for_operators(service: Service, operator: Client) -> None:
                 client.call(method, path, body=MERGE if method == "POST" else None)
 
 
-def test_a_service_that_stops_does_not_wait_and_the_next_one_tells_so(tmp_path: Path) -> None:
+def test_a_stopping_service_does_not_wait_and_the_next_one_reports_it(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with held() as barrier:
         with Service(home) as stopping:

@@ -1,4 +1,4 @@
-"""How many calls a service works on at the same time."""
+"""Concurrent calls of a service."""
 
 import asyncio
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from hivelore.runtime.settings import Embedder, load
 
 
 @pytest.mark.parametrize("recalls", [1, LOCAL_RECALLS, 5])
-def test_more_recalls_than_may_be_at_work_wait_and_others_do_not_wait_for_them(recalls: int) -> None:
+def test_recalls_beyond_the_limit_wait_and_delay_no_other_call(recalls: int) -> None:
     working: list[int] = []
     go_on = Event()
 
@@ -56,7 +56,7 @@ class Busy:
         return asyncio.get_running_loop().create_task(self.pool.run(work, who))
 
 
-def test_who_asks_for_much_waits_behind_who_asks_for_little() -> None:
+def test_a_caller_with_many_calls_does_not_delay_one_with_few() -> None:
     async def ask() -> list[str]:
         asked = [busy.ask("much") for _ in range(5)]
         await asyncio.sleep(0)
@@ -91,7 +91,7 @@ def test_one_caller_does_not_take_every_place() -> None:
         assert busy.done.count("much") == 6
 
 
-def test_a_call_that_is_given_up_gives_its_place_back() -> None:
+def test_an_abandoned_call_frees_its_place() -> None:
     async def ask() -> None:
         first = busy.ask("one")
         for _ in range(20):
@@ -120,5 +120,5 @@ def test_a_call_that_is_given_up_gives_its_place_back() -> None:
         ({"database": "postgresql://nobody@127.0.0.1:9/none"}, False),
     ],
 )
-def test_a_service_that_waits_for_others_works_on_more(settings: dict[str, object], is_all_here: bool) -> None:
+def test_a_service_with_remote_engines_runs_more_calls(settings: dict[str, object], is_all_here: bool) -> None:
     assert load(**settings).is_all_here is is_all_here

@@ -1,4 +1,4 @@
-"""Connections that send a request slowly or not at all, and how many there may be."""
+"""Connections that send a request slowly or not at all, and their maximum number."""
 
 import socket
 import time
@@ -52,7 +52,7 @@ def test_a_request_that_does_not_arrive_is_ended(service: Service, opened: list[
     assert time.monotonic() - began < 3.0
 
 
-def test_a_byte_now_and_then_does_not_keep_a_connection(service: Service, opened: list[socket.socket]) -> None:
+def test_an_occasional_byte_does_not_keep_a_connection(service: Service, opened: list[socket.socket]) -> None:
     connection = connect(service, opened)
     began = time.monotonic()
     with suppress(OSError):
@@ -62,7 +62,7 @@ def test_a_byte_now_and_then_does_not_keep_a_connection(service: Service, opened
     assert time.monotonic() - began < 0.05 * len(HEAD) - 0.5
 
 
-def test_a_connection_that_is_kept_may_send_another_request(service: Service, opened: list[socket.socket]) -> None:
+def test_a_kept_connection_may_send_another_request(service: Service, opened: list[socket.socket]) -> None:
     connection = connect(service, opened)
     for _ in range(4):
         connection.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
@@ -70,7 +70,7 @@ def test_a_connection_that_is_kept_may_send_another_request(service: Service, op
         time.sleep(0.12)
 
 
-def test_connections_that_wait_give_way_to_those_that_ask(
+def test_waiting_connections_give_way_to_new_ones(
     service: Service, opened: list[socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(malformed_http, "HEADERS_WITHIN", 30.0)
@@ -82,7 +82,7 @@ def test_connections_that_wait_give_way_to_those_that_ask(
     assert len(service._server.server_state.connections) <= 21
 
 
-def test_headers_without_end_are_refused(service: Service, opened: list[socket.socket]) -> None:
+def test_endless_headers_are_refused(service: Service, opened: list[socket.socket]) -> None:
     connection = connect(service, opened)
     connection.sendall(HEAD)
     try:

@@ -29,7 +29,7 @@ from hivelore.python.client import Client
 from hivelore.python.hive import Hive
 from hivelore.python.methods import Method
 from hivelore.python.remote import RemoteHive
-from hivelore.review.model import ProposalKind
+from hivelore.review.model import ProposalKind, Wanted
 from hivelore.runtime.app import Application
 from hivelore.sessions.programs import PROGRAMS
 from support.batches import batches_of
@@ -524,7 +524,7 @@ def _proposed(service: Service, memory: str, word: str) -> str:
     with service.app.store.read() as view:
         stored = view.get(MemoryId(memory))
     assert stored is not None
-    wanted = Edit(content=f"the {word} wakes")
+    wanted = Wanted(edit=Edit(content=f"the {word} wakes"))
     proposal = a_proposal(
         stored.memory, kind=ProposalKind.OPERATIONAL, actor=stored.memory.owner, wanted=wanted, why=Clean(word)
     )

@@ -1,4 +1,4 @@
-"""Forgetting for good what maintenance has taken away: what was kept of it is gone, too, and nothing of others."""
+"""Forgetting a memory that maintenance purged: nothing of it stays, and other memories are not affected."""
 
 from datetime import timedelta
 from typing import Any
@@ -44,7 +44,9 @@ def there(world: World, memory: Memory) -> bool:
 
 
 @pytest.mark.parametrize("viewer", [AS_ADA, AS_OPERATOR])
-def test_nothing_is_kept_of_it_any_more_and_the_others_come_back(world: World, viewer: Viewer) -> None:
+def test_forgetting_deletes_the_previous_states_and_leaves_the_other_memories_restorable(
+    world: World, viewer: Viewer
+) -> None:
     heron, stork, crane = (
         expiring(world, content, session="s1", subject="bird", external_id=content)
         for content in (HERON, STORK, "The crane dances.")
@@ -66,7 +68,9 @@ def test_nothing_is_kept_of_it_any_more_and_the_others_come_back(world: World, v
     assert [there(world, one) for one in (heron, stork, crane)] == [False, True, False]
 
 
-def test_where_the_last_of_a_subject_was_forgotten_the_one_before_it_comes_back_without_an_end(world: World) -> None:
+def test_the_previous_fact_of_a_subject_is_restored_without_an_end_after_the_last_one_was_forgotten(
+    world: World,
+) -> None:
     heron, stork = (expiring(world, content, subject="bird") for content in (HERON, STORK))
     batch = purge(world, 2)
     world.memory_service.forget(stork.id, AS_ADA)
@@ -75,7 +79,7 @@ def test_where_the_last_of_a_subject_was_forgotten_the_one_before_it_comes_back_
     assert present(world.store, heron).memory.valid_until is None
 
 
-def test_what_came_back_and_was_changed_since_stays_so_when_the_others_come_back(world: World) -> None:
+def test_a_restored_memory_that_was_changed_keeps_its_change_when_the_others_are_restored(world: World) -> None:
     heron, stork = expiring(world, HERON), expiring(world, STORK)
     batch = purge(world, 2)
     world.undo_service.undo(heron.id, AS_OPERATOR)
@@ -85,7 +89,7 @@ def test_what_came_back_and_was_changed_since_stays_so_when_the_others_come_back
     assert present(world.store, heron).memory.tags == ("bird",)
 
 
-def test_what_came_back_was_changed_and_went_again_comes_back_as_it_was_last(world: World) -> None:
+def test_a_memory_purged_twice_is_restored_as_it_was_last(world: World) -> None:
     heron, stork = expiring(world, HERON), expiring(world, STORK)
     first = purge(world, 2)
     world.undo_service.undo(heron.id, AS_OPERATOR)
@@ -99,7 +103,7 @@ def test_what_came_back_was_changed_and_went_again_comes_back_as_it_was_last(wor
     assert there(world, stork)
 
 
-def test_where_all_of_a_purge_is_back_or_forgotten_it_is_said_what_was_changed_since(world: World) -> None:
+def test_undo_reports_changes_since_when_all_of_a_purge_is_restored_or_forgotten(world: World) -> None:
     heron, stork = expiring(world, HERON), expiring(world, STORK)
     batch = purge(world, 2)
     world.undo_service.undo(heron.id, AS_OPERATOR)
@@ -111,7 +115,7 @@ def test_where_all_of_a_purge_is_back_or_forgotten_it_is_said_what_was_changed_s
         world.undo_service.undo(batch, AS_OPERATOR)
 
 
-def test_where_all_of_a_purge_was_forgotten_that_is_said(world: World) -> None:
+def test_undo_reports_that_all_of_a_purge_was_forgotten(world: World) -> None:
     heron = expiring(world, HERON)
     batch = purge(world, 1)
     world.memory_service.forget(heron.id, AS_ADA)
@@ -119,7 +123,7 @@ def test_where_all_of_a_purge_was_forgotten_that_is_said(world: World) -> None:
         world.undo_service.undo(batch, AS_OPERATOR)
 
 
-def test_once_it_was_forgotten_nobody_knows_it(world: World) -> None:
+def test_a_forgotten_memory_is_unknown(world: World) -> None:
     heron = expiring(world, HERON)
     purge(world, 1)
     world.memory_service.forget(heron.id, AS_ADA)
@@ -132,7 +136,7 @@ def test_once_it_was_forgotten_nobody_knows_it(world: World) -> None:
     assert whole(world) == before
 
 
-def test_who_could_not_see_it_is_told_what_they_are_told_of_an_unknown_one(world: World) -> None:
+def test_a_memory_that_was_not_visible_gives_the_error_of_an_unknown_one(world: World) -> None:
     heron = expiring(world, HERON)
     purge(world, 1)
     before = whole(world)
@@ -144,8 +148,8 @@ def test_who_could_not_see_it_is_told_what_they_are_told_of_an_unknown_one(world
     assert whole(world) == before
 
 
-def test_what_was_private_for_a_while_is_hidden_though_it_was_shared_before(world: World) -> None:
-    """The purge is dropped; what is left is what an edit of before keeps, in which it became private."""
+def test_a_memory_that_was_private_for_a_while_is_hidden_although_it_was_shared_before(world: World) -> None:
+    """The purge is dropped. The state before an earlier edit remains, in which the memory became private."""
     heron = expiring(world, HERON, scope=Scope.SWARM)
     world.memory_service.edit(heron.id, Edit(scope=Scope.AGENT), AS_ADA)
     world.undo_service.drop(purge(world, 1), AS_OPERATOR)
@@ -156,7 +160,7 @@ def test_what_was_private_for_a_while_is_hidden_though_it_was_shared_before(worl
     assert "heron" not in kept(world)
 
 
-def test_who_sees_it_and_may_not_delete_it_is_told_so(world: World) -> None:
+def test_a_viewer_who_sees_a_memory_but_may_not_delete_it_gets_that_error(world: World) -> None:
     shared = expiring(world, HERON, scope=Scope.SWARM)
     private = expiring(world, STORK)
     running = expiring(world, "Takes 60 s.", scope=Scope.SWARM, operational=operational("jellyfin"))
@@ -171,7 +175,7 @@ def test_who_sees_it_and_may_not_delete_it_is_told_so(world: World) -> None:
     assert ("heron" in kept(world), "Takes" in kept(world), "stork" in kept(world)) == (False, False, True)
 
 
-def test_operators_forget_what_was_purged_of_running_things_with_others(world: World) -> None:
+def test_operators_forget_purged_operational_memories_like_others(world: World) -> None:
     running, other = (
         expiring(world, content, scope=Scope.SWARM, operational=operational("jellyfin"))
         for content in ("Takes 60 s.", "Listens on port 8096.")
@@ -189,7 +193,7 @@ def test_operators_forget_what_was_purged_of_running_things_with_others(world: W
     assert "8096" not in kept(world)
 
 
-def test_only_the_version_that_was_meant_is_forgotten(world: World) -> None:
+def test_only_the_expected_version_is_forgotten(world: World) -> None:
     heron = expiring(world, HERON)
     world.memory_service.edit(heron.id, Edit(tags=("bird",)), AS_ADA)
     purge(world, 1)
@@ -199,7 +203,7 @@ def test_only_the_version_that_was_meant_is_forgotten(world: World) -> None:
     assert "heron" not in kept(world)
 
 
-def test_what_an_edit_of_before_the_purge_keeps_goes_too(world: World) -> None:
+def test_the_previous_state_of_an_edit_before_the_purge_is_deleted_too(world: World) -> None:
     heron = expiring(world, HERON)
     words = Edit(content="It left.", name="x", summary="y", reason="heron", expires_at=heron.expires_at)
     world.memory_service.edit(heron.id, words, AS_ADA)
@@ -209,7 +213,7 @@ def test_what_an_edit_of_before_the_purge_keeps_goes_too(world: World) -> None:
     assert "heron" not in kept(world)
 
 
-def test_what_came_back_and_was_forgotten_then_is_no_hindrance_either(world: World) -> None:
+def test_a_memory_that_was_restored_and_then_forgotten_does_not_block_undo(world: World) -> None:
     heron, stork = expiring(world, HERON), expiring(world, STORK)
     batch = purge(world, 2)
     world.undo_service.undo(heron.id, AS_OPERATOR)

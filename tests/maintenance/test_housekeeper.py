@@ -1,4 +1,4 @@
-"""Upkeep: forgotten words are wiped by and by, and at most for a small part of the time."""
+"""Housekeeping: forgotten text is purged step by step, in a small part of the time."""
 
 from collections.abc import Generator, Sequence
 from contextlib import closing
@@ -76,14 +76,14 @@ def house(tmp_path: Path) -> Generator[House]:
         yield house
 
 
-def test_where_nothing_was_forgotten_nothing_is_done(house: House) -> None:
+def test_without_forgotten_text_nothing_is_done(house: House) -> None:
     house.fill()
     for _ in range(3):
         house.housekeeping.run_step()
     assert house.keywords.steps == 0
 
 
-def test_what_was_forgotten_is_wiped_from_every_file(house: House) -> None:
+def test_forgotten_text_is_purged_from_every_file(house: House) -> None:
     house.fill()
     secret = house.put(["xylophonist"])
     assert house.holds("xylophonist")
@@ -92,7 +92,7 @@ def test_what_was_forgotten_is_wiped_from_every_file(house: House) -> None:
     assert not house.holds("xylophonist")
 
 
-def test_it_stops_after_a_while_and_goes_on_the_next_time(house: House) -> None:
+def test_a_step_stops_after_a_while_and_the_next_one_continues(house: House) -> None:
     house.fill()
     house.forget(house.put(["xylophonist"]))
     house.housekeeping.run_step()
@@ -102,14 +102,14 @@ def test_it_stops_after_a_while_and_goes_on_the_next_time(house: House) -> None:
     assert not house.holds("xylophonist")
 
 
-def test_it_stops_at_once_where_everything_stops(house: House) -> None:
+def test_a_step_stops_at_once_when_the_service_stops(house: House) -> None:
     house.fill()
     house.forget(house.put(["xylophonist"]))
     house.housekeeping.run_step(lambda: True)
     assert house.keywords.steps == 0
 
 
-def test_it_rests_many_times_as_long_as_it_took(house: House) -> None:
+def test_the_pause_is_many_times_as_long_as_the_step(house: House) -> None:
     house.fill()
     house.forget(house.put(["xylophonist"]))
     house.tend_until_tidy()
@@ -124,7 +124,7 @@ def test_it_rests_many_times_as_long_as_it_took(house: House) -> None:
     assert not house.holds("quetzal")
 
 
-def test_before_the_end_it_does_not_rest(house: House) -> None:
+def test_the_last_step_before_the_end_has_no_pause(house: House) -> None:
     house.fill()
     house.forget(house.put(["xylophonist"]))
     house.tend_until_tidy()
@@ -134,7 +134,7 @@ def test_before_the_end_it_does_not_rest(house: House) -> None:
     assert not house.holds("quetzal")
 
 
-def test_the_end_is_held_up_for_so_long_and_the_next_start_goes_on(house: House) -> None:
+def test_the_last_step_is_limited_and_the_next_start_continues(house: House) -> None:
     house.fill()
     house.forget(house.put(["xylophonist"]))
     house.housekeeping.finish_purge(0.3)
@@ -145,7 +145,7 @@ def test_the_end_is_held_up_for_so_long_and_the_next_start_goes_on(house: House)
     assert not house.holds("xylophonist")
 
 
-def test_what_lay_in_the_log_when_a_process_was_killed_is_wiped_at_the_next_start(house: House) -> None:
+def test_text_in_the_log_of_a_killed_process_is_purged_at_the_next_start(house: House) -> None:
     house.store.write(lambda tx: tx.set_setting("note", "xylophonist"))
     house.store.write(lambda tx: tx.set_setting("note", ""))
     assert house.holds("xylophonist")
@@ -153,7 +153,7 @@ def test_what_lay_in_the_log_when_a_process_was_killed_is_wiped_at_the_next_star
     assert not house.holds("xylophonist")
 
 
-def test_a_reader_makes_the_log_wait_and_no_longer(house: House) -> None:
+def test_a_reader_delays_the_log_only_while_it_reads(house: House) -> None:
     house.housekeeping.run_step()
     secret = house.put(["xylophonist"])
     with house.store.read():
@@ -180,7 +180,7 @@ class SlowPostings(Postings):
         return there_was_something
 
 
-def test_the_index_settles_by_and_by(tmp_path: Path) -> None:
+def test_the_index_is_compacted_step_by_step(tmp_path: Path) -> None:
     clock = SteppingClock()
     keywords = SlowPostings(clock)
     with closing(SqliteStore(tmp_path / "hivelore.db", clock=clock, durable=False)) as store:

@@ -1,4 +1,4 @@
-"""A check of the data compares the indexes with the store, and has what they lack made anew."""
+"""The integrity check compares the indexes with the store and repairs missing entries."""
 
 from collections.abc import Generator
 from contextlib import closing
@@ -43,13 +43,13 @@ def lose_vectors(world: World, limit: int) -> None:
     world.store.write(work)
 
 
-def test_what_lacks_nothing_is_sound(world: World, integrity_check: IntegrityCheck) -> None:
+def test_complete_indexes_are_sound(world: World, integrity_check: IntegrityCheck) -> None:
     assert integrity_check.check() == SOUND
     world.index_rebuild.run_step()
     assert integrity_check.check() == SOUND
 
 
-def test_words_that_are_missing_are_told_and_indexed_again(world: World, integrity_check: IntegrityCheck) -> None:
+def test_missing_words_are_reported_and_indexed_again(world: World, integrity_check: IntegrityCheck) -> None:
     world.index_rebuild.run_step()
     with world.store.read() as view:
         chunks = [view.chunks(key)[0].key for key in sorted(view.matching_keys(EVERYTHING))[:3]]
@@ -61,13 +61,13 @@ def test_words_that_are_missing_are_told_and_indexed_again(world: World, integri
     assert (integrity_check.check(), world.index_rebuild.remaining) == (SOUND, 0)
 
 
-def test_an_index_that_is_just_being_built_lacks_nothing(world: World, integrity_check: IntegrityCheck) -> None:
+def test_an_index_that_is_being_rebuilt_lacks_nothing(world: World, integrity_check: IntegrityCheck) -> None:
     world.store.write(lambda tx: tx.set_setting("keywords.index", "another 1"))
     world.index_rebuild.begin()
     assert (integrity_check.check(), world.index_rebuild.remaining) == (SOUND, 4)
 
 
-def test_vectors_that_are_missing_are_told_and_made_again(world: World, integrity_check: IntegrityCheck) -> None:
+def test_missing_vectors_are_reported_and_queued(world: World, integrity_check: IntegrityCheck) -> None:
     lose_vectors(world, 3)
     assert world.embedding.pending() == 0
     (said,) = integrity_check.check().repairs

@@ -1,4 +1,4 @@
-"""Maintenance: a preview writes nothing, no share is passed unawares, and nothing goes that cannot come back."""
+"""Maintenance: a preview writes nothing, a large purge needs confirmation, and everything can be undone."""
 
 from datetime import timedelta
 from typing import Any
@@ -74,7 +74,7 @@ def test_a_preview_writes_nothing(world: World, wish: MaintenancePlan) -> None:
     assert (plan.expired, len(plan.alike)) == (int(wish.purge_expired), int(wish.merge))
 
 
-def test_what_has_expired_goes_and_comes_back(world: World) -> None:
+def test_expired_memories_are_purged_and_restored(world: World) -> None:
     (gone,) = filled(world)
     log_events(world.store, an_event(memory=gone.id))
     put(world.store, a_proposal(present(world.store, gone).memory))
@@ -92,7 +92,7 @@ def test_what_has_expired_goes_and_comes_back(world: World) -> None:
         assert whole(world)[part] == before[part]  # pyright: ignore[reportIndexIssue]
 
 
-def test_what_took_the_place_of_what_stays_does_not_go(world: World) -> None:
+def test_an_expired_successor_of_a_memory_that_stays_is_not_purged(world: World) -> None:
     old = world.remember("The port is 8096.", subject="jf.port")
     world.clock.advance(timedelta(minutes=1))
     new = expiring(world, "The port is 8920.", subject="jf.port")
@@ -103,7 +103,7 @@ def test_what_took_the_place_of_what_stays_does_not_go(world: World) -> None:
     assert ids(world) == {old.id, new.id}
 
 
-def test_only_the_last_of_those_that_took_its_place_is_needed_for_that(world: World) -> None:
+def test_only_the_last_successor_must_stay(world: World) -> None:
     old = world.remember("The port is 8096.")
     first = expiring(world, "The port is 1.", supersedes=old.id)
     last = expiring(world, "The port is 2.", supersedes=first.id)
@@ -114,9 +114,7 @@ def test_only_the_last_of_those_that_took_its_place_is_needed_for_that(world: Wo
 
 
 @pytest.mark.parametrize("last_stays", [True, False])
-def test_so_it_is_where_it_took_the_place_of_one_by_its_subject_and_of_another_by_its_id(
-    world: World, last_stays: bool
-) -> None:
+def test_the_same_holds_for_a_successor_by_subject_and_by_id(world: World, last_stays: bool) -> None:
     note, other = world.remember("The port is 1."), world.remember("The port is 2.")
     fact = expiring(world, "The port is 3.", subject="jf.port")
     last = expiring(world, "The port is 4.", subject="jf.port", supersedes=note.id)
@@ -128,7 +126,7 @@ def test_so_it_is_where_it_took_the_place_of_one_by_its_subject_and_of_another_b
     assert world.found("port") == (["It is moved."] if last_stays else ["The port is 2."])
 
 
-def test_where_all_of_a_subject_has_expired_all_of_it_goes(world: World) -> None:
+def test_if_all_facts_of_a_subject_expired_all_are_purged(world: World) -> None:
     for port in (1, 2, 3):
         expiring(world, f"The port is {port}.", subject="jf.port")
         world.clock.advance(timedelta(minutes=1))
@@ -137,7 +135,7 @@ def test_where_all_of_a_subject_has_expired_all_of_it_goes(world: World) -> None
     assert ids(world) == set()
 
 
-def test_one_of_two_has_no_more_tags_than_a_memory_may_have(world: World) -> None:
+def test_a_merged_memory_has_no_more_tags_than_allowed(world: World) -> None:
     for place, content in enumerate(("The narwhal sings.", "the narwhal  sings.")):
         world.remember(content, tags=tuple(f"t{place}-{number}" for number in range(80)))
     (proposal,) = proposed(world)
@@ -147,7 +145,7 @@ def test_one_of_two_has_no_more_tags_than_a_memory_may_have(world: World) -> Non
     assert set(kept.memory.tags) >= {f"t1-{number}" for number in range(80)}
 
 
-def test_of_a_purge_one_memory_comes_back_by_its_id(world: World) -> None:
+def test_one_memory_of_a_purge_is_restored_by_its_id(world: World) -> None:
     one, other = expiring(world, "One expires."), expiring(world, "The other does, too.")
     world.clock.advance(2 * HOUR)
     before = known(world)
@@ -159,7 +157,7 @@ def test_of_a_purge_one_memory_comes_back_by_its_id(world: World) -> None:
     assert known(world) == before
 
 
-def test_words_find_what_came_back(world: World) -> None:
+def test_search_finds_restored_memories(world: World) -> None:
     filled(world)
     done = purge(world)
     assert "The heron leaves at noon." not in world.found("heron", now=START)
@@ -168,7 +166,7 @@ def test_words_find_what_came_back(world: World) -> None:
     assert "The heron leaves at noon." in world.found("heron", now=START)
 
 
-def test_more_than_the_share_goes_only_where_it_is_said_how_many(world: World) -> None:
+def test_a_purge_above_the_share_needs_confirmation(world: World) -> None:
     gone = [expiring(world, f"Number {number} expires.") for number in range(2)]
     for number in range(18):
         world.remember(f"Note {number} stays.")
@@ -183,14 +181,14 @@ def test_more_than_the_share_goes_only_where_it_is_said_how_many(world: World) -
     assert not ids(world) & {one.id for one in gone}
 
 
-def test_the_exact_number_has_to_be_said_even_below_the_share(world: World) -> None:
+def test_a_confirmed_number_must_be_exact_even_below_the_share(world: World) -> None:
     filled(world)
     with pytest.raises(Conflict, match="but 1 would be deleted"):
         purge(world, 2)
     assert purge(world, 1).purged == 1
 
 
-def test_a_purge_in_many_units_is_one_batch(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_purge_in_many_transactions_is_one_batch(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Facts of one subject are linked to each other, and go in different units."""
     monkeypatch.setattr(service, "_PURGE_BATCH", 2)
     ends = [START + (9 * HOUR if number % 4 == 0 else HOUR) for number in range(9)]
@@ -208,7 +206,7 @@ def test_a_purge_in_many_units_is_one_batch(world: World, monkeypatch: pytest.Mo
     assert known(world) == before
 
 
-def test_what_was_renewed_meanwhile_stays(world: World) -> None:
+def test_a_memory_renewed_meanwhile_stays(world: World) -> None:
     (gone,) = filled(world)
     key = present(world.store, gone).key
     looked = world.maintenance._survey
@@ -223,7 +221,7 @@ def test_what_was_renewed_meanwhile_stays(world: World) -> None:
     assert gone.id in ids(world)
 
 
-def test_a_fact_that_was_told_meanwhile_keeps_its_place(world: World) -> None:
+def test_a_fact_stored_meanwhile_keeps_its_place(world: World) -> None:
     old = expiring(world, "The port is 1.", subject="db.port")
     world.clock.advance(2 * HOUR)
     done = purge(world, 1)
@@ -233,7 +231,7 @@ def test_a_fact_that_was_told_meanwhile_keeps_its_place(world: World) -> None:
     assert present(world.store, new).memory.supersedes == old.id
 
 
-def test_what_is_kept_of_a_purge_is_wiped_after_a_while(world: World) -> None:
+def test_previous_states_of_a_purge_expire(world: World) -> None:
     filled(world)
     done = purge(world)
     housekeeping = Housekeeper(world.store, world.keywords, world.clock, undo=timedelta(days=7))
@@ -247,7 +245,7 @@ def test_what_is_kept_of_a_purge_is_wiped_after_a_while(world: World) -> None:
         undo(world, done.batch)
 
 
-def test_where_nothing_is_kept_a_purge_is_for_good(world: World) -> None:
+def test_without_previous_states_a_purge_is_final(world: World) -> None:
     filled(world)
     world.maintenance._journal = ChangeJournal(world.store, world.clock, world.journal._batch_id, timedelta())
     done = purge(world)
@@ -255,7 +253,7 @@ def test_where_nothing_is_kept_a_purge_is_for_good(world: World) -> None:
     assert batches_of(world.store) == []
 
 
-def test_an_edit_of_before_a_purge_is_taken_back_after_that(world: World) -> None:
+def test_an_edit_before_a_purge_can_be_undone_after_the_purge_was(world: World) -> None:
     memory = expiring(world, "The heron leaves at noon.")
     before = known(world)
     world.clock.advance(timedelta(minutes=1))
@@ -273,7 +271,7 @@ def test_an_edit_of_before_a_purge_is_taken_back_after_that(world: World) -> Non
 # indexes and files
 
 
-def test_reindexing_finds_the_same_again(world: World) -> None:
+def test_a_reindex_finds_the_same_memories(world: World) -> None:
     world.remember("The heron sleeps.")
     done = world.maintenance.apply(MaintenancePlan(reindex=True, vacuum=True), AS_OPERATOR)
     assert done.done == {"reindex": True, "vacuum": True}
@@ -286,14 +284,14 @@ def test_reindexing_finds_the_same_again(world: World) -> None:
 
 
 @pytest.mark.parametrize("viewer", [AS_ADA, AS_LEA])
-def test_only_operators_do_maintenance(world: World, viewer: Any) -> None:
+def test_only_operators_run_maintenance(world: World, viewer: Any) -> None:
     with pytest.raises(Forbidden):
         world.maintenance.preview(PURGE, viewer)
     with pytest.raises(Forbidden):
         world.maintenance.apply(PURGE, viewer)
 
 
-def test_nothing_to_do_is_an_error(world: World) -> None:
+def test_an_empty_plan_is_an_error(world: World) -> None:
     with pytest.raises(Invalid, match="purgeExpired"):
         world.maintenance.preview(MaintenancePlan(), AS_OPERATOR)
     with pytest.raises(Invalid, match="purge"):
@@ -319,7 +317,7 @@ def twins(world: World, **more: Any) -> tuple[Memory, Memory]:
     return world.remember("The heron sleeps.", session="s1", **more), world.remember("the  heron sleeps", session="s2")
 
 
-def test_what_says_the_same_is_put_to_review_and_nothing_else_happens(world: World) -> None:
+def test_duplicates_are_proposed_for_review_and_nothing_else_happens(world: World) -> None:
     older, newer = twins(world)
     before = known(world)
     done = world.maintenance.apply(MERGE, AS_OPERATOR)
@@ -333,7 +331,7 @@ def test_what_says_the_same_is_put_to_review_and_nothing_else_happens(world: Wor
     ]
 
 
-def test_accepting_makes_one_of_two_and_taking_that_back_two_of_one(world: World) -> None:
+def test_accepting_merges_two_memories_and_undo_separates_them(world: World) -> None:
     older, newer = twins(world, tags=("a",), metadata={"x": 1})
     key = present(world.store, older).key
     world.store.write(lambda tx: tx.add_evidence({key: [evidence(Sign.USEFUL)]}))
@@ -355,7 +353,7 @@ def test_accepting_makes_one_of_two_and_taking_that_back_two_of_one(world: World
     assert proposed(world) == [proposal]
 
 
-def test_of_what_is_about_running_things_the_observations_of_both_are_kept(world: World) -> None:
+def test_a_merge_of_operational_memories_keeps_the_observations_of_both(world: World) -> None:
     older = world.remember("Takes 60 s.", scope=Scope.SWARM, category="timing", operational=operational("jellyfin"))
     newer = world.remember("takes 60 s", scope=Scope.SWARM, category="timing", operational=operational("jellyfin"))
     seen = an_observation(at=world.clock.now(), kind=ObservationKind.CONTRADICTED)
@@ -377,7 +375,7 @@ def test_of_what_is_about_running_things_the_observations_of_both_are_kept(world
     assert known(world) == before
 
 
-def test_rejecting_keeps_both_and_it_is_not_asked_again(world: World) -> None:
+def test_a_rejected_duplicate_stays_and_is_not_proposed_again(world: World) -> None:
     twins(world)
     (proposal,) = proposed(world)
     before = known(world)
@@ -387,14 +385,14 @@ def test_rejecting_keeps_both_and_it_is_not_asked_again(world: World) -> None:
     assert proposed(world) == []
 
 
-def test_it_is_asked_once_as_long_as_it_waits(world: World) -> None:
+def test_an_open_proposal_is_not_made_twice(world: World) -> None:
     twins(world)
     first = proposed(world)
     assert proposed(world) == first
     assert len(first) == 1
 
 
-def test_what_changed_since_cannot_be_accepted(world: World) -> None:
+def test_a_proposal_whose_memories_changed_cannot_be_accepted(world: World) -> None:
     older, _ = twins(world)
     (proposal,) = proposed(world)
     world.memory_service.edit(older.id, Edit(content="The owl sleeps."), AS_ADA)
@@ -402,14 +400,14 @@ def test_what_changed_since_cannot_be_accepted(world: World) -> None:
         decide(world, proposal, Decision.ACCEPTED)
 
 
-def test_merging_is_done_by_accepting(world: World) -> None:
+def test_accepting_a_proposal_merges(world: World) -> None:
     twins(world)
     (proposal,) = proposed(world)
     with pytest.raises(Invalid, match="Accept or reject"):
         decide(world, proposal, Decision.MERGED)
 
 
-def test_leads_merge_what_they_may_change(world: World) -> None:
+def test_leads_merge_memories_that_they_may_change(world: World) -> None:
     for text in ("The heron sleeps.", "the heron  sleeps"):
         world.remember(text, AS_BOB, scope=Scope.SWARM, session=text)
     twins(world)
@@ -438,7 +436,7 @@ def test_leads_merge_what_they_may_change(world: World) -> None:
     ],
     ids=str,
 )
-def test_what_others_read_or_what_says_something_else_is_never_put_together(
+def test_memories_with_other_readers_or_other_statements_are_never_merged(
     world: World, other: tuple[str, dict[str, Any]]
 ) -> None:
     content, more = other
@@ -447,7 +445,7 @@ def test_what_others_read_or_what_says_something_else_is_never_put_together(
     assert world.maintenance.preview(MERGE, AS_OPERATOR).alike == ()
 
 
-def test_many_that_say_the_same_are_put_together_two_at_a_time(world: World) -> None:
+def test_many_duplicates_are_merged_two_at_a_time(world: World) -> None:
     for number in range(4):
         world.remember("The heron sleeps.", session=f"s{number}")
     rounds: list[int] = []
@@ -459,16 +457,16 @@ def test_many_that_say_the_same_are_put_together_two_at_a_time(world: World) -> 
     assert len(world.recall("heron").hits) == 1
 
 
-def test_words_that_can_be_relied_on_more_stay(world: World) -> None:
+def test_the_more_reliable_text_stays(world: World) -> None:
     reliable = world.remember("The heron sleeps.", session="s1")
-    told = world.remember("The Heron sleeps!!", session="s2", trust=Trust.WEB)
+    stored = world.remember("The Heron sleeps!!", session="s2", trust=Trust.WEB)
     (proposal,) = proposed(world)
     decide(world, proposal, Decision.ACCEPTED)
-    one = present(world.store, told).memory
+    one = present(world.store, stored).memory
     assert (one.content, one.provenance.trust) == (reliable.content, Trust.AGENT)
 
 
-def test_forgetting_what_was_made_of_two_leaves_no_word_of_it(world: World) -> None:
+def test_forgetting_a_merged_memory_leaves_none_of_its_words(world: World) -> None:
     _, newer = twins(world)
     (proposal,) = proposed(world)
     decide(world, proposal, Decision.ACCEPTED)
@@ -477,7 +475,7 @@ def test_forgetting_what_was_made_of_two_leaves_no_word_of_it(world: World) -> N
     assert preimages_of(world.store, batch) == []
 
 
-def test_no_more_is_put_to_review_than_may_wait(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proposals_are_limited_to_the_capacity_of_the_inbox(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hivelore.review.proposals.MAX_OPEN", 2)
     for number in range(6):
         world.remember(f"The heron {'abcdef'[number // 2]}.", session=f"s{number}")

@@ -1,4 +1,4 @@
-"""Maintenance as a job: one at a time, with its progress, cancelled between two steps, and never left running."""
+"""Maintenance jobs: one at a time, with progress, cancelled between two steps, and never left running."""
 
 from collections.abc import Generator
 from datetime import timedelta
@@ -61,7 +61,7 @@ def kept(world: World, job: JobId) -> Job:
     return found
 
 
-def test_a_job_ends_with_what_the_work_gives(world: World, jobs: MaintenanceJobs) -> None:
+def test_a_job_ends_with_the_result_of_maintenance(world: World, jobs: MaintenanceJobs) -> None:
     twins(world)
     job = jobs.begin(MERGE, AS_OPERATOR)
     ended = jobs.wait(job.id, AS_OPERATOR)
@@ -75,9 +75,7 @@ def test_a_job_ends_with_what_the_work_gives(world: World, jobs: MaintenanceJobs
         jobs.result(job.id, AS_OPERATOR)
 
 
-def test_it_tells_how_far_it_is_in_this_process_and_in_others(
-    world: World, jobs: MaintenanceJobs, barrier: Held
-) -> None:
+def test_progress_is_visible_in_this_process_and_in_others(world: World, jobs: MaintenanceJobs, barrier: Held) -> None:
     job = running(jobs, barrier)
     seen = jobs.status(job.id, AS_OPERATOR)
     assert (seen.state, seen.done, seen.total) == (JobState.RUNNING, 3, 10)
@@ -88,7 +86,9 @@ def test_it_tells_how_far_it_is_in_this_process_and_in_others(
     assert jobs.wait(job.id, AS_OPERATOR).state is JobState.DONE
 
 
-def test_the_same_is_joined_and_anything_else_is_a_conflict(world: World, jobs: MaintenanceJobs, barrier: Held) -> None:
+def test_the_same_request_joins_the_job_and_another_is_a_conflict(
+    world: World, jobs: MaintenanceJobs, barrier: Held
+) -> None:
     job = running(jobs, barrier)
     assert jobs.begin(MERGE, AS_OPERATOR).id == job.id
     with pytest.raises(Conflict, match=job.id):
@@ -113,7 +113,7 @@ def test_a_cancelled_job_does_nothing_more(world: World, jobs: MaintenanceJobs, 
     assert len(world.maintenance.preview(MERGE, AS_OPERATOR).alike) == 1
 
 
-def test_another_process_joins_and_cancels_it_where_the_store_is_shared(
+def test_another_process_joins_and_cancels_a_job_of_a_shared_store(
     world: World, jobs: MaintenanceJobs, barrier: Held
 ) -> None:
     job = running(jobs, barrier)
@@ -125,7 +125,7 @@ def test_another_process_joins_and_cancels_it_where_the_store_is_shared(
     until(lambda: not jobs._running)
 
 
-def test_a_job_whose_process_has_ended_has_failed(world: World, jobs: MaintenanceJobs, barrier: Held) -> None:
+def test_a_job_whose_process_ended_has_failed(world: World, jobs: MaintenanceJobs, barrier: Held) -> None:
     """The process is stopped so that it writes nothing any more: the store is left as by one that was killed."""
     job = running(jobs, barrier)
     until(lambda: kept(world, job.id).total == 10)
@@ -148,7 +148,7 @@ def test_a_job_whose_process_has_ended_has_failed(world: World, jobs: Maintenanc
     assert kept(world, job.id).state is JobState.FAILED
 
 
-def test_a_process_that_ends_ends_its_job(world: World, jobs: MaintenanceJobs, barrier: Held) -> None:
+def test_a_process_that_ends_stops_its_job(world: World, jobs: MaintenanceJobs, barrier: Held) -> None:
     job = running(jobs, barrier)
     jobs.close()
     seen = jobs.status(job.id, AS_OPERATOR)
@@ -157,7 +157,9 @@ def test_a_process_that_ends_ends_its_job(world: World, jobs: MaintenanceJobs, b
         jobs.begin(MERGE, AS_OPERATOR)
 
 
-def test_what_it_fails_with_is_told(world: World, jobs: MaintenanceJobs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_of_a_failed_job_is_reported(
+    world: World, jobs: MaintenanceJobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
     job = jobs.begin(MaintenancePlan(merge=True, purge_expired=True), AS_OPERATOR, apply=True, yes_delete=10**30)
     seen = jobs.wait(job.id, AS_OPERATOR)
     assert seen.state is JobState.FAILED
@@ -176,7 +178,7 @@ def test_what_it_fails_with_is_told(world: World, jobs: MaintenanceJobs, monkeyp
     assert "hunter2" not in str(seen.error)
 
 
-def test_nothing_of_a_memory_is_in_what_is_kept(world: World, jobs: MaintenanceJobs) -> None:
+def test_the_stored_result_has_no_text_of_a_memory(world: World, jobs: MaintenanceJobs) -> None:
     older, newer = twins(world)
     job = jobs.begin(MERGE, AS_OPERATOR)
     jobs.wait(job.id, AS_OPERATOR)
@@ -190,7 +192,7 @@ def test_nothing_of_a_memory_is_in_what_is_kept(world: World, jobs: MaintenanceJ
     assert jobs.result(job.id, AS_OPERATOR).alike == ()
 
 
-def test_only_operators_and_only_its_own_kind(world: World, jobs: MaintenanceJobs) -> None:
+def test_jobs_are_for_operators_and_of_one_kind(world: World, jobs: MaintenanceJobs) -> None:
     job = jobs.begin(MERGE, AS_OPERATOR)
     jobs.wait(job.id, AS_OPERATOR)
 
@@ -214,7 +216,7 @@ def test_only_operators_and_only_its_own_kind(world: World, jobs: MaintenanceJob
         jobs.cancel(world.reembedder.begin(AS_OPERATOR, everything=True).id, AS_OPERATOR)
 
 
-def test_comparing_ends_between_two_pairs(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_comparison_stops_between_two_pairs(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(6):
         world.remember(f"The heron sleeps {'abcdef'[number]}.", session=f"s{number}")
     progress, compared = Progress(), list[str]()
@@ -230,7 +232,7 @@ def test_comparing_ends_between_two_pairs(world: World, monkeypatch: pytest.Monk
     assert len(compared) == 1
 
 
-def test_a_purge_that_is_stopped_is_one_batch_and_comes_back(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stopped_purge_is_one_batch_and_can_be_undone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service, "_PURGE_BATCH", 2)
     gone = [
         world.remember(f"The heron {number} leaves.", expires_at=START + timedelta(hours=1), session=str(number))

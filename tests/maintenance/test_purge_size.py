@@ -1,4 +1,4 @@
-"""How much maintenance may take away without being told exactly how much."""
+"""The number of memories that a purge may delete without confirmation."""
 
 from fractions import Fraction
 
@@ -11,7 +11,7 @@ from hivelore.maintenance.service import check_purge_size, unconfirmed_purge_lim
 
 
 @given(memories=st.integers(0, 10**7), hundredths=st.integers(0, 100))
-def test_the_share_itself_may_go_and_no_more(memories: int, hundredths: int) -> None:
+def test_exactly_the_share_may_be_purged(memories: int, hundredths: int) -> None:
     share = hundredths / 100
     limit = int(Fraction(hundredths, 100) * memories)
     assert unconfirmed_purge_limit(memories, share) == limit

@@ -16,7 +16,7 @@ from hivelore.memories.model import Action, Memory, Scope, Trust
 from hivelore.observations.model import Observation, ObservationKind
 from hivelore.observations.outcomes import Change
 from hivelore.review import proposals
-from hivelore.review.model import Decision, Deletion, Proposal, ProposalId, ProposalKind, Wanted
+from hivelore.review.model import Decision, Proposal, ProposalId, ProposalKind, Wanted
 from support.memories import an_observation, operational
 from support.stores import present
 from support.world import ADA, AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, LEA, World
@@ -91,7 +91,7 @@ def test_who_asks_to_share_what_the_web_said_is_told_that_it_was_proposed(world:
     assert present(world.store, memory).memory == memory
     known = world.review_inbox.detail(proposal, AS_ADA).proposal
     assert (known.kind, known.actor, known.why) == (ProposalKind.SHARING, ADA, "it helped")
-    assert known.wanted == Edit(scope=Scope.SWARM)
+    assert known.wanted == Wanted(edit=Edit(scope=Scope.SWARM))
     assert [(one.action, one.memory) for one in world.audit()] == [(Action.PROPOSED, memory.id)]
 
 
@@ -102,8 +102,9 @@ def test_who_asks_to_edit_what_is_about_running_things_is_told_that_it_was_propo
     memory = running(world, "Takes 60 s.")
     proposal = asked(world, memory, viewer, content="Takes 70 s, with the key AKIAIOSFODNN7EXAMPLE.")
     wanted = world.review_inbox.detail(proposal, viewer).proposal.wanted
-    assert isinstance(wanted, Edit)
-    assert "AKIA" not in str(wanted.content)
+    assert wanted is not None
+    assert wanted.edit is not None
+    assert "AKIA" not in str(wanted.edit.content)
     assert present(world.store, memory).memory == memory
 
 
@@ -112,7 +113,7 @@ def test_who_asks_to_forget_what_is_about_running_things_is_told_that_it_was_pro
     with pytest.raises(Proposed, match="Only operators"):
         world.memory_service.forget(memory.id, AS_ADA)
     (proposal,) = world.review_inbox.page(AS_ADA, None, 10).proposals
-    assert (proposal.kind, proposal.wanted) == (ProposalKind.OPERATIONAL, Deletion())
+    assert (proposal.kind, proposal.wanted) == (ProposalKind.OPERATIONAL, Wanted(forget=True))
     assert is_there(world, memory)
 
 
@@ -360,7 +361,7 @@ def test_what_an_agent_asks_of_what_is_known_is_done_as_one_change_by_the_operat
     assert present(world.store, memory).memory == memory
     proposal = ProposalId(told.value.proposal)
     known = world.review_inbox.detail(proposal, AS_LEA).proposal
-    assert known.wanted == Change(observation="Takes 70 s.", service="caddy", confidence=1.0)
+    assert known.wanted == Wanted(change=Change(observation="Takes 70 s.", service="caddy", confidence=1.0))
     assert known.why == "timed it"
     world.review_inbox.decide(proposal, Decision.ACCEPTED, AS_OPERATOR)
     after = present(world.store, memory).memory

@@ -90,7 +90,7 @@ def test_the_total_follows_from_the_parts_as_documented(world: World) -> None:
         assert all(0.0 <= part <= 1.0 for part in known)
         wanted = min(max(one.similarity + one.prior, 0.0), 1.15)
         total = (wanted + 0.02 * one.recency + 0.02 * (one.access - 1)) / 1.18 * one.usefulness + one.update
-        assert one.total == pytest.approx(total, abs=3e-6)  # Answers have six decimals.
+        assert one.total == pytest.approx(total, abs=5e-6)  # An answer has six decimals.
         assert 0.0 <= one.total <= 1.0
     assert any(hit.score.prior for hit in answer.hits)
     assert any(hit.score.access > 1.0 for hit in answer.hits)

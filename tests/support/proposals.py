@@ -17,7 +17,6 @@ from hivelore.observations.outcomes import Change
 from hivelore.review.model import (
     Decision,
     DecisionRecord,
-    Deletion,
     Proposal,
     ProposalFilter,
     ProposalId,
@@ -83,7 +82,7 @@ changes = st.builds(
     confidence=st.just(UNSET) | st.floats(0, 1),
     active=st.just(UNSET) | st.booleans(),
 )
-wishes = st.none() | edits | st.builds(Deletion) | changes
+wishes = st.none() | st.builds(Wanted, edit=edits) | st.builds(Wanted, change=changes) | st.just(Wanted(forget=True))
 decisions = st.builds(
     DecisionRecord,
     how=st.sampled_from(Decision),

@@ -13,6 +13,7 @@ from hivelore.identity import operations as identity
 from hivelore.maintenance import operations as maintenance
 from hivelore.memories import operations as memories
 from hivelore.observations import operations as observations
+from hivelore.review import operations as review
 from hivelore.search import operations as search
 from hivelore.sessions import operations as sessions
 
@@ -28,5 +29,6 @@ OPERATIONS: tuple[Operation[..., Any], ...] = (
     *identity.OPERATIONS,
     *health.OPERATIONS,
     *observations.OPERATIONS,
+    *review.OPERATIONS,
 )
 TOOLS: tuple[Tool[Any], ...] = tuple(one.tool for one in OPERATIONS if one.tool is not None)

@@ -16,7 +16,7 @@ from hivelore.memories.model import Chunk, Memory, Passage, Version
 from hivelore.memories.stored import ChunkKey, DocumentKey, PassageKey, StoredChunk
 from hivelore.memories.whole import WholeMemory
 from hivelore.observations.model import Observation
-from hivelore.review import proposal_codec
+from hivelore.review.model import Proposal
 from hivelore.search.model import RecallId
 
 
@@ -28,7 +28,7 @@ def former(value: PreviousState) -> Object:
         "chunks": [_chunk(one) for one in whole.chunks],
         "observations": to_builtins(whole.observations),
         "evidence": [_evidence(one) for one in whole.evidence],
-        "proposals": [proposal_codec.proposal(one) for one in value.proposals],
+        "proposals": to_builtins(value.proposals),
         "events": to_builtins(value.events),
     }
 
@@ -44,7 +44,7 @@ def read_former(key: DocumentKey, data: Mapping[str, Any]) -> PreviousState:
     )
     return PreviousState(
         whole,
-        tuple(proposal_codec.read_proposal(one) for one in data["proposals"]),
+        convert(data["proposals"], tuple[Proposal, ...]),
         convert(data["events"], tuple[Event, ...]),
     )
 

@@ -195,7 +195,6 @@ class ActiveModel:
         """Searches the vectors of the model that embedded the query, even if another one is active by now."""
         if query.vector is None or query.model is None:
             return _NO_NEIGHBOURS
-        query.model.index.follow(view)
         return query.model.index.nearest(view, query.vector, where, limit, also)
 
     def vectors(self, view: View, query: EmbeddedQuery, passages: Sequence[PassageKey]) -> Mapping[PassageKey, Vector]:

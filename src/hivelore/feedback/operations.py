@@ -39,6 +39,7 @@ LIST_RECALLS = Operation(
 )
 RATE_MEMORY = Operation(
     name="rate",
+    verb="rate",
     summary="Records that a memory was useful or not, instead of an earlier rating in the same session, or on the same "
     "day without a session.",
     request=RateMemory,
@@ -56,6 +57,7 @@ RATE_MEMORY = Operation(
 )
 RESET_USEFULNESS = Operation(
     name="reset_usefulness",
+    verb="rate",
     summary="Deletes the recorded use of a memory. Only for operators.",
     request=NamedMemory,
     response=type(None),

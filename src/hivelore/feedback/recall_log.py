@@ -1,6 +1,6 @@
 """The recall log: queries, returned memories and their scores."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 
@@ -14,7 +14,7 @@ from hivelore.feedback.buffer import WriteBehindBuffer
 from hivelore.feedback.recalls import QUESTION_LENGTH, Recall, RecalledMemory, RecallPage
 from hivelore.memories.model import MemoryId
 from hivelore.memories.service import memory_not_found
-from hivelore.search.model import Query, RecallId, RecallResult
+from hivelore.search.model import Hit, Query, RecallId, RetrievalMode
 from hivelore.storage.ports import MemoryStore
 
 
@@ -37,10 +37,12 @@ class RecallLog:
         self._on = lifetime > timedelta(0)
         self._recall_id = recall_id
 
-    def noted(self, query: Query, viewer: Viewer, answer: RecallResult, candidates: int) -> RecallResult:
-        """Logs a recall within about a second. Returns its answer with the id of the log entry."""
+    def log_recall(
+        self, query: Query, viewer: Viewer, hits: Sequence[Hit], path: RetrievalMode, candidates: int
+    ) -> RecallId | None:
+        """Logs a recall within about a second. Returns the id of the log entry; None if the log is off."""
         if not self._on:
-            return answer
+            return None
         now = self._clock.now()
         number = self._recall_id(now)
         self._write_buffer.log(
@@ -53,15 +55,17 @@ class RecallLog:
                 project=query.project,
                 session=query.session,
                 question=Clean(query.text[:QUESTION_LENGTH]),
-                path=answer.path,
+                path=path,
                 candidates=candidates,
                 hits=tuple(
-                    RecalledMemory(hit.memory.id, rank, hit.score, hit.fit, hit.fits)
-                    for rank, hit in enumerate(answer.hits, start=1)
+                    [
+                        RecalledMemory(hit.memory.id, rank, hit.score, hit.fit, hit.fits)
+                        for rank, hit in enumerate(hits, start=1)
+                    ]
                 ),
             )
         )
-        return replace(answer, id=number)
+        return number
 
     def page(
         self,

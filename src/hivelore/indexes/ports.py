@@ -108,5 +108,5 @@ class VectorIndex(Protocol):
         passes the filter and has a vector, by cosine, then by passage key.
 
         Cosines of the nearest are exact. Cosines of the others, the mean and the deviation have an error of up to 0.01.
-        The count may be off by a tenth if it is very large. Call ``follow`` with the same view first."""
+        The count may be off by a tenth if it is very large. It follows the view first."""
         ...

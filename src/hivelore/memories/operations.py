@@ -165,6 +165,7 @@ INDEX_MEMORY = Operation(
 )
 STORE_MEMORIES = Operation(
     name="store_memories",
+    verb="remember",
     summary="Stores up to 1,000 texts in their order: all of them or none.",
     request=StoreMemories,
     response=StoredMemories,
@@ -203,6 +204,7 @@ STORE_MEMORY = Operation(
 )
 LIST_MEMORIES = Operation(
     name="list",
+    verb="list",
     summary="Lists memories, newest first. ``after`` is the ``next`` of the previous page. ``as_of``: those valid at "
     "that time, in the version of that time. ``superseded``: also those that a newer one replaced.",
     request=ListMemories,
@@ -214,6 +216,7 @@ LIST_MEMORIES = Operation(
 )
 FORGET_PATH = Operation(
     name="forget_path",
+    verb="forget",
     summary="Permanently deletes the memories indexed from a path in a project and returns how many.",
     request=ForgetPath,
     response=ForgottenCount,
@@ -224,6 +227,7 @@ FORGET_PATH = Operation(
 )
 GET_STATS = Operation(
     name="stats",
+    verb="stats",
     summary="Counts the memories that the caller may see.",
     request=GetStats,
     response=Stats,
@@ -234,6 +238,7 @@ GET_STATS = Operation(
 )
 GET_MEMORY = Operation(
     name="get",
+    verb="get",
     summary="Returns one memory by id, including expired and superseded ones. ``as_of``: as it was at that time; "
     "raises NotFound if it was not valid then.",
     request=GetMemory,
@@ -262,6 +267,7 @@ READ_MEMORY = Operation(
 )
 LIST_CHUNKS = Operation(
     name="chunks",
+    verb="get",
     summary="Returns the chunks of a memory in the index, in order.",
     request=NamedMemory,
     response=MemoryChunks,
@@ -272,6 +278,7 @@ LIST_CHUNKS = Operation(
 )
 GET_HISTORY = Operation(
     name="history",
+    verb="history",
     summary="Returns every version of a memory, oldest first, with its author, interface, time and reason, and the "
     "memories that it supersedes and that supersede it.",
     request=NamedMemory,
@@ -283,6 +290,7 @@ GET_HISTORY = Operation(
 )
 COMPARE_VERSIONS = Operation(
     name="diff",
+    verb="diff",
     summary="Returns the differences between two versions of a memory by field. By default between the current "
     "version, or ``newer``, and the one before it.",
     request=CompareVersions,
@@ -294,6 +302,7 @@ COMPARE_VERSIONS = Operation(
 )
 EDIT_MEMORY = Operation(
     name="edit",
+    verb="edit",
     summary="Changes the given fields of a memory. ``version``: only if this is still the current version, else Stale.",
     request=EditMemory,
     response=Memory,
@@ -304,6 +313,7 @@ EDIT_MEMORY = Operation(
 )
 FORGET_MEMORY = Operation(
     name="forget",
+    verb="forget",
     summary="Permanently deletes a memory: its text, history, vectors and keywords. No search finds it any more. For a "
     "memory that maintenance purged, deletes what undo needs. Its bytes leave the files within minutes, or at the next "
     "start if the process ends before. Backups keep their copies.",

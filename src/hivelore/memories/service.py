@@ -36,7 +36,7 @@ from hivelore.memories.upsert import (
 )
 from hivelore.observations.model import may_set_confidence
 from hivelore.observations.records import record_creation
-from hivelore.review.model import Deletion, Proposal, ProposalKind
+from hivelore.review.model import Proposal, ProposalKind, Wanted
 from hivelore.review.proposals import ProposalQueue, proposed_error
 from hivelore.storage.ports import MemoryStore, Transaction
 
@@ -136,7 +136,7 @@ class MemoryService:
                 return self.apply_edit(tx, before, change, viewer).memory
             if not change.changes_to(before.memory):
                 return before.memory
-            wanted = Edit(**change.fields)
+            wanted = Wanted(edit=Edit(**change.fields))
             return self._proposal_queue.propose(tx, kind, [*others, before], viewer, wanted=wanted, why=change.reason)
 
         done = self._journal.write(BatchKind.EDITED, viewer, work, deadline, reason=change.reason)
@@ -209,7 +209,7 @@ class MemoryService:
             ruling = may_affect(viewer, Effect.DELETE, stored.memory)
             if ruling is Permission.PROPOSED and there is not None:
                 kind = review_kind(Effect.DELETE, stored.memory)
-                return self._proposal_queue.propose(tx, kind, [stored], viewer, wanted=Deletion())
+                return self._proposal_queue.propose(tx, kind, [stored], viewer, wanted=Wanted(forget=True))
             if ruling is not Permission.ALLOWED:
                 raise Forbidden(f"You may not delete memory {memory}: it belongs to {describe_owner(stored.memory)}.")
             return self.remove(tx, stored, viewer)

@@ -37,7 +37,7 @@ from hivelore.observations.validation import (
     observation_time,
     service_filter,
 )
-from hivelore.review.model import Proposal, ProposalKind
+from hivelore.review.model import Proposal, ProposalKind, Wanted
 from hivelore.review.proposals import ProposalQueue, proposed_error
 from hivelore.search.model import Filter, project_filter
 from hivelore.storage.ports import MemoryStore, Transaction, View
@@ -219,7 +219,7 @@ class CurationService:
                 return self.change_within(tx, memory, prepared, viewer, version)
             stored, edit = self._load(tx, memory, viewer), prepared.edit
             return self._proposal_queue.propose(
-                tx, ProposalKind.OPERATIONAL, [stored], viewer, wanted=prepared.change, why=edit.reason
+                tx, ProposalKind.OPERATIONAL, [stored], viewer, wanted=Wanted(change=prepared.change), why=edit.reason
             )
 
         done = self._journal.write(BatchKind.OPERATED, viewer, work, reason=prepared.edit.reason)

@@ -89,8 +89,6 @@ INSTANT = Kind("a datetime", lambda value: isinstance(value, datetime))
 METADATA = Kind("a dictionary of what JSON can say", _is_object)
 PATH = Kind("a path", lambda value: isinstance(value, str | os.PathLike))
 STATUS = Kind("'all', 'live' or 'expired'", lambda value: value in ("all", "live", "expired"))
-DECISION = Kind("'accept', 'reject' or 'merge'", lambda value: value in ("accept", "reject", "merge"))
-IN_REVIEW = Kind("'open', 'decided' or 'all'", lambda value: value in ("open", "decided", "all"))
 
 
 def check(kind: Kind, **given: object) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from hivelore.core.agents import AgentId
 from hivelore.core.json_codec import validated
@@ -18,8 +18,6 @@ from hivelore.memories.drafts import Draft, WriteResult
 from hivelore.memories.model import Json, Memory, Scope, Source
 from hivelore.observations import operations as observation_operations
 from hivelore.python.argument_checks import (
-    DECISION,
-    ID,
     PATH,
     TEXT,
     TEXTS,
@@ -29,7 +27,7 @@ from hivelore.python.argument_checks import (
 from hivelore.python.feedback import FeedbackMethods
 from hivelore.python.maintenance import MaintenanceMethods
 from hivelore.python.methods import Method, R, method
-from hivelore.review.model import Proposal, ProposalDetail, ProposalKind, ProposalPage
+from hivelore.review import operations as review_operations
 from hivelore.search.model import (
     DEFAULT_LIMIT,
     Hit,
@@ -41,8 +39,7 @@ from hivelore.search.model import (
 from hivelore.search.operations import RECALL, Recall
 from hivelore.transfer.files import Skipped, read_drafts
 
-E = TypeVar("E", Scope, Source, ScopeChoice, Level, ProposalKind)
-ProposalStatus = Literal["open", "decided", "all"]
+E = TypeVar("E", Scope, Source, ScopeChoice, Level)
 
 UNIT = 100
 UNIT_CHARACTERS = 4_000_000
@@ -90,6 +87,9 @@ class Hive(FeedbackMethods, MaintenanceMethods, ABC):
     cooldowns = Method(event_operations.LIST_COOLDOWNS, lambda found: found.cooldowns)
     set_cooldown = method(event_operations.SET_COOLDOWN)
     clear_cooldowns = Method(event_operations.CLEAR_COOLDOWNS, lambda done: done.cleared)
+    review = method(review_operations.LIST_PROPOSALS)
+    proposal = method(review_operations.GET_PROPOSAL)
+    decide = method(review_operations.DECIDE)
     observe = method(observation_operations.OBSERVE)
     context = method(observation_operations.GET_CONTEXT)
     operational_memories = method(observation_operations.LIST_OPERATIONAL_MEMORIES)
@@ -231,41 +231,12 @@ class Hive(FeedbackMethods, MaintenanceMethods, ABC):
         return Indexed(memories, skipped)
 
     @abstractmethod
-    def review(
-        self,
-        *,
-        limit: int = 20,
-        after: str | None = None,
-        status: ProposalStatus = "open",
-        kind: ProposalKind | str | None = None,
-    ) -> ProposalPage:
-        """The review inbox, newest first: what waits for a decision (``runtime.status``: open, decided, all).
-        ``after`` is the ``next`` of the page before. A worker sees its own proposals."""
-
-    @abstractmethod
-    def proposal(self, proposal: str) -> ProposalDetail:
-        """One proposal by id, with the memories that it is about."""
-
-    def decide(
-        self, proposal: str, decision: Literal["accept", "reject", "merge"], *, reason: str | None = None
-    ) -> Proposal:
-        """Do what is proposed, do nothing, or make one of two memories: for operators and leads."""
-        check(ID, proposal=proposal)
-        check(TEXT.or_none(), reason=reason)
-        check(DECISION, decision=decision)
-        return self._decide(proposal, decision, reason)
-
-    @abstractmethod
     def wait_until_indexed(self, timeout: float = 60.0) -> bool:
         """Wait until everything has its vector; False when ``timeout`` seconds were not enough."""
 
     @abstractmethod
     def close(self) -> None:
         """Let go. Closing twice is fine."""
-
-    @abstractmethod
-    def _decide(self, proposal: str, decision: str, reason: str | None) -> Proposal:
-        """Decide about a proposal."""
 
     def _store(self, drafts: Sequence[Draft]) -> Sequence[WriteResult]:
         """Stores drafts in one transaction."""

@@ -16,7 +16,6 @@ from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Stale
 from hivelore.feedback.buffer import WriteBehindBuffer
 from hivelore.indexing.writer import IndexWriter
 from hivelore.maintenance.merge import as_reinforcements, merge
-from hivelore.memories.drafts import Edit
 from hivelore.memories.edits import PreparedEdit
 from hivelore.memories.model import Action
 from hivelore.memories.normalizer import Normalizer
@@ -25,13 +24,11 @@ from hivelore.memories.stored import Stored
 from hivelore.observations.confidence import Lifecycle
 from hivelore.observations.curation import CurationService, PreparedChange
 from hivelore.observations.model import Observation, ObservationKind
-from hivelore.observations.outcomes import Change
 from hivelore.observations.records import add_observations
 from hivelore.review.model import (
     DECISIONS,
     Decision,
     DecisionRecord,
-    Deletion,
     Proposal,
     ProposalDetail,
     ProposalId,
@@ -172,7 +169,7 @@ class ReviewInbox:
         def work() -> None:
             self._handlers[matter.proposal.kind](tx, matter)
 
-        if isinstance(matter.proposal.wanted, Deletion):
+        if matter.proposal.wanted is not None and matter.proposal.wanted.forget:
             work()  # A permanent deletion is not journaled.
         else:
             self._journal.record(tx, BatchKind.DECIDED, matter.viewer, work, reason=why)
@@ -218,17 +215,15 @@ class ReviewInbox:
             case PreparedChange():
                 self._curation.change_within(tx, stored.memory.id, matter.prepared, matter.viewer)
             case None:
-                assert isinstance(matter.proposal.wanted, Deletion)
+                assert matter.proposal.wanted == Wanted(forget=True)
                 self._memory_service.remove(tx, stored, matter.viewer)
 
     def _prepare(self, wanted: Wanted | None, reason: Clean | None) -> PreparedEdit | PreparedChange | None:
-        match wanted:
-            case Edit():
-                return self._memory_service.prepare_edit(replace(wanted, reason=reason))
-            case Change():
-                return self._curation.prepare(replace(wanted, reason=reason))
-            case Deletion() | None:
-                return None
+        if wanted is not None and wanted.edit is not None:
+            return self._memory_service.prepare_edit(replace(wanted.edit, reason=reason))
+        if wanted is not None and wanted.change is not None:
+            return self._curation.prepare(replace(wanted.change, reason=reason))
+        return None
 
     # permissions
 

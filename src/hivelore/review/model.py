@@ -46,13 +46,13 @@ DECISIONS: Mapping[str, Decision] = {
 """Decisions by the verb that callers use."""
 
 
-@dataclass(frozen=True, slots=True)
-class Deletion:
-    """Forget a memory."""
+class Wanted(Value, frozen=True, kw_only=True, omit_defaults=True):
+    """The requested change: exactly one of these."""
 
-
-Wanted = Edit | Deletion | Change
-"""The requested change, if the kind alone does not determine it."""
+    edit: Edit | None = None
+    change: Change | None = None
+    forget: bool = False
+    """True to delete the memory."""
 
 
 class ProposalSubject(Value, frozen=True, rename=json_names(memory="id")):
@@ -81,6 +81,7 @@ class Proposal(Value, frozen=True, kw_only=True, rename=json_names(interface="do
     memories: tuple[ProposalSubject, ...]
     """At least one. Forgetting one of them deletes the proposal."""
     wanted: Wanted | None = None
+    """None if the kind determines the change."""
     why: Clean | None = None
     actor: AgentId | None
     """The proposer; None: the service, or an operator who did not act for an agent."""
@@ -128,8 +129,8 @@ class ProposalPage(Value, frozen=True, kw_only=True):
     """Proposals, newest first, then by id; ``next`` is the cursor of the following page."""
 
     proposals: tuple[Proposal, ...]
+    names: Mapping[MemoryId, Clean] = {}
+    """Current names of the memories."""
     next: str | None
     dropped: int | None = None
     """Number of proposals ever dropped for lack of room. None: hidden from workers."""
-    names: Mapping[MemoryId, Clean] = {}
-    """Current names of the memories."""

@@ -123,7 +123,7 @@ class ProposalQueue:
         explicit time (``has_time``) a repetition does not create a second proposal."""
         *_, stored = memories
         since, project = placed.holds_since, placed.project
-        wanted = Edit(
+        edit = Edit(
             subject=UNSET if placed.subject is None else placed.subject,
             supersedes=UNSET if placed.supersedes is None else placed.supersedes,
             valid_from=UNSET if since == stored.memory.holds_since else since,
@@ -132,9 +132,9 @@ class ProposalQueue:
         about = [one.memory.id for one in memories]
         for known in tx.proposals_about(stored.key):
             is_same = known.kind is ProposalKind.SUPERSESSION and [one.memory for one in known.memories] == about
-            if is_same and not has_time and isinstance(known.wanted, Edit):
-                wanted = replace(wanted, valid_from=known.wanted.valid_from)
-        return self.propose_or_drop(tx, ProposalKind.SUPERSESSION, memories, viewer, wanted=wanted)
+            if is_same and not has_time and known.wanted is not None and known.wanted.edit is not None:
+                edit = replace(edit, valid_from=known.wanted.edit.valid_from)
+        return self.propose_or_drop(tx, ProposalKind.SUPERSESSION, memories, viewer, wanted=Wanted(edit=edit))
 
     def _earlier_proposals(
         self, tx: Transaction, kind: ProposalKind, memories: Sequence[Stored], viewer: Viewer, wanted: Wanted | None

@@ -49,14 +49,14 @@ def maxsim(query: bytes, weights: Sequence[float], passages: Sequence[bytes]) ->
     if not query or not encoded:
         return scores
     tokens = decode(query).T * _STEP
-    codes = np.frombuffer(b"".join(passages[number] for number in encoded), np.uint8).reshape(-1, SIZE)
+    codes = np.frombuffer(b"".join([passages[number] for number in encoded]), np.uint8).reshape(-1, SIZE)
     # The steps are multiplied without decoding; the offset of all coordinates is equal and subtracted afterwards.
     steps = _steps(codes)
     products = np.empty((len(codes), tokens.shape[1]), np.float32)
     rows = max(_AT_A_TIME // tokens.size, 1)
     for start in range(0, len(codes), rows):
         np.matmul(steps[start : start + rows], tokens, out=products[start : start + rows])
-    starts = np.cumsum([0, *(len(passages[number]) // SIZE for number in encoded[:-1])])
+    starts = np.cumsum([0, *[len(passages[number]) // SIZE for number in encoded[:-1]]])
     best = np.maximum.reduceat(products, starts, axis=0) - _ZERO * tokens.sum(axis=0)
     scores[encoded] = best @ (np.array(weights, np.float32) / sum(weights))
     return scores
@@ -66,7 +66,8 @@ def token_weights(words: Sequence[str], rarities: Mapping[str, float]) -> list[f
     """Returns the weight of each query token from its word: the rarity of the rarest term of the word, or the mean of
     all ``rarities`` if no term of it was looked up."""
     usual = sum(rarities.values()) / len(rarities) if rarities else 1.0
-    return [max((rarities[term] for term in document_terms(word) if term in rarities), default=usual) for word in words]
+    terms = [document_terms(word) for word in words]
+    return [max([rarities[term] for term in of_word if term in rarities], default=usual) for of_word in terms]
 
 
 def _steps(codes: NDArray[np.uint8]) -> Vector:

@@ -54,6 +54,7 @@ def _short(hit: Hit) -> dict[str, Any]:
 
 RECALL = Operation(
     name="recall",
+    verb="recall",
     summary="Returns the memories most relevant to a query, best first, each with the parts of its score. ``as_of``: "
     "what was valid at that time, in the version of that time; ``now``: ranks as if it were that time. ``superseded``: "
     "also memories that a newer one replaced. ``only_fitting``: no memories below the relevance floor. ``diversity``, "

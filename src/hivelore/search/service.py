@@ -124,8 +124,9 @@ class SearchService:
         message = _message(len(hits), path, embedded.missing_reason, silent=bool(ranked) and not hits)
         message = message if is_complete else f"{message} {INCOMPLETE}"
         on.write_buffer.note_reads(shown, viewer, on.clock.now())
-        answer = RecallResult(message=message, path=path, fits=any(hit.fits for hit in hits), hits=tuple(hits))
-        return answer if on.log is None else on.log.noted(query, viewer, answer, len(ranked))
+        logged = None if on.log is None else on.log.log_recall(query, viewer, hits, path, len(ranked))
+        fits = any(hit.fits for hit in hits)
+        return RecallResult(message=message, path=path, fits=fits, hits=tuple(hits), id=logged)
 
 
 class _Search:

@@ -247,7 +247,7 @@ class HookService:
             # An id that looks like a secret is replaced by its keyed digest.
             id=EventId(number if self._redactor.clean(number) == number else self._redactor.digest(number)),
             # At most now, because clocks may differ.
-            at=to_utc(min(received.at or now, now), "at") or now,
+            at=now if received.at is None else to_utc(min(received.at, now), "at") or now,
             project=None if received.project is None else self._clean_field(received.project),
             task=None if task is None else Task(self._clean_field(task[0]), self._redactor.clean(storable(task[1]))),
         )

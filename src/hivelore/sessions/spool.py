@@ -73,9 +73,8 @@ class SpoolFolder:
 
 def _read_regular_file(file: Path) -> bytes:
     """Reads a regular file only; other kinds may never end, or belong to another user."""
-    descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as data:
-        status = os.fstat(descriptor)
+    with open(file, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK)) as data:
+        status = os.fstat(data.fileno())
         if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_BYTES:
             raise ValueError("not a regular file, or too large")
         return data.read(_MAX_BYTES)

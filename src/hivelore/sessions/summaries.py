@@ -26,12 +26,11 @@ from hivelore.sessions.lessons.summary_draft import MAX_SUMMARISED, build_draft,
 from hivelore.sessions.model import Handover, HandoverState, SessionEnd, Speaker, Task, Transcript, Turn
 from hivelore.sessions.novelty import NoveltyFilter
 from hivelore.sessions.ports import Summarizer, Transcripts
+from hivelore.sessions.transcript_files import MAX_TRANSCRIPT_BYTES
 from hivelore.sessions.transcripts import last_turns, read_transcript, without_own_tools
 from hivelore.storage.leader_lease import LeaderLease
 from hivelore.storage.ports import MemoryStore, Transaction
 
-MAX_TRANSCRIPT_BYTES = 8_000_000
-"""Bytes read from the end of a transcript; tool output fills most of them."""
 SESSION_LENGTH = 500
 ATTEMPTS = 3
 FIRST_PAUSE = timedelta(seconds=10)

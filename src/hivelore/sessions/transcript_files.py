@@ -1,5 +1,6 @@
 """Transcript files: which ones a viewer may name, and reading the end of them."""
 
+import errno
 import os
 import re
 import stat
@@ -10,6 +11,8 @@ from pathlib import Path, PurePosixPath
 from hivelore.core.agents import AgentId, Viewer
 from hivelore.errors import NotFound
 
+MAX_TRANSCRIPT_BYTES = 8_000_000
+"""Bytes read from the end of a transcript; tool output fills most of them."""
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
@@ -42,46 +45,32 @@ def is_session_file(path: str, session: str) -> bool:
     return file.stem.endswith(f"-{session}") or session in file.parent.parts
 
 
-_SUFFIX = ".jsonl"
+def read_last_lines(path: Path, most: int) -> tuple[list[str], bool]:
+    """Returns the last complete lines within ``most`` bytes, and True if earlier lines are missing. Raises OSError,
+    also if the file is not a regular one."""
+    # Not blocking: opening a pipe would wait for a writer.
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file")
+        start = max(status.st_size - most, 0)
+        file.seek(start)
+        lines = file.read(most).decode(errors="replace").split("\n")
+    return (lines[1:] if start else lines), bool(start)
 
 
 class TranscriptFiles:
-    """Implements ``sessions.ports.Transcripts``. Any key may name any path, so only files inside ``folders``, with
-    links resolved, are opened."""
+    """Implements ``sessions.ports.Transcripts``. Any key may name any path, so only JSONL files inside ``folders``,
+    with links resolved, are opened."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self._folders = folders
 
     def end(self, path: str, most: int) -> tuple[Sequence[str], bool]:
         try:
-            # Not blocking: opening a pipe would wait for a writer.
-            file = os.open(self._resolve(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            real = Path(path).resolve()
+            if real.suffix != ".jsonl" or not any(real.is_relative_to(folder.resolve()) for folder in self._folders):
+                raise NotFound("The transcript is outside the folders in HIVELORE_TRANSCRIPTS.")
+            return read_last_lines(real, most)
         except (OSError, ValueError, RuntimeError) as error:
             raise NotFound(f"The transcript cannot be read ({error}).") from error
-        try:
-            status = os.fstat(file)
-            if not stat.S_ISREG(status.st_mode):
-                raise NotFound("The transcript is not a regular file.")
-            start = max(status.st_size - most, 0)
-            lines = _read(file, start, min(status.st_size, most)).decode(errors="replace").split("\n")
-        except OSError as error:
-            raise NotFound(f"The transcript cannot be read ({error}).") from error
-        finally:
-            os.close(file)
-        return (lines[1:] if start else lines), bool(start)
-
-    def _resolve(self, path: str) -> Path:
-        """Returns the real path. Raises NotFound if it is not a transcript in one of the folders."""
-        real = Path(path).resolve()
-        if real.suffix == _SUFFIX and any(real.is_relative_to(folder.resolve()) for folder in self._folders):
-            return real
-        raise NotFound("The transcript is outside the folders in HIVELORE_TRANSCRIPTS.")
-
-
-def _read(file: int, start: int, size: int) -> bytes:
-    """Reads up to this many bytes from a position."""
-    pieces: list[bytes] = []
-    while size > 0 and (piece := os.pread(file, size, start)):
-        pieces.append(piece)
-        start, size = start + len(piece), size - len(piece)
-    return b"".join(pieces)

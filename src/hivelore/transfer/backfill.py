@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from hivelore.core.values import replace
 from hivelore.local.endpoint import SESSIONS
@@ -17,11 +18,10 @@ from hivelore.sessions.lessons.claims import MIN_WEIGHT
 from hivelore.sessions.lessons.extractive import extract_summary
 from hivelore.sessions.lessons.summary_draft import MAX_SUMMARISED, build_draft
 from hivelore.sessions.model import EventId, SessionEnd
+from hivelore.sessions.transcript_files import MAX_TRANSCRIPT_BYTES, read_last_lines
 from hivelore.sessions.transcripts import last_turns, read_conversation, session_and_folder
 from hivelore.transfer.files import MAX_BYTES, Skipped
 
-MAX_TRANSCRIPT_BYTES = 8_000_000
-"""Bytes read from the end of a transcript."""
 NOTHING_LEARNED = "nothing worth storing"
 _SESSIONS = {"claude-code": "*/*.jsonl", "codex": "**/*.jsonl"}
 _NOTES = {"claude-code": "projects/*/memory/*.md", "codex": "memories/*.md"}
@@ -70,7 +70,7 @@ def read_draft(program: str, kept: SourceFile, project_of: Callable[[Path], str 
 
 
 def _session_draft(program: str, kept: SourceFile, project_of: Callable[[Path], str | None]) -> Draft | Skipped:
-    lines, cut = _read_end(kept.path)
+    lines, cut = read_last_lines(kept.path, MAX_TRANSCRIPT_BYTES)
     session, folder = session_and_folder(program, lines)
     whole = last_turns(read_conversation(program, lines, cut=cut), MAX_SUMMARISED)
     summary = replace(extract_summary(whole), by="extractive")
@@ -115,7 +115,7 @@ def _note_draft(program: str, kept: SourceFile, project_of: Callable[[Path], str
 def _project_folder(program: str, path: Path) -> Path | None:
     """Returns the working folder of the sessions stored with a note."""
     for session in sorted(path.parent.parent.glob("*.jsonl")) if program == "claude-code" else ():
-        folder = session_and_folder(program, _read_end(session)[0])[1]
+        folder = session_and_folder(program, read_last_lines(session, MAX_TRANSCRIPT_BYTES)[0])[1]
         if folder is not None:
             return Path(folder)
     return None
@@ -125,14 +125,7 @@ def _as_imported(draft: Draft, kept: SourceFile, at: datetime) -> Draft:
     """Marks a draft as imported. The source is manual, so that it does not expire."""
     origin = str(kept.path).encode(errors="replace").decode()
     metadata = {**(draft.metadata or {}), "origin": origin}
-    return replace(draft, source=Source.MANUAL, created_at=at, tags=("imported",), metadata=metadata)
-
-
-def _read_end(path: Path) -> tuple[list[str], bool]:
-    """Returns the last whole lines, and True if earlier ones are missing."""
-    with path.open("rb") as file:
-        size = file.seek(0, 2)
-        start = max(size - MAX_TRANSCRIPT_BYTES, 0)
-        file.seek(start)
-        lines = file.read(MAX_TRANSCRIPT_BYTES).decode(errors="replace").split("\n")
-    return (lines[1:] if start else lines), bool(start)
+    # Without trust, which the service decides.
+    fields: dict[str, Any] = {name: getattr(draft, name) for name in Draft.__struct_fields__}
+    fields |= {"source": Source.MANUAL, "created_at": at, "tags": ("imported",), "metadata": metadata}
+    return Draft(**fields)

@@ -248,7 +248,7 @@ class ScanVectors:
     def _as_of(self, view: View) -> tuple[VectorSnapshot, Slabs]:
         number = view.change_cursor().number
         state = self._state
-        if state is not None and state.moment.number < number:
+        if state is not None and (state.moment.number < number or state.incarnation != view.setting("incarnation")):
             self.follow(view)
             state = self._state
         if state is None or state.incarnation != view.setting("incarnation"):
@@ -285,8 +285,8 @@ class CappedVectors:
         scan = self._scan
         if scan is not None:
             scan.follow(view)
-        if scan is not None and scan.fits(scan.count):
-            return
+            if scan.fits(scan.count):
+                return
         self._scan = None
         if self._beyond.ready:
             self._beyond.follow(view)
@@ -297,4 +297,8 @@ class CappedVectors:
     def nearest(
         self, view: View, query: Vector, where: Filter, limit: int, also: Collection[DocumentKey] = ()
     ) -> Neighbours:
-        return self._current.nearest(view, query, where, limit, also)
+        scan = self._scan
+        if scan is None or not scan.fits(scan.count):
+            self.follow(view)
+            return self._current.nearest(view, query, where, limit, also)
+        return scan.nearest(view, query, where, limit, also)

@@ -130,14 +130,24 @@ class Columns(Generic[V]):
 
     def read(self, row: Row, **others: object) -> V:
         """Reads the columns in the order of ``names``; ``others`` are fields that other tables store."""
+        return self._build(**self._fields(row), **others)
+
+    def read_all(self, rows: Sequence[Row], **others: Sequence[object]) -> list[V]:
+        """Reads several rows; ``others`` have a value for each row."""
+        fields = [self._fields(row) for row in rows]
+        for field, values in others.items():
+            for each, value in zip(fields, values, strict=True):
+                each[field] = value
+        return [self._build(**each) for each in fields]
+
+    def _fields(self, row: Row) -> dict[str, Any]:
         values = dict(zip(self._plain, row, strict=False))
         for field, convert in self._readers:
             if (one := values[field]) is not None:
                 values[field] = convert(one)
         for field, columns, start, stop in self._nested:
             values[field] = None if row[start] == columns._absent else columns.read(row[start:stop])
-        values.update(others)
-        return self._build(**values)
+        return values
 
     def params(self, value: V) -> dict[str, Param]:
         params: dict[str, Param] = {}

@@ -90,7 +90,7 @@ class SqlReader(ABC):
 
     def read_all(self, columns: Columns[V], statement: str, /, **params: Param) -> list[V]:
         """Runs a named statement and returns the values of its rows."""
-        return [columns.read(row) for row in self.rows(self.SQL[statement], params)]
+        return columns.read_all(self.rows(self.SQL[statement], params))
 
     def setting(self, name: str) -> str | None:
         return self.facts().settings.get(name)

@@ -122,31 +122,37 @@ _COMMON_TAG = 1_000
 _LAST_KEY = DocumentKey(2**63 - 1)
 
 
-def read_stored(row: Row) -> Stored:
+def read_stored(rows: Sequence[Row]) -> list[Stored]:
     """Columns ``MEMORY_COLUMNS``. Those of ``OPERATIONAL`` are all NULL for a memory that is not operational."""
-    known = row[_OPERATIONAL:]
-    operational = None if known[_CONFIDENCE] is None else OPERATIONAL.read(known)
-    return Stored(DocumentKey(row[0]), MEMORY.read(row[1:], operational=operational))
+    operational = [
+        None if row[_OPERATIONAL + _CONFIDENCE] is None else OPERATIONAL.read(row[_OPERATIONAL:]) for row in rows
+    ]
+    memories = MEMORY.read_all([row[1:] for row in rows], operational=operational)
+    return [Stored(DocumentKey(row[0]), memory) for row, memory in zip(rows, memories, strict=True)]
 
 
-def read_rank_features(row: Row) -> tuple[DocumentKey, RankFeatures]:
+def read_rank_features(rows: Sequence[Row]) -> dict[DocumentKey, RankFeatures]:
     """Columns key, id, created_at, accessed_at, access_count, session, author, length of the content, its last 80 bytes
     (at least 20 characters; SQLite would scan the text to find those), and those of ``OPERATIONAL`` and
     ``USEFULNESS``."""
-    key, memory, created_at, accessed_at, count, session, author, length, end, *more = row
-    known, use = more[: len(OPERATIONAL.names)], more[len(OPERATIONAL.names) :]
-    return key, RankFeatures(
-        memory,
-        EPOCH + timedelta(microseconds=created_at),
-        None if accessed_at is None else EPOCH + timedelta(microseconds=accessed_at),
-        count,
-        session,
-        author,
-        length,
-        is_question(end.decode(errors="ignore")[-ENDING_LENGTH:]),
-        NO_USAGE if use[0] is None else UsageCounts(*use),
-        None if known[_CONFIDENCE] is None else OPERATIONAL.read(known),
-    )
+    questions = [is_question(row[8].decode(errors="ignore")[-ENDING_LENGTH:]) for row in rows]
+    features: dict[DocumentKey, RankFeatures] = {}
+    for row, asks in zip(rows, questions, strict=True):
+        key, memory, created_at, accessed_at, count, session, author, length, _, *more = row
+        known, use = more[: len(OPERATIONAL.names)], more[len(OPERATIONAL.names) :]
+        features[key] = RankFeatures(
+            memory,
+            EPOCH + timedelta(microseconds=created_at),
+            None if accessed_at is None else EPOCH + timedelta(microseconds=accessed_at),
+            count,
+            session,
+            author,
+            length,
+            asks,
+            NO_USAGE if use[0] is None else UsageCounts(*use),
+            None if known[_CONFIDENCE] is None else OPERATIONAL.read(known),
+        )
+    return features
 
 
 def read_chunk(of_chunk: Sequence[Row]) -> StoredChunk:
@@ -199,16 +205,16 @@ class MemoryReader(EmbeddingReader):
 
     def _stored(self, statement: str, /, **params: Param) -> Stored | None:
         row = self.row(statement, **params)
-        return None if row is None else read_stored(row)
+        return None if row is None else read_stored([row])[0]
 
     def _several(self, statement: str, /, **params: Param) -> list[Stored]:
-        return [read_stored(row) for row in self.rows(self.SQL[statement], params)]
+        return read_stored(self.rows(self.SQL[statement], params))
 
     def memories_of(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, Memory]:
-        return {one.key: one.memory for one in map(read_stored, self._among("memory_admitted", keys, where))}
+        return {one.key: one.memory for one in read_stored(self._among("memory_admitted", keys, where))}
 
     def rank_features_of(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, RankFeatures]:
-        return dict(map(read_rank_features, self._among("memory_standings", keys, where)))
+        return read_rank_features(self._among("memory_standings", keys, where))
 
     def _among(self, statement: str, keys: Collection[DocumentKey], where: Filter) -> list[Row]:
         """Runs a statement over the memories among ``keys`` that pass the filter."""
@@ -274,7 +280,7 @@ class MemoryReader(EmbeddingReader):
         for sql, params in parts(where, common_tag=common, among=self.among):
             statement = self.SQL["memory_page"].replace("{where}", sql + behind)
             page = self.rows(statement, {**params, **position, "limit": limit})
-            found.append([read_stored(row).memory for row in page])
+            found.append([one.memory for one in read_stored(page)])
         merged = heapq.merge(*found, key=lambda memory: (memory.created_at, memory.id), reverse=True)
         return [memory for memory, _ in zip(merged, range(limit), strict=False)]
 

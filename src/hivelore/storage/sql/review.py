@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-import orjson
+import msgspec
 
 from hivelore.core.agents import AgentId
 from hivelore.memories.stored import DocumentKey
@@ -17,7 +17,6 @@ from hivelore.review.model import (
     ProposalSubject,
     Wanted,
 )
-from hivelore.review.proposal_codec import read_wanted, wanted
 from hivelore.search.model import Filter
 from hivelore.storage.sql.columns import INSTANT, INTERFACES, PLAIN, Codec, Columns, Table, codes, to_micros
 from hivelore.storage.sql.execution import SqlReader, SqlWriter
@@ -35,12 +34,8 @@ UNDECIDED = 0
 """Stands in the column of the decision while a proposal is open."""
 
 
-def _read_wanted(text: str) -> Wanted:
-    return read_wanted(orjson.loads(text))
-
-
 def _write_wanted(value: Wanted) -> str:
-    return orjson.dumps(wanted(value)).decode()
+    return msgspec.json.encode(value).decode()
 
 
 PROPOSAL = Table(
@@ -49,7 +44,7 @@ PROPOSAL = Table(
     "id",
     id=PLAIN,
     kind=codes(KIND),
-    wanted=Codec(_read_wanted, _write_wanted),
+    wanted=Codec(msgspec.json.Decoder(Wanted).decode, _write_wanted),
     why=PLAIN,
     actor=PLAIN,
     interface=INTERFACES,

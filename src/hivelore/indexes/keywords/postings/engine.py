@@ -6,7 +6,6 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from hivelore.core.values import replace
 from hivelore.indexes.attributes import Mask
 from hivelore.indexes.keywords.postings import compaction, sql
 from hivelore.indexes.keywords.postings.compaction import Compaction, Sizes
@@ -205,7 +204,7 @@ class Postings:
             best = found.best(limit)
             gone = self._gone(snapshot, state, best)
             if not gone:
-                return replace(best, rarities=weights)
+                return Candidates(best.documents, best.chunks, best.scores, weights)
             found.drop(gone)
 
     @staticmethod

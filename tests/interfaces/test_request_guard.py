@@ -1,4 +1,4 @@
-"""Who may talk to a service on loopback: raw requests, as a browser under a foreign name would send them."""
+"""The request guard: raw requests as a browser under a foreign name would send them."""
 
 import json
 
@@ -19,12 +19,12 @@ def _asked(service: Service, path: str, headers: str) -> int:
     "host",
     ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "192.168.1.7", "0.0.0.0", "[::2]", "", "a b"],
 )
-def test_a_host_that_is_not_ours_is_misdirected(service: Service, path: str, host: str) -> None:
+def test_a_foreign_host_is_misdirected(service: Service, path: str, host: str) -> None:
     assert _asked(service, path, f"Host: {host}\r\n") in (421, 400)
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_no_host_is_misdirected(service: Service, path: str) -> None:
+def test_a_request_without_host_is_misdirected(service: Service, path: str) -> None:
     assert _asked(service, path, "") in (421, 400)
 
 
@@ -45,13 +45,13 @@ def test_a_foreign_origin_is_refused(service: Service, path: str, origin: str) -
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:{port}", "localhost:{port}", "LOCALHOST", "[::1]:{port}"])
-def test_our_own_names_are_answered(service: Service, host: str) -> None:
+def test_requests_to_our_own_names_are_answered(service: Service, host: str) -> None:
     name = host.format(port=service.port)
     assert _asked(service, "/health", f"Host: {name}\r\n") == 200
     assert _asked(service, "/health", f"Host: {name}\r\nOrigin: http://{name.lower()}\r\n") == 200
 
 
-def test_two_hosts_hide_nothing(service: Service) -> None:
+def test_a_second_host_hides_nothing(service: Service) -> None:
     assert _asked(service, "/health", "Host: localhost\r\nHost: evil.example\r\n") in (421, 400)
 
 
@@ -66,8 +66,8 @@ def test_a_body_without_a_length_is_counted(service: Service) -> None:
 
 
 @pytest.mark.parametrize("path", ["/api/memory/index", "/mcp"])
-def test_who_sends_too_much_is_heard_out_and_told_why(service: Service, path: str) -> None:
-    """Whoever is cut off in the middle never sees the answer."""
+def test_a_sender_of_a_large_body_gets_the_error(service: Service, path: str) -> None:
+    """A sender whose connection closes too early does not see the answer."""
     body = b"x" * 20_000_000
     head = (
         f"POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {len(body)}\r\n"
@@ -80,7 +80,7 @@ def test_who_sends_too_much_is_heard_out_and_told_why(service: Service, path: st
 
 @pytest.mark.parametrize("path", ["/api/memory/index", "/mcp"])
 @pytest.mark.parametrize("tags", ['"same"', '"{n}"'])
-def test_more_strings_than_any_request_needs_are_refused_unparsed(service: Service, path: str, tags: str) -> None:
+def test_a_body_with_too_many_strings_is_refused_unparsed(service: Service, path: str, tags: str) -> None:
     listed = ",".join(tags.replace("{n}", str(n)) for n in range(400_000))
     body = f'{{"content": "The heron waits.", "tags": [{listed}]}}'.encode()
     head = (
@@ -92,7 +92,7 @@ def test_more_strings_than_any_request_needs_are_refused_unparsed(service: Servi
     assert b"200,000 strings" in answer
 
 
-def test_a_long_text_full_of_quotes_is_no_list_of_strings(service: Service) -> None:
+def test_a_long_text_full_of_quotes_is_accepted(service: Service) -> None:
     text = 'He said "so", "no", and left.\\n' * 40_000
     status, answer = service.raw(
         (

@@ -1,4 +1,4 @@
-"""Taking back and maintenance, over real HTTP and by every hive."""
+"""Undo and maintenance over HTTP and by each kind of hive."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -49,7 +49,7 @@ def last(client: Client, memory: str) -> dict[str, Any]:
     return client.call("GET", "/api/batches", query={"memory": memory, "limit": 1})["batches"][0]
 
 
-def test_an_edit_is_taken_back_and_that_in_turn(operator: Client, hive: RemoteHive) -> None:
+def test_an_edit_is_undone_and_the_undo_too(operator: Client, hive: RemoteHive) -> None:
     memory = remembered(operator, "The heron sleeps at noon.")
     before = fingerprint(hive)
     operator.call("PATCH", f"/api/memory/{memory}", body={"content": "The heron flies.", "reason": "saw it"})
@@ -68,7 +68,7 @@ def test_an_edit_is_taken_back_and_that_in_turn(operator: Client, hive: RemoteHi
     assert fingerprint(hive) == after
 
 
-def test_a_purge_is_shown_refused_done_and_taken_back(operator: Client, hive: RemoteHive) -> None:
+def test_a_purge_is_previewed_refused_applied_and_undone(operator: Client, hive: RemoteHive) -> None:
     gone = [
         remembered(operator, f"The stork number {number} expires.", expiresAt="2020-01-01T00:00:00Z")
         for number in range(3)
@@ -92,7 +92,7 @@ def test_a_purge_is_shown_refused_done_and_taken_back(operator: Client, hive: Re
         operator.call("DELETE", f"/api/memory/{memory}")
 
 
-def test_one_of_a_purge_is_forgotten_and_the_others_come_back(service: Service, operator: Client) -> None:
+def test_one_purged_memory_is_forgotten_and_the_others_are_restored(service: Service, operator: Client) -> None:
     heron, stork = (
         remembered(operator, f"The {bird} expires.", expiresAt="2020-01-01T00:00:00Z") for bird in ("heron", "stork")
     )
@@ -114,7 +114,7 @@ def test_one_of_a_purge_is_forgotten_and_the_others_come_back(service: Service, 
         operator.call("DELETE", f"/api/memory/{memory}")
 
 
-def test_twins_are_put_to_review_and_come_apart_again(operator: Client, hive: RemoteHive) -> None:
+def test_duplicates_are_proposed_merged_and_separated_again(operator: Client, hive: RemoteHive) -> None:
     older = remembered(operator, "The bittern booms in May.", session="s1")
     newer = remembered(operator, "the bittern  booms in May.", session="s2")
     plan = operator.call("POST", "/api/maintenance", body={"merge": True})
@@ -130,7 +130,7 @@ def test_twins_are_put_to_review_and_come_apart_again(operator: Client, hive: Re
     assert fingerprint(hive) == before
 
 
-def test_index_and_file_are_put_in_order(operator: Client) -> None:
+def test_reindex_and_vacuum_run(operator: Client) -> None:
     remembered(operator, "The curlew calls.")
     done = operator.call("POST", "/api/maintenance", body={"reindex": True, "vacuum": True, "apply": True})
     assert done["done"] == {"reindex": True, "vacuum": True}
@@ -140,7 +140,7 @@ def swarm(word: str) -> dict[str, str]:
     return {"content": f"The {word}.", "scope": "swarm"}
 
 
-def test_many_requests_to_index_anew_within_a_second_lose_no_word(operator: Client) -> None:
+def test_many_reindex_requests_within_a_second_lose_no_word(operator: Client) -> None:
     words = [f"curlew{number}" for number in range(15)]
     operator.call("POST", "/api/memory/batch", body={"memories": [swarm(word) for word in words]})
 
@@ -155,7 +155,7 @@ def test_many_requests_to_index_anew_within_a_second_lose_no_word(operator: Clie
     assert all(found(word) for word in words)
 
 
-def test_what_is_kept_can_be_dropped(operator: Client) -> None:
+def test_previous_states_can_be_dropped(operator: Client) -> None:
     memory = remembered(operator, "The crane dances.")
     operator.call("PATCH", f"/api/memory/{memory}", body={"content": "The crane stands."})
     batch = last(operator, memory)["id"]
@@ -165,7 +165,7 @@ def test_what_is_kept_can_be_dropped(operator: Client) -> None:
             operator.call(call[0], call[1], body=call[2])
 
 
-def test_workers_may_do_nothing_of_it_and_leads_take_back_what_is_shared(service: Service, operator: Client) -> None:
+def test_workers_may_do_none_of_it_and_leads_undo_shared_changes(service: Service, operator: Client) -> None:
     worker = service.client(service.add("wanda"))
     lead = service.client(service.add("lena", Role.LEAD))
     memory = remembered(worker, "The snipe drums.")
@@ -210,7 +210,7 @@ def test_a_hostile_id_is_not_found_and_changes_nothing(hive: RemoteHive, service
     ],
     ids=str,
 )
-def test_a_wish_that_nobody_understands_is_refused(operator: Client, body: dict[str, Any]) -> None:
+def test_an_invalid_plan_is_refused(operator: Client, body: dict[str, Any]) -> None:
     with pytest.raises(Invalid):
         operator.call("POST", "/api/maintenance", body=body)
 
@@ -218,12 +218,12 @@ def test_a_wish_that_nobody_understands_is_refused(operator: Client, body: dict[
 @pytest.mark.parametrize(
     "query", [{"limit": 0}, {"limit": 101}, {"after": "nonsense"}, {"after": "~"}, {"surprise": 1}]
 )
-def test_a_page_that_nobody_understands_is_refused(operator: Client, query: dict[str, Any]) -> None:
+def test_an_invalid_page_is_refused(operator: Client, query: dict[str, Any]) -> None:
     with pytest.raises(Invalid):
         operator.call("GET", "/api/batches", query=query)
 
 
-def test_both_hives_say_the_same(service: Service, hive: RemoteHive) -> None:
+def test_both_hives_give_the_same_answers(service: Service, hive: RemoteHive) -> None:
     embedded = EmbeddedHive(service.app, AS_OPERATOR)
     memory = embedded.remember("The godwit wades.", agent=str(service.app.agents.local_agent().id))
     embedded.edit(memory.id, tags=("bird",))

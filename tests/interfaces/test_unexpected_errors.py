@@ -1,4 +1,4 @@
-"""What nobody foresaw: a number for whoever asked, all of it in the log under that number, and nothing else broken."""
+"""Unexpected errors: the caller gets an incident id, and the log has the details under it."""
 
 import json
 import re
@@ -21,20 +21,20 @@ from support.service import Service
 TOKEN = "ghp_" + "a1B2" * 9
 CAUSE = f"/some/place inside has {TOKEN} and \0 and \ud800"
 INSIDE = ("Traceback", ".py", "/some/place", "ghp_", "KeyError", "line ")
-"""What is nobody's business."""
+"""Details that no caller may see."""
 BACKGROUND = ("hivelore-schedule", "hivelore-embedding-queue")
 NUMBER = re.compile(r"\d{8}T\d{6}-\d+")
 
 
 @pytest.fixture(autouse=True)
 def keys_stay_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who came in once is not looked up again, however slow the test."""
+    """Checked keys stay valid, however slow the test is."""
     monkeypatch.setattr(context, "FRESH_SECONDS", 3_600.0)
 
 
 @contextmanager
 def out_of_order(service: Service) -> Generator[None]:
-    """The store meanwhile raises on reading what none of the errors we know is; but not for work in the background."""
+    """Makes reads of the store raise an unexpected error, except for background workers."""
     store: Any = service.app.store
     read = store.read
 
@@ -65,7 +65,7 @@ def asked(service: Service, method: str, path: str, key: str, body: object = Non
 
 
 def numbered(text: str, log: str) -> str:
-    """The number in a sentence that tells nothing else of what happened, and that the log knows."""
+    """Returns the incident id in a text without details; the log has it too."""
     (number,) = NUMBER.findall(text)
     assert not [word for word in INSIDE if word in text]
     assert log.count(number) == 1
@@ -73,7 +73,7 @@ def numbered(text: str, log: str) -> str:
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["key known", "key unknown"])
-def test_a_route_that_fails_answers_with_a_problem_and_a_number(
+def test_a_failing_route_answers_with_a_problem_and_an_incident_id(
     service: Service, caplog: pytest.LogCaptureFixture, known: bool
 ) -> None:
     key = service.add(f"rest {known}")
@@ -88,32 +88,32 @@ def test_a_route_that_fails_answers_with_a_problem_and_a_number(
     assert service.client(key).call("GET", "/api/memory/stats")["total"] == 0
 
 
-def test_the_log_says_what_and_where_with_secrets_masked(service: Service, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_has_the_error_and_its_place_with_secrets_masked(
+    service: Service, caplog: pytest.LogCaptureFixture
+) -> None:
     with out_of_order(service):
         asked(service, "GET", "/api/memory/whatever-somebody-typed", service.add("logged"))
     assert "KeyError" in caplog.text
     assert "/some/place inside has [" in caplog.text
-    assert "test_mishaps.py" in caplog.text
+    assert "test_unexpected_errors.py" in caplog.text
     assert "GET /api/memory/{memory_id}" in caplog.text
     assert TOKEN not in caplog.text
     assert "whatever-somebody-typed" not in caplog.text
 
 
-def test_two_failures_have_two_numbers(service: Service, caplog: pytest.LogCaptureFixture) -> None:
+def test_two_failures_have_two_incident_ids(service: Service, caplog: pytest.LogCaptureFixture) -> None:
     with out_of_order(service):
         problems = [asked(service, "GET", "/api/me", service.add(f"twice {number}"))[2] for number in range(2)]
     assert len({numbered(one["detail"], caplog.text) for one in problems}) == 2
 
 
-def test_a_client_is_told_the_same(service: Service, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_python_client_gets_the_same_text(service: Service, caplog: pytest.LogCaptureFixture) -> None:
     with out_of_order(service), pytest.raises(HiveloreError) as error:
         service.client(service.add("python")).call("GET", "/api/me")
     numbered(str(error.value), caplog.text)
 
 
-def test_a_tool_that_fails_answers_with_an_error_of_json_rpc(
-    service: Service, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_failing_tool_answers_with_a_json_rpc_error(service: Service, caplog: pytest.LogCaptureFixture) -> None:
     key = service.add("tool")
     params = {"name": "memory-search", "arguments": {"query": "x"}}
     body = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}
@@ -126,7 +126,7 @@ def test_a_tool_that_fails_answers_with_an_error_of_json_rpc(
 
 
 @pytest.mark.parametrize("method", ["tools/call", "tools/list"])
-def test_a_gate_that_fails_answers_with_an_error_of_json_rpc(
+def test_a_failing_authentication_answers_with_a_json_rpc_error(
     service: Service, caplog: pytest.LogCaptureFixture, method: str
 ) -> None:
     key = service.add(f"gate {method}")
@@ -137,7 +137,7 @@ def test_a_gate_that_fails_answers_with_an_error_of_json_rpc(
 
 
 @pytest.mark.parametrize("era", ["legacy", "auto"])
-def test_an_agent_is_told_the_same_in_both_eras(
+def test_an_agent_gets_the_same_in_both_protocol_eras(
     service: Service, caplog: pytest.LogCaptureFixture, era: Literal["legacy", "auto"]
 ) -> None:
     async def run() -> str:

@@ -1,4 +1,4 @@
-"""How long a key is believed that was good a moment ago."""
+"""Time for which a checked key stays valid."""
 
 import asyncio
 from collections.abc import Callable, Generator
@@ -23,7 +23,7 @@ from support.waiting import until
 
 
 class Replica:
-    """A service without its doors. Its clock stands still until a test moves it."""
+    """A service without interfaces. Its clock stands still until a test moves it."""
 
     def __init__(self, home: Path, database: str) -> None:
         self.clock = SteppingClock()
@@ -63,7 +63,7 @@ def listening(replica: Replica) -> Replica:
     return replica
 
 
-def test_a_key_that_one_service_revokes_the_others_refuse_at_once(open_replica: Callable[[str], Replica]) -> None:
+def test_a_key_revoked_by_one_service_is_refused_by_the_others_at_once(open_replica: Callable[[str], Replica]) -> None:
     one, other = (listening(open_replica(name)) for name in ("one", "other"))
     key = one.app.agents.add("eve", Role.WORKER).text
     assert one.lets_in(key)
@@ -73,7 +73,7 @@ def test_a_key_that_one_service_revokes_the_others_refuse_at_once(open_replica: 
     until(lambda: not other.lets_in(key))
 
 
-def test_who_did_not_hear_of_it_refuses_the_key_a_second_later(
+def test_a_service_that_missed_the_notification_refuses_the_key_a_second_later(
     open_replica: Callable[[str], Replica], database: str
 ) -> None:
     one, deaf = open_replica("one"), open_replica("deaf")
@@ -85,7 +85,7 @@ def test_who_did_not_hear_of_it_refuses_the_key_a_second_later(
     assert not deaf.lets_in(key)
 
 
-def test_who_lost_its_connection_believes_no_key_of_before(open_replica: Callable[[str], Replica]) -> None:
+def test_a_service_that_lost_its_connection_forgets_checked_keys(open_replica: Callable[[str], Replica]) -> None:
     one, other = (listening(open_replica(name)) for name in ("one", "other"))
     key = one.app.agents.add("eve", Role.WORKER).text
     until(lambda: other.lets_in(key))
@@ -98,7 +98,7 @@ def test_who_lost_its_connection_believes_no_key_of_before(open_replica: Callabl
     until(lambda: not other.lets_in(key))
 
 
-def test_a_key_that_is_revoked_while_it_is_checked_is_not_believed_after(
+def test_a_key_revoked_during_its_check_is_not_valid_afterwards(
     open_replica: Callable[[str], Replica], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     replica = open_replica("one")

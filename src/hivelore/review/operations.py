@@ -1,0 +1,105 @@
+"""The operations of the review inbox (B06, X19, N07)."""
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from hivelore.core.agents import Role
+from hivelore.core.operation import Lane, Operation, get, post
+from hivelore.core.tool import OBJECTS, Reply, Tool
+from hivelore.core.values import Request, Value, json_names
+from hivelore.review.model import Proposal, ProposalDetail, ProposalKind, ProposalPage
+
+
+class ListProposals(Request, frozen=True, kw_only=True):
+    limit: Annotated[int, Meta(ge=1, le=100)] = 20
+    after: str | None = None
+    status: Literal["open", "decided", "all"] = "open"
+    kind: ProposalKind | None = None
+
+
+class NamedProposal(Request, frozen=True):
+    proposal: str
+
+
+class Decide(Request, frozen=True):
+    proposal: str
+    decision: Literal["accept", "reject", "merge"]
+    reason: str | None = None
+
+
+class ReviewProposal(Request, frozen=True, rename=json_names(proposal="proposalId")):
+    proposal: str | None = None
+    """None: lists the open ones."""
+    decision: Literal["accept", "reject", "merge"] | None = None
+    """None: reads the proposal."""
+    reason: str | None = None
+
+
+class ReviewedProposals(Value, frozen=True):
+    message: str
+    proposals: tuple[Proposal, ...]
+    memories: tuple[Any, ...] | None = None
+    """The memories of the proposals: in a list with id and name only."""
+
+
+def review_reply(result: ReviewedProposals) -> Reply:
+    return Reply(result.message, {"proposals": result.proposals, "memories": result.memories})
+
+
+LIST_PROPOSALS = Operation(
+    name="review",
+    verb="review list",
+    summary="Lists the proposals of the review inbox, newest first: open ones, decided ones or all. Workers see their "
+    "own proposals. ``after`` is the ``next`` of the previous page.",
+    request=ListProposals,
+    response=ProposalPage,
+    handler="hivelore.review.handlers:list_proposals",
+    lane=Lane.READ,
+    http=get("/api/review"),
+    tag="review",
+)
+GET_PROPOSAL = Operation(
+    name="proposal",
+    verb="review show",
+    summary="Returns a proposal and the current versions of its memories.",
+    request=NamedProposal,
+    response=ProposalDetail,
+    handler="hivelore.review.handlers:get_proposal",
+    lane=Lane.READ,
+    http=get("/api/review/{proposal}"),
+    tag="review",
+)
+DECIDE = Operation(
+    name="decide",
+    verb="review accept",
+    summary="Accepts or rejects a proposal, or merges the two memories of a contradiction. For operators and leads. "
+    "Raises Conflict if it was already decided, Stale if a memory changed since; it can still be rejected then.",
+    request=Decide,
+    response=Proposal,
+    handler="hivelore.review.handlers:decide",
+    lane=Lane.WRITE,
+    http=post("/api/review/{proposal}/{decision}"),
+    tag="review",
+)
+REVIEW = Operation(
+    name="review_proposals",
+    summary="Lists the open proposals, reads one, or decides it.",
+    request=ReviewProposal,
+    response=ReviewedProposals,
+    handler="hivelore.review.handlers:review_proposals",
+    lane=Lane.WRITE,
+    roles=frozenset({Role.LEAD, Role.OPERATOR}),
+    tool=Tool(
+        name="memory-review",
+        capability="review",
+        description="List, read and decide the proposals of agents.",
+        arguments={"proposalId": "default: list them", "decision": "default: read it", "reason": ""},
+        reply=review_reply,
+        output={"proposals": OBJECTS, "memories": OBJECTS},
+        idempotent=False,
+        destructive=True,
+    ),
+    tag="review",
+)
+OPERATIONS = (LIST_PROPOSALS, GET_PROPOSAL, DECIDE, REVIEW)
