@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hivelore.core.sanitizer import escape_hidden, escaped_json, sanitize, sanitize_values
 from hivelore.memories.model import Json
 from hivelore.sessions import fence
-from hivelore.sessions.fence import unfenced
+from hivelore.sessions.fence import remove_fences
 from support.fences import NONCE
 
 _PIECES = (
@@ -166,9 +166,9 @@ def test_what_is_harmless_is_so_already(text: str) -> None:
 @given(texts)
 def test_no_text_ends_the_fence_around_it(text: str) -> None:
     for number in (NONCE, "f" * 16):
-        whole = fence.fenced(sanitize(text), number)
+        whole = fence.fence_text(sanitize(text), number)
         assert whole.count(fence.NAME) == 2
-        assert unfenced(f"before{whole}after") == "before\nafter"
+        assert remove_fences(f"before{whole}after") == "before\nafter"
     plain = "".join(
         each for each in unicodedata.normalize("NFKD", sanitize(text)) if unicodedata.category(each) not in ("Mn", "Cf")
     )

@@ -17,9 +17,9 @@ from hivelore.errors import Conflict, Forbidden, Invalid, Unavailable
 from hivelore.indexes.vectors.brute_force import ExactVectors
 from hivelore.indexing.model import ModelKey, Vector
 from hivelore.memories.drafts import Draft, Edit
-from hivelore.models.hashing import HashingEmbedder
 from support.clocks import SteppingClock
 from support.embedders import FaultyEmbedder
+from support.hashing_embedder import HashingEmbedder
 from support.memories import EVERYTHING
 from support.stores import KEYWORDS, STORES
 from support.waiting import until

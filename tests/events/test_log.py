@@ -7,6 +7,7 @@ import pytest
 
 from hivelore.core.agents import LeadSees, Viewer
 from hivelore.core.labels import SESSION_LENGTH
+from hivelore.core.paging import cursor_of
 from hivelore.core.values import replace
 from hivelore.errors import Forbidden, Invalid, NotFound, TooLarge
 from hivelore.events.model import TEXT_LENGTH, Event, Level, LoggedId
@@ -110,7 +111,7 @@ def test_pages_are_filtered_and_continue_where_the_last_one_ended(world: World) 
     first = world.events.page(AS_BOB, None, 2, level=Level.WARNING)
     assert [one.text for one in first.events] == ["5", "3"]
     last = first.events[-1]
-    assert first.next == f"{last.at.isoformat()}~{last.id}"
+    assert first.next == cursor_of(last.at, last.id)
     second = world.events.page(AS_BOB, (last.at, last.id), 2, level=Level.WARNING)
     assert ([one.text for one in second.events], second.next) == (["1"], None)
     for viewer, texts in ((AS_ADA, ["5", "4"]), (AS_LEA, ["5", "4"]), (AS_BOB, [])):

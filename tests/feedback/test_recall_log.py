@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import astuple
 
 from hivelore.core.agents import LeadSees, Viewer
+from hivelore.core.paging import cursor_of
 from hivelore.errors import NotFound, Unavailable
 from hivelore.feedback.buffer import RECALLS, UNIT, WriteBehindBuffer
 from hivelore.feedback.recalls import QUESTION_LENGTH, Recall
@@ -162,7 +163,7 @@ def test_pages_continue_where_the_last_one_ended(small: World) -> None:
         small.clock.advance(timedelta(seconds=1))
         small.recall(f"wombat {number}")
     first = small.recall_log.page(AS_ADA, None, 4)
-    assert first.next == f"{first.recalls[-1].at.isoformat()}~{first.recalls[-1].id}"
+    assert first.next == cursor_of(first.recalls[-1].at, first.recalls[-1].id)
     last = first.recalls[-1]
     second = small.recall_log.page(AS_ADA, (last.at, last.id), 4)
     assert [one.question for one in (*first.recalls, *second.recalls)] == [f"wombat {n}" for n in (4, 3, 2, 1, 0)]

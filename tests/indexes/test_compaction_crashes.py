@@ -35,8 +35,8 @@ TESTS = Path(__file__).parents[1]
 Found = Mapping[str, list[tuple[DocumentKey, float]]]
 
 
-class Told:
-    """What a process had said when it was killed."""
+class Report:
+    """The reports of a process until it was killed."""
 
     def __init__(self) -> None:
         self.kept: dict[MemoryId, str] = {}
@@ -44,7 +44,7 @@ class Told:
         self.unsure: set[MemoryId] = set()
         self.reached = False
 
-    def add(self, other: "Told") -> None:
+    def add(self, other: "Report") -> None:
         self.kept |= other.kept
         self.forgotten |= other.forgotten
         self.unsure |= other.unsure
@@ -57,24 +57,24 @@ class Program:
         self._stdin = stdin
         self._stdout = stdout
 
-    def killed(self, path: Path, number: int, step: Step, place: Place, *, nth: int = 1, after: int = 1_000) -> Told:
-        """Let a process live until it has come to the place so many times, has said so much, or has nothing left to
-        do; and kill it."""
+    def killed(self, path: Path, number: int, step: Step, place: Place, *, nth: int = 1, after: int = 1_000) -> Report:
+        """Lets a process live until it has reached the place this many times, has reported this much, or has
+        nothing left to do; then kills it."""
         print(json.dumps([str(path), number, step, place, nth]), file=self._stdin, flush=True)
-        told = Told()
+        report = Report()
         pid, enough, over = 0, False, False
         while not over:
             match self._heard():
                 case ["pid", started]:
                     pid = started
                 case ["kept", memory, content]:
-                    told.kept[MemoryId(memory)] = content
+                    report.kept[MemoryId(memory)] = content
                 case ["forgetting", memory]:
-                    told.unsure.add(MemoryId(memory))
+                    report.unsure.add(MemoryId(memory))
                 case ["forgotten", memory]:
-                    told.forgotten.add(MemoryId(memory))
+                    report.forgotten.add(MemoryId(memory))
                 case ["reached"]:
-                    told.reached = enough = True
+                    report.reached = enough = True
                 case ["idle"]:
                     enough = True
                 case other:
@@ -83,7 +83,7 @@ class Program:
             if pid and (enough or after <= 0):
                 os.kill(pid, signal.SIGKILL)
                 pid = 0
-        return told
+        return report
 
     def _heard(self) -> list[Any]:
         line = self._stdout.readline()
@@ -108,42 +108,42 @@ def program() -> Generator[Program]:
 def test_a_kill_at_any_step_of_settling_loses_nothing(
     program: Program, step: Step, place: Place, tmp_path: Path
 ) -> None:
-    path, all_told = tmp_path / "hivelore.db", Told()
+    path, all_reports = tmp_path / "hivelore.db", Report()
     for number in range(ROUNDS):
-        told = program.killed(path, number, step, place, nth=1 + number)
-        assert told.reached
-        all_told.add(told)
-        look(path, all_told, settled=number % 2 == 1)
-    look_at_all(path, all_told)
+        report = program.killed(path, number, step, place, nth=1 + number)
+        assert report.reached
+        all_reports.add(report)
+        look(path, all_reports, settled=number % 2 == 1)
+    look_at_all(path, all_reports)
 
 
 @pytest.mark.parametrize("rounds", [RANDOM_ROUNDS, pytest.param(5 * RANDOM_ROUNDS, marks=pytest.mark.slow)])
 def test_a_kill_at_any_moment_loses_nothing(program: Program, rounds: int, tmp_path: Path) -> None:
-    path, all_told, chance = tmp_path / "hivelore.db", Told(), Random(7)
+    path, all_reports, chance = tmp_path / "hivelore.db", Report(), Random(7)
     for number in range(rounds):
         after = chance.randrange(AT_ONCE, AT_ONCE + ONE_BY_ONE)
-        all_told.add(program.killed(path, number, Step.NONE, Place.AFTER, after=after))
-        look(path, all_told, settled=number % 5 == 4)
-    look_at_all(path, all_told)
+        all_reports.add(program.killed(path, number, Step.NONE, Place.AFTER, after=after))
+        look(path, all_reports, settled=number % 5 == 4)
+    look_at_all(path, all_reports)
 
 
-def look(path: Path, told: Told, *, settled: bool) -> None:
-    """What the next process finds, before the index settles and, every now and then, after."""
+def look(path: Path, report: Report, *, settled: bool) -> None:
+    """Checks what the next process finds, before compaction and, now and then, after it."""
     with closing(SqliteStore(path, clock=SystemClock(), durable=False)) as store:
         index = Postings(SIZES)
-        look_for(store, index, told)
+        look_for(store, index, report)
         if settled:
             settle(store, index)
-            look_for(store, index, told)
+            look_for(store, index, report)
 
 
-def look_for(store: SqliteStore, index: Postings, told: Told) -> None:
+def look_for(store: SqliteStore, index: Postings, report: Report) -> None:
     assert list(store.check()) == []
     with store.read() as view:
         assert repeated(view) == []
-        for memory, content in told.kept.items():
+        for memory, content in report.kept.items():
             stored, found = view.get(memory), index.search(view, [marker_of(content)], EVERYTHING, 10)
-            if memory in told.forgotten or (memory in told.unsure and stored is None):
+            if memory in report.forgotten or (memory in report.unsure and stored is None):
                 assert (stored, list(found)) == (None, [])
                 continue
             assert stored is not None
@@ -187,13 +187,13 @@ def is_tidy(store: SqliteStore, index: Postings) -> bool:
         return index.is_purged(view)
 
 
-def look_at_all(path: Path, told: Told) -> None:
-    """After all of that the index answers as one that is made anew, and holds no word of what was forgotten."""
+def look_at_all(path: Path, report: Report) -> None:
+    """In the end the index answers like a rebuilt one, and holds no word of forgotten memories."""
     with closing(SqliteStore(path, clock=SystemClock(), durable=False)) as store:
-        index, terms = Postings(SIZES), [marker_of(content) for content in told.kept.values()]
+        index, terms = Postings(SIZES), [marker_of(content) for content in report.kept.values()]
         settle(store, index)
-        for memory in told.forgotten:
-            term = marker_of(told.kept[memory])
+        for memory in report.forgotten:
+            term = marker_of(report.kept[memory])
             with store.read() as view:
                 assert sql.readable(view).rows("SELECT 1 FROM posting WHERE term = :term", {"term": term}) == []
         before = answers(store, index, ["lantern", "hall", *terms])

@@ -27,7 +27,7 @@ BackgroundWorkers = Callable[[int], None]
 
 
 class Index:
-    """Chunks of random words, each written in a unit of its own; no document needs to be there."""
+    """Chunks of random words, each written in a separate transaction, without documents."""
 
     def __init__(self, store: SqliteStore, folder: Path) -> None:
         self.store, self.folder = store, folder
@@ -71,11 +71,11 @@ class Index:
         raise AssertionError("wiping does not end")
 
     def segments(self) -> Segments:
-        def work(tx: Transaction) -> bytes:
+        def read_record(tx: Transaction) -> bytes:
             assert isinstance(tx, SqliteTransaction)
             return tx.row("keyword_segments")[0]
 
-        return fts5.read_segments(self.store.write(work))
+        return fts5.read_segments(self.store.write(read_record))
 
     def merge_all(self) -> None:
         """Into one segment."""
@@ -115,7 +115,7 @@ def test_writes_between_the_steps_do_not_keep_it_from_ending(index: Index, merge
 
 
 @pytest.mark.parametrize("step_of_second", [0, 1, 3, 6, 9])
-def test_what_is_forgotten_at_any_step_is_wiped(index: Index, step_of_second: int) -> None:
+def test_forgotten_words_are_purged_at_any_step(index: Index, step_of_second: int) -> None:
     index.fill(CHUNKS // 2, secret_at=20)
     index.fill(CHUNKS // 2, secret_at=20)
     first, second = index.secrets
@@ -124,7 +124,7 @@ def test_what_is_forgotten_at_any_step_is_wiped(index: Index, step_of_second: in
     assert not index.holds_secret()
 
 
-def test_what_was_replaced_is_wiped_only_with_what_is_forgotten(index: Index) -> None:
+def test_replaced_words_are_purged_only_with_forgotten_ones(index: Index) -> None:
     index.fill(30, secret_at=10)
     index.replace(index.secrets[0])
     assert index.is_tidy()
@@ -145,7 +145,7 @@ def test_a_hundred_times_leaves_a_sound_index(index: Index) -> None:
     assert not index.holds_secret()
 
 
-def test_forgetting_what_never_had_words_takes_one_step(index: Index) -> None:
+def test_forgetting_a_chunk_without_words_takes_one_step(index: Index) -> None:
     index.fill(5, secret_at=1)
     index.forget(ChunkKey(1_000))
     assert index.tidy() == 1
@@ -154,7 +154,7 @@ def test_forgetting_what_never_had_words_takes_one_step(index: Index) -> None:
 # The record of segments.
 
 
-def test_what_sqlite_writes_about_its_segments_is_read(index: Index) -> None:
+def test_the_structure_record_of_fts5_is_read(index: Index) -> None:
     assert index.segments() == Segments(())
     index.add()
     index.add()

@@ -17,7 +17,7 @@ SIZES = (1, 10, 5_000, 40_000)
     empty=st.floats(0.0, 1.0),
     seed=st.integers(0, 1_000),
 )
-def test_all_that_are_as_good_as_the_last_of_the_best_are_found(
+def test_all_ties_with_the_last_of_the_best_are_found(
     size: int, take: int, different: int, empty: float, seed: int
 ) -> None:
     random = np.random.default_rng(seed)
@@ -28,7 +28,7 @@ def test_all_that_are_as_good_as_the_last_of_the_best_are_found(
 
 
 @pytest.mark.parametrize("place", [0, 1, 9_999, 20_000, 39_999])
-def test_what_no_sample_would_show_is_found_all_the_same(place: int) -> None:
+def test_scores_outside_the_sample_are_found(place: int) -> None:
     scores = np.zeros(40_000)
     scores[place] = 1.0
     assert at_least(scores, 1).tolist() == [place]

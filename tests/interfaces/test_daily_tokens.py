@@ -1,4 +1,4 @@
-"""What summaries cost: nothing by default, and with a model never more than the cap of a day, kills included."""
+"""Cost of summaries: none by default, and with a model never more than the daily quota, across kills."""
 
 import os
 import signal
@@ -31,7 +31,7 @@ threading.Event().wait()
 
 
 def environment(folder: Path, server: LanguageServer, **more: str) -> dict[str, str]:
-    """Of a service with a home and transcripts in this folder."""
+    """Settings of a service with its home and transcripts in this folder."""
     return {
         "HIVELORE_HOME": str(folder / "home"),
         "HIVELORE_WORKSPACE": str(folder / "workspace"),
@@ -61,13 +61,13 @@ def hand_over_many(app: Application, folder: Path) -> None:
 
 
 def makers(app: Application) -> list[object]:
-    """By whom each summary was made, once all are."""
+    """Waits for all summaries, and returns the summariser of each."""
     until(lambda: read_status(app).pending_summaries == 0)
     with app.store.read() as view:
         return [memory.metadata["summarizer"] for memory in view.page(EVERYTHING, None, 100)]
 
 
-def test_by_default_no_model_is_asked_whatever_keys_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_by_default_no_model_is_called_whatever_keys_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with LanguageServer() as server, closing(opened(environment(tmp_path, server), monkeypatch)) as app:
         hand_over_many(app, tmp_path)
         assert makers(app) == ["extractive"] * SESSIONS
@@ -75,9 +75,7 @@ def test_by_default_no_model_is_asked_whatever_keys_there_are(tmp_path: Path, mo
     assert server.asked == []
 
 
-def test_the_cap_of_a_day_holds_when_the_service_is_killed_in_between(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_daily_quota_holds_across_a_kill_of_the_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with LanguageServer() as server:
         # Not running yet: all of them wait when the first service begins.
         with closing(Application(load(home=tmp_path / "home", embedder="none"))) as app:

@@ -1,4 +1,4 @@
-"""An embedding server that hangs: searches are answered by keywords, say so, and use it again once it answers."""
+"""An embedding server that hangs: searches use keywords and say so until it answers again."""
 
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
@@ -45,7 +45,7 @@ def ask(service: Service) -> tuple[float, dict[str, Any]]:
     return monotonic() - began, answer
 
 
-def test_searches_are_answered_by_keywords_at_once_and_say_so(
+def test_searches_use_keywords_at_once_and_say_so(
     service: Service, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch, show: Show
 ) -> None:
     monkeypatch.setattr(guarded_embedder, "LONGEST_PAUSE", 1.0)

@@ -1,4 +1,4 @@
-"""Memory folders with a running service: what one agent writes as a file, another one finds."""
+"""Memory folders of a running service: agents find files written by others."""
 
 import os
 import signal
@@ -22,8 +22,8 @@ from support.waiting import until
 
 
 @pytest.fixture(scope="module", autouse=True)
-def looking_often() -> Generator[None]:
-    """Services of this process do not let anybody wait for their next look."""
+def frequent_scans() -> Generator[None]:
+    """Shortens the pause between scans in services of this process."""
     with pytest.MonkeyPatch.context() as changes:
         changes.setattr(sync, "SCAN_INTERVAL", 0.05)
         yield
@@ -33,7 +33,7 @@ def by_shell(command: str) -> Callable[[Path, str], object]:
     return lambda file, text: subprocess.run(["sh", "-c", command, "sh", text, file], check=True)
 
 
-WAYS: dict[str, Callable[[Path, str], object]] = {
+WRITES: dict[str, Callable[[Path, str], object]] = {
     "written": lambda file, text: file.write_text(text),
     "edited": lambda file, text: (file.write_text("Half a"), file.write_text(text)),
     "echoed": by_shell('echo "$1" > "$2"'),
@@ -44,23 +44,23 @@ WAYS: dict[str, Callable[[Path, str], object]] = {
 
 
 def found(client: Client, query: str) -> list[str]:
-    """The names of what is found."""
+    """Returns the names of the hits."""
     return [
         hit["memory"]["name"] for hit in client.call("POST", "/api/memory/search", body={"query": query})["results"]
     ]
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_file_is_found_by_another_agent_however_it_was_written(service: Service, way: str) -> None:
+@pytest.mark.parametrize("way", WRITES)
+def test_a_file_is_found_by_another_agent_after_any_kind_of_write(service: Service, way: str) -> None:
     bob = service.client(service.add(f"bob, {way}"))
     text = f"The kettle that was {way} whistles at noon."
     folder = service.home / "workspace/shared/memory"
-    until(folder.is_dir)  # The service makes it right after its start.
-    WAYS[way](folder / f"{way}.md", text)
+    until(folder.is_dir)  # The service creates it right after its start.
+    WRITES[way](folder / f"{way}.md", text)
     until(lambda: way in found(bob, text))
 
 
-def test_a_private_one_is_found_by_its_agent_only_until_it_is_deleted(service: Service) -> None:
+def test_a_private_file_is_found_by_its_agent_only_until_it_is_deleted(service: Service) -> None:
     local, bob = service.client(service.agent_key), service.client(service.add("bob"))
     file = service.home / "workspace/personal/memory/diary.md"
     file.write_text("The combination of the locker is on the fridge.")
@@ -77,7 +77,7 @@ def test_a_private_one_is_found_by_its_agent_only_until_it_is_deleted(service: S
     assert local.call("GET", f"/api/memory/{memory['id']}")["content"].startswith("The combination")
 
 
-def test_status_tells_of_the_folders_without_names(service: Service) -> None:
+def test_status_reports_the_folders_without_file_names(service: Service) -> None:
     client = service.client(service.operator_key)
     assert client.call("GET", "/api/status")["workspace"] == str((service.home / "workspace").resolve())
     folder = service.home / "workspace/shared/memory"
@@ -93,7 +93,7 @@ def test_status_tells_of_the_folders_without_names(service: Service) -> None:
 
 @contextmanager
 def killed(home: Path, workspace: Path, **settings: str) -> Generator[Client]:
-    """A service of its own process, which gets SIGKILL in the end; as its operator."""
+    """Runs a service in its own process and kills it at the end. Yields a client of its operator."""
     env = environment(home, HIVELORE_WORKSPACE=str(workspace), **settings)
     with subprocess.Popen([HIVELORE, "serve"], env=env, stdout=subprocess.DEVNULL) as process:
         try:
@@ -107,7 +107,7 @@ def killed(home: Path, workspace: Path, **settings: str) -> Generator[Client]:
 
 
 @pytest.mark.parametrize("database", DATABASES)
-def test_what_happened_while_it_was_killed_is_seen_when_it_starts_again(tmp_path: Path, database: str) -> None:
+def test_changes_while_the_service_was_killed_are_found_at_the_next_start(tmp_path: Path, database: str) -> None:
     home, workspace = tmp_path / "home", tmp_path / "ws – ü ' \n"
     settings = {f"HIVELORE_{name.upper()}": str(value) for name, value in service_on(database).items()}
     shared = workspace / "shared/memory"
@@ -135,14 +135,14 @@ def names(client: Client) -> Sequence[str]:
     return sorted(by_name(client))
 
 
-def test_a_program_with_a_store_of_its_own_looks_into_no_folders(tmp_path: Path) -> None:
+def test_an_embedded_hive_scans_no_folders(tmp_path: Path) -> None:
     code = "import hivelore, sys; hivelore.open(sys.argv[1]).close()"
     env = environment(tmp_path / "home", PYTHONPATH=os.pathsep.join(sys.path))
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "home")], env=env, check=True)
     assert not (tmp_path / "home" / "workspace").exists()
 
 
-def test_the_workspace_is_where_it_was_put_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_workspace_setting_overrides_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HIVELORE_WORKSPACE", "HIVELORE_HOME"):
         monkeypatch.delenv(name, raising=False)
     home = tmp_path / "home"

@@ -14,7 +14,7 @@ from uuid import uuid4
 import pytest
 
 from hivelore.core.values import replace
-from hivelore.sessions.fence import unfenced
+from hivelore.sessions.fence import remove_fences
 from hivelore.sessions.programs import CLAUDE_CODE
 from support.hook_faults import FAULTS, Way
 from support.hook_home import KNOWN, Home, Kept, conversation, opened, payload, something_learned
@@ -84,7 +84,7 @@ def measure(row: Row, home: Home, way: Way) -> dict[str, str]:
         assert answer.keys() == {"hookEventName", "additionalContext"}
         assert answer["hookEventName"] == row.event
         assert row.event in LISTENS
-        assert unfenced(answer["additionalContext"]) == ""
+        assert remove_fences(answer["additionalContext"]) == ""
     content = learned if row.event == "PostCompact" else f"- {learned}"
     return {session: content} if row.event in way.keeps else {}
 

@@ -1,4 +1,4 @@
-"""While the keyword index is built anew every door says that keywords find not everything yet (A24)."""
+"""During a rebuild of the keyword index every interface says that keywords are incomplete (A24)."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def said(service: Service, command_line: CommandLine, folder: Path) -> dict[str, str]:
-    """By door: what is said beside the memories."""
+    """Returns the message of each interface."""
     rest = service.client(service.agent_key).call("POST", "/api/memory/search", body={"query": "kettle"})
     with Bridge(environment(service.home), folder) as bridge:
         mcp = bridge.call("memory-search", query="kettle")
@@ -38,7 +38,7 @@ def said(service: Service, command_line: CommandLine, folder: Path) -> dict[str,
     return {"rest": rest["message"], "mcp": mcp["message"], "client": client, "cli": shown.err}
 
 
-def test_every_door_of_a_service_says_so_until_it_is_built(
+def test_every_interface_of_a_service_says_so_until_the_rebuild_is_done(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -55,7 +55,7 @@ def test_every_door_of_a_service_says_so_until_it_is_built(
         assert {interface: INCOMPLETE in message for interface, message in told.items()} == dict.fromkeys(told, False)
 
 
-def test_so_does_a_hive_in_this_process(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_embedded_hive_says_so(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HIVELORE_EMBEDDER", "none")
     monkeypatch.setattr(rebuild, "STEP_SECONDS", 0.0)
     with hivelore.open(home) as hive:

@@ -1,4 +1,4 @@
-"""kill -9 of a service that re-embeds or takes an import: it goes on where it was, and answers whenever it runs."""
+"""A service killed during re-embedding or an import resumes, and answers whenever it runs."""
 
 import json
 import subprocess
@@ -23,7 +23,7 @@ from support.waiting import until
 
 NOTES = 300
 DIMENSION = 384
-"""That of the model in the package: nothing but its name tells the two models of this test apart."""
+"""The dimension of the shipped model, so that the two models of this test differ only in their name."""
 OF_PASSAGES = "passage: "
 BEFORE_THE_KILL = 2
 """Batches: 43 % of the notes."""
@@ -41,7 +41,7 @@ class Talk:
         return self.operator.call("GET", "/api/status")
 
     def counts(self) -> tuple[int, int, int]:
-        """How many memories there are, how many passages wait for their vector, and how many got none."""
+        """Returns the numbers of memories, of waiting passages, and of passages that failed."""
         stats = self.operator.call("GET", "/api/memory/stats")
         return stats["total"], stats["pendingEmbeddings"], stats["failed"]
 
@@ -61,7 +61,7 @@ def talk(home: Path, url: str) -> Generator[Talk]:
 
 @contextmanager
 def killed_service(home: Path, **settings: str) -> Generator[Talk]:
-    """A service in a process of its own, which gets SIGKILL in the end."""
+    """A service in another process, which is killed at the end."""
     words, env = [HIVELORE, "serve"], environment(home, **as_environment(settings))
     with subprocess.Popen(words, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
         try:
@@ -140,7 +140,7 @@ class Remote:
         return sum(not _is_of_passages(asked) for asked in self._server.asked)
 
     def stop_after(self, batches: int) -> None:
-        """Answer so many more batches of passages, from ``may_begin`` on, and be stuck at the next one."""
+        """Answers this number of batches, from ``may_begin`` on, and blocks the next one."""
         self._left = batches
         self._server.always = self._answer
 
@@ -170,7 +170,7 @@ def _is_of_passages(asked: QueryAnalysis) -> bool:
     return asked.inputs[0].startswith(OF_PASSAGES)
 
 
-def test_a_new_model_goes_on_after_a_kill_and_every_question_is_answered_meanwhile(tmp_path: Path) -> None:
+def test_embedding_with_a_new_model_resumes_after_a_kill_and_every_query_is_answered(tmp_path: Path) -> None:
     home, searcher = tmp_path / "home", Searcher()
     with local_service(home) as running:
         fill(running)
@@ -202,7 +202,7 @@ def test_a_new_model_goes_on_after_a_kill_and_every_question_is_answered_meanwhi
     assert searcher.answers["hybrid"] > 40
 
 
-def test_embedding_everything_anew_goes_on_after_a_kill(tmp_path: Path) -> None:
+def test_a_complete_reembedding_resumes_after_a_kill(tmp_path: Path) -> None:
     home, searcher = tmp_path / "home", Searcher()
     with EmbeddingServer(DIMENSION) as server:
         remote = Remote(server)
@@ -250,7 +250,7 @@ def look_at_passages(asked_for: list[str], before_kill: int) -> None:
     assert max(Counter(asked_for).values()) == 2
 
 
-def test_an_import_goes_on_after_its_service_was_killed_and_changes_nothing_the_next_time(
+def test_an_import_resumes_after_a_kill_and_a_second_one_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     home, file = tmp_path / "home", str(tmp_path / "in.jsonl")

@@ -18,7 +18,7 @@ from support.waiting import until
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
-def test_a_small_model_on_this_machine_is_asked_and_held_to_the_form_and_to_the_gate(
+def test_the_summary_of_a_small_local_model_has_the_form_and_passes_the_quality_gate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if weights() is None:

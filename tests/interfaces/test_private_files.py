@@ -1,4 +1,4 @@
-"""What Hivelore keeps is read by its owner alone, whatever the umask and whoever may look into the home folder."""
+"""Files of Hivelore are readable by their owner only, whatever the umask and the mode of the home folder."""
 
 import errno
 import os
@@ -53,7 +53,7 @@ def open_to_others(folder: Path) -> list[str]:
 
 
 def read_by_another_user(file: Path) -> bool:
-    """Whether a process of another user gets anything of it; without root's rights the mode has to tell."""
+    """Returns True if a process of another user can read it; without root rights, judged by its mode."""
     if os.geteuid() != 0:
         return bool(file.stat().st_mode & OTHERS)
     command = ["cat", str(file)]
@@ -69,7 +69,7 @@ def remember_in(home: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("mask", [0o000, 0o022, 0o777])
-def test_nothing_in_a_home_that_all_may_look_into_is_open_to_others(shared: Path, mask: int) -> None:
+def test_nothing_in_a_readable_home_is_open_to_others(shared: Path, mask: int) -> None:
     with umask(mask):
         during = remember_in(shared)
         copy_to(shared)
@@ -80,7 +80,7 @@ def test_nothing_in_a_home_that_all_may_look_into_is_open_to_others(shared: Path
 
 
 @pytest.mark.parametrize("mask", [0o000, 0o022, 0o777])
-def test_a_home_that_is_made_is_private_and_so_is_what_is_made_for_it(tmp_path: Path, mask: int) -> None:
+def test_a_new_home_and_its_files_are_private(tmp_path: Path, mask: int) -> None:
     home = tmp_path / "above" / "home"
     with umask(mask):
         remember_in(home)
@@ -88,7 +88,7 @@ def test_a_home_that_is_made_is_private_and_so_is_what_is_made_for_it(tmp_path: 
     assert open_to_others(tmp_path) == []
 
 
-def test_another_user_reads_nothing_of_it(shared: Path) -> None:
+def test_another_user_reads_nothing(shared: Path) -> None:
     (shared / "theirs.txt").write_text("for all")
     (shared / "theirs.txt").chmod(0o644)
     with hivelore.open(shared) as hive:
@@ -97,7 +97,7 @@ def test_another_user_reads_nothing_of_it(shared: Path) -> None:
     assert read == ["theirs.txt"]
 
 
-def test_what_was_open_is_closed_at_the_next_start(shared: Path) -> None:
+def test_open_files_are_made_private_at_the_next_start(shared: Path) -> None:
     remember_in(shared)
     copy_to(shared)
     spool(shared / endpoint.SPOOL, {"payload": {}})
@@ -118,14 +118,14 @@ def test_a_database_elsewhere_is_private_too(tmp_path: Path, monkeypatch: pytest
     assert {file.stat().st_mode & 0o777 for file in elsewhere.iterdir()} == {0o600}
 
 
-def test_a_database_that_is_a_link_is_private_where_it_lies(tmp_path: Path, shared: Path) -> None:
+def test_a_linked_database_is_private_at_its_target(tmp_path: Path, shared: Path) -> None:
     (shared / endpoint.DATABASE).symlink_to(tmp_path / "kept.db")
     with umask(0):
         remember_in(shared)
     assert (tmp_path / "kept.db").stat().st_mode & 0o777 == 0o600
 
 
-def test_what_belongs_to_another_user_is_reported(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_another_user_are_reported(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (shared / endpoint.DATABASE).touch()
     (shared / endpoint.DATABASE).chmod(0o644)
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
@@ -135,7 +135,7 @@ def test_what_belongs_to_another_user_is_reported(shared: Path, monkeypatch: pyt
     assert path.stat().st_mode & 0o777 == 0o644
 
 
-def test_a_folder_that_others_may_write_to_is_reported(shared: Path) -> None:
+def test_a_folder_writable_by_others_is_reported(shared: Path) -> None:
     shared.chmod(0o777)
     assert [(one.path, one.why) for one in protect(shared, None)] == [
         (shared, "other users can create files in it (mode 777)")
@@ -143,7 +143,7 @@ def test_a_folder_that_others_may_write_to_is_reported(shared: Path) -> None:
     assert shared.stat().st_mode & 0o777 == 0o777
 
 
-def test_the_doctor_finds_what_is_open_and_changes_nothing(shared: Path) -> None:
+def test_the_doctor_reports_open_files_and_changes_nothing(shared: Path) -> None:
     remember_in(shared)
     assert checks.files(exposed(shared, shared / endpoint.DATABASE)).level is Level.OK
     (shared / endpoint.DATABASE).chmod(0o640)
@@ -186,7 +186,7 @@ def _lock(home: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "start"), [(endpoint.LOCK, _lock), (endpoint.STARTING, launcher.ensure), (endpoint.LOG, launcher.ensure)]
 )
-def test_links_at_the_names_of_locks_and_log_are_refused(
+def test_links_named_like_locks_and_log_are_refused(
     shared: Path, victim: Path, name: str, start: Callable[[Path], object]
 ) -> None:
     (shared / name).symlink_to(victim)
@@ -195,13 +195,13 @@ def test_links_at_the_names_of_locks_and_log_are_refused(
     assert victim.read_text() == "as it was"
 
 
-def test_a_pipe_in_place_of_a_file_keeps_nobody_waiting(shared: Path) -> None:
+def test_a_pipe_in_place_of_a_file_does_not_block(shared: Path) -> None:
     os.mkfifo(shared / "log")
     with pytest.raises(OSError, match=r"No such device|no regular file"):
         os.close(private_files.open_private(shared / "log", os.O_WRONLY))
 
 
-def test_links_at_the_names_of_temporary_files_are_not_followed(shared: Path, victim: Path) -> None:
+def test_links_named_like_temporary_files_are_not_followed(shared: Path, victim: Path) -> None:
     names = [f".{name}.new" for name in (endpoint.OPERATOR_KEY, endpoint.AGENT_KEY, "hivelore-hook")]
     (shared / "bin").mkdir()
     for place in (shared, shared / "bin"):
@@ -220,7 +220,7 @@ def _fail_halfway(file: Path) -> None:
         raise ZeroDivisionError
 
 
-def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_a_file_is_replaced_completely_or_not_at_all(tmp_path: Path) -> None:
     file = tmp_path / "settings.json"
     file.write_text("before")
     with pytest.raises(ZeroDivisionError):
@@ -232,7 +232,7 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
     assert (file.read_text(), file.stat().st_mode & 0o777) == ("after", 0o640)
 
 
-def test_a_link_at_the_name_of_a_temporary_file_is_left_alone(
+def test_a_link_named_like_a_temporary_file_is_left_alone(
     tmp_path: Path, victim: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "urandom", bytes)
@@ -242,7 +242,7 @@ def test_a_link_at_the_name_of_a_temporary_file_is_left_alone(
     assert (victim.read_text(), (tmp_path / "settings.json").exists()) == ("as it was", False)
 
 
-def test_no_other_module_makes_files() -> None:
+def test_no_other_module_creates_files() -> None:
     makes = re.compile(r"O_CREAT|\.write_(text|bytes)\(|mkstemp|NamedTemporary|\.touch\(\)|open\([^)]*\"[xa+]")
     source = Path(private_files.__file__).parents[1]
     assert [str(path.relative_to(source)) for path in source.rglob("*.py") if makes.search(path.read_text())] == [

@@ -1,7 +1,7 @@
-"""What a new user tries first: import real notes, ask in other words, through every door.
+"""The first steps of a new user: import real notes and search in other words, on every interface.
 
-The notes are the commit messages of five public projects, embedded with the shipped model, in one service for
-the whole module: some of them, and all 2,576 in `make soak`.
+The notes are the commit messages of five public projects, embedded with the shipped model, in one service for the whole
+module: some of them, and all 2,576 in `make soak`.
 """
 
 import json
@@ -65,7 +65,7 @@ class Notes(NamedTuple):
 
 @pytest.fixture(scope="module", params=[pytest.param(16, id="some"), pytest.param(1, id="all", marks=pytest.mark.slow)])
 def notes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[Notes]:
-    """A service that has one in so many of them, and those that are asked for, with a vector each."""
+    """A service with a share of the notes, and all expected ones, each with a vector."""
     if DATA is None or not (folder := Path(DATA) / "quality" / "commits").is_dir():
         pytest.skip("needs the commit notes: HIVELORE_BENCH_DATA names a folder with quality/commits in it")
     lines = (folder / "corpus.jsonl").read_text(encoding="utf-8").splitlines()
@@ -87,14 +87,14 @@ def _import(service: Service, corpus: Path) -> str:
     return done.stdout
 
 
-def test_all_notes_come_in_and_the_same_file_changes_nothing(notes: Notes) -> None:
+def test_all_notes_are_imported_and_the_same_file_changes_nothing(notes: Notes) -> None:
     first, again = json.loads(notes.printed), json.loads(_import(notes.service, notes.corpus))
     assert (first["created"], first["refused"]) == (notes.size, 0)
     assert (again["created"], again["changed"], again["unchanged"]) == (0, 0, notes.size)
 
 
 @pytest.mark.parametrize("question", WANTED)
-def test_a_question_in_other_words_finds_its_note(notes: Notes, question: str) -> None:
+def test_a_query_in_other_words_finds_its_note(notes: Notes, question: str) -> None:
     wanted, place = WANTED[question]
     with hivelore.open(notes.service.url, key=notes.service.agent_key) as hive:
         answer = hive.recall(question, limit=20, explain=True)
@@ -103,7 +103,7 @@ def test_a_question_in_other_words_finds_its_note(notes: Notes, question: str) -
         assert {"keyword", "vector", "recency", "access"} <= hit.score.parts.keys()
 
 
-def test_every_door_gives_the_same_notes_in_the_same_order(notes: Notes, tmp_path: Path) -> None:
+def test_every_interface_returns_the_same_notes_in_the_same_order(notes: Notes, tmp_path: Path) -> None:
     interfaces: dict[str, Callable[[Service, str], Ids]] = {
         "REST": _over_rest,
         "MCP": lambda service, question: _over_mcp(service, question, "auto"),
@@ -118,15 +118,15 @@ def test_every_door_gives_the_same_notes_in_the_same_order(notes: Notes, tmp_pat
             assert interface(notes.service, question) == expected, name
 
 
-def test_so_does_a_request_by_hand(notes: Notes) -> None:
+def test_a_request_by_hand_returns_the_same(notes: Notes) -> None:
     if which("curl") is None:
         missing("needs curl: apt-get install curl")
     for question in WANTED:
         assert _over_curl(notes.service, question) == _over_python(notes.service, question)
 
 
-def test_without_the_service_and_without_a_model(notes: Notes) -> None:
-    """The same data directory, opened by this process, and then without an embedder. Stops the service."""
+def test_the_notes_are_found_without_the_service_and_without_a_model(notes: Notes) -> None:
+    """Stops the service, and opens its data directory in this process, also without an embedder."""
     service = notes.service
     before = {question: _over_python(service, question) for question in WANTED}
     service.close()
@@ -141,7 +141,7 @@ def test_without_the_service_and_without_a_model(notes: Notes) -> None:
             assert "keywords only" in answer.message
 
 
-def test_age_buries_nothing(notes: Notes) -> None:
+def test_age_does_not_bury_a_note(notes: Notes) -> None:
     """The thirty oldest notes that a question is about have the rank that relevance alone gives them, but for a place
     that one may lose to a newer note that is as relevant."""
     app = Application(load(home=notes.service.home), clock=SystemClock())
@@ -170,7 +170,7 @@ def test_age_buries_nothing(notes: Notes) -> None:
         app.close()
 
 
-# the doors
+# interfaces
 
 
 def _over_python(service: Service, question: str) -> Ids:

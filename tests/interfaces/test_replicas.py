@@ -1,4 +1,4 @@
-"""Two services on one PostgreSQL database, of which one or the other is killed again and again."""
+"""Two services on one PostgreSQL database, which are killed again and again."""
 
 import random
 from collections import Counter
@@ -22,9 +22,9 @@ from support.replicas import Replica
 from support.shown import Show
 
 KILLS, EVERY = 12, 5.0
-"""Seconds between two of them, as far as the machine keeps up."""
+"""Seconds between two kills, if the machine is fast enough."""
 REEMBEDDINGS = 2, 6, 10
-"""The kills in the middle of which all that is there is embedded anew, or still is: a second call joins the first."""
+"""Kills during a complete re-embedding; a second call joins the first."""
 WRITERS = READERS = 8
 DEEP = 50
 """How far down an answer is looked: others may be nearer in meaning to a word that nobody knows."""
@@ -42,7 +42,7 @@ random.Random(7).shuffle(_SENTENCES)
 
 @dataclass
 class Seen:
-    """What the clients have seen."""
+    """Observations of the clients."""
 
     written: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
     """The word and the text of each acknowledged memory, by its id."""
@@ -68,7 +68,7 @@ def replicas(tmp_path: Path) -> Generator[tuple[Replica, Replica]]:
 
 
 def insisting(urls: list[str], key: str, call: Callable[[RemoteHive], Any], stop: Event) -> Any:
-    """What the first of the services answers that does answer, from ``urls`` on."""
+    """Returns the answer of the first service that answers, starting with ``urls``."""
     for url in urls * 1_000:
         try:
             with RemoteHive(Client(url, key)) as hive:
@@ -122,7 +122,7 @@ def read(urls: list[str], key: str, seen: Seen, stop: Event) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(2_400)
-def test_nothing_acknowledged_is_lost_or_doubled_when_replicas_are_killed(
+def test_killed_replicas_lose_and_duplicate_no_acknowledged_memory(
     replicas: tuple[Replica, Replica], show: Show
 ) -> None:
     urls, operator = [one.url for one in replicas], replicas[0].operator_key
@@ -168,7 +168,7 @@ def test_nothing_acknowledged_is_lost_or_doubled_when_replicas_are_killed(
 
 
 def kept(hive: RemoteHive) -> Counter[str]:
-    """How often each external id is there."""
+    """Counts the memories of each external id."""
     found: Counter[str] = Counter()
     after = None
     while True:
@@ -180,7 +180,7 @@ def kept(hive: RemoteHive) -> Counter[str]:
 
 
 def missed(url: str, key: str, seen: Seen) -> list[str]:
-    """Which acknowledged memories a service cannot find, and how it cannot."""
+    """Returns the acknowledged memories that a service does not find, and by which means."""
     written = sorted(seen.written.items())
 
     def of_a_part(start: int) -> list[str]:
@@ -192,7 +192,7 @@ def missed(url: str, key: str, seen: Seen) -> list[str]:
 
 
 def lost(hive: RemoteHive, memory: str, word: str, text: str) -> Generator[str]:
-    """In what ways it cannot be found."""
+    """Returns the means that do not find it."""
     try:
         hive.get(memory)
         by_word, by_meaning = hive.recall(word, limit=DEEP), hive.recall(text, limit=DEEP)

@@ -31,7 +31,7 @@ def after_failures(count: int, now: float = 0.0) -> CircuitBreaker:
 
 
 @given(st.integers(0, 3 * FAILURES), instants)
-def test_it_is_open_after_so_many_failures_in_a_row(count: int, now: float) -> None:
+def test_it_opens_after_a_number_of_consecutive_failures(count: int, now: float) -> None:
     breaker = after_failures(count, now)
     assert breaker.is_open == (count >= FAILURES)
     assert verdict(breaker, now) is (Verdict.REFUSE if count >= FAILURES else Verdict.ASK)
@@ -55,7 +55,7 @@ def test_pauses_grow_to_the_longest(count: int) -> None:
 
 
 @given(instants, st.lists(st.floats(0.001, 1e3), max_size=20))
-def test_calls_that_were_under_way_when_it_opened_tell_nothing_new(opened: float, earlier: list[float]) -> None:
+def test_calls_from_before_the_opening_are_ignored(opened: float, earlier: list[float]) -> None:
     breaker = after_failures(FAILURES, opened)
     late = breaker
     for ago in earlier:

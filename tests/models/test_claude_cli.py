@@ -56,8 +56,8 @@ def test_it_is_started_with_everything_off_that_could_start_it_again(tmp_path: P
         "usage": USAGE,
     }
     tied = {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "s", "CLAUDE_CODE_OAUTH_TOKEN": "kept"}
-    told, spent = ask(command(tmp_path, printing(answer), **tied))
-    assert json.loads(told) == {"points": ["a"]}
+    reply, spent = ask(command(tmp_path, printing(answer), **tied))
+    assert json.loads(reply) == {"points": ["a"]}
     assert spent == [112]
     noted = json.loads((tmp_path / "noted").read_text())
     arguments = noted["arguments"]
@@ -75,7 +75,7 @@ def test_it_is_started_with_everything_off_that_could_start_it_again(tmp_path: P
     assert noted["folder"] == str(tmp_path)
 
 
-def test_an_answer_in_plain_words_will_do(tmp_path: Path) -> None:
+def test_an_answer_in_plain_text_is_accepted(tmp_path: Path) -> None:
     assert ask(command(tmp_path, printing({"type": "result", "result": "- a point"}))) == ("- a point", [])
 
 
@@ -90,11 +90,11 @@ def test_an_answer_in_plain_words_will_do(tmp_path: Path) -> None:
         ("os.kill(os.getpid(), 9)", "-9", []),
     ],
 )
-def test_what_fails_says_why(tmp_path: Path, does: str, says: str, spent: list[int]) -> None:
-    told: list[int] = []
+def test_a_failure_has_its_reason(tmp_path: Path, does: str, says: str, spent: list[int]) -> None:
+    reply: list[int] = []
     with pytest.raises(Unavailable, match=says):
-        command(tmp_path, does).answer(PROMPT, SCHEMA, told.append)
-    assert told == spent
+        command(tmp_path, does).answer(PROMPT, SCHEMA, reply.append)
+    assert reply == spent
 
 
 def test_without_the_program_nothing_is_spent(tmp_path: Path) -> None:
@@ -115,14 +115,14 @@ def pids(folder: Path) -> list[int]:
 
 
 def is_gone(pid: int) -> bool:
-    """Whether it has ended, though nobody may have asked for its result."""
+    """Returns True if the process has ended, even if nobody has waited for it."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] in "ZX"
     except FileNotFoundError:
         return True
 
 
-def test_what_takes_too_long_is_ended_with_all_it_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_program_is_killed_with_its_children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claude_cli, "TIMEOUT", 1.0)
     with pytest.raises(Unavailable, match="did not answer"):
         ask(command(tmp_path, HANGS.format(pids=str(tmp_path / "pids"))))
@@ -130,7 +130,7 @@ def test_what_takes_too_long_is_ended_with_all_it_started(tmp_path: Path, monkey
     until(lambda: all(map(is_gone, pids(tmp_path))))
 
 
-def test_closing_ends_what_runs(tmp_path: Path) -> None:
+def test_closing_kills_running_programs(tmp_path: Path) -> None:
     model = command(tmp_path, HANGS.format(pids=str(tmp_path / "pids")))
     raised: list[Exception] = []
 

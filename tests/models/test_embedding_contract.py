@@ -1,4 +1,4 @@
-"""What every embedder promises, whatever is behind it."""
+"""The contract of every embedder."""
 
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -10,13 +10,13 @@ import pytest
 from hivelore.core.text import Clean
 from hivelore.core.vectors import cosine
 from hivelore.errors import Invalid
-from hivelore.models.hashing import HashingEmbedder
 from hivelore.models.onnx.provider import OnnxEmbedder
 from hivelore.models.openai.provider import OpenAIEmbedder
 from hivelore.models.ports import EmbeddingProvider
 from hivelore.runtime.clock import SystemClock
 from support.embedders import FaultyEmbedder, clean
 from support.embedding_server import EmbeddingServer
+from support.hashing_embedder import HashingEmbedder
 
 NOTES = clean(
     "The deploy of the billing service failed because the migration took a lock.",
@@ -118,7 +118,7 @@ def test_the_fingerprint_is_the_same_after_a_restart(name: str) -> None:
         assert before.embed_query(NOTES[0]).tobytes() == after.embed_query(NOTES[0]).tobytes()
 
 
-def test_every_embedder_has_a_fingerprint_of_its_own() -> None:
+def test_every_embedder_has_a_different_fingerprint() -> None:
     fingerprints: list[str] = []
     for make in EMBEDDERS.values():
         with make() as embedder:

@@ -13,9 +13,9 @@ from hivelore.errors import Invalid, Unavailable
 from hivelore.indexing.model import Vector
 from hivelore.models import guarded_embedder
 from hivelore.models.guarded_embedder import GuardedEmbedder
-from hivelore.models.hashing import HashingEmbedder
 from hivelore.runtime.clock import SystemClock
 from support.embedders import FaultyEmbedder, clean
+from support.hashing_embedder import HashingEmbedder
 from support.waiting import until
 
 TEXT = Clean("where")
@@ -23,7 +23,7 @@ ITS_TIME = 0.6
 """Seconds that a question waits for a server that hangs, where nobody guards it."""
 
 
-class Hanging(FaultyEmbedder):
+class SlowEmbedder(FaultyEmbedder):
     def __init__(self) -> None:
         super().__init__(HashingEmbedder())
         self.hangs = False
@@ -45,19 +45,19 @@ def in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def inner() -> Hanging:
-    return Hanging()
+def inner() -> SlowEmbedder:
+    return SlowEmbedder()
 
 
 @pytest.fixture
-def embedder(inner: Hanging) -> Generator[GuardedEmbedder]:
+def embedder(inner: SlowEmbedder) -> Generator[GuardedEmbedder]:
     with closing(GuardedEmbedder(inner, SystemClock())) as embedder:
         yield embedder
         inner.over.set()
 
 
 def seconds(call: Callable[[], object]) -> tuple[float, bool]:
-    """How long it took, and whether there was an answer."""
+    """Returns the duration of a call, and True if it was answered."""
     began = monotonic()
     try:
         call()
@@ -66,7 +66,7 @@ def seconds(call: Callable[[], object]) -> tuple[float, bool]:
     return monotonic() - began, True
 
 
-def fail(inner: Hanging, embedder: GuardedEmbedder) -> None:
+def fail(inner: SlowEmbedder, embedder: GuardedEmbedder) -> None:
     """Open the breaker."""
     inner.down_for = None
     for _ in range(guarded_embedder.FAILURES):
@@ -74,7 +74,7 @@ def fail(inner: Hanging, embedder: GuardedEmbedder) -> None:
             embedder.embed_query(TEXT)
 
 
-def test_who_is_guarded_gives_the_same_vectors(inner: Hanging, embedder: GuardedEmbedder) -> None:
+def test_a_guarded_embedder_gives_the_same_vectors(inner: SlowEmbedder, embedder: GuardedEmbedder) -> None:
     plain = HashingEmbedder()
     assert (embedder.fingerprint, embedder.dimension) == (plain.fingerprint, plain.dimension)
     assert (embedder.embed_query(TEXT) == plain.embed_query(TEXT)).all()
@@ -82,7 +82,7 @@ def test_who_is_guarded_gives_the_same_vectors(inner: Hanging, embedder: Guarded
     assert embedder.outage is None
 
 
-def test_of_many_at_the_same_time_few_wait_for_a_server_that_hangs(inner: Hanging, embedder: GuardedEmbedder) -> None:
+def test_only_a_few_calls_wait_for_a_hanging_server(inner: SlowEmbedder, embedder: GuardedEmbedder) -> None:
     inner.hangs = True
     with ThreadPoolExecutor(24) as pool:
         waited = list(pool.map(seconds, [lambda: embedder.embed_query(TEXT)] * 24))
@@ -91,7 +91,9 @@ def test_of_many_at_the_same_time_few_wait_for_a_server_that_hangs(inner: Hangin
     assert embedder.outage is not None
 
 
-def test_after_failures_in_a_row_nobody_waits_and_the_reason_is_said(inner: Hanging, embedder: GuardedEmbedder) -> None:
+def test_after_repeated_failures_calls_fail_at_once_with_the_reason(
+    inner: SlowEmbedder, embedder: GuardedEmbedder
+) -> None:
     fail(inner, embedder)
     calls = inner.calls
     with pytest.raises(Unavailable, match=r"The embedder is down for this test \(2 times in a row") as refused:
@@ -100,7 +102,7 @@ def test_after_failures_in_a_row_nobody_waits_and_the_reason_is_said(inner: Hang
     assert 0.0 < (refused.value.retry_after or 0.0) <= guarded_embedder.FIRST_PAUSE
 
 
-def test_one_question_in_a_pause_is_a_probe_and_waits_a_moment_only(inner: Hanging, embedder: GuardedEmbedder) -> None:
+def test_one_query_in_a_pause_is_a_probe_and_waits_only_shortly(inner: SlowEmbedder, embedder: GuardedEmbedder) -> None:
     fail(inner, embedder)
     inner.hangs, calls = True, inner.calls
     until(lambda: seconds(lambda: embedder.embed_query(TEXT))[0] > 0.05)
@@ -109,7 +111,7 @@ def test_one_question_in_a_pause_is_a_probe_and_waits_a_moment_only(inner: Hangi
     assert inner.calls == calls + 1
 
 
-def test_a_probe_that_is_answered_closes_it(inner: Hanging, embedder: GuardedEmbedder) -> None:
+def test_a_probe_that_is_answered_closes_it(inner: SlowEmbedder, embedder: GuardedEmbedder) -> None:
     fail(inner, embedder)
     inner.down_for = 0
     assert not seconds(lambda: embedder.embed_query(TEXT))[1]
@@ -118,7 +120,7 @@ def test_a_probe_that_is_answered_closes_it(inner: Hanging, embedder: GuardedEmb
 
 
 def test_questions_that_were_under_way_before_the_answer_do_not_open_it_again(
-    inner: Hanging, embedder: GuardedEmbedder
+    inner: SlowEmbedder, embedder: GuardedEmbedder
 ) -> None:
     inner.hangs = True
     with ThreadPoolExecutor(guarded_embedder.FAILURES) as pool:
@@ -131,7 +133,7 @@ def test_questions_that_were_under_way_before_the_answer_do_not_open_it_again(
 
 
 def test_documents_that_are_embedded_close_it_and_their_failures_do_not_open_it(
-    inner: Hanging, embedder: GuardedEmbedder
+    inner: SlowEmbedder, embedder: GuardedEmbedder
 ) -> None:
     inner.down_for = 5
     for _ in range(5):
@@ -146,7 +148,7 @@ def test_documents_that_are_embedded_close_it_and_their_failures_do_not_open_it(
     assert embedder.outage is None
 
 
-def test_documents_that_fail_as_a_probe_put_off_the_next_one(inner: Hanging, embedder: GuardedEmbedder) -> None:
+def test_documents_that_fail_as_a_probe_put_off_the_next_one(inner: SlowEmbedder, embedder: GuardedEmbedder) -> None:
     fail(inner, embedder)
     calls = inner.calls
     until(lambda: seconds(lambda: embedder.embed_documents([TEXT])) and inner.calls > calls)
@@ -155,7 +157,7 @@ def test_documents_that_fail_as_a_probe_put_off_the_next_one(inner: Hanging, emb
     assert (inner.calls, (refused.value.retry_after or 0.0) > guarded_embedder.FIRST_PAUSE) == (calls + 1, True)
 
 
-def test_a_text_that_is_refused_is_no_failure_of_the_server(inner: Hanging, embedder: GuardedEmbedder) -> None:
+def test_a_text_that_is_refused_is_no_failure_of_the_server(inner: SlowEmbedder, embedder: GuardedEmbedder) -> None:
     inner.poison = {"poison"}
     for _ in range(5):
         with pytest.raises(Invalid):
@@ -165,7 +167,7 @@ def test_a_text_that_is_refused_is_no_failure_of_the_server(inner: Hanging, embe
     assert embedder.outage is None
 
 
-def test_after_closing_nothing_is_asked(inner: Hanging, embedder: GuardedEmbedder) -> None:
+def test_after_closing_nothing_is_asked(inner: SlowEmbedder, embedder: GuardedEmbedder) -> None:
     embedder.close()
     embedder.close()
     with pytest.raises(Unavailable):

@@ -91,14 +91,14 @@ def test_openai_itself_is_given_no_lengths_of_strings_in_a_schema() -> None:
 
 
 @pytest.mark.parametrize("status", [408, 429])
-def test_who_is_turned_away_at_the_door_has_spent_nothing(server: LanguageServer, model: Model, status: int) -> None:
+def test_a_refused_request_spends_no_tokens(server: LanguageServer, model: Model, status: int) -> None:
     server.script(status)
     error, spent = refused(model)
     assert isinstance(error, Unavailable)
     assert spent == [0]
 
 
-def test_after_an_error_of_the_server_nobody_knows_what_was_spent(server: LanguageServer, model: Model) -> None:
+def test_a_server_error_spends_an_unknown_number_of_tokens(server: LanguageServer, model: Model) -> None:
     server.script(500)
     error, spent = refused(model)
     assert isinstance(error, Unavailable)
@@ -111,7 +111,7 @@ def test_a_question_is_asked_once(server: LanguageServer, model: Model) -> None:
     assert len(server.asked) == 1
 
 
-def test_what_is_refused_can_never_be_answered(server: LanguageServer, model: Model) -> None:
+def test_a_refused_prompt_is_invalid(server: LanguageServer, model: Model) -> None:
     server.script(400)
     error, spent = refused(model)
     assert isinstance(error, Invalid)
@@ -125,7 +125,7 @@ def test_a_wrong_key_is_said_to_be_one(server: LanguageServer, model: Model) -> 
     assert KEY not in str(error)
 
 
-def test_nobody_there(server: LanguageServer) -> None:
+def test_no_server_is_unavailable(server: LanguageServer) -> None:
     for make in MAKE.values():
         with LanguageServer() as gone:
             url = gone.url
@@ -136,7 +136,7 @@ def test_nobody_there(server: LanguageServer) -> None:
 
 
 @pytest.mark.parametrize("body", ["{}", "[]", "null", '{"choices": []}', '{"content": [1], "usage": {}}'])
-def test_an_answer_that_is_none(server: LanguageServer, model: Model, body: str) -> None:
+def test_an_empty_answer_is_unavailable(server: LanguageServer, model: Model, body: str) -> None:
     server.raw = body.encode()
     error, spent = refused(model)
     assert isinstance(error, Unavailable)
@@ -150,7 +150,7 @@ def test_a_server_that_does_not_say_what_it_took(server: LanguageServer) -> None
         assert ask(model)[1] == []
 
 
-def test_what_cannot_work_is_said_at_once() -> None:
+def test_impossible_settings_are_refused_at_once() -> None:
     clock = SystemClock()
     with pytest.raises(Invalid, match="HIVELORE_SUMMARIZER_MODEL"):
         ChatModel(clock=clock, base_url="http://127.0.0.1:1/v1", api_key=None, model=" ")

@@ -148,7 +148,7 @@ def test_a_query_that_is_asked_again_is_not_computed_again(embedder: OnnxEmbedde
     assert embedder.embed_query(Clean("where  is the retry limit set?")) is first
 
 
-def test_nobody_can_change_the_vector_that_others_get(embedder: OnnxEmbedder) -> None:
+def test_callers_cannot_change_the_cached_vector(embedder: OnnxEmbedder) -> None:
     with pytest.raises(ValueError, match="read-only"):
         embedder.embed_query(TEXTS[0])[0] = 1.0
 
@@ -168,12 +168,12 @@ def test_texts_in_other_scripts_have_vectors(embedder: OnnxEmbedder) -> None:
     assert cosine(leak, same_leak) > cosine(leak, weather)
 
 
-def test_an_emoji_beside_words_does_no_harm(embedder: OnnxEmbedder) -> None:
+def test_an_emoji_next_to_words_does_no_harm(embedder: OnnxEmbedder) -> None:
     assert similarity(embedder, "the release is out 🎉", "the release is out") > 0.7
 
 
 @pytest.mark.parametrize("text", ["", " \n\t ", "\u200b\u200d", "🎉", "🚀 🚀"])
-def test_a_text_that_says_nothing_to_the_model_is_refused(embedder: OnnxEmbedder, text: str) -> None:
+def test_a_text_without_known_tokens_is_refused(embedder: OnnxEmbedder, text: str) -> None:
     with pytest.raises(Invalid) as refused:
         embedder.embed_query(Clean(text))
     assert refused.value.field == "text"
@@ -207,7 +207,7 @@ def test_the_fingerprint_names_the_model_its_dimension_and_its_files(embedder: O
 
 
 @pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json", "model.json"])
-def test_a_missing_file_is_told_with_the_way_to_repair_it(folder: Path, name: str) -> None:
+def test_a_missing_file_raises_with_advice(folder: Path, name: str) -> None:
     (folder / name).unlink()
     with pytest.raises(Broken, match=rf"{name}.*pip install --force-reinstall --no-deps hivelore"):
         OnnxEmbedder(folder)
@@ -254,7 +254,7 @@ def test_an_embedder_without_threads_is_refused() -> None:
 def test_many_long_texts_take_no_more_memory_than_one_by_one(embedder: OnnxEmbedder) -> None:
     texts = clean(*(" ".join(["memory"] * length) for length in range(20, 260, 6)))
     embedder.embed_documents(texts[-1:])
-    Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak
     before = memory("VmRSS")
     embedder.embed_documents(texts)
     assert memory("VmHWM") - before < 30_000_000
@@ -266,13 +266,13 @@ def memory(field: str) -> int:
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{field}:"))
 
 
-def test_tokens_are_told_with_the_same_vectors(embedder: OnnxEmbedder) -> None:
+def test_tokens_come_with_the_same_vectors(embedder: OnnxEmbedder) -> None:
     detailed = embedder.embed_in_detail(TEXTS)
     assert_array_equal([one.vector for one in detailed], embedder.embed_documents(TEXTS))
     assert [embedder.query_tokens(text).codes for text in TEXTS] == [one.tokens for one in detailed]
 
 
-def test_stop_words_marks_and_repetitions_have_no_tokens_of_their_own(embedder: OnnxEmbedder) -> None:
+def test_stop_words_marks_and_repetitions_have_no_tokens(embedder: OnnxEmbedder) -> None:
     said, padded = embedder.embed_in_detail(clean("retry limit uploads", "The retry, the limit: of uploads! Retry?"))
     assert len(said.tokens) == len(padded.tokens)
     (grammar,) = embedder.embed_in_detail(clean("what is it?"))
@@ -285,7 +285,7 @@ def test_each_token_of_a_question_is_of_a_word(embedder: OnnxEmbedder) -> None:
     assert list(dict.fromkeys(asked.words)) == ["uploader", "retry", "e0502"]
 
 
-def test_the_tokens_of_a_question_are_met_by_what_speaks_of_the_same_things(embedder: OnnxEmbedder) -> None:
+def test_tokens_of_a_query_match_passages_about_the_same_subject(embedder: OnnxEmbedder) -> None:
     about, other = embedder.embed_in_detail(
         clean("The upload worker gives up after five attempts.", "Blue whales eat four tons of krill a day.")
     )
@@ -294,7 +294,7 @@ def test_the_tokens_of_a_question_are_met_by_what_speaks_of_the_same_things(embe
     assert near > far + 0.05
 
 
-def test_the_runtime_reports_to_nobody_and_writes_nothing_for_it(tmp_path: Path) -> None:
+def test_the_runtime_sends_no_telemetry(tmp_path: Path) -> None:
     """It would keep a number for this device, and what it wants to report, in the user's folders."""
     code = "from hivelore.models.onnx.provider import OnnxEmbedder; OnnxEmbedder()"
     home = {"HOME": str(tmp_path), "PATH": os.defpath}

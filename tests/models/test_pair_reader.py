@@ -22,7 +22,7 @@ def stance(one: str, other: str) -> PairScores:
     return READER.stance(Clean(one), Clean(other))
 
 
-def test_it_tells_a_rewording_a_contradiction_and_another_note_apart() -> None:
+def test_it_distinguishes_a_rewording_a_contradiction_and_another_note() -> None:
     same = stance("Old images are pruned at night", "Pruning of old images happens during the night")
     conflict = stance("Anonymous access is enabled", "Anonymous access is disabled")
     different = stance("Old images are pruned at night", "The registry needs a certificate")
@@ -34,18 +34,18 @@ def test_it_tells_a_rewording_a_contradiction_and_another_note_apart() -> None:
 @settings(max_examples=30)
 @given(st.text(max_size=3_000), st.text(max_size=3_000))
 def test_the_shares_are_those_of_one_and_the_same_from_either_side(one: str, other: str) -> None:
-    told = stance(one, other)
-    assert told.same + told.conflict + told.different == pytest.approx(1)
-    assert min(told.same, told.conflict, told.different) >= 0
-    assert stance(other, one) == told
+    judged = stance(one, other)
+    assert judged.same + judged.conflict + judged.different == pytest.approx(1)
+    assert min(judged.same, judged.conflict, judged.different) >= 0
+    assert stance(other, one) == judged
 
 
 def test_many_threads_may_ask_at_once() -> None:
     fresh = OnnxPairReader()
     with ThreadPoolExecutor(4) as pool:
         asked = [pool.submit(fresh.stance, Clean("Takes 60 s to start"), Clean("Starts at once")) for _ in range(8)]
-        told = [one.result() for one in asked]
-    assert told == [told[0]] * 8
+        judged = [one.result() for one in asked]
+    assert judged == [judged[0]] * 8
 
 
 def test_nothing_is_read_from_disk_before_it_is_asked(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from hivelore.core.agents import AgentId, LeadSees, Role, Viewer
+from hivelore.core.paging import cursor_of
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, HiveloreError, Invalid, NotFound, Proposed, Stale
@@ -234,7 +235,7 @@ def test_a_page_has_the_names_and_goes_on_where_it_ended(world: World) -> None:
     page = world.review_inbox.page(AS_OPERATOR, None, 1)
     assert [one.id for one in page.proposals] == [second]
     assert page.names == {older.id: older.name}
-    assert page.next == f"{page.proposals[0].at.isoformat()}~{second}"
+    assert page.next == cursor_of(page.proposals[0].at, second)
     rest = world.review_inbox.page(AS_OPERATOR, (page.proposals[0].at, second), 1)
     assert (rest.proposals, rest.next) == ((first,), None)
     assert set(rest.names) == {older.id, newer.id}

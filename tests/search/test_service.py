@@ -21,7 +21,7 @@ from hivelore.memories.operations import ListMemories
 from hivelore.observations.outcomes import ObservationInput
 from hivelore.search.handlers import query_of
 from hivelore.search.model import MemoryPage, RetrievalMode, ScopeChoice
-from hivelore.search.operations import Recall
+from hivelore.search.operations import RecallRequest
 from hivelore.search.ranking import Profile, RankingConstants
 from support.clocks import SteppingClock
 from support.embedders import FaultyEmbedder
@@ -346,7 +346,7 @@ def test_a_made_up_page_position_is_refused(world: World, after: str) -> None:
 )
 def test_a_bad_question_is_refused_by_field(text: str, limit: int, field: str) -> None:
     with pytest.raises(Invalid) as error:
-        query_of(REDACTOR, validated(Recall(text, limit)))
+        query_of(REDACTOR, validated(RecallRequest(text, limit)))
     assert error.value.field == field
 
 

@@ -1,4 +1,4 @@
-"""Facts that change, told in any order and mixed with each other: the present one is on top, and what held at an
+"""Facts that change, stated in any order and mixed with each other: the present one is on top, and what held at an
 instant is known exactly."""
 
 from collections.abc import Generator, Sequence
@@ -19,7 +19,7 @@ from hivelore.storage.ports import MemoryStore
 from support.clocks import START, SteppingClock
 from support.shown import Show
 from support.stores import KEYWORDS, STORES
-from support.update_chains import Chain, told, update_chains
+from support.update_chains import Chain, shuffled_facts, update_chains
 from support.world import AS_ADA, World
 
 MODERATE = {"sqlite": 60, "postgresql": 20}
@@ -41,7 +41,7 @@ def tell(world: World, chains: Sequence[Chain], *, keyed: bool) -> None:
         Draft(content=fact.text, subject=chain.subject, valid_from=fact.since)
         if keyed
         else Draft(content=fact.text, created_at=fact.since)
-        for chain, fact in told(chains)
+        for chain, fact in shuffled_facts(chains)
     ]
     for start in range(0, len(drafts), AT_ONCE):
         world.memory_service.remember_many(drafts[start : start + AT_ONCE], AS_ADA)

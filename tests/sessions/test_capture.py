@@ -12,7 +12,7 @@ from hivelore.errors import Forbidden, Unauthenticated
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Scope, Source
 from hivelore.observations.outcomes import Change
-from hivelore.sessions.fence import unfenced
+from hivelore.sessions.fence import remove_fences
 from hivelore.sessions.model import AgentEvent, EventId, EventKind, Origin, SessionEnd, SubAgent, Task
 from support.fences import fenced, inside
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
@@ -364,7 +364,7 @@ def test_injected_text_in_a_summary_is_not_stored_again(world: World, conversati
         context = conversation.start()
         assert PROXY in context
         conversation.send(EventKind.COMPACTED, context)
-        assert unfenced(context) == ""
+        assert remove_fences(context) == ""
     assert world.reading.stats(AS_ADA).total == 1
 
 

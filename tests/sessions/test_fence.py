@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.sessions.fence import NOTICE, Unfencer, unfenced
+from hivelore.sessions.fence import NOTICE, Unfencer, remove_fences
 from support.fences import BEGIN, END, fenced
 
 _SECRET = "Port 8443 is taken by the proxy."
@@ -21,12 +21,12 @@ def test_fenced_text_begins_with_a_notice() -> None:
 
 def test_text_around_a_fence_is_kept() -> None:
     conversation = f"Use pnpm here.\n\n{fenced(_SECRET)}\n\nAnd node 22.\n{fenced('Else')}"
-    assert unfenced(conversation) == "Use pnpm here.\nAnd node 22."
+    assert remove_fences(conversation) == "Use pnpm here.\nAnd node 22."
 
 
 def test_text_without_fences_is_returned_unchanged() -> None:
     text = "  if a < b:\n\treturn hivelore-memory  \n"
-    assert unfenced(text) is text
+    assert remove_fences(text) is text
 
 
 _FENCED = fenced(_SECRET)
@@ -43,16 +43,16 @@ _FENCED = fenced(_SECRET)
     ],
 )
 def test_escaped_fences_are_removed(escaped: str) -> None:
-    assert _SECRET.lower() not in unfenced(f"before {escaped} after").lower()
+    assert _SECRET.lower() not in remove_fences(f"before {escaped} after").lower()
 
 
 def test_a_nested_fence_ends_at_the_first_end_mark_and_the_rest_is_dropped() -> None:
-    assert unfenced(f"a {BEGIN} b {BEGIN} c {END} d {END} e") == "a\ne"
+    assert remove_fences(f"a {BEGIN} b {BEGIN} c {END} d {END} e") == "a\ne"
 
 
 @given(plain, texts, plain)
 def test_no_text_inside_a_fence_is_kept(before: str, text: str, after: str) -> None:
-    assert unfenced(before + fenced(text) + after) == "\n".join(
+    assert remove_fences(before + fenced(text) + after) == "\n".join(
         part.strip() for part in (before, after) if part.strip()
     )
 
@@ -61,8 +61,8 @@ def test_no_text_inside_a_fence_is_kept(before: str, text: str, after: str) -> N
 def test_a_truncated_fence_is_dropped(text: str, at: int) -> None:
     whole = fenced(text)
     place = len(BEGIN) + at % (len(whole) - len(BEGIN) - len(END) + 1)
-    assert unfenced(whole[:place]) == ""
-    assert unfenced(whole[place:]) == ""
+    assert remove_fences(whole[:place]) == ""
+    assert remove_fences(whole[place:]) == ""
 
 
 @given(texts)
@@ -85,5 +85,5 @@ def test_a_fence_without_a_beginning_keeps_earlier_pieces() -> None:
 
 @given(texts)
 def test_removing_fences_is_idempotent(text: str) -> None:
-    once = unfenced(text)
-    assert unfenced(once) == once
+    once = remove_fences(text)
+    assert remove_fences(once) == once

@@ -42,12 +42,12 @@ class Failing(ExtractiveSummarizer):
     def __init__(self, error: Exception, times: int) -> None:
         self._error, self.left, self.calls = error, times, 0
 
-    def summary(self, conversation: Transcript, task: Task | None) -> Summary:
+    def summarize(self, conversation: Transcript, task: Task | None) -> Summary:
         self.calls += 1
         if self.left:
             self.left -= 1
             raise self._error
-        return super().summary(conversation, task)
+        return super().summarize(conversation, task)
 
 
 class Service:
@@ -70,7 +70,7 @@ class Service:
             redactor=Redactor(b"a key for tests only"),
             clock=self.clock,
             leader_lease=LeaderLease(self.store, self.clock, "one", LEASE_NAME, LEASE),
-            marked=MarkerIngest(
+            ingest_markers=MarkerIngest(
                 self.world.observation_service, self.world.events, self.world.cooldowns, CATEGORIES
             ).ingest,
         )

@@ -18,7 +18,7 @@ def written(folder: Path, text: str, name: str = "s.jsonl") -> Path:
 
 
 def end(folder: Path, path: Path | str, most: int = 1_000) -> tuple[list[str], bool]:
-    lines, cut = TranscriptFiles([folder]).end(str(path), most)
+    lines, cut = TranscriptFiles([folder]).read_end(str(path), most)
     return [line for line in lines if line], cut
 
 

@@ -62,18 +62,18 @@ def write(service: Service, size: int) -> list[str]:
 
 
 def release_all(service: Service) -> None:
-    def work(tx: Transaction) -> None:
+    def release_all(tx: Transaction) -> None:
         model = tx.model_key(service.embedder.fingerprint)
         assert model is not None
         tx.release_passages([one.passage for one in tx.queued_passages(model, service.clock.now(), 100)])
 
-    service.store.write(work)
+    service.store.write(release_all)
 
 
 # Embedding.
 
 
-def test_what_one_embeds_another_one_does_not(services: tuple[Service, Service]) -> None:
+def test_two_processes_never_embed_the_same_passage(services: tuple[Service, Service]) -> None:
     one, other = services
     notes = write(one, BATCH + 10)
     settled: list[int] = []
@@ -84,7 +84,7 @@ def test_what_one_embeds_another_one_does_not(services: tuple[Service, Service])
     assert other.embedding.pending() == 0
 
 
-def test_who_has_more_than_it_can_embed_at_once_asks_for_help(services: tuple[Service, Service]) -> None:
+def test_a_long_queue_wakes_other_processes(services: tuple[Service, Service]) -> None:
     one, other = services
     asked: list[int] = []
     busy = EmbeddingQueue(
@@ -96,7 +96,7 @@ def test_who_has_more_than_it_can_embed_at_once_asks_for_help(services: tuple[Se
     assert (busy.step(), asked) == (BATCH, [10])
 
 
-def test_what_one_could_not_embed_another_one_does_at_once(services: tuple[Service, Service]) -> None:
+def test_a_failed_passage_is_embedded_by_another_process_at_once(services: tuple[Service, Service]) -> None:
     one, other = services
     notes = write(one, 3)
     one.embedder.down_for = None
@@ -106,7 +106,7 @@ def test_what_one_could_not_embed_another_one_does_at_once(services: tuple[Servi
     assert sorted(other.embedder.embedded) == notes
 
 
-def test_what_a_killed_one_had_taken_is_embedded_when_its_lease_is_over(
+def test_passages_of_a_killed_process_are_embedded_after_their_lease(
     services: tuple[Service, Service], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Killed(BaseException):
@@ -144,25 +144,23 @@ def test_one_leads_until_it_steps_back(services: tuple[Service, Service], clock:
     assert (other.is_leader(), one.is_leader()) == (True, False)
 
 
-def test_when_the_leader_was_killed_another_one_takes_over(
+def test_another_process_takes_over_from_a_killed_leader(
     services: tuple[Service, Service], clock: SteppingClock
 ) -> None:
     assert LeaderLease(services[0].store, clock, "killed", lease=NO_TIME).is_leader()
     assert leader(services[1], clock, "other").is_leader()
 
 
-def test_who_alone_has_the_store_leads_without_a_lease(tmp_path: Path, clock: SteppingClock) -> None:
+def test_the_only_process_leads_without_a_lease(tmp_path: Path, clock: SteppingClock) -> None:
     with closing(STORES["sqlite"].open(tmp_path, clock)) as store:
         assert LeaderLease(store, clock, "a").is_leader()
         assert LeaderLease(store, clock, "b").is_leader()
 
 
-# Indexing anew.
+# Indexing again.
 
 
-def test_who_does_not_lead_sees_how_far_the_other_one_has_come(
-    services: tuple[Service, Service], clock: SteppingClock
-) -> None:
+def test_a_follower_sees_the_progress_of_the_leader(services: tuple[Service, Service], clock: SteppingClock) -> None:
     one, other = (
         IndexRebuild(service.store, service.keywords, (), IndexWriter(service.keywords), clock) for service in services
     )
@@ -177,7 +175,7 @@ def test_who_does_not_lead_sees_how_far_the_other_one_has_come(
     assert other.is_complete
 
 
-def test_who_is_late_does_not_begin_anew_what_another_one_has_done(
+def test_a_late_process_does_not_repeat_finished_work(
     services: tuple[Service, Service], clock: SteppingClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, other = (

@@ -19,7 +19,7 @@ from support.stores import add
 from support.world import AS_ADA, AS_OPERATOR, World, hashing
 
 
-class Looking(ReferenceStore):
+class AnalyzeCountingStore(ReferenceStore):
     """Counts how often it looks."""
 
     def __init__(self) -> None:
@@ -31,8 +31,8 @@ class Looking(ReferenceStore):
 
 
 @pytest.fixture
-def store() -> Generator[Looking]:
-    with closing(Looking()) as store:
+def store() -> Generator[AnalyzeCountingStore]:
+    with closing(AnalyzeCountingStore()) as store:
         yield store
 
 
@@ -41,11 +41,11 @@ def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planner_statistics, "MANY", 3)
 
 
-def a_world(store: Looking) -> World:
+def a_world(store: AnalyzeCountingStore) -> World:
     return World(store, ReferenceKeywords(), SteppingClock(), embedder=hashing())
 
 
-def test_a_small_load_is_not_worth_a_look(store: Looking) -> None:
+def test_a_small_load_is_not_analyzed(store: AnalyzeCountingStore) -> None:
     load = PlannerStatistics(store)
     load.rows_written(MANY - 1)
     load.load_ended()
@@ -55,8 +55,8 @@ def test_a_small_load_is_not_worth_a_look(store: Looking) -> None:
 
 
 @given(st.lists(st.integers(1, 3 * MANY), min_size=1, max_size=200))
-def test_it_looks_seldom_and_never_knows_less_than_half_of_a_great_load(counts: list[int]) -> None:
-    with closing(Looking()) as store:
+def test_a_large_load_is_analyzed_each_time_it_doubles(counts: list[int]) -> None:
+    with closing(AnalyzeCountingStore()) as store:
         load, known, written = PlannerStatistics(store), 0, 0
         for count in counts:
             looks = store.looks
@@ -71,7 +71,9 @@ def test_it_looks_seldom_and_never_knows_less_than_half_of_a_great_load(counts: 
 
 
 @pytest.mark.usefixtures("few_are_many")
-def test_a_store_looks_after_much_was_embedded_and_again_after_all_was_embedded_anew(store: Looking) -> None:
+def test_a_store_is_analyzed_after_many_embeddings_and_again_after_a_reembedding(
+    store: AnalyzeCountingStore,
+) -> None:
     world = a_world(store)
     world.remember("One.")
     assert store.looks == 0
@@ -84,7 +86,7 @@ def test_a_store_looks_after_much_was_embedded_and_again_after_all_was_embedded_
 
 
 @pytest.mark.usefixtures("few_are_many")
-def test_a_store_looks_after_its_words_were_indexed_anew(store: Looking) -> None:
+def test_a_store_is_analyzed_after_its_keywords_were_rebuilt(store: AnalyzeCountingStore) -> None:
     world = a_world(store)
     for number in range(4):
         world.memory_service.remember(Draft(content=f"Number {number}."), AS_ADA)
@@ -94,7 +96,7 @@ def test_a_store_looks_after_its_words_were_indexed_anew(store: Looking) -> None
 
 
 @pytest.mark.usefixtures("few_are_many")
-def test_the_target_of_a_move_looks_before_both_are_compared(store: Looking) -> None:
+def test_the_target_of_a_migration_is_analyzed_before_the_comparison(store: AnalyzeCountingStore) -> None:
     with closing(ReferenceStore(SteppingClock())) as source:
         for _ in range(4):
             add(source, a_memory())

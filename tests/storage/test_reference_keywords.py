@@ -39,14 +39,14 @@ def by_exact(rows: Sequence[Columns], asked: Sequence[str]) -> Mapping[int, floa
     store, index = ReferenceStore(FixedClock()), ReferenceKeywords()
     positions: dict[DocumentKey, int] = {}
 
-    def work(tx: Transaction) -> None:
+    def index_rows(tx: Transaction) -> None:
         for position, (own, context, header) in enumerate(rows):
             stored = tx.add(a_memory(), whole("text"))
             positions[stored.key] = position
             chunk = tx.chunks(stored.key)[0].key
             index.put(tx, [KeywordEntry(chunk, stored.key, tuple(own), tuple(context), tuple(header))])
 
-    store.write(work)
+    store.write(index_rows)
     with store.read() as view:
         found = index.search(view, asked, EVERYTHING, 1_000)
     assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
@@ -84,12 +84,12 @@ class ElsewhereView:
     """A view of some other store."""
 
 
-def test_a_view_of_another_store_is_refused_in_plain_words() -> None:
+def test_a_view_of_another_store_is_refused() -> None:
     with pytest.raises(TypeError, match="views of an ReferenceStore, not a ElsewhereView"):
         ReferenceKeywords().search(cast(View, ElsewhereView()), ["a"], EVERYTHING, 1)
 
 
-def test_a_view_that_only_reads_is_no_place_to_write() -> None:
+def test_a_read_only_view_refuses_writes() -> None:
     index = ReferenceKeywords()
     with ReferenceStore(FixedClock()).read() as view:
         with pytest.raises(TypeError, match="transactions of an ReferenceStore, not in a ReferenceView"):

@@ -1,4 +1,4 @@
-"""What the SQLite store acknowledged is there after a power cut and after kill -9, though writes share their syncs."""
+"""Acknowledged writes of the SQLite store survive a power cut and kill -9, although writes share their syncs."""
 
 import subprocess
 import sys
@@ -38,7 +38,7 @@ class Run:
 
 
 def nothing() -> None:
-    """What happens halfway unless a test wants more."""
+    """Does nothing halfway, the default."""
 
 
 def run(folder: Path, disk: Disk, halfway: Callable[[], None] = nothing) -> Run:
@@ -72,7 +72,7 @@ def busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
 
 
 def ids_after_reopening(folder: Path, files: dict[str, bytes]) -> set[MemoryId]:
-    """Open what is left as a new store, see that it is sound and can be written, and tell what is in it."""
+    """Opens the remaining files as a new store, checks that it is sound and writable, and returns its contents."""
     folder.mkdir()
     for name, content in files.items():
         (folder / name).write_bytes(content)
@@ -96,7 +96,7 @@ def test_the_run_reaches_every_part_of_the_log_s_life(busy: Run) -> None:
     assert {(Deed.SYNC, Kind.LOG), (Deed.SYNC, Kind.DATABASE), (Deed.CUT, Kind.LOG)} <= happened
 
 
-def test_what_was_acknowledged_before_a_power_cut_is_there_after_it(tmp_path: Path, busy: Run) -> None:
+def test_acknowledged_writes_survive_a_power_cut(tmp_path: Path, busy: Run) -> None:
     # Right after an answer is when nothing but the sync before it can have saved the write.
     chance = Random(20_260_301)
     written = {memory for memory, _ in busy.acknowledged}
@@ -114,7 +114,7 @@ def test_a_power_cut_while_the_store_is_made_leaves_one_that_can_be_made(tmp_pat
     disk.unregister()
 
 
-def test_what_was_acknowledged_before_a_kill_is_there_after_it(tmp_path: Path) -> None:
+def test_acknowledged_writes_survive_a_kill(tmp_path: Path) -> None:
     path = tmp_path / "hivelore.db"
     acknowledged: set[str] = set()
     for enough in (1, 60, 200):
@@ -125,7 +125,7 @@ def test_what_was_acknowledged_before_a_kill_is_there_after_it(tmp_path: Path) -
 
 
 def killed_writer(path: Path, enough: int) -> set[str]:
-    """Start a writer, kill it after so many acknowledged writes, and tell the ids of all that were."""
+    """Starts a writer, kills it after a number of acknowledged writes, and returns the ids of all acknowledged ones."""
     command = [sys.executable, "-m", "support.endless_writer", str(path)]
     with subprocess.Popen(command, cwd=TESTS, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None

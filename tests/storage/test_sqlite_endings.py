@@ -1,4 +1,4 @@
-"""How calls of the SQLite store end: by deadline, with their snapshot or unit, and with the store."""
+"""Ends of calls of the SQLite store: by deadline, with their snapshot or unit, and with the store."""
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -67,7 +67,7 @@ def test_a_deadline_holds_for_its_own_snapshot_only(hasty: SqliteStore) -> None:
         assert view.rows(COUNTING.format(limit=1_000_000)) == [(1_000_000,)]
 
 
-def test_who_waits_for_a_reader_past_the_deadline_is_told(hasty: SqliteStore) -> None:
+def test_waiting_for_a_reader_past_the_deadline_is_expired(hasty: SqliteStore) -> None:
     with hasty.read(), pytest.raises(Expired, match="readers stayed busy"), hasty.read(0.001):
         pass
     assert contents(hasty) == []
@@ -114,7 +114,7 @@ def test_a_view_is_over_with_its_snapshot_and_a_transaction_with_its_unit(store:
     assert contents(store) == ["new"]
 
 
-def test_every_write_that_waits_at_the_end_is_stored_or_told(tmp_path: Path, store: SqliteStore) -> None:
+def test_every_write_that_waits_at_the_end_is_stored_or_refused(tmp_path: Path, store: SqliteStore) -> None:
     accepted: list[Future[object]] = []
     with ThreadPoolExecutor(1) as pool:
         with held(store):
@@ -142,7 +142,7 @@ def test_a_closed_store_says_so_and_leaves_one_file(tmp_path: Path, store: Sqlit
     assert [path.name for path in tmp_path.iterdir()] == ["hivelore.db"]
 
 
-def test_whoever_waits_for_a_reader_at_the_end_is_told(store: SqliteStore) -> None:
+def test_waiting_for_a_reader_of_a_closed_store_is_unavailable(store: SqliteStore) -> None:
     with ThreadPoolExecutor(4) as pool:
         with store.read():
             waiting = [pool.submit(listed, store) for _ in range(3)]
@@ -161,7 +161,7 @@ def no_memory() -> None:
     raise MemoryError("no memory")
 
 
-def test_an_error_that_nobody_foresaw_is_answered_and_the_next_write_is_done(
+def test_an_unexpected_error_is_raised_and_the_next_write_succeeds(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
@@ -172,7 +172,7 @@ def test_an_error_that_nobody_foresaw_is_answered_and_the_next_write_is_done(
     assert contents(store) == ["after"]
 
 
-def test_the_log_is_copied_again_after_an_error_that_nobody_foresaw(
+def test_the_log_is_copied_again_after_an_unexpected_error(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(checkpoints, "EVERY", 0.01)

@@ -1,4 +1,4 @@
-"""The SQLite store on a disk that fails or may only be read, and beside other programs."""
+"""The SQLite store on a disk that fails or may only be read, and together with other programs."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
@@ -62,7 +62,7 @@ def test_a_write_that_the_disk_refuses_says_so_and_leaves_nothing(
 
 
 @pytest.mark.parametrize(("deed", "kind", "error", "words"), WRITE_FAULTS)
-def test_everybody_in_a_group_that_the_disk_refuses_is_told_the_truth(
+def test_every_write_of_a_failed_group_raises(
     store: SqliteStore, disk: Disk, deed: Deed, kind: Kind, error: type[apsw.Error], words: str
 ) -> None:
     with disk.failing(deed, kind, error):
@@ -80,7 +80,7 @@ def test_everybody_in_a_group_that_the_disk_refuses_is_told_the_truth(
 
 
 class Mistake(Exception):
-    """What a unit of work of these tests raises."""
+    """An error that a transaction of these tests raises."""
 
 
 def mistake(tx: Transaction) -> None:
@@ -126,17 +126,17 @@ def complain(tx: Transaction) -> None:
 
 @pytest.mark.parametrize("error", [apsw.FullError, apsw.IOError])
 @pytest.mark.parametrize(
-    ("work", "told"),
+    ("work", "expected"),
     [(fail, Unavailable), (go_on, Unavailable), (pretend, Unavailable), (complain, Mistake)],
 )
-def test_a_disk_that_fails_in_the_middle_of_a_unit_undoes_the_group_whatever_the_unit_makes_of_it(
-    store: SqliteStore, disk: Disk, error: type[apsw.Error], work: Callable[[Transaction], object], told: type
+def test_a_disk_failure_inside_a_unit_rolls_back_the_group(
+    store: SqliteStore, disk: Disk, error: type[apsw.Error], work: Callable[[Transaction], object], expected: type
 ) -> None:
     add(store, a_memory("before"))
     with disk.failing(Deed.WRITE, Kind.LOG, error) as fault:
         with held(store):
             first, failing, last = submit(store, adding("first")), submit(store, work), submit(store, adding("last"))
-        with pytest.raises(told):
+        with pytest.raises(expected):
             failing.result(PATIENCE)
         for other in (first, last):
             with pytest.raises(Unavailable):
@@ -184,7 +184,7 @@ def test_a_log_that_cannot_be_copied_now_is_copied_later(
         assert contents(store) == ["new"]
 
 
-def test_copying_a_small_log_never_waits_for_readers_and_so_never_holds_up_writers(
+def test_copying_a_small_log_never_waits_for_readers(
     tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checkpoints, "EVERY", 0.001)

@@ -1,4 +1,4 @@
-"""Which units of work share a commit, on a clock and a queue that are moved by hand."""
+"""Units of work that share a commit, on a clock and a queue that are moved by hand."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -73,7 +73,7 @@ Run = Callable[..., Groups]
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Writes units that arrive at these milliseconds, each of which takes so many; in the end the store is closed.
+    """Writes units that arrive at these milliseconds, each of which takes this many; at the end the store is closed.
     Answers the groups they were written in."""
     path = tmp_path / "hivelore.db"
     SqliteStore(path, clock=SystemClock()).close()
@@ -92,12 +92,12 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         connection.set_commit_hook(committed)
 
         def unit(number: int) -> Callable[[Transaction], None]:
-            def work(tx: Transaction) -> None:
+            def take_time(tx: Transaction) -> None:
                 tx.set_setting("number", str(number))
                 written.append(number)
                 timeline.pass_time(takes * MS)
 
-            return work
+            return take_time
 
         with closing(Writer(connection, 1, clock)) as writer:
             answers: list[Future[None]] = [writer.submit(unit(number), None) for number in range(len(arrivals))]
@@ -107,11 +107,11 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     return run
 
 
-def test_who_writes_alone_waits_for_nobody(run: Run) -> None:
+def test_a_single_writer_does_not_linger(run: Run) -> None:
     assert run([0, 5, 10.5]) == [(1, 0), (1, 5), (1, 10.5)]
 
 
-def test_what_is_there_already_is_written_together(run: Run) -> None:
+def test_queued_units_are_committed_together(run: Run) -> None:
     assert run([0, 0, 0]) == [(3, 0)]
 
 
@@ -119,11 +119,11 @@ def test_as_many_as_wrote_together_are_waited_for_and_no_more(run: Run) -> None:
     assert run([0, 0, 0, 10, 10.3, 10.9, 11]) == [(3, 0), (3, 10.9), (1, 12)]
 
 
-def test_one_who_does_not_come_is_waited_for_once_and_a_moment_only(run: Run) -> None:
+def test_a_missing_writer_delays_only_one_group(run: Run) -> None:
     assert run([0, 0, 20, 30]) == [(2, 0), (1, 20 + LINGER / MS), (1, 30)]
 
 
-def test_a_group_grows_again_with_those_who_come_while_it_waits(run: Run) -> None:
+def test_a_group_grows_with_units_that_arrive_meanwhile(run: Run) -> None:
     assert run([0, 0, 20, 20.5, 20.5, 30]) == [(2, 0), (3, 20.5), (1, 31)]
 
 
@@ -141,7 +141,7 @@ def test_a_group_has_an_end_however_many_there_are(run: Run) -> None:
     assert [size for size, _ in run([0.0] * (2 * GROUP_LIMIT + 88))] == [GROUP_LIMIT, GROUP_LIMIT, 88]
 
 
-def test_those_who_had_to_wait_for_a_group_are_expected_with_it_the_next_time(run: Run) -> None:
+def test_waiting_writers_count_for_the_size_of_the_next_group(run: Run) -> None:
     assert run([0, 1, 1, 1, 1, 5.5], takes=5) == [(1, 5), (5, 30.5)]
     assert run([0, 1, 1, 1, 1], takes=5) == [(1, 5), (4, 5 + LINGER / MS + 20)]
 

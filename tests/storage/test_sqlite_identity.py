@@ -44,7 +44,7 @@ def made(file: Path, *texts: str) -> Path:
 
 
 def copied(source: Path, target: Path) -> Path:
-    """As SQLite's own tools make and restore a backup: in transactions."""
+    """Copies a database in transactions, like the tools of SQLite for backups."""
     # By the library of the store: another one would take its locks away, which are those of the process.
     one, other = apsw.Connection(str(source)), apsw.Connection(str(target))
     with closing(one), closing(other), other.backup("main", one, "main") as backup:
@@ -53,7 +53,7 @@ def copied(source: Path, target: Path) -> Path:
 
 
 def written_over(source: Path, target: Path) -> None:
-    """As cp does it."""
+    """Overwrites a file like cp."""
     target.write_bytes(source.read_bytes())
 
 
@@ -83,7 +83,7 @@ DEEDS = [files_removed, folder_removed, moved_away, replaced, log_removed]
 
 
 @pytest.mark.parametrize("deed", DEEDS)
-def test_no_write_is_acknowledged_once_the_files_are_others(
+def test_no_write_is_acknowledged_after_the_files_were_replaced(
     store: SqliteStore, file: Path, tmp_path: Path, deed: Callable[[Path, Path], None]
 ) -> None:
     deed(file, made(tmp_path / "other" / FILE, "another"))
@@ -96,11 +96,11 @@ def test_no_write_is_acknowledged_once_the_files_are_others(
 
 
 def test_a_write_during_which_the_file_is_removed_is_not_acknowledged(store: SqliteStore, file: Path) -> None:
-    def work(tx: object) -> None:
+    def remove_file(tx: object) -> None:
         file.unlink()
 
     with pytest.raises(Unavailable, match="removed, replaced or restored"):
-        store.write(work)
+        store.write(remove_file)
 
 
 def test_it_goes_on_once_the_same_file_is_back(store: SqliteStore, file: Path) -> None:
@@ -115,7 +115,7 @@ def test_it_goes_on_once_the_same_file_is_back(store: SqliteStore, file: Path) -
 
 @pytest.mark.parametrize("way", [copied, written_over])
 @pytest.mark.parametrize("of", ["another", "a former one"])
-def test_what_is_restored_into_the_same_file_is_noticed_by_looking_inside(
+def test_a_restore_into_the_same_file_is_detected_by_content(
     store: SqliteStore, file: Path, tmp_path: Path, of: str, way: Callable[[Path, Path], object]
 ) -> None:
     backup = copied(file, tmp_path / "backup")
@@ -147,7 +147,7 @@ def test_ending_leaves_the_files_alone_that_came_in_place_of_ours(
 
 @pytest.mark.parametrize("way", [replaced, written_over, copied])
 @pytest.mark.parametrize("is_noticed_before", [True, False])
-def test_what_was_restored_is_what_the_next_start_finds(
+def test_the_next_start_finds_the_restored_database(
     store: SqliteStore, file: Path, tmp_path: Path, way: Callable[[Path, Path], object], is_noticed_before: bool
 ) -> None:
     backup = copied(file, tmp_path / "backup")
@@ -166,9 +166,7 @@ def test_what_was_restored_is_what_the_next_start_finds(
         assert after.check() == []
 
 
-def test_two_that_look_at_the_same_time_do_not_mistake_it_for_another(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_concurrent_checks_do_not_report_a_replacement(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     identity = store._identity  # pyright: ignore[reportPrivateUsage]
     assert identity is not None
     look, others = identity._content, list[threading.Thread]()  # pyright: ignore[reportPrivateUsage]
@@ -197,7 +195,7 @@ def test_a_database_of_another_program_counts_as_another(store: SqliteStore, fil
         store.verify()
 
 
-def test_what_nobody_touches_stays_as_it_is_through_all_upkeep(store: SqliteStore) -> None:
+def test_upkeep_does_not_report_a_replacement(store: SqliteStore) -> None:
     for number in range(20):
         add(store, a_memory(f"memory {number}"))
         store.verify()
@@ -209,7 +207,7 @@ def test_what_nobody_touches_stays_as_it_is_through_all_upkeep(store: SqliteStor
 
 
 @pytest.mark.parametrize("content", [None, b""])
-def test_where_there_has_to_be_a_database_none_is_made(tmp_path: Path, content: bytes | None) -> None:
+def test_a_required_database_is_not_created(tmp_path: Path, content: bytes | None) -> None:
     file = tmp_path / FILE
     if content is not None:
         file.write_bytes(content)

@@ -1,4 +1,4 @@
-"""How large the write-ahead log of a SQLite store becomes, whoever reads and writes at the same time."""
+"""The size of the write-ahead log of a SQLite store, under concurrent reads and writes."""
 
 import logging
 import threading
@@ -72,7 +72,7 @@ def overlapping_reads(store: SqliteStore, seconds: float) -> Generator[None]:
             thread.join(PATIENCE)
 
 
-def test_the_log_stays_small_beside_reads_that_overlap(store: SqliteStore, tmp_path: Path) -> None:
+def test_the_log_stays_small_under_overlapping_reads(store: SqliteStore, tmp_path: Path) -> None:
     largest = 0
     with overlapping_reads(store, 0.05):
         for _ in range(40):
@@ -81,7 +81,7 @@ def test_the_log_stays_small_beside_reads_that_overlap(store: SqliteStore, tmp_p
     assert largest <= 128 * MB // 8
 
 
-def test_a_read_without_end_is_told_of_and_ends_no_write(
+def test_an_endless_read_is_logged_and_blocks_no_write(
     store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(checkpoints, "SHORT_PATIENCE", 0.01)
@@ -133,7 +133,7 @@ def test_every_unit_of_a_group_that_is_cut_is_answered_and_stored(store: SqliteS
     assert sorted(text.split()[0] for text in contents(store)) == sorted(map(str, range(24)))
 
 
-def test_what_is_wiped_leaves_the_log_beside_reads_that_overlap(store: SqliteStore, tmp_path: Path) -> None:
+def test_purged_data_leaves_the_log_under_overlapping_reads(store: SqliteStore, tmp_path: Path) -> None:
     add(store, a_memory("to be wiped"))
     with overlapping_reads(store, 0.01):
         assert store.purge_log()

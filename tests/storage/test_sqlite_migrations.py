@@ -1,4 +1,4 @@
-"""Bringing a SQLite file to the present schema, and leaving alone what is not ours to touch."""
+"""Migrations of a SQLite file. Files of other programs are not touched."""
 
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -110,7 +110,7 @@ def test_a_power_cut_leaves_the_migrations_before_it_and_the_rest_can_follow(tmp
     assert reached == set(range(len(stages)))
 
 
-# What is not ours.
+# Files of other programs.
 
 
 def made_by_another_program(path: Path) -> None:
@@ -179,7 +179,7 @@ def test_a_file_that_is_not_ours_is_refused_and_left_as_it_is(
     assert [entry.name for entry in tmp_path.iterdir()] == ["hivelore.db"]
 
 
-def test_what_a_crash_left_in_the_log_is_found(tmp_path: Path) -> None:
+def test_writes_left_in_the_log_by_a_crash_are_found(tmp_path: Path) -> None:
     path, crashed = tmp_path / "hivelore.db", tmp_path / "crashed.db"
     with closing(SqliteStore(path, clock=SystemClock())) as store:
         memory = add(store, a_memory()).memory

@@ -1,4 +1,4 @@
-"""How SQLite goes about every statement of ours: through an index that fits, never past everything (A12)."""
+"""Query plans of SQLite: every statement uses a fitting index, and none scans a large table without a reason (A12)."""
 
 import re
 from collections.abc import Iterator
@@ -57,7 +57,7 @@ LARGE = {
     "batch": "b",
     "preimage": "pi",
 }
-"""The tables that grow with what is remembered, and what statements call them."""
+"""The tables that grow with the number of memories, and their aliases in statements."""
 TABLES = {name: table for table, aliases in LARGE.items() for name in (table, *aliases.split())}
 
 LOOKS_AT_EVERYTHING = {
@@ -67,14 +67,14 @@ LOOKS_AT_EVERYTHING = {
     "recalls": "likewise, where it is not for one agent",
     "counts": "counts everything, for who moves a swarm",
     "lost_vectors": "compares all passages with their vectors, when an operator checks",
-    "passages_requeue": "likewise, where some are missing",
+    "passages_requeue_lost": "likewise, where some are missing",
     "proposals": "likewise, where they are not of one agent that are open",
     "recall_nth": "walks back from the newest, and once in a while",
     "events": "walks back from the newest and stops at the limit, where it is not about one service or session",
     "event_nth": "walks back from the newest, and once in a while",
     "cooldowns": "a thousand at most",
-    "observations_unquote": "words may be anywhere, and what is known of running things is seldom forgotten",
-    "proposals_waiting_of_nobody": "a hundred at most wait for each agent",
+    "quotes_erase": "words may be anywhere, and operational memories are seldom forgotten",
+    "proposals_open_without_agent": "a hundred at most wait for each agent",
     "batches": "walks back from the newest and stops at the limit",
 }
 """Each with the reason why it is better so."""
@@ -99,30 +99,30 @@ HAPPENED = [
 FRAGMENTS = {
     "{queue}": ("queue_new", "queue_again"),
     "{order}": ("ASC", "DESC"),
-    "{free}": ("", "free"),
+    "{unleased}": ("", "unleased"),
     "{locked}": ("locked",),
-    "{asked}": tuple(
-        recall_condition(where, document, SQL["recall_gave"], after)[0]
+    "{recall_filter}": tuple(
+        recall_condition(where, document, SQL["recall_returned"], after)[0]
         for where in ASKED_BY
         for document in (None, DocumentKey(1))
         for after in (None, (instant(0), RecallId("r")))
     ),
-    "{gave}": ("recall_gave",),
+    "{gave}": ("recall_returned",),
     "{decided_with}": ("decided_with",),
-    "{narrowed}": tuple(
+    "{event_filter}": tuple(
         event_condition(where, after)[0] + f" AND (e.document IS NULL OR (m.key IS NOT NULL{condition(seen)[0]}))"
         for where in HAPPENED
         for after in (None, (instant(0), LoggedId("e")))
         for seen in (Filter(visibility=EVERYBODY), Filter(visibility=WORKER))
     ),
-    "{proposed}": tuple(
+    "{proposal_filter}": tuple(
         proposal_condition(ProposalFilter(seen=EVERYBODY, actor=actor, open=is_open, kind=kind), after)[0]
         for actor in (None, ADA)
         for is_open in (None, True)
         for kind in (None, ProposalKind.SHARING)
         for after in (None, (instant(0), ProposalId("p")))
     ),
-    "{batched}": tuple(
+    "{batch_filter}": tuple(
         batch_condition(BatchFilter(seen=seen, memory=memory, undone=undone), after)[0]
         for seen in (EVERYBODY, WORKER, OWN)
         for memory in (None, MemoryId("m"))
@@ -157,7 +157,7 @@ FEW = {"session": "session", "tag": "tag", "subject": "subject", "service": "ser
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """How one table is gone through: by which columns of which index."""
+    """The access to one table: by which columns of which index."""
 
     table: str
     index: str
@@ -227,7 +227,7 @@ WHOLE = sorted(set(SQL) - {name for fragments in FRAGMENTS.values() for name in 
 
 
 @pytest.mark.parametrize("name", WHOLE)
-def test_no_statement_looks_at_everything_without_a_reason(connection: Connection, name: str) -> None:
+def test_no_statement_scans_a_table_without_a_reason(connection: Connection, name: str) -> None:
     forms = variants(name)
     assert not any("{" in form for form in forms)
     looking = [form for form in forms if any(step.looks_at_everything for step in steps(connection, form))]
@@ -249,7 +249,7 @@ def test_every_part_of_a_filter_has_an_index_for_lists(connection: Connection, n
 
 
 @pytest.mark.parametrize("part", [None, *INDEX_OF])
-def test_a_list_of_one_s_own_looks_at_nobody_else_s(connection: Connection, part: str | None) -> None:
+def test_a_list_of_own_memories_reads_no_others(connection: Connection, part: str | None) -> None:
     where = Filter(visibility=OWN) if part is None else narrow(OWN, part)
     narrowing = {FEW.get(part or "", "owner")}
     for name, (sql, _) in product(LISTED_BY_PARTS, parts(where)):
@@ -268,7 +268,7 @@ def test_a_page_is_walked_in_order_unless_its_filter_leaves_few(connection: Conn
 
 @pytest.mark.parametrize("service", [Clean("jellyfin"), GENERAL])
 @pytest.mark.parametrize("name", LISTED_BY_PARTS)
-def test_what_is_known_of_a_service_is_found_by_it_whatever_else_is_asked(
+def test_operational_memories_are_found_by_service_under_any_filter(
     connection: Connection, name: str, service: Clean
 ) -> None:
     where = Filter(visibility=SHARED, service=service, operational=True, category=Clean("timing"))
@@ -279,7 +279,7 @@ def test_what_is_known_of_a_service_is_found_by_it_whatever_else_is_asked(
 
 
 @pytest.mark.parametrize("name", [name for name in WHOLE if "LEFT JOIN operational" in SQL[name]])
-def test_what_else_there_is_of_a_memory_is_looked_up_by_its_key(connection: Connection, name: str) -> None:
+def test_rows_of_a_memory_are_looked_up_by_its_key(connection: Connection, name: str) -> None:
     for form in variants(name):
         assert [step.columns for step in steps(connection, form) if step.table == "o"][-1] == ("namespace", "document")
 
@@ -301,14 +301,14 @@ def test_a_page_by_a_common_tag_is_walked_in_order(connection: Connection) -> No
         "changes",
         "memory_before",
         "memory_after",
-        "waiting",
-        "vectors_behind",
+        "queued_passages",
+        "vectors_after",
         "recalls",
         "recall_nth",
         "recalls_prune",
         "events",
         "event_nth",
-        "event_same",
+        "event_repeated",
         "events_prune",
         "cooldowns_prune",
         "fact_last",
@@ -324,8 +324,8 @@ def test_the_first_of_many_are_read_without_sorting_them_all(connection: Connect
         assert not any("TEMP B-TREE" in line for line in plan(connection, form))
 
 
-@pytest.mark.parametrize("name", ["memory_admitted", "attributes", "embedded", "vectors"])
-def test_what_is_asked_for_by_key_is_fetched_key_by_key(connection: Connection, name: str) -> None:
+@pytest.mark.parametrize("name", ["memory_filtered", "attributes", "embedded", "vectors"])
+def test_rows_of_given_keys_are_fetched_key_by_key(connection: Connection, name: str) -> None:
     for form in variants(name):
         first, second, *_ = steps(connection, form)
         assert first.table == "k"
@@ -333,26 +333,26 @@ def test_what_is_asked_for_by_key_is_fetched_key_by_key(connection: Connection, 
 
 
 @pytest.mark.parametrize("name", ["fact_last", "fact_until", "fact_before", "fact_after"])
-def test_facts_about_one_thing_are_found_by_it_in_order_of_time(connection: Connection, name: str) -> None:
+def test_facts_are_found_by_topic_in_order_of_time(connection: Connection, name: str) -> None:
     first, *_ = steps(connection, SQL[name])
     assert first.index == "memory_topic"
     assert len(first.columns) == (2 if name == "fact_last" else 3)
 
 
-def test_what_took_the_place_of_a_memory_is_found_by_it(connection: Connection) -> None:
-    assert steps(connection, SQL["superseding"])[0].index == "memory_supersedes"
+def test_successors_are_found_by_the_memory(connection: Connection) -> None:
+    assert steps(connection, SQL["memory_successors"])[0].index == "memory_supersedes"
 
 
-def test_the_recalls_of_one_agent_are_found_by_who_asked(connection: Connection) -> None:
-    sql, _ = recall_condition(RecallFilter(seen=OWN, agent=ADA), None, SQL["recall_gave"], None)
-    (step,) = steps(connection, SQL["recalls"].replace("{asked}", sql))
+def test_recalls_of_one_agent_are_found_by_agent(connection: Connection) -> None:
+    sql, _ = recall_condition(RecallFilter(seen=OWN, agent=ADA), None, SQL["recall_returned"], None)
+    (step,) = steps(connection, SQL["recalls"].replace("{recall_filter}", sql))
     assert (step.index, step.columns) == ("recall_agent", ("namespace", "agent"))
 
 
 @pytest.mark.parametrize("where", HAPPENED, ids=repr)
-def test_events_are_found_by_what_narrows_them_and_in_order(connection: Connection, where: EventFilter) -> None:
+def test_events_are_found_by_their_filter_and_in_order(connection: Connection, where: EventFilter) -> None:
     sql, _ = event_condition(where, None)
-    step, memory = steps(connection, SQL["events"].replace("{narrowed}", sql))
+    step, memory = steps(connection, SQL["events"].replace("{event_filter}", sql))
     by = "service" if where.service else "session" if where.session else "at"
     assert step.index == f"event_{by}"
     assert (by in step.columns) == (by != "at" or where.since is not None)
@@ -364,13 +364,13 @@ def test_keywords_are_searched_before_anything_else_is_looked_at(connection: Con
         assert [step.table for step in steps(connection, form)][:3] == ["keyword", "chunk", "memory"]
 
 
-def test_counting_what_is_visible_reads_no_memory_itself(connection: Connection) -> None:
+def test_counting_visible_memories_reads_only_an_index(connection: Connection) -> None:
     for sql, _ in parts(Filter(visibility=EVERYBODY)):
         (line,) = plan(connection, SQL["memory_counts"].replace("{where}", sql))
         assert "COVERING INDEX" in line
 
 
-def test_a_statement_is_planned_once_whatever_is_asked(tmp_path: Path) -> None:
+def test_a_statement_is_planned_once_for_all_parameters(tmp_path: Path) -> None:
     planned: list[str | None] = []
 
     def watch(action: int, *about: str | None) -> int:
@@ -416,7 +416,7 @@ def pages_by_tag(store: SqliteStore) -> tuple[list[list[Memory]], list[str]]:
     return pages, statements
 
 
-def test_what_a_model_has_embedded_is_marked_so_when_it_is_used_again(tmp_path: Path) -> None:
+def test_passages_of_a_model_are_marked_when_it_is_active_again(tmp_path: Path) -> None:
     with closing(SqliteStore(tmp_path / "hivelore.db", clock=SystemClock())) as store:
         model, other = (store.write(lambda tx, name=name: tx.register_model(name, 1)) for name in ("one", "other"))
         stored = [add(store, a_memory(text)) for text in ("first", "second", "third")]

@@ -37,7 +37,7 @@ class Run:
 
 
 class Program(Protocol):
-    """An agent program; ``tools`` are MCP servers in its own words, beside those its settings name."""
+    """An agent program; ``tools`` are MCP servers in its own format, in addition to those of its settings."""
 
     @property
     def model(self) -> ModelServer: ...
@@ -109,7 +109,7 @@ class Codex:
         return _run([*command, *more, "-"], prompt, self._work, environment)
 
     def _server(self, tools: Tools) -> str:
-        """As an inline table of TOML, whose strings are those of JSON."""
+        """Returns a server as an inline table of TOML, whose strings are those of JSON."""
         if not tools.command:
             return f'{{url={json.dumps(tools.url)}, bearer_token_env_var="HIVELORE_KEY"}}'
         command, *arguments = tools.command

@@ -28,7 +28,7 @@ def anthropic_server() -> ModelServer:
 
 
 def conversation(messages: Sequence[Mapping[str, Any]]) -> list[Said]:
-    """What was said; each text of a user's message by itself, and what tools answered left out."""
+    """Returns the conversation, each text of a user's message separately, without the results of tools."""
     said: list[Said] = []
     for message in messages:
         if message["role"] == "assistant":

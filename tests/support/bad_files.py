@@ -10,7 +10,7 @@ from support.bad_input import INVALID, NAMED, TOO_LARGE, Expected, Known, Row
 from support.interfaces import LEFT_OUT, OK, Interface, Outcome
 
 HERE = dict.fromkeys(NAMED, LEFT_OUT)
-"""Where files are read: in Python and on the command line. REST and MCP are sent what is in them."""
+"""The interfaces that read files: Python and the command line. REST and MCP receive their contents."""
 BYTES = HERE | {"rest": "400 bad-request", "mcp": "JSON-RPC -32700"}
 CONTROLS = HERE | {"rest": "400 not-json", "mcp": "JSON-RPC -32700"}
 A_NAME = HERE | {"rest": OK, "mcp": "tool error"}
@@ -49,7 +49,7 @@ def _indexing(content: bytes) -> Callable[[Interface, Known], Outcome]:
 
 
 def _indexing_a_pipe(interface: Interface, known: Known) -> Outcome:
-    """Nobody writes into it: whoever opens it waits for ever."""
+    """A pipe without a writer: opening it blocks forever."""
     if interface.name in ("rest", "mcp", "bridge"):
         return interface.ask("index", path=known.folder / "pipe")
     os.mkfifo(known.folder / "pipe")
@@ -74,7 +74,7 @@ _hooked: list[bool] = []
 
 @contextmanager
 def _vanishing(file: Path, *, when_opened: Path) -> Generator[None]:
-    """The interpreter tells of each file just before it opens it. What listens cannot be removed again, only
+    """The interpreter reports each file just before it opens it. A hook cannot be removed again, only
     disarmed."""
     if not _hooked:
         _hooked.append(True)

@@ -1,7 +1,7 @@
-"""The table of bad input: what somebody may ask for, and what each door has to say to it.
+"""The table of bad input: what a caller may send, and the answer of each interface.
 
-A row is one input, a cell one input at one door. Every row names every door but the bridge, which hands on what MCP
-says unless the row knows better.
+A row is one input, a cell one input at one interface. Every row names every interface but the bridge,
+which passes on the answer of MCP unless the row says otherwise.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Set
@@ -13,7 +13,7 @@ from support.interfaces import LEFT_OUT, OK, Interface, Outcome
 from support.pasted import PROMPT, TRACE
 
 NAMED = ("embedded", "client", "rest", "mcp", "cli")
-"""Python in this process, Python through a service, and the doors of the service."""
+"""Python in this process, Python through a service, and the interfaces of the service."""
 INTERFACES = (*NAMED, "bridge")
 
 Expected = Mapping[str, str]
@@ -34,22 +34,22 @@ class Row:
     ask: Callable[[Interface, "Known"], Outcome]
     expected: Expected
     edits: bool = False
-    """Where it is accepted, the memory of who asks is another one afterwards."""
+    """An accepted call changes the memory of the caller."""
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What there is to ask for."""
+    """The ids that calls may use."""
 
     own: str
-    """The id of a memory of who asks."""
+    """The id of a memory of the caller."""
     hidden: str
     """The id of one that they may not see."""
     folder: Path
     """An empty one, for files."""
 
 
-# What the doors call an error.
+# The names of errors at the interfaces.
 
 INVALID = {"embedded": "Invalid", "client": "Invalid", "rest": "422 invalid", "mcp": "tool error", "cli": "2 invalid"}
 TOO_LARGE = INVALID | {"embedded": "TooLarge", "client": "TooLarge", "rest": "413 too-large", "cli": "2 too-large"}
@@ -83,7 +83,7 @@ NOWHERE = "01a00000-0000-7000-8000-000000000000"
 
 
 def asking(verb: str, **given: Any) -> Callable[[Interface, Known], Outcome]:
-    """Ask for this; OWN among the arguments is the id of a memory of who asks."""
+    """Makes this call; OWN among the arguments is the id of a memory of the caller."""
 
     def ask(interface: Interface, known: Known) -> Outcome:
         return interface.ask(verb, **{name: known.own if value is OWN else value for name, value in given.items()})
@@ -190,13 +190,13 @@ VALUES: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """A place that takes values of some types. ``takes``: by door, those that it accepts."""
+    """A place that takes values of some types. ``takes``: by interface, the types that it accepts."""
 
     ask: Callable[[Any], Callable[[Interface, Known], Outcome]]
     takes: Mapping[str, Set[str]]
     refused: Expected = field(default_factory=lambda: INVALID)
     but: Mapping[str, Expected] = field(default_factory=dict[str, Expected])
-    """By type of value, what is refused otherwise."""
+    """By type of value, the error for other values."""
 
 
 NOTHING = frozenset[str]()
@@ -209,7 +209,7 @@ ANY_WORD = frozenset({"number", "fraction", "truth", "list", "object", "text"})
 
 
 def everywhere(*types: str) -> dict[str, Set[str]]:
-    """The same at every door."""
+    """Returns the same outcome for every interface."""
     return {interface: frozenset(types) for interface in NAMED}
 
 

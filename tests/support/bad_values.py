@@ -1,4 +1,4 @@
-"""Values that are odd, and go as far as the store: times at the ends of the calendar, numbers at those of their kinds,
+"""Odd values that reach the store: times at the ends of the calendar, numbers at those of their kinds,
 and letters that few have seen. Rows of the table of bad input."""
 
 from collections.abc import Callable, Iterator, Mapping
@@ -63,7 +63,7 @@ def value_rows() -> Iterator[Row]:
 
 
 def _at(place: str, time: str) -> Callable[[Interface, Known], Outcome]:
-    """In Python an instant, where there is such a one."""
+    """Returns an instant in Python, if the text is a valid one."""
 
     def ask(interface: Interface, known: Known) -> Outcome:
         value: str | datetime = time

@@ -33,7 +33,7 @@ class Parts(TypedDict, total=False):
 
 
 def a_batch(**parts: Unpack[Parts]) -> Batch:
-    """Of Ada's, an edit; ids ascend in the order of calls."""
+    """Returns an edit by Ada; ids ascend in the order of calls."""
     number = BatchId(f"b{next(_numbers):06}")
     plain = Batch(
         id=number, kind=BatchKind.EDITED, at=START, actor=ADA, interface=Interface.CLI, changes=1, is_private=True
@@ -42,7 +42,7 @@ def a_batch(**parts: Unpack[Parts]) -> Batch:
 
 
 def a_preimage(store: MemoryStore, stored: Stored, after: str = "m", owner: AgentId | None = ADA) -> Preimage:
-    """Of a memory as it is now."""
+    """Returns the pre-image of a memory in its current state."""
     with store.read() as view:
         return Preimage(stored.key, stored.memory.id, capture_state(view, stored.key), after, owner)
 

@@ -1,4 +1,4 @@
-"""The bridge as a client starts it, in a process of its own behind pipes."""
+"""The bridge as a client starts it, in a separate process behind pipes."""
 
 import json
 import subprocess
@@ -64,7 +64,7 @@ class Bridge:
         return self.subscribe()
 
     def call(self, tool: str, identity: int | str = 1, /, **arguments: Any) -> Any:
-        """What a tool answers, as data."""
+        """Calls a tool and returns its answer as data."""
         answer = self.ask("tools/call", identity, name=tool, arguments=arguments)
         assert "result" in answer, answer
         return answer["result"]["structuredContent"]

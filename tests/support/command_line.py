@@ -56,14 +56,14 @@ class CommandLine:
         return Result(code, printed.out, printed.err)
 
     def json(self, *words: str, stdin: bytes = b"") -> Any:
-        """What a verb that works prints with ``--json``."""
+        """Runs a verb with ``--json`` and returns its output."""
         result = self(*words, "--json", stdin=stdin)
         assert result.code == 0, result.err
         return result.json
 
 
 def settings(home: Path, **more: str) -> dict[str, str]:
-    """Environment variables for a service of its own, on a free port and without vectors."""
+    """Returns environment variables for a separate service on a free port, without vectors."""
     return {
         "HIVELORE_HOME": str(home),
         "HIVELORE_WORKSPACE": str(home / "workspace"),
@@ -86,7 +86,7 @@ def hivelore(
     timeout: float = 150.0,
     before: Callable[[], None] | None = None,
 ) -> Result:
-    """Run the console script to its end, in a process of its own, which runs ``before`` first."""
+    """Runs the console script to its end in a separate process, which runs ``before`` first."""
     done = subprocess.run(
         [HIVELORE, *words],
         env=env,

@@ -1,8 +1,8 @@
 """A program whose processes remember and embed until they stand still at a named point, there to be killed.
 
 ``python -m support.crashing_embedder FOLDER`` imports everything once. For each line ``number point batches`` on its
-stdin it forks a process that writes the notes of this round beside the embedding thread, which stands still at the
-point when it has begun so many batches. On stdout, as JSON lines: ``["pid", pid]``, ``["kept", id, content]`` for
+stdin it forks a process that writes the notes of this round next to the embedding thread, which stops at the
+point when it has begun this many batches. On stdout, as JSON lines: ``["pid", pid]``, ``["kept", id, content]`` for
 every memory after it was acknowledged, ``["reached"]``, and ``["gone"]`` after the process has ended.
 """
 
@@ -34,12 +34,12 @@ from hivelore.memories.model import Memory
 from hivelore.memories.normalizer import Normalizer
 from hivelore.memories.service import MemoryService
 from hivelore.memories.ttl import Lifetimes
-from hivelore.models.hashing import HashingEmbedder
 from hivelore.review.proposals import ProposalQueue
 from hivelore.runtime.clock import SystemClock
 from hivelore.search.model import Visibility
 from hivelore.storage.ports import Transaction, View
 from hivelore.storage.sqlite.store import SqliteStore
+from support.hashing_embedder import HashingEmbedder
 
 T = TypeVar("T")
 
@@ -73,7 +73,7 @@ def texts(number: int) -> list[str]:
 
 
 class Halt:
-    """Where the embedding thread is to stand still."""
+    """The point at which the embedding thread stops."""
 
     def __init__(self, point: Point, batches: int) -> None:
         self.batches = 0

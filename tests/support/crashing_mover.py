@@ -35,7 +35,7 @@ class Place(StrEnum):
     """It is committed and nobody knows yet."""
 
 
-class Killing:
+class KilledStore:
     """A store that ends its process."""
 
     def __init__(self, store: MemoryStore, place: Place, nth: int) -> None:
@@ -71,7 +71,7 @@ def opened(target: str) -> MemoryStore:
 def move(source: str, target: str, place: Place, nth: int) -> bool:
     whole_reader.BATCH_SIZE = rebuild.STEP_DOCUMENTS = 3
     with closing(SqliteSource(Path(source), clock=SystemClock())) as here, closing(opened(target)) as there:
-        return moved(here, cast(MemoryStore, Killing(there, place, nth)), Postings()).is_equal
+        return moved(here, cast(MemoryStore, KilledStore(there, place, nth)), Postings()).is_equal
 
 
 def main() -> None:

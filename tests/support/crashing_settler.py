@@ -2,8 +2,8 @@
 named point, there to be killed.
 
 ``python -m support.crashing_settler`` imports everything once. For each JSON line ``[path, number, step, place, nth]``
-on its stdin it forks a process that writes the notes of this round beside the upkeep of a service, which stands still
-when it has come to this place of this step so many times. On stdout, as JSON lines: ``["pid", pid]``,
+on its stdin it forks a process that writes the notes of this round next to the upkeep of a service, which stops
+when it has reached this place of this step this many times. On stdout, as JSON lines: ``["pid", pid]``,
 ``["kept", id, content]`` and ``["forgotten", id]`` after that was acknowledged, ``["forgetting", id]`` before,
 ``["reached"]``, ``["idle"]`` where nothing is left to do, and ``["over"]`` after the process has ended.
 """
@@ -50,7 +50,7 @@ _TENDING = "tending"
 
 
 class Step(StrEnum):
-    """What the unit of work does that upkeep is at."""
+    """The kind of work that upkeep does."""
 
     BEGIN = "Begin"
     FILL = "Fill"
@@ -62,12 +62,12 @@ class Step(StrEnum):
     SWEEP = "Sweep"
     WIPE = "Wipe"
     NONE = "none"
-    """Nowhere: whoever kills chooses the moment."""
+    """Nowhere: the killer chooses the moment."""
 
 
 class Place(StrEnum):
     BEFORE = "before"
-    """What is to be written is prepared."""
+    """The changes to write are prepared."""
     INSIDE = "inside"
     """It is written and not yet committed."""
     AFTER = "after"
@@ -84,7 +84,7 @@ def text(number: int, note: int) -> str:
 
 
 class Halt:
-    """Where upkeep is to stand still."""
+    """The point at which upkeep stops."""
 
     def __init__(self, step: Step, place: Place, nth: int) -> None:
         self.step = Step.WIPE
@@ -121,7 +121,7 @@ class HaltingStore(SqliteStore):
         return done
 
 
-class NamingGathering(Compaction):
+class HaltingCompaction(Compaction):
     """Says which step comes next."""
 
     def __init__(self, sizes: Sizes, halt: Halt) -> None:
@@ -141,14 +141,14 @@ class NamingGathering(Compaction):
 
     def step(self, store: MemoryStore) -> bool:
         did_something = super().step(store)
-        self._halt.step = Step.WIPE  # All that upkeep writes besides.
+        self._halt.step = Step.WIPE  # All other writes of upkeep.
         return did_something
 
 
 class NamingPostings(Postings):
     def __init__(self, halt: Halt) -> None:
         super().__init__(SIZES)
-        self._compaction = NamingGathering(SIZES, halt)
+        self._compaction = HaltingCompaction(SIZES, halt)
 
 
 def say(*words: object) -> None:

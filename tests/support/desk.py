@@ -26,7 +26,7 @@ class Desk:
         self.restart()
 
     def restart(self, holder: str = "one") -> FolderSync:
-        """As a new process, which knows what is written down."""
+        """Restarts like a new process, which knows only what is stored."""
         place = ":/w"
         self.leader_lease = LeaderLease(self.world.store, self.world.clock, holder, f"folders {place}")
         self.service = FolderSync(
@@ -42,7 +42,7 @@ class Desk:
         return self.service
 
     def look(self) -> None:
-        """Twice, as what is new or gone has to be seen twice."""
+        """Scans twice, because new and missing files have to be seen twice."""
         for _ in range(2):
             self.world.clock.advance(timedelta(seconds=1))
             self.service.scan()
@@ -54,7 +54,7 @@ class Desk:
         return file
 
     def memory(self, path: str, home: str | None = None) -> Memory:
-        """What is kept of a file, of the shared ones unless told otherwise."""
+        """Returns the memory of a file, by default of a shared one."""
         with self.world.store.read() as view:
             (stored,) = view.memories_at_path(None if home is None else self.local.agent, Clean(f"{self.root}/{path}"))
         return stored.memory

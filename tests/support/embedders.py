@@ -1,4 +1,4 @@
-"""Helpers for tests of embedders: clean texts, and an embedder that fails when told to, around one that works."""
+"""Helpers for tests of embedders: clean texts, and an embedder that fails on demand, around one that works."""
 
 from collections.abc import Sequence
 from threading import Lock

@@ -1,4 +1,4 @@
-"""A real OpenAI-compatible embeddings server on the loopback interface, which misbehaves when told to."""
+"""A real OpenAI-compatible embeddings server on the loopback interface, which misbehaves on demand."""
 
 import json
 import socket
@@ -19,7 +19,7 @@ import numpy as np
 from hivelore.core.text import Clean
 from hivelore.core.vectors import to_blob
 from hivelore.indexing.model import Vector
-from hivelore.models.hashing import HashingEmbedder
+from support.hashing_embedder import HashingEmbedder
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class EmbeddingServer:
 
 
 class _Server(ThreadingHTTPServer):
-    """Knows its open connections, so that none of its threads waits for a client that stays connected."""
+    """A server that knows its open connections, so that no thread waits for a client that stays connected."""
 
     daemon_threads = False
 
@@ -181,7 +181,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """What a fault has to work with: a request, and the connection to spoil the answer on."""
+    """One request, and the connection on which a fault spoils the answer."""
 
     handler: _Handler
     server: EmbeddingServer
@@ -249,5 +249,5 @@ def hang_up(exchange: Exchange) -> None:
 
 
 def is_vector_of(vector: Vector, content: str) -> bool:
-    """Whether this is what the server has for a text, brought to length 1."""
+    """Returns True if this is the normalized vector that the server has for a text."""
     return np.allclose(vector, HashingEmbedder(len(vector)).embed_query(Clean(content)), atol=1e-6)

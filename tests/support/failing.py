@@ -30,7 +30,7 @@ def hurry(patch: pytest.MonkeyPatch) -> None:
 
 @contextmanager
 def on_disk(home: Path, **settings: Any) -> Generator[tuple[Service, Disk]]:
-    """A service with SQLite on a disk that fails when told to."""
+    """A service with SQLite on a disk that fails on demand."""
     disk = Disk()
     with pytest.MonkeyPatch.context() as patch:
         hurry(patch)

@@ -10,7 +10,7 @@ HEX, LOWER, LETTERS = "0123456789abcdef", string.ascii_lowercase + string.digits
 
 
 def scramble(length: int, alphabet: str = LETTERS, seed: str = "") -> str:
-    """The same for the same arguments; with a digit and a letter."""
+    """Returns the same text for the same arguments, with a digit and a letter."""
     chosen = random.Random(f"{length}{alphabet}{seed}").choices(alphabet, k=length - 2)
     return "".join(chosen) + alphabet[0] + alphabet[-1]
 

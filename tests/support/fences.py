@@ -7,13 +7,13 @@ from hivelore.sessions import fence
 from hivelore.sessions.fence import NAME
 
 NONCE = "0123456789abcdef"
-BEGIN = fence.begin(NONCE)
-END = fence.end(NONCE)
+BEGIN = fence.opening_tag(NONCE)
+END = fence.closing_tag(NONCE)
 _FENCE = re.compile(rf"<{NAME}-([0-9a-f]{{16}})>\n(.*)\n</{NAME}-\1>", re.DOTALL)
 
 
 def fenced(text: str) -> str:
-    return fence.fenced(sanitize(text), NONCE)
+    return fence.fence_text(sanitize(text), NONCE)
 
 
 def inside(text: str) -> tuple[str, str]:

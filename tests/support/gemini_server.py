@@ -14,7 +14,7 @@ def gemini_server() -> ModelServer:
 
 
 def conversation(contents: Sequence[Mapping[str, Any]]) -> list[Said]:
-    """What was said; what tools answered is left out."""
+    """Returns the conversation without the results of tools."""
     said: list[Said] = []
     for content in contents:
         if content["role"] == "model":

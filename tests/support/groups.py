@@ -1,4 +1,4 @@
-"""What observations come to when they are taken in the order of time, said as simply as it can be."""
+"""The result of observations in order of time, as simply as possible."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -15,20 +15,20 @@ DEFAULT = Confidence(0.7)
 
 
 def seen(text: str, at: datetime, actor: str = "ada", session: str | None = None) -> Observation:
-    told = None if session is None else Clean(session)
+    reported = None if session is None else Clean(session)
     return Observation(
         at=at,
         kind=ObservationKind.REINFORCED,
         actor=AgentId(actor),
         interface=Interface.REST,
-        session=told,
+        session=reported,
         text=Clean(text),
     )
 
 
-def in_order_of_time(told: Iterable[Observation], judge: Judge) -> list[Group]:
+def in_order_of_time(reported: Iterable[Observation], judge: Judge) -> list[Group]:
     groups: list[Group] = []
-    for one in sorted({order_key(one): one for one in told}.values(), key=order_key):
+    for one in sorted({order_key(one): one for one in reported}.values(), key=order_key):
         assert one.text is not None
         judged = [judge(group.text, one.text) for group in groups]
         same = [number for number, found in enumerate(judged) if found.verdict is Verdict.SAME]
@@ -47,9 +47,9 @@ def in_order_of_time(told: Iterable[Observation], judge: Judge) -> list[Group]:
     return groups
 
 
-def as_they_arrive(told: Sequence[Observation], judge: Judge) -> list[Group]:
+def as_they_arrive(reported: Sequence[Observation], judge: Judge) -> list[Group]:
     groups: list[Group] = []
-    for one in told:
+    for one in reported:
         if find_group(groups, one) is None:
             done = place_observation(groups, one, None, judge, DEFAULT)
             began = {order_key(group.first) for group in done.groups}

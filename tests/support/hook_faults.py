@@ -1,4 +1,4 @@
-"""What can be wrong where a hook runs, each for as long as a ``with`` block, and how hooks run meanwhile."""
+"""Faults around a hook, each for the length of a ``with`` block, and ways to run hooks meanwhile."""
 
 import os
 import resource
@@ -37,7 +37,7 @@ def written(file: Path, lines: Sequence[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How hooks run while something is wrong."""
+    """A way to run hooks during a fault."""
 
     environ: Mapping[str, str] = field(default_factory=dict[str, str])
     first: str | None = None
@@ -75,13 +75,13 @@ class _Squatter(socketserver.ThreadingTCPServer):
     def __init__(self, port: int, says: bytes | None) -> None:
         self.says = says
         self.over = Event()
-        super().__init__(("127.0.0.1", port), _Saying)
+        super().__init__(("127.0.0.1", port), _AnswerHandler)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """The other side has hung up."""
 
 
-class _Saying(socketserver.BaseRequestHandler):
+class _AnswerHandler(socketserver.BaseRequestHandler):
     def handle(self) -> None:
         assert isinstance(self.server, _Squatter)
         if self.server.says is None:
@@ -111,7 +111,7 @@ def _without_room() -> None:
 
 @contextmanager
 def _disk_full(way: Way, home: Home) -> Generator[Way]:
-    """As far as the service writes; where hooks write, ``way`` says."""
+    """Fills the disk of the service; ``way`` has the disk of the hooks."""
     limits = resource.prlimit(home.pid, resource.RLIMIT_FSIZE)
     resource.prlimit(home.pid, resource.RLIMIT_FSIZE, (0, limits[1]))
     yield way
@@ -160,7 +160,7 @@ def _not_writable(home: Home) -> Generator[Way]:
 
 
 def _missing(file: Path, lines: Sequence[str]) -> None:
-    """It was told of, and is not there."""
+    """The file was named, and does not exist."""
 
 
 def _huge(file: Path, lines: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""A home folder whose service is a process of its own, and hooks that tell it of session after session."""
+"""A home folder with a service in a separate process, and hooks that report sessions to it."""
 
 import os
 from collections.abc import Generator, Mapping, Sequence
@@ -72,7 +72,7 @@ class Home:
             client.call("POST", "/api/memory/index", body=body)
 
     def kept(self) -> dict[str, list[Kept]]:
-        """What is in the store of each session."""
+        """Returns the stored memories of each session."""
         found: dict[str, list[Kept]] = {}
         after: str | None = None
         with closing(self.client()) as client:
@@ -101,7 +101,7 @@ class Home:
 
 @contextmanager
 def opened(place: Path, monkeypatch: pytest.MonkeyPatch, **more: str) -> Generator[Home]:
-    """A home with a service on a port of its own. Its folders have spaces, quotes, newlines and letters of other
+    """A home with a service on a separate port. Its folders have spaces, quotes, newlines and letters of other
     scripts in their names."""
     url = free_url()
     transcripts = place / f"sessions {_ODD}"
@@ -129,9 +129,9 @@ def conversation(learned: str) -> Sequence[str]:
 
 
 def payload(event: str, learned: str, transcript: Path) -> Mapping[str, Any]:
-    """What Claude Code tells a hook; of a sub-agent, it is its transcript."""
+    """Returns the input of a hook of Claude Code; for a sub-agent, with its transcript."""
     subagent = {"agent_id": "a1", "agent_type": "Explore"}
-    besides: Mapping[str, Mapping[str, Any]] = {
+    extra: Mapping[str, Mapping[str, Any]] = {
         "SessionStart": {"source": "startup"},
         "UserPromptSubmit": {"prompt": ASKED},
         "TaskCompleted": {"task_id": "1", "task_subject": "Look into it"},
@@ -142,4 +142,4 @@ def payload(event: str, learned: str, transcript: Path) -> Mapping[str, Any]:
         "Stop": {"stop_hook_active": False, "last_assistant_message": learned},
         "SessionEnd": {"reason": "other"},
     }
-    return {"transcript_path": str(transcript), **besides[event]}
+    return {"transcript_path": str(transcript), **extra[event]}

@@ -1,4 +1,4 @@
-"""A hook as an agent program starts it: a copy in the home folder, in a process of its own behind pipes."""
+"""A hook as an agent program starts it: a copy in the home folder, in a separate process behind pipes."""
 
 import json
 import os
@@ -27,7 +27,7 @@ class Said:
 
     @property
     def context(self) -> str:
-        """What the model is told; empty where nothing is said at all."""
+        """Returns the text that the model receives; empty if there is none."""
         return json.loads(self.out)["hookSpecificOutput"]["additionalContext"] if self.out else ""
 
 
@@ -56,8 +56,8 @@ class Hook:
     def __call__(
         self, name: str, *, agent: str = "claude-code", environ: Mapping[str, str] | None = None, **payload: Any
     ) -> Said:
-        told = {"hook_event_name": name, "session_id": "s1", "cwd": str(self.cwd), **payload}
-        return self.given(json.dumps(told).encode(), "--agent", agent, environ=environ)
+        event = {"hook_event_name": name, "session_id": "s1", "cwd": str(self.cwd), **payload}
+        return self.given(json.dumps(event).encode(), "--agent", agent, environ=environ)
 
     def given(self, stdin: bytes, *arguments: str, environ: Mapping[str, str] | None = None) -> Said:
         done = subprocess.run(

@@ -1,7 +1,7 @@
-"""The doors, each asked for the same things in its own way, with what came of it in its own words.
+"""The interfaces, each called with the same operations in its own way, with the outcome in its own terms.
 
 A verb is remember, recall, get, edit, forget, list, recalls or index; its arguments have the names they have in JSON.
-What a door answers is checked here for its form, so that whoever compares outcomes needs only their kinds.
+The form of each answer is checked here, so that comparing outcomes needs only their kinds.
 """
 
 import http.client
@@ -27,7 +27,7 @@ _LONGEST_ARGUMENT = 100_000
 @dataclass(frozen=True, slots=True)
 class Outcome:
     kind: str
-    """``ok``, or the name that this door has for an error."""
+    """``ok``, or the name of an error at this interface."""
     said: str
     """The sentence of an error."""
     shown: str
@@ -42,7 +42,7 @@ class Interface(ABC):
 
 
 class PythonDoor(Interface):
-    """An exception that is none of ours is let through: it fails whatever test asked."""
+    """Other exceptions are not caught: they fail the test."""
 
     def __init__(self, name: str, hive: Hive) -> None:
         self.name = name
@@ -144,8 +144,8 @@ class McpServer(Interface):
 
 
 class BridgeDoor(McpServer):
-    """The same through ``hivelore mcp``. A line end in a message makes two of it: then the first answer counts, and
-    none of them may have been accepted."""
+    """An interface through ``hivelore mcp``. A line end in a message makes two of it: then the first answer counts, and
+    no message may have been accepted."""
 
     name = "bridge"
 
@@ -160,7 +160,7 @@ class BridgeDoor(McpServer):
 
 
 def answered(answer: Any) -> Outcome:
-    """What an answer of JSON-RPC says."""
+    """Returns the outcome of an answer of JSON-RPC."""
     shown = json.dumps(answer, ensure_ascii=False)
     assert answer["jsonrpc"] == "2.0"
     if "error" in answer:
@@ -174,7 +174,7 @@ def answered(answer: Any) -> Outcome:
 
 
 class CliDoor(Interface):
-    """In this process, with ``--json``. What has a type goes in as a line of JSON, by ``import``."""
+    """The command line in this process, with ``--json``. Typed values go in as a line of JSON, by ``import``."""
 
     name = "cli"
 
@@ -221,7 +221,7 @@ def _json(value: Mapping[str, Any]) -> bytes:
 
 
 def _with_file(path: Path, needed: Mapping[str, Any]) -> bytes:
-    """A body that carries a file byte by byte, as a careless client would make it; where there is no such file, only
+    """A body that carries a file byte by byte, as a careless client would make it; if the file does not exist, only
     its path: the service opens none."""
     try:
         data = path.read_bytes()

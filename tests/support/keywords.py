@@ -43,13 +43,13 @@ class Indexed:
         plain = a_memory(content) if memory is None else memory
         spans = pieces if memory is None else whole(memory.content)
 
-        def work(tx: Transaction) -> Stored:
+        def add_chunks(tx: Transaction) -> Stored:
             stored = tx.add(plain, spans)
             keys = [chunk.key for chunk in tx.chunks(stored.key)]
             self.index.put(tx, [entry(stored, key, one) for key, one in zip(keys, of_chunks, strict=True)])
             return stored
 
-        stored = self.store.write(work)
+        stored = self.store.write(add_chunks)
         self.settle()
         return stored
 

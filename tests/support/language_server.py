@@ -28,7 +28,7 @@ class LanguageServer:
         self.tokens = 0
         self.silent_about_usage = False
         self.raw: bytes | None = None
-        """What is answered instead, where it is set."""
+        """The answer to send instead, if it is set."""
         self._script: deque[int] = deque()
         self._lock = Lock()
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, self))
@@ -82,11 +82,11 @@ class _Handler(BaseHTTPRequestHandler):
         status, answer = self._owner.reply(
             self.path, {name.lower(): value for name, value in self.headers.items()}, body
         )
-        told = self._owner.raw or json.dumps(answer).encode()
+        payload = self._owner.raw or json.dumps(answer).encode()
         self.send_response(status)
-        self.send_header("Content-Length", str(len(told)))
+        self.send_header("Content-Length", str(len(payload)))
         self.end_headers()
-        self.wfile.write(told)
+        self.wfile.write(payload)
 
     def log_request(self, code: object = "-", size: object = "-") -> None:
         """Tests are silent."""

@@ -1,4 +1,4 @@
-"""How hard laws are tried: the same examples in every `make test`, and many more, always new ones, in `make soak`."""
+"""Examples of laws: the same ones in every `make test`, and many more, always new ones, in `make soak`."""
 
 import os
 
@@ -9,7 +9,7 @@ TIMES = 10 if IS_SOAKING else 1
 
 
 def examples(number: int) -> int:
-    """So many in `make test`."""
+    """Returns the number of examples; this one in `make test`."""
     return number * TIMES
 
 

@@ -1,6 +1,6 @@
 """A small language model that really runs, on the processors of this machine, behind a server of llama.cpp.
 
-Runs as a process of its own: prints the address it listens on, and ends when its input does.
+Runs as a separate process: prints the address it listens on, and ends when its input does.
 """
 
 import subprocess

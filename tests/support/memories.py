@@ -48,7 +48,7 @@ def memory_id(number: int) -> MemoryId:
 
 
 def instant(minutes: float) -> datetime:
-    """So many minutes after the start of all tests."""
+    """Returns the instant this many minutes after the start of all tests."""
     return START + timedelta(minutes=minutes)
 
 
@@ -83,7 +83,7 @@ BOB = AgentId("bob")
 
 
 def a_memory(content: str = "The build needs Java 21.", /, **parts: Unpack[Parts]) -> Memory:
-    """A private memory of Ada with an id of its own; ids ascend in the order of calls."""
+    """Returns a private memory of Ada with a unique id; ids ascend in the order of calls."""
     plain = Memory(
         id=memory_id(next(_numbers)),
         owner=ADA,

@@ -1,4 +1,4 @@
-"""What a stand-in for a language model says and does: what the lines of its prompt beginning with ``>>`` tell it.
+"""The script of a fake language model: the lines of its prompt that begin with ``>>``.
 
     >> say The port is 5433.
     >> conclude Gur cbeg vf 5433.
@@ -41,7 +41,7 @@ class Use:
 
 
 def next_step(conversation: Sequence[Said]) -> Say | Use:
-    """What the model does next. Raises ValueError for a line that is none of its language."""
+    """Returns the next step of the model. Raises ValueError for an unknown line."""
     for place in range(len(conversation) - 1, -1, -1):
         said = conversation[place]
         if said.who != "user":
@@ -82,6 +82,6 @@ def use(tool: str, **arguments: Any) -> str:
 
 
 def full_name(tool: str, offered: Sequence[str]) -> str:
-    """The tool that is meant, among those a request offers; itself where none of them is."""
+    """Returns the matching tool among those a request offers, or the name itself."""
     endings = [name for name in offered if name.replace("-", "_").endswith(tool.replace("-", "_"))]
     return min(endings, key=len, default=tool)

@@ -25,7 +25,7 @@ class QueryAnalysis:
 
 @dataclass(frozen=True, slots=True)
 class EventLog:
-    """An answer that is streamed: events with a name each, or with an empty one, which is not told."""
+    """An answer that is streamed: events with a name each, or with an empty one, which is not sent."""
 
     events: Iterable[tuple[str, Mapping[str, Any]]]
 
@@ -49,7 +49,7 @@ class ModelServer:
         self.url = f"http://127.0.0.1:{self._http.server_port}"
 
     def turns(self) -> Sequence[QueryAnalysis]:
-        """What was asked of the model itself, first to last."""
+        """The requests to the model, first to last."""
         return [asked for asked in self.asked if asked.path.endswith(_TURNS)]
 
     def answered(self, asked: QueryAnalysis) -> Answer:

@@ -107,7 +107,7 @@ COLOURS = ("green", "red", "blue", "white")
 
 
 def do(store: MemoryStore, deed: Deed) -> None:
-    """What the state of the source does not allow does not happen."""
+    """Does nothing if the state of the source does not allow it."""
     with suppress(Conflict):
         store.write(lambda tx: _do(tx, deed))
 
@@ -140,8 +140,8 @@ def _do(tx: Transaction, deed: Deed) -> None:
 def _do_more(tx: Transaction, deed: Deed, key: DocumentKey | None) -> None:
     match deed.what:
         case "event":
-            told_of = [*tx.memories_of([] if key is None else [key], EVERYTHING).values()] if deed.number else []
-            tx.log_events([an_event(at=instant(deed.number), memory=one.id) for one in told_of] or [an_event()])
+            subject = [*tx.memories_of([] if key is None else [key], EVERYTHING).values()] if deed.number else []
+            tx.log_events([an_event(at=instant(deed.number), memory=one.id) for one in subject] or [an_event()])
         case "prune events":
             tx.prune_events(instant(deed.number), 5, 1)
         case "cooldown":
@@ -165,7 +165,7 @@ def _add(tx: Transaction, deed: Deed) -> None:
 
 
 def _texts(deed: Deed) -> Sequence[str]:
-    """As many parts as memories that the deed could be done to, at least one."""
+    """Returns as many parts as there are memories for the change, at least one."""
     words = ("a", "b", "c", "d", "e")[: max(deed.which, 1)]
     colour = COLOURS[deed.number]
     return [f"Part {part} of note {next(_numbers)}: the {word} is {colour}." for part, word in enumerate(words)]
@@ -222,7 +222,7 @@ def _do_to(tx: Transaction, deed: Deed, key: DocumentKey, memory: Memory) -> Non
 
 
 def some_deeds(rounds: int) -> list[Deed]:
-    """So many of every kind, mixed, the same at every call."""
+    """Returns this many changes of every kind, mixed, the same at every call."""
     return [
         Deed(kind, (place + turn) % 6, (place * 3 + turn) % 4)
         for turn in range(rounds)

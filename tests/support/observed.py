@@ -50,12 +50,12 @@ def _document(view: View, key: DocumentKey) -> Mapping[str, object]:
         "chunks": [stored.chunk for stored in view.chunks(key)],
         "before": [stored.memory.id for stored in view.earlier_in_session(key, ALL)],
         "after": [stored.memory.id for stored in view.later_in_session(key, ALL)],
-        "facts beside": [None if stored is None else stored.memory.id for stored in view.adjacent_facts(key)],
+        "adjacent facts": [None if stored is None else stored.memory.id for stored in view.adjacent_facts(key)],
     }
 
 
 def _facts(view: View, topic: Topic) -> list[MemoryId | None]:
-    """Those that are the last of them at some instants, and at all, and around some instants."""
+    """Returns the last facts at some instants, at all, and around some instants."""
     found = [view.fact_at(topic, at) for at in (None, *map(instant, range(-3, 4)))]
     found += [one for at in map(instant, range(-3, 4)) for one in view.facts_around(topic, at)]
     return [None if stored is None else stored.memory.id for stored in found]

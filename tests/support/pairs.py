@@ -255,7 +255,7 @@ PLACES: Mapping[str, int] = {
     "flaky websocket test": 2,
 }
 """By question, which place its note has at least where all are asked for with the shipped model and that is not the
-first one; 0 where it is not among the ten best. What is not named here is found first."""
+first one; 0 if it is not among the ten best. Pairs without an entry are found first."""
 
 _PARTS = (
     (
@@ -309,7 +309,7 @@ _PARTS = (
 
 
 def distractors(count: int) -> list[str]:
-    """So many different notes of a coding team, the same at every call."""
+    """Returns this many different notes of a coding team, the same at every call."""
     total = prod(map(len, _PARTS))
     stride = next(step for step in range(total * 5 // 8, total) if gcd(step, total) == 1)
     return list(islice((_note(number, number * stride % total) for number in range(count)), count))

@@ -26,7 +26,7 @@ _namespaces = count(1)
 
 @cache
 def pool() -> Pool:
-    """Of a schema of this process."""
+    """Returns the pool of a schema of this process."""
     url = postgres.schema()
     migrate(url)
     opened = Pool(url)

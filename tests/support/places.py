@@ -1,4 +1,4 @@
-"""Where tests make their files: in memory where that can be, since making a database is mostly waiting for the disk."""
+"""The place of test files: in memory where possible, since creating a database mostly waits for the disk."""
 
 import os
 import shutil

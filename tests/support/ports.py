@@ -1,10 +1,10 @@
-"""A port for a service that is a process of its own, and may end and begin again."""
+"""A port for a service in a separate process, which may stop and start again."""
 
 import random
 import socket
 
 _GIVEN_TO_NOBODY = range(20_000, 32_000)
-"""Below those that systems give to whoever asks for any, as every connection does: one of them could be taken between
+"""Below the ephemeral ports that systems assign to connections: one of them could be taken between
 the question which is free and the start of the service."""
 _chance = random.SystemRandom()
 

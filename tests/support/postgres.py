@@ -105,7 +105,7 @@ def _drop_at_end(url: str, name: str) -> None:
 
 @cache
 def pool() -> Pool:
-    """Of the database of this process: to open one for each store would take longer than most tests do."""
+    """Returns the pool of the database of this process: one for each store would take longer than the tests."""
     opened = Pool(database())
     atexit.register(opened.close)
     return opened
@@ -115,7 +115,7 @@ _NAMESPACES: dict[Path, int] = {}
 
 
 def open_store(folder: Path, clock: Clock) -> PostgresStore:
-    """The store that stands for a folder: a namespace of its own."""
+    """Opens the store for a folder: a separate namespace."""
     number = _NAMESPACES.setdefault(folder, len(_NAMESPACES) + 1)
     return PostgresStore(database(), clock=clock, namespace=number, pool=pool())
 

@@ -17,7 +17,7 @@ STATEMENTS = {
     **{f"pgvector.{name}": text for name, text in load(("hivelore.indexes.vectors", "pgvector.sql")).items()},
 }
 QUEUES = ("queue_new", "queue_again")
-FRAGMENTS = (*QUEUES, "free", "locked", "recall_gave", "decided_with")
+FRAGMENTS = (*QUEUES, "unleased", "locked", "recall_returned", "decided_with")
 NO_PLAN = ("pgvector.estimate", "pgvector.make", "pgvector.drop", "pgvector.learn")
 """How these are done the server does not tell."""
 WHOLE = [name for name in STATEMENTS if name not in (*FRAGMENTS, *NO_PLAN)]
@@ -25,18 +25,18 @@ WHOLE = [name for name in STATEMENTS if name not in (*FRAGMENTS, *NO_PLAN)]
 
 def filled(name: str, queue: str = QUEUES[0], namespace: int = 1) -> str:
     """A statement with something in place of each {brace}, and the namespace as a number. Where the
-    server does not know what is in it the test cannot be done (``missing``)."""
+    server does not know a type in it, the test is skipped (``missing``)."""
     if "halfvec" in STATEMENTS[name]:
         needs_index()
     parts = {
         "queue": SQL[queue],
         "order": "ASC",
         "where": "",
-        "asked": "",
-        "narrowed": "",
-        "proposed": "",
-        "batched": "",
-        "free": SQL["free"],
+        "recall_filter": "",
+        "event_filter": "",
+        "proposal_filter": "",
+        "batch_filter": "",
+        "unleased": SQL["unleased"],
         "locked": SQL["locked"],
         "namespace": str(namespace),
         "model": "1",

@@ -1,4 +1,4 @@
-"""Processes for whom permission bits hold, whoever runs the tests."""
+"""Processes for which permission bits hold, even if root runs the tests."""
 
 import ctypes
 import os
@@ -16,8 +16,8 @@ _OVERRIDE, _SEARCH = 1, 2
 
 
 def without_override() -> Callable[[], None] | None:
-    """What a child process runs before it becomes another program, so that it cannot pass over permission bits; None
-    where nobody passes over them anyway. Raises OSError where root cannot give that power up."""
+    """Returns the function that a child process runs before it becomes another program, so that it cannot override
+    permission bits; None if the user cannot override them anyway. Raises OSError if root cannot give up that power."""
     if os.geteuid() != 0:
         return None
     libc = ctypes.CDLL(None, use_errno=True)
@@ -31,7 +31,7 @@ def without_override() -> Callable[[], None] | None:
 
 
 def bounded() -> Callable[[], None] | None:
-    """As ``without_override``; where root cannot give that power up, the test cannot be done (``missing``)."""
+    """Like ``without_override``; if root cannot give that power up, the test is skipped (``missing``)."""
     before = without_override()
     try:
         subprocess.run([sys.executable, "-c", ""], preexec_fn=before, check=True, timeout=150)

@@ -49,7 +49,7 @@ def a_recall(*given: MemoryId, **parts: Unpack[Parts]) -> Recall:
 
 exact = st.floats(-4, 4, width=32)
 """As exact as a store keeps them."""
-scores = st.builds(Score, *[exact] * len(Score.__struct_fields__))
+scores = st.builds(Score, **dict.fromkeys(Score.__struct_fields__, exact))
 
 
 @st.composite

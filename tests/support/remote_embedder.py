@@ -1,4 +1,4 @@
-"""What tests of the remote embedder share: a key, a way to make one, and the pauses it takes."""
+"""Helpers for tests of the remote embedder: a key, a constructor, and its pauses."""
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager

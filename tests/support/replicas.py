@@ -54,7 +54,7 @@ class Replica:
             return True
 
     def kill(self) -> None:
-        """As the kernel does it when memory is short: at once, and without a word."""
+        """Kills the process like the kernel when memory is short: at once, without a message."""
         assert self._process is not None
         os.kill(self._process.pid, signal.SIGKILL)
         self._process.wait()

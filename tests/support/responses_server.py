@@ -30,7 +30,7 @@ def responses_server() -> ModelServer:
 
 
 def conversation(items: Sequence[Mapping[str, Any]]) -> list[Said]:
-    """What was said; what tools answered is left out."""
+    """Returns the conversation without the results of tools."""
     said: list[Said] = []
     for item in items:
         if item["type"] == "function_call" or item.get("role") == "assistant":

@@ -1,4 +1,4 @@
-"""What stands around secrets in sentences, chats, sessions, logs and files of many programs: ``{0}`` is the secret,
+"""Contexts of secrets in sentences, chats, sessions, logs and files of many programs: ``{0}`` is the secret,
 ``{1}`` one that a person made up."""
 
 SAID = (

@@ -44,7 +44,7 @@ class Values:
         return self.mixed(8) + self._random.choice("!#*+?") + self.of(LETTERS, 3)
 
     def thought_up(self) -> str:
-        """As people make them: a word, a sign, a number, and one more character."""
+        """Returns a password as people make them: a word, a sign, a number, and one more character."""
         word = self._random.choice(WORDS)
         word = word if self._random.random() < 0.3 else word.capitalize()
         return word + self._random.choice("!-_.#@") + self.of("123456789", 4) + self._random.choice("!?xQz")

@@ -47,7 +47,7 @@ class ClaudeSession:
 
 
 class GeminiSession:
-    """The same as Gemini CLI writes it."""
+    """A session as Gemini CLI writes it."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -70,7 +70,7 @@ class GeminiSession:
         return self.message("gemini", text, thoughts=[])
 
     def uses(self, name: str, output: str, status: str = "success", **given: Any) -> "GeminiSession":
-        """A tool is called, and answers in the same message, told again."""
+        """A tool is called, and its answer is in the same message, repeated."""
         number = next(_numbers)
         answer = {"functionResponse": {"id": "c1", "name": name, "response": {"output": output}}}
         call = {"id": "c1", "name": name, "args": given, "result": [answer], "status": status}
@@ -79,12 +79,14 @@ class GeminiSession:
         return self.message("user", [answer])
 
     def runs(self, command: str, output: str, code: int) -> "GeminiSession":
-        told = f"<untrusted_context>\nOutput: {output}\nExit Code: {code}\nProcess Group PGID: 17\n</untrusted_context>"
-        return self.uses("run_shell_command", told, command=command)
+        result = (
+            f"<untrusted_context>\nOutput: {output}\nExit Code: {code}\nProcess Group PGID: 17\n</untrusted_context>"
+        )
+        return self.uses("run_shell_command", result, command=command)
 
 
 class CopilotSession:
-    """The same as GitHub Copilot CLI writes it; ``agent`` is a sub-agent's id."""
+    """A session as GitHub Copilot CLI writes it; ``agent`` is a sub-agent's id."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -116,7 +118,7 @@ class CopilotSession:
 
 
 class CodexSession:
-    """The same as Codex writes it."""
+    """A session as Codex writes it."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -142,14 +144,14 @@ class CodexSession:
         call = f"call_{next(_numbers)}"
         given = json.dumps({"cmd": command, "workdir": FOLDER})
         self.item({"type": "function_call", "name": "exec_command", "arguments": given, "call_id": call})
-        told = f"Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code {code}\nOutput:\n{output}"
-        return self.item({"type": "function_call_output", "call_id": call, "output": told})
+        result = f"Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code {code}\nOutput:\n{output}"
+        return self.item({"type": "function_call_output", "call_id": call, "output": result})
 
     def patches(self, patch: str) -> "CodexSession":
         call = f"call_{next(_numbers)}"
         self.item({"type": "custom_tool_call", "name": "apply_patch", "input": patch, "call_id": call})
-        told = json.dumps({"output": "Success. Updated the following files:", "metadata": {"exit_code": 0}})
-        return self.item({"type": "custom_tool_call_output", "call_id": call, "output": told})
+        result = json.dumps({"output": "Success. Updated the following files:", "metadata": {"exit_code": 0}})
+        return self.item({"type": "custom_tool_call_output", "call_id": call, "output": result})
 
 
 def a_fix() -> ClaudeSession:
@@ -171,7 +173,7 @@ def a_fix() -> ClaudeSession:
 
 
 def an_end(transcript: object = None, **more: Any) -> SessionEnd:
-    """The end of session s1; each has an event id of its own."""
+    """Returns the end of session s1, each with a unique event id."""
     given: dict[str, Any] = {
         "id": EventId(f"e{next(_numbers):05}"),
         "program": "claude-code",

@@ -1,4 +1,4 @@
-"""What a test may have to show besides whether it passes: ``make soak`` prints it at its end."""
+"""Figures that a test reports: ``make soak`` prints them at its end."""
 
 from collections.abc import Callable, Sequence
 

@@ -21,7 +21,7 @@ TAGS = tuple(map(Clean, ("java", "Java", "a%", "a_", 'say "hi"', "back\\slash", 
 CATEGORIES = tuple(map(Clean, ("note", "Note", "rule")))
 SERVICES = tuple(map(Clean, ("jellyfin", "Jellyfin", "jelly")))
 RUNNING = (None, operational(), *map(operational, SERVICES))
-"""What a memory may have besides, that is about running things."""
+"""The fields of operational memories."""
 SUBJECTS = (None, Clean("db.port"), Clean("DB.port"))
 INSTANTS = (
     datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC),

@@ -14,7 +14,7 @@ from support.vfs import PATIENCE
 
 
 def contents(store: SqliteStore) -> list[str]:
-    """What is remembered, newest id first; the store is sound."""
+    """Returns the contents of the memories, newest id first, after checking the integrity."""
     assert list(store.check()) == []
     return [memory.content for memory in listed(store)]
 
@@ -25,7 +25,7 @@ def adding(content: str) -> Callable[[Transaction], Stored]:
 
 @contextmanager
 def held(store: SqliteStore) -> Generator[None]:
-    """Keep the writer busy: what is submitted meanwhile becomes one group, and runs afterwards."""
+    """Keeps the writer busy: units submitted meanwhile become one group, and run afterwards."""
     busy, over = Event(), Event()
 
     def hold(tx: Transaction) -> None:
@@ -42,5 +42,5 @@ def held(store: SqliteStore) -> Generator[None]:
 
 
 def submit(store: SqliteStore, work: Callable[[Transaction], object], deadline: float | None = None) -> Future[object]:
-    """What ``write`` does, without waiting for the answer."""
+    """Writes like ``write``, without waiting for the answer."""
     return store._writer.submit(work, deadline)

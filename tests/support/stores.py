@@ -87,11 +87,11 @@ law = settings(
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-"""For laws about stores: each example opens one of its own, so a failing one is shown as it was found."""
+"""Opens a separate store for each example of a law, so that a failing example is reproducible."""
 
 
 def add(store: MemoryStore, memory: Memory, chunks: Sequence[Chunk] | None = None) -> Stored:
-    """Add a memory in a unit of its own; as one chunk with one passage unless told otherwise."""
+    """Adds a memory in a separate transaction, by default as one chunk with one passage."""
     return store.write(lambda tx: tx.add(memory, whole(memory.content) if chunks is None else chunks))
 
 

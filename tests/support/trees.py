@@ -1,4 +1,4 @@
-"""Everything below a folder, to compare it with what is there later."""
+"""The contents of a folder, to compare them with later ones."""
 
 from pathlib import Path
 

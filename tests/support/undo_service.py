@@ -1,4 +1,4 @@
-"""What a world knows, to be compared before something was done and after it was taken back."""
+"""The state of a world, to compare it before a change and after its undo."""
 
 from hashlib import sha256
 
@@ -11,14 +11,14 @@ ALL = 10_000
 
 
 def export_hash(world: World) -> str:
-    """As ``hivelore export --hash`` prints it, of everything."""
+    """Returns the checksum that ``hivelore export --hash`` prints, of everything."""
     with world.store.read() as view:
         memories = view.page(EVERYTHING, None, ALL)
     return sha256(b"".join(sorted(_memory_digest(memory) for memory in memories))).hexdigest()
 
 
 def known(world: World) -> object:
-    """What is known: all but who did what, and what is proposed, with how it is found by its words."""
+    """Returns all state but the audit trail and proposals, with the results of keyword searches."""
     with world.store.read() as view:
         seen = {name: value for name, value in observed(view).items() if name not in ("audit", "batches", "proposals")}
         words = sorted({word for memory in view.page(EVERYTHING, None, ALL) for word in memory.content.split()[:4]})

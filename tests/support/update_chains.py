@@ -92,7 +92,7 @@ class Chain:
 
 
 def update_chains(count: int, until: datetime, seed: int = 7) -> list[Chain]:
-    """So many of them, each about another thing, all within the two years before an instant."""
+    """Returns this many chains, each about another subject, all within the two years before an instant."""
     random = Random(seed)
     things = random.sample(["".join(parts) for parts in product(_SYLLABLES, repeat=3)], count)
     chains: list[Chain] = []
@@ -109,7 +109,7 @@ def update_chains(count: int, until: datetime, seed: int = 7) -> list[Chain]:
     return chains
 
 
-def told(chains: Sequence[Chain], seed: int = 7) -> list[tuple[Chain, Fact]]:
+def shuffled_facts(chains: Sequence[Chain], seed: int = 7) -> list[tuple[Chain, Fact]]:
     """All facts of all chains in the order in which they come: any."""
     facts = [(chain, fact) for chain in chains for fact in chain.facts]
     Random(seed).shuffle(facts)

@@ -109,7 +109,7 @@ def batched(vectors: Iterable[Vector], size: int) -> list[list[Vector]]:
 
 
 def cut(size: int) -> tuple[Clean, tuple[Chunk, ...]]:
-    """A content unlike any other, in one chunk with so many passages."""
+    """A unique content, in one chunk with this many passages."""
     content = Clean(f"{next(_numbers):08}" + "x" * size)
     passages = tuple(Passage(start=at, stop=at + 1) for at in range(size))
     return content, (Chunk(index=0, start=0, stop=len(content), headings=(), passages=passages),)
@@ -120,7 +120,7 @@ def passages_of(view: View, key: DocumentKey) -> list[PassageKey]:
 
 
 def follow(index: VectorIndex, view: View) -> None:
-    """What the owner of an index and a recall do before the question."""
+    """Follows changes, like the owner of an index and a search."""
     if not index.ready:
         index.build(view)
     index.follow(view)
@@ -139,7 +139,7 @@ def ask(
 
 
 class Library:
-    """A store with vectors in it and an index over them; each call is a unit of work of its own."""
+    """A store with vectors and an index over them; each call is a separate transaction."""
 
     def __init__(self, store: MemoryStore, index: VectorIndex, model: str = MODEL, dimension: int = DIMENSION) -> None:
         self.store = store
@@ -152,26 +152,26 @@ class Library:
         return self.keep([(a_memory(**parts), vectors)])[0]
 
     def add_all(self, vectors: Iterable[Vector], **parts: Unpack[Parts]) -> list[DocumentKey]:
-        """For each vector a memory of its own."""
+        """Adds a separate memory for each vector."""
         return self.keep([(a_memory(**parts), [vector]) for vector in vectors])
 
     def keep(self, memories: Sequence[tuple[Memory, Sequence[Vector]]]) -> list[DocumentKey]:
         """Memories as given, but of an id and a content of their own, with one passage for each vector."""
 
-        def work(tx: Transaction) -> list[DocumentKey]:
+        def add_memories(tx: Transaction) -> list[DocumentKey]:
             model = tx.register_model(self.model, self.dimension) if any(vectors for _, vectors in memories) else None
             return [_keep(tx, model, memory, vectors) for memory, vectors in memories]
 
-        return self.store.write(work)
+        return self.store.write(add_memories)
 
     def embed(self, key: DocumentKey, vectors: Sequence[Vector], model: str | None = None) -> None:
         """Give the first passages of a document these vectors."""
 
-        def work(tx: Transaction) -> None:
+        def put_vectors(tx: Transaction) -> None:
             registered = tx.register_model(model or self.model, self.dimension)
             tx.put_vectors(registered, dict(zip(passages_of(tx, key), vectors, strict=False)))
 
-        self.store.write(work)
+        self.store.write(put_vectors)
 
     def edit(self, key: DocumentKey, *vectors: Vector) -> None:
         """Other content; the passages, one for each vector, are new."""
@@ -242,8 +242,8 @@ def assert_right(
         is_near = best[near.document] >= last - tie
         assert abs(near.cosine - best[near.document]) <= (tie if is_near else NEARLY)
         assert model_key is not None
-        told = float(view.vectors(model_key, [near.passage])[near.passage] @ query)
-        assert abs(told - near.cosine) <= (tie if is_near else NEARLY)
+        neighbours_found = float(view.vectors(model_key, [near.passage])[near.passage] @ query)
+        assert abs(neighbours_found - near.cosine) <= (tie if is_near else NEARLY)
         assert near.passage in {
             passage for chunk in view.chunks(near.document) if chunk.key == near.chunk for passage in chunk.passages
         }

@@ -1,4 +1,4 @@
-"""A disk for SQLite that writes down what is done to it, fails when told to, and knows what a power cut leaves."""
+"""A disk for SQLite that records its operations, fails on demand, and knows what a power cut leaves."""
 
 # apsw's types name a Buffer that Python 3.11 does not have.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -61,7 +61,7 @@ class Fault:
 
 
 class Disk(apsw.VFS):
-    """An SQLite VFS over the usual one; hand ``name`` to whoever opens a connection.
+    """An SQLite VFS over the usual one; give ``name`` to every new connection.
 
     ``latency`` is how many seconds a sync takes; nothing is really synced, because the log of steps knows.
     ``read_only``: as on a volume that is mounted so.
@@ -149,10 +149,10 @@ class Disk(apsw.VFS):
         return super().xSleep(microseconds)
 
     def excepthook(self, etype: Any, evalue: Any, etraceback: Any) -> bool:
-        """Where SQLite takes no error, as on closing, a fault that was asked for goes unnoticed."""
+        """Ignores requested faults where SQLite accepts no error, as on closing."""
         return issubclass(etype, apsw.Error)
 
-    # What a file tells its disk.
+    # Reports of a file to its disk.
 
     def meet(self, deed: Deed, kind: Kind) -> None:
         """Fail where that was asked for."""

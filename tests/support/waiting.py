@@ -1,4 +1,4 @@
-"""Waiting for what another thread or process does, where it tells nobody."""
+"""Waiting for another thread or process that sends no signal."""
 
 from collections.abc import Callable
 from threading import Event

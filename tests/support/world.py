@@ -21,7 +21,6 @@ from hivelore.indexes.vectors.brute_force import ExactVectors
 from hivelore.maintenance.jobs import MaintenanceJobs
 from hivelore.memories.drafts import Draft, QuotedDraft
 from hivelore.memories.model import Memory, MemoryId
-from hivelore.models.hashing import HashingEmbedder
 from hivelore.models.ports import EmbeddingProvider, PairReader
 from hivelore.observations.model import MatchingMode
 from hivelore.observations.outcomes import ObservationInput, ObservationResult
@@ -35,6 +34,7 @@ from hivelore.sessions.model import SessionEnd
 from hivelore.storage.ports import MemoryStore
 from support.clocks import SteppingClock
 from support.fences import NONCE
+from support.hashing_embedder import HashingEmbedder
 
 ADA, BOB, LEA = AgentId("ada"), AgentId("bob"), AgentId("lea")
 AS_ADA = Viewer(role=Role.WORKER, agent=ADA, interface=Interface.PYTHON)

@@ -62,7 +62,7 @@ class SearchesIn(ExactVectors):
 
 
 class KeepsTheForgotten(SearchesIn):
-    """Adds what is new and never removes what is gone."""
+    """Adds new vectors and never removes deleted ones."""
 
     def __init__(self) -> None:
         super().__init__()

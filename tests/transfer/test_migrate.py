@@ -33,7 +33,7 @@ from support.sessions import an_end
 from support.stores import KEYWORDS, STORES, add, forget, law, listed
 from support.world import AS_ADA, World, hashing
 
-WAYS = [
+STORE_KINDS = [
     ("sqlite", "postings on postgres"),
     ("postgres", "postings"),
     ("sqlite", "exact"),
@@ -44,20 +44,20 @@ WAYS = [
 
 
 @pytest.fixture
-def few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(whole_reader, "BATCH_SIZE", 2)
     monkeypatch.setattr("hivelore.transfer.migrate.migrator.PAGE", 2)
 
 
-class Ends:
+class StorePair:
     """A source, and a target with its keyword index."""
 
-    def __init__(self, way: tuple[str, str], folder: Path, clock: SteppingClock) -> None:
-        kind = KEYWORDS[way[1]]
+    def __init__(self, kinds: tuple[str, str], folder: Path, clock: SteppingClock) -> None:
+        kind = KEYWORDS[kinds[1]]
         self._stack = ExitStack()
         for name in ("from", "to"):
             (folder / name).mkdir()
-        self.source = self._stack.enter_context(closing(STORES[way[0]].open(folder / "from", clock)))
+        self.source = self._stack.enter_context(closing(STORES[kinds[0]].open(folder / "from", clock)))
         self.target = self._stack.enter_context(closing(STORES[kind.store].open(folder / "to", clock)))
         self.engine = kind.index
         self.index = kind.index()
@@ -67,67 +67,67 @@ class Ends:
         self._stack.close()
 
 
-@pytest.fixture(params=WAYS, ids="->".join)
-def ends(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Ends]:
-    with closing(Ends(request.param, tmp_path, SteppingClock())) as ends:
-        yield ends
+@pytest.fixture(params=STORE_KINDS, ids="->".join)
+def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[StorePair]:
+    with closing(StorePair(request.param, tmp_path, SteppingClock())) as pair:
+        yield pair
 
 
-@pytest.mark.usefixtures("few_at_a_time")
-def test_everything_is_copied_unchanged(ends: Ends) -> None:
+@pytest.mark.usefixtures("small_pages")
+def test_everything_is_copied_unchanged(pair: StorePair) -> None:
     for deed in some_deeds(6):
-        do(ends.source, deed)
-    before = everything(ends.source)
-    compared = moved(ends.source, ends.target, ends.index)
+        do(pair.source, deed)
+    before = everything(pair.source)
+    compared = moved(pair.source, pair.target, pair.index)
     assert compared.is_equal
     assert compared.target.counts.memories > 3
-    assert everything(ends.target) == before == everything(ends.source)
+    assert everything(pair.target) == before == everything(pair.source)
 
 
-@pytest.mark.usefixtures("few_at_a_time")
-def test_changes_during_a_migration_are_copied(ends: Ends) -> None:
-    happening = some_deeds(8)
-    for deed in happening[:30]:
-        do(ends.source, deed)
-    move = moving(ends.source, ends.target, ends.index)
-    move.begin()
-    move.follow(logs=True)
-    for place, deed in enumerate(happening[30:], start=1):
-        do(ends.source, deed)
+@pytest.mark.usefixtures("small_pages")
+def test_changes_during_a_migration_are_copied(pair: StorePair) -> None:
+    changes = some_deeds(8)
+    for deed in changes[:30]:
+        do(pair.source, deed)
+    migrator = moving(pair.source, pair.target, pair.index)
+    migrator.begin()
+    migrator.follow(logs=True)
+    for place, deed in enumerate(changes[30:], start=1):
+        do(pair.source, deed)
         if place == 20:
-            move.index()
+            migrator.index()
         if place % 9 == 0:
-            move.follow(logs=place % 2 == 0)
-    assert moved(ends.source, ends.target, ends.index).is_equal
-    assert everything(ends.target) == everything(ends.source)
+            migrator.follow(logs=place % 2 == 0)
+    assert moved(pair.source, pair.target, pair.index).is_equal
+    assert everything(pair.target) == everything(pair.source)
 
 
-@pytest.mark.usefixtures("few_at_a_time")
-def test_session_ends_are_copied_with_their_state(ends: Ends) -> None:
+@pytest.mark.usefixtures("small_pages")
+def test_session_ends_are_copied_with_their_state(pair: StorePair) -> None:
     waiting = [Handover(ended=an_end(text="Words."), by=AS_ADA, not_before=START) for _ in range(5)]
-    ends.source.write(lambda tx: [tx.put_handover(one) for one in waiting])
-    move = moving(ends.source, ends.target, ends.index)
-    move.begin()
-    move.follow(logs=True)
+    pair.source.write(lambda tx: [tx.put_handover(one) for one in waiting])
+    migrator = moving(pair.source, pair.target, pair.index)
+    migrator.begin()
+    migrator.follow(logs=True)
     done = replace(waiting[0], state=HandoverState.DONE, ended=replace(waiting[0].ended, text=None))
-    ends.source.write(lambda tx: tx.put_handover(done))
-    assert moved(ends.source, ends.target, ends.index).is_equal
-    with ends.target.read() as view:
+    pair.source.write(lambda tx: tx.put_handover(done))
+    assert moved(pair.source, pair.target, pair.index).is_equal
+    with pair.target.read() as view:
         assert list(view.handovers_after(EventId(""), 9)) == [done, *waiting[1:]]
 
 
-@pytest.mark.usefixtures("few_at_a_time")
-def test_known_files_are_copied_and_dropped_ones_removed(ends: Ends) -> None:
+@pytest.mark.usefixtures("small_pages")
+def test_known_files_are_copied_and_dropped_ones_removed(pair: StorePair) -> None:
     files = [
         KnownFile(Clean(":/w"), Clean(f"shared/memory/{one}.md"), "1-2-3", "d", memory_id(one)) for one in range(5)
     ]
-    ends.source.write(lambda tx: tx.put_files(files))
-    move = moving(ends.source, ends.target, ends.index)
-    move.begin()
-    move.follow(logs=True)
-    ends.source.write(lambda tx: tx.drop_files(":/w", [files[2].path]))
-    assert moved(ends.source, ends.target, ends.index).is_equal
-    with ends.target.read() as view:
+    pair.source.write(lambda tx: tx.put_files(files))
+    migrator = moving(pair.source, pair.target, pair.index)
+    migrator.begin()
+    migrator.follow(logs=True)
+    pair.source.write(lambda tx: tx.drop_files(":/w", [files[2].path]))
+    assert moved(pair.source, pair.target, pair.index).is_equal
+    with pair.target.read() as view:
         assert list(view.files_after("", "", 9)) == [*files[:2], *files[3:]]
 
 
@@ -143,18 +143,18 @@ def test_source_and_target_are_equal_after_any_changes(script: list[Deed | str],
         source, target = ReferenceStore(FixedClock()), STORES[KEYWORDS[kind].store].open(Path(folder), clock)
         index = KEYWORDS[kind].index()
         with closing(target):
-            move = moving(source, target, index)
-            move.begin()
+            migrator = moving(source, target, index)
+            migrator.begin()
             for step in script:
                 if isinstance(step, Deed):
                     do(source, step)
                 elif step == "index":
-                    move.index()
+                    migrator.index()
                 elif step == "again":  # Another process goes on.
-                    move = moving(source, target, index)
-                    move.begin()
+                    migrator = moving(source, target, index)
+                    migrator.begin()
                 else:
-                    move.follow(logs=step == "logs")
+                    migrator.follow(logs=step == "logs")
             assert moved(source, target, index).is_equal
             assert everything(target) == everything(source)
             assert _indexed(target, index) == _reindexed(target, KEYWORDS[kind].index())
@@ -178,119 +178,119 @@ def _reindexed(store: MemoryStore, index: KeywordIndex) -> dict[str, list[tuple[
     return _indexed(store, index)
 
 
-@pytest.mark.parametrize("way", WAYS[:2], ids="->".join)
-def test_searches_return_the_same_hits_after_a_migration(way: tuple[str, str], tmp_path: Path) -> None:
-    with closing(Ends(way, tmp_path, SteppingClock())) as ends:
-        origin = {"sqlite": "postings", "postgres": "postings on postgres"}[way[0]]
-        before = World(ends.source, KEYWORDS[origin].index(), ends.clock, embedder=hashing())
+@pytest.mark.parametrize("kinds", STORE_KINDS[:2], ids="->".join)
+def test_searches_return_the_same_hits_after_a_migration(kinds: tuple[str, str], tmp_path: Path) -> None:
+    with closing(StorePair(kinds, tmp_path, SteppingClock())) as pair:
+        origin = {"sqlite": "postings", "postgres": "postings on postgres"}[kinds[0]]
+        before = World(pair.source, KEYWORDS[origin].index(), pair.clock, embedder=hashing())
         for place, (_, note, _) in enumerate(PAIRS[:60]):
             before.remember(note, session=f"s{place // 10}" if place % 2 else None)
         questions = [question for question, _, _ in PAIRS[:60]]
         expected = [[(hit.memory.id, hit.score) for hit in before.recall(one).hits] for one in questions]
         before.write_buffer.flush()
-        assert moved(ends.source, ends.target, ends.index).is_equal
-        after = World(ends.target, ends.index, ends.clock, embedder=hashing())
+        assert moved(pair.source, pair.target, pair.index).is_equal
+        after = World(pair.target, pair.index, pair.clock, embedder=hashing())
         found = [[(hit.memory.id, hit.score) for hit in after.recall(one).hits] for one in questions]
     assert [[memory for memory, _ in one] for one in found] == [[memory for memory, _ in one] for one in expected]
 
 
-def test_keyword_search_works_before_the_first_service_starts(ends: Ends) -> None:
-    stored = add(ends.source, a_memory("A lantern in the hall."))
-    assert moved(ends.source, ends.target, ends.index).is_equal
-    with ends.target.read() as view:
-        assert [one.document for one in ends.index.search(view, ["lantern"], EVERYTHING, 9)] == [stored.key]
+def test_keyword_search_works_before_the_first_service_starts(pair: StorePair) -> None:
+    stored = add(pair.source, a_memory("A lantern in the hall."))
+    assert moved(pair.source, pair.target, pair.index).is_equal
+    with pair.target.read() as view:
+        assert [one.document for one in pair.index.search(view, ["lantern"], EVERYTHING, 9)] == [stored.key]
 
 
-def test_changes_after_the_index_was_built_are_indexed(ends: Ends) -> None:
+def test_changes_after_the_index_was_built_are_indexed(pair: StorePair) -> None:
     for deed in (*some_deeds(3), *(Deed("add", place, place % 4) for place in range(6))):
-        do(ends.source, deed)
-    move = moving(ends.source, ends.target, ends.index)
-    move.begin()
-    move.follow()
-    move.index()
+        do(pair.source, deed)
+    migrator = moving(pair.source, pair.target, pair.index)
+    migrator.begin()
+    migrator.follow()
+    migrator.index()
     for place in range(9):
         for kind in ("add", "edit", "forget", "promote", "add"):
-            do(ends.source, Deed(kind, place % 6, place % 4))
-        move.follow()
-    finished = move.finish()
+            do(pair.source, Deed(kind, place % 6, place % 4))
+        migrator.follow()
+    finished = migrator.finish()
     assert finished is not None
     assert finished.is_equal
-    found = _indexed(ends.target, ends.index)
+    found = _indexed(pair.target, pair.index)
     assert all(score > 0 for ((_, _, score), *_) in found.values())
-    assert found == _reindexed(ends.target, ends.engine())
+    assert found == _reindexed(pair.target, pair.engine())
 
 
-def test_vectors_dropped_from_the_source_are_removed(ends: Ends) -> None:
+def test_vectors_dropped_from_the_source_are_removed(pair: StorePair) -> None:
     for deed in (Deed("add", 1, 0), Deed("embed", 0, 0), Deed("add", 2, 1), Deed("embed", 1, 0)):
-        do(ends.source, deed)
-    move = moving(ends.source, ends.target, ends.index)
-    move.begin()
-    move.follow()
-    do(ends.source, Deed("drop", 0, 0))
-    finished = move.finish()
+        do(pair.source, deed)
+    migrator = moving(pair.source, pair.target, pair.index)
+    migrator.begin()
+    migrator.follow()
+    do(pair.source, Deed("drop", 0, 0))
+    finished = migrator.finish()
     assert finished is not None
     assert finished.is_equal
     assert finished.target.counts.vectors == 1
 
 
-def test_a_path_taken_over_by_another_memory_is_copied(ends: Ends) -> None:
-    first, second = (add(ends.source, a_memory(source_path=Clean(path))) for path in ("/a", "/b"))
-    move = moving(ends.source, ends.target, ends.index)
-    move.begin()
-    move.follow()
-    forget(ends.source, first.key)
-    forget(ends.source, second.key)
-    add(ends.source, a_memory(source_path=Clean("/b")))
-    add(ends.source, a_memory(source_path=Clean("/a")))
-    assert moved(ends.source, ends.target, ends.index).is_equal
+def test_a_path_taken_over_by_another_memory_is_copied(pair: StorePair) -> None:
+    first, second = (add(pair.source, a_memory(source_path=Clean(path))) for path in ("/a", "/b"))
+    migrator = moving(pair.source, pair.target, pair.index)
+    migrator.begin()
+    migrator.follow()
+    forget(pair.source, first.key)
+    forget(pair.source, second.key)
+    add(pair.source, a_memory(source_path=Clean("/b")))
+    add(pair.source, a_memory(source_path=Clean("/a")))
+    assert moved(pair.source, pair.target, pair.index).is_equal
 
 
-def test_a_running_job_is_cancelled_with_a_reason(ends: Ends) -> None:
-    do(ends.source, Deed("swarm", 0, 0))
-    assert moved(ends.source, ends.target, ends.index).is_equal
-    with ends.target.read() as view:
+def test_a_running_job_is_cancelled_with_a_reason(pair: StorePair) -> None:
+    do(pair.source, Deed("swarm", 0, 0))
+    assert moved(pair.source, pair.target, pair.index).is_equal
+    with pair.target.read() as view:
         (job,) = view.jobs()
     assert (job.state, job.error) == (JobState.CANCELLED, CANCELLED_BY_MOVE)
 
 
-def test_settings_of_a_store_are_not_copied(ends: Ends) -> None:
-    ends.source.write(lambda tx: tx.set_setting("keywords.building", "7"))
-    moved(ends.source, ends.target, ends.index)
-    with ends.source.read() as here, ends.target.read() as there:
+def test_settings_of_a_store_are_not_copied(pair: StorePair) -> None:
+    pair.source.write(lambda tx: tx.set_setting("keywords.building", "7"))
+    moved(pair.source, pair.target, pair.index)
+    with pair.source.read() as here, pair.target.read() as there:
         assert there.setting("keywords.building") in (None, "")
         assert here.setting(MOVE) is None
         assert there.setting("incarnation") != here.setting("incarnation") or here.setting("incarnation") is None
 
 
-def test_a_service_refuses_an_incomplete_target(ends: Ends) -> None:
-    add(ends.source, a_memory())
-    move = moving(ends.source, ends.target, ends.index)
-    with ends.target.read() as view:
+def test_a_service_refuses_an_incomplete_target(pair: StorePair) -> None:
+    add(pair.source, a_memory())
+    migrator = moving(pair.source, pair.target, pair.index)
+    with pair.target.read() as view:
         refuse_unfinished(view)
-    move.begin()
-    move.follow()
-    with ends.target.read() as view, pytest.raises(Conflict, match="not finished"):
+    migrator.begin()
+    migrator.follow()
+    with pair.target.read() as view, pytest.raises(Conflict, match="not finished"):
         refuse_unfinished(view)
     with pytest.raises(Conflict, match="not finished"):
-        moving(ends.target, ReferenceStore(FixedClock()), KEYWORDS["exact"].index()).begin()
-    assert move.finish() is not None
-    with ends.target.read() as view:
+        moving(pair.target, ReferenceStore(FixedClock()), KEYWORDS["exact"].index()).begin()
+    assert migrator.finish() is not None
+    with pair.target.read() as view:
         refuse_unfinished(view)
 
 
 @pytest.mark.parametrize("what", ["add", "audit", "recall", "swarm"])
-def test_a_target_in_use_is_refused_and_unchanged(ends: Ends, what: str) -> None:
-    do(ends.target, Deed(what, 0, 0))
-    before = everything(ends.target)
+def test_a_target_in_use_is_refused_and_unchanged(pair: StorePair, what: str) -> None:
+    do(pair.target, Deed(what, 0, 0))
+    before = everything(pair.target)
     with pytest.raises(Conflict, match="in use"):
-        moving(ends.source, ends.target, ends.index).begin()
-    assert everything(ends.target) == before
+        moving(pair.source, pair.target, pair.index).begin()
+    assert everything(pair.target) == before
 
 
-def test_a_target_of_another_migration_is_refused(ends: Ends, tmp_path: Path) -> None:
-    moving(ends.source, ends.target, ends.index).begin()
-    with closing(STORES["sqlite"].open(tmp_path, ends.clock)) as other, pytest.raises(Conflict, match="Another swarm"):
-        moving(other, ends.target, ends.index).begin()
+def test_a_target_of_another_migration_is_refused(pair: StorePair, tmp_path: Path) -> None:
+    moving(pair.source, pair.target, pair.index).begin()
+    with closing(STORES["sqlite"].open(tmp_path, pair.clock)) as other, pytest.raises(Conflict, match="Another swarm"):
+        moving(other, pair.target, pair.index).begin()
 
 
 def test_a_store_is_not_migrated_to_itself(tmp_path: Path) -> None:
@@ -299,55 +299,55 @@ def test_a_store_is_not_migrated_to_itself(tmp_path: Path) -> None:
         moving(store, store, index).begin()
 
 
-def test_comparing_after_a_migration_changes_nothing(ends: Ends) -> None:
-    add(ends.source, a_memory())
-    assert moved(ends.source, ends.target, ends.index).is_equal
-    move = moving(ends.source, ends.target, ends.index)
-    assert move.begin().finished_at is not None
-    assert move.compare().is_equal
-    add(ends.target, a_memory("Made after the move."))
-    compared = moving(ends.source, ends.target, ends.index).compare()
+def test_comparing_after_a_migration_changes_nothing(pair: StorePair) -> None:
+    add(pair.source, a_memory())
+    assert moved(pair.source, pair.target, pair.index).is_equal
+    migrator = moving(pair.source, pair.target, pair.index)
+    assert migrator.begin().finished_at is not None
+    assert migrator.compare().is_equal
+    add(pair.target, a_memory("Made after the move."))
+    compared = moving(pair.source, pair.target, pair.index).compare()
     assert not compared.is_equal
     assert (compared.source.counts.memories, compared.target.counts.memories) == (1, 2)
-    assert len(listed(ends.target)) == 2
+    assert len(listed(pair.target)) == 2
 
 
-def test_a_migration_does_not_finish_during_writes(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:
-    add(ends.source, a_memory())
-    move = moving(ends.source, ends.target, ends.index)
-    move.begin()
+def test_a_migration_does_not_finish_during_writes(pair: StorePair, monkeypatch: pytest.MonkeyPatch) -> None:
+    add(pair.source, a_memory())
+    migrator = moving(pair.source, pair.target, pair.index)
+    migrator.begin()
     compare = whole_reader.memory_digests
 
     def write_meanwhile(load: whole_reader.MemoryBatch) -> object:
-        add(ends.source, a_memory())
+        add(pair.source, a_memory())
         return compare(load)
 
     with monkeypatch.context() as changes:
         changes.setattr(whole_reader, "memory_digests", write_meanwhile)
-        assert move.finish() is None
-    with ends.target.read() as view:
+        assert migrator.finish() is None
+    with pair.target.read() as view:
         stand = MigrationState.of(view)
     assert stand is not None
     assert stand.finished_at is None
-    finished = move.finish()
+    finished = migrator.finish()
     assert finished is not None
     assert finished.is_equal
 
 
-def test_a_difference_that_cannot_be_repaired_is_reported(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:
-    add(ends.source, a_memory())
-    move = moving(ends.source, ends.target, ends.index)
-    move.begin()
+def test_a_difference_that_cannot_be_repaired_is_reported(pair: StorePair, monkeypatch: pytest.MonkeyPatch) -> None:
+    add(pair.source, a_memory())
+    migrator = moving(pair.source, pair.target, pair.index)
+    migrator.begin()
 
     def nothing(*_: object) -> None:
         """Discards a write."""
 
     with monkeypatch.context() as changes:
         changes.setattr(Migrator, "_put", nothing)
-        compared = move.finish()
+        compared = migrator.finish()
     assert compared is not None
     assert not compared.is_equal
-    with ends.target.read() as view, pytest.raises(Conflict):
+    with pair.target.read() as view, pytest.raises(Conflict):
         refuse_unfinished(view)
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hivelore.api.requests import position_of
 from hivelore.changes.model import BatchDetail, BatchId, BatchPage, UndoResult
 from hivelore.changes.operations import ListBatches, NamedBatch, Undo
 from hivelore.core.operation import Call
+from hivelore.core.paging import position_of
 from hivelore.memories.model import MemoryId
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ from hivelore.core.access import Effect, Permission, may_affect, visible_to
 from hivelore.core.agents import LeadSees, Role, Viewer
 from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
+from hivelore.core.paging import cut_page
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, NotFound
@@ -68,8 +69,8 @@ class UndoService:
         where = replace(self._visible_batches(viewer), memory=memory)
         with self._store.read(deadline, sees=where.seen) as view:
             found = view.batches(where, after, limit + 1)
-        page, last = tuple(found[:limit]), found[limit - 1] if len(found) > limit else None
-        return BatchPage(batches=page, next=None if last is None else f"{last.at.isoformat()}~{last.id}")
+        page, cursor = cut_page(found, limit, lambda batch: (batch.at, batch.id))
+        return BatchPage(batches=page, next=cursor)
 
     def detail(self, batch: BatchId, viewer: Viewer) -> BatchDetail:
         """Returns a batch with its changed memories, as long as they are journaled."""
@@ -89,14 +90,14 @@ class UndoService:
         journal no longer has the previous states."""
         why = self._normalizer.field(reason, "reason")
 
-        def work(tx: Transaction) -> UndoResult:
+        def undo_batch(tx: Transaction) -> UndoResult:
             batch, only = self._resolve_target(tx, which, viewer)
             parts, forgotten = _stored_preimages(tx, batch, only)
             changed = _select_restorable(tx, batch.kind, parts)
             self._check_permission(tx, changed, viewer)
             return replace(self._restore(tx, batch, changed, viewer, why), forgotten=forgotten)
 
-        done = self._store.write(work, deadline)
+        done = self._store.write(undo_batch, deadline)
         self._written()
         return done
 
@@ -105,11 +106,11 @@ class UndoService:
         if viewer.role is not Role.OPERATOR:
             raise Forbidden("Only an operator may drop a batch from the journal.")
 
-        def work(tx: Transaction) -> None:
+        def drop_previous_states(tx: Transaction) -> None:
             self._get_visible(tx, batch, viewer)
             tx.drop_batch(batch)
 
-        self._store.write(work)
+        self._store.write(drop_previous_states)
         self._store.purge_log()  # If a reader blocks this, the next call completes it.
 
     # steps

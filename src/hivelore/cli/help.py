@@ -14,7 +14,7 @@ _ANY_WIDTH = 10_000
 
 
 def format_overview(description: str, verbs: Mapping[str, Mapping[str, tuple[str, str]]]) -> str:
-    """Return the help of the command itself, from its verbs by group. Imports none of them."""
+    """Return the help of the command itself, from its verbs by group. Imports no verb."""
     width = shutil.get_terminal_size().columns
     groups = ({name: summary for name, (_, summary) in group.items()} for group in verbs.values())
     panels = [_format_rows(title, list(rows.items()), width) for title, rows in zip(verbs, groups, strict=True)]

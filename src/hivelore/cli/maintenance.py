@@ -210,7 +210,7 @@ def reembed(
             try:
                 job = _wait_for_job(client, _REEMBED, job, "Embedding", job["total"])
             except KeyboardInterrupt:
-                output.note("Stopped waiting. The service continues; 'hivelore status' shows what is left.")
+                output.note("Stopped waiting. The service continues; 'hivelore status' shows the remaining passages.")
                 raise
         failed = 0 if job["state"] == "running" else client.call("GET", "/api/memory/stats")["failed"]
     if json:
@@ -219,7 +219,7 @@ def reembed(
         output.say(f"Re-embedding runs in the background: {job['done']} of {job['total']} passages are embedded.")
     elif failed:
         output.say(f"Embedded {max(job['done'] - failed, 0)} of {job['total']} passages; {failed} failed.")
-        output.note("They are found by keywords only. 'hivelore doctor' shows what is wrong.")
+        output.note("They are found by keywords only. 'hivelore doctor' shows the cause.")
     else:
         error = f" ({job['error']})" if job["error"] else ""
         output.say(f"Re-embedding is {job['state']}: {job['done']} of {job['total']} passages{error}.")

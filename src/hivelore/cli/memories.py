@@ -451,7 +451,7 @@ def _forget(client: Client, ids: Sequence[str], yes: bool) -> int:
     except NotFound:
         if len(ids) > 1:
             raise
-        names = {ids[0]: "no longer exists; what is stored to restore it"}
+        names = {ids[0]: "no longer exists; only its stored previous states are deleted"}
     if not _confirm((f"{memory}  {output.shortened(name, 100)}" for memory, name in names.items()), len(names), yes):
         return 0
     for memory in names:

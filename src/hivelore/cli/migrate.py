@@ -73,7 +73,7 @@ def move(
                 return _show_unfinished(here, there, holder, as_json=json)
             compared = _finish(moving) if finished_at is None else moving.compare()
         except (HiveloreError, KeyboardInterrupt):
-            output.note("Stopped. Run it again to continue: what is copied stays.")
+            output.note("Stopped. Run it again to continue: copied data stays.")
             raise
         return _show_result(here, there, compared, finished_at, as_json=json)
 

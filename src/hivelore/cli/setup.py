@@ -43,7 +43,7 @@ def setup(
     """Set up Hivelore in an agent program.
 
     This installs hooks, tools and instructions. Then it writes a test memory through them, finds it and forgets it.
-    Running it again changes only what is out of date. 'hivelore unsetup' removes everything.
+    Running it again updates only outdated files. 'hivelore unsetup' removes everything.
 
     Example: hivelore setup claude-code
     """

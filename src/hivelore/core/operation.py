@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache
+from importlib import import_module
 from typing import Any, Generic, ParamSpec, TypeVar
 from urllib.parse import quote
 
@@ -11,7 +13,7 @@ from msgspec import Struct, structs, to_builtins
 
 from hivelore.core.agents import Role, Viewer
 from hivelore.core.tool import Tool
-from hivelore.errors import NotFound
+from hivelore.errors import Forbidden, NotFound
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -109,6 +111,19 @@ class Operation(Generic[P, R]):
     def route(self) -> Route[R]:
         assert self.http is not None, f"{self.name} has no route"
         return self.http
+
+    def run(self, app: Any, request: Any, call: Call) -> R:
+        """Calls the handler. Raises Forbidden for a role that may not call it, and the errors of the handler."""
+        if call.viewer.role not in self.roles:
+            allowed = " or ".join(f"an {role}" if role[0] in "ao" else f"a {role}" for role in sorted(self.roles))
+            raise Forbidden(f"Only {allowed} may do this. Use the key of one.")
+        return _handler(self.handler)(app, request, call)
+
+
+@cache
+def _handler(name: str) -> Callable[..., Any]:
+    module, _, function = name.partition(":")
+    return getattr(import_module(module), function)
 
 
 def get(path: str, **more: Any) -> Route[Any]:

@@ -119,13 +119,13 @@ class EmbeddingQueue:
                 return 0
         after = self._reused_to
 
-        def work(tx: Transaction) -> Sequence[PassageKey]:
+        def adopt_batch(tx: Transaction) -> Sequence[PassageKey]:
             seen = tx.adopt_vectors(key, after, REUSE_BATCH)
             if len(seen) < REUSE_BATCH:
                 tx.set_setting(REUSED, fingerprint)
             return seen
 
-        seen = self._store.write(work)
+        seen = self._store.write(adopt_batch)
         self._reused_to = seen[-1] if len(seen) == REUSE_BATCH else None
         return len(seen)
 

@@ -132,11 +132,11 @@ class Reembedder:
         with self._store.read() as view:
             key = self._active_model.wanted_model(view)
 
-        def work(tx: Transaction) -> None:
+        def end_job(tx: Transaction) -> None:
             tx.set_setting(QUEUEING, "")
             tx.put_job(cancelled)
 
-        self._store.write(work)
+        self._store.write(end_job)
         while key is not None and self._store.write(lambda tx: _leave_queue(tx, key)):
             pass
         return cancelled

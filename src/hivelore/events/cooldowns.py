@@ -58,7 +58,7 @@ class Cooldowns:
             reason=clean_line(self._redactor, reason, "reason", REASON_LENGTH),
         )
 
-        def work(tx: Transaction) -> Cooldown:
+        def put_cooldown(tx: Transaction) -> Cooldown:
             before = tx.cooldown(new.service, new.action)
             known = cooldown_rules.combine(before, new)
             if known == before or known.until <= now:
@@ -68,7 +68,7 @@ class Cooldowns:
             tx.put_cooldown(known)
             return known
 
-        return self._store.write(work, deadline)
+        return self._store.write(put_cooldown, deadline)
 
     def active(self, service: str | None = None, deadline: float | None = None) -> Sequence[Cooldown]:
         """Returns the active cooldowns of one service or all, by service, then action."""
@@ -97,7 +97,7 @@ class Cooldowns:
         only = None if action is None else self._required_name(action, "action", ACTION_LENGTH)
         now = self._clock.now()
 
-        def work(tx: Transaction) -> int:
+        def remove_cooldowns(tx: Transaction) -> int:
             chosen = [one for one in tx.cooldowns(now) if one.service == name and only in (None, one.action)]
             cleared = [one for one in chosen if cooldown_rules.may_clear(viewer, one)]
             if chosen and not cleared:
@@ -108,7 +108,7 @@ class Cooldowns:
                 tx.drop_cooldown(one.service, one.action)
             return len(cleared)
 
-        return self._store.write(work, deadline)
+        return self._store.write(remove_cooldowns, deadline)
 
     def _required_name(self, text: str, field: str, most: int) -> Clean:
         name = clean_line(self._redactor, text, field, most)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hivelore.api.requests import position_of
 from hivelore.core.operation import Call
+from hivelore.core.paging import position_of
 from hivelore.events.model import Cooldown, Event, EventPage, LoggedId
 from hivelore.events.operations import (
     ClearCooldowns,

@@ -7,6 +7,7 @@ from hivelore.core.access import session_owner_filter, visible_session, visible_
 from hivelore.core.agents import LeadSees, Role, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.labels import SESSION_LENGTH, clean_line
+from hivelore.core.paging import cut_page
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
@@ -50,13 +51,13 @@ class EventLog:
         """Stores an event. Returns the earlier one for a repetition. Raises Invalid."""
         event = self.build(level, text, viewer, service=service, session=session, at=at)
 
-        def work(tx: Transaction) -> Event:
+        def put_event(tx: Transaction) -> Event:
             known = tx.same_event(event, REPEAT_WINDOW)
             if known is None:
                 tx.log_events([event])
             return known or event
 
-        return self._store.write(work, deadline)
+        return self._store.write(put_event, deadline)
 
     def build(
         self,
@@ -122,9 +123,9 @@ class EventLog:
         )
         with self._store.read(deadline, sees=where.seen) as view:
             found = view.events(where, after, limit + 1)
-        page, last = found[:limit], found[limit - 1] if len(found) > limit else None
+        page, cursor = cut_page(found, limit, lambda event: (event.at, event.id))
         events = tuple(replace(one, session=visible_session(viewer, one.actor, one.session)) for one in page)
-        return EventPage(events=events, next=None if last is None else f"{last.at.isoformat()}~{last.id}")
+        return EventPage(events=events, next=cursor)
 
     def forget(self, event: LoggedId, viewer: Viewer, deadline: float | None = None) -> None:
         """Deletes an event. Raises NotFound, or Forbidden unless the viewer is an operator."""

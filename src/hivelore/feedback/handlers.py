@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hivelore.api.requests import position_of
 from hivelore.core.agents import AgentId
 from hivelore.core.operation import Call
+from hivelore.core.paging import position_of
 from hivelore.errors import TooLarge
 from hivelore.feedback.model import Usefulness
 from hivelore.feedback.operations import ListRecalls, RateMemory

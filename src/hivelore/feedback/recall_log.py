@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from hivelore.core.access import recalls_visible_to
 from hivelore.core.agents import AgentId, LeadSees, Viewer
 from hivelore.core.clock import Clock
+from hivelore.core.paging import cut_page
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Unavailable
@@ -90,5 +91,5 @@ class RecallLog:
                 if stored is None or not where.seen.admits(stored.memory.owner, stored.memory.scope):
                     raise memory_not_found(memory)
             found = view.recalls(replace(where, memory=memory), after, limit + 1)
-        page, last = tuple(found[:limit]), found[limit - 1] if len(found) > limit else None
-        return RecallPage(recalls=page, next=None if last is None else f"{last.at.isoformat()}~{last.id}")
+        page, cursor = cut_page(found, limit, lambda recall: (recall.at, recall.id))
+        return RecallPage(recalls=page, next=cursor)

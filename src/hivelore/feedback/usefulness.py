@@ -49,7 +49,7 @@ class UsefulnessService:
         named = self._session(session) or Clean(now.date().isoformat())
         sign = Sign.USEFUL if useful else Sign.USELESS
 
-        def work(tx: Transaction) -> Usefulness:
+        def put_rating(tx: Transaction) -> Usefulness:
             stored = self._visible(tx, memory, viewer)
             recall = None if viewer.agent is None else recent_recall(tx, memory, viewer.agent, now)
             given_by = None if recall is None else recall.id
@@ -58,20 +58,20 @@ class UsefulnessService:
             tx.add_evidence({stored.key: [said]})
             return self._known(tx, stored)
 
-        return self._store.write(work, until)
+        return self._store.write(put_rating, until)
 
     def reset(self, memory: MemoryId, viewer: Viewer) -> None:
         """Deletes the evidence about a memory. Raises Forbidden without an operator's key."""
         if viewer.role is not Role.OPERATOR and not viewer.acting:
             raise Forbidden("Only an operator may reset the usefulness of a memory. Rate it instead.")
 
-        def work(tx: Transaction) -> None:
+        def drop_evidence(tx: Transaction) -> None:
             stored = self._visible(tx, memory, viewer)
             if tx.evidence(stored.key):
                 tx.drop_evidence(stored.key)
                 tx.record_audit(_reset_entry(stored.memory.id, viewer, self._clock.now()))
 
-        self._store.write(work)
+        self._store.write(drop_evidence)
 
     def _visible(self, view: View, memory: MemoryId, viewer: Viewer) -> Stored:
         stored = view.get(memory)

@@ -8,7 +8,7 @@ from hashlib import sha256
 from hivelore.errors import Invalid
 from hivelore.folders.model import FolderScan, KnownFile, MemoryFolder
 from hivelore.memories.model import NAME_LENGTH, Scope
-from hivelore.sessions.fence import unfenced
+from hivelore.sessions.fence import remove_fences
 
 PERSONAL = MemoryFolder("personal/memory", Scope.AGENT)
 SHARED = MemoryFolder("shared/memory", Scope.SWARM)
@@ -79,7 +79,7 @@ def decode_content(content: bytes) -> str:
         raise Invalid("It is not UTF-8 text.") from None
     if "\0" in text:
         raise Invalid("It is not text: it contains NUL bytes.")
-    return unfenced(text)
+    return remove_fences(text)
 
 
 def content_digest(content: bytes) -> str:

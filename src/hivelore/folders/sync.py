@@ -170,7 +170,8 @@ class FolderSync:
 
     def _store_file(self, known: dict[str, KnownFile], gone: dict[str, KnownFile], path: str, mark: str) -> None:
         """Stores a new or changed file."""
-        self._refuse_secret(path)
+        if self._redactor.clean(path) != path:
+            raise Invalid("Its name looks like a secret. Rename it.")
         folder, viewer = self._folder_and_viewer(path)
         if viewer is None:
             self._skip(path, mark, f"There is no agent {folder.agent!r}.", self._clock.monotonic() + RETRY_AFTER)
@@ -284,10 +285,6 @@ class FolderSync:
 
     def _source_path(self, path: str) -> Clean:
         return self._redactor.clean(f"{self._workspace.path}/{path}")
-
-    def _refuse_secret(self, path: str) -> None:
-        if self._redactor.clean(path) != path:
-            raise Invalid("Its name looks like a secret. Rename it.")
 
     def _skip(self, path: str, mark: str, why: str, again: float | None = None) -> None:
         passed = self._skipped.get(path)

@@ -40,9 +40,13 @@ class WorkspaceFiles:
                 private_files.make_folder(Path(self.path))
             else:
                 Path(self.path).mkdir(parents=True, exist_ok=True)
-            for folder in (rules.PERSONAL, rules.SHARED):
+            for memory_folder in (rules.PERSONAL, rules.SHARED):
                 with ExitStack() as stack:
-                    self._create_path(folder.path.split("/"), stack)
+                    folder = stack.enter_context(_open_folder(self.path))
+                    for part in memory_folder.path.split("/"):
+                        with suppress(FileExistsError):
+                            os.mkdir(part, dir_fd=folder)
+                        folder = stack.enter_context(_open_folder(part, folder))
         except OSError as error:
             raise Unavailable(
                 f"The memory folders in {self.path} cannot be created ({error.strerror}). Links are not followed."
@@ -88,13 +92,6 @@ class WorkspaceFiles:
         file = os.open(name, _FILE, dir_fd=folder)
         stack.callback(os.close, file)
         return file
-
-    def _create_path(self, parts: list[str], stack: ExitStack) -> None:
-        folder = stack.enter_context(_open_folder(self.path))
-        for part in parts:
-            with suppress(FileExistsError):
-                os.mkdir(part, dir_fd=folder)
-            folder = stack.enter_context(_open_folder(part, folder))
 
 
 class _TooManyFilesError(Exception):

@@ -1,9 +1,9 @@
-"""``hivelore hook``: hands what happens in an agent program over to the service, and its answer back.
+"""``hivelore hook``: delivers events of an agent program to the service, and prints its answers.
 
-The agent waits for it, at every prompt. So it waits 200 ms at the very most, whatever is wrong, always ends with 0, and
-says nothing where it has nothing to say. Standard library only, and next to nothing of it where all is well.
+The agent waits for a hook at every prompt. So a hook waits 200 ms at most, always exits with 0, prints nothing but an
+answer, and imports little of the standard library.
 
-    client    what is done while the agent waits
-    aside     what is done after that, in a process of its own: an event is put aside, a service is started
-    copying   putting a copy of all this where hooks are started from
+    client    delivery while the agent waits
+    fallback  in a detached process after that: spools an event, starts the service
+    install   copies the hook into the home folder, from where programs run it
 """

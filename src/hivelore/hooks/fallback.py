@@ -15,7 +15,7 @@ from hivelore.core.redaction import KEY_BYTES, Redactor
 from hivelore.errors import HiveloreError
 from hivelore.local import endpoint, launcher, private_files, transport
 from hivelore.local.lock import read_lock
-from hivelore.sessions.fence import unfenced
+from hivelore.sessions.fence import remove_fences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,7 +110,7 @@ def _spooled(folder: Path) -> "Iterator[tuple[str, int]]":
 
 def _remove_injected(value: "Json") -> "Json":
     if isinstance(value, str):
-        return unfenced(value.replace("\0", "").encode(errors="replace").decode())
+        return remove_fences(value.replace("\0", "").encode(errors="replace").decode())
     if isinstance(value, list):
         return [_remove_injected(item) for item in value]
     if isinstance(value, dict):

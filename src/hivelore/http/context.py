@@ -9,7 +9,6 @@ from urllib.parse import unquote
 from msgspec import structs
 from starlette.requests import Request
 
-from hivelore.api import calls
 from hivelore.core.agents import Interface, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.operation import Call, Lane, Operation
@@ -116,9 +115,7 @@ class Context:
         began = self.app.clock.monotonic()
         call = Call(viewer=viewer, project=project, deadline=began + DEADLINES[operation.lane])
         try:
-            result = await self.pools.run(
-                operation.lane, lambda: calls.run(self.app, operation, request, call), viewer.agent
-            )
+            result = await self.pools.run(operation.lane, lambda: operation.run(self.app, request, call), viewer.agent)
         finally:
             self._log_if_slow(operation, request, viewer, self.app.clock.monotonic() - began)
         if operation.stored is not None:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET, structs
 
-from hivelore.api.requests import LIMITS
 from hivelore.core.agents import ApiKey, Role
 from hivelore.core.operation import Call
 from hivelore.core.values import NoArguments
@@ -20,10 +19,21 @@ from hivelore.identity.operations import (
     RevokedKeys,
     RevokeKeys,
 )
-from hivelore.memories.normalizer import to_utc
+from hivelore.memories.model import NAME_LENGTH
+from hivelore.memories.normalizer import CONTENT_LENGTH, MAX_TAGS, to_utc
+from hivelore.search.model import LIMIT_RANGE, QUERY_LENGTH
 
 if TYPE_CHECKING:
     from hivelore.runtime.app import Application
+
+_LIMITS = {
+    "content": CONTENT_LENGTH,
+    "name": NAME_LENGTH,
+    "query": QUERY_LENGTH,
+    "results": LIMIT_RANGE[1],
+    "tags": MAX_TAGS,
+}
+"""Limits that clients need to know, in characters or numbers."""
 
 
 def who_am_i(app: Application, request: NoArguments, call: Call) -> Identity:
@@ -35,7 +45,7 @@ def who_am_i(app: Application, request: NoArguments, call: Call) -> Identity:
         acting=viewer.acting,
         capabilities=tuple(app.settings.capabilities),
         lead_sees=app.settings.lead_sees,
-        limits=LIMITS,
+        limits=_LIMITS,
     )
 
 

@@ -120,7 +120,7 @@ class Agents:
         new = Agent(id=self._random.agent_id(now), name=clean, role=role, created_at=now)
         issued = self._new_key(new, role, now, expires_at)
 
-        def work(tx: Transaction) -> IssuedKey:
+        def put_agent_and_key(tx: Transaction) -> IssuedKey:
             known = tx.agent_named(clean)
             if known is not None and any(key.agent == known.id and not key.refusal(now) for key in tx.api_keys()):
                 raise Conflict(
@@ -133,7 +133,7 @@ class Agents:
             tx.put_api_key(key)
             return replace(issued, agent=agent, key=key)
 
-        done = self._store.write(work)
+        done = self._store.write(put_agent_and_key)
         self._changed()
         return done
 
@@ -149,7 +149,7 @@ class Agents:
         """Revokes one key by its id, or all keys of an agent by its name or id. Returns their number."""
         now = self._clock.now()
 
-        def work(tx: Transaction) -> int:
+        def revoke_keys(tx: Transaction) -> int:
             agent = tx.agent(AgentId(key_or_agent)) or tx.agent_named(key_or_agent)
             keys = [key.id for key in tx.api_keys() if agent is not None and key.agent == agent.id]
             if agent is None and tx.api_key(KeyId(key_or_agent)) is not None:
@@ -158,7 +158,7 @@ class Agents:
                 raise NotFound(f"No agent or key {key_or_agent!r}. 'hivelore agent list' shows them.")
             return sum(tx.revoke_api_key(key, now) for key in keys)
 
-        revoked = self._store.write(work)
+        revoked = self._store.write(revoke_keys)
         self._changed()
         return revoked
 

@@ -15,7 +15,7 @@ from hivelore.storage.ports import MemoryStore, Transaction, View
 
 
 class KeywordIndex(Protocol):
-    """Finds chunks by their terms (``search.tokenizer``). An engine requires transactions of its own kind of store."""
+    """Finds chunks by their terms (``search.tokenizer``). An engine requires transactions of its kind of store."""
 
     @property
     def name(self) -> str: ...

@@ -114,7 +114,7 @@ class IndexRebuild:
                 self._update_state(view)
                 return
 
-        def work(tx: Transaction) -> None:
+        def start_rebuild(tx: Transaction) -> None:
             if tx.setting(INDEX) == self._wanted:  # Another process was faster.
                 return
             for engine in (self._keywords, *self._others):
@@ -123,17 +123,17 @@ class IndexRebuild:
             tx.set_setting(INDEX, self._wanted)
             _save_rebuild(tx, None if newest is None else Rebuild(DocumentKey(newest + 1), in_place=False))
 
-        self._store.write(work)
+        self._store.write(start_rebuild)
         self.refresh()
 
     def request_rebuild(self) -> None:
         """Requests a complete rebuild, or joins the running one. The leader performs it."""
 
-        def work(tx: Transaction) -> None:
+        def save_request(tx: Transaction) -> None:
             tx.claim(_CLAIM)
             _save_rebuild(tx, after_request(parse_rebuild(tx.setting(BUILDING)), _newest_document(tx)))
 
-        self._store.write(work)
+        self._store.write(save_request)
 
     def request_repair(self) -> None:
         """Requests a comparison with the store to index missing documents. The leader performs it."""
@@ -206,7 +206,7 @@ class IndexRebuild:
         return True
 
     def _rebuild(self, rebuild: Rebuild, keys: Sequence[DocumentKey]) -> None:
-        def work(tx: Transaction) -> bool:
+        def rebuild_batch(tx: Transaction) -> bool:
             tx.claim(_CLAIM)
             if parse_rebuild(tx.setting(BUILDING)) != rebuild:  # Another process was faster.
                 return False
@@ -217,12 +217,12 @@ class IndexRebuild:
             _save_rebuild(tx, after_step(rebuild, keys, STEP_DOCUMENTS))
             return True
 
-        if self._store.write(work):
+        if self._store.write(rebuild_batch):
             self._statistics.rows_written(len(keys))
             self._answered_repair = None
 
     def _index_missing(self, keys: Sequence[DocumentKey]) -> None:
-        def work(tx: Transaction) -> bool:
+        def index_batch(tx: Transaction) -> bool:
             """Returns True for the first process to notice missing documents."""
             tx.claim(_CLAIM)
             is_first = not tx.setting(REPAIR)
@@ -231,7 +231,7 @@ class IndexRebuild:
             self._index_writer.index_all(tx, _existing(tx, keys))
             return is_first
 
-        if self._store.write(work):
+        if self._store.write(index_batch):
             self._current_repair = _FIRST_REQUEST
         self._statistics.rows_written(len(keys))
         self._checked_to = keys[-1]

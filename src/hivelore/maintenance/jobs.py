@@ -125,15 +125,17 @@ class MaintenanceJobs:
     def status(self, job: JobId, viewer: Viewer) -> Job:
         """Returns a job with its current progress."""
         require_operator(viewer)
-        work = self._running_here(job)
+        running = self._running_here(job)
         with self._store.read() as view:
             found = view.job(job)
         if found is None or found.kind != KIND:
             raise NotFound(f"No job {job!r}.")
         if found.state is not JobState.RUNNING:
             return found
-        if work is not None:
-            return replace(found, done=work.progress.done, total=work.progress.total, updated_at=self._clock.now())
+        if running is not None:
+            return replace(
+                found, done=running.progress.done, total=running.progress.total, updated_at=self._clock.now()
+            )
         return self._store.write(lambda tx: self._mark_lost(tx, found.id)) if self._is_lost(found) else found
 
     def result(self, job: JobId, viewer: Viewer) -> MaintenanceResult:
@@ -164,8 +166,8 @@ class MaintenanceJobs:
         if seen.state is not JobState.RUNNING:
             return seen
         cancelled = self._store.write(partial(self._finish, seen, JobState.CANCELLED, None))
-        if (work := self._running_here(job)) is not None:
-            work.progress.stop()
+        if (running := self._running_here(job)) is not None:
+            running.progress.stop()
         return cancelled
 
     def wait(self, job: JobId, viewer: Viewer, seconds: float = math.inf) -> Job:
@@ -179,11 +181,11 @@ class MaintenanceJobs:
         """Stops the jobs of this process and waits for their threads."""
         with self._lock:
             self._is_closing = True
-            works = list(self._running.values())
-        for work in works:
-            work.progress.stop()
-        for work in works:
-            work.thread.join()
+            running = list(self._running.values())
+        for one in running:
+            one.progress.stop()
+        for one in running:
+            one.thread.join()
 
     # steps
 
@@ -239,7 +241,7 @@ class MaintenanceJobs:
         return self._maintenance.preview(order.plan, order.viewer, progress)
 
     def _beat(self, job: JobId, progress: Progress, over: threading.Event) -> None:
-        def work(tx: Transaction) -> None:
+        def store_progress(tx: Transaction) -> None:
             known = tx.job(job)
             if known is None or known.state is not JobState.RUNNING:
                 progress.stop()
@@ -248,7 +250,7 @@ class MaintenanceJobs:
 
         while not over.wait(HEARTBEAT_SECONDS):
             with suppress(HiveloreError):  # The next one may get through.
-                self._store.write(work)
+                self._store.write(store_progress)
 
     def _store_end(
         self,

@@ -140,12 +140,12 @@ class Maintenance:
         there = tx.memories_of(keys, _expired_at(now))
         detail = Clean(f"expired: batch {batch}")
 
-        def work() -> None:
+        def forget_expired() -> None:
             for key, memory in there.items():
                 self._index_writer.forget(tx, _reread(tx, Stored(key, memory)))
                 tx.record_audit(AuditEntry.by_viewer(viewer, Action.FORGOTTEN, memory.id, now, detail))
 
-        self._journal.record(tx, BatchKind.PURGED, viewer, work, reason=Clean("expired"), batch=batch)
+        self._journal.record(tx, BatchKind.PURGED, viewer, forget_expired, reason=Clean("expired"), batch=batch)
         return len(there)
 
     def _propose(self, tx: Transaction, pair: Pair, viewer: Viewer) -> bool:

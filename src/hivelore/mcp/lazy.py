@@ -1,4 +1,4 @@
-"""The MCP door while it is being loaded: its library takes nearly as long to import as everything else together."""
+"""Loads the MCP interface in the background: its library takes nearly as long to import as everything else together."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -14,15 +14,17 @@ if TYPE_CHECKING:
 
 PATH = "/mcp"
 _QUIET = 3.0
-"""Seconds after the start that the first questions and the vectors, which are being read, have for themselves."""
+"""Seconds after the start in which the first requests and the loading of vectors have priority."""
 
 
 class LazyMcpServer:
-    """An ASGI application for one path. Run ``opened`` around its lifetime: that loads the door beside the other
-    requests, a little after the start or as soon as somebody asks for it, and who asks waits for that."""
+    """ASGI application for one path; ``opened`` spans its lifetime.
+
+    It loads shortly after the start, or with the first request, which waits for it. Other requests run meanwhile.
+    """
 
     def __init__(self, context: Context, loaded: Callable[[], None]) -> None:
-        """``loaded`` is called once the library is there."""
+        """``loaded`` is called when the library is loaded."""
         self._context = context
         self._loaded = loaded
         self._asked = asyncio.Event()
@@ -44,15 +46,15 @@ class LazyMcpServer:
                 await journal
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        assert self._loading is not None, "nobody has opened this door"
+        assert self._loading is not None, "opened() is not active"
         self._asked.set()
-        # A caller who goes away ends its own waiting only. Where loading failed, every caller is told.
+        # A cancelled request stops only its own wait. If loading failed, every request gets the error.
         interface = await asyncio.shield(self._loading)
         await self._open.wait()
         await interface(scope, receive, send)
 
     async def _keep(self, loading: "asyncio.Task[McpServer]", over: asyncio.Event) -> None:
-        """Open the door and close it in the end: the same task has to do both."""
+        """Open the interface and close it at the end: the same task has to do both."""
         interface = await loading
         async with interface.manager.run():
             self._open.set()

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
 
-from hivelore.api.requests import clean_filter, position_of, project_of, subject_of
 from hivelore.core.agents import AgentId
 from hivelore.core.operation import Call
+from hivelore.core.paging import position_of
 from hivelore.core.values import replace
 from hivelore.errors import Invalid
 from hivelore.feedback.model import NO_USAGE
 from hivelore.memories.drafts import Draft, Edit, EditedFields, WriteResult
+from hivelore.memories.filters import clean_filter, clean_project, clean_subject
 from hivelore.memories.model import NAME_LENGTH, Memory, MemoryId
 from hivelore.memories.normalizer import to_utc
 from hivelore.memories.operations import (
@@ -73,11 +74,11 @@ def list_memories(app: Application, request: ListMemories, call: Call) -> Memory
         reader.widest_filter(call.viewer, request.scope),
         owner=None if request.agent is None else AgentId(request.agent),
         source=request.source,
-        project=project_of(redactor, request.project),
+        project=clean_project(redactor, request.project),
         session=clean_filter(redactor, request.session, "session"),
         tag=clean_filter(redactor, request.tag, "tag"),
         category=clean_filter(redactor, request.category, "category"),
-        subject=subject_of(redactor, request.subject),
+        subject=clean_subject(redactor, request.subject),
         superseded=None if request.superseded or as_of is not None else False,
         held_at=as_of,
         live_at=at if request.status == "live" else None,

@@ -5,6 +5,7 @@ from datetime import datetime
 from hivelore.core.access import memory_for_viewer, visible_to
 from hivelore.core.agents import LeadSees, Viewer
 from hivelore.core.clock import Clock
+from hivelore.core.paging import cut_page
 from hivelore.embeddings.active_model import ActiveModel
 from hivelore.errors import Invalid, NotFound
 from hivelore.feedback.buffer import WriteBehindBuffer
@@ -105,12 +106,10 @@ class MemoryReader:
             found = view.page(where, after, limit + 1)
             if where.held_at is not None:
                 found = memories_as_of(view, found, where.held_at)
-        page, last = (
-            tuple(memory_for_viewer(viewer, one) for one in found[:limit]),
-            found[limit - 1] if len(found) > limit else None,
-        )
+        found, cursor = cut_page(found, limit, lambda memory: (memory.created_at, memory.id))
+        page = tuple(memory_for_viewer(viewer, one) for one in found)
         self._write_buffer.note_reads(page, viewer, self._clock.now())
-        return MemoryPage(memories=page, next=None if last is None else page_cursor(last))
+        return MemoryPage(memories=page, next=cursor)
 
     def widest_filter(self, viewer: Viewer, scope: ScopeChoice = ScopeChoice.ALL) -> Filter:
         """Returns the widest filter this viewer may use."""
@@ -142,11 +141,6 @@ def _not_valid_at(memory: Memory, at: datetime) -> NotFound:
         f"Memory {memory.id} was not valid at {at.isoformat()}, but from {memory.holds_since.isoformat()}{ended}. "
         "Omit as_of, or read its history for predecessors and successors."
     )
-
-
-def page_cursor(memory: Memory) -> str:
-    """Returns the cursor of the page that follows this memory."""
-    return f"{memory.created_at.isoformat()}~{memory.id}"
 
 
 def _undo_entries(view: View, memory: MemoryId) -> tuple[UndoneChange, ...]:

@@ -10,6 +10,6 @@ class ExtractiveSummarizer:
 
     name = "extractive"
 
-    def summary(self, conversation: Transcript, task: Task | None) -> Summary:
+    def summarize(self, conversation: Transcript, task: Task | None) -> Summary:
         del task
         return replace(extract_summary(conversation), by=self.name)

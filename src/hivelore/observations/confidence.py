@@ -7,10 +7,11 @@ how often it is read (X17). The stored value results from replaying all observat
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import groupby
 
 from hivelore.core.agents import AgentId
+from hivelore.core.paging import cursor_of, position_of
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Invalid
@@ -259,24 +260,16 @@ def build_timeline(
     return ConfidenceTimeline(
         observations=tuple(one.observation for one in page),
         timeline=tuple(replace(one, confidence=Confidence(round(one.confidence, 4))) for one in points),
-        next=None if is_last else format_position(*positions[first + limit - 1]),
+        next=None if is_last else cursor_of(positions[first + limit - 1][0], str(positions[first + limit - 1][1])),
     )
 
 
-def format_position(at: datetime, number: int) -> str:
-    """Returns the cursor of a timeline."""
-    return f"{at.isoformat()}~{number}"
-
-
-def parse_position(after: str | None) -> tuple[datetime, int] | None:
+def timeline_position(after: str | None) -> tuple[datetime, int] | None:
     """Reads the cursor of a timeline. Raises Invalid."""
-    if after is None:
+    position = position_of(after)
+    if position is None:
         return None
-    at, _, number = after.partition("~")
-    try:
-        instant = datetime.fromisoformat(at)
-        if instant.tzinfo is not None and number.isascii() and number.isdigit() and len(number) < 10:
-            return instant.astimezone(UTC), int(number)
-    except (ValueError, OverflowError):
-        pass
+    at, number = position
+    if number.isascii() and number.isdigit() and len(number) < 10:
+        return at, int(number)
     raise Invalid("after is not the `next` of a page. Start again without it.", field="after")

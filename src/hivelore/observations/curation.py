@@ -12,6 +12,7 @@ from hivelore.core.access import memory_for_viewer, visible_session, visible_to
 from hivelore.core.agents import LeadSees, Role, Viewer
 from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
+from hivelore.core.paging import cut_page
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Forbidden, Invalid, NotFound
@@ -22,11 +23,10 @@ from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.edits import PreparedEdit
 from hivelore.memories.model import Action, Memory, MemoryId, Scope
 from hivelore.memories.normalizer import Normalizer
-from hivelore.memories.reader import page_cursor
 from hivelore.memories.service import MemoryService, memory_not_found
 from hivelore.memories.stored import Stored
 from hivelore.observations.block import NO_BLOCK, Block, build_block
-from hivelore.observations.confidence import Lifecycle, build_timeline, confidence_at, is_active, parse_position
+from hivelore.observations.confidence import Lifecycle, build_timeline, confidence_at, is_active, timeline_position
 from hivelore.observations.model import GENERAL, Confidence, Held, Observation, ObservationKind, Operational
 from hivelore.observations.outcomes import Change, ConfidenceTimeline, ObservationInput, RatedMemory, RatedPage
 from hivelore.observations.records import add_observations, record_creation
@@ -144,9 +144,10 @@ class CurationService:
                 rated = [self._rate(one, now) for one in memories]
                 found += [one for one in rated if choice.active in (None, one.active)]
                 after = memories[-1].created_at, memories[-1].id
-        shown = tuple(replace(one, memory=memory_for_viewer(viewer, one.memory)) for one in found[: choice.limit])
+        page, cursor = cut_page(found, choice.limit, lambda rated: (rated.memory.created_at, rated.memory.id))
+        shown = tuple(replace(one, memory=memory_for_viewer(viewer, one.memory)) for one in page)
         self._write_buffer.note_reads((one.memory for one in shown), viewer, now)
-        return RatedPage(shown, page_cursor(shown[-1].memory) if len(found) > choice.limit else None)
+        return RatedPage(shown, cursor)
 
     def rate(self, memory: Memory, viewer: Viewer) -> RatedMemory:
         """Returns a memory with its confidence now."""
@@ -166,7 +167,7 @@ class CurationService:
     ) -> ConfidenceTimeline:
         """Returns a page of the observations of a memory, oldest first, with its confidence over time. ``after``:
         ``next`` of the previous page."""
-        now, position = self._clock.now(), parse_position(after)
+        now, position = self._clock.now(), timeline_position(after)
         with self._store.read() as view:
             stored = self._load(view, memory, viewer)
             seen = [

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hivelore.api.requests import position_of
 from hivelore.core.agents import Role
 from hivelore.core.operation import Call
+from hivelore.core.paging import position_of
 from hivelore.errors import Forbidden, Invalid
 from hivelore.memories.model import MemoryId
 from hivelore.observations.curation import RatedQuery

@@ -18,7 +18,7 @@ from hivelore.observations.markers import (
 )
 from hivelore.observations.outcomes import ObservationInput
 from hivelore.observations.service import ObservationService
-from hivelore.sessions.fence import unfenced
+from hivelore.sessions.fence import remove_fences
 
 _LOG = logging.getLogger("hivelore")
 
@@ -41,7 +41,7 @@ class MarkerIngest:
         ones are logged. Raises Unavailable if a retry may help."""
         reader = MarkerReader(self._categories)
         kept = 0
-        for marker in [*reader.read(unfenced(text)), *reader.end()]:
+        for marker in [*reader.read(remove_fences(text)), *reader.end()]:
             try:
                 kept += self._store(marker, viewer, session, at)
             except (Unavailable, Overloaded):

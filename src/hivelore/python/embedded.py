@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from hivelore.api import calls
 from hivelore.core.agents import Viewer
 from hivelore.core.json_codec import validated
 from hivelore.core.operation import Call, Operation
@@ -20,7 +19,7 @@ class EmbeddedHive(Hive):
         self._viewer = viewer
 
     def call(self, operation: Operation[..., R], request: Any) -> R:
-        return calls.run(self._app, operation, validated(request), Call(viewer=self._viewer))
+        return operation.run(self._app, validated(request), Call(viewer=self._viewer))
 
     def wait_until_indexed(self, timeout: float = 60.0) -> bool:
         check(NUMBER, timeout=timeout)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hivelore.api.requests import position_of
 from hivelore.core.operation import Call
+from hivelore.core.paging import position_of
 from hivelore.errors import Invalid
 from hivelore.review.model import DECISIONS, Proposal, ProposalDetail, ProposalId, ProposalPage
 from hivelore.review.operations import (

@@ -10,6 +10,7 @@ from hivelore.core.access import is_audited_read, may_decide, memory_for_viewer,
 from hivelore.core.agents import LeadSees, Role, Viewer
 from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
+from hivelore.core.paging import cut_page
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Stale
@@ -107,13 +108,13 @@ class ReviewInbox:
         where = replace(proposals_visible_to(viewer, self._lead_sees), open=is_open, kind=kind)
         with self._store.read(deadline, sees=where.seen) as view:
             found = view.proposals(where, after, limit + 1)
-            page, last = tuple(found[:limit]), found[limit - 1] if len(found) > limit else None
+            page, cursor = cut_page(found, limit, lambda proposal: (proposal.at, proposal.id))
             memories = [stored.memory for one in page for stored in _memories(view, one)]
             lost = None if viewer.role is Role.WORKER else dropped_count(view)
         names = {memory.id: memory.name for memory in memories}
         return ProposalPage(
             proposals=page,
-            next=None if last is None else f"{last.at.isoformat()}~{last.id}",
+            next=cursor,
             dropped=lost,
             names=names,
         )

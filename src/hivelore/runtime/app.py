@@ -35,7 +35,7 @@ from hivelore.runtime.settings import Settings
 from hivelore.runtime.workers import BackgroundWorkers
 from hivelore.sessions import summaries
 from hivelore.sessions.capture import HookService
-from hivelore.sessions.fence import fenced
+from hivelore.sessions.fence import fence_text
 from hivelore.sessions.model import SessionEnd
 from hivelore.sessions.spool import SpoolDelivery, SpoolFolder
 from hivelore.sessions.summaries import SessionSummaries
@@ -127,7 +127,9 @@ class Application(Services):
             redactor=self.redactor,
             clock=self.clock,
             leader_lease=self._lease(summaries.LEASE_NAME, summaries.LEASE),
-            marked=MarkerIngest(self.observation_service, self.events, self.cooldowns, self.settings.categories).ingest,
+            ingest_markers=MarkerIngest(
+                self.observation_service, self.events, self.cooldowns, self.settings.categories
+            ).ingest,
         )
 
     def _adjudicator(self) -> adjudication.Adjudicator | None:
@@ -176,7 +178,7 @@ class Application(Services):
 
     def fenced(self, text: Harmless) -> str:
         """Returns a text in a fence, which shows a model that it is data."""
-        return fenced(text, self.ids.nonce())
+        return fence_text(text, self.ids.nonce())
 
     def start(self) -> None:
         """Start the background workers."""

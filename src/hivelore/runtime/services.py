@@ -1,5 +1,6 @@
 """Builds the services over one store. The application and the tests build them here."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -70,7 +71,7 @@ class Ids:
     identity: IdSource = _IDENTITY
 
 
-class Services:
+class Services(ABC):
     """Services over one store; each is built when it is first used. A subclass opens the store and its engines."""
 
     def __init__(
@@ -99,17 +100,17 @@ class Services:
         """Returns the model that compares two observations; None without one."""
         return None
 
+    @abstractmethod
     def hand_over(self, ended: SessionEnd, viewer: Viewer) -> None:
         """Queue an ended session for its summary."""
-        raise NotImplementedError
 
     def are_keywords_complete(self) -> bool:
         return self.index_rebuild.is_complete
 
-    def on_agents_changed(self) -> None:
+    def on_agents_changed(self) -> None:  # noqa: B027 (a subclass may ignore it)
         """Called after agents or keys changed."""
 
-    def on_embedding_backlog(self) -> None:
+    def on_embedding_backlog(self) -> None:  # noqa: B027
         """Called when more passages wait than one process embeds at once."""
 
     @cached_property

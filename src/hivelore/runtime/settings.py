@@ -157,7 +157,7 @@ class Settings(BaseSettings):
     )
     lead_sees: LeadSees = setting(
         "HIVELORE_LEAD_SEES",
-        "Whether a lead sees the private memories of workers (`all`) or only what is shared (`shared`).",
+        "Whether a lead sees the private memories of workers (`all`) or only shared ones (`shared`).",
         default=LeadSees.ALL,
     )
 
@@ -567,7 +567,7 @@ def load(**given: Any) -> Settings:
 
 
 def _explain(error: "ErrorDetails") -> str:
-    """Return what is wrong with a value, without the words of the validation library."""
+    """Return the error in a value, without the words of the validation library."""
     if error["type"] == "value_error":
         return error["msg"].removeprefix("Value error, ").removesuffix(".")
     context = error.get("ctx", {})

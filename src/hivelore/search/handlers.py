@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hivelore.api.requests import clean_filter, project_of
 from hivelore.core.agents import AgentId
 from hivelore.core.operation import Call
 from hivelore.core.redaction import Redactor
 from hivelore.core.values import replace
 from hivelore.errors import Invalid
+from hivelore.memories.filters import clean_filter, clean_project
 from hivelore.memories.normalizer import to_utc
 from hivelore.search.model import QUERY_LENGTH, Query, RecallResult
-from hivelore.search.operations import Recall
+from hivelore.search.operations import RecallRequest
 
 if TYPE_CHECKING:
     from hivelore.runtime.app import Application
 
 
-def recall(app: Application, request: Recall, call: Call) -> RecallResult:
+def recall(app: Application, request: RecallRequest, call: Call) -> RecallResult:
     """Searches in the caller's project unless the request names one. The message says so if there is none (N16)."""
     project = call.project if request.project is None else request.project
     query = query_of(app.redactor, replace(request, project=project))
@@ -28,7 +28,7 @@ def recall(app: Application, request: Recall, call: Call) -> RecallResult:
     return replace(answer, message=f"{answer.message} Project unknown: all projects were searched.")
 
 
-def query_of(redactor: Redactor, request: Recall) -> Query:
+def query_of(redactor: Redactor, request: RecallRequest) -> Query:
     """Returns the query of a request. Raises Invalid."""
     if not request.query.strip():
         raise Invalid("The query is empty. Provide a text to search for.", field="query")
@@ -43,7 +43,7 @@ def query_of(redactor: Redactor, request: Recall) -> Query:
         source=request.source,
         owner=None if request.agent is None else AgentId(request.agent),
         session=clean_filter(redactor, request.session, "session"),
-        project=project_of(redactor, request.project),
+        project=clean_project(redactor, request.project),
         now=to_utc(request.now, "now"),
         as_of=to_utc(request.as_of, "asOf"),
         superseded=request.superseded,

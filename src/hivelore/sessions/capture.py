@@ -15,7 +15,7 @@ from hivelore.memories.model import Json, Source
 from hivelore.memories.normalizer import FIELD_LENGTH, to_utc
 from hivelore.memories.service import MemoryService
 from hivelore.memories.summary import name_from_summary, summarise
-from hivelore.sessions.fence import unfenced
+from hivelore.sessions.fence import remove_fences
 from hivelore.sessions.injection import InjectionService, Note
 from hivelore.sessions.lessons.claims import MIN_WEIGHT, text_weight
 from hivelore.sessions.model import (
@@ -48,7 +48,7 @@ class CaptureService:
     def __init__(
         self,
         store: MemoryStore,
-        briefing: InjectionService,
+        injection: InjectionService,
         memory_service: MemoryService,
         novelty_filter: NoveltyFilter,
         hand_over: Callable[[SessionEnd, Viewer], None],
@@ -56,7 +56,7 @@ class CaptureService:
     ) -> None:
         """``hand_over``: see ``SessionSummaries``."""
         self._store = store
-        self._injection = briefing
+        self._injection = injection
         self._memory_service = memory_service
         self._novelty_filter = novelty_filter
         self._hand_over = hand_over
@@ -121,7 +121,7 @@ class CaptureService:
         self, event: AgentEvent, agent: AgentId, viewer: Viewer, deadline: float | None
     ) -> None:
         """Stores the program's own summary of a conversation. A later one of the same session replaces it."""
-        text = unfenced(event.text or "").strip()
+        text = remove_fences(event.text or "").strip()
         if text_weight(text) <= MIN_WEIGHT:
             return
         name = Clean(f"compacted:{event.program}:{event.session}")
@@ -192,7 +192,7 @@ def _apply_event(session: Session, event: AgentEvent) -> Session:
 
 def _prompt(event: AgentEvent) -> Clean | None:
     """Returns the beginning of the user's own prompt."""
-    text = unfenced(event.text or "").strip()[:GOAL_LENGTH] if event.kind is EventKind.PROMPTED else ""
+    text = remove_fences(event.text or "").strip()[:GOAL_LENGTH] if event.kind is EventKind.PROMPTED else ""
     return Clean(text) if text else None
 
 

@@ -24,20 +24,20 @@ _MARK = re.compile(
 )
 
 
-def begin(nonce: str) -> str:
+def opening_tag(nonce: str) -> str:
     return f"<{NAME}-{nonce}>"
 
 
-def end(nonce: str) -> str:
+def closing_tag(nonce: str) -> str:
     return f"</{NAME}-{nonce}>"
 
 
-def fenced(text: "Harmless", nonce: str) -> str:
+def fence_text(text: "Harmless", nonce: str) -> str:
     """Returns the text between two marks, after a notice. ``nonce``: 16 random hexadecimal digits."""
-    return f"{begin(nonce)}\n{NOTICE}\n\n{text.strip()}\n{end(nonce)}"
+    return f"{opening_tag(nonce)}\n{NOTICE}\n\n{text.strip()}\n{closing_tag(nonce)}"
 
 
-def unfenced(text: str) -> str:
+def remove_fences(text: str) -> str:
     """Returns the text without injected parts. A fence without an end reaches to the end of the text; an end without a
     beginning reaches back to the previous mark. Text without fences is returned unchanged."""
     return Unfencer().read(text)

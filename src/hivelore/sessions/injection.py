@@ -15,7 +15,7 @@ from hivelore.observations.curation import CurationService
 from hivelore.observations.token_budget import TokenBudget
 from hivelore.search.model import BUDGET_RANGE, QUERY_LENGTH, Query, RecallId
 from hivelore.search.service import SearchService
-from hivelore.sessions.fence import fenced
+from hivelore.sessions.fence import fence_text
 from hivelore.sessions.model import AgentEvent, EventKind, Origin, Session
 
 MAX_CHARACTERS = 9_500
@@ -68,7 +68,7 @@ def environment_line(environment: str) -> Harmless:
 def compose(sections: Sequence[Section], tokens: int, nonce: str, before: Injection = NO_INJECTION) -> Injection:
     """Formats sections inside a fence. Notes are added in order while they fit the token and character limits; a note
     that does not fit is skipped, and a section without content is omitted. ``before`` comes first in any case and costs
-    characters but no tokens. ``nonce``: see ``fenced``."""
+    characters but no tokens. ``nonce``: see ``fence_text``."""
     left, room = tokens, MAX_CHARACTERS - len(before.text or "")
     parts = [before.text] if before.text else []
     injected = list(before.notes)
@@ -84,7 +84,7 @@ def compose(sections: Sequence[Section], tokens: int, nonce: str, before: Inject
             part = "\n".join((f"## {section.heading}", *lines))
             parts.append(part)
             room -= len(section.heading) + len(section.text) + 5
-    return Injection(fenced(sanitize("\n\n".join(parts)), nonce) if parts else None, injected)
+    return Injection(fence_text(sanitize("\n\n".join(parts)), nonce) if parts else None, injected)
 
 
 def _line(note: Note) -> str:
@@ -125,7 +125,7 @@ class InjectionService:
         budgets: Budgets,
         nonce: Callable[[], str],
     ) -> None:
-        """``nonce``: see ``fenced``."""
+        """``nonce``: see ``fence_text``."""
         self._search_service = search_service
         self._reader = reading
         self._curation = curation

@@ -109,27 +109,27 @@ def _whole_strings(items: str) -> Iterator[str]:
 
 
 class ModelSummarizer:
-    """Implements ``Summarizer``. Short conversations, and those beyond the daily token quota, go to ``otherwise``."""
+    """Implements ``Summarizer``. Short conversations, and those beyond the daily token quota, go to ``fallback``."""
 
     def __init__(
-        self, model: LanguageModel, token_quota: TokenQuota, otherwise: Summarizer, nonce: Callable[[], str]
+        self, model: LanguageModel, token_quota: TokenQuota, fallback: Summarizer, nonce: Callable[[], str]
     ) -> None:
         """``nonce``: see ``build_prompt``."""
         self._model = model
         self._token_quota = token_quota
-        self._fallback = otherwise
+        self._fallback = fallback
         self._nonce = nonce
 
     @property
     def name(self) -> str:
         return self._model.name
 
-    def summary(self, conversation: Transcript, task: Task | None) -> Summary:
+    def summarize(self, conversation: Transcript, task: Task | None) -> Summary:
         if conversation.size <= MIN_CONVERSATION:
-            return self._fallback.summary(conversation, task)
+            return self._fallback.summarize(conversation, task)
         prompt = build_prompt(conversation, task, self._nonce())
         reserved = self._token_quota.reserve(self._model.most(prompt))
         if reserved is None:
-            return self._fallback.summary(conversation, task)
+            return self._fallback.summarize(conversation, task)
         answer = self._model.answer(prompt, SCHEMA, lambda tokens: self._token_quota.settle(reserved, tokens))
         return replace(parse_summary(answer, conversation), by=self.name)

@@ -13,7 +13,7 @@ from hivelore.sessions.model import EventId, Handover, HandoverState, Session, S
 class Transcripts(Protocol):
     """Transcript files of agent programs on this machine."""
 
-    def end(self, path: str, most: int) -> tuple[Sequence[str], bool]:
+    def read_end(self, path: str, most: int) -> tuple[Sequence[str], bool]:
         """Returns the last complete lines within ``most`` bytes, and True if earlier lines are missing. Invalid UTF-8
         is replaced. Raises NotFound if the file is no transcript or cannot be read."""
         ...
@@ -27,7 +27,7 @@ class Summarizer(Protocol):
         """Name for display."""
         ...
 
-    def summary(self, conversation: Transcript, task: Task | None) -> Summary:
+    def summarize(self, conversation: Transcript, task: Task | None) -> Summary:
         """Summarizes a redacted conversation. Raises Unavailable if a retry may help, Invalid if it cannot."""
         ...
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 
-from hivelore.core.agents import AgentId, Viewer
+from hivelore.core.agents import Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.redaction import Redactor
 from hivelore.core.supervisor import Report, ignore_report
@@ -19,8 +19,7 @@ from hivelore.errors import HiveloreError, Invalid, NotFound, Unavailable
 from hivelore.feedback.implicit import ImplicitFeedback
 from hivelore.memories.record_lookup import same_record
 from hivelore.memories.service import MemoryService
-from hivelore.memories.stored import Stored
-from hivelore.sessions.fence import unfenced
+from hivelore.sessions.fence import remove_fences
 from hivelore.sessions.lessons.extractive import without_activity
 from hivelore.sessions.lessons.summary_draft import MAX_SUMMARISED, build_draft, is_newer_than
 from hivelore.sessions.model import Handover, HandoverState, SessionEnd, Speaker, Task, Transcript, Turn
@@ -63,11 +62,11 @@ class SessionSummaries:
         redactor: Redactor,
         clock: Clock,
         leader_lease: LeaderLease,
-        marked: Callable[[str, Viewer, str, datetime], object],
+        ingest_markers: Callable[[str, Viewer, str, datetime], object],
     ) -> None:
-        """``marked``: see ``MarkerIngest.ingest``. ``fallback`` needs no model; it summarizes active sessions, and
-        those for which ``summarizer`` failed. ``leader_lease`` has the name ``LEASE_NAME``, so that only one process
-        summarizes at a time."""
+        """``ingest_markers``: see ``MarkerIngest.ingest``. ``fallback`` needs no model; it summarizes active sessions,
+        and those for which ``summarizer`` failed. ``leader_lease`` has the name ``LEASE_NAME``, so that only one
+        process summarizes at a time."""
         self._store = store
         self._memory_service = memory_service
         self._novelty_filter = novelty_filter
@@ -78,7 +77,7 @@ class SessionSummaries:
         self._redactor = redactor
         self._clock = clock
         self._leader_lease = leader_lease
-        self._ingest_markers = marked
+        self._ingest_markers = ingest_markers
         self._wake_up = threading.Event()
         self.last_error: str | None = None
         """Why the last summary failed, or had to do without the transcript."""
@@ -127,10 +126,10 @@ class SessionSummaries:
             return False
         last, before = _select_newest(due)
         for one in (*before, last):
-            self._ingest_last_message(one)
-        begun = replace(last, attempts=last.attempts + 1)
-        tried = [replace(one, attempts=one.attempts + 1) for one in before]
-        self._store.write(lambda tx: _put_handovers(tx, [begun, *tried]))
+            if one.attempts == 0 and one.ended.last_message:
+                self._ingest_markers(one.ended.last_message, one.by, one.ended.session, one.ended.at)
+        *tried, begun = (replace(one, attempts=one.attempts + 1) for one in (*before, last))
+        self._store.write(lambda tx: [tx.put_handover(one) for one in (*tried, begun)])
         state = self._attempt(begun)
         now = self._clock.now()
         if state is HandoverState.WAITING:
@@ -144,11 +143,6 @@ class SessionSummaries:
         """Returns the number of ends in each state. Summarized ends are deleted after a while."""
         with self._store.read() as view:
             return view.handover_counts()
-
-    def _ingest_last_message(self, one: Handover) -> None:
-        """Stores the markers of the last message at the first attempt."""
-        if one.attempts == 0 and one.ended.last_message:
-            self._ingest_markers(one.ended.last_message, one.by, one.ended.session, one.ended.at)
 
     def _attempt(self, begun: Handover) -> HandoverState:
         """Returns the state after one attempt. After repeated crashes the end is tried once without a model, then given
@@ -174,13 +168,14 @@ class SessionSummaries:
         if agent is None:
             return
         project = None if ended.project is None else Clean(ended.project)
-        before = self._stored_summary(ended, agent, project)
+        with self._store.read() as view:
+            before = same_record(view.memories_with_external_id(agent, Clean(ended.thread)), project)
         if before is not None and ended.is_partial and is_newer_than(before.memory, ended):
             return  # The stored summary covers more of the session.
         whole = self._read_transcript(ended)
         self._implicit_feedback.watch(ended, agent, whole)
         conversation = self._conversation(ended, without_own_tools(whole))
-        summary = summarizer.summary(conversation, ended.task)
+        summary = summarizer.summarize(conversation, ended.task)
         new, known = self._novelty_filter.split_points(summary.points, agent, project, Clean(ended.thread))
         self._novelty_filter.reinforce(known)
         if not without_activity(new):
@@ -190,10 +185,6 @@ class SessionSummaries:
             self._novelty_filter.renew(before)
         else:
             self._memory_service.remember(draft, viewer)
-
-    def _stored_summary(self, ended: SessionEnd, agent: AgentId, project: Clean | None) -> Stored | None:
-        with self._store.read() as view:
-            return same_record(view.memories_with_external_id(agent, Clean(ended.thread)), project)
 
     def _conversation(self, ended: SessionEnd, whole: Transcript) -> Transcript:
         """Returns the last turns, clean, with the last message if the transcript lacks it."""
@@ -206,7 +197,7 @@ class SessionSummaries:
     def _read_transcript(self, ended: SessionEnd) -> Transcript:
         if ended.transcript is not None:
             try:
-                lines, cut = self._transcripts.end(ended.transcript, MAX_TRANSCRIPT_BYTES)
+                lines, cut = self._transcripts.read_end(ended.transcript, MAX_TRANSCRIPT_BYTES)
             except NotFound as error:
                 self.last_error = str(error)
             else:
@@ -223,8 +214,8 @@ class SessionSummaries:
             ended,
             session=self._clean(ended.session),
             transcript=self._clean_optional(ended.transcript),
-            text=self._clean_optional(ended.text and unfenced(ended.text)[-MAX_SUMMARISED:]),
-            last_message=self._clean_optional(ended.last_message and unfenced(ended.last_message)),
+            text=self._clean_optional(ended.text and remove_fences(ended.text)[-MAX_SUMMARISED:]),
+            last_message=self._clean_optional(ended.last_message and remove_fences(ended.last_message)),
             project=self._clean_optional(ended.project),
             task=None if task is None else Task(self._clean(task.id), self._clean(task.text[:MAX_SUMMARISED])),
             subagent=None if subagent is None else replace(subagent, id=self._clean(subagent.id)),
@@ -247,11 +238,6 @@ def _select_newest(due: Sequence[Handover]) -> tuple[Handover, list[Handover]]:
     first = due[0]
     same = [one for one in due if (one.ended.thread, one.by.agent) == (first.ended.thread, first.by.agent)]
     return same[-1], same[:-1]
-
-
-def _put_handovers(tx: Transaction, handovers: Sequence[Handover]) -> None:
-    for one in handovers:
-        tx.put_handover(one)
 
 
 def _finish_handovers(tx: Transaction, handovers: Sequence[Handover], state: HandoverState, now: datetime) -> None:

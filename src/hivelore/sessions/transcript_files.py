@@ -66,7 +66,7 @@ class TranscriptFiles:
     def __init__(self, folders: Sequence[Path]) -> None:
         self._folders = folders
 
-    def end(self, path: str, most: int) -> tuple[Sequence[str], bool]:
+    def read_end(self, path: str, most: int) -> tuple[Sequence[str], bool]:
         try:
             real = Path(path).resolve()
             if real.suffix != ".jsonl" or not any(real.is_relative_to(folder.resolve()) for folder in self._folders):

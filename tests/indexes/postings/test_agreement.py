@@ -62,12 +62,12 @@ class House:
             tags=chance.choice([(), (Clean("java"),)]),
         )
 
-        def work(tx: Transaction) -> Stored:
+        def add_document(tx: Transaction) -> Stored:
             stored = tx.add(memory, pieces)
             self.put(tx, stored, chance)
             return stored
 
-        self.documents.append(self.store.write(work))
+        self.documents.append(self.store.write(add_document))
 
     def put(self, tx: Transaction, stored: Stored, chance: Random) -> None:
         for chunk in tx.chunks(stored.key):
@@ -97,11 +97,11 @@ class House:
         if self.documents:
             stored = self.documents.pop(chance.randrange(len(self.documents)))
 
-            def work(tx: Transaction) -> None:
+            def forget_document(tx: Transaction) -> None:
                 self.each(lambda engine: engine.forget(tx, chunks(tx, stored)))
                 tx.forget(stored.key)
 
-            self.store.write(work)
+            self.store.write(forget_document)
 
     def settle(self, chance: Random) -> None:
         for _ in range(chance.randint(1, 30)):
@@ -134,7 +134,7 @@ class House:
 
     @staticmethod
     def found(engine: KeywordIndex, view: View, at: int) -> Found:
-        """What one of the questions finds, limited or not."""
+        """Returns the results of one query, limited or not."""
         terms, where = ASKED[at % len(ASKED)], FILTERS[at // len(ASKED)]
         found = engine.search(view, terms, where, 3 if at % 2 else 100)
         return [(one.document, one.chunk, one.score) for one in found]
@@ -160,7 +160,7 @@ def same(found: Found, expected: Found) -> None:
 
 
 def in_order(found: Found) -> Found:
-    """Sums of the same numbers differ in the last digit by their order: what is as good as a tie is one."""
+    """Sums of the same numbers differ in the last digit by their order: a near tie counts as a tie."""
     return sorted(found, key=lambda one: (-float(f"{one[2]:.9g}"), one[:2]))
 
 
@@ -192,9 +192,7 @@ def houses() -> Iterator[Callable[[], House]]:
 
 @law
 @given(events=events)
-def test_whatever_happened_postings_rank_as_fts5_does(
-    houses: Callable[[], House], events: list[tuple[str, int]]
-) -> None:
+def test_postings_rank_like_fts5_after_any_changes(houses: Callable[[], House], events: list[tuple[str, int]]) -> None:
     house = houses()
     for number in range(3):
         house.add(Random(number))

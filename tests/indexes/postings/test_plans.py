@@ -1,4 +1,4 @@
-"""How SQLite goes about the statements of the postings: along an index, or with a reason."""
+"""Query plans of the statements of the postings: by an index, or with a reason."""
 
 import re
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ def plan(connection: Connection, statement: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", SQL)
-def test_no_statement_looks_at_everything_without_a_reason(connection: Connection, name: str) -> None:
+def test_no_statement_scans_a_table_without_a_reason(connection: Connection, name: str) -> None:
     looking: list[str] = []
     for line in plan(connection, SQL[name]):
         if match := re.match(r"(?:SCAN|SEARCH) (\w+)(.*)", line):
@@ -53,7 +53,7 @@ def test_no_statement_looks_at_everything_without_a_reason(connection: Connectio
 @pytest.mark.parametrize(
     "name", ["postings_behind", "terms_behind", "term_before", "newest", "oldest_of_newest", "in_span", "drops"]
 )
-def test_what_is_read_in_order_is_not_sorted(connection: Connection, name: str) -> None:
+def test_ordered_reads_do_not_sort(connection: Connection, name: str) -> None:
     assert not any("TEMP B-TREE" in line for line in plan(connection, SQL[name]))
 
 

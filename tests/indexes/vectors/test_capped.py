@@ -27,7 +27,7 @@ def _built(store: SqliteStore) -> CappedVectors:
     return index
 
 
-def test_what_fits_is_searched_in_memory(store: SqliteStore) -> None:
+def test_vectors_within_the_limit_are_searched_in_memory(store: SqliteStore) -> None:
     index = _built(store)
     library = Library(store, index)
     keys = library.add_all([NORTH, near(10), near(20)])
@@ -45,7 +45,7 @@ def test_one_too_many_and_the_store_answers_the_same(store: SqliteStore) -> None
     assert index.ready
 
 
-def test_what_never_fits_is_ready_at_once(store: SqliteStore) -> None:
+def test_vectors_beyond_the_limit_are_ready_at_once(store: SqliteStore) -> None:
     Library(store, _built(store)).add_all(clustered(50))
     again = _built(store)
     assert (again.name, again.ready) == ("sqlite-vec", True)

@@ -24,13 +24,13 @@ def test_one_document_takes_one_place() -> None:
     assert best_per_document(all_found, 2, {DocumentKey(1), DocumentKey(4)}) == (*all_found[::2],)
 
 
-def test_equal_vectors_have_equal_cosines_wherever_they_stand() -> None:
+def test_equal_vectors_have_equal_cosines_at_any_position() -> None:
     row, query = clustered(2, 384)
     for size in range(1, 40):
         assert len(set(cosines(np.tile(row, (size, 1)), query).tolist())) == 1
 
 
-def test_the_spread_is_told_of_all_that_were_compared() -> None:
+def test_the_spread_covers_all_compared_passages() -> None:
     answer = neighbours((), spread(np.array([0.1, 0.2, 0.6])))
     assert (answer.count, answer.mean) == (3, pytest.approx(0.3))
     assert answer.deviation == pytest.approx(np.std([0.1, 0.2, 0.6]))

@@ -33,7 +33,7 @@ def coarse_cosines(rows: Vector, query: Vector) -> Vector:
 
 @pytest.mark.usefixtures("multiplier")
 @pytest.mark.parametrize("dimension", [1, 3, 16, 384, 1536])
-def test_a_cosine_is_off_by_no_more_than_is_told(dimension: int) -> None:
+def test_the_error_of_a_cosine_is_within_its_tolerance(dimension: int) -> None:
     for rows in (clustered(500, dimension), spiky(500, dimension)):
         codes = Quantised.of(rows)
         for query in rows[:5]:
@@ -41,7 +41,7 @@ def test_a_cosine_is_off_by_no_more_than_is_told(dimension: int) -> None:
             assert (np.abs(codes.cosines(coarse) - rows @ query) <= tolerance(codes.off, coarse) + 1e-6).all()
 
 
-def test_what_is_told_leaves_few_to_compare_exactly() -> None:
+def test_the_tolerance_leaves_few_exact_comparisons() -> None:
     rows = clustered(500, 384)
     assert tolerance(Quantised.of(rows).off, Quantised.of(rows[:1])).max() < 0.005
 
@@ -51,12 +51,12 @@ def test_what_is_told_leaves_few_to_compare_exactly() -> None:
         lambda rows: bool((np.linalg.norm(rows, axis=1) > 1e-3).all())
     )
 )
-def test_codes_are_never_further_off_than_told(rows: Vector) -> None:
+def test_codes_stay_within_their_tolerance(rows: Vector) -> None:
     rows = normalize(rows)
     codes = Quantised.of(rows)
-    told = codes.codes * codes.shrink[:, np.newaxis]
+    estimate = codes.codes * codes.shrink[:, np.newaxis]
     for query in range(5):
-        off = np.abs(told @ told[query] - rows @ rows[query])
+        off = np.abs(estimate @ estimate[query] - rows @ rows[query])
         assert (off <= tolerance(codes.off, codes.take(slice(query, query + 1))) + 1e-6).all()
 
 

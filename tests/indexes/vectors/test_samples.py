@@ -16,7 +16,7 @@ from support.vector_engines import clustered
 DIMENSION = 32
 
 
-class Shelf:
+class Crowd:
     """Vectors by their keys, ascending."""
 
     def __init__(self, keys: NDArray[np.int64], vectors: NDArray[np.float32]) -> None:
@@ -33,15 +33,15 @@ class Shelf:
         return found
 
 
-def crowd(size: int, every: int, seed: int, spread: float = 0.7) -> Shelf:
+def crowd(size: int, every: int, seed: int, spread: float = 0.7) -> Crowd:
     """One key in ``every`` or so is there."""
     random = np.random.default_rng(seed)
     keys = np.sort(random.choice(np.arange(7, 7 + size * every), size, replace=False))
-    return Shelf(keys, clustered(size, DIMENSION, seed=seed, clusters=40, spread=spread))
+    return Crowd(keys, clustered(size, DIMENSION, seed=seed, clusters=40, spread=spread))
 
 
-def sampled(index_writer: Shelf, size: int, least: int) -> Sample | None:
-    return draw_sample(index_writer.look, int(index_writer.keys[0]), int(index_writer.keys[-1]), size, least)
+def sampled(passages_of: Crowd, size: int, least: int) -> Sample | None:
+    return draw_sample(passages_of.look, int(passages_of.keys[0]), int(passages_of.keys[-1]), size, least)
 
 
 @settings(max_examples=examples(30))
@@ -52,29 +52,29 @@ def sampled(index_writer: Shelf, size: int, least: int) -> Sample | None:
     spread_=st.sampled_from([0.3, 1.0, 20.0]),
 )
 def test_a_sample_tells_count_mean_and_deviation(size: int, every: int, seed: int, spread_: float) -> None:
-    index_writer = crowd(size, every, seed, spread_)
+    passages_of = crowd(size, every, seed, spread_)
     query = clustered(1, DIMENSION, seed=seed, clusters=40)[0]
-    sample = sampled(index_writer, 4_000, 10)
+    sample = sampled(passages_of, 4_000, 10)
     assert sample is not None
-    told, right = sample.spread(query), spread(index_writer.vectors @ query)
-    assert told.count == pytest.approx(size, rel=0.1)
-    assert told.mean == pytest.approx(right.mean, abs=5 * right.deviation / np.sqrt(2_000))
-    assert told.deviation == pytest.approx(right.deviation, abs=0.02)
-    assert index_writer.read <= 10 * 4_000
+    estimate, right = sample.spread(query), spread(passages_of.vectors @ query)
+    assert estimate.count == pytest.approx(size, rel=0.1)
+    assert estimate.mean == pytest.approx(right.mean, abs=5 * right.deviation / np.sqrt(2_000))
+    assert estimate.deviation == pytest.approx(right.deviation, abs=0.02)
+    assert passages_of.read <= 10 * 4_000
 
 
 def test_of_few_a_sample_is_all_there_is() -> None:
-    index_writer = crowd(300, 2, 1)
-    sample = sampled(index_writer, 2_000, 300)
+    passages_of = crowd(300, 2, 1)
+    sample = sampled(passages_of, 2_000, 300)
     assert sample is not None
     assert sample.count == len(sample.vectors) == 300
-    assert sampled(index_writer, 2_000, 301) is None
+    assert sampled(passages_of, 2_000, 301) is None
 
 
-def test_of_so_few_that_all_are_to_be_compared_no_more_is_read_than_says_so() -> None:
-    index_writer = crowd(2_000, 500, 2)
-    assert sampled(index_writer, 2_000, 200_000) is None
-    assert index_writer.looks == 1
+def test_a_small_table_is_not_sampled() -> None:
+    passages_of = crowd(2_000, 500, 2)
+    assert sampled(passages_of, 2_000, 200_000) is None
+    assert passages_of.looks == 1
 
 
 @pytest.mark.parametrize("number", [91, 109])
@@ -92,7 +92,7 @@ def test_that_there_are_few_is_kept_too() -> None:
     assert samples.known("all", 1) == (None,)
 
 
-def test_only_so_many_are_kept_as_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_samples_are_limited_by_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hivelore.indexes.vectors.pgvector.KEPT_BYTES", 2 * 100 * DIMENSION * 2)
     samples = Samples(DIMENSION, 100)
     for of in ("first", "second", "third"):

@@ -63,7 +63,7 @@ class Slow(ReferenceView):
 
 
 class Late(ReferenceView):
-    """Its deadline passes after so many reads of changed documents."""
+    """A view whose deadline passes after a number of reads of changed documents."""
 
     def __init__(self, view: View, reads: int) -> None:
         super().__init__(copy_of(view).state)
@@ -103,7 +103,7 @@ class Interrupted(ReferenceView):
         return super().matching_keys(where)
 
 
-class Counting(ReferenceView):
+class CountingView(ReferenceView):
     """Counts the vectors and the documents that are read."""
 
     def __init__(self, view: View) -> None:
@@ -135,7 +135,7 @@ def test_few_vectors_are_read_for_an_answer(library: Library, index: ScanVectors
     library.keep([(a_memory(), vectors) for vectors in batched(rows, 3)])
     build(library, index)
     with library.store.read() as view:
-        counting = Counting(view)
+        counting = CountingView(view)
         assert len(index.nearest(counting, NORTH, EVERYTHING, limit).nearest) == limit
         assert limit <= counting.read <= 2 * limit + 20
 
@@ -144,7 +144,7 @@ def test_few_vectors_are_read_where_very_many_are_equal(library: Library, index:
     keys = library.add_all([near(40)] * 1_000)
     build(library, index)
     with library.store.read() as view:
-        counting = Counting(view)
+        counting = CountingView(view)
         answer = index.nearest(counting, NORTH, EVERYTHING, 10)
     assert [found.document for found in answer.nearest] == keys[:10]
     assert counting.read <= 50
@@ -173,7 +173,7 @@ def test_before_it_is_built_it_answers_that_it_is_not_ready(library: Library, in
         assert_right(index, view, NORTH)
 
 
-def test_building_holds_nobody_up_and_loses_nothing(library: Library, index: ScanVectors) -> None:
+def test_building_blocks_no_one_and_loses_no_changes(library: Library, index: ScanVectors) -> None:
     library.add_all(clustered(2 * SLAB))
     with library.store.read() as view, ThreadPoolExecutor(1) as thread:
         slow = Slow(view)
@@ -189,7 +189,7 @@ def test_building_holds_nobody_up_and_loses_nothing(library: Library, index: Sca
     assert library.found(NORTH, limit=1) == [newest]
 
 
-def test_what_was_followed_since_is_not_lost_when_nearest_comes_without(library: Library, index: ScanVectors) -> None:
+def test_followed_changes_survive_a_search_in_an_older_view(library: Library, index: ScanVectors) -> None:
     build(library, index)
     key = library.add(NORTH)
     with library.store.read() as view:
@@ -233,7 +233,7 @@ def test_after_the_store_was_exchanged_it_waits_to_be_built_again(library: Libra
 # Memory.
 
 
-def test_what_does_not_fit_is_not_built(library: Library) -> None:
+def test_vectors_beyond_the_memory_limit_are_not_loaded(library: Library) -> None:
     limit = 100 * bytes_per_slot(DIMENSION)
     index = ScanVectors(MODEL, DIMENSION, memory_limit=limit, slab_size=SLAB)
     assert index.fits(100)
@@ -252,7 +252,7 @@ def test_without_a_limit_everything_fits(index: ScanVectors) -> None:
     assert index.fits(10**12)
 
 
-def test_what_is_forgotten_gives_its_memory_back(library: Library, index: ScanVectors) -> None:
+def test_forgotten_passages_free_their_memory(library: Library, index: ScanVectors) -> None:
     keys = library.add_all(clustered(4 * SLAB))
     build(library, index)
     for key in keys[: 3 * SLAB]:
@@ -308,14 +308,14 @@ def test_following_that_was_cut_short_goes_on_where_it_stopped(
                     assert_right(index, seen, NORTH, limit=30, also=keys)
 
 
-def test_only_what_changed_is_read(library: Library, index: ScanVectors) -> None:
+def test_only_changed_documents_are_read(library: Library, index: ScanVectors) -> None:
     keys = library.add_all([near(degrees) for degrees in range(20)])
     build(library, index)
     for key in keys[:10]:
         library.relabel(key, scope=Scope.SWARM)
     library.embed(keys[3], [near(70)])
     with library.store.read() as view:
-        counting = Counting(view)
+        counting = CountingView(view)
         index.follow(counting)
         assert counting.documents == [keys[3]]
         library.embed(keys[5], [near(80)])

@@ -31,7 +31,7 @@ MINE = Filter(visibility=Visibility(own=ADA, swarm=False))
 
 @pytest.fixture(scope="module")
 def store() -> Generator[ReferenceStore]:
-    """Of 4,000 passages about 60 subjects one in fifty is Ada's."""
+    """4,000 passages about 60 subjects. One in fifty belongs to Ada."""
     with closing(ReferenceStore(SteppingClock())) as store:
         library = Library(store, ExactVectors(MODEL, DIMENSION), dimension=DIMENSION)
         rows = batched(ROWS[:SIZE], 5)
@@ -121,17 +121,17 @@ def held(rows: np.ndarray, dimension: int) -> Slabs:
     clusters=st.sampled_from([1, 3, 50]),
     spread=st.sampled_from([0.2, 0.7, 20.0]),
 )
-def test_the_spread_is_told_to_within_a_hundredth(
+def test_the_estimated_spread_is_within_a_hundredth(
     store: ReferenceStore, seed: int, size: int, clusters: int, spread: float
 ) -> None:
     slabs = held(clustered(size, 64, seed=seed, clusters=clusters, spread=spread), 64)
     query = Quantised.of(clustered(1, 64, seed=seed + 1_000, clusters=clusters, spread=spread))
     with store.read() as view:
         admitted = Admitted(slabs, view, EVERYTHING, CodeBook())
-    told, exact = by_signs(admitted, query, 100).spread, by_bytes(admitted, query).spread
-    assert told.count == exact.count == size
-    assert abs(told.mean - exact.mean) < 0.01
-    assert abs(told.deviation - exact.deviation) < 0.01
+    estimate, exact = by_signs(admitted, query, 100).spread, by_bytes(admitted, query).spread
+    assert estimate.count == exact.count == size
+    assert abs(estimate.mean - exact.mean) < 0.01
+    assert abs(estimate.deviation - exact.deviation) < 0.01
 
 
 def test_of_equally_many_signs_as_many_are_taken_as_were_asked_for(store: ReferenceStore) -> None:

@@ -60,7 +60,7 @@ def content(slabs: Slabs) -> Content:
 
 
 @given(data=st.data())
-def test_a_state_is_what_was_done_to_it_and_never_changes_after(data: st.DataObject) -> None:
+def test_a_state_never_changes_after_its_creation(data: st.DataObject) -> None:
     slabs, expected = Slabs(DIMENSION, SIZE), dict[int, Row]()
     states = [(slabs, dict(expected))]
     passage = 0

@@ -1,4 +1,4 @@
-"""Every fault of a server that may pass: what is tried again, and what is raised in the end."""
+"""Temporary faults of a server: which are retried, and which error is raised in the end."""
 
 import socket
 from datetime import timedelta
@@ -83,7 +83,7 @@ def test_a_status_counts_even_where_the_rest_of_the_answer_is_lost(server: Embed
     assert caught.value.retry_after == 60.0
 
 
-def test_a_server_that_says_nothing_is_unavailable(server: EmbeddingServer, make: Make) -> None:
+def test_a_silent_server_is_unavailable(server: EmbeddingServer, make: Make) -> None:
     server.always = silence
     with pytest.raises(Unavailable, match="in time"):
         make(timeout=0.1).embed_documents([HELLO])
@@ -111,7 +111,7 @@ def test_an_answer_in_many_pieces_is_fine_within_the_time_out(server: EmbeddingS
     assert is_vector_of(vector, "hello")
 
 
-def test_nobody_listening_is_unavailable(make: Make) -> None:
+def test_a_closed_port_is_unavailable(make: Make) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         with pytest.raises(Unavailable, match="cannot be reached"):

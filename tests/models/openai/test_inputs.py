@@ -1,4 +1,4 @@
-"""How texts are made ready for a request, and what the small readings of an answer mean."""
+"""Preparation of texts for a request, and reading of small parts of an answer."""
 
 from datetime import UTC, datetime
 
@@ -109,5 +109,5 @@ def test_retry_after_is_never_an_error(value: str) -> None:
         (b"", ""),
     ],
 )
-def test_the_words_of_an_error_answer_are_found(body: bytes, words: str) -> None:
+def test_the_message_of_an_error_answer_is_found(body: bytes, words: str) -> None:
     assert message_in(body) == words

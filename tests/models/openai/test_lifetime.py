@@ -137,7 +137,7 @@ def test_the_same_model_has_one_fingerprint_on_all_hosts_of_openai(make: Make) -
     assert len({make(base_url=url).fingerprint for url in hosts}) == 1
 
 
-def test_what_changes_vectors_changes_the_fingerprint(make: Make) -> None:
+def test_settings_that_change_vectors_change_the_fingerprint(make: Make) -> None:
     changes: list[dict[str, Any]] = [
         {},
         {"model": "text-embedding-3-large"},
@@ -151,6 +151,6 @@ def test_what_changes_vectors_changes_the_fingerprint(make: Make) -> None:
     assert len({make(**change).fingerprint for change in changes}) == len(changes)
 
 
-def test_what_does_not_change_vectors_leaves_the_fingerprint(server: EmbeddingServer, make: Make) -> None:
+def test_other_settings_leave_the_fingerprint(server: EmbeddingServer, make: Make) -> None:
     other = make(api_key="sk-other", base_url=server.base_url + "/", timeout=1, batch_inputs=1)
     assert other.fingerprint == make().fingerprint

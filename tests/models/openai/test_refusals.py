@@ -1,4 +1,4 @@
-"""Texts that a server refuses are told apart from settings that are wrong."""
+"""Texts that a server refuses are distinguished from wrong settings."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the remote embedder sends, and how it reads a good answer."""
+"""Requests of the remote embedder, and its reading of a good answer."""
 
 import numpy as np
 import pytest

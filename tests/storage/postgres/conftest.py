@@ -1,4 +1,4 @@
-"""A PostgreSQL store of its own for each test."""
+"""A separate PostgreSQL store for each test."""
 
 from collections.abc import Generator
 from contextlib import closing
@@ -12,7 +12,7 @@ from support import postgres
 
 @pytest.fixture
 def url() -> str:
-    """Of an empty schema."""
+    """Returns the URL of an empty schema."""
     return postgres.schema()
 
 

@@ -1,4 +1,4 @@
-"""Many services write at once, and whoever follows the change log hears of everything, once."""
+"""Many services write at once, and a reader of the change log sees every change exactly once."""
 
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
@@ -35,13 +35,13 @@ def write(store: MemoryStore, units: int) -> list[list[DocumentKey]]:
 
 
 def write_slowly(store: MemoryStore, halfway: Event, go_on: Event) -> list[DocumentKey]:
-    def work(tx: Transaction) -> list[DocumentKey]:
+    def write_memories(tx: Transaction) -> list[DocumentKey]:
         first = tx.add(a_memory(), ()).key
         halfway.set()
         assert go_on.wait(PATIENCE)
         return [first, tx.add(a_memory(), ()).key]
 
-    return store.write(work)
+    return store.write(write_memories)
 
 
 def follow(store: MemoryStore, over: Event) -> list[Change]:
@@ -66,7 +66,7 @@ def an_idle_transaction(url: str) -> Generator[None]:
 
 @pytest.mark.timeout(PATIENCE)
 @pytest.mark.parametrize("changes", [2_000, pytest.param(100_000, marks=pytest.mark.slow)])
-def test_none_of_many_changes_is_lost_or_told_twice(replicas: list[PostgresStore], url: str, changes: int) -> None:
+def test_no_change_is_lost_or_repeated(replicas: list[PostgresStore], url: str, changes: int) -> None:
     halfway, go_on, over = Event(), Event(), Event()
     with ThreadPoolExecutor(WRITERS + FOLLOWERS + 1) as pool, an_idle_transaction(url):
         slow = pool.submit(write_slowly, replicas[0], halfway, go_on)
@@ -78,10 +78,10 @@ def test_none_of_many_changes_is_lost_or_told_twice(replicas: list[PostgresStore
         go_on.set()
         written.append(slow.result(PATIENCE))
         over.set()
-        told = [done.result(PATIENCE) for done in following]
+        reported = [done.result(PATIENCE) for done in following]
     expected = {key for unit in written for key in unit}
     assert len(expected) == changes + 2
-    for heard in told:
+    for heard in reported:
         place = {change.document: number for number, change in enumerate(heard)}
         assert len(heard) == len({change.seq for change in heard}) == len(place)
         assert place.keys() == expected

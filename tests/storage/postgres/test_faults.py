@@ -36,7 +36,7 @@ def backend(view: View) -> int:
 
 
 def end(backend: int) -> None:
-    """End a connection from the side of the server, and wait until it is gone."""
+    """Ends a connection on the server, and waits until it has closed."""
     with psycopg.connect(postgres.database(), autocommit=True) as connection:
         connection.execute("SELECT pg_terminate_backend(%s, 10000)", (backend,))
 
@@ -61,25 +61,25 @@ def backend_of(store: PostgresStore) -> int:
 
 
 def test_a_write_that_loses_its_connection_stores_nothing_and_says_so(store: PostgresStore) -> None:
-    def work(tx: Transaction) -> None:
+    def lose_connection(tx: Transaction) -> None:
         tx.add(a_memory("half"), whole("half"))
         end(backend(tx))
         tx.add(a_memory("whole"), whole("whole"))
 
     with pytest.raises(Unavailable, match="does not answer"):
-        store.write(work)
+        store.write(lose_connection)
     assert listed(store) == []
     add(store, a_memory("next"))
     assert len(listed(store)) == 1
 
 
-def test_who_loses_the_connection_before_the_commit_is_told_that_nothing_was_stored(store: PostgresStore) -> None:
-    def work(tx: Transaction) -> None:
+def test_a_connection_lost_before_the_commit_stores_nothing(store: PostgresStore) -> None:
+    def lose_connection_last(tx: Transaction) -> None:
         tx.add(a_memory("perhaps"), whole("perhaps"))
         end(backend(tx))
 
     with pytest.raises(Unavailable, match="nothing of this was stored"):
-        store.write(work)
+        store.write(lose_connection_last)
     assert listed(store) == []
 
 
@@ -90,7 +90,7 @@ def far(url: str) -> Generator[tuple[Line, PostgresStore]]:
         yield to_server, store
 
 
-def test_what_was_stored_is_acknowledged_though_the_answer_of_the_server_was_lost(
+def test_a_commit_is_acknowledged_although_its_answer_was_lost(
     far: tuple[Line, PostgresStore],
 ) -> None:
     to_server, store = far
@@ -101,7 +101,7 @@ def test_what_was_stored_is_acknowledged_though_the_answer_of_the_server_was_los
     assert len(listed(store)) == 1
 
 
-def test_where_nobody_can_tell_whether_it_was_stored_one_is_told_to_look(far: tuple[Line, PostgresStore]) -> None:
+def test_an_unknown_commit_raises_with_advice_to_check(far: tuple[Line, PostgresStore]) -> None:
     to_server, store = far
     to_server.loses_next_answer.set()
     store._pool.timeline = "another"  # A standby took over: it may know the number from somebody else.
@@ -175,7 +175,7 @@ def test_a_server_that_is_not_there_is_named_without_the_password() -> None:
         'postgresql://ada:"hunter2"@[host/memories',
     ],
 )
-def test_what_is_no_url_is_refused_without_showing_it(url: str) -> None:
+def test_an_invalid_url_is_refused_without_showing_it(url: str) -> None:
     with pytest.raises(Invalid, match="postgresql://user:password@host") as raised:
         server_name(url)
     assert "hunter2" not in str(raised.value)
@@ -202,7 +202,7 @@ def test_a_closed_store_says_so(url: str) -> None:
 # Others.
 
 
-def test_a_unit_whose_ground_was_taken_away_is_run_again(store: PostgresStore) -> None:
+def test_a_conflicting_transaction_is_run_again(store: PostgresStore) -> None:
     """Both look whether it was said before, and say it if not: one after the other only one of them would."""
     met = Barrier(2)
     memory = a_memory("It is said once.")
@@ -210,7 +210,7 @@ def test_a_unit_whose_ground_was_taken_away_is_run_again(store: PostgresStore) -
     runs: list[bool] = []
 
     def say(number: int) -> None:
-        def work(tx: Transaction) -> None:
+        def rename_after_meeting(tx: Transaction) -> None:
             assert tx.setting("name") is None  # the snapshot is taken now
             if len(begun) < 2:
                 begun.append(number)
@@ -220,7 +220,7 @@ def test_a_unit_whose_ground_was_taken_away_is_run_again(store: PostgresStore) -
             if known is None:
                 tx.add(a_memory(memory.content), ())
 
-        store.write(work)
+        store.write(rename_after_meeting)
 
     with ThreadPoolExecutor(2) as pool:
         for done in [pool.submit(say, number) for number in range(2)]:
@@ -229,9 +229,7 @@ def test_a_unit_whose_ground_was_taken_away_is_run_again(store: PostgresStore) -
     assert runs == [True, False]
 
 
-def test_who_is_always_in_the_way_of_others_gets_a_turn_alone(
-    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_transaction_that_always_conflicts_runs_alone(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "CONCURRENT_TRIES", 2)
     met = Barrier(2)
     runs: list[str] = []
@@ -325,7 +323,7 @@ def _counting(tx: Transaction) -> None:
     tx.rows(MANY)
 
 
-def test_who_waits_for_a_connection_too_long_is_told(timeless: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_too_long_for_a_connection_is_expired(timeless: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
     with timeless.read(), timeless.read():
         monkeypatch.setattr(lending, "PATIENCE", 0.05)
         with pytest.raises(Expired, match="stayed busy"), timeless.read(SOON):
@@ -338,7 +336,7 @@ def test_who_waits_for_a_connection_too_long_is_told(timeless: PostgresStore, mo
 # Texts.
 
 
-def test_what_has_a_nul_is_not_found_and_not_kept(store: PostgresStore) -> None:
+def test_texts_with_nul_are_neither_found_nor_stored(store: PostgresStore) -> None:
     with store.read() as view:
         assert view.get(MemoryId("a\0b")) is None
         assert not view.memories_at_path(None, Clean("a\0b"))

@@ -1,4 +1,4 @@
-"""Bringing a database to the schema: what is refused, and in which words."""
+"""Migrations of a database: which ones are refused, and with which messages."""
 
 from collections.abc import Callable
 from contextlib import closing
@@ -22,7 +22,7 @@ def opened(url: str) -> None:
 
 
 def said(url: str, *statements: str) -> list[tuple[object, ...]]:
-    """What the last of some statements answers."""
+    """Returns the result of the last statement of a script."""
     with psycopg.connect(url, autocommit=True) as connection:
         *first, last = statements
         for statement in first:
@@ -74,7 +74,7 @@ def test_a_migration_that_fails_leaves_nothing(url: str, monkeypatch: pytest.Mon
     opened(url)
 
 
-def test_a_server_without_pgvector_is_told_what_to_install(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_without_pgvector_raises_with_advice(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(migrations, "EXTENSION", "no_such_extension")
     with pytest.raises(Unavailable, match=r"apt install postgresql-\d+-pgvector"):
         opened(url)
@@ -101,7 +101,7 @@ def as_guest(url: str) -> Callable[[str], str]:
     return guest
 
 
-def test_a_role_that_may_make_no_tables_is_told_so(url: str, as_guest: Callable[[str], str]) -> None:
+def test_a_role_without_the_right_to_create_tables_is_refused(url: str, as_guest: Callable[[str], str]) -> None:
     schema = said(url, "SELECT current_schema()")[0][0]
     guest = as_guest(f"GRANT USAGE ON SCHEMA {schema} TO {{role}}").replace("user=postgres&", "")
     with pytest.raises(Unavailable, match="lacks a right") as raised:
@@ -109,7 +109,7 @@ def test_a_role_that_may_make_no_tables_is_told_so(url: str, as_guest: Callable[
     assert "secret" not in str(raised.value)
 
 
-def test_a_role_that_may_not_create_the_extension_is_told_who_can(
+def test_a_role_without_the_right_to_create_the_extension_is_refused_with_advice(
     url: str, as_guest: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     schema = said(url, "SELECT current_schema()")[0][0]
@@ -144,7 +144,7 @@ def test_a_rehearsal_makes_all_tables_and_leaves_none(url: str) -> None:
     assert tables(url) == before
 
 
-def test_what_is_read_as_it_is_has_to_be_of_this_version(url: str) -> None:
+def test_a_read_only_database_must_have_the_current_schema(url: str) -> None:
     with pytest.raises(NotFound, match="no tables of Hivelore"):
         PostgresStore(url, clock=SystemClock(), as_it_is=True)
     opened(url)

@@ -25,14 +25,14 @@ NOT_LED = {
 """Indexes that do not begin with the namespace."""
 OF_NO_TABLE = {
     "postings.elsewhere": "asks what else goes on in the server",
-    "others": "asks who else is connected",
+    "other_connections": "asks who else is connected",
     "number_from": "sets a sequence, of which the parts have one together",
     "pgvector.indexed": "asks the catalogue",
     "pgvector.lock": "locks a number that has the namespace in it",
     "pgvector.settings": "is for this transaction",
     "tables": "asks the catalogue",
 }
-"""Statements that look into none of our tables."""
+"""Statements that read no table of Hivelore."""
 ADDS = re.compile(
     r"(--.*\n)*INSERT INTO \w+ \(namespace,[^()]*\)\s*(OVERRIDING SYSTEM VALUE )?"
     r"(VALUES \(:namespace,|SELECT (:namespace|namespace),)"
@@ -90,7 +90,7 @@ def test_the_document_distributes_every_table(connection: Connection) -> None:
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_every_statement_is_about_one_namespace(connection: Connection, name: str) -> None:
-    """Of the parts of the tables a plan names only the one that holds the namespace."""
+    """A plan names only the partition that holds the namespace."""
     touched = [parts(connection, name, namespace) for namespace in SOME]
     if name in OF_NO_TABLE:
         assert touched == [set[str]()] * len(SOME)
@@ -100,7 +100,7 @@ def test_every_statement_is_about_one_namespace(connection: Connection, name: st
         assert touched == [{home(connection, namespace)} for namespace in SOME]
 
 
-def test_so_is_every_statement_that_has_no_plan() -> None:
+def test_every_statement_without_a_plan_is_about_one_namespace() -> None:
     of_all = {name for name in NO_PLAN if not re.search(r"[:{]namespace\b", STATEMENTS[name])}
     assert of_all == {"pgvector.drop", "pgvector.learn"}
 
@@ -123,5 +123,5 @@ def home(connection: Connection, namespace: int) -> str:
     return str(found)
 
 
-def test_the_parts_are_those_that_are_told_apart(connection: Connection) -> None:
+def test_partitions_match_the_namespaces(connection: Connection) -> None:
     assert {home(connection, namespace) for namespace in SOME} == {str(part) for part in range(partitions.PARTS)}

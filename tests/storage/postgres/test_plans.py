@@ -56,7 +56,7 @@ ANALYZE memory, operational
 
 
 @pytest.mark.parametrize("service", [Clean("s7"), GENERAL])
-def test_what_is_known_of_a_service_is_found_by_it_whatever_else_is_asked(
+def test_operational_memories_are_found_by_service_under_any_filter(
     connection: psycopg.Connection[tuple[str]], service: Clean
 ) -> None:
     shared = Visibility(own=None, swarm=True)

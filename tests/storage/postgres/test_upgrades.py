@@ -106,7 +106,7 @@ def until_it_is_there(url: str) -> None:
 
 
 def use(store: MemoryStore, times: int) -> None:
-    """What a replica does all day; often enough for its statements to have plans that are kept."""
+    """Does the usual work of a replica, often enough for its prepared statements to have cached plans."""
     for number in range(times):
         memory = add(store, a_memory(f"written meanwhile by the old one {number}")).memory
 
@@ -164,7 +164,7 @@ def test_a_replica_that_writes_all_the_while_is_never_refused(old: PostgresStore
     assert said(url, UNFILLED) == 0
 
 
-def test_nobody_waits_behind_a_script_that_waits_for_a_long_reader(old: PostgresStore, url: str) -> None:
+def test_a_script_that_waits_for_a_long_reader_blocks_no_one(old: PostgresStore, url: str) -> None:
     with ExitStack() as reading:
         long_one = reading.enter_context(old.read())
         list(long_one.page(EVERYTHING, None, 1))
@@ -172,14 +172,14 @@ def test_nobody_waits_behind_a_script_that_waits_for_a_long_reader(old: Postgres
             waits = "SELECT COUNT(*) FROM pg_locks WHERE NOT granted AND relation = 'memory'::regclass"
             until(lambda: said(url, waits) > 0)
             for number in range(20):
-                add(old, a_memory(f"beside {number}"))
+                add(old, a_memory(f"parallel {number}"))
             assert not upgraded.done()
             reading.close()
             assert upgraded.result(PATIENCE) == 1
     assert said(url, UNFILLED) == 0
 
 
-def test_where_the_tables_are_never_free_the_start_says_so_and_changes_nothing(
+def test_a_migration_of_busy_tables_fails_and_changes_nothing(
     old: PostgresStore, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(migrations, "TRIES", 3)
@@ -192,7 +192,7 @@ def test_where_the_tables_are_never_free_the_start_says_so_and_changes_nothing(
     assert upgrade(url) == 1
 
 
-def test_who_is_killed_while_filling_in_is_followed_by_one_who_goes_on_from_there(old: PostgresStore, url: str) -> None:
+def test_a_killed_fill_is_continued_by_the_next_process(old: PostgresStore, url: str) -> None:
     with in_the_background(lambda: upgrade(url)) as upgraded:
         with held_up(url):
             until_it_is_there(url)
@@ -209,9 +209,7 @@ def test_who_is_killed_while_filling_in_is_followed_by_one_who_goes_on_from_ther
     assert said(url, "SELECT is_done FROM hivelore_fill")
 
 
-def test_of_two_that_start_at_once_one_migrates_and_both_open_when_all_is_filled_in(
-    old: PostgresStore, url: str
-) -> None:
+def test_of_two_concurrent_starts_one_migrates_and_both_open(old: PostgresStore, url: str) -> None:
     def start() -> tuple[int, int]:
         return upgrade(url), said(url, UNFILLED)
 
@@ -223,9 +221,7 @@ def test_of_two_that_start_at_once_one_migrates_and_both_open_when_all_is_filled
         assert sorted(one.result(PATIENCE) for one in both) == [(0, 0), (1, 0)]
 
 
-def test_the_version_before_is_not_started_on_the_newer_database_and_says_so_at_once(
-    old: PostgresStore, url: str
-) -> None:
+def test_the_previous_version_refuses_the_newer_database(old: PostgresStore, url: str) -> None:
     with in_the_background(lambda: upgrade(url)) as upgraded:
         with held_up(url):
             until(lambda: said(url, "SELECT COUNT(*) FROM hivelore_migration") == len(NEXT))
@@ -264,7 +260,7 @@ MADE = re.compile(r"\bCREATE\s+TABLE\s+(\w+)", re.I)
 
 
 def harm(script: str) -> list[str]:
-    """What would disturb replicas of the version before, or keep them waiting while a large table is worked through."""
+    """Returns statements that would disturb replicas of the previous version, or block them for long."""
     made = set(MADE.findall(script))
     return [*TAKES_AWAY.findall(script), *(table for table in INDEXED.findall(script) if table not in made)]
 
@@ -275,11 +271,11 @@ them yet, and the table is read once to find that out, while writers wait."""
 
 
 REBUILT = {13: [*["DROP"] * 4, *["memory"] * 4]}
-"""A path or an external id may be in several projects from then on, so what keeps it unique over a shelf has to go at
+"""A path or an external id may then be in several projects, so the index that made it unique in a home has to go at
 once. Replicas of the version before go on, and writers wait while the new indexes are made (docs/postgresql.md)."""
 
 
-def test_what_is_shipped_only_adds() -> None:
+def test_shipped_migrations_only_add() -> None:
     found = {migration.number: harm(migration.script) for migration in shipped()[1:]}
     assert {number: tables for number, tables in found.items() if tables} == READ_ONCE | REBUILT
 
@@ -288,5 +284,5 @@ def test_what_is_shipped_only_adds() -> None:
     "script",
     ["ALTER TABLE memory DROP COLUMN name", "create index slow on memory (name)", "UPDATE memory SET trust = 1"],
 )
-def test_what_takes_away_or_takes_long_is_noticed(script: str) -> None:
+def test_removals_and_long_locks_are_detected(script: str) -> None:
     assert harm(script)

@@ -125,7 +125,7 @@ class Logged:
 
 @dataclass(frozen=True, slots=True)
 class LoggedEvent:
-    """An event, and by which key the memory was there that it tells of."""
+    """An event, and the key of the memory it is about."""
 
     event: Event
     document: DocumentKey | None
@@ -133,7 +133,7 @@ class LoggedEvent:
 
 @dataclass(frozen=True, slots=True)
 class KeptBatch:
-    """A batch, and what is kept of it in the order in which it came."""
+    """A batch with its pre-images, in the order of arrival."""
 
     batch: Batch
     preimages: tuple[Preimage, ...]
@@ -211,7 +211,7 @@ def statement_place(statement: Statement) -> LookupKey:
 
 
 def thread_place(memory: Memory) -> LookupKey:
-    """Where the memories lie that may be context of each other."""
+    """Returns the lookup key of memories that may be context of each other."""
     return ("thread", memory.session, memory.owner, memory.scope)
 
 
@@ -220,7 +220,7 @@ def topic_place(topic: Topic) -> LookupKey:
 
 
 def superseded_place(memory: str) -> LookupKey:
-    """Where those lie that took the place of a memory."""
+    """Returns the lookup key of the successors of a memory."""
     return ("superseded", memory)
 
 
@@ -230,7 +230,7 @@ def unique_places(memory: Memory) -> list[LookupKey]:
 
 
 def record_places(memory: Memory) -> list[LookupKey]:
-    """Where the memories of one path, or of one external id, lie: on a shelf one of each project."""
+    """Returns the lookup keys of a path and an external id: one memory of each project in a home."""
     found: list[LookupKey] = []
     if memory.source_path is not None:
         found.append(path_place(memory.home, memory.source_path))

@@ -72,8 +72,8 @@ class ReferenceSwarm(ReferenceView):
         return len(doomed)
 
     def log_events(self, events: Sequence[Event]) -> None:
-        told_of = [None if event.memory is None else self.get(event.memory) for event in events]
-        keys = [None if one is None else one.key for one in told_of]
+        subjects = [None if event.memory is None else self.get(event.memory) for event in events]
+        keys = [None if one is None else one.key for one in subjects]
         self.state = happenings.logged(self.state, list(zip(events, keys, strict=True)))
 
     def drop_event(self, event: LoggedId) -> bool:

@@ -81,7 +81,7 @@ class ReferenceTransaction(ChangeRecorder, ReferenceSwarm):
     def change(self, key: DocumentKey, memory: Memory, chunks: Sequence[Chunk] | None, action: Action) -> None:
         before = self.state.documents.get(key)
         if before is None:
-            raise NotFound("This memory was forgotten. Search again for what is there now.")
+            raise NotFound("This memory no longer exists.")
         if memory.version != before.memory.version + 1:
             raise Stale(
                 f"The memory has version {before.memory.version} now. Read it again and repeat the change.",

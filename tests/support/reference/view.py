@@ -62,7 +62,7 @@ PAGE: Final = 1_000
 
 
 def detached(memory: Memory) -> Memory:
-    """The same memory with metadata of its own: the only part that a caller could change in place."""
+    """Returns a copy of a memory with separate metadata, the only part that a caller could change in place."""
     return replace(memory, metadata=deepcopy(dict(memory.metadata))) if memory.metadata else memory
 
 
@@ -121,11 +121,11 @@ class ReferenceView(ReferenceSwarmView):
         return self._at(superseded_place(memory))
 
     def _at(self, place: LookupKey) -> list[Stored]:
-        """In the order in which they came."""
+        """Returns the memories with a lookup key, in order of arrival."""
         return [self._stored(key) for key in sorted(self.state.places.get(place, NO_DOCUMENTS))]
 
     def _facts(self, topic: Topic) -> list[Stored]:
-        """In order of time, those of the same instant as they came."""
+        """Returns facts by instant, then in order of arrival."""
         return sorted(self._at(topic_place(topic)), key=lambda one: (one.memory.holds_since, one.key))
 
     def page(self, where: Filter, after: tuple[datetime, MemoryId] | None, limit: int) -> Sequence[Memory]:
@@ -212,7 +212,7 @@ class ReferenceView(ReferenceSwarmView):
         for known in self.state.models.values():
             if known.key == model:
                 return known.dimension
-        raise NotFound("No such embedding model. Register it first.")
+        raise NotFound("This embedding model is not registered. Register it first.")
 
     def embedded(self, model: ModelKey, keys: Sequence[DocumentKey]) -> PassageVectors:
         attributes = self.attributes(keys)
@@ -313,7 +313,7 @@ class ReferenceView(ReferenceSwarmView):
         return memory.created_at, memory.id
 
     def _thread(self, key: DocumentKey) -> tuple[list[DocumentKey], list[DocumentKey]]:
-        """What was written before and after it in its session, each oldest first."""
+        """Returns the documents before and after this one in its session, each oldest first."""
         document = self.state.documents.get(key)
         if document is None or document.memory.session is None:
             return [], []

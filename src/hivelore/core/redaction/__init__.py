@@ -176,9 +176,11 @@ def _spans(text: str, depth: int) -> Iterator[Span]:
             secrets_of_commands,
             tabled_secrets,
         ):
-            found += [(kind, *rendition.place(start, stop)) for kind, start, stop in find_in(rendition)]
+            for kind, start, stop in find_in(rendition):
+                found.append((kind, *rendition.place(start, stop)))
         if depth == 0:
-            suspected += [(kind, *rendition.place(start, stop)) for kind, start, stop in suspected_secrets(rendition)]
+            for kind, start, stop in suspected_secrets(rendition):
+                suspected.append((kind, *rendition.place(start, stop)))
     found += _encoded_secrets(text, depth)
     yield from found
     yield from _apart(suspected, found)

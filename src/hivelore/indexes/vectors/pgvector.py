@@ -86,7 +86,7 @@ class Samples:
             return None if drawn_at is None or abs(number - drawn_at) >= self._age else (sample,)
 
     def keep(self, of: Hashable, number: int, sample: Sample | None) -> None:
-        """Stores a sample; None means that there are too few vectors for one."""
+        """Stores a sample; None means too few vectors for a sample."""
         with self._lock:
             self._kept[of] = number, sample
             self._kept.move_to_end(of)

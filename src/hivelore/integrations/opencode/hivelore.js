@@ -1,19 +1,19 @@
-// Hands what happens in OpenCode over to the Hivelore service of this machine, and brings back what it knows. Each event
-// goes to a process of its own, which gives up by itself before anybody notices; nothing here fails, whatever is wrong.
+// Delivers events of OpenCode to the Hivelore service of this machine, and adds its answers to prompts. Each event runs
+// the hook in a separate process with a short time limit. Errors are ignored: OpenCode continues without memories.
 import { spawn } from "node:child_process"
 
 const commands = {"hook": ["hivelore", "hook", "--agent", "opencode"], "tools": ["hivelore", "mcp"], "environment": {}}
 const PATIENCE = 3000 // Milliseconds; a hook takes a tenth of it at most.
 
 export const Hivelore = async ({ client, directory }) => {
-  const parents = new Map() // By session: the one that started it, or null.
-  const answers = new Map() // By session: the last message of its model, as far as it is written.
+  const parents = new Map() // By session: the session that started it, or null.
+  const answers = new Map() // By session: the last message of its model, which may be incomplete.
   const running = new Set()
 
-  const tell = (event, about) => {
-    const told = run(JSON.stringify({ hook_event_name: event, cwd: directory, ...about }), directory)
-    running.add(told)
-    return told.finally(() => running.delete(told))
+  const deliver = (event, about) => {
+    const delivery = run(JSON.stringify({ hook_event_name: event, cwd: directory, ...about }), directory)
+    running.add(delivery)
+    return delivery.finally(() => running.delete(delivery))
   }
 
   const parentOf = async (session) => {
@@ -24,7 +24,7 @@ export const Hivelore = async ({ client, directory }) => {
     return parents.get(session)
   }
 
-  // What was said in a session that another one has started is that one's sub-agent's.
+  // A session that another session started is a sub-agent of that session.
   const whose = (session, parent, agent) =>
     parent ? { session_id: parent, agent_id: session, agent_type: agent || "agent" } : { session_id: session }
 
@@ -45,13 +45,13 @@ export const Hivelore = async ({ client, directory }) => {
     "session.compacted": ({ sessionID }) => {
       const answer = answers.get(sessionID)
       if (answer?.sums && !parents.get(sessionID))
-        tell("session.compacted", { session_id: sessionID, compact_summary: words(answer) })
+        deliver("session.compacted", { session_id: sessionID, compact_summary: words(answer) })
     },
     "session.idle": ({ sessionID }) => {
       const answer = answers.get(sessionID)
       const parent = parents.get(sessionID)
       if (answer && !answer.sums)
-        tell(parent ? "subagent.idle" : "session.idle", {
+        deliver(parent ? "subagent.idle" : "session.idle", {
           ...whose(sessionID, parent, answer.agent),
           last_assistant_message: words(answer),
         })
@@ -70,16 +70,16 @@ export const Hivelore = async ({ client, directory }) => {
       const asked = parts.filter((part) => part.type === "text" && !part.synthetic && !part.ignored)
       if (!asked.length) return
       const parent = await parentOf(sessionID)
-      const said = await tell(parent ? "subagent.started" : "chat.message", {
+      const said = await deliver(parent ? "subagent.started" : "chat.message", {
         ...whose(sessionID, parent, agent ?? message.agent),
         prompt: asked.map((part) => part.text).join("\n"),
       })
       if (!said) return
-      const { id, messageID } = parts.at(-1) // Parts stand in the order of their ids.
+      const { id, messageID } = parts.at(-1) // Parts are sorted by id.
       parts.push({ id: `${id}h`, sessionID, messageID, type: "text", synthetic: true, text: said })
     },
     "experimental.session.compacting": async ({ sessionID }) => {
-      if (!(await parentOf(sessionID))) await tell("session.compacting", { session_id: sessionID })
+      if (!(await parentOf(sessionID))) await deliver("session.compacting", { session_id: sessionID })
     },
     dispose: async () => {
       await Promise.all(running)
@@ -89,7 +89,7 @@ export const Hivelore = async ({ client, directory }) => {
 
 const words = (answer) => [...answer.texts.values()].join("\n")
 
-// What the model is to be told: empty where that is nothing.
+// Runs the hook with an event. Returns the text to inject; empty if there is none.
 const run = (event, folder) =>
   new Promise((resolve) => {
     const [program, ...rest] = commands.hook

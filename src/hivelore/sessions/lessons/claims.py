@@ -168,8 +168,6 @@ def content_terms(text: str) -> frozenset[str]:
 
 def text_weight(text: str) -> int:
     """Returns the number of characters, counting an ideograph as three."""
-    return len(text) if text.isascii() else len(text) + 2 * sum(map(_is_ideograph, text))
-
-
-def _is_ideograph(letter: str) -> bool:
-    return "\u3040" <= letter <= "\u9fff" or "\uac00" <= letter <= "\ud7af"
+    if text.isascii():
+        return len(text)
+    return len(text) + 2 * sum("\u3040" <= one <= "\u9fff" or "\uac00" <= one <= "\ud7af" for one in text)

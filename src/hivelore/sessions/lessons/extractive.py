@@ -40,18 +40,18 @@ def extract_summary(conversation: Transcript) -> Summary:
         return EMPTY_SUMMARY
     work = analyze_tool_use(turns)
     corrections = [f"The user: {one}" for one in dict.fromkeys(_corrections(turns))][-_MAX_PER_KIND:]
-    troubles = [_describe_failure(trouble) for trouble in reversed(work.failures) if trouble.solved][:_MAX_PER_KIND]
+    failures = [_describe_failure(failure) for failure in reversed(work.failures) if failure.solved][:_MAX_PER_KIND]
     found = [*_select_by_cue(_assistant_sentences(turns))]
     first, *more = *_closing_sentences(turns), ""
     prompts = parse_prompts(turn.text for turn in turns if turn.speaker is Speaker.USER)
-    points = [*corrections, *select_points([*troubles, *found, first], prompts)]
+    points = [*corrections, *select_points([*failures, *found, first], prompts)]
     if len(points) < MIN_POINTS:
-        points = [*corrections, *select_points([*troubles, *found, first, *more], prompts)][:MIN_POINTS]
+        points = [*corrections, *select_points([*failures, *found, first, *more], prompts)][:MIN_POINTS]
     if not points or text_weight("".join(points)) <= MIN_WEIGHT:
         return EMPTY_SUMMARY
     closing = [*_activity_points(work)]
     kept = (*points[: MAX_POINTS - len(closing)], *closing)
-    return Summary(kept, quotes_tools=any(trouble in kept for trouble in troubles))
+    return Summary(kept, quotes_tools=any(failure in kept for failure in failures))
 
 
 def without_activity(points: Sequence[str]) -> list[str]:
@@ -67,12 +67,9 @@ def _corrections(turns: Sequence[Turn]) -> Iterator[str]:
             answered = True
         elif answered and len(turn.text) <= 4 * _CORRECTION_LENGTH:
             for sentence in sentences(turn.text):
-                if len(sentence) <= _CORRECTION_LENGTH and CORRECTION.search(sentence) and _is_statement(sentence):
+                is_statement = not sentence.endswith(("?", "？")) and len(content_terms(sentence)) >= 2
+                if len(sentence) <= _CORRECTION_LENGTH and CORRECTION.search(sentence) and is_statement:
                     yield sentence
-
-
-def _is_statement(sentence: str) -> bool:
-    return not sentence.endswith(("?", "？")) and len(content_terms(sentence)) >= 2
 
 
 def _assistant_sentences(turns: Sequence[Turn]) -> list[str]:
@@ -100,11 +97,11 @@ def _closing_sentences(turns: Sequence[Turn]) -> Iterator[str]:
         yield one
 
 
-def _describe_failure(trouble: CommandFailure) -> str:
-    helped = [f"changing {format_names(trouble.changed_files)}"] if trouble.changed_files else []
-    helped += [f"`{trouble.commands[-1]}`"] if trouble.commands else []
+def _describe_failure(failure: CommandFailure) -> str:
+    helped = [f"changing {format_names(failure.changed_files)}"] if failure.changed_files else []
+    helped += [f"`{failure.commands[-1]}`"] if failure.commands else []
     end = f" It worked after {' and '.join(helped)}." if helped else " It worked later."
-    return f"`{trouble.command}` failed: {trouble.error.rstrip('.')}.{end}"
+    return f"`{failure.command}` failed: {failure.error.rstrip('.')}.{end}"
 
 
 def _activity_points(work: ToolUse) -> Iterator[str]:

@@ -72,8 +72,8 @@ def analyze_tool_use(turns: Sequence[Turn]) -> ToolUse:
             case ToolEffect.WRITE if not failed:
                 for path in filter(None, tool.target.split("\n")):
                     _move_to_end(work.files, path)
-                    for trouble in _unsolved(work):
-                        _move_to_end(trouble.changed_files, path)
+                    for failure in _unsolved(work):
+                        _move_to_end(failure.changed_files, path)
             case ToolEffect.RUN:
                 command = simplify_command(tool.target)
                 if failed:
@@ -102,7 +102,7 @@ def _record_failure(work: ToolUse, command: str, output: str) -> None:
     if not command or error is None:
         return
     work.passed_checks[:] = [other for other in work.passed_checks if other != command]
-    known = next((trouble for trouble in _unsolved(work) if _purpose(trouble.command) == _purpose(command)), None)
+    known = next((failure for failure in _unsolved(work) if _purpose(failure.command) == _purpose(command)), None)
     if known is None:
         work.failures.append(CommandFailure(command, error))
     elif not known.changed_files and not known.commands:
@@ -112,15 +112,15 @@ def _record_failure(work: ToolUse, command: str, output: str) -> None:
 def _record_success(work: ToolUse, command: str) -> None:
     if _CHECK.search(command):
         _move_to_end(work.passed_checks, command)
-    for trouble in _unsolved(work):
-        if _purpose(trouble.command) == _purpose(command):
-            trouble.solved = True
+    for failure in _unsolved(work):
+        if _purpose(failure.command) == _purpose(command):
+            failure.solved = True
         elif not _READ_ONLY.match(command) and not _CHECK.search(command):
-            _move_to_end(trouble.commands, command)
+            _move_to_end(failure.commands, command)
 
 
 def _unsolved(work: ToolUse) -> list[CommandFailure]:
-    return [trouble for trouble in work.failures if not trouble.solved]
+    return [failure for failure in work.failures if not failure.solved]
 
 
 def _move_to_end(known: list[str], new: str) -> None:

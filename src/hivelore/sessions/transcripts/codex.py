@@ -59,17 +59,13 @@ def _item_turns(item: Entry, at: datetime | None, called: dict[str, Tool], folde
             case _:
                 pass
     elif kind == "local_shell_call" or (kind in _CALLS and as_text(item.get("name"))):
-        used = called[key] = _parse_call(item, folder)
+        is_shell = kind == "local_shell_call"
+        given = item.get("action") if is_shell else item.get("arguments", item.get("input"))
+        used = called[key] = parse_tool("local_shell" if is_shell else as_text(item.get("name")), given, folder)
         yield Turn(speaker=Speaker.CALL, text="", tool=used, at=at)
     elif kind in _OUTPUTS and key in called:
         output, failed = _parse_output(item.get("output"))
         yield result_turn(called[key], output, at, failed=failed)
-
-
-def _parse_call(item: Entry, folder: str) -> Tool:
-    if item.get("type") == "local_shell_call":
-        return parse_tool("local_shell", item.get("action"), folder)
-    return parse_tool(as_text(item.get("name")), item.get("arguments", item.get("input")), folder)
 
 
 def _parse_output(value: object) -> tuple[str, bool]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from hivelore.sessions.fence import unfenced
+from hivelore.sessions.fence import remove_fences
 from hivelore.sessions.model import Speaker, Tool, ToolEffect, Turn
 
 Entry = Mapping[str, Any]
@@ -126,13 +126,13 @@ def is_own_tool(used: Tool) -> bool:
 
 def spoken_turn(who: Speaker, text: str, at: datetime | None) -> Iterator[Turn]:
     """Yields a turn without injected text; nothing if no text is left."""
-    left = unfenced(text).strip()
+    left = remove_fences(text).strip()
     if left:
         yield Turn(speaker=who, text=left, at=at)
 
 
 def result_turn(used: Tool, output: str, at: datetime | None, *, failed: bool) -> Turn:
-    text = unfenced(output).strip()
+    text = remove_fences(output).strip()
     if len(text) > 2 * _MAX_OUTPUT_HALF:
         text = f"{text[:_MAX_OUTPUT_HALF]}\n...\n{text[-_MAX_OUTPUT_HALF:]}"
     return Turn(speaker=Speaker.RESULT, text=text, tool=used, failed=failed, at=at)

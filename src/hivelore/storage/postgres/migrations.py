@@ -1,7 +1,7 @@
 """Migration of a database to the schema of this version.
 
 One replica migrates while replicas of the previous version keep serving. So a script only adds columns and tables,
-with a default or a trigger for rows that old replicas write; a later version removes what is obsolete. A script gets
+with a default or a trigger for rows that old replicas write; a later version removes obsolete columns. A script gets
 its locks quickly or gives up. It leaves old rows to a fill: a statement that updates some rows behind ``(:namespace,
 :key)``, in this order, and returns the last one, until none is left.
 """

@@ -12,7 +12,7 @@ SELECT 'A vector belongs to no passage: ' || passage || '.' FROM vectors v WHERE
   AND NOT EXISTS (SELECT 1 FROM passage p WHERE p.namespace = v.namespace AND p.key = v.passage)
 LIMIT 100
 
--- name: others
+-- name: other_connections
 SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database()
   AND (application_name = left('hivelore ' || current_schema(), 63) OR starts_with(application_name, 'hivelore move '))
   AND application_name <> current_setting('application_name')
@@ -49,12 +49,12 @@ UPDATE segment SET first = 1, last = 1 WHERE namespace = :namespace
 INSERT INTO claim (namespace, number, tx) VALUES (:namespace, :number, this_tx())
 ON CONFLICT (namespace, number) DO UPDATE SET tx = excluded.tx
 
--- name: memory_admitted
-SELECT {memory} FROM memory m {operational} WHERE m.namespace = :namespace AND m.key = ANY(:keys) {where}
+-- name: memory_filtered
+SELECT {memory_columns} FROM memory m {operational} WHERE m.namespace = :namespace AND m.key = ANY(:keys) {where}
 
--- name: memory_standings
+-- name: rank_features
 SELECT m.key, m.id, m.created_at, m.accessed_at, m.access_count, m.session, m.author, length(m.content),
-  convert_to(right(m.content, 80), 'UTF8'), {running}, {use}
+  convert_to(right(m.content, 80), 'UTF8'), {operational_columns}, {usefulness_columns}
 FROM memory m {operational} {usefulness} WHERE m.namespace = :namespace AND m.key = ANY(:keys) {where}
 
 -- name: attributes

@@ -210,7 +210,7 @@ class PostgresStore:
         """Counts the connections of other Hivelore processes to the same schema, and of running moves to the same
         database, unless their URLs set another ``application_name``."""
         with self.read() as view:
-            return view.row("others")[0]
+            return view.row("other_connections")[0]
 
     def check(self) -> Sequence[str]:
         """Finds rows with dangling references. Checking pages is left to the tools of the server."""

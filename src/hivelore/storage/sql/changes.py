@@ -9,7 +9,7 @@ from hivelore.changes.model import Batch, BatchFilter, BatchId, BatchKind, Preim
 from hivelore.changes.preimage_codec import former, read_former
 from hivelore.memories.model import MemoryId
 from hivelore.memories.stored import DocumentKey
-from hivelore.storage.sql.columns import FLAG, INSTANT, INTERFACES, PLAIN, Codec, Row, Table, codes, to_micros
+from hivelore.storage.sql.columns import FLAG, INSTANT, INTERFACES, PLAIN, Codec, Row, Table, codes, plain, to_micros
 from hivelore.storage.sql.execution import SqlReader, SqlWriter
 from hivelore.storage.sql.filters import after_position
 from hivelore.storage.sql.statements import Param
@@ -37,8 +37,7 @@ BATCH = Table(
     at=INSTANT,
     actor=PLAIN,
     interface=INTERFACES,
-    reason=PLAIN,
-    changes=PLAIN,
+    **plain("reason changes"),
     is_private=FLAG.named("private"),
     undoes=PLAIN,
     undone_at=INSTANT,
@@ -51,8 +50,7 @@ PREIMAGE = Table(
     key=PLAIN.named("document"),
     memory=PLAIN,
     before=Codec(None, _write_state),
-    after=PLAIN,
-    owner=PLAIN,
+    **plain("after owner"),
 )
 _CHANGED_MEMORY = (
     " AND EXISTS (SELECT 1 FROM preimage pi"
@@ -86,7 +84,7 @@ class ChangeJournalReader(SqlReader):
 
     def batches(self, where: BatchFilter, after: tuple[datetime, BatchId] | None, limit: int) -> Sequence[Batch]:
         sql, params = batch_condition(where, after)
-        found = self.rows(self.SQL["batches"].replace("{batched}", sql), {**params, "limit": limit})
+        found = self.rows(self.SQL["batches"].replace("{batch_filter}", sql), {**params, "limit": limit})
         return [BATCH.read(row) for row in found]
 
     def preimage(self, batch: BatchId, document: DocumentKey) -> Preimage | None:
@@ -113,7 +111,7 @@ class ChangeJournalWriter(ChangeJournalReader, SqlWriter):
             self.run(name, {"id": batch})
 
     def drop_preimages(self, document: DocumentKey) -> None:
-        for name in ("batches_silence", "preimages_delete"):
+        for name in ("batch_reasons_delete", "preimages_delete"):
             self.run(name, {"document": document, "decided": KIND[BatchKind.DECIDED]})
 
     def prune_batches(self, before: datetime, limit: int) -> int:

@@ -4,7 +4,7 @@ FROM batch WHERE namespace = :namespace AND id = :id
 
 -- name: batches
 SELECT {columns:batch b}
-FROM batch b WHERE b.namespace = :namespace {batched} ORDER BY b.at DESC, b.id DESC LIMIT :limit
+FROM batch b WHERE b.namespace = :namespace {batch_filter} ORDER BY b.at DESC, b.id DESC LIMIT :limit
 
 -- name: batch_put
 INSERT INTO batch {insert:batch} {update:batch}
@@ -47,6 +47,6 @@ WITH RECURSIVE together (document) AS (
 -- name: preimages_delete
 DELETE FROM preimage WHERE namespace = :namespace AND document IN ({decided_with} SELECT document FROM together)
 
--- name: batches_silence
+-- name: batch_reasons_delete
 UPDATE batch SET reason = NULL WHERE namespace = :namespace AND reason IS NOT NULL AND id IN ({decided_with}
   SELECT pi.batch FROM preimage pi WHERE pi.namespace = :namespace AND pi.document IN (SELECT document FROM together))

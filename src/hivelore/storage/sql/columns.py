@@ -27,7 +27,7 @@ MICROSECOND = timedelta(microseconds=1)
 
 
 class Codec(NamedTuple):
-    """How a column stores a field. NULL stands for None in every column."""
+    """The way a column stores a field. NULL stands for None in every column."""
 
     read: Convert | None = None
     write: Convert | None = None
@@ -106,6 +106,11 @@ ACTION = {
     Action.UNDONE: 9,
 }
 ACTIONS = codes(ACTION)
+
+
+def plain(fields: str) -> dict[str, Codec]:
+    """Returns columns that store these fields unchanged."""
+    return dict.fromkeys(fields.split(), PLAIN)
 
 
 class Columns(Generic[V]):

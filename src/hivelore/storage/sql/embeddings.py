@@ -35,6 +35,7 @@ from hivelore.storage.sql.columns import (
     SOURCES,
     Columns,
     Row,
+    plain,
     to_micros,
 )
 from hivelore.storage.sql.execution import SqlReader, SqlWriter
@@ -46,9 +47,7 @@ ATTRIBUTES = Columns(
     owner=PLAIN,
     scope=SCOPES,
     source=SOURCES,
-    project=PLAIN,
-    session=PLAIN,
-    category=PLAIN,
+    **plain("project session category"),
     created_at=INSTANT,
     expires_at=INSTANT,
     superseded=FLAG,
@@ -123,8 +122,8 @@ class EmbeddingReader(SqlReader):
 
     def vectors(self, model: ModelKey, passages: Sequence[PassageKey]) -> Mapping[PassageKey, Vector]:
         found = self.rows(self.SQL["vectors"], {"model": model, "passages": self.array(set(passages))})
-        vectors = self.floats([blob for _, blob in found]) if found else ()
-        return dict(zip([key for key, _ in found], vectors, strict=True))
+        keys, blobs = zip(*found, strict=True) if found else ((), ())
+        return dict(zip(keys, self.floats(blobs) if found else (), strict=True))
 
     def token_codes(self, model: ModelKey, passages: Sequence[PassageKey]) -> Deferred[Mapping[PassageKey, TokenCodes]]:
         fetch_rows = self.deferred(self.SQL["tokens"], {"model": model, "passages": self.array(set(passages))})
@@ -133,7 +132,7 @@ class EmbeddingReader(SqlReader):
     def queued_passages(
         self, model: ModelKey, now: datetime, limit: int, *, newest_first: bool = False
     ) -> Sequence[QueuedPassage]:
-        statement = self.SQL["waiting"].replace("{free}", "").replace("{locked}", "")
+        statement = self.SQL["queued_passages"].replace("{unleased}", "").replace("{locked}", "")
         return self._waiting(statement, model, now, limit, newest_first)
 
     def _waiting(
@@ -198,7 +197,7 @@ class EmbeddingWriter(EmbeddingReader, SqlWriter):
         coded = [{"model": model, "passage": passage, "codes": codes} for passage, codes in with_codes.items()]
         self.run_each("tokens_put", coded)
         self.run("tokens_delete", {"model": model, "passages": self.array(without_codes)})
-        self.run("failures_forget", {"model": model, "passages": self.array(documents)})
+        self.run("failures_delete", {"model": model, "passages": self.array(documents)})
         self.log_changes(ChangeKind.VECTORS, dict.fromkeys(documents.values()))
         return len(documents)
 
@@ -215,8 +214,9 @@ class EmbeddingWriter(EmbeddingReader, SqlWriter):
     def lease_passages(
         self, model: ModelKey, now: datetime, limit: int, *, lease: timedelta, newest_first: bool = False
     ) -> Sequence[QueuedPassage]:
-        free = self.SQL["waiting"].replace("{free}", self.SQL["free"]).replace("{locked}", self.SQL["locked"])
-        found = self._waiting(free, model, now, limit, newest_first)
+        statement = self.SQL["queued_passages"].replace("{unleased}", self.SQL["unleased"])
+        statement = statement.replace("{locked}", self.SQL["locked"])
+        found = self._waiting(statement, model, now, limit, newest_first)
         passages = self.array([one.passage for one in found])
         self.run("passages_lease", {"passages": passages, "now": to_micros(now), "lease": lease // MICROSECOND})
         return found
@@ -225,22 +225,22 @@ class EmbeddingWriter(EmbeddingReader, SqlWriter):
         self.run_each("passage_release", [{"passage": passage} for passage in passages])
 
     def retry_failed(self, model: ModelKey, limit: int) -> int:
-        return self.count("failures_clear", {"model": model, "limit": limit})
+        return self.count("failures_retry", {"model": model, "limit": limit})
 
     def adopt_vectors(self, model: ModelKey, after: PassageKey, limit: int) -> Sequence[PassageKey]:
         page = {"model": model, "after": after, "limit": limit}
         self.run("passages_adopt", page)
-        return [PassageKey(row[0]) for row in self.rows(self.SQL["vectors_behind"], page)]
+        return [PassageKey(row[0]) for row in self.rows(self.SQL["vectors_after"], page)]
 
     def requeue(self, model: ModelKey, after: PassageKey, limit: int) -> Sequence[PassageKey]:
-        queued = self.rows(self.SQL["passages_queue"], {"model": model, "after": after, "limit": limit})
+        queued = self.rows(self.SQL["passages_requeue"], {"model": model, "after": after, "limit": limit})
         return sorted(PassageKey(row[0]) for row in queued)
 
     def cancel_requeue(self, model: ModelKey, limit: int) -> int:
-        return self.count("passages_leave_queue", {"model": model, "limit": limit})
+        return self.count("passages_cancel_requeue", {"model": model, "limit": limit})
 
     def requeue_lost(self, limit: int) -> int:
-        return self.count("passages_requeue", {"limit": limit})
+        return self.count("passages_requeue_lost", {"limit": limit})
 
     def drop_vectors(self, model: ModelKey, limit: int) -> int:
         self.run("tokens_drop", {"model": model, "limit": limit})

@@ -25,7 +25,7 @@ UPDATE passage SET model = :model WHERE {ours} model <> :model AND key IN (
   SELECT v.passage FROM {vectors} v WHERE v.namespace = :namespace AND v.model = :model AND v.passage > :after
   ORDER BY v.passage LIMIT :limit)
 
--- name: vectors_behind
+-- name: vectors_after
 SELECT passage FROM {vectors} WHERE namespace = :namespace AND model = :model AND passage > :after
 ORDER BY passage LIMIT :limit
 
@@ -46,12 +46,12 @@ SELECT namespace, :model, key, 1, CAST(:not_before AS BIGINT), :error FROM passa
 ON CONFLICT (namespace, model, passage) DO UPDATE
 SET attempts = embedding_failure.attempts + 1, not_before = excluded.not_before, error = excluded.error
 
--- name: waiting
+-- name: queued_passages
 -- A failure without not_before is one that an earlier release gave up; it is tried again.
 SELECT p.key, p.document, p.start, p.stop, m.content, m.author FROM passage p
 JOIN memory m ON m.namespace = p.namespace AND m.key = p.document
 LEFT JOIN embedding_failure f ON f.namespace = p.namespace AND f.model = :model AND f.passage = p.key
-WHERE p.namespace = :namespace AND {queue} {free} AND (f.passage IS NULL OR COALESCE(f.not_before, 0) <= :now)
+WHERE p.namespace = :namespace AND {queue} {unleased} AND (f.passage IS NULL OR COALESCE(f.not_before, 0) <= :now)
 ORDER BY p.key {order} LIMIT :limit {locked}
 
 -- name: passage_release
@@ -73,7 +73,7 @@ WHERE p.namespace = :namespace AND {queue} {where}
 SELECT COUNT(*) FROM passage p WHERE p.namespace = :namespace AND p.model <> 0 AND NOT EXISTS (
   SELECT 1 FROM {vectors} v WHERE v.namespace = p.namespace AND v.model = p.model AND v.passage = p.key)
 
--- name: passages_requeue
+-- name: passages_requeue_lost
 UPDATE passage SET model = 0 WHERE namespace = :namespace AND key IN (
   SELECT p.key FROM passage p WHERE p.namespace = :namespace AND p.model <> 0 AND NOT EXISTS (
     SELECT 1 FROM {vectors} v WHERE v.namespace = p.namespace AND v.model = p.model AND v.passage = p.key)
@@ -86,7 +86,7 @@ p.model = :other AND NOT EXISTS (
 -- name: queue_again
 p.again = :model AND p.again <> 0
 
--- name: failures_clear
+-- name: failures_retry
 DELETE FROM embedding_failure WHERE namespace = :namespace AND model = :model
   AND passage IN (SELECT passage FROM embedding_failure WHERE namespace = :namespace AND model = :model LIMIT :limit)
 
@@ -112,22 +112,22 @@ WHERE p.namespace = :namespace
 -- name: tokens_delete
 DELETE FROM token_vectors WHERE namespace = :namespace AND model = :model AND passage {any:passages}
 
--- name: failures_forget
+-- name: failures_delete
 DELETE FROM embedding_failure WHERE namespace = :namespace AND model = :model AND passage {any:passages}
 
--- name: passages_queue
+-- name: passages_requeue
 UPDATE passage SET again = :model WHERE {ours} key IN (
   SELECT v.passage FROM {vectors} v WHERE v.namespace = :namespace AND v.model = :model AND v.passage > :after
   ORDER BY v.passage LIMIT :limit)
 RETURNING key
 
--- name: passages_leave_queue
+-- name: passages_cancel_requeue
 UPDATE passage SET again = 0 WHERE {ours} key IN (
   SELECT p.key FROM passage p WHERE p.namespace = :namespace AND p.again = :model AND p.again <> 0 LIMIT :limit)
 
 -- name: passages_lease
 UPDATE passage SET leased_until = {now} + :lease WHERE {ours} key {any:passages}
 
--- name: free
+-- name: unleased
 -- A shared store uses the clock of its server, because the clocks of the replicas may differ.
 AND p.leased_until <= {now}

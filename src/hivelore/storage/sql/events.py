@@ -9,7 +9,18 @@ from hivelore.memories.model import MemoryId
 from hivelore.memories.stored import DocumentKey
 from hivelore.observations.model import GENERAL
 from hivelore.search.model import Filter
-from hivelore.storage.sql.columns import INSTANT, INTERFACES, MICROSECOND, PLAIN, Row, Table, codes, digest, to_micros
+from hivelore.storage.sql.columns import (
+    INSTANT,
+    INTERFACES,
+    MICROSECOND,
+    PLAIN,
+    Row,
+    Table,
+    codes,
+    digest,
+    plain,
+    to_micros,
+)
 from hivelore.storage.sql.execution import SqlReader, SqlWriter
 from hivelore.storage.sql.filters import after_position, condition
 from hivelore.storage.sql.statements import Param
@@ -24,25 +35,20 @@ EVENT = Table(
     id=PLAIN,
     at=INSTANT,
     level=codes(LEVEL),
-    text=PLAIN,
-    actor=PLAIN,
+    **plain("text actor"),
     interface=INTERFACES,
-    service=PLAIN,
-    session=PLAIN,
+    **plain("service session"),
 )
 COOLDOWN = Table(
     Cooldown,
     "cooldown",
     "service action",
-    service=PLAIN,
-    action=PLAIN,
+    **plain("service action"),
     until=INSTANT,
     set_at=INSTANT,
     actor=PLAIN,
     interface=INTERFACES,
-    session=PLAIN,
-    reason=PLAIN,
-    count=PLAIN,
+    **plain("session reason count"),
 )
 
 
@@ -83,7 +89,7 @@ class EventReader(SqlReader):
         seen, own = condition(Filter(visibility=where.seen))
         sql, params = event_condition(where, after)
         sql += f" AND (e.document IS NULL OR (m.key IS NOT NULL{seen}))"
-        found = self.rows(self.SQL["events"].replace("{narrowed}", sql), {**params, **own, "limit": limit})
+        found = self.rows(self.SQL["events"].replace("{event_filter}", sql), {**params, **own, "limit": limit})
         return [read_event(row) for row in found]
 
     def events_about(self, document: DocumentKey) -> Sequence[Event]:
@@ -91,7 +97,7 @@ class EventReader(SqlReader):
 
     def same_event(self, event: Event, within: timedelta) -> Event | None:
         row = self.row(
-            "event_same",
+            "event_repeated",
             session=event.session,
             level=LEVEL[event.level],
             service=event.service or "",

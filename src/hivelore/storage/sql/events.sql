@@ -4,9 +4,9 @@ INSERT INTO event {insert:event} ON CONFLICT (namespace, id) DO NOTHING
 -- name: events
 SELECT {columns:event e}, m.id
 FROM event e LEFT JOIN memory m ON m.namespace = e.namespace AND m.key = e.document
-WHERE e.namespace = :namespace {narrowed} ORDER BY e.at DESC, e.id DESC LIMIT :limit
+WHERE e.namespace = :namespace {event_filter} ORDER BY e.at DESC, e.id DESC LIMIT :limit
 
--- name: event_same
+-- name: event_repeated
 SELECT {columns:event e}, NULL
 FROM event e WHERE e.namespace = :namespace AND e.session = :session AND e.at > :after AND e.at < :before
   AND e.level = :level AND COALESCE(e.service, '') = :service AND e.text = :text AND e.document IS NULL

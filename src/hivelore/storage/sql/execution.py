@@ -75,7 +75,7 @@ class SqlReader(ABC):
 
     @contextmanager
     def unrestricted(self) -> Generator[None]:
-        """Suspends row-level security, for indexes that hold the data of all viewers. Never show what is read here."""
+        """Suspends row-level security, for indexes that hold the data of all viewers. Never return these rows."""
         yield
 
     def row(self, statement: str, /, **params: Param) -> Any:
@@ -126,7 +126,7 @@ class SqlWriter(ChangeRecorder, SqlReader):
 
     @abstractmethod
     def savepoint(self) -> AbstractContextManager[object]:
-        """An error inside rolls back only what is inside. A caller that handles it can continue the transaction."""
+        """An error inside rolls back only its statements. A caller that handles it can continue the transaction."""
 
     @abstractmethod
     def number_from(self, table: str, last: int) -> None:
@@ -143,7 +143,7 @@ class SqlWriter(ChangeRecorder, SqlReader):
 
     def import_rows(self, table: str, each: Sequence[dict[str, Param]]) -> None:
         """Inserts rows with their keys into a table."""
-        self.run_each(f"{table}_move_in", each)
+        self.run_each(f"{table}_import", each)
         if each:
             self.number_from(table, max(cast(int, one["key"]) for one in each))
 

@@ -1,6 +1,6 @@
 """Evidence of use, the usefulness counts of memories, and the recall log.
 
-Usefulness counts have a table of their own: few memories have them, and they change often. A recall is one compact row
+Usefulness counts have a separate table: few memories have them, and they change often. A recall is one compact row
 with memories by key; keys are never reused, so a forgotten memory leaves no id behind.
 """
 
@@ -25,7 +25,7 @@ from hivelore.indexing.model import ChangeKind
 from hivelore.memories.model import MemoryId
 from hivelore.memories.stored import DocumentKey
 from hivelore.search.model import Filter, RecallId, RetrievalMode, Score
-from hivelore.storage.sql.columns import INSTANT, INTERFACES, PLAIN, ROLES, Codec, Row, Table, codes, to_micros
+from hivelore.storage.sql.columns import INSTANT, INTERFACES, PLAIN, ROLES, Codec, Row, Table, codes, plain, to_micros
 from hivelore.storage.sql.execution import SqlWriter
 from hivelore.storage.sql.filters import after_position
 from hivelore.storage.sql.memories import MemoryReader
@@ -73,9 +73,7 @@ RECALL = Table(
     agent=PLAIN,
     role=ROLES,
     interface=INTERFACES,
-    project=PLAIN,
-    session=PLAIN,
-    question=PLAIN,
+    **plain("project session question"),
     path=codes({RetrievalMode.HYBRID: 1, RetrievalMode.KEYWORDS: 2, RetrievalMode.RECENT: 3}),
     candidates=PLAIN,
 )
@@ -171,8 +169,8 @@ class FeedbackReader(MemoryReader):
         ):
             return []
         document = None if given is None else given.key
-        sql, params = recall_condition(where, document, self.SQL["recall_gave"], after)
-        found = self.rows(self.SQL["recalls"].replace("{asked}", sql), {**params, "limit": limit})
+        sql, params = recall_condition(where, document, self.SQL["recall_returned"], after)
+        found = self.rows(self.SQL["recalls"].replace("{recall_filter}", sql), {**params, "limit": limit})
         keys = {key for row in found for key in recalled_documents(row)}
         seen = self.rank_features_of(keys, Filter(visibility=where.seen))
         ids = {key: features.id for key, features in seen.items()}

@@ -19,9 +19,9 @@ INSERT INTO recall {insert:recall}
 
 -- name: recalls
 SELECT {columns:recall r}, r.documents, r.parts
-FROM recall r WHERE r.namespace = :namespace {asked} ORDER BY r.at DESC, r.id DESC LIMIT :limit
+FROM recall r WHERE r.namespace = :namespace {recall_filter} ORDER BY r.at DESC, r.id DESC LIMIT :limit
 
--- name: recall_gave
+-- name: recall_returned
 position(:having IN r.documents) > 0
 
 -- name: recall_nth

@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 
 from hivelore.folders.model import KnownFile
-from hivelore.storage.sql.columns import PLAIN, Table
+from hivelore.storage.sql.columns import Table, plain
 from hivelore.storage.sql.execution import SqlReader, SqlWriter
 
-FILE = Table(KnownFile, "file", "place path", place=PLAIN, path=PLAIN, mark=PLAIN, digest=PLAIN, memory=PLAIN)
+FILE = Table(KnownFile, "file", "place path", **plain("place path mark digest memory"))
 
 
 class FileReader(SqlReader):
     """Implements ``folders.ports.FileReads``."""
 
     def files_after(self, place: str, path: str, limit: int) -> Sequence[KnownFile]:
-        return self.read_all(FILE, "files_behind", place=place, path=path, limit=limit)
+        return self.read_all(FILE, "files_after", place=place, path=path, limit=limit)
 
 
 class FileWriter(FileReader, SqlWriter):

@@ -1,4 +1,4 @@
--- name: files_behind
+-- name: files_after
 SELECT {columns:file} FROM file
 WHERE namespace = :namespace AND (place, path) > (:place, :path) ORDER BY place, path LIMIT :limit
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from hivelore.core.agents import Agent, AgentId, ApiKey, KeyId
 from hivelore.core.audit import AuditEntry
 from hivelore.memories.model import MemoryId
-from hivelore.storage.sql.columns import ACTIONS, INSTANT, INTERFACES, PLAIN, ROLES, Codec, Table, to_micros
+from hivelore.storage.sql.columns import ACTIONS, INSTANT, INTERFACES, PLAIN, ROLES, Codec, Table, plain, to_micros
 from hivelore.storage.sql.execution import SqlReader, SqlWriter
 
 AGENT = Table(Agent, "agent", "id", id=PLAIN, name=PLAIN, role=ROLES, created_at=INSTANT)
@@ -14,8 +14,7 @@ API_KEY = Table(
     ApiKey,
     "api_key",
     "id",
-    id=PLAIN,
-    agent=PLAIN,
+    **plain("id agent"),
     role=ROLES,
     digest=Codec(bytes),
     created_at=INSTANT,
@@ -30,8 +29,7 @@ AUDIT = Table(
     actor=PLAIN,
     interface=INTERFACES,
     action=ACTIONS,
-    memory=PLAIN,
-    detail=PLAIN,
+    **plain("memory detail"),
 )
 
 

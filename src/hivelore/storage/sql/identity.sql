@@ -27,7 +27,7 @@ UPDATE api_key SET revoked_at = :at WHERE namespace = :namespace AND id = :id AN
 -- name: audit_insert
 INSERT INTO audit {insert:audit}
 
--- name: audit_move_in
+-- name: audit_import
 INSERT INTO audit {import:audit}
 
 -- name: audit_after

@@ -3,21 +3,18 @@
 from collections.abc import Sequence
 
 from hivelore.core.jobs import Job, JobId, JobState
-from hivelore.storage.sql.columns import INSTANT, PLAIN, Table, codes
+from hivelore.storage.sql.columns import INSTANT, Table, codes, plain
 from hivelore.storage.sql.execution import SqlReader, SqlWriter
 
 JOB = Table(
     Job,
     "job",
     "id",
-    id=PLAIN,
-    kind=PLAIN,
+    **plain("id kind"),
     state=codes({JobState.RUNNING: 1, JobState.DONE: 2, JobState.FAILED: 3, JobState.CANCELLED: 4}),
     created_at=INSTANT,
     updated_at=INSTANT,
-    done=PLAIN,
-    total=PLAIN,
-    error=PLAIN,
+    **plain("done total error"),
 )
 
 

@@ -48,6 +48,7 @@ from hivelore.storage.sql.columns import (
     Row,
     Table,
     digest,
+    plain,
     to_micros,
     to_micros_or_none,
 )
@@ -61,29 +62,18 @@ MEMORY = Table(
     "memory",
     "",
     "action statement topic",
-    id=PLAIN,
-    owner=PLAIN,
+    **plain("id owner"),
     scope=SCOPES,
     source=SOURCES,
-    name=PLAIN,
-    content=PLAIN,
-    summary=PLAIN,
-    category=PLAIN,
+    **plain("name content summary category"),
     tags=TEXTS,
-    project=PLAIN,
-    session=PLAIN,
-    author=PLAIN,
-    source_task_id=PLAIN,
-    source_path=PLAIN,
-    external_id=PLAIN,
+    **plain("project session author source_task_id source_path external_id"),
     metadata=OBJECT,
     created_at=INSTANT,
     updated_at=INSTANT,
     expires_at=INSTANT,
     accessed_at=INSTANT,
-    access_count=PLAIN,
-    version=PLAIN,
-    subject=PLAIN,
+    **plain("access_count version subject"),
     valid_from=INSTANT,
     valid_until=INSTANT,
     supersedes=PLAIN,
@@ -100,10 +90,7 @@ VERSION = Table(
     interface=INTERFACES,
     reason=PLAIN,
     scope=SCOPES,
-    name=PLAIN,
-    content=PLAIN,
-    summary=PLAIN,
-    category=PLAIN,
+    **plain("name content summary category"),
     tags=TEXTS,
     project=PLAIN,
     expires_at=INSTANT,
@@ -211,10 +198,10 @@ class MemoryReader(EmbeddingReader):
         return read_stored(self.rows(self.SQL[statement], params))
 
     def memories_of(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, Memory]:
-        return {one.key: one.memory for one in read_stored(self._among("memory_admitted", keys, where))}
+        return {one.key: one.memory for one in read_stored(self._among("memory_filtered", keys, where))}
 
     def rank_features_of(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, RankFeatures]:
-        return read_rank_features(self._among("memory_standings", keys, where))
+        return read_rank_features(self._among("rank_features", keys, where))
 
     def _among(self, statement: str, keys: Collection[DocumentKey], where: Filter) -> list[Row]:
         """Runs a statement over the memories among ``keys`` that pass the filter."""
@@ -231,7 +218,7 @@ class MemoryReader(EmbeddingReader):
         ]
 
     def keys_below(self, key: DocumentKey, limit: int) -> Sequence[DocumentKey]:
-        return [row[0] for row in self.rows(self.SQL["documents_below"], {"below": key, "limit": limit})]
+        return [row[0] for row in self.rows(self.SQL["memory_keys_below"], {"below": key, "limit": limit})]
 
     def memories_at_path(self, home: AgentId | None, path: Clean) -> Sequence[Stored]:
         if home is None:
@@ -271,7 +258,7 @@ class MemoryReader(EmbeddingReader):
         return self._stored("fact_before", **place), self._stored("fact_after", **place)
 
     def successors_of(self, memory: str) -> Sequence[Stored]:
-        return self._several("superseding", memory=memory)
+        return self._several("memory_successors", memory=memory)
 
     def page(self, where: Filter, after: tuple[datetime, MemoryId] | None, limit: int) -> Sequence[Memory]:
         behind, position = after_position("m.created_at, m.id", after)
@@ -420,7 +407,7 @@ class MemoryWriter(MemoryReader, ObservationWriter):
 
     def set_expiry(self, key: DocumentKey, expires_at: datetime | None) -> None:
         self.record_state(key)
-        if self.count("memory_renew", {"key": key, "expires_at": to_micros_or_none(expires_at)}):
+        if self.count("memory_set_expiry", {"key": key, "expires_at": to_micros_or_none(expires_at)}):
             self.log_change(ChangeKind.ATTRIBUTES, key)
 
     def set_validity(self, key: DocumentKey, valid_until: datetime | None, supersedes: MemoryId | None) -> None:
@@ -430,9 +417,9 @@ class MemoryWriter(MemoryReader, ObservationWriter):
             "valid_until": to_micros_or_none(valid_until),
             "supersedes": supersedes,
         }
-        if self.count("memory_link", place):
+        if self.count("memory_set_validity", place):
             self.log_change(ChangeKind.ATTRIBUTES, key)
 
     def count_reads(self, reads: Mapping[DocumentKey, tuple[int, datetime]]) -> None:
         counted = [{"key": key, "count": count, "at": to_micros(at)} for key, (count, at) in reads.items()]
-        self.run_each("memory_touch", counted)
+        self.run_each("memory_count_reads", counted)

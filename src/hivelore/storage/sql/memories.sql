@@ -1,60 +1,60 @@
--- Memories with their tags, versions, chunks and passages. {memory} lists the columns of a memory, {operational} joins its
+-- Memories with their tags, versions, chunks and passages. {memory_columns} lists the columns of a memory, {operational} joins its
 -- confidence, {where} is a condition of filters.py.
 
 -- name: memory_by_id
-SELECT {memory} FROM memory m {operational} WHERE m.namespace = :namespace AND m.id = :id
+SELECT {memory_columns} FROM memory m {operational} WHERE m.namespace = :namespace AND m.id = :id
 
 -- name: memory_by_key
-SELECT {memory} FROM memory m {operational} WHERE m.namespace = :namespace AND m.key = :key
+SELECT {memory_columns} FROM memory m {operational} WHERE m.namespace = :namespace AND m.key = :key
 
 -- name: memory_at_shared_path
-SELECT {memory} FROM memory m {operational}
+SELECT {memory_columns} FROM memory m {operational}
 WHERE m.namespace = :namespace AND m.scope = 2 AND {same:m.source_path path} ORDER BY m.key
 
 -- name: memory_at_private_path
-SELECT {memory} FROM memory m {operational}
+SELECT {memory_columns} FROM memory m {operational}
 WHERE m.namespace = :namespace AND m.owner = :home AND m.scope = 1 AND {same:m.source_path path} ORDER BY m.key
 
 -- name: memory_with_shared_external
-SELECT {memory} FROM memory m {operational}
+SELECT {memory_columns} FROM memory m {operational}
 WHERE m.namespace = :namespace AND m.scope = 2 AND {same:m.external_id external_id} ORDER BY m.key
 
 -- name: memory_with_private_external
-SELECT {memory} FROM memory m {operational}
+SELECT {memory_columns} FROM memory m {operational}
 WHERE m.namespace = :namespace AND m.owner = :home AND m.scope = 1 AND {same:m.external_id external_id} ORDER BY m.key
 
 -- name: memory_with_statement
-SELECT {memory} FROM memory m {operational} WHERE m.namespace = :namespace AND m.statement = :statement
+SELECT {memory_columns} FROM memory m {operational} WHERE m.namespace = :namespace AND m.statement = :statement
   AND m.scope = :scope AND m.project IS NOT DISTINCT FROM :project AND m.session IS NOT DISTINCT FROM :session
 ORDER BY m.created_at DESC, m.id DESC LIMIT 1
 
 -- name: fact_last
-SELECT {memory} FROM memory m {operational} WHERE m.namespace = :namespace AND m.topic = :topic
+SELECT {memory_columns} FROM memory m {operational} WHERE m.namespace = :namespace AND m.topic = :topic
 ORDER BY COALESCE(m.valid_from, m.created_at) DESC, m.key DESC LIMIT 1
 
 -- name: fact_until
-SELECT {memory} FROM memory m {operational}
+SELECT {memory_columns} FROM memory m {operational}
 WHERE m.namespace = :namespace AND m.topic = :topic AND COALESCE(m.valid_from, m.created_at) <= :at
 ORDER BY COALESCE(m.valid_from, m.created_at) DESC, m.key DESC LIMIT 1
 
 -- name: fact_before
-SELECT {memory} FROM memory m {operational}
+SELECT {memory_columns} FROM memory m {operational}
 WHERE m.namespace = :namespace AND m.topic = :topic AND COALESCE(m.valid_from, m.created_at) <= :at
   AND (COALESCE(m.valid_from, m.created_at), m.key) < (:at, :key)
 ORDER BY COALESCE(m.valid_from, m.created_at) DESC, m.key DESC LIMIT 1
 
 -- name: fact_after
-SELECT {memory} FROM memory m {operational}
+SELECT {memory_columns} FROM memory m {operational}
 WHERE m.namespace = :namespace AND m.topic = :topic AND COALESCE(m.valid_from, m.created_at) >= :at
   AND (COALESCE(m.valid_from, m.created_at), m.key) > (:at, :key)
 ORDER BY COALESCE(m.valid_from, m.created_at), m.key LIMIT 1
 
--- name: superseding
-SELECT {memory} FROM memory m {operational}
+-- name: memory_successors
+SELECT {memory_columns} FROM memory m {operational}
 WHERE m.namespace = :namespace AND {same:m.supersedes memory} ORDER BY m.key
 
 -- name: memory_page
-SELECT {memory} FROM memory m {operational}
+SELECT {memory_columns} FROM memory m {operational}
 WHERE m.namespace = :namespace {where}
 ORDER BY m.created_at DESC, m.id DESC LIMIT :limit
 
@@ -62,13 +62,13 @@ ORDER BY m.created_at DESC, m.id DESC LIMIT :limit
 SELECT m.key FROM memory m WHERE m.namespace = :namespace {where}
 
 -- name: memory_before
-SELECT {memory} FROM memory m {operational}
+SELECT {memory_columns} FROM memory m {operational}
 WHERE m.namespace = :namespace AND {same:m.session session} AND m.owner IS NOT DISTINCT FROM :owner AND m.scope = :scope
   AND m.key < :key
 ORDER BY m.key DESC LIMIT :limit
 
 -- name: memory_after
-SELECT {memory} FROM memory m {operational}
+SELECT {memory_columns} FROM memory m {operational}
 WHERE m.namespace = :namespace AND {same:m.session session} AND m.owner IS NOT DISTINCT FROM :owner AND m.scope = :scope
   AND m.key > :key
 ORDER BY m.key LIMIT :limit
@@ -81,7 +81,7 @@ GROUP BY m.source, m.scope
 -- name: memory_insert
 INSERT INTO memory {insert:memory} ON CONFLICT DO NOTHING RETURNING key
 
--- name: memory_move_in
+-- name: memory_import
 INSERT INTO memory {import:memory}
 
 -- name: memory_update
@@ -93,14 +93,14 @@ UPDATE memory SET owner = :owner, scope = :scope, source = :source, name = :name
   valid_from = :valid_from, valid_until = :valid_until, supersedes = :supersedes
 WHERE namespace = :namespace AND key = :key
 
--- name: memory_touch
+-- name: memory_count_reads
 UPDATE memory SET access_count = access_count + :count, accessed_at = {greatest}(COALESCE(accessed_at, :at), :at)
 WHERE namespace = :namespace AND key = :key
 
--- name: memory_renew
+-- name: memory_set_expiry
 UPDATE memory SET expires_at = :expires_at WHERE namespace = :namespace AND key = :key
 
--- name: memory_link
+-- name: memory_set_validity
 UPDATE memory SET valid_until = :valid_until, supersedes = :supersedes WHERE namespace = :namespace AND key = :key
 
 -- name: memory_delete
@@ -135,7 +135,7 @@ SELECT version, updated_at, action, actor, door, reason, scope, name, content, s
 FROM memory WHERE namespace = :namespace AND key = :document
 ORDER BY 1
 
--- name: version_move_in
+-- name: version_import
 INSERT INTO version {insert:version}
 
 -- name: versions_delete
@@ -144,7 +144,7 @@ DELETE FROM version WHERE namespace = :namespace AND document = :document
 -- name: chunk_insert
 INSERT INTO chunk {insert:chunk} RETURNING key
 
--- name: chunk_move_in
+-- name: chunk_import
 INSERT INTO chunk {import:chunk}
 
 -- name: chunk_move
@@ -159,7 +159,7 @@ DELETE FROM chunk WHERE namespace = :namespace AND document = :document
 -- name: passage_insert
 INSERT INTO passage {insert:passage}
 
--- name: passage_move_in
+-- name: passage_import
 INSERT INTO passage {import:passage}
 
 -- name: passage_move
@@ -183,5 +183,5 @@ DELETE FROM embedding_failure WHERE namespace = :namespace
 -- name: chunk_passages_delete
 DELETE FROM passage WHERE namespace = :namespace AND document = :document AND chunk = :chunk
 
--- name: documents_below
+-- name: memory_keys_below
 SELECT key FROM memory WHERE namespace = :namespace AND key < :below ORDER BY key DESC LIMIT :limit

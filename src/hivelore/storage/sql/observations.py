@@ -1,6 +1,6 @@
 """Operational memories: their confidence, and the observations it results from.
 
-Confidence has a table of its own: few memories have it, and it changes often.
+Confidence has a separate table: few memories have it, and it changes often.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -9,7 +9,7 @@ from hivelore.core.text import Clean
 from hivelore.indexing.model import ChangeKind
 from hivelore.memories.stored import DocumentKey
 from hivelore.observations.model import Held, Observation, ObservationKind, Operational
-from hivelore.storage.sql.columns import FLAG, INSTANT, INTERFACES, PLAIN, Codec, Columns, Table, codes
+from hivelore.storage.sql.columns import FLAG, INSTANT, INTERFACES, PLAIN, Codec, Columns, Table, codes, plain
 from hivelore.storage.sql.execution import SqlReader, SqlWriter
 from hivelore.storage.sql.statements import Param
 
@@ -25,8 +25,7 @@ OPERATIONAL = Table(
     Operational,
     "operational",
     "document",
-    service=PLAIN,
-    tier=PLAIN,
+    **plain("service tier"),
     persistent=FLAG,
     confidence=CONFIDENCE,
     confident_at=INSTANT,
@@ -51,8 +50,7 @@ OBSERVATION = Table(
     ),
     actor=PLAIN,
     interface=INTERFACES,
-    session=PLAIN,
-    text=PLAIN,
+    **plain("session text"),
     to=CONFIDENCE,
 )
 
@@ -79,19 +77,19 @@ class ObservationWriter(ObservationReader, SqlWriter):
 
     def add_observation(self, key: DocumentKey, held: Held, observation: Observation) -> None:
         self.record_state(key)
-        if self.count("operational_hold", {**HELD.params(held), "document": key}):
+        if self.count("confidence_set", {**HELD.params(held), "document": key}):
             self.run("observation_insert", observation_params(key, observation))
             self.log_change(ChangeKind.ATTRIBUTES, key)
 
     def replace_observations(self, key: DocumentKey, held: Held, observations: Sequence[Observation]) -> None:
         self.record_state(key)
-        if self.count("operational_hold", {**HELD.params(held), "document": key}):
+        if self.count("confidence_set", {**HELD.params(held), "document": key}):
             self.run("observations_delete", {"document": key})
             self.run_each("observation_insert", [observation_params(key, one) for one in observations])
             self.log_change(ChangeKind.ATTRIBUTES, key)
 
     def erase_quotes(self, words: Collection[Clean]) -> Sequence[DocumentKey]:
-        quoting = self.rows(self.SQL["observations_unquote"], {"words": self.array(words)})
+        quoting = self.rows(self.SQL["quotes_erase"], {"words": self.array(words)})
         return sorted({DocumentKey(row[0]) for row in quoting})
 
     def put_operational(self, documents: Mapping[DocumentKey, Operational | None]) -> None:

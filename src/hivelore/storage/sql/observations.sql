@@ -1,7 +1,7 @@
 -- name: operational_put
 INSERT INTO operational {insert:operational} {update:operational}
 
--- name: operational_hold
+-- name: confidence_set
 UPDATE operational SET confidence = :confidence, confident_at = :confident_at, is_off = :is_off
 WHERE namespace = :namespace AND document = :document
 
@@ -17,5 +17,5 @@ FROM observation WHERE namespace = :namespace AND document = :document
 -- name: observations_delete
 DELETE FROM observation WHERE namespace = :namespace AND document = :document
 
--- name: observations_unquote
+-- name: quotes_erase
 UPDATE observation SET text = NULL WHERE namespace = :namespace AND kind = 3 AND text {any:words} RETURNING document

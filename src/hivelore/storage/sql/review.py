@@ -18,7 +18,7 @@ from hivelore.review.model import (
     Wanted,
 )
 from hivelore.search.model import Filter
-from hivelore.storage.sql.columns import INSTANT, INTERFACES, PLAIN, Codec, Columns, Table, codes, to_micros
+from hivelore.storage.sql.columns import INSTANT, INTERFACES, PLAIN, Codec, Columns, Table, codes, plain, to_micros
 from hivelore.storage.sql.execution import SqlReader, SqlWriter
 from hivelore.storage.sql.filters import after_position, condition
 from hivelore.storage.sql.statements import Param, Params
@@ -45,8 +45,7 @@ PROPOSAL = Table(
     id=PLAIN,
     kind=codes(KIND),
     wanted=Codec(msgspec.json.Decoder(Wanted).decode, _write_wanted),
-    why=PLAIN,
-    actor=PLAIN,
+    **plain("why actor"),
     interface=INTERFACES,
     session=PLAIN,
     at=INSTANT,
@@ -87,7 +86,7 @@ class ReviewReader(SqlReader):
     ) -> Sequence[Proposal]:
         seen, own = condition(Filter(visibility=where.seen))
         sql, params = proposal_condition(where, after)
-        statement = self.SQL["proposals"].replace("{where}", seen).replace("{proposed}", sql)
+        statement = self.SQL["proposals"].replace("{where}", seen).replace("{proposal_filter}", sql)
         return self._proposals(statement, {**own, **params, "limit": limit})
 
     def proposals_about(self, document: DocumentKey) -> Sequence[Proposal]:
@@ -95,13 +94,13 @@ class ReviewReader(SqlReader):
 
     def count_open_proposals(self, actor: AgentId | None) -> int:
         if actor is None:
-            return self.row("proposals_open_of_nobody")[0]
-        return self.row("proposals_open", actor=actor)[0]
+            return self.row("proposals_open_count_without_agent")[0]
+        return self.row("proposals_open_count", actor=actor)[0]
 
     def open_proposals(self, actor: AgentId | None) -> Sequence[Proposal]:
         if actor is None:
-            return self._proposals(self.SQL["proposals_waiting_of_nobody"], {})
-        return self._proposals(self.SQL["proposals_waiting"], {"actor": actor})
+            return self._proposals(self.SQL["proposals_open_without_agent"], {})
+        return self._proposals(self.SQL["proposals_open"], {"actor": actor})
 
     def _proposals(self, statement: str, params: Params) -> list[Proposal]:
         found = self.rows(statement, params)

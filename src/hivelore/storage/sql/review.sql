@@ -6,7 +6,7 @@ FROM proposal WHERE namespace = :namespace AND id = :id
 SELECT {columns:proposal pr}
 FROM proposal pr WHERE pr.namespace = :namespace AND NOT EXISTS (
   SELECT 1 FROM concerned co WHERE co.namespace = pr.namespace AND co.proposal = pr.id AND NOT EXISTS (
-    SELECT 1 FROM memory m WHERE m.namespace = co.namespace AND m.key = co.document {where})) {proposed}
+    SELECT 1 FROM memory m WHERE m.namespace = co.namespace AND m.key = co.document {where})) {proposal_filter}
 ORDER BY pr.at DESC, pr.id DESC LIMIT :limit
 
 -- name: proposals_about
@@ -14,17 +14,17 @@ SELECT {columns:proposal pr}
 FROM concerned co JOIN proposal pr ON pr.namespace = co.namespace AND pr.id = co.proposal
 WHERE co.namespace = :namespace AND co.document = :document ORDER BY pr.at DESC, pr.id DESC
 
--- name: proposals_open
+-- name: proposals_open_count
 SELECT COUNT(*) FROM proposal WHERE namespace = :namespace AND actor = :actor AND how = 0
 
--- name: proposals_open_of_nobody
+-- name: proposals_open_count_without_agent
 SELECT COUNT(*) FROM proposal WHERE namespace = :namespace AND actor IS NULL AND how = 0
 
--- name: proposals_waiting
+-- name: proposals_open
 SELECT {columns:proposal pr}
 FROM proposal pr WHERE pr.namespace = :namespace AND pr.actor = :actor AND pr.how = 0 ORDER BY pr.at DESC, pr.id DESC
 
--- name: proposals_waiting_of_nobody
+-- name: proposals_open_without_agent
 SELECT {columns:proposal pr}
 FROM proposal pr WHERE pr.namespace = :namespace AND pr.actor IS NULL AND pr.how = 0 ORDER BY pr.at DESC, pr.id DESC
 

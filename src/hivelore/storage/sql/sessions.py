@@ -31,6 +31,7 @@ from hivelore.storage.sql.columns import (
     Table,
     codes,
     from_micros,
+    plain,
     to_micros,
 )
 from hivelore.storage.sql.execution import SqlReader, SqlWriter
@@ -94,8 +95,7 @@ SESSION = Table(
     _session,
     "session",
     "agent id",
-    agent=PLAIN,
-    id=PLAIN,
+    **plain("agent id"),
     updated_at=INSTANT,
     state=Codec(orjson.loads, _session_state, is_whole=True),
 )
@@ -109,8 +109,7 @@ HANDOVER = Table(
         None,
         id=PLAIN,
         at=INSTANT,
-        program=PLAIN,
-        session=PLAIN,
+        **plain("program session"),
         said=Codec(json.loads, _details, is_whole=True),
     ),
     by=Columns(Viewer, None, role=ROLES, agent=PLAIN, interface=INTERFACES, acting=FLAG),
@@ -134,7 +133,7 @@ class SessionReader(SqlReader):
         return self.read_all(HANDOVER, "handovers_due", waiting=waiting, now=to_micros(now), limit=limit)
 
     def handovers_after(self, event: EventId, limit: int) -> Sequence[Handover]:
-        return self.read_all(HANDOVER, "handovers_behind", after=event, limit=limit)
+        return self.read_all(HANDOVER, "handovers_after", after=event, limit=limit)
 
     def handover_counts(self) -> Mapping[HandoverState, int]:
         found = dict(self.rows(self.SQL["handover_counts"]))

@@ -19,7 +19,7 @@ FROM handover WHERE namespace = :namespace AND id = :id
 SELECT {columns:handover}
 FROM handover WHERE namespace = :namespace AND state = :waiting AND not_before <= :now ORDER BY at, id LIMIT :limit
 
--- name: handovers_behind
+-- name: handovers_after
 SELECT {columns:handover}
 FROM handover WHERE namespace = :namespace AND id > :after ORDER BY id LIMIT :limit
 

@@ -21,7 +21,7 @@ _PLACE = re.compile(r"\{(columns|insert|import|update|same|any):([\w.]+)(?: (\w+
 
 
 class TableColumns(Protocol):
-    """What statements need of a table."""
+    """The SQL that a table contributes to statements."""
 
     def listed(self, alias: str = "") -> str: ...
     def insert(self, *, given: str | None = None) -> str: ...
@@ -30,7 +30,7 @@ class TableColumns(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """How the SQL of an engine differs in the shared statements."""
+    """The parts of shared statements that differ between engines."""
 
     package: str
     """Its own ``queries.sql`` overrides shared statements."""

@@ -43,7 +43,7 @@ class SqlTransaction(
             for one in memories:
                 self.put_tags(one.key, one.memory)
                 past = [{**VERSION.params(version), "document": one.key} for version in one.history[:-1]]
-                self.run_each("version_move_in", past)
+                self.run_each("version_import", past)
                 self.run_each("observation_insert", [observation_params(one.key, each) for each in one.observations])
                 self.put_evidence(one.key, (), one.evidence)
             self.put_operational({one.key: one.memory.operational for one in memories})

@@ -25,7 +25,11 @@ _TABLES = (
 
 def load_statements(dialect: Dialect) -> Mapping[str, str]:
     """Returns the statements of a store in a dialect."""
-    places = {"memory": MEMORY_COLUMNS, "running": OPERATIONAL.listed("o"), "use": USEFULNESS.listed("u")}
+    places = {
+        "memory_columns": MEMORY_COLUMNS,
+        "operational_columns": OPERATIONAL.listed("o"),
+        "usefulness_columns": USEFULNESS.listed("u"),
+    }
     return load_dialect(dialect, {table.name: table for table in _TABLES}, places)
 
 

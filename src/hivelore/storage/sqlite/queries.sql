@@ -2,13 +2,13 @@
 -- order SQLite keeps. An UPDATE or DELETE by keys checks the namespace only in its subquery: otherwise SQLite would prefer
 -- an index on the namespace to the keys.
 
--- name: memory_admitted
-SELECT {memory} FROM json_each(:keys) k CROSS JOIN memory m ON m.key = k.value {operational}
+-- name: memory_filtered
+SELECT {memory_columns} FROM json_each(:keys) k CROSS JOIN memory m ON m.key = k.value {operational}
 WHERE m.namespace = :namespace {where}
 
--- name: memory_standings
+-- name: rank_features
 SELECT m.key, m.id, m.created_at, m.accessed_at, m.access_count, m.session, m.author, length(m.content),
-  substr(CAST(m.content AS BLOB), -80), {running}, {use}
+  substr(CAST(m.content AS BLOB), -80), {operational_columns}, {usefulness_columns}
 FROM json_each(:keys) k CROSS JOIN memory m ON m.key = k.value {operational} {usefulness}
 WHERE m.namespace = :namespace {where}
 
@@ -73,7 +73,7 @@ WHERE namespace = :namespace ORDER BY key DESC LIMIT :limit
 -- name: memory_keys_of
 SELECT m.id, m.key FROM json_each(:ids) k CROSS JOIN memory m ON m.namespace = :namespace AND m.id = k.value
 
--- name: recall_gave
+-- name: recall_returned
 instr(r.documents, :having) > 0
 
 -- name: keyword_put

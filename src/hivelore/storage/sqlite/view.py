@@ -79,7 +79,7 @@ class SqliteView(SqlView):
         return np.frombuffer(b"".join(vectors), "<f4").reshape(len(vectors), -1)
 
     def change_cursor(self) -> ChangeCursor:
-        return ChangeCursor(self.row("last_change")[0])
+        return ChangeCursor(self.rows(SQL["last_change"])[0][0])
 
     def changes(self, since: ChangeCursor) -> Iterator[tuple[ChangeCursor, Sequence[Change]]]:
         after = since.upto

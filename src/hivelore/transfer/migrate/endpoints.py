@@ -137,9 +137,14 @@ def examine_target(place: DatabaseLocation, settings: Settings, source: Snapshot
     with source.read() as view:
         origin = origin_of(view)
     if isinstance(place.where, Path):
-        _refuse_holder(_lock_folder(place.where, settings))
+        home = _lock_folder(place.where, settings)
+        owner = None if home is None else read_owner(home)
+        if owner is not None:
+            raise held_by(owner)
         if not place.where.exists():
-            _refuse_unwritable(place.where)
+            folder = next(one for one in place.where.parents if one.exists())
+            if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+                raise Broken(f"The folder {folder} is not writable.")
             return "will be created"
         with closing(SqliteSource(place.where, clock=clock)) as store:
             return _describe_target(store, origin)
@@ -188,12 +193,6 @@ def _describe_target(store: Snapshots, origin: str) -> str:
     return "is partly copied" if state.finished_at is None else f"is complete since {state.finished_at}"
 
 
-def _refuse_unwritable(path: Path) -> None:
-    folder = next(one for one in path.parents if one.exists())
-    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-        raise Broken(f"The folder {folder} is not writable.")
-
-
 def _lock_folder(path: Path, settings: Settings) -> Path | None:
     """Returns the folder whose lock protects a file; None if no service would use the file."""
     if settings.database_path == path:
@@ -204,12 +203,6 @@ def _lock_folder(path: Path, settings: Settings) -> Path | None:
 def _describe_holder(home: Path | None) -> str | None:
     owner = None if home is None else read_owner(home)
     return None if owner is None else str(held_by(owner))
-
-
-def _refuse_holder(home: Path | None) -> None:
-    owner = None if home is None else read_owner(home)
-    if owner is not None:
-        raise held_by(owner)
 
 
 class _HomeLock:

@@ -1,6 +1,6 @@
 """The default keyword engine: postings in ordinary tables, the newest chunks in memory, scored with numpy."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 
 import numpy as np
@@ -35,11 +35,11 @@ Admits = Callable[[Keys, NDArray[np.int32]], Mask]
 """Returns a mask of the admitted documents; the second argument has their positions in ``Documents``."""
 
 
-def rarities(terms: Iterable[str], matches: Sequence[Matches]) -> dict[str, float]:
+def rarities(terms: Sequence[str], matches: Sequence[Matches]) -> dict[str, float]:
     """Returns the rarity of each term among all living chunks."""
     chunks = sum([one.living.chunks for one in matches])
-    having = {term: sum([one.having(term) for one in matches]) for term in terms}
-    return {term: rarity(chunks, count) for term, count in having.items()}
+    having = [one.having(terms) for one in matches]
+    return {term: rarity(chunks, sum(counts)) for term, *counts in zip(terms, *having, strict=True)}
 
 
 def average_length(matches: Sequence[Matches]) -> float:

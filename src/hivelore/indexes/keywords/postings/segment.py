@@ -5,7 +5,7 @@ snapshots, and no reader needs a lock.
 """
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -21,6 +21,8 @@ Keys = NDArray[np.int64]
 Places = NDArray[np.intp]
 
 _KEY, _LENGTH = np.dtype("<i8"), np.dtype("<i4")
+_NOWHERE = np.empty(0, np.intp), np.empty(0, np.uint8)
+"""The postings of a term that no chunk contains."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,14 +159,14 @@ class Matches:
     living: LiveChunks
     postings: dict[str, tuple[Places, NDArray[np.uint8]]]
 
-    def having(self, term: str) -> int:
-        """Counts the living chunks with a term."""
-        if term not in self.postings:
-            return 0
-        places, counts = self.postings[term]
-        if self.living.dead is None:
-            return int(np.count_nonzero(counts))
-        return int(np.count_nonzero(counts * ~self.living.dead[places]))
+    def having(self, terms: Iterable[str]) -> list[int]:
+        """Counts the living chunks with each term."""
+        found: list[int] = []
+        for term in terms:
+            places, counts = self.postings.get(term, _NOWHERE)
+            living = counts if self.living.dead is None else counts * ~self.living.dead[places]
+            found.append(int(np.count_nonzero(living)))
+        return found
 
 
 def _sum(lengths: NDArray[np.int32]) -> int:

@@ -1,4 +1,4 @@
-"""Finding the service of a folder and whose turn it is to start one, without starting any."""
+"""Finding the service of a folder, and deciding which process starts one."""
 
 import fcntl
 import os
@@ -36,7 +36,7 @@ def test_an_embedded_owner_is_no_service(tmp_path: Path) -> None:
     lock.release()
 
 
-def test_a_folder_is_held_once(tmp_path: Path) -> None:
+def test_a_folder_is_locked_once(tmp_path: Path) -> None:
     lock = Lock(tmp_path, OWNER)
     with pytest.raises(Busy) as refused:
         Lock(tmp_path, OWNER)
@@ -45,7 +45,7 @@ def test_a_folder_is_held_once(tmp_path: Path) -> None:
     Lock(tmp_path, OWNER).release()
 
 
-def test_who_just_looks_keeps_nobody_out(tmp_path: Path) -> None:
+def test_a_reader_of_the_lock_blocks_nobody(tmp_path: Path) -> None:
     """Looking takes the lock for a moment: here until another thread gives up."""
     (tmp_path / endpoint.LOCK).touch()
     descriptor = os.open(tmp_path / endpoint.LOCK, os.O_RDONLY)
@@ -56,18 +56,18 @@ def test_who_just_looks_keeps_nobody_out(tmp_path: Path) -> None:
     letting_go.join()
 
 
-def test_a_folder_under_a_file_has_no_owner(tmp_path: Path) -> None:
+def test_a_folder_below_a_file_has_no_owner(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert read_owner(tmp_path / "file" / "home") is None
 
 
-def test_a_service_is_alive_when_it_says_so() -> None:
+def test_a_service_is_alive_when_it_answers() -> None:
     with OddService(Exchange.result) as service:
         assert launcher.is_alive(service.url)
     assert not launcher.is_alive(service.url)
 
 
-def test_a_service_behind_tls_is_alive_when_its_certificate_is_good(
+def test_a_service_behind_tls_is_alive_if_its_certificate_is_valid(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pem = tmp_path / "server.pem"
@@ -77,17 +77,17 @@ def test_a_service_behind_tls_is_alive_when_its_certificate_is_good(
         assert launcher.is_alive(service.url)
 
 
-def test_who_listens_and_says_nothing_is_not_alive() -> None:
+def test_a_listener_that_does_not_answer_is_not_alive() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         assert not launcher.is_alive(f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=0.05)
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:0", "http://127.0.0.1:x", "http://", ""])
-def test_nothing_is_alive_nowhere(url: str) -> None:
+def test_nothing_is_alive_on_an_unused_port(url: str) -> None:
     assert not launcher.is_alive(url)
 
 
-def test_a_service_that_is_there_is_not_started_again(tmp_path: Path) -> None:
+def test_a_running_service_is_not_started_again(tmp_path: Path) -> None:
     with OddService(Exchange.result) as service:
         lock = Lock(tmp_path, Owner(pid=os.getpid(), kind=SERVICE, url=service.url, started_at=""))
         assert launcher.ensure(tmp_path) == service.url

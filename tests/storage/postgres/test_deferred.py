@@ -16,12 +16,12 @@ from support.stores import add, listed
 
 WRONG, RIGHT = "SELECT 1 / (:namespace - :namespace)", "SELECT :namespace + 1"
 WRONG_LATE = "SELECT 1 / LENGTH(CAST(pg_sleep(0.2) AS TEXT))"
-"""What is sent right after it is sent before its answer is there, which no plan can know beforehand."""
+"""Deferred queries: statements are sent before the answers of earlier ones have arrived."""
 LONG = "SELECT COUNT(*) FROM generate_series(1, 1000000000)"
 
 
 @pytest.mark.parametrize("wrong", [WRONG, WRONG_LATE])
-def test_what_is_wrong_with_one_is_said_by_whichever_is_waited_for(store: PostgresStore, wrong: str) -> None:
+def test_an_error_of_a_deferred_statement_is_raised_by_the_first_result(store: PostgresStore, wrong: str) -> None:
     waited_for: list[Callable[[PostgresView], object]] = [
         lambda view: view.deferred(wrong)(),
         lambda view: (view.deferred(wrong), view.deferred(RIGHT)())[1],
@@ -38,7 +38,7 @@ def test_what_is_wrong_with_one_is_said_by_whichever_is_waited_for(store: Postgr
 
 
 @pytest.mark.parametrize("wrong", [WRONG, WRONG_LATE])
-def test_a_statement_that_was_passed_over_is_fine_the_next_time(store: PostgresStore, wrong: str) -> None:
+def test_a_skipped_statement_works_the_next_time(store: PostgresStore, wrong: str) -> None:
     """psycopg prepares a statement when a connection uses it for the sixth time, and forgets all that it prepared at
     the first ROLLBACK that it sees; a few connections may be open."""
     for _ in range(20):
@@ -54,7 +54,7 @@ def test_a_statement_that_was_passed_over_is_fine_the_next_time(store: PostgresS
             assert view.rows(RIGHT) == [(2,)]
 
 
-def test_what_was_passed_over_has_no_answer(store: PostgresStore) -> None:
+def test_a_skipped_statement_has_no_result(store: PostgresStore) -> None:
     with store.read() as view:
         wrong, right = view.deferred(WRONG_LATE), view.deferred(RIGHT)
         with pytest.raises(Broken, match="division by zero"):
@@ -63,7 +63,7 @@ def test_what_was_passed_over_has_no_answer(store: PostgresStore) -> None:
             right()
 
 
-def test_who_reads_for_everybody_and_does_not_wait_is_behind_the_wall_again(store: PostgresStore) -> None:
+def test_row_level_security_returns_after_unawaited_unrestricted_reads(store: PostgresStore) -> None:
     add(store, a_memory("private"))
     with store.read(sees=Visibility(own=None, swarm=True)) as view:
         with view.unrestricted():
@@ -71,7 +71,7 @@ def test_who_reads_for_everybody_and_does_not_wait_is_behind_the_wall_again(stor
         assert view.rows("SELECT COUNT(*) FROM memory") == [(0,)]
 
 
-def test_nobody_minds_what_was_not_waited_for(store: PostgresStore) -> None:
+def test_errors_of_unawaited_statements_are_ignored(store: PostgresStore) -> None:
     add(store, a_memory("kept"))
     for sql in (WRONG_LATE, RIGHT):
         with store.read() as view:
@@ -79,7 +79,7 @@ def test_nobody_minds_what_was_not_waited_for(store: PostgresStore) -> None:
     assert [memory.content for memory in listed(store)] == ["kept"]
 
 
-def test_what_takes_longer_than_the_deadline_is_ended_and_the_connection_is_fine(store: PostgresStore) -> None:
+def test_a_slow_deferred_statement_expires_and_the_connection_survives(store: PostgresStore) -> None:
     with store.read(SystemClock().monotonic() + 0.3) as view:
         first, _ = view.deferred(RIGHT), view.deferred(LONG)
         with pytest.raises(Expired):
@@ -88,17 +88,17 @@ def test_what_takes_longer_than_the_deadline_is_ended_and_the_connection_is_fine
         assert view.rows(RIGHT) == [(2,)]
 
 
-def test_a_unit_that_did_not_wait_for_what_failed_stores_nothing(store: PostgresStore) -> None:
-    def work(tx: Transaction) -> None:
+def test_a_transaction_with_an_unawaited_failure_stores_nothing(store: PostgresStore) -> None:
+    def write_with_failure(tx: Transaction) -> None:
         assert isinstance(tx, PostgresView)
         tx.add(a_memory("half"), ())
         tx.deferred(WRONG_LATE)
 
     with pytest.raises(Unavailable, match="nothing of it was stored"):
-        store.write(work)
+        store.write(write_with_failure)
     assert listed(store) == []
 
 
-def test_a_text_that_nothing_can_contain_is_like_none(store: PostgresStore) -> None:
+def test_a_text_with_nul_matches_nothing(store: PostgresStore) -> None:
     with store.read() as view:
         assert view.deferred("SELECT :text = 'a'", {"text": Clean("a\0")})() == [(None,)]

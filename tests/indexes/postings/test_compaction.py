@@ -54,7 +54,7 @@ def store(kind: StoreKind, tmp_path: Path) -> Iterator[MemoryStore]:
 
 
 class Unsettled(Indexed):
-    """Settles only when it is told to."""
+    """Compacts only when the test calls for it."""
 
     def settle(self) -> None:
         pass
@@ -85,7 +85,7 @@ def segments(store: MemoryStore) -> list[Segment]:
 
 
 def wait_until_settled(store: MemoryStore) -> None:
-    """A transaction of another database of the server that ends at the wrong moment is taken for one of ours: what was
+    """A transaction of another database of the server that ends at the wrong moment looks like one of ours: what was
     written is then gathered a step later."""
 
     def now() -> tuple[int, int]:
@@ -134,7 +134,7 @@ def test_few_chunks_stay_as_they_are(store: MemoryStore) -> None:
     assert segments(store) == []
 
 
-def test_a_segment_with_many_removed_chunks_is_written_anew_and_their_rows_go(store: MemoryStore) -> None:
+def test_a_segment_with_many_removed_chunks_is_rewritten(store: MemoryStore) -> None:
     index = Postings(SIZES)
     indexed = Unsettled(store, index)
     documents = fill(store, index, 4)
@@ -150,7 +150,7 @@ def test_a_segment_with_many_removed_chunks_is_written_anew_and_their_rows_go(st
     assert len(kept) <= 3  # the newest drop stays
 
 
-# Whoever looks on.
+# A concurrent reader.
 
 
 def test_every_step_leaves_every_reader_what_it_saw(store: MemoryStore) -> None:
@@ -168,7 +168,7 @@ def test_every_step_leaves_every_reader_what_it_saw(store: MemoryStore) -> None:
                 break
 
 
-def test_another_process_settles_and_this_one_goes_on_finding(store: MemoryStore) -> None:
+def test_searches_continue_while_another_process_compacts(store: MemoryStore) -> None:
     mine, other = Postings(SIZES), Postings(SIZES)
     fill(store, mine)
     settle(store, mine)
@@ -190,7 +190,7 @@ def test_a_reader_from_before_a_change_of_scope_does_not_see_it(store: MemorySto
         assert not index.search(old, WORDS, shared, 9)
 
 
-def test_whoever_follows_finds_what_one_finds_that_reads_everything_anew(store: MemoryStore) -> None:
+def test_following_gives_the_same_results_as_loading_again(store: MemoryStore) -> None:
     """While others write, gather, and hold a unit open in which chunks are older than those they commit."""
     index = Postings(SIZES)
     fill(store, index, 4)
@@ -202,13 +202,13 @@ def test_whoever_follows_finds_what_one_finds_that_reads_everything_anew(store: 
         for _ in range(10):
             text, other = " ".join(chance.choices(WORDS, k=6)), " ".join(chance.choices(WORDS, k=6))
 
-            def work(tx: Transaction, text: str = text, other: str = other) -> None:
+            def add_pair(tx: Transaction, text: str = text, other: str = other) -> None:
                 stored = tx.add(a_memory(text), whole(text))
                 put(tx, index, stored.key, text)
                 done.wait(0.01 if seed == 11 else 0)  # others commit meanwhile
                 put(tx, index, chance.choice(mine).key, other)
 
-            store.write(work)
+            store.write(add_pair)
 
     def gather() -> None:
         while not done.is_set():
@@ -240,8 +240,8 @@ def put(tx: Transaction, index: KeywordIndex, document: DocumentKey, text: str) 
     index.put(tx, [KeywordEntry(chunk.key, document, tuple(text.split()), (), ())])
 
 
-def test_writers_readers_and_gathering_at_once(sqlite: SqliteStore) -> None:
-    """Every reader finds exactly what its snapshot holds, whoever writes and gathers beside it."""
+def test_concurrent_writers_readers_and_compaction(sqlite: SqliteStore) -> None:
+    """Every reader finds exactly what its snapshot holds, while others write and compact."""
     store = sqlite
     index, reference = Postings(SIZES), Fts5()
     fill_both(store, index, reference, 1)
@@ -284,7 +284,7 @@ def fill_both(store: SqliteStore, index: KeywordIndex, reference: KeywordIndex, 
     """One more document, and one that is there already gets other words, in both engines."""
     fresh, again = texts(2, seed)
 
-    def work(tx: Transaction) -> None:
+    def add_and_replace(tx: Transaction) -> None:
         stored = tx.add(a_memory(fresh), whole(fresh))
         put(tx, stored.key, fresh)
         put(tx, DocumentKey(max(1, stored.key // 2)), again)
@@ -294,13 +294,13 @@ def fill_both(store: SqliteStore, index: KeywordIndex, reference: KeywordIndex, 
         for engine in (index, reference):
             engine.put(tx, [KeywordEntry(chunk.key, document, tuple(text.split()), (), ())])
 
-    store.write(work)
+    store.write(add_and_replace)
 
 
-# Wiping beside it.
+# A concurrent purge.
 
 
-def test_postings_that_were_prepared_before_a_wiping_are_not_written_after_it(
+def test_postings_prepared_before_a_purge_are_not_written_after_it(
     store: MemoryStore, kind: StoreKind, tmp_path: Path
 ) -> None:
     index = Postings(SIZES)
@@ -323,7 +323,7 @@ def test_postings_that_were_prepared_before_a_wiping_are_not_written_after_it(
 
 
 @pytest.mark.parametrize("steps", range(0, 60, 4))
-def test_words_are_wiped_at_whatever_stage_the_segments_are(
+def test_words_are_purged_at_any_stage_of_the_segments(
     store: MemoryStore, kind: StoreKind, tmp_path: Path, steps: int
 ) -> None:
     index = Postings(SIZES)
@@ -356,7 +356,7 @@ def wipe(store: MemoryStore, index: Postings) -> None:
 
 
 @pytest.mark.parametrize("every", [1, 2, 5])
-def test_a_process_that_is_killed_between_steps_is_followed_by_one_that_goes_on(store: MemoryStore, every: int) -> None:
+def test_compaction_continues_after_a_killed_process(store: MemoryStore, every: int) -> None:
     fill(store, Postings(SIZES))
     expected = found_now(Postings(), store)
     steps, went_on = 0, True

@@ -1,4 +1,4 @@
-"""A service whose vectors do not fit into memory makes an index in the database by itself, and finds by it."""
+"""A service whose vectors exceed the memory limit builds an index in the database and searches it."""
 
 from functools import partial
 from pathlib import Path
@@ -7,8 +7,8 @@ import pytest
 
 from hivelore.health.handlers import read_status
 from hivelore.indexes.vectors.pgvector import PgVectors
-from hivelore.models.hashing import HashingEmbedder
 from hivelore.runtime import engines, workers
+from support.hashing_embedder import HashingEmbedder
 from support.postgres import service_on
 from support.service import Service
 from support.waiting import until
@@ -18,7 +18,7 @@ class Embedder(HashingEmbedder):
     outage = None
 
 
-def test_the_index_comes_by_itself_and_nobody_waits_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_index_is_built_in_the_background(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def embedder(*_: object) -> Embedder:
         return Embedder()
 

@@ -1,4 +1,4 @@
-"""A service that was killed right after it took the end of a session distils it at its next start."""
+"""A service killed right after it queued the end of a session summarizes it at its next start."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from support.memories import EVERYTHING
 from support.sessions import a_fix
 from support.waiting import until
 
-HANDS_OVER_AND_IS_KILLED = """
+QUEUE_AND_DIE = """
 import os, signal, sys
 
 from hivelore.runtime.app import Application
@@ -23,13 +23,13 @@ from hivelore.core.agents import Interface, Role, Viewer
 from support.sessions import an_end
 
 app = Application(load(embedder="none"))
-who = Viewer(role=Role.WORKER, agent=app.agents.local_agent().id, interface=Interface.HOOK)
-app.session_summaries.hand_over(an_end(sys.argv[1]), who)
+viewer = Viewer(role=Role.WORKER, agent=app.agents.local_agent().id, interface=Interface.HOOK)
+app.session_summaries.hand_over(an_end(sys.argv[1]), viewer)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def test_what_was_handed_over_survives_a_kill(tmp_path: Path) -> None:
+def test_a_queued_end_survives_a_kill(tmp_path: Path) -> None:
     home, folder = tmp_path / "home", tmp_path / "sessions"
     folder.mkdir()
     transcript = folder / "s1.jsonl"
@@ -40,7 +40,7 @@ def test_what_was_handed_over_survives_a_kill(tmp_path: Path) -> None:
         "HIVELORE_TRANSCRIPTS": str(folder),
         "PYTHONPATH": os.pathsep.join(sys.path),
     }
-    command = [sys.executable, "-c", HANDS_OVER_AND_IS_KILLED, str(transcript)]
+    command = [sys.executable, "-c", QUEUE_AND_DIE, str(transcript)]
     killed = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     with closing(open_application(load(home=home, transcripts=(folder,), embedder="none"), kind="embedded")) as app:

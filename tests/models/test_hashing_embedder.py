@@ -1,4 +1,4 @@
-"""The test embedder, and the one that fails when told to."""
+"""The test embedder, and the one that fails on demand."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,8 @@ import pytest
 from hivelore.core.text import Clean
 from hivelore.core.vectors import cosine
 from hivelore.errors import Invalid, Unavailable
-from hivelore.models.hashing import HashingEmbedder
 from support.embedders import FaultyEmbedder, clean
+from support.hashing_embedder import HashingEmbedder
 
 
 def test_shared_words_and_spellings_bring_texts_together() -> None:
@@ -43,7 +43,7 @@ def test_one_dimension_is_too_few() -> None:
         HashingEmbedder(1)
 
 
-def test_a_faulty_embedder_is_down_for_so_many_calls() -> None:
+def test_a_faulty_embedder_is_down_for_a_number_of_calls() -> None:
     embedder = FaultyEmbedder(HashingEmbedder(), down_for=2)
     for _ in range(2):
         with pytest.raises(Unavailable):
@@ -53,7 +53,7 @@ def test_a_faulty_embedder_is_down_for_so_many_calls() -> None:
     assert embedder.embedded == ["one", "two"]
 
 
-def test_a_faulty_embedder_stays_down_until_told_otherwise() -> None:
+def test_a_faulty_embedder_stays_down_until_it_is_repaired() -> None:
     embedder = FaultyEmbedder(HashingEmbedder(), down_for=None)
     for _ in range(3):
         with pytest.raises(Unavailable):

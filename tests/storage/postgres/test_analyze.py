@@ -27,7 +27,7 @@ def load(store: PostgresStore, passages: int) -> None:
 
 
 def believed(url: str) -> dict[str, int]:
-    """How many rows the planner takes the tables to have."""
+    """Returns the number of rows that the planner assumes for each table."""
     with psycopg.connect(url) as connection:
         rows = connection.execute(
             "SELECT relname, reltuples::int FROM pg_class WHERE relname = ANY(%s) "
@@ -37,7 +37,7 @@ def believed(url: str) -> dict[str, int]:
         return dict(rows.fetchall())
 
 
-def test_the_planner_knows_what_is_there_after_a_load(store: PostgresStore, url: str) -> None:
+def test_the_planner_has_statistics_after_a_load(store: PostgresStore, url: str) -> None:
     load(store, 10)
     store.analyze()
     few = {"chunk": 2, "memory": 2, "passage": 10, "vectors": 10}
@@ -63,7 +63,7 @@ def a_stranger(url: str) -> Generator[str]:
                 admin.execute(statement.format(name).encode())
 
 
-def test_who_may_not_look_does_without(store: PostgresStore, url: str) -> None:
+def test_a_role_without_the_right_to_analyze_skips_it(store: PostgresStore, url: str) -> None:
     load(store, 10)
     with a_stranger(url) as theirs, closing(PostgresStore(theirs, clock=SystemClock(), as_it_is=True)) as other:
         before = believed(url)
@@ -73,7 +73,7 @@ def test_who_may_not_look_does_without(store: PostgresStore, url: str) -> None:
     assert believed(url) != before
 
 
-def test_a_table_that_somebody_works_on_is_passed_over(store: PostgresStore, url: str) -> None:
+def test_a_locked_table_is_skipped(store: PostgresStore, url: str) -> None:
     load(store, 10)
     with psycopg.connect(url) as busy:
         busy.execute("LOCK TABLE vectors IN SHARE UPDATE EXCLUSIVE MODE")

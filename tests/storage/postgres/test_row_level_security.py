@@ -87,7 +87,7 @@ def test_without_any_filter_a_viewer_still_sees_only_what_is_theirs(
         assert view.get(secret.id) is not None
 
 
-def test_what_was_observed_of_a_memory_is_refused_with_it(app: Application) -> None:
+def test_observations_are_hidden_with_their_memory(app: Application) -> None:
     stored = app.store.write(lambda tx: tx.add(a_memory(operational=operational("jellyfin")), ()))
     app.store.write(lambda tx: tx.add_observation(stored.key, operational().held, an_observation()))
     for own, seen in ((ADA, 1), (BOB, 0)):
@@ -97,7 +97,7 @@ def test_what_was_observed_of_a_memory_is_refused_with_it(app: Application) -> N
             assert len(view.rows("SELECT service FROM operational")) == seen
 
 
-def test_what_an_event_tells_of_a_memory_is_refused_with_it(app: Application, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_events_are_hidden_with_their_memory(app: Application, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = a_memory(owner=ADA, scope=Scope.AGENT)
     app.store.write(lambda tx: tx.add(memory, ()))
     about, plain = an_event(memory=memory.id), an_event()
@@ -110,7 +110,7 @@ def test_what_an_event_tells_of_a_memory_is_refused_with_it(app: Application, mo
             assert len(view.rows("SELECT text FROM event")) == len(seen)
 
 
-def test_what_is_proposed_about_a_memory_is_refused_with_it(app: Application) -> None:
+def test_proposals_are_hidden_with_their_memories(app: Application) -> None:
     secret = app.store.write(lambda tx: tx.add(a_memory(owner=ADA), ()))
     shared = app.store.write(lambda tx: tx.add(a_memory(scope=Scope.SWARM), ()))
     for subjects in ([shared.memory], [shared.memory, secret.memory]):
@@ -121,7 +121,7 @@ def test_what_is_proposed_about_a_memory_is_refused_with_it(app: Application) ->
             assert len(view.rows("SELECT why FROM proposal")) == seen
 
 
-def test_what_was_seen_of_the_use_of_a_memory_is_refused_with_it(app: Application) -> None:
+def test_evidence_is_hidden_with_its_memory(app: Application) -> None:
     stored = app.store.write(lambda tx: tx.add(a_memory(), ()))
     app.store.write(lambda tx: tx.add_evidence({stored.key: [evidence()]}))
     for own, seen in ((ADA, 1), (BOB, 0)):
@@ -131,7 +131,7 @@ def test_what_was_seen_of_the_use_of_a_memory_is_refused_with_it(app: Applicatio
             assert len(view.rows("SELECT applied FROM usefulness")) == seen
 
 
-def test_an_index_that_follows_in_a_view_of_somebody_learns_everything(app: Application) -> None:
+def test_an_index_that_follows_a_restricted_view_sees_all_changes(app: Application) -> None:
     viewers = [added(app, name) for name in ("ada", "bob")]
     ada, bob = (EmbeddedHive(app, viewer) for viewer in viewers)
     bob.remember("The harbour crane squeaks.")

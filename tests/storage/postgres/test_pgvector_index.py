@@ -23,7 +23,7 @@ DIMENSION = 128
 SIZE = 6_000
 OTHER = AgentId("carol")
 FEW = 100
-"""Below so many the engine of these tests compares all."""
+"""Below this number of passages, the engine of these tests compares all."""
 ROWS = clustered(SIZE, DIMENSION, clusters=60, spread=0.7)
 QUERIES = clustered(30, DIMENSION, seed=1, spread=1.0)
 """Unlike the texts, as questions are."""
@@ -54,7 +54,7 @@ def _index() -> None:
 
 @pytest.fixture(scope="module")
 def crowd() -> Generator[PostgresStore]:
-    """Of 6,000 passages about 60 subjects one in ten is Ada's, one in fifty Bob's; and the index is there."""
+    """6,000 indexed passages about 60 subjects. One in ten belongs to Ada, one in fifty to Bob."""
     with closing(PostgresStore(postgres.schema(), clock=SystemClock(), connections=2)) as store:
         library = Library(store, engine(), dimension=DIMENSION)
         owners = [ADA if at % 10 == 0 else BOB if at % 50 == 1 else OTHER for at in range(SIZE // 5)]
@@ -106,15 +106,15 @@ def test_97_in_100_of_the_ten_nearest_are_found_under_any_filter(
         for query, right in zip(QUERIES, exactly(where), strict=True):
             answer = index.nearest(view, query, where, limit)
             found += len({one.document for one in right.nearest[:10]} & {one.document for one in answer.nearest[:10]})
-            told = {one.document: one.cosine for one in right.nearest}
-            assert all(abs(one.cosine - told.get(one.document, one.cosine)) < 1e-5 for one in answer.nearest)
+            found_by_index = {one.document: one.cosine for one in right.nearest}
+            assert all(abs(one.cosine - found_by_index.get(one.document, one.cosine)) < 1e-5 for one in answer.nearest)
             assert len(answer.nearest) == limit
             assert answer.count == pytest.approx(right.count, rel=0.1)
             assert (answer.mean, answer.deviation) == pytest.approx((right.mean, right.deviation), abs=0.01)
     assert found >= 0.97 * 10 * len(QUERIES)
 
 
-def test_where_a_filter_admits_few_all_are_compared(crowd: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_narrow_filter_compares_all_passages(crowd: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
     index = PgVectors(MODEL, DIMENSION, exact_below=SIZE)
     monkeypatch.setattr(PgVectors, "_walked", None)
     with crowd.read() as view:
@@ -122,7 +122,7 @@ def test_where_a_filter_admits_few_all_are_compared(crowd: PostgresStore, monkey
             assert_right(index, view, query, A_FIFTIETH, limit=50)
 
 
-def test_where_the_walk_finds_too_little_all_are_compared(
+def test_a_walk_with_too_few_results_compares_all_passages(
     crowd: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hivelore.indexes.vectors.pgvector._SETTINGS", {"effort": "1", "most": "1", "memory": "1"})
@@ -143,7 +143,7 @@ def test_documents_asked_for_are_found_by_a_walk_too(crowd: PostgresStore) -> No
 
 
 @pytest.mark.usefixtures("compares_nothing")
-def test_what_was_written_after_the_index_was_made_is_found_and_what_was_forgotten_is_not(
+def test_later_passages_are_found_and_forgotten_ones_are_not(
     store: PostgresStore,
 ) -> None:
     library = Library(store, engine(), dimension=DIMENSION)
@@ -175,7 +175,7 @@ def test_a_document_with_very_many_passages_is_walked_past(store: PostgresStore)
 
 
 @pytest.mark.usefixtures("compares_nothing")
-def test_behind_the_wall_of_the_database_the_same_is_found(crowd: PostgresStore) -> None:
+def test_row_level_security_does_not_change_the_results(crowd: PostgresStore) -> None:
     index = engine()
     with crowd.read() as view:
         follow(index, view)
@@ -232,7 +232,7 @@ def test_it_goes_with_the_vectors_of_its_model(store: PostgresStore) -> None:
     assert indexes(store) == []
 
 
-def test_one_that_was_never_finished_is_made_anew(store: PostgresStore) -> None:
+def test_an_unfinished_index_is_rebuilt(store: PostgresStore) -> None:
     Library(store, engine(), dimension=DIMENSION).add_all(ROWS[: 2 * FEW])
     index = settled(store, engine())
     (name,) = indexes(store)
@@ -247,7 +247,7 @@ def test_one_that_was_never_finished_is_made_anew(store: PostgresStore) -> None:
         assert index.name == "pgvector, hnsw"
 
 
-def test_of_tables_in_parts_the_part_of_the_namespace_has_it(url: str) -> None:
+def test_the_partition_of_the_namespace_has_the_index(url: str) -> None:
     partitions.migrate(url)
     with closing(PostgresStore(url, clock=SystemClock(), connections=2, namespace=2)) as store:
         Library(store, engine(), dimension=DIMENSION).add_all(ROWS[: 2 * FEW])
@@ -268,7 +268,7 @@ def test_only_one_service_makes_it(store: PostgresStore) -> None:
     assert index.maintain(store, never)
 
 
-def test_who_stops_does_not_wait_and_the_server_makes_it_all_the_same(store: PostgresStore) -> None:
+def test_a_stopped_service_does_not_wait_and_the_server_finishes_the_index(store: PostgresStore) -> None:
     Library(store, engine(), dimension=DIMENSION).add_all(ROWS[: 2 * FEW])
     index = engine()
     with store.read() as view:
@@ -286,13 +286,13 @@ def ended(store: PostgresStore, index: PgVectors) -> bool:
     return index.name == "pgvector, hnsw"
 
 
-def test_what_cannot_be_made_is_told(store: PostgresStore) -> None:
+def test_a_failure_to_build_the_index_is_logged(store: PostgresStore) -> None:
     with store.autocommit() as apart, pytest.raises(Broken, match="syntax error"):
         apart.run("CREATE NONSENSE", never)
 
 
 @pytest.mark.parametrize("dimension", [1_536, 4_001])
-def test_long_vectors_have_an_index_as_far_as_pgvector_makes_one(store: PostgresStore, dimension: int) -> None:
+def test_long_vectors_have_an_index_within_the_limit_of_pgvector(store: PostgresStore, dimension: int) -> None:
     index = PgVectors(MODEL, dimension, exact_below=10)
     Library(store, index, dimension=dimension).add_all(clustered(20, dimension))
     settled(store, index)

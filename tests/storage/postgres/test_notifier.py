@@ -1,4 +1,4 @@
-"""Services on one database tell each other what is new, and nothing depends on it."""
+"""Services on one database notify each other of changes, and nothing depends on it."""
 
 from collections.abc import Generator
 from contextlib import ExitStack, closing
@@ -19,7 +19,7 @@ NAMESPACE = 77
 
 
 class Ear:
-    """What one of several services hears; it begins with everything, once it listens."""
+    """Records the notifications of one service. It starts with all of them, once it listens."""
 
     def __init__(self, url: str, namespace: int = NAMESPACE) -> None:
         self.heard: Queue[Notification] = Queue()
@@ -45,7 +45,7 @@ def three() -> Generator[list[Ear]]:
         yield ears
 
 
-def test_what_one_tells_the_others_of_its_swarm_hear_and_it_does_not(three: list[Ear]) -> None:
+def test_notifications_reach_other_services_of_the_swarm_only(three: list[Ear]) -> None:
     one, other, stranger = three
     one.notifier.publish(Notification.AGENTS)
     assert other.next() is Notification.AGENTS
@@ -54,7 +54,7 @@ def test_what_one_tells_the_others_of_its_swarm_hear_and_it_does_not(three: list
     assert [ear.heard.qsize() for ear in (one, other, stranger)] == [0, 0, 0]
 
 
-def test_who_lost_the_connection_listens_again_and_takes_it_that_all_is_new(three: list[Ear]) -> None:
+def test_after_a_lost_connection_all_notifications_are_assumed(three: list[Ear]) -> None:
     one, other, _ = three
     with psycopg.connect(postgres.database(), autocommit=True) as connection:
         ended = (
@@ -68,7 +68,7 @@ def test_who_lost_the_connection_listens_again_and_takes_it_that_all_is_new(thre
     assert one.next() is Notification.AGENTS
 
 
-def test_what_is_told_while_the_server_is_away_is_told_when_it_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notifications_during_an_outage_are_sent_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "PAUSES", (0.02,))
     with line(postgres.database()) as far, closing(Ear(postgres.database()).notifier) as near:
         cut_off = Ear(far.url)
@@ -83,7 +83,7 @@ def test_what_is_told_while_the_server_is_away_is_told_when_it_is_back(monkeypat
             heard.get(timeout=PATIENCE)
 
 
-def test_closing_ends_it_whether_it_was_started_or_not_and_twice_is_fine() -> None:
+def test_closing_twice_or_before_the_start_is_allowed() -> None:
     never_started = PostgresNotifier("postgresql://127.0.0.1:1/nowhere", 1)
     nobody_there = PostgresNotifier("postgresql://127.0.0.1:1/nowhere", 1)
     Thread(target=nobody_there.run, daemon=True).start()

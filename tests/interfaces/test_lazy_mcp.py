@@ -1,4 +1,4 @@
-"""What the service loads before it answers, and what after."""
+"""Modules that the service loads before its first answer, and after."""
 
 import subprocess
 import sys
@@ -28,17 +28,17 @@ def _listed(service: Service) -> tuple[int, bytes]:
 
 @pytest.fixture
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The service would load nothing by itself for days."""
+    """Delays the import of MCP for days."""
     monkeypatch.setattr(lazy, "_QUIET", 1e6)
 
 
-def test_what_mcp_needs_is_not_imported_with_the_service() -> None:
+def test_mcp_is_not_imported_at_the_start() -> None:
     script = "import sys, hivelore.http.server; print(sorted({'mcp', 'httpx2'} & {*sys.modules}))"
     assert subprocess.check_output([sys.executable, "-c", script], text=True).strip() == "[]"
 
 
 @pytest.mark.usefixtures("unhurried")
-def test_who_asks_over_mcp_does_not_wait_for_the_quiet_to_end(tmp_path: Path) -> None:
+def test_an_mcp_request_does_not_wait_for_the_delayed_import(tmp_path: Path) -> None:
     with Service(tmp_path) as service:
         status, answer = _listed(service)
     assert status == 200
@@ -46,12 +46,12 @@ def test_who_asks_over_mcp_does_not_wait_for_the_quiet_to_end(tmp_path: Path) ->
 
 
 @pytest.mark.usefixtures("unhurried")
-def test_a_service_that_nobody_asked_over_mcp_ends_without_it(tmp_path: Path) -> None:
+def test_a_service_without_mcp_requests_ends_without_mcp(tmp_path: Path) -> None:
     with Service(tmp_path) as service:
         assert service.client(None).call("GET", "/health")
 
 
-def test_where_mcp_cannot_be_loaded_those_who_ask_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_mcp_request_gets_an_error_if_mcp_cannot_be_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(_: object) -> None:
         raise ImportError("no module named mcp")
 

@@ -1,4 +1,4 @@
-"""A running application cleans up after forgetting by itself."""
+"""A running application purges forgotten text from its files."""
 
 import time
 from pathlib import Path
@@ -23,9 +23,7 @@ def tell(hive: Hive) -> Memory:
     return hive.edit(memory.id, content="She plays the vuvuzela.")
 
 
-def test_what_was_forgotten_leaves_every_file_of_the_home_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_forgotten_text_leaves_every_file_of_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HIVELORE_EMBEDDER", "none")
     monkeypatch.setattr("hivelore.runtime.workers.TEND_EVERY", 0.01)
     with hivelore.open(tmp_path) as hive:
@@ -41,7 +39,7 @@ def test_what_was_forgotten_leaves_every_file_of_the_home_folder(
 
 
 @pytest.mark.parametrize("keywords", ["postings", "fts5"])
-def test_a_hive_that_is_closed_right_afterwards_leaves_nothing_in_the_files(
+def test_a_hive_closed_right_after_forgetting_leaves_no_text_in_the_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keywords: str
 ) -> None:
     monkeypatch.setenv("HIVELORE_EMBEDDER", "none")
@@ -57,7 +55,7 @@ def test_a_hive_that_is_closed_right_afterwards_leaves_nothing_in_the_files(
     assert not any(holds(tmp_path, word) for word in WORDS)
 
 
-def test_the_log_of_recalls_keeps_no_word_and_no_id_of_a_memory_that_it_gave(
+def test_the_recall_log_keeps_no_word_and_no_id_of_a_forgotten_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HIVELORE_EMBEDDER", "none")

@@ -1,4 +1,4 @@
-"""The project of a folder, told by repositories that git itself has made."""
+"""The project of a folder, with repositories that git itself created."""
 
 import os
 import subprocess
@@ -24,18 +24,18 @@ def repository(tmp_path: Path) -> Path:
     return folder
 
 
-def test_outside_of_a_repository_there_is_none(tmp_path: Path) -> None:
+def test_a_folder_outside_a_repository_has_no_project(tmp_path: Path) -> None:
     assert project_of(tmp_path) is None
 
 
-def test_a_place_outside_of_a_repository_is_its_folder(repository: Path, tmp_path: Path) -> None:
+def test_a_place_outside_a_repository_is_its_folder(repository: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path)
     assert project_or_folder(tmp_path) == project_or_folder(tmp_path / "link") == str(tmp_path)
     assert project_or_folder(repository) == project_of(repository)
     assert project_or_folder(tmp_path / "gone") is None
 
 
-def test_it_is_named_after_its_origin(repository: Path) -> None:
+def test_a_project_is_named_after_its_origin(repository: Path) -> None:
     git(repository, "remote", "add", "upstream", "https://example.com/others/hive")
     git(repository, "remote", "add", "origin", "git@Example.com:bees/hive.git")
     assert project_of(repository) == "example.com/bees/hive"
@@ -45,7 +45,7 @@ def test_without_an_origin_it_is_named_after_its_folder(repository: Path) -> Non
     assert project_of(repository) == str(repository)
 
 
-def test_every_folder_in_it_is_in_it(repository: Path) -> None:
+def test_every_folder_in_the_repository_belongs_to_it(repository: Path) -> None:
     inside = repository / "a" / "b"
     inside.mkdir(parents=True)
     assert project_of(inside) == project_of(str(inside)) == str(repository)
@@ -65,7 +65,7 @@ def test_a_clone_is_the_same_project_as_another(repository: Path, tmp_path: Path
     assert project_of(tmp_path / "one") == project_of(tmp_path / "two") == str(repository)
 
 
-def test_a_submodule_is_a_project_of_its_own(repository: Path, tmp_path: Path) -> None:
+def test_a_submodule_is_its_own_project(repository: Path, tmp_path: Path) -> None:
     git(tmp_path, "clone", "-q", str(repository), "outer")
     git(tmp_path / "outer", "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(repository), "inner")
     git(tmp_path / "outer" / "inner", "remote", "set-url", "origin", "https://example.com/bees/inner")
@@ -84,7 +84,7 @@ def test_the_configuration_is_read_as_git_reads_it(repository: Path, config: str
     assert project_of(repository) == "example.com/bees/hive"
 
 
-def test_a_repository_that_is_damaged_is_named_after_its_folder(repository: Path) -> None:
+def test_a_damaged_repository_is_named_after_its_folder(repository: Path) -> None:
     (repository / ".git" / "config").write_bytes(b'[remote "origin"]\n\turl = \xff\xfe\n'[:20])
     assert project_of(repository) == str(repository)
 
@@ -99,12 +99,12 @@ def test_a_repository_that_is_damaged_is_named_after_its_folder(repository: Path
         "example.com:bees/hive",
     ],
 )
-def test_the_ways_to_write_a_remote_are_one_name(url: str) -> None:
+def test_all_forms_of_a_remote_give_the_same_name(url: str) -> None:
     assert normalize_remote(url) == "example.com/bees/hive"
 
 
 @pytest.mark.parametrize(
     "url", ["/srv/hive", "./hive", "../a:b/hive", "file:///srv/hive", "hive", "https://example.com", ":x"]
 )
-def test_what_names_no_host_stays_as_it_is(url: str) -> None:
+def test_a_remote_without_a_host_keeps_its_name(url: str) -> None:
     assert normalize_remote(f" {url}.git ") == url
