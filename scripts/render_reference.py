@@ -101,8 +101,7 @@ def _page(title: str, group: list[Operation[..., Any]]) -> str:
     lines = [_NOTE, f"# {title}\n"]
     for operation in group:
         lines += _section(operation, components)
-    linked = set(re.findall(r"\(#(\w+)\)", "\n".join([*lines, json.dumps(components)])))
-    linked |= {name.lower() for name in re.findall(r'"\$ref": "(\w+)"', json.dumps(components))}
+    linked = {name.lower() for name in re.findall(r'"\$ref": "(\w+)"', json.dumps(components))}
     shown = [name for name in components if name not in requests or name.lower() in linked]
     if shown:
         lines.append("## Types\n")
