@@ -101,8 +101,8 @@ def _page(title: str, group: list[Operation[..., Any]]) -> str:
     lines = [_NOTE, f"# {title}\n"]
     for operation in group:
         lines += _section(operation, components)
-    linked = {name.lower() for name in re.findall(r'"\$ref": "(\w+)"', json.dumps(components))}
-    shown = [name for name in components if name not in requests or name.lower() in linked]
+    text = json.dumps(components)
+    shown = [name for name in components if name not in requests or f'"$ref": "{name}"' in text]
     if shown:
         lines.append("## Types\n")
     for name in shown:

@@ -1,4 +1,4 @@
-"""Who sees what and who changes what: the whole table by hand, and the laws behind it (X3, X4, X5, A13, B06, B10)."""
+"""Permissions: the whole table by hand, and its laws (X3, X4, X5, A13, B06, B10)."""
 
 from itertools import product
 
@@ -67,9 +67,9 @@ RIGHTS = [
     for kind, rights in zip(MEMORIES, row, strict=True)
 ]
 
-# A13, and X3 for the lead who sees what is shared. What an operator sees of a shelf is what such a lead sees of it.
+# A13, and X3 for leads that see shared memories only.
 #                                                 own private  own shared  other's private  other's shared  swarm's own
-SHELVES = {
+VISIBLE = {
     ("worker", LeadSees.ALL, ScopeChoice.ALL): (True, True, False, True, True),
     ("worker", LeadSees.ALL, ScopeChoice.AGENT): (True, False, False, False, False),
     ("worker", LeadSees.ALL, ScopeChoice.SWARM): (False, True, False, True, True),
@@ -84,9 +84,9 @@ SHELVES = {
     ("operator", LeadSees.SHARED, ScopeChoice.SWARM): (False, True, False, True, True),
 }
 
-# The laws are looked at for everybody and every memory there can be, as far as rights can tell them apart.
+# The laws are checked for every viewer and memory that permissions distinguish.
 AGENTS = (ADA, BOB, AgentId("Ada"))
-EVERYBODY = [
+ALL_VIEWERS = [
     *(Viewer(role=role, agent=agent, interface=Interface.MCP) for role in Role for agent in AGENTS),
     Viewer(role=Role.OPERATOR, agent=None, interface=Interface.MCP),
 ]
@@ -95,7 +95,7 @@ EVERYTHING = [
     a_memory(owner=None, scope=Scope.SWARM),
 ]
 CENSUS = census()
-MEETINGS = list(product(EVERYBODY, EVERYTHING))
+MEETINGS = list(product(ALL_VIEWERS, EVERYTHING))
 
 
 VERBS = (Effect.EDIT, Effect.DELETE, Effect.PROMOTE, Effect.DEMOTE)
@@ -115,51 +115,49 @@ def sees(viewer: Viewer, lead_sees: LeadSees, memory: Memory, choice: ScopeChoic
 
 
 def rights_of(viewer: Viewer, lead_sees: LeadSees, memory: Memory) -> set[str]:
-    """What a viewer may do; nothing can be done to what is not seen."""
+    """Returns the permissions of a viewer; none for an invisible memory."""
     if not sees(viewer, lead_sees, memory):
         return set()
     return {"see", *(verb.value for verb in VERBS if may(viewer, verb, memory))}
 
 
 @pytest.mark.parametrize(("who", "lead_sees", "kind", "rights"), RIGHTS)
-def test_everybody_may_do_what_the_table_says_and_nothing_else(
-    who: str, lead_sees: LeadSees, kind: str, rights: str
-) -> None:
+def test_permissions_equal_the_table(who: str, lead_sees: LeadSees, kind: str, rights: str) -> None:
     assert rights_of(VIEWERS[who], lead_sees, MEMORIES[kind]) == set(rights.split())
 
 
-def test_the_table_speaks_of_everybody_and_of_every_verb() -> None:
+def test_the_table_covers_every_role_and_effect() -> None:
     assert set(TABLE) == set(product(VIEWERS, LeadSees))
     assert {viewer.role for viewer in VIEWERS.values()} == set(Role)
     assert {"see", *(verb.value for verb in VERBS)} == set(ALL.split())
 
 
-@pytest.mark.parametrize(("who", "lead_sees", "choice"), SHELVES)
-def test_each_shelf_shows_what_the_table_says(who: str, lead_sees: LeadSees, choice: ScopeChoice) -> None:
+@pytest.mark.parametrize(("who", "lead_sees", "choice"), VISIBLE)
+def test_each_scope_shows_what_the_table_says(who: str, lead_sees: LeadSees, choice: ScopeChoice) -> None:
     shown = tuple(sees(VIEWERS[who], lead_sees, memory, choice) for memory in MEMORIES.values())
-    assert shown == SHELVES[who, lead_sees, choice]
+    assert shown == VISIBLE[who, lead_sees, choice]
 
 
-def test_all_shelves_together_show_what_the_two_show_one_by_one() -> None:
+def test_all_scopes_show_the_union_of_both() -> None:
     for (viewer, memory), lead_sees in product(MEETINGS, LeadSees):
         one_by_one = [sees(viewer, lead_sees, memory, choice) for choice in (ScopeChoice.AGENT, ScopeChoice.SWARM)]
         assert sees(viewer, lead_sees, memory) == any(one_by_one)
         assert not all(one_by_one)
 
 
-def test_everybody_sees_what_is_their_own_and_what_is_shared() -> None:
+def test_every_role_sees_its_own_and_shared_memories() -> None:
     for (viewer, memory), lead_sees in product(MEETINGS, LeadSees):
         if memory.scope is Scope.SWARM or memory.owner == viewer.agent:
             assert sees(viewer, lead_sees, memory)
 
 
-def test_who_may_change_a_memory_may_see_it_whatever_leads_see() -> None:
+def test_a_memory_that_may_be_changed_may_be_seen() -> None:
     for (viewer, memory), verb in product(MEETINGS, Effect):
         if may(viewer, verb, memory):
             assert all(sees(viewer, lead_sees, memory) for lead_sees in LeadSees)
 
 
-def test_only_an_operator_changes_what_is_private_to_another() -> None:
+def test_only_operators_change_private_memories_of_others() -> None:
     for (viewer, memory), verb in product(MEETINGS, Effect):
         if memory.scope is Scope.AGENT and memory.owner != viewer.agent:
             assert may(viewer, verb, memory) == (viewer.role is Role.OPERATOR)
@@ -178,14 +176,14 @@ def test_a_higher_role_never_sees_or_changes_less() -> None:
             assert changed == sorted(changed)
 
 
-def test_the_switch_for_leads_concerns_leads_and_the_private_memories_of_others_only() -> None:
+def test_the_setting_for_leads_affects_only_leads_and_private_memories_of_others() -> None:
     for (viewer, memory), choice in product(MEETINGS, ScopeChoice):
         wide, narrow = (sees(viewer, lead_sees, memory, choice) for lead_sees in (LeadSees.ALL, LeadSees.SHARED))
         concerned = viewer.role is Role.LEAD and is_audited_read(viewer, memory) and choice is not ScopeChoice.SWARM
         assert (wide, narrow) == (True, False) if concerned else wide == narrow
 
 
-def test_rights_do_not_depend_on_the_door_or_on_whose_key_it_is() -> None:
+def test_permissions_do_not_depend_on_the_interface_or_the_key() -> None:
     for (viewer, memory), lead_sees, interface, acting in product(MEETINGS, LeadSees, Interface, (False, True)):
         elsewhere = replace(viewer, interface=interface, acting=acting)
         assert rights_of(elsewhere, lead_sees, memory) == rights_of(viewer, lead_sees, memory)
@@ -207,19 +205,19 @@ def test_rights_do_not_depend_on_the_door_or_on_whose_key_it_is() -> None:
         ("operator as Ada", "other's private", True),
     ],
 )
-def test_reading_what_is_private_to_another_belongs_in_the_audit_trail(who: str, kind: str, noted: bool) -> None:
+def test_reads_of_private_memories_of_others_are_audited(who: str, kind: str, noted: bool) -> None:
     assert is_audited_read(VIEWERS[who], MEMORIES[kind]) == noted
 
 
 @settings(max_examples=examples(50))
-@given(st.sampled_from(EVERYBODY), st.sampled_from(LeadSees), filters())
+@given(st.sampled_from(ALL_VIEWERS), st.sampled_from(LeadSees), filters())
 def test_no_filter_shows_more_than_its_viewer_may_see(viewer: Viewer, lead_sees: LeadSees, where: Filter) -> None:
     allowed = visible_to(viewer, lead_sees)
     shown = [memory for memory in CENSUS if replace(where, visibility=allowed).admits(memory)]
     assert all(sees(viewer, lead_sees, memory) for memory in shown)
 
 
-def test_an_agent_without_a_name_is_not_let_in() -> None:
+def test_a_viewer_without_an_agent_is_refused() -> None:
     for role in (Role.WORKER, Role.LEAD):
         with pytest.raises(ValueError, match="only an operator"):
             Viewer(role=role, agent=None, interface=Interface.MCP)
@@ -234,7 +232,7 @@ def distrusted(memory: Memory, trust: Trust = Trust.WEB) -> Memory:
 
 @pytest.mark.parametrize("who", VIEWERS)
 @pytest.mark.parametrize("kind", MEMORIES)
-def test_only_operators_change_what_is_about_running_things_and_others_may_ask(who: str, kind: str) -> None:
+def test_only_operators_change_operational_memories_and_others_may_propose(who: str, kind: str) -> None:
     viewer, memory = VIEWERS[who], RUNNING[kind]
     is_operator = viewer.role is Role.OPERATOR
     for verb in VERBS:
@@ -244,40 +242,40 @@ def test_only_operators_change_what_is_about_running_things_and_others_may_ask(w
 
 @pytest.mark.parametrize("who", VIEWERS)
 @pytest.mark.parametrize("trust", Trust)
-def test_what_tools_and_the_web_said_is_shared_after_a_review(who: str, trust: Trust) -> None:
+def test_output_of_tools_and_the_web_is_shared_after_a_review(who: str, trust: Trust) -> None:
     viewer, memory = VIEWERS[who], distrusted(MEMORIES["own private"], trust)
     waits = trust in (Trust.TOOL_OUTPUT, Trust.WEB) and viewer.role is not Role.OPERATOR
     assert review(viewer, Effect.PROMOTE, memory) is (ProposalKind.SHARING if waits else None)
     assert review(viewer, Effect.EDIT, memory) is None
 
 
-def test_nobody_asks_to_share_what_they_could_not_share_if_it_were_trusted() -> None:
+def test_sharing_is_proposed_only_if_it_were_allowed_with_trust() -> None:
     for viewer, memory in MEETINGS:
         asks = review(viewer, Effect.PROMOTE, distrusted(memory)) is ProposalKind.SHARING
         assert asks == (viewer.role is not Role.OPERATOR and may(viewer, Effect.PROMOTE, memory))
 
 
-def test_workers_do_nothing_at_all_to_what_others_share_but_ask_to_take_its_place() -> None:
+def test_workers_may_only_propose_to_supersede_shared_memories_of_others() -> None:
     for (viewer, memory), effect in product(MEETINGS, Effect):
         if viewer.role is Role.WORKER and memory.owner != viewer.agent and memory.scope is Scope.SWARM:
             asks = effect is Effect.SUPERSEDE
             assert may_affect(viewer, effect, memory) is (Permission.PROPOSED if asks else Permission.REFUSED)
 
 
-def test_what_one_may_edit_one_may_replace_expire_and_supersede() -> None:
+def test_permission_to_edit_includes_replace_expire_and_supersede() -> None:
     for viewer, memory in MEETINGS:
         for effect in (Effect.REPLACE, Effect.EXPIRE, Effect.SUPERSEDE):
             assert may(viewer, effect, memory) == may(viewer, Effect.EDIT, memory)
 
 
 @pytest.mark.parametrize("owner", [ADA, BOB, None])
-def test_what_a_shared_folder_says_is_replaced_by_its_scan_alone_and_by_workers_not_changed(
+def test_memories_of_a_shared_folder_are_replaced_only_by_its_scan(
     owner: AgentId | None,
 ) -> None:
     scanned = replace(a_memory(owner=owner, scope=Scope.SWARM), source_path=Clean("/w/shared/memory/a.md"))
     scanned = replace(scanned, provenance=replace(scanned.provenance, interface=Interface.SERVICE))
     assert is_from_shared_folder(scanned)
-    for viewer, effect in product(EVERYBODY, Effect):
+    for viewer, effect in product(ALL_VIEWERS, Effect):
         if viewer.role is Role.WORKER and effect is not Effect.SUPERSEDE:
             assert may_affect(viewer, effect, scanned) is Permission.REFUSED
         elif viewer.role is Role.WORKER:
@@ -302,7 +300,7 @@ DECISIONS = {
 
 
 @pytest.mark.parametrize(("kind", "how"), DECISIONS)
-def test_everybody_decides_what_the_table_says(kind: str, how: str) -> None:
+def test_decisions_equal_the_table(kind: str, how: str) -> None:
     deciders = (("worker", BOB), ("lead", BOB), ("lead", ADA), ("operator", ADA))
     proposals = [(who, a_proposal(a_memory(), kind=ProposalKind(kind), actor=actor)) for who, actor in deciders]
     found = tuple(may_decide(VIEWERS[who], proposal, Decision(how)) for who, proposal in proposals)
@@ -310,7 +308,7 @@ def test_everybody_decides_what_the_table_says(kind: str, how: str) -> None:
 
 
 @pytest.mark.parametrize("who", VIEWERS)
-def test_a_worker_sees_what_became_of_their_own_and_others_all_about_what_they_may_see(who: str) -> None:
+def test_workers_see_their_own_proposals_and_others_those_about_visible_memories(who: str) -> None:
     viewer = VIEWERS[who]
     where = proposals_visible_to(viewer, LeadSees.ALL)
     assert where.seen == visible_to(viewer, LeadSees.ALL)

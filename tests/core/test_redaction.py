@@ -1,4 +1,4 @@
-"""What is masked and what is not, by example and by law."""
+"""Redaction: examples and laws."""
 
 import re
 import string
@@ -54,7 +54,7 @@ SLOW = [
     *("\u200b", "ghp_", "sk-", "cookie:", "bearer ", "_auth=", "password=Xk29", "key: ", "hl_a_b_", "[", "\\", "SG."),
     "curl -u a:",
 ]
-"""What could make a pattern start over and over again, when repeated."""
+"""Pieces that could make a pattern backtrack when repeated."""
 
 
 def clean(text: str) -> str:
@@ -66,7 +66,7 @@ def kinds(text: str) -> list[str]:
 
 
 def fragments() -> st.SearchStrategy[str]:
-    """What texts are made of that come close to secrets: heads, secrets, names, signs, masks and characters."""
+    """Returns pieces of texts that resemble secrets: prefixes, secrets, names, signs, masks and characters."""
     secrets = [secret for examples in SHAPES.values() for secret in examples]
     contexts = [piece for _, before, secret, after in CONTEXTS for piece in (before, secret, after)]
     heads = [secret[:4] for secret in secrets] + [
@@ -111,7 +111,7 @@ def test_a_secret_in_context_is_masked_and_its_context_kept(kind: str, before: s
 
 
 @pytest.mark.parametrize("text", HARMLESS)
-def test_what_is_no_secret_stays(text: str) -> None:
+def test_ordinary_text_is_kept(text: str) -> None:
     assert clean(text) == text
 
 
@@ -131,7 +131,7 @@ def test_an_escape_before_a_secret_does_not_hide_it() -> None:
         assert key not in clean(f"x{escape}{key} x")
 
 
-def test_secrets_glued_together_are_all_gone() -> None:
+def test_adjacent_secrets_are_all_masked() -> None:
     cleaned = clean(SHAPES["aws-key"][0] + SHAPES["github-token"][0] + SHAPES["jwt"][0] + SHAPES["anthropic-key"][0])
     assert MASK.sub("", cleaned) == ""
 
@@ -151,7 +151,7 @@ def test_a_long_value_is_masked_to_its_end_and_no_further(before: str, after: st
     assert MASK.sub("#", clean(f"{before}{scramble(900)}=={after}")) == f"{before}#{after}"
 
 
-def test_a_value_that_goes_on_behind_a_sign_is_masked_to_its_end() -> None:
+def test_a_value_that_continues_after_a_sign_is_masked_to_its_end() -> None:
     assert MASK.sub("#", clean("DB_PASSWORD=Tr0ub4dor;3(xyz&q\nUSER=bob")) == "DB_PASSWORD=#\nUSER=bob"
 
 
@@ -172,7 +172,7 @@ def test_a_short_key_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("wrong", "what"), [("\0", "NUL"), ("\ud83d", "surrogate")])
-def test_what_no_store_keeps_is_refused_with_its_place_and_without_the_text(wrong: str, what: str) -> None:
+def test_unstorable_text_is_refused_with_its_position_and_without_the_text(wrong: str, what: str) -> None:
     with pytest.raises(Invalid, match=rf"notes\[1\] has .*{what}.* at position 8: remove it") as caught:
         REDACTOR.clean_all(["fine", f"hunter2 {wrong}"], field="notes")
     assert caught.value.field == "notes[1]"
@@ -180,7 +180,7 @@ def test_what_no_store_keeps_is_refused_with_its_place_and_without_the_text(wron
     assert caught.value.__context__ is None
 
 
-def test_nothing_stays_nothing() -> None:
+def test_none_stays_none() -> None:
     assert REDACTOR.clean_or_none(None) is None
     assert REDACTOR.clean_or_none("text") == "text"
 
@@ -192,7 +192,7 @@ def test_metadata_is_cleaned_to_the_last_level_keys_included() -> None:
     assert cleaned == {"a": [{"b": f"x {mask}"}], mask: 1, "n": 2.5, "none": None, "yes": True}
 
 
-def test_a_key_of_metadata_tells_what_its_value_is() -> None:
+def test_a_key_of_metadata_names_its_value() -> None:
     cleaned = REDACTOR.clean_metadata(
         {"password": "hunter22", "api_keys": {"api_key": [STRONG]}, "Authorization": f"Bearer {STRONG}"}
     )
@@ -215,7 +215,7 @@ def test_metadata_beyond_its_bounds_is_refused() -> None:
         REDACTOR.clean_metadata({"a": zeros})
 
 
-def test_two_keys_of_metadata_that_read_the_same_once_masked_are_refused() -> None:
+def test_two_keys_of_metadata_with_equal_masks_are_refused() -> None:
     token = SHAPES["npm-token"][0]
     with pytest.raises(Invalid, match="rename one") as caught:
         REDACTOR.clean_metadata({token: 1, clean(token): 2})
@@ -225,13 +225,13 @@ def test_two_keys_of_metadata_that_read_the_same_once_masked_are_refused() -> No
 @given(texts())
 @example(SHAPES["aws-key"][0] + SHAPES["github-token"][0])
 @example("://[jwt:0a1b]:hunter2@host")
-def test_a_clean_text_comes_back_as_it_is(text: str) -> None:
+def test_a_clean_text_is_unchanged(text: str) -> None:
     assert clean(clean(text)) == clean(text)
     assert find(clean(text)) == []
 
 
 @given(texts())
-def test_what_is_found_lies_in_order_within_the_text_and_apart(text: str) -> None:
+def test_found_secrets_are_in_order_and_do_not_overlap(text: str) -> None:
     edges = [edge for _, start, stop in find(text) for edge in (start, stop)]
     assert edges == sorted(edges)
     assert all(start < stop <= len(text) for _, start, stop in find(text))
@@ -243,7 +243,7 @@ def test_what_is_found_lies_in_order_within_the_text_and_apart(text: str) -> Non
     texts(),
     st.sampled_from(["", " ", "\n", '"', "'", "=", ": ", ",", "(", "\\n", "`", "中", "\x1b[32m"]),
 )
-def test_no_text_around_it_saves_a_secret(secret: str, before: str, after: str, between: str) -> None:
+def test_surrounding_text_never_hides_a_secret(secret: str, before: str, after: str, between: str) -> None:
     before += between or " "
     assert secret not in clean(f"{before}{secret}{between or ' '}{after}")
 
@@ -265,7 +265,7 @@ def test_ids_and_hashes_are_not_touched(uuid: object, digest: bytes, number: int
 
 
 @given(st.uuids(), st.binary(min_size=20, max_size=20).filter(lambda digest: len(set(digest)) > 8))
-def test_ids_and_hashes_under_the_name_of_a_secret_are_secrets(uuid: object, digest: bytes) -> None:
+def test_ids_and_hashes_with_a_name_of_a_secret_are_masked(uuid: object, digest: bytes) -> None:
     assume(len(set(str(uuid))) > 8)
     assert MASK.sub("#", clean(f"token: {uuid}\nclient_secret={digest.hex()}\n")) == "token: #\nclient_secret=#\n"
 
@@ -280,12 +280,12 @@ def test_characters_without_width_neither_hide_nor_change_a_secret(data: st.Data
 
 
 @pytest.mark.parametrize("unit", SLOW)
-def test_a_text_made_to_be_slow_is_read_in_linear_time(unit: str) -> None:
-    """No clock is asked: with one pattern that starts over from within its own run, this would take minutes."""
+def test_a_hostile_text_takes_linear_time(unit: str) -> None:
+    """Needs no clock: a pattern that backtracks would take minutes."""
     assert isinstance(find(unit * (500_000 // len(unit))), list)
 
 
-def test_importing_it_loads_and_compiles_nothing_that_a_hook_would_wait_for() -> None:
+def test_importing_redaction_loads_and_compiles_little() -> None:
     source = Path(__file__).parents[2] / "src"
     program = (
         f"import sys; sys.path.insert(0, {str(source)!r}); import hivelore.core.redaction as redaction;"

@@ -1,4 +1,4 @@
-"""Nothing that leaves for a model or a terminal passes for more than kept text, and ordinary text leaves as it is."""
+"""Sanitizer: no text passes for a frame or controls a terminal, and ordinary text is unchanged."""
 
 import json
 import unicodedata
@@ -61,7 +61,7 @@ _PIECES = (
 texts = st.lists(st.sampled_from(_PIECES) | st.text(max_size=3), max_size=12).map("".join)
 
 _PREFIX = "antml"
-# One that a program frames its words with, and what is left of it.
+# A frame of a program, and its sanitized form.
 _FRAMES = (
     ("</system-reminder>", "(/system-reminder)"),
     ("< / System-Reminder >", "( / System-Reminder )"),
@@ -130,9 +130,9 @@ _ORDINARY = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(("told", "left"), [*_FRAMES, *_SPEAKERS, *_HIDDEN])
-def test_what_could_be_taken_for_more_stays_readable(told: str, left: str) -> None:
-    assert sanitize(told) == left
+@pytest.mark.parametrize(("text", "left"), [*_FRAMES, *_SPEAKERS, *_HIDDEN])
+def test_sanitized_frames_stay_readable(text: str, left: str) -> None:
+    assert sanitize(text) == left
 
 
 @pytest.mark.parametrize("text", _ORDINARY)
@@ -149,7 +149,7 @@ def test_letters_digits_and_signs_stay_as_they_are(text: str) -> None:
 
 
 @pytest.mark.parametrize("mark", _FENCES)
-def test_a_look_alike_of_the_fence_is_none(mark: str) -> None:
+def test_a_look_alike_of_the_fence_is_changed(mark: str) -> None:
     assert "_" in sanitize(mark)
     assert sanitize(mark).replace("_", "") != sanitize(mark)
 
@@ -158,7 +158,7 @@ def test_a_look_alike_of_the_fence_is_none(mark: str) -> None:
 @example("<system\nHuman:")
 @example("hivelore\u2796\ufe0fmemory")
 @example("\u05d0-\u200fHuman:")
-def test_what_is_harmless_is_so_already(text: str) -> None:
+def test_sanitizing_twice_changes_nothing(text: str) -> None:
     once = sanitize(text)
     assert sanitize(once) == once
 
@@ -176,7 +176,7 @@ def test_no_text_ends_the_fence_around_it(text: str) -> None:
 
 
 @given(texts)
-def test_no_control_and_no_direction_reaches_a_terminal(text: str) -> None:
+def test_no_control_or_direction_mark_reaches_a_terminal(text: str) -> None:
     for shown in (sanitize(text), escape_hidden(text), escaped_json(json.dumps(text, ensure_ascii=False))):
         left = [each for each in shown.replace("\r\n", "\n") if unicodedata.category(each) == "Cc"]
         assert set(left) <= {"\n", "\t"}

@@ -1,4 +1,4 @@
-"""Background workers are restarted after whatever they raise, and what became of them is kept."""
+"""Supervision: background workers are restarted after any error, and their state is recorded."""
 
 import logging
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from support.waiting import until
 
 
 class Some:
-    """Workers under a clock that is moved by hand."""
+    """Workers with a manual clock."""
 
     def __init__(self) -> None:
         self.clock = SteppingClock()
@@ -59,7 +59,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("error", [TypeError("len() of None"), OSError(5, "EIO"), Unavailable("The disk is full.")])
-def test_a_worker_lives_on_after_whatever_it_raises(some: Some, error: Exception) -> None:
+def test_a_worker_continues_after_any_error(some: Some, error: Exception) -> None:
     rounds: list[int] = []
     done = Event()
 
@@ -76,7 +76,7 @@ def test_a_worker_lives_on_after_whatever_it_raises(some: Some, error: Exception
 
 
 @pytest.mark.usefixtures("quick")
-def test_a_worker_that_goes_on_by_itself_is_begun_again_where_it_ended(some: Some) -> None:
+def test_a_worker_with_its_own_loop_is_restarted(some: Some) -> None:
     begun: list[int] = []
 
     def work() -> None:
@@ -91,7 +91,7 @@ def test_a_worker_that_goes_on_by_itself_is_begun_again_where_it_ended(some: Som
     assert (some.record.name, some.record.failures_in_a_row, some.record.last_success) == ("embedding", 0, START)
 
 
-def test_it_rests_after_a_failure_longer_each_time(some: Some) -> None:
+def test_the_pause_after_a_failure_grows(some: Some) -> None:
     tried: list[float] = []
 
     def work() -> None:
@@ -104,7 +104,7 @@ def test_it_rests_after_a_failure_longer_each_time(some: Some) -> None:
     assert tried == [0.0, 1.0, 3.0, 7.0, 15.0]
 
 
-def test_what_it_depends_on_is_tried_again_soon(some: Some) -> None:
+def test_an_unavailable_dependency_is_retried_soon(some: Some) -> None:
     tried: list[int] = []
 
     def work() -> None:
@@ -117,7 +117,7 @@ def test_what_it_depends_on_is_tried_again_soon(some: Some) -> None:
     assert len(tried) == 40
 
 
-def test_one_that_fails_again_and_again_is_a_problem_until_it_works(some: Some) -> None:
+def test_repeated_failures_are_a_problem_until_a_success(some: Some) -> None:
     for _ in range(STUCK):
         assert some.health.health().is_ready
         some.workers.attempt("tending", lambda: fails(TypeError("no")))
@@ -129,7 +129,7 @@ def test_one_that_fails_again_and_again_is_a_problem_until_it_works(some: Some) 
     assert some.health.health().problems == ()
 
 
-def test_one_that_only_lacks_what_it_depends_on_is_none(some: Some) -> None:
+def test_an_unavailable_dependency_is_no_problem(some: Some) -> None:
     for _ in range(3 * STUCK):
         some.workers.attempt("embedding", lambda: fails(Unavailable("The embedding server does not answer.")))
         some.pass_time()
@@ -137,9 +137,7 @@ def test_one_that_only_lacks_what_it_depends_on_is_none(some: Some) -> None:
     assert (some.record.failures_in_a_row, some.record.error) == (9, "The embedding server does not answer.")
 
 
-def test_the_log_tells_of_failures_without_secrets_and_of_the_recovery(
-    some: Some, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_failures_without_secrets_and_recovery_are_logged(some: Some, caplog: pytest.LogCaptureFixture) -> None:
     secret = STRONG
     with caplog.at_level(logging.INFO, "hivelore"):
         some.workers.attempt("tending", lambda: fails(KeyError(f"api_key={secret}\0")))
@@ -153,7 +151,7 @@ def test_the_log_tells_of_failures_without_secrets_and_of_the_recovery(
     assert secret not in str(some.health.health())
 
 
-def test_a_failure_that_goes_on_is_logged_once(some: Some, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_continuing_failure_is_logged_once(some: Some, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "hivelore"):
         for _ in range(10):
             some.workers.attempt("tending", lambda: fails(Unavailable("The disk is full.")))

@@ -1,4 +1,4 @@
-"""Secrets that no rule names, in texts which somebody wrote who had not seen the code, and which trained nothing."""
+"""Suspected secrets in texts that are independent of the code and the training data."""
 
 import base64
 import json
@@ -22,7 +22,7 @@ PLACEHOLDER = re.compile(r"\{(pw|phrase|pin|tok|hex|uuid|b64|words)\d?\}")
 
 
 def value(sort: str, values: Values, rng: random.Random) -> str:
-    """A value for a placeholder; none is made the way that training makes them."""
+    """Returns a value for a placeholder, generated differently from the training data."""
     if sort == "pw":
         return rng.choice((values.password, values.thought_up, lambda: values.mixed(11)))()
     if sort == "pin":
@@ -36,7 +36,7 @@ def value(sort: str, values: Values, rng: random.Random) -> str:
 
 
 def texts(seed: int) -> Iterator[tuple[str, list[str]]]:
-    """Each text, and the secrets in it."""
+    """Returns each text with its secrets."""
     values, rng = Values(seed), random.Random(seed)
     for line in TEXTS.read_text(encoding="utf-8").splitlines():
         text = json.loads(line)["text"]
@@ -44,7 +44,7 @@ def texts(seed: int) -> Iterator[tuple[str, list[str]]]:
         yield PLACEHOLDER.sub(lambda match, known=known: known[match[0]], text), list(known.values())
 
 
-def test_texts_that_nothing_was_chosen_by_lose_their_secrets() -> None:
+def test_secrets_in_independent_texts_are_masked() -> None:
     held = [(text, secrets) for text, secrets in texts(1) if secrets]
     missed = [text for text, secrets in held if any(secret in REDACTOR.clean(text) for secret in secrets)]
     assert len(held) >= 300
@@ -70,7 +70,7 @@ def test_texts_without_a_secret_stay_as_they_are() -> None:
         ("The door of cage 4 opens with PIN {}", "583659"),
     ],
 )
-def test_what_stands_around_a_value_tells_that_it_is_a_secret(text: str, secret: str) -> None:
+def test_surrounding_words_identify_a_secret(text: str, secret: str) -> None:
     assert secret not in REDACTOR.clean(text.format(secret))
 
 
@@ -85,7 +85,7 @@ def test_what_stands_around_a_value_tells_that_it_is_a_secret(text: str, secret:
         "login took 1532 ms, exit code 137, user id 48151623",
     ],
 )
-def test_what_stands_around_a_value_tells_that_it_is_none(text: str) -> None:
+def test_surrounding_words_identify_an_ordinary_value(text: str) -> None:
     assert find(text) == []
 
 

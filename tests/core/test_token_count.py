@@ -1,4 +1,4 @@
-"""What a text costs, estimated: examples, laws, and the error against a real tokenizer."""
+"""Token estimate: examples, laws, and the error compared with a real tokenizer."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def test_short_words_are_one_token_and_long_ones_several(text: str, tokens: int)
 
 
 @given(st.text(), st.text())
-def test_two_texts_together_cost_what_they_cost_apart(one: str, other: str) -> None:
+def test_the_cost_of_two_texts_is_the_sum(one: str, other: str) -> None:
     assert abs(estimate(f"{one} {other}") - estimate(one) - estimate(other)) <= 1
 
 

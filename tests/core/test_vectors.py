@@ -74,7 +74,7 @@ def test_cosine_does_not_depend_on_length(a: Vector, b: Vector, exponent: int) -
 
 
 @given(vectors())
-def test_a_normalised_vector_has_length_one_and_keeps_its_direction(v: Vector) -> None:
+def test_a_normalized_vector_has_length_one_and_the_same_direction(v: Vector) -> None:
     assume(v.any())
     unit = normalize(v)
     assert unit.dtype == np.float32
@@ -83,24 +83,24 @@ def test_a_normalised_vector_has_length_one_and_keeps_its_direction(v: Vector) -
 
 
 @given(vectors())
-def test_normalising_twice_changes_nothing_more(v: Vector) -> None:
+def test_normalizing_twice_changes_nothing(v: Vector) -> None:
     assume(v.any())
     once = normalize(v)
     np.testing.assert_allclose(normalize(once), once, rtol=0, atol=1e-7)
 
 
-def test_each_row_of_a_stack_is_normalised_by_itself() -> None:
+def test_each_row_of_a_matrix_is_normalized() -> None:
     np.testing.assert_allclose(normalize(np.array([[3, 4], [0, 2]], np.float32)), [[0.6, 0.8], [0, 1]], rtol=1e-6)
 
 
-def test_normalising_leaves_the_vector_it_was_given_alone() -> None:
+def test_normalizing_does_not_change_its_argument() -> None:
     given_vector = vector(3, 4)
     normalize(given_vector)
     assert given_vector.tolist() == [3.0, 4.0]
 
 
 @pytest.mark.parametrize("bad", [vector(0, 0), vector(1, float("nan")), vector(float("inf"), 1)])
-def test_what_has_no_direction_is_refused(bad: Vector) -> None:
+def test_a_vector_without_direction_is_refused(bad: Vector) -> None:
     with pytest.raises(Invalid, match="no direction"):
         normalize(bad)
     with pytest.raises(Invalid, match="no direction"):
@@ -116,7 +116,7 @@ def test_a_blob_is_little_endian_float32() -> None:
 
 
 @given(st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=64))
-def test_a_vector_comes_back_from_its_blob_bit_by_bit(bits: list[int]) -> None:
+def test_a_blob_restores_the_vector_bit_by_bit(bits: list[int]) -> None:
     stored = np.array(bits, dtype=np.uint32).view(np.float32)  # NaN payloads, minus zero and subnormals included
     loaded = from_blob(to_blob(stored))
     assert loaded.dtype == np.float32
@@ -124,6 +124,6 @@ def test_a_vector_comes_back_from_its_blob_bit_by_bit(bits: list[int]) -> None:
 
 
 @pytest.mark.parametrize("length", [0, 1, 3, 5, 2_047])
-def test_bytes_that_are_no_whole_number_of_floats_are_refused(length: int) -> None:
+def test_bytes_of_a_partial_float_are_refused(length: int) -> None:
     with pytest.raises(Broken, match=f"{length} bytes"):
         from_blob(bytes(length))

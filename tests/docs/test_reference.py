@@ -6,15 +6,10 @@ from hivelore.api.registry import OPERATIONS
 from hivelore.cli.dispatch import build
 from hivelore.python.hive import Hive
 
-WITHOUT_A_METHOD = {
-    "hook_event": "agent programs report their own events",
-    "index_memory": "`remember` stores it",
-    "store_memories": "`remember_many` calls it",
-}
+WITHOUT_A_METHOD = {"hook_event": "agent programs report their own events", "index_memory": "`remember` stores a text"}
 WITHOUT_A_VERB = {
     "count_decayed": "the decay does not depend on it",
     "forget_operational_memories": "`curate` deletes one at a time",
-    "index_memory": "`remember` and `index` store it",
     "operational_memory": "`observations` and `get` show it",
 }
 

@@ -1,4 +1,4 @@
-"""The agent programs that are run against us are pinned, in one place, and come from wherever npm is told to look."""
+"""Agent programs for tests are pinned in one place and come from the configured npm registry."""
 
 import json
 import re

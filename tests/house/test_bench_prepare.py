@@ -128,7 +128,7 @@ def test_every_question_of_longmemeval_has_a_store_of_its_own_turns() -> None:
     assert prepared.left_out == 2
 
 
-def test_what_is_made_can_be_asked_and_is_of_as_many_stores_as_wanted(tmp_path: Path) -> None:
+def test_prepared_sets_can_be_asked_and_have_the_wanted_number_of_stores(tmp_path: Path) -> None:
     records = [instance(f"q{number}", CHAT, ANSWER) for number in range(10)]
     file = tmp_path / "longmemeval_s.json"
     file.write_text(json.dumps(records), encoding="utf-8")

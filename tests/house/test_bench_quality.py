@@ -1,4 +1,4 @@
-"""The figures of retrieval quality: what they say of one answer, and what is asked beside ours."""
+"""Metrics of retrieval quality, and the baselines."""
 
 import json
 from datetime import datetime
@@ -183,5 +183,5 @@ def test_figures_are_kept_for_programs_and_the_pictures_are_on_the_page(tmp_path
     assert "zwö" not in page
 
 
-def test_each_line_of_the_picture_of_speed_has_a_colour_of_its_own() -> None:
+def test_each_line_of_the_chart_of_speed_has_its_own_colour() -> None:
     assert len(DRAWN) <= len(set(COLOURS))

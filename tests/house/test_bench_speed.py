@@ -50,7 +50,7 @@ def test_a_passage_has_the_tokens_of_its_lines_and_a_vector_near_theirs() -> Non
     assert np.linalg.norm(one.vector) == pytest.approx(1.0)
 
 
-def test_rows_are_asked_in_turns() -> None:
+def test_rows_are_measured_alternately() -> None:
     asked: list[str] = []
     questions = [str(number) for number in range(TURN + 5)]
     rows = {name: Row(lambda text, name=name: asked.append(f"{name}{text}"), questions) for name in "ab"}

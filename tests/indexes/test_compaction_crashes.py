@@ -159,9 +159,9 @@ def marker_of(content: str) -> str:
 
 def repeated(view: View) -> list[tuple[object, ...]]:
     """Chunks that are in two segments that are searched, and terms that a segment has twice for one chunk."""
-    snapshot = sql.readable(view)
-    searched = [one for one in sql.segments(snapshot) if one.state == SEARCHED]
-    slots = Counter(int(slot) for one in searched for slot in sql.rows_of(snapshot, one.key).slots)
+    snapshot = sql.require_view(view)
+    searched = [one for one in sql.read_segments(snapshot) if one.state == SEARCHED]
+    slots = Counter(int(slot) for one in searched for slot in sql.read_rows(snapshot, one.key).slots)
     found: list[tuple[object, ...]] = [("slot", slot) for slot, count in slots.items() if count > 1]
     for term, segment, places, counts in snapshot.rows("SELECT term, segment, places, counts FROM posting"):
         held = np.frombuffer(places, "<u4")[np.frombuffer(counts, np.uint8) > 0]
@@ -179,7 +179,7 @@ def settle(store: SqliteStore, index: Postings) -> None:
     while index.compact(store):
         pass
     with store.read() as view:
-        assert {one.state for one in sql.segments(sql.readable(view))} == {SEARCHED}
+        assert {one.state for one in sql.read_segments(sql.require_view(view))} == {SEARCHED}
 
 
 def is_tidy(store: SqliteStore, index: Postings) -> bool:
@@ -195,7 +195,7 @@ def look_at_all(path: Path, report: Report) -> None:
         for memory in report.forgotten:
             term = marker_of(report.kept[memory])
             with store.read() as view:
-                assert sql.readable(view).rows("SELECT 1 FROM posting WHERE term = :term", {"term": term}) == []
+                assert sql.require_view(view).rows("SELECT 1 FROM posting WHERE term = :term", {"term": term}) == []
         before = answers(store, index, ["lantern", "hall", *terms])
         fresh = Postings(SIZES)
         store.write(lambda tx: index_anew(tx, fresh))

@@ -22,17 +22,17 @@ def test_its_version_is_that_of_the_package() -> None:
     assert json.loads((PLUGIN / ".claude-plugin" / "plugin.json").read_text())["version"] == hivelore.__version__
 
 
-def test_its_hooks_are_the_events_that_are_understood() -> None:
+def test_its_hooks_are_the_supported_events() -> None:
     hooks = json.loads((PLUGIN / "hooks" / "hooks.json").read_text())["hooks"]
     assert hooks.keys() == PROGRAMS["claude-code"].kinds.keys()
 
 
-def test_its_skill_is_what_is_taught_everywhere() -> None:
+def test_its_skill_has_the_common_instructions() -> None:
     taught = agent_instructions.skill_file([tool.name for tool in TOOLS], agent_instructions.UNKNOWN_WORKSPACE)
     assert (PLUGIN / "skills" / "memory" / "SKILL.md").read_text() == taught
 
 
-def test_what_is_set_up_differs_from_what_ships_in_commands_and_places_alone() -> None:
+def test_setup_changes_only_commands_and_folders() -> None:
     workspace = Path("/work/é")
     tools = [tool.name for tool in TOOLS]
     place = Place(user=Path("/u"), hivelore=Path("/h"), workspace=workspace, tools=tools, environment={})

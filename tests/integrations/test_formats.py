@@ -1,4 +1,4 @@
-"""Settings that others own: what is put in comes out again, and everything else stays as it was."""
+"""Entries in settings of other programs: they are added and removed, and everything else stays."""
 
 import json
 import re
@@ -29,7 +29,7 @@ SETTINGS = st.dictionaries(NAMES, VALUES, max_size=5)
 
 
 def merged(settings: dict[str, Any]) -> dict[str, Any] | None:
-    """None where an entry does not fit in."""
+    """Returns the settings with our entries; None if an entry does not fit."""
     try:
         return add_entries(settings, ENTRIES)
     except Conflict:
@@ -37,35 +37,35 @@ def merged(settings: dict[str, Any]) -> dict[str, Any] | None:
 
 
 @given(SETTINGS)
-def test_putting_in_twice_is_putting_in_once(settings: dict[str, Any]) -> None:
+def test_adding_entries_twice_is_adding_them_once(settings: dict[str, Any]) -> None:
     once = merged(settings)
     if once is not None:
         assert add_entries(once, ENTRIES) == once
 
 
 @given(SETTINGS)
-def test_what_is_put_in_comes_out_and_the_rest_stays(settings: dict[str, Any]) -> None:
+def test_added_entries_are_removed_and_others_stay(settings: dict[str, Any]) -> None:
     once = merged(settings)
     if once is not None:
         without = remove_entries(settings, ENTRIES)
-        # What is needed stays with whatever else there is.
+        # A needed entry stays with the other settings.
         assert remove_entries(once, ENTRIES) == (add_entries(without, ENTRIES[:1]) if without else {})
 
 
-def test_the_items_of_others_keep_their_order_and_an_edited_one_of_ours_goes_too() -> None:
+def test_items_of_others_keep_their_order_and_our_edited_item_is_removed() -> None:
     settings = {"hooks": {"Stop": [{"a": 1}, EDITED, {"b": 2}]}}
     assert add_entries(settings, ENTRIES)["hooks"]["Stop"] == [{"a": 1}, {"b": 2}, HOOK]
     assert remove_entries(settings, ENTRIES) == {"hooks": {"Stop": [{"a": 1}, {"b": 2}]}}
 
 
-def test_what_is_only_needed_is_not_changed_and_not_left_alone() -> None:
+def test_a_needed_entry_is_kept_and_not_left_alone() -> None:
     assert add_entries({"version": 2}, ENTRIES)["version"] == 2
     assert remove_entries(add_entries({"version": 2}, ENTRIES), ENTRIES) == {"version": 2}
     assert remove_entries(add_entries({}, ENTRIES), ENTRIES) == {}
 
 
 @pytest.mark.parametrize("settings", [{"hooks": []}, {"hooks": {"Stop": {}}}, {"mcpServers": "none"}])
-def test_settings_of_another_shape_are_refused(settings: dict[str, Any]) -> None:
+def test_settings_of_another_type_are_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(Conflict):
         add_entries(settings, ENTRIES)
 
@@ -73,7 +73,7 @@ def test_settings_of_another_shape_are_refused(settings: dict[str, Any]) -> None
 @pytest.mark.parametrize("before", [{}, {"a": [1, 2.5], "hooks": {"Stop": [{"x": "é"}]}}])
 @pytest.mark.parametrize("layout", [{"indent": 4}, {"indent": "\t"}, {}, {"separators": (",", ":")}])
 @pytest.mark.parametrize("end", ["", "\n"])
-def test_json_comes_out_as_it_was(before: dict[str, Any], layout: dict[str, Any], end: str) -> None:
+def test_removing_entries_restores_json(before: dict[str, Any], layout: dict[str, Any], end: str) -> None:
     text = json.dumps(before, ensure_ascii=False, **layout) + end
     changed = Json().with_entries(text, ENTRIES[1:])
     assert json.loads(changed) == add_entries(before, ENTRIES[1:])
@@ -99,7 +99,7 @@ COMMENTED = """\
 """
 
 
-def test_comments_stay_where_they_were() -> None:
+def test_comments_stay_in_place() -> None:
     changed = Json(comments=True).with_entries(COMMENTED, ENTRIES[1:])
     assert [line for line in changed.splitlines() if line not in COMMENTED.splitlines()] == [
         "            {",
@@ -132,7 +132,7 @@ def test_comments_stay_where_they_were() -> None:
         ('{ // why\n"version": 1 }', "{ // why\n}"),
     ],
 )
-def test_what_is_taken_out_leaves_the_comments_around_it(text: str, left: str) -> None:
+def test_removing_an_entry_keeps_the_comments_around_it(text: str, left: str) -> None:
     assert Json(comments=True).without_entries(text, [Entry(("version",), 1)]) == left
 
 
@@ -148,8 +148,8 @@ def commented(draw: st.DrawFn) -> tuple[dict[str, Any], str]:
 
 
 @given(commented())
-def test_no_comment_is_lost_and_none_swallows_anything(told: tuple[dict[str, Any], str]) -> None:
-    settings, text = told
+def test_no_comment_is_lost_and_none_hides_an_entry(example: tuple[dict[str, Any], str]) -> None:
+    settings, text = example
     once, language = merged(settings), Json(comments=True)
     if once is not None:
         changed = language.with_entries(text, ENTRIES)
@@ -161,7 +161,7 @@ def test_no_comment_is_lost_and_none_swallows_anything(told: tuple[dict[str, Any
 
 
 @given(SETTINGS)
-def test_json_holds_afterwards_what_was_meant(settings: dict[str, Any]) -> None:
+def test_edited_json_has_the_wanted_settings(settings: dict[str, Any]) -> None:
     once = merged(settings)
     if once is not None:
         text = json.dumps(settings)
@@ -169,7 +169,7 @@ def test_json_holds_afterwards_what_was_meant(settings: dict[str, Any]) -> None:
         assert json.loads(Json().without_entries(text, ENTRIES) or "{}") == remove_entries(settings, ENTRIES)
 
 
-def test_json_without_anything_of_ours_is_not_written_anew() -> None:
+def test_json_without_our_entries_is_unchanged() -> None:
     assert Json().without_entries('{ "a":1 }', ENTRIES) == '{ "a":1 }'
 
 
@@ -181,25 +181,25 @@ def test_json_without_anything_of_ours_is_not_written_anew() -> None:
     ],
 )
 @pytest.mark.parametrize("comments", [False, True])
-def test_json_that_cannot_be_kept_whole_is_refused(text: str, comments: bool) -> None:
+def test_invalid_json_is_refused(text: str, comments: bool) -> None:
     with pytest.raises(Conflict):
         Json(comments=comments).with_entries(text, ENTRIES)
 
 
 @pytest.mark.parametrize("text", ['{"a": 1} // why', '{"a": 1,}', '{"a": [1,]}', '/* why */ {"a": 1}'])
-def test_comments_are_refused_where_the_program_knows_none(text: str) -> None:
+def test_comments_are_refused_if_the_program_does_not_allow_them(text: str) -> None:
     with pytest.raises(Conflict, match="not valid JSON"):
         Json().with_entries(text, ENTRIES)
     assert Json(comments=True).with_entries(text, ENTRIES)
 
 
-def test_what_is_wrong_with_json_is_said_with_its_place() -> None:
+def test_errors_in_json_have_line_and_column() -> None:
     with pytest.raises(Conflict, match=r"',' or '}' was expected: line 3 column 2"):
         Json().with_entries('{\n "a": 1\n "b": 2}', ENTRIES)
 
 
 @pytest.mark.parametrize("text", ["", 'a = 1\n[b]\nc = "[d]" # why\n', "a = 1", "[mcp_servers.other]\nurl = 'x'\n\n"])
-def test_toml_comes_out_as_it_was(text: str) -> None:
+def test_removing_entries_restores_toml(text: str) -> None:
     changed = Toml().with_entries(text, (TABLE,))
     assert tomllib.loads(changed)["mcp_servers"]["hivelore"] == TABLE.value
     assert changed.startswith(text)
@@ -207,7 +207,7 @@ def test_toml_comes_out_as_it_was(text: str) -> None:
     assert Toml().with_entries(changed, (TABLE,)) == changed
 
 
-def test_a_table_of_ours_is_replaced_with_those_below_it() -> None:
+def test_our_table_is_replaced_with_its_subtables() -> None:
     text = '[mcp_servers.hivelore]\nurl = "x"\n[mcp_servers.hivelore.env]\nA = "1"\n[b]\nc = 1\n'
     changed = Toml().with_entries(text, (TABLE,))
     assert tomllib.loads(changed) == {"b": {"c": 1}, "mcp_servers": {"hivelore": TABLE.value}}

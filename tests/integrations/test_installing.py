@@ -69,9 +69,7 @@ def test_undoing_restores_every_byte(
     assert everything(folder) == before
 
 
-def test_a_newer_set_up_takes_the_place_of_the_older_and_is_undone_to_what_was_before_both(
-    folder: Path, receipts: Receipts
-) -> None:
+def test_a_second_setup_replaces_the_first_and_undoing_restores_the_original(folder: Path, receipts: Receipts) -> None:
     (folder / "settings.json").write_bytes(b'{ "a":1 }')
     before = everything(folder)
     put(receipts, parts(folder))
@@ -83,7 +81,7 @@ def test_a_newer_set_up_takes_the_place_of_the_older_and_is_undone_to_what_was_b
     assert everything(folder) == before
 
 
-def test_of_a_file_that_was_changed_since_only_our_entries_go(folder: Path, receipts: Receipts) -> None:
+def test_undoing_removes_only_our_entries_from_an_edited_file(folder: Path, receipts: Receipts) -> None:
     put(receipts, parts(folder))
     settings, config = folder / "settings.json", folder / "config.toml"
     settings.write_text(settings.read_text().replace('"hooks"', '"mine": 1,\n  "hooks"'))
@@ -106,7 +104,7 @@ def test_a_file_that_was_deleted_since_stays_deleted(folder: Path, receipts: Rec
     assert everything(folder) == {}
 
 
-def test_a_link_stays_a_link_and_a_file_keeps_its_rights(folder: Path, receipts: Receipts) -> None:
+def test_a_link_stays_a_link_and_a_file_keeps_its_permissions(folder: Path, receipts: Receipts) -> None:
     (folder / "real.json").write_text("{}")
     (folder / "real.json").chmod(0o640)
     (folder / "settings.json").symlink_to("real.json")
@@ -139,7 +137,7 @@ def test_a_file_that_was_broken_since_is_named_once(folder: Path, receipts: Rece
     assert str(refused.value).count(str(folder / "settings.json")) == 1
 
 
-def test_where_one_file_cannot_be_written_none_is(folder: Path, receipts: Receipts) -> None:
+def test_if_one_file_cannot_be_written_none_is(folder: Path, receipts: Receipts) -> None:
     plan = plan_setup("program", None, parts(folder), receipts)
     (folder / "config.toml").mkdir()
     before = everything(folder)
@@ -149,7 +147,7 @@ def test_where_one_file_cannot_be_written_none_is(folder: Path, receipts: Receip
     assert receipts.all() == []
 
 
-def test_a_receipt_that_nobody_can_read_is_said_to_be_so(receipts: Receipts, folder: Path, tmp_path: Path) -> None:
+def test_an_unreadable_receipt_is_reported(receipts: Receipts, folder: Path, tmp_path: Path) -> None:
     put(receipts, parts(folder))
     (file,) = (tmp_path / "hivelore" / "integrations").iterdir()
     file.write_text('{"version": 9}')

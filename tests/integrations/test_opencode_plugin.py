@@ -1,4 +1,4 @@
-"""The plugin for OpenCode: it tells what is understood, and is started with the commands of this machine."""
+"""The plugin for OpenCode: its events are supported, and setup puts the commands of this machine into it."""
 
 import json
 from pathlib import Path
@@ -16,11 +16,11 @@ COMMANDS = Commands(
 )
 
 
-def test_what_it_tells_is_what_is_understood() -> None:
+def test_its_events_are_the_supported_events() -> None:
     assert [name for name in PROGRAMS["opencode"].kinds if f'"{name}"' not in SHIPPED] == []
 
 
-def test_what_is_set_up_differs_from_what_ships_in_its_commands_alone() -> None:
+def test_setup_changes_only_its_commands() -> None:
     made = opencode_plugin(COMMANDS).decode().split("\n")
     (ours,) = [line for line in made if line not in SHIPPED.split("\n")]
     assert [line for line in SHIPPED.split("\n") if line not in made] == [

@@ -68,7 +68,7 @@ def test_the_official_client_lists_stores_searches_and_gets(
     assert got.structured_content["memory"]["content"] == f"Ferrets of the {era} era like tunnels"
 
 
-def test_what_is_no_json_is_refused_and_the_next_message_answered(start: Start) -> None:
+def test_invalid_json_is_refused_and_the_next_message_is_answered(start: Start) -> None:
     bridge = start()
     bridge.say(b'{"jsonrpc": "2.0", "id": 1,')
     assert bridge.subscribe() == {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": _NOT_JSON}}
@@ -121,7 +121,7 @@ def test_a_notification_is_not_answered(start: Start) -> None:
 
 
 @pytest.mark.parametrize("locale", ["C", "C.UTF-8", "de_DE.ISO-8859-1"])
-def test_every_script_survives_whatever_the_locale(start: Start, locale: str) -> None:
+def test_every_script_survives_any_locale(start: Start, locale: str) -> None:
     bridge = start(LANG=locale, LC_ALL=locale, PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
     text = f"Ключ лежит под горшком, 鍵は植木鉢の下 🔑 \u2028 {locale}"
     memory = bridge.call("memory-store", content=text, name="Schlüssel")["memoryId"]
@@ -179,13 +179,13 @@ def test_a_star_opens_searches_and_nothing_is_kept_in_it(service: Service, start
 
 
 @pytest.mark.parametrize("arguments", [(), ("--project=",)])
-def test_outside_of_a_project_there_is_none(service: Service, start: Start, arguments: tuple[str, ...]) -> None:
+def test_outside_of_a_project_no_project_is_sent(service: Service, start: Start, arguments: tuple[str, ...]) -> None:
     memory = start(*arguments).call("memory-store", content=f"Bees see ultraviolet {arguments}")["memoryId"]
     assert _project(service, memory) is None
 
 
 @pytest.mark.parametrize("argument", ["--help", "-h"])
-def test_it_says_what_it_takes(start: Start, argument: str) -> None:
+def test_usage_errors_show_the_usage(start: Start, argument: str) -> None:
     bridge = start(argument)
     assert bridge.ended() == 0
     assert bridge.complaints() == ""

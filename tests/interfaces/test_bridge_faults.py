@@ -1,4 +1,4 @@
-"""`hivelore mcp` before services that answer badly, late, in pieces or not at all."""
+"""`hivelore mcp` with services that answer wrongly, late, in pieces or not at all."""
 
 import json
 import threading
@@ -21,7 +21,7 @@ MODERN = {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}
 
 @pytest.fixture
 def start(tmp_path: Path) -> Generator[Start]:
-    """Starts a service that answers like this, and a bridge to it."""
+    """Starts a service with the given answer, and a bridge to it."""
     running: list[Bridge | OddService] = []
 
     def start(answer: Answer) -> tuple[Bridge, OddService]:
@@ -35,8 +35,8 @@ def start(tmp_path: Path) -> Generator[Start]:
         each.__exit__()
 
 
-def said(bridge: Bridge, **params: Any) -> Any:
-    """The error that a tool call of id 5 is answered with."""
+def error_of(bridge: Bridge, **params: Any) -> Any:
+    """Returns the error that answers a tool call with the id 5."""
     answer = bridge.ask("tools/call", 5, **params)
     assert answer["id"] == 5
     return answer["error"]
@@ -45,7 +45,7 @@ def said(bridge: Bridge, **params: Any) -> Any:
 @pytest.mark.parametrize("status", [401, 403, 413, 500, 503])
 def test_a_refusal_is_passed_on_in_the_words_of_the_service(start: Start, status: int) -> None:
     bridge, _ = start(lambda exchange: exchange.problem(status, "The hive is being painted. Come back on Monday."))
-    assert said(bridge) == {"code": -32000, "message": "The hive is being painted. Come back on Monday."}
+    assert error_of(bridge) == {"code": -32000, "message": "The hive is being painted. Come back on Monday."}
 
 
 @pytest.mark.parametrize(
@@ -58,15 +58,15 @@ def test_a_refusal_is_passed_on_in_the_words_of_the_service(start: Start, status
         (202, b"", "application/json"),
     ],
 )
-def test_what_is_no_answer_of_a_hivelore_is_named(start: Start, status: int, body: bytes, kind: str) -> None:
+def test_an_answer_of_another_program_is_reported(start: Start, status: int, body: bytes, kind: str) -> None:
     bridge, _ = start(lambda exchange: exchange.reply(status, body, kind))
-    assert "is not a Hivelore service. Check HIVELORE_URL." in said(bridge)["message"]
+    assert "is not a Hivelore service. Check HIVELORE_URL." in error_of(bridge)["message"]
 
 
 def test_an_error_without_an_id_gets_the_one_of_its_request(start: Start) -> None:
     error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32020, "message": "header mismatch"}}
     bridge, _ = start(lambda exchange: exchange.reply(400, json.dumps(error).encode()))
-    assert said(bridge) == error["error"]
+    assert error_of(bridge) == error["error"]
 
 
 def test_an_answer_in_many_lines_becomes_one(start: Start) -> None:
@@ -76,7 +76,7 @@ def test_an_answer_in_many_lines_becomes_one(start: Start) -> None:
 
 
 @pytest.mark.parametrize("again", ["memory-store", "memory-search", "memory-get", "inject-learning"])
-def test_what_may_be_done_twice_is_asked_again_when_the_service_ends_meanwhile(start: Start, again: str) -> None:
+def test_a_repeatable_request_is_repeated_when_the_service_ends(start: Start, again: str) -> None:
     def answer(exchange: Exchange) -> None:
         exchange.drop() if len(service.heard) == 1 else exchange.result({"done": True})
 
@@ -86,16 +86,16 @@ def test_what_may_be_done_twice_is_asked_again_when_the_service_ends_meanwhile(s
 
 
 @pytest.mark.parametrize("once", ["memory-delete", "send-message"])
-def test_what_may_not_be_done_twice_is_asked_once_and_called_unsure(start: Start, once: str) -> None:
+def test_another_request_is_sent_once_and_its_outcome_is_reported_as_unknown(start: Start, once: str) -> None:
     bridge, service = start(Exchange.drop)
-    message = said(bridge, name=once)["message"]
+    message = error_of(bridge, name=once)["message"]
     assert message == ("The service ended before it answered. It may have been executed: check before you repeat it.")
     assert len(service.heard) == 1
 
 
 def test_it_gives_up_after_the_second_time(start: Start) -> None:
     bridge, service = start(Exchange.drop)
-    assert "ended before it answered" in said(bridge, name="memory-search")["message"]
+    assert "ended before it answered" in error_of(bridge, name="memory-search")["message"]
     assert len(service.heard) == 2
 
 
@@ -106,16 +106,16 @@ def test_an_answer_that_breaks_off_is_no_answer(start: Start) -> None:
         exchange.drop()
 
     bridge, _ = start(answer)
-    assert "without an answer" in said(bridge)["message"] or "before it had answered" in said(bridge)["message"]
+    assert "without an answer" in error_of(bridge)["message"] or "before it had answered" in error_of(bridge)["message"]
 
 
-def test_what_is_not_http_is_no_answer(start: Start) -> None:
+def test_an_answer_that_is_not_http_is_an_error(start: Start) -> None:
     def answer(exchange: Exchange) -> None:
         exchange.wfile.write(b"220 mail.example.com ESMTP\r\n\r\n")
         exchange.drop()
 
     bridge, _ = start(answer)
-    assert said(bridge, name="memory-search")["code"] == -32000
+    assert error_of(bridge, name="memory-search")["code"] == -32000
 
 
 def test_a_connection_that_was_closed_between_two_messages_does_not_matter(start: Start) -> None:
@@ -143,7 +143,7 @@ def test_a_slow_answer_holds_up_no_other(start: Start) -> None:
     assert bridge.subscribe()["id"] == "slow"
 
 
-def test_only_so_many_are_under_way_at_once_and_none_is_lost(start: Start) -> None:
+def test_messages_over_the_limit_wait_and_are_delivered(start: Start) -> None:
     places, full, too_many, go = threading.Semaphore(MOST_AT_ONCE), *(threading.Event() for _ in range(3))
 
     def answer(exchange: Exchange) -> None:
@@ -187,7 +187,7 @@ def test_a_stream_comes_event_by_event_while_others_are_answered(start: Start) -
     assert bridge.ask("ping", "after")["id"] == "after"
 
 
-def test_a_stream_that_ends_without_an_answer_is_told(start: Start) -> None:
+def test_a_stream_that_ends_without_an_answer_is_an_error(start: Start) -> None:
     def answer(exchange: Exchange) -> None:
         exchange.begin_stream()
         exchange.chunk(b"")
@@ -220,7 +220,7 @@ def test_streams_take_no_places_and_are_limited_themselves(start: Start) -> None
 
 
 @pytest.mark.parametrize("method", ["subscriptions/listen", "tools/call"])
-def test_what_the_client_cancels_is_hung_up_on_and_not_answered(start: Start, method: str) -> None:
+def test_a_cancelled_request_closes_its_connection_and_gets_no_answer(start: Start, method: str) -> None:
     begun, ended = threading.Event(), threading.Event()
 
     def answer(exchange: Exchange) -> None:
@@ -265,7 +265,7 @@ def test_the_version_of_the_handshake_is_repeated_in_later_messages(start: Start
         ("tools/list", {}, None),
     ],
 )
-def test_requests_of_the_new_era_say_in_headers_what_they_are(
+def test_requests_of_the_new_protocol_repeat_fields_in_headers(
     start: Start, method: str, params: dict[str, Any], header: str | None
 ) -> None:
     bridge, service = start(Exchange.result)
@@ -302,14 +302,14 @@ def test_a_key_that_was_replaced_meanwhile_is_read_again(tmp_path: Path) -> None
     assert keys == ["Bearer old", "Bearer new", "Bearer new"]
 
 
-def test_a_service_elsewhere_that_nobody_runs_is_an_error_for_each_request(tmp_path: Path) -> None:
+def test_a_remote_service_that_does_not_answer_is_an_error_for_each_request(tmp_path: Path) -> None:
     env = environment(tmp_path, HIVELORE_URL="http://nowhere.invalid:4483", HIVELORE_KEY="x")
     with Bridge(env, tmp_path) as bridge:
-        assert "No service answers at nowhere.invalid:4483" in said(bridge)["message"]
+        assert "No service answers at nowhere.invalid:4483" in error_of(bridge)["message"]
         assert "hivelore mcp: No service answers" in _after(bridge)
 
 
-def test_a_service_behind_tls_is_asked_when_its_certificate_is_good(tmp_path: Path) -> None:
+def test_a_service_behind_tls_is_used_if_its_certificate_is_valid(tmp_path: Path) -> None:
     pem = tmp_path / "server.pem"
     with OddService(Exchange.result, tls=self_signed(pem)) as service:
         env = environment(tmp_path, HIVELORE_URL=service.url, HIVELORE_KEY="x")
@@ -317,19 +317,19 @@ def test_a_service_behind_tls_is_asked_when_its_certificate_is_good(tmp_path: Pa
             assert [bridge.ask("tools/call", number)["result"] for number in (1, 2)] == [{}, {}]
         asked = len(service.heard)
         with Bridge(env, tmp_path) as bridge:
-            assert "CERTIFICATE_VERIFY_FAILED" in said(bridge)["message"]
+            assert "CERTIFICATE_VERIFY_FAILED" in error_of(bridge)["message"]
         assert len(service.heard) == asked
 
 
 @pytest.mark.parametrize("url", ["ftp://hive.example", "http://hive.example:x", "hive"])
-def test_a_url_that_is_none_is_named(tmp_path: Path, url: str) -> None:
+def test_an_invalid_url_is_reported(tmp_path: Path, url: str) -> None:
     with Bridge(environment(tmp_path, HIVELORE_URL=url, HIVELORE_KEY="x"), tmp_path) as bridge:
-        assert f"{url!r} is not the URL of a service" in said(bridge)["message"]
+        assert f"{url!r} is not the URL of a service" in error_of(bridge)["message"]
 
 
-def test_without_a_key_a_service_elsewhere_is_not_asked(tmp_path: Path) -> None:
+def test_without_a_key_a_remote_service_gets_no_request(tmp_path: Path) -> None:
     with Bridge(environment(tmp_path, HIVELORE_URL="http://hive.invalid"), tmp_path) as bridge:
-        assert said(bridge)["message"].startswith("The key file ")
+        assert error_of(bridge)["message"].startswith("The key file ")
 
 
 def _after(bridge: Bridge) -> str:

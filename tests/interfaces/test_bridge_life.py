@@ -21,7 +21,7 @@ from support.service import Service, environment
 
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 SOON = 30.0
-"""Seconds that stand for the one it may take to end, on a machine that has much else to do."""
+"""Seconds that it may take to end on a busy machine; otherwise it is one."""
 WITHOUT_HANDLE = [
     *DIRECT[:3],
     "-c",
@@ -52,7 +52,7 @@ def test_it_ends_with_its_input(service: Service, tmp_path: Path) -> None:
         assert bridge.complaints() == ""
 
 
-def test_what_was_asked_just_before_the_end_is_answered(service: Service, tmp_path: Path) -> None:
+def test_a_request_just_before_the_end_is_answered(service: Service, tmp_path: Path) -> None:
     done = subprocess.run(
         DIRECT,
         input=pings(1, 2, 3).rstrip(),
@@ -109,7 +109,7 @@ def test_it_ends_with_its_parent_even_when_another_process_holds_its_pipes(
         assert parent.stdout.read() == b""
 
 
-def test_it_ends_when_nobody_reads_its_output(service: Service, tmp_path: Path) -> None:
+def test_it_ends_when_its_output_has_no_reader(service: Service, tmp_path: Path) -> None:
     reading, writing = os.pipe()
     with subprocess.Popen(
         DIRECT,

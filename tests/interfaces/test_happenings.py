@@ -51,17 +51,17 @@ def operators_key(home: Path) -> str:
 
 
 def test_what_is_told_is_read_again(hive: Hive) -> None:
-    told = hive.record_event("Der Dienst läuft wieder – 直った", level=Level.WARNING, service="jellyfin", session="s1")
-    assert (told.level, told.service, told.session) == (Level.WARNING, "jellyfin", "s1")
+    event = hive.record_event("Der Dienst läuft wieder – 直った", level=Level.WARNING, service="jellyfin", session="s1")
+    assert (event.level, event.service, event.session) == (Level.WARNING, "jellyfin", "s1")
     older = hive.record_event("Rebooted", at=YESTERDAY)
     assert (older.level, older.at) == (Level.INFO, YESTERDAY)
-    assert hive.events().events == (told, older)
+    assert hive.events().events == (event, older)
     page = hive.events(limit=1)
-    assert (page.events, hive.events(after=page.next).events) == ((told,), (older,))
-    for narrowed in ({"level": Level.WARNING}, {"service": "jellyfin"}, {"session": "s1"}, {"since": told.at}):
+    assert (page.events, hive.events(after=page.next).events) == ((event,), (older,))
+    for narrowed in ({"level": Level.WARNING}, {"service": "jellyfin"}, {"session": "s1"}, {"since": event.at}):
         given: dict[str, Any] = narrowed
-        assert hive.events(**given).events == (told,)
-    assert hive.events(service="general", until=told.at).events == (older,)
+        assert hive.events(**given).events == (event,)
+    assert hive.events(service="general", until=event.at).events == (older,)
     assert hive.events(level=Level.CRITICAL).events == ()
 
 
@@ -195,9 +195,9 @@ def test_an_event_as_json(service: Service, operator: Client) -> None:
     me = agent.call("GET", "/api/me")["agentId"]
     at = YESTERDAY.isoformat().replace("+00:00", "Z")
     body = {"text": "It is late", "level": "error", "service": "backup", "session": "s1", "at": at}
-    told = agent.call("POST", "/api/events", body=body)
-    assert told.pop("id")
-    assert told == {**body, "actor": me, "door": "python", "memoryId": None}
+    event = agent.call("POST", "/api/events", body=body)
+    assert event.pop("id")
+    assert event == {**body, "actor": me, "interface": "python", "memoryId": None}
     by_operator = operator.call("POST", "/api/events", body={"text": "Seen"})
     assert (by_operator["level"], by_operator["service"], by_operator["actor"]) == ("info", None, None)
     found = agent.call("GET", "/api/events", query={"level": "warning"})
@@ -212,7 +212,7 @@ def test_a_cooldown_as_json(service: Service, operator: Client) -> None:
     until, at = (datetime.fromisoformat(known.pop(name)) for name in ("until", "setAt"))
     assert until - at == SOON
     del body["minutes"]
-    assert known == {**body, "count": 1, "actor": me, "door": "python", "session": None}
+    assert known == {**body, "count": 1, "actor": me, "interface": "python", "session": None}
     (listed,) = operator.call("GET", "/api/cooldowns", query={"service": "jellyfin"})["cooldowns"]
     assert listed["count"] == 1
     assert operator.call("DELETE", "/api/cooldowns", query={"service": "jellyfin"}) == {"cleared": 1}

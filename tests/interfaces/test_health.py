@@ -273,7 +273,7 @@ def test_a_stopped_postgres_server_and_its_return_are_noticed(tmp_path: Path) ->
         wait_for(service, "database-server")
         shown = figures(service)
         assert (shown["hivelore_ready"], shown['hivelore_problem{cause="database-server"}']) == (0.0, 1.0)
-        assert (status(service)["ready"], status(service)["incarnation"]) == (False, None)
+        assert (status(service)["ready"], status(service)["databaseId"]) == (False, None)
         cable.join()
         wait_for(service)
         remember(service)

@@ -93,12 +93,12 @@ def test_what_is_proposed_is_decided(hive: Hive, tmp_path: Path) -> None:
     held = Held(base=Confidence(0.7), since=datetime(2026, 1, 1, tzinfo=UTC))
     draft = Draft(content="Takes 60 s.", scope=Scope.SWARM, operational=Operational.of(held))
     memory = kept_by_an_operator(hive, draft, tmp_path)
-    with pytest.raises(Proposed) as told:
+    with pytest.raises(Proposed) as caught:
         hive.edit(memory.id, content="Takes 70 s.", reason="timed it")
     page = hive.review(kind=ProposalKind.OPERATIONAL)
     (proposal,) = page.proposals
     assert (proposal.id, proposal.why, proposal.wanted) == (
-        told.value.proposal,
+        caught.value.proposal,
         "timed it",
         Wanted(edit=Edit(content="Takes 70 s.")),
     )
@@ -171,7 +171,7 @@ def test_a_recall_that_cannot_be_is_refused_by_field(hive: Hive, given: dict[str
 
 
 def test_every_field_comes_back_as_it_went_in(hive: Hive) -> None:
-    told = {
+    fields = {
         "name": "n",
         "scope": hivelore.Scope.SWARM,
         "source": hivelore.Source.TASK_COMPLETION,
@@ -184,9 +184,9 @@ def test_every_field_comes_back_as_it_went_in(hive: Hive) -> None:
         "external_id": "e",
     }
     at = datetime(2026, 1, 31, 12, tzinfo=UTC)
-    memory = hive.remember("Wörter, 言葉, 🦊", tags=("x", "y"), metadata={"k": {"n": 1.5}}, created_at=at, **told)  # pyright: ignore[reportArgumentType]
+    memory = hive.remember("Wörter, 言葉, 🦊", tags=("x", "y"), metadata={"k": {"n": 1.5}}, created_at=at, **fields)  # pyright: ignore[reportArgumentType]
     again = hive.get(memory.id)
-    assert {name: getattr(again, name) for name in told} == told
+    assert {name: getattr(again, name) for name in fields} == fields
     assert (again.content, again.tags, again.created_at) == ("Wörter, 言葉, 🦊", ("x", "y"), at)
     assert again.metadata == {"k": {"n": 1.5}}
 

@@ -69,12 +69,12 @@ def remember(service: Service, content: str) -> None:
 
 
 def kept(service: Service, content: str) -> int:
-    """How often something is in the store."""
+    """Returns how many memories contain the text."""
     page = service.client(service.agent_key).call("GET", "/api/memory", query={"limit": 500})
     return sum(memory["content"] == content for memory in page["memories"])
 
 
-def test_what_the_service_answers_is_said(service: Service, hook: Hook) -> None:
+def test_the_answer_of_the_service_is_printed(service: Service, hook: Hook) -> None:
     remember(service, PROXY)
     assert PROXY in hook("SessionStart", session_id="said", source="startup").context
     remember(service, "Bob has the key to the cellar.")
@@ -87,7 +87,7 @@ def test_what_the_service_answers_is_said(service: Service, hook: Hook) -> None:
 
 
 @pytest.mark.parametrize("command", [[str(Path(sys.executable).with_name("hivelore")), "hook"], []])
-def test_it_says_where_it_is_and_what_it_is_started_for(service: Service, hook: Hook, command: list[str]) -> None:
+def test_it_sends_project_and_task(service: Service, hook: Hook, command: list[str]) -> None:
     task = hook.cwd / "task.json"
     task.write_text('{"id": "T-7", "task": "Fix \\"it\\""}')
     with OddService(lambda exchange: exchange.reply(200, b'{"said": "\xc3\xa4"}', **dict([TAKEN]))) as odd:
@@ -120,16 +120,16 @@ def test_it_says_where_it_is_and_what_it_is_started_for(service: Service, hook: 
     assert exchange.headers["authorization"] == f"Bearer {service.agent_key}"
 
 
-def test_what_cannot_be_handed_over_is_put_aside_without_secrets_and_delivered_once(alone: Hook) -> None:
+def test_an_undelivered_event_is_spooled_without_secrets_and_delivered_once(alone: Hook) -> None:
     said = alone("PostCompact", compact_summary=f"{SUMMARY}\n{fenced('old ' * 9)}", custom={"key": [AWS]})
     assert said == NOTHING
     until(lambda: len(spool(alone.home)) == 1)
     (file,) = (alone.home / "spool").glob("*.json")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    told = spool(alone.home)[0]
-    assert told["payload"]["compact_summary"] == SUMMARY
+    result = spool(alone.home)[0]
+    assert result["payload"]["compact_summary"] == SUMMARY
     assert AWS not in file.read_text()
-    assert told["program"] == "claude-code"
+    assert result["program"] == "claude-code"
     assert alone("UserPromptSubmit", prompt=ASKED) == NOTHING
     until(lambda: len(spool(alone.home)) == 2)
     shutil.copy(file, file.with_name(f"9{file.name}"))  # As if it had been handed over all the same.
@@ -141,7 +141,7 @@ def test_what_cannot_be_handed_over_is_put_aside_without_secrets_and_delivered_o
         assert (status["hookEventsWaiting"], status["hookEventsLost"]) == (0, 0)
 
 
-def test_a_session_that_starts_where_no_service_runs_starts_one_and_is_told_with_its_first_prompt(alone: Hook) -> None:
+def test_the_start_of_a_session_starts_the_service_and_its_first_prompt_gets_memories(alone: Hook) -> None:
     url = free_url()
     assert alone("SessionStart", source="startup", environ={"HIVELORE_URL": url}) == NOTHING
     until(lambda: launcher.running(alone.home) is not None and launcher.is_alive(launcher.running(alone.home) or ""))
@@ -204,7 +204,7 @@ def test_a_service_that_is_not_well_is_not_noticed(service: Service, hook: Hook,
 @pytest.mark.parametrize(
     "stdin", [b"", b"{", b"\xff\xfe", b"[]", b"null", b'{"a": ' + b"[" * 100_000, b" " * 9_000_000]
 )
-def test_what_is_no_event_is_counted(service: Service, hook: Hook, stdin: bytes) -> None:
+def test_an_invalid_event_is_counted_as_lost(service: Service, hook: Hook, stdin: bytes) -> None:
     before = lost(service.home)
     assert hook.given(stdin, "--agent", "claude-code") == NOTHING
     until(lambda: lost(service.home) == before + 1)
@@ -212,7 +212,7 @@ def test_what_is_no_event_is_counted(service: Service, hook: Hook, stdin: bytes)
 
 
 @pytest.mark.parametrize("late", [b'"s1"}', b'"s'], ids=["whole", "cut off"])
-def test_it_does_not_wait_for_the_end_of_what_it_is_told_but_hears_it(alone: Hook, late: bytes) -> None:
+def test_a_slow_event_is_read_to_its_end_in_the_background(alone: Hook, late: bytes) -> None:
     command = [*alone.command, "--agent", "codex", "--event", "Stop"]
     waiting = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(alone.home), cwd=alone.cwd
@@ -228,21 +228,21 @@ def test_it_does_not_wait_for_the_end_of_what_it_is_told_but_hears_it(alone: Hoo
         waiting.stdin.close()
         alone.finish()
     if late.endswith(b"}"):
-        (told,) = spool(alone.home)
-        assert (told["payload"], told["event"], len(told["id"])) == ({"session_id": "s1"}, "Stop", 32)
-        assert told["project"] == str(alone.cwd)
+        (result,) = spool(alone.home)
+        assert (result["payload"], result["event"], len(result["id"])) == ({"session_id": "s1"}, "Stop", 32)
+        assert result["project"] == str(alone.cwd)
     else:
         assert (spool(alone.home), lost(alone.home)) == ([], 1)
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:99999", "http://127.0.0.1:-1", "http://[::1", "nonsense", "http://"])
-def test_an_address_that_is_none_loses_nothing(alone: Hook, url: str) -> None:
+def test_an_invalid_url_loses_no_event(alone: Hook, url: str) -> None:
     assert alone("PostCompact", compact_summary=SUMMARY, environ={"HIVELORE_URL": url}) == NOTHING
     alone.finish()
-    assert [told["url"] for told in spool(alone.home)] == [url]
+    assert [result["url"] for result in spool(alone.home)] == [url]
 
 
-def test_it_does_nothing_where_it_is_told_to(service: Service, hook: Hook) -> None:
+def test_a_disabled_hook_does_nothing(service: Service, hook: Hook) -> None:
     remember(service, PROXY)
     off = {"HIVELORE_HOOK_DISABLED": "1"}
     assert hook("SessionStart", session_id="off", environ=off) == NOTHING
@@ -254,7 +254,7 @@ def test_arguments_that_make_no_sense_are_not_noticed_either(hook: Hook, argumen
     assert hook.given(b'{"session_id": "s"}', *arguments) == NOTHING
 
 
-def test_a_key_that_was_given_and_is_wrong_is_said_without_its_secret(alone: Hook) -> None:
+def test_a_wrong_key_is_spooled_without_its_secret(alone: Hook) -> None:
     secret = scramble(64, "0123456789abcdef")
     key = f"hl_1_0123456789_{secret}"
     assert alone("PostCompact", compact_summary=SUMMARY, environ={"HIVELORE_KEY": key}) == NOTHING
@@ -277,9 +277,11 @@ def test_a_home_that_cannot_be_written_is_not_noticed(alone: Hook) -> None:
 def test_a_program_that_runs_its_hooks_elsewhere_says_where_it_works(alone: Hook) -> None:
     works = alone.cwd / "wo\nrk ☃"
     works.mkdir()
-    told = {"CURSOR_PROJECT_DIR": str(works)}
+    variables = {"CURSOR_PROJECT_DIR": str(works)}
     for agent in ("cursor", "codex"):
-        assert alone("beforeSubmitPrompt", agent=agent, environ=told, conversation_id="s1", prompt=ASKED) == NOTHING
+        assert (
+            alone("beforeSubmitPrompt", agent=agent, environ=variables, conversation_id="s1", prompt=ASKED) == NOTHING
+        )
     until(lambda: len(spool(alone.home)) == 2)
     assert {one["program"]: one["project"] for one in spool(alone.home)} == {
         "cursor": str(works),
@@ -302,24 +304,24 @@ def test_a_folder_that_is_gone_is_not_noticed(service: Service, hook: Hook) -> N
     assert (done.stdout, done.stderr) == (b"", b"")
 
 
-def test_folders_that_are_made_for_it_are_for_nobody_else(tmp_path: Path) -> None:
+def test_new_folders_are_private(tmp_path: Path) -> None:
     fallback.spool(tmp_path / "new" / "spool", {"number": 1})
     assert [stat.S_IMODE(each.stat().st_mode) for each in (tmp_path / "new").rglob("*")] == [0o700, 0o600]
     assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
 
 
-def test_of_what_waits_the_oldest_is_lost_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_oldest_spooled_events_are_deleted_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fallback, "MOST_FILES", 3)
     for number in range(5):
         fallback.spool(tmp_path / "spool", {"number": number})
-    assert [told["number"] for told in spool(tmp_path)] == [2, 3, 4]
+    assert [result["number"] for result in spool(tmp_path)] == [2, 3, 4]
     assert lost(tmp_path) == 2
     monkeypatch.setattr(fallback, "MOST_BYTES", 30)
     fallback.spool(tmp_path / "spool", {"number": 5})
-    assert [told["number"] for told in spool(tmp_path)] == [4, 5]
+    assert [result["number"] for result in spool(tmp_path)] == [4, 5]
 
 
-def test_what_else_lies_where_events_wait_is_in_nobodys_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_files_in_the_spool_are_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fallback, "MOST_FILES", 3)
     folder = tmp_path / "spool"
     (folder / "0.json").mkdir(parents=True)
@@ -327,7 +329,7 @@ def test_what_else_lies_where_events_wait_is_in_nobodys_way(tmp_path: Path, monk
     for number in range(5):
         fallback.spool(folder, {"number": number})
     (folder / "0.json").rmdir()
-    assert [told["number"] for told in spool(tmp_path)] == [2, 3, 4]
+    assert [result["number"] for result in spool(tmp_path)] == [2, 3, 4]
 
 
 def test_on_a_full_disk_nothing_is_left_behind(alone: Hook) -> None:
@@ -338,10 +340,10 @@ def test_on_a_full_disk_nothing_is_left_behind(alone: Hook) -> None:
     assert lost(alone.home) == 0
 
 
-def test_what_it_loads_before_it_has_asked_is_little(service: Service, hook: Hook) -> None:
+def test_it_imports_little_before_delivery(service: Service, hook: Hook) -> None:
     command = [sys.executable, "-X", "importtime", *hook.command[1:], "--agent", "claude-code"]
-    told = b'{"hook_event_name": "Stop", "session_id": "s"}'
-    done = subprocess.run(command, input=told, env=environment(hook.home), capture_output=True, check=True)
+    payload = b'{"hook_event_name": "Stop", "session_id": "s"}'
+    done = subprocess.run(command, input=payload, env=environment(hook.home), capture_output=True, check=True)
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
     assert "hivelore.hooks.client" in loaded
     assert not loaded & TOO_HEAVY

@@ -1,4 +1,4 @@
-"""Fault x event: the agent never notices, nor waits, and afterwards all that there was to keep is in the store once."""
+"""Every fault with every event: the agent does not wait, and afterwards each lesson is in the store once."""
 
 import json
 import subprocess
@@ -26,11 +26,11 @@ LISTENS = ("SessionStart", "UserPromptSubmit", "SubagentStart")
 ROUNDS = 25
 """Of each event under each fault, where it is measured."""
 MOST = 0.3
-"""Seconds that a hook may take, 99 times of 100."""
+"""Seconds that the 99th percentile of hooks may take."""
 BUSY = 0.05
-"""Seconds for the start of Python, 99 times of 100, from which on the machine is too busy to tell."""
+"""Seconds for the start of Python (99th percentile) above which the machine is too busy to measure."""
 BRIEF = ("service hung", "disk full, not for hooks", "database locked", "corrupt spool")
-"""Those that `make test` tries, once each."""
+"""Faults that `make test` tries once."""
 HEADING = f"{'milliseconds that a hook takes':46}{'python':>8}{'p50':>8}{'p99':>8}{'answered':>10}"
 
 
@@ -40,9 +40,9 @@ class Row:
     event: str
     took: list[float] = field(default_factory=list[float])
     bare: list[float] = field(default_factory=list[float])
-    """What an interpreter took that did nothing, in turns with it."""
+    """Seconds of an empty interpreter, measured alternately."""
     answers: list[bool] = field(default_factory=list[bool])
-    """Whether the model was told something."""
+    """True for each answer that injected text."""
 
     def __str__(self) -> str:
         figures = (median(self.bare), median(self.took), p99(self.took))
@@ -65,7 +65,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Home]:
 
 
 def measure(row: Row, home: Home, way: Way) -> dict[str, str]:
-    """Tell of one session; what is to be kept of it, by session."""
+    """Deliver one event of a new session. Returns the expected memory by session."""
     session, learned = uuid4().hex, something_learned()
     file = home.transcripts / f"{session}.jsonl"
     way.transcript(file, conversation(learned))

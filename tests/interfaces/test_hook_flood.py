@@ -26,7 +26,7 @@ _LEARNED = re.compile(r"The root cause of the trouble with [^\n]*? after all\.")
 
 
 class Echo(LanguageServer):
-    """Finds what was learned, as a good model would."""
+    """Summarizer that finds the lessons, like a good model."""
 
     def reply(self, path: str, headers: Mapping[str, str], body: Mapping[str, Any]) -> tuple[int, object]:
         self.answer = json.dumps({"points": _LEARNED.findall(body["messages"][-1]["content"])[-1:]})
@@ -34,7 +34,7 @@ class Echo(LanguageServer):
 
 
 class Work:
-    """One session, turn after turn: what is told of it, and what is to be kept of it."""
+    """One session: its events, turn after turn, and the expected memory."""
 
     def __init__(self, home: Home) -> None:
         self.session = uuid4().hex
@@ -75,7 +75,7 @@ class Work:
         return told
 
     def found(self, kept: Mapping[str, Sequence[Kept]]) -> list[str]:
-        """What of it is in the store, as often as it is."""
+        """Returns the stored lessons, with repetitions."""
         memories = kept.get(self.session, [])
         known = [point for point in self.learned for memory in memories if point in memory.content]
         return known if len(known) == len(memories) else [*known, f"and {len(memories) - len(known)} more"]
@@ -111,7 +111,7 @@ def kill_now_and_then(home: Home, over: Event, every: float) -> int:
         pytest.param("extractive", MANY, 5.0, id="by default", marks=pytest.mark.slow),
     ],
 )
-def test_of_many_events_of_many_sessions_none_is_lost_or_doubled(
+def test_no_event_of_many_sessions_is_lost_or_stored_twice(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     model: Echo,

@@ -1,4 +1,4 @@
-"""What a model was told comes back in what it says, and in what is captured of that: the store does not grow by it."""
+"""Injected text that a model repeats does not make the store grow."""
 
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ ASKED = (
 )
 LEARNED = "The root cause of the slow build was the cache of the compiler, which each job had made anew."
 PER_SESSION = 16_384
-"""Bytes of the database for a session, whatever was said in it: events, recalls, and who was told what."""
+"""Bytes of the database for any session: events, recalls and injections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Home]:
 
 
 def one_session(home: Home, number: int) -> int:
-    """From the recall at its start to the capture at its end; how often the model was told something."""
+    """Run a session from the context at its start to the capture at its end. Returns the number of injections."""
     told = 0
     session = ClaudeSession(f"round-{number}")
     file = home.transcripts / f"round-{number}.jsonl"

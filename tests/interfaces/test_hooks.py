@@ -25,7 +25,7 @@ class Program:
         self.client, self.session, self.program = client, session, program
         self.count = 0
 
-    def tells(self, name: str, about: dict[str, Any] | None = None, **payload: Any) -> Any:
+    def deliver(self, name: str, about: dict[str, Any] | None = None, **payload: Any) -> Any:
         """What the program hears after an event; None where it hears nothing. ``about``: what the hook knew."""
         self.count += 1
         told = {"session_id": self.session, "hook_event_name": name, "cwd": "/", "transcript_path": None, **payload}
@@ -34,7 +34,7 @@ class Program:
 
 
 def context(answer: Any, event: str) -> str:
-    """What the model is told; the answer holds nothing else."""
+    """Returns the injected text; the answer contains nothing else."""
     said = answer["hookSpecificOutput"].pop("additionalContext")
     assert answer == {"hookSpecificOutput": {"hookEventName": event}}
     return said
@@ -51,38 +51,38 @@ def remember(client: Client, content: str, **more: Any) -> str:
 
 
 @pytest.mark.parametrize("name", ["claude-code", "codex"])
-def test_a_session_is_told_what_is_known_at_its_start_and_what_fits_its_prompts(service: Service, name: str) -> None:
+def test_a_session_gets_context_at_its_start_and_matching_memories_with_prompts(service: Service, name: str) -> None:
     client = service.client(service.add(f"agent of {name}"))
     remember(client, PROXY, project=PROJECT)
     program = Program(client, "s1", name)
-    said = context(program.tells("SessionStart", source="startup"), "SessionStart")
+    said = context(program.deliver("SessionStart", source="startup"), "SessionStart")
     assert PROXY in inside(said)[1]
     remember(client, "Bob has the key to the cellar.", project=PROJECT)
-    said = context(program.tells("UserPromptSubmit", prompt="Who has the key to the cellar?"), "UserPromptSubmit")
+    said = context(program.deliver("UserPromptSubmit", prompt="Who has the key to the cellar?"), "UserPromptSubmit")
     assert "Bob" in said
     assert PROXY not in said
-    assert program.tells("UserPromptSubmit", prompt="Who has the key to the cellar?") is None
+    assert program.deliver("UserPromptSubmit", prompt="Who has the key to the cellar?") is None
 
 
-def test_a_prompt_that_only_moves_the_talk_on_is_told_nothing(service: Service) -> None:
+def test_a_prompt_without_content_gets_no_memories(service: Service) -> None:
     client = service.client(service.add("nodding"))
     program = Program(client, "s1")
-    program.tells("SessionStart", source="startup")
+    program.deliver("SessionStart", source="startup")
     remember(client, "Go on, please continue, yes, do it.", project=PROJECT)
     for prompt in ("go on", "Please continue.", "yes, do it", "the of and"):
-        assert program.tells("UserPromptSubmit", prompt=prompt) is None
+        assert program.deliver("UserPromptSubmit", prompt=prompt) is None
 
 
-def test_a_session_is_told_what_must_wait_and_what_is_known_of_running_things(service: Service) -> None:
+def test_a_session_gets_cooldowns_and_operational_memories(service: Service) -> None:
     client, operator = service.client(service.add("running")), service.client(service.operator_key)
     seen = {"observation": "Takes 60s to start", "category": "timing", "service": "jellyfin"}
     memory = client.call("POST", "/memories", body=seen)["memory"]["id"]
     rest = {"service": "jellyfin", "action": "restart", "minutes": 30, "reason": "it did not help"}
     client.call("PUT", "/api/cooldowns", body=rest)
     try:
-        said = context(Program(client, "s1").tells("SessionStart", source="startup"), "SessionStart")
-        again = Program(client, "s1").tells("UserPromptSubmit", prompt="How long does jellyfin take to start?")
-        resumed = context(Program(client, "s1").tells("SessionStart", source="resume"), "SessionStart")
+        said = context(Program(client, "s1").deliver("SessionStart", source="startup"), "SessionStart")
+        again = Program(client, "s1").deliver("UserPromptSubmit", prompt="How long does jellyfin take to start?")
+        resumed = context(Program(client, "s1").deliver("SessionStart", source="resume"), "SessionStart")
     finally:
         operator.call("DELETE", "/api/cooldowns", query={"service": "jellyfin"})
         operator.call("DELETE", f"/memories/{memory}")
@@ -119,38 +119,38 @@ def by_model(tmp_path_factory: pytest.TempPathFactory) -> Generator[Service]:
     ("model", "least", "most"),
     [("claude-opus-4", 20, 20), ("sonnet", 1, 10), ("claude-haiku-4", 0, 0), (None, 1, 10), (7, 1, 10)],
 )
-def test_of_running_things_as_much_is_told_as_the_model_is_to_have(
+def test_operational_context_has_the_size_that_the_model_may_have(
     by_model: Service, program: str, event: str, model: object, least: int, most: int
 ) -> None:
     client = by_model.client(by_model.agent_key)
     session = f"{program} {event} {model}"
-    said = Program(client, session, program).tells(event, source="startup", prompt="Go on", model=model)
+    said = Program(client, session, program).deliver(event, source="startup", prompt="Go on", model=model)
     assert least <= str(said).count("- [timing]") <= most
 
 
-def test_a_sub_agent_is_told_too_and_one_that_the_program_made_for_itself_is_not_heard(service: Service) -> None:
+def test_a_sub_agent_gets_memories_and_an_internal_one_is_ignored(service: Service) -> None:
     client = service.client(service.add("helped"))
     remember(client, PROXY, project=PROJECT)
     program = Program(client, "s2")
-    assert program.tells("UserPromptSubmit", prompt="Which port is taken by the proxy?")
-    answer = program.tells("SubagentStart", agent_id="a1", agent_type="Explore")
+    assert program.deliver("UserPromptSubmit", prompt="Which port is taken by the proxy?")
+    answer = program.deliver("SubagentStart", agent_id="a1", agent_type="Explore")
     assert PROXY in context(answer, "SubagentStart")
     for kind in ("", None):
-        assert program.tells("SubagentStop", agent_id="a2", agent_type=kind, last_assistant_message=PROXY) is None
+        assert program.deliver("SubagentStop", agent_id="a2", agent_type=kind, last_assistant_message=PROXY) is None
 
 
 def test_the_programs_summary_of_a_compaction_is_kept_with_where_it_came_from(service: Service) -> None:
     client = service.client(service.add("compacted"))
     program = Program(client, "s3")
     summary = "The parser was moved to Rust because the old one was slow."
-    assert program.tells("PostCompact", trigger="auto", compact_summary=summary) is None
+    assert program.deliver("PostCompact", trigger="auto", compact_summary=summary) is None
     (kept,) = client.call("GET", "/api/memory")["memories"]
     assert (kept["content"], kept["source"], kept["project"]) == (summary, "session_summary", PROJECT)
-    assert kept["provenance"]["door"] == Interface.HOOK.value
+    assert kept["provenance"]["interface"] == Interface.HOOK.value
 
 
 @pytest.mark.parametrize("name", ["claude-code", "codex"])
-def test_what_was_learned_in_a_session_is_known_in_the_next(tmp_path: Path, name: str) -> None:
+def test_lessons_of_a_session_are_found_in_the_next(tmp_path: Path, name: str) -> None:
     transcript = tmp_path / "sessions" / "s1.jsonl"
     transcript.parent.mkdir()
     transcript.write_text("\n".join(a_fix().lines), encoding="utf-8")
@@ -158,13 +158,13 @@ def test_what_was_learned_in_a_session_is_known_in_the_next(tmp_path: Path, name
         client = service.client(service.agent_key)
         program = Program(client, "s1")
         for event in ("Stop", "Stop", "SessionEnd"):
-            assert program.tells(event, transcript_path=str(transcript), last_assistant_message="Done.") is None
+            assert program.deliver(event, transcript_path=str(transcript), last_assistant_message="Done.") is None
         until(lambda: client.call("GET", "/api/status")["pendingSummaries"] == 0)
         (kept,) = client.call("GET", "/api/memory")["memories"]
         assert (kept["externalId"], kept["project"]) == ("session:claude-code:s1", PROJECT)
-        said = context(Program(client, "s2", name).tells("SessionStart", source="startup"), "SessionStart")
+        said = context(Program(client, "s2", name).deliver("SessionStart", source="startup"), "SessionStart")
         assert "currency of the customer" in said
-        assert program.tells("SessionEnd", transcript_path=str(transcript)) is None
+        assert program.deliver("SessionEnd", transcript_path=str(transcript)) is None
         until(lambda: client.call("GET", "/api/status")["pendingSummaries"] == 0)
         assert len(client.call("GET", "/api/memory")["memories"]) == 1
 
@@ -178,31 +178,31 @@ def test_the_task_is_that_of_the_file_else_that_of_the_variable(service: Service
             ({"taskId": "T-7", "taskFile": '{"id": 8, "tas'}, "## Current task\nT-7\n"),
         ]
     ):
-        answer = Program(client, f"s4-{number}").tells("SessionStart", about, source="startup")
+        answer = Program(client, f"s4-{number}").deliver("SessionStart", about, source="startup")
         assert said in context(answer, "SessionStart")
-    assert Program(client, "s4").tells("SessionStart", {"taskFile": "no JSON"}, source="startup") is None
+    assert Program(client, "s4").deliver("SessionStart", {"taskFile": "no JSON"}, source="startup") is None
 
 
 @pytest.mark.parametrize(
     "payload", [{"prompt": None}, {"prompt": 7}, {"prompt": "\0 \x1b"}, {"session_id": ""}, {"brand": {"new": [1]}}]
 )
-def test_what_programs_add_or_leave_out_breaks_nothing(service: Service, payload: dict[str, Any]) -> None:
+def test_additional_and_missing_fields_are_accepted(service: Service, payload: dict[str, Any]) -> None:
     program = Program(service.client(service.add(f"odd {payload}")), "s5")
     for name in ("SessionStart", "UserPromptSubmit", "PostCompact", "SubagentStart", "Stop"):
-        assert program.tells(name, **payload) is None
+        assert program.deliver(name, **payload) is None
 
 
 @pytest.mark.parametrize("name", ["PreToolUse", "TeammateIdle", "", "NotYetInvented"])
 def test_other_events_are_answered_with_nothing(client: Client, name: str) -> None:
-    assert Program(client, "s5").tells(name, prompt=PROXY) is None
+    assert Program(client, "s5").deliver(name, prompt=PROXY) is None
 
 
-def test_a_program_that_is_not_known_and_a_body_that_is_none_are_refused(service: Service, client: Client) -> None:
+def test_an_unknown_program_and_an_invalid_body_are_refused(service: Service, client: Client) -> None:
     with pytest.raises(NotFound, match="claude-code, codex"):
-        Program(client, "s6", "tetris").tells("SessionStart")
+        Program(client, "s6", "tetris").deliver("SessionStart")
     with pytest.raises(Invalid, match="payload"):
         client.call("POST", "/api/hooks/codex", body={"id": "1", "payload": []})
     with pytest.raises(Invalid, match="protocol"):
-        Program(client, "s6").tells("SessionStart", {"protocol": 2})
+        Program(client, "s6").deliver("SessionStart", {"protocol": 2})
     with pytest.raises(Unauthenticated, match="agent's key"):
-        Program(service.client(service.operator_key), "s6").tells("SessionStart")
+        Program(service.client(service.operator_key), "s6").deliver("SessionStart")

@@ -44,8 +44,8 @@ def test_hostile_text_is_stored_unchanged(client: Client, hostile: str) -> None:
 
 def test_tools_return_harmless_text(client: Client, hostile: str) -> None:
     result = tool(client, "memory-get", memoryId=hostile)["result"]
-    for told in (result["structuredContent"], json.loads(result["content"][0]["text"])):
-        assert told["memory"]["content"] == "\n\n".join(LEFT)
+    for reply in (result["structuredContent"], json.loads(result["content"][0]["text"])):
+        assert reply["memory"]["content"] == "\n\n".join(LEFT)
     (found,) = tool(client, "memory-search", query="beehive")["result"]["structuredContent"]["results"]
     assert "system-reminder>" not in json.dumps(found)
 
@@ -61,8 +61,8 @@ def test_a_hook_injects_it_in_its_own_fence(client: Client, hostile: str) -> Non
         payload = {"session_id": session, "hook_event_name": "SessionStart", "cwd": "/", "source": "startup"}
         body = {"id": f"{session}-1", "project": PROJECT, "payload": payload}
         answer = client.call("POST", "/api/hooks/claude-code", body=body)
-        number, told = inside(answer["hookSpecificOutput"]["additionalContext"])
-        assert f"{LEFT[0]}\n  \n  {LEFT[1]}" in told
+        number, reply = inside(answer["hookSpecificOutput"]["additionalContext"])
+        assert f"{LEFT[0]}\n  \n  {LEFT[1]}" in reply
         numbers.append(number)
     assert numbers[0] != numbers[1]
 
@@ -72,10 +72,10 @@ def test_the_operational_context_is_fenced(service: Service, client: Client) -> 
     seen = {"observation": HOSTILE, "category": "timing", "service": "oil", "project": PROJECT}
     operator.call("POST", "/memories", body=seen)
     operator.call("PUT", "/api/cooldowns", body={"service": "oil", "action": "change", "minutes": 5, "reason": HOSTILE})
-    told = client.call("GET", "/api/operational-context", query={"service": "oil"})
-    assert IN_ONE_LINE in inside(told["text"])[1]
-    assert "(/system-reminder)" in inside(told["environment"])[1]
-    assert inside(told["environment"])[1].startswith("Environment: ")
+    reply = client.call("GET", "/api/operational-context", query={"service": "oil"})
+    assert IN_ONE_LINE in inside(reply["text"])[1]
+    assert "(/system-reminder)" in inside(reply["environment"])[1]
+    assert inside(reply["environment"])[1].startswith("Environment: ")
     for key in (service.operator_key, service.agent_key):
         env = environment(service.home, HIVELORE_URL=service.url, HIVELORE_KEY=key)
         out = hivelore("context", "--service", "oil", env=env).out

@@ -46,13 +46,17 @@ def test_every_interface_of_a_service_says_so_until_the_rebuild_is_done(
     monkeypatch.setattr(rebuild, "STEP_SECONDS", 0.0)
     with Service(home) as service:
         command_line = CommandLine(monkeypatch, capsys)
-        told = said(service, command_line, tmp_path)
-        assert {interface: INCOMPLETE in message for interface, message in told.items()} == dict.fromkeys(told, True)
+        answer = said(service, command_line, tmp_path)
+        assert {interface: INCOMPLETE in message for interface, message in answer.items()} == dict.fromkeys(
+            answer, True
+        )
         monkeypatch.undo()
         monkeypatch.setenv("HIVELORE_HOME", str(home))
         until(lambda: service.app.index_rebuild.is_complete)
-        told = said(service, command_line, tmp_path)
-        assert {interface: INCOMPLETE in message for interface, message in told.items()} == dict.fromkeys(told, False)
+        answer = said(service, command_line, tmp_path)
+        assert {interface: INCOMPLETE in message for interface, message in answer.items()} == dict.fromkeys(
+            answer, False
+        )
 
 
 def test_an_embedded_hive_says_so(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

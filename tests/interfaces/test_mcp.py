@@ -67,7 +67,7 @@ def test_store_search_get_and_delete(service: Service, era: Era) -> None:
         ("memory-get", {"memoryId": memory}),
     )
     newest = service.client(key).call("GET", "/api/recalls", query={"limit": 1})["recalls"][0]
-    assert (newest["id"], newest["door"]) == (found.structured_content["recallId"], "mcp")
+    assert (newest["id"], newest["interface"]) == (found.structured_content["recallId"], "mcp")
     (result,) = [one for one in found.structured_content["results"] if one["id"] == memory]
     described = {"id", "name", "summary", "snippet", "source", "scope", "createdAt"}
     assert set(result) == described | {"similarity", "score", "fits", "alike"}

@@ -1,4 +1,4 @@
-"""What is known about running things, over real HTTP (C22, C23)."""
+"""Operational memory over HTTP (C22, C23)."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -134,15 +134,15 @@ def test_an_operator_says_for_which_project_something_holds(operator: Client, se
     path = f"/memories/{seen(operator)['memory']['id']}"
     tv, web = (service.client(service.agent_key, project=name) for name in ("tv", "web"))
 
-    def told() -> list[int]:
+    def report() -> list[int]:
         return [client.call("GET", "/api/operational-context")["included"] for client in (tv, web)]
 
     assert operator.call("PUT", path, body={"project": "tv"})["project"] == "tv"
-    assert told() == [1, 0]
+    assert report() == [1, 0]
     for project in (None, " "):
         operator.call("PUT", path, body={"project": "tv"})
         assert operator.call("PUT", path, body={"project": project})["project"] is None
-        assert told() == [1, 1]
+        assert report() == [1, 1]
 
 
 def test_the_project_that_stands_for_all_shows_all_of_them(operator: Client, service: Service) -> None:
@@ -150,8 +150,8 @@ def test_the_project_that_stands_for_all_shows_all_of_them(operator: Client, ser
         seen(operator, f"Of {project}", project=project)
     for project, count in (("*", 3), (" * ", 3), (None, 3), ("tv", 2), ("elsewhere", 1)):
         known = operator.call("GET", "/memories", query={"project": project})["memories"]
-        told = service.client(service.agent_key, project=project).call("GET", "/api/operational-context")
-        assert (len(known), told["included"], told["total"]) == (count, count, count)
+        report = service.client(service.agent_key, project=project).call("GET", "/api/operational-context")
+        assert (len(known), report["included"], report["total"]) == (count, count, count)
 
 
 def test_agents_do_not(operator: Client, local: Client) -> None:
@@ -198,15 +198,15 @@ def test_pages_lead_through_all(operator: Client) -> None:
 def test_the_block_is_told_by_service_budget_tier_and_model(operator: Client, local: Client) -> None:
     seen(operator, confidence=0.9)
     seen(operator, "Renew the certificate by hand", service=None, category="maintenance")
-    told = local.call("GET", "/api/operational-context")
-    assert inside(told["text"])[1].splitlines()[2:] == [
+    report = local.call("GET", "/api/operational-context")
+    assert inside(report["text"])[1].splitlines()[2:] == [
         "### jellyfin",
         "- [timing] Takes 60s to start (confidence: 0.9)",
         "",
         "### general",
         "- [maintenance] Renew the certificate by hand (confidence: 0.7)",
     ]
-    assert (told["included"], told["total"]) == (2, 2)
+    assert (report["included"], report["total"]) == (2, 2)
     assert local.call("GET", "/api/operational-context", query={"budget": 0})["text"] == ""
     assert local.call("GET", "/api/operational-context", query={"service": "caddy"})["included"] == 1
     assert local.call("GET", "/api/operational-context", query={"tier": 2, "model": "opus"})["included"] == 2
@@ -254,21 +254,21 @@ def test_an_error_names_the_argument_at_fault(
 ) -> None:
     known = seen(operator)["memory"]
     for client in (operator, local):
-        with pytest.raises(Invalid, match=field) as told:
+        with pytest.raises(Invalid, match=field) as report:
             seen(client, **({"observation": "Another"} | body))
-        assert told.value.field == field
-    with pytest.raises(Invalid, match=field) as told:
+        assert report.value.field == field
+    with pytest.raises(Invalid, match=field) as report:
         operator.call("PUT", f"/memories/{known['id']}", body=body)
-    assert told.value.field == field
+    assert report.value.field == field
     assert operator.call("GET", "/memories")["memories"] == [known]
 
 
 @pytest.mark.parametrize("at", ["2020-01-01T00:00:00", 1_577_836_800, "yesterday", "0001-01-01T00:00:00+14:00"])
 def test_what_is_no_instant_is_refused(operator: Client, local: Client, at: object) -> None:
     for client in (operator, local):
-        with pytest.raises(Invalid) as told:
+        with pytest.raises(Invalid) as report:
             seen(client, at=at)
-        assert told.value.field == "at"
+        assert report.value.field == "at"
     assert operator.call("GET", "/memories")["memories"] == []
 
 

@@ -1,4 +1,4 @@
-"""The review inbox, over real HTTP."""
+"""The review inbox over HTTP."""
 
 from typing import Any
 
@@ -21,10 +21,10 @@ def known(operator: Client, observation: str) -> str:
 
 
 def asked(client: Client, method: str, path: str, **body: Any) -> str:
-    """The proposal that comes of what somebody else has to decide."""
-    with pytest.raises(Proposed, match="was proposed") as told:
+    """Returns the proposal that an edit by an agent becomes."""
+    with pytest.raises(Proposed, match="was proposed") as caught:
         client.call(method, path, body=body or None)
-    return told.value.proposal
+    return caught.value.proposal
 
 
 def agent(service: Service, name: str, role: Role = Role.WORKER) -> Client:
@@ -83,9 +83,9 @@ def test_deciding_twice_and_too_late_says_what_to_do(service: Service, operator:
     operator.call("POST", f"/api/review/{first}/accept")
     with pytest.raises(Conflict, match="accepted at"):
         operator.call("POST", f"/api/review/{first}/reject")
-    with pytest.raises(Stale, match="Reject") as told:
+    with pytest.raises(Stale, match="Reject") as caught:
         operator.call("POST", f"/api/review/{second}/accept")
-    assert told.value.current == 2
+    assert caught.value.current == 2
     with pytest.raises(Invalid, match="cannot be merged"):
         operator.call("POST", f"/api/review/{second}/merge")
     operator.call("POST", f"/api/review/{second}/reject")
@@ -124,7 +124,7 @@ def test_pages_lead_to_the_next(service: Service, operator: Client) -> None:
     ],
 )
 def test_bad_input_is_a_clear_error(operator: Client, method: str, path: str, body: dict[str, Any] | None) -> None:
-    with pytest.raises(HiveloreError) as told:
+    with pytest.raises(HiveloreError) as caught:
         operator.call(method, path, body=body)
-    assert isinstance(told.value, Invalid | NotFound)
-    assert str(told.value).endswith(".")
+    assert isinstance(caught.value, Invalid | NotFound)
+    assert str(caught.value).endswith(".")

@@ -51,9 +51,9 @@ def test_in_python_a_rating_is_seen_in_the_scores_that_follow(hive: Hive) -> Non
     memory = hive.remember("Use pnpm here.")
     assert hive.usefulness(memory.id) == Usefulness(1.0, NO_USAGE)
     assert hive.recall("pnpm")[0].score.usefulness == 1.0
-    told = hive.rate(memory.id, useful=True, session="s1")
-    assert told == hive.usefulness(memory.id)
-    assert (told.factor, told.use) == (pytest.approx(1.1), UsageCounts(useful=1))
+    answer = hive.rate(memory.id, useful=True, session="s1")
+    assert answer == hive.usefulness(memory.id)
+    assert (answer.factor, answer.use) == (pytest.approx(1.1), UsageCounts(useful=1))
     assert hive.recall("pnpm")[0].score.usefulness == pytest.approx(1.1)
     assert hive.get(memory.id) == memory
 
@@ -87,9 +87,9 @@ def test_only_an_operator_resets_it(hive: Hive) -> None:
 def test_over_rest_it_is_shown_where_anything_is_known(service: Service, agent: Client) -> None:
     memory = _kept(agent, "The tachyon lens wants a quartz mirror.")
     assert "usefulness" not in agent.call("GET", f"/api/memory/{memory}")
-    told = agent.call("PUT", f"/api/memory/{memory}/rating", body={"useful": True, "session": "s1"})
-    assert told == {"factor": pytest.approx(1.1), "seen": {"useful": 1}}
-    assert agent.call("GET", f"/api/memory/{memory}")["usefulness"] == told
+    answer = agent.call("PUT", f"/api/memory/{memory}/rating", body={"useful": True, "session": "s1"})
+    assert answer == {"factor": pytest.approx(1.1), "seen": {"useful": 1}}
+    assert agent.call("GET", f"/api/memory/{memory}")["usefulness"] == answer
     with pytest.raises(Forbidden):
         agent.call("DELETE", f"/api/memory/{memory}/usefulness")
     service.client(service.operator_key).call("DELETE", f"/api/memory/{memory}/usefulness")

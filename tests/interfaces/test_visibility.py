@@ -156,15 +156,15 @@ def _recalls_by_verb(asker: Asker) -> list[Any]:
 
 
 def _hooks(asker: Asker) -> list[Any]:
-    """What an agent is told at the start of a session, and with prompts that ask for each of the memories."""
+    """Text injected at the start of a session, and for prompts that ask for each of the memories."""
 
-    def told(program: str, name: str, **payload: str) -> Any:
+    def report(program: str, name: str, **payload: str) -> Any:
         payload |= {"session_id": f"{os.urandom(8).hex()}", "hook_event_name": name}
         return asker.rest("POST", f"/api/hooks/{program}", body={"id": os.urandom(8).hex(), "payload": payload})
 
     asked = [f"the {word} sleeps" for word in WORDS.values()]
     return [
-        [told(program, "SessionStart"), *(told(program, "UserPromptSubmit", prompt=text) for text in asked)]
+        [report(program, "SessionStart"), *(report(program, "UserPromptSubmit", prompt=text) for text in asked)]
         for program in PROGRAMS
     ]
 
@@ -180,7 +180,7 @@ ROUTES: dict[tuple[str, str], Probe] = {
     ("GET", "/api/memory/{memory_id}/history"): lambda asker: _at(asker, "/history"),
     ("GET", "/api/memory/{memory_id}/diff"): lambda asker: _at(asker, "/diff?from=1&to=1"),
     ("PATCH", "/api/memory/{memory_id}"): lambda asker: asker.each(
-        # A version that never was: whoever may change it is told the present one, and nothing changes.
+        # A version that never existed: a permitted caller gets the current one, and nothing changes.
         lambda memory: asker.rest("PATCH", f"/api/memory/{memory}", body={"name": "x"}, version=99)
     ),
     ("DELETE", "/api/memory/{memory_id}"): lambda asker: asker.each(
@@ -247,10 +247,10 @@ ROUTES: dict[tuple[str, str], Probe] = {
     ("GET", "/api/review"): lambda asker: [
         asker.rest("GET", "/api/review", query={"status": status}) for status in ("open", "all")
     ],
-    ("GET", "/api/review/{proposal_id}"): lambda asker: asker.each_proposal(
+    ("GET", "/api/review/{proposal}"): lambda asker: asker.each_proposal(
         lambda proposal: asker.rest("GET", f"/api/review/{proposal}")
     ),
-    ("POST", "/api/review/{proposal_id}/{decision}"): lambda asker: asker.each_proposal(
+    ("POST", "/api/review/{proposal}/{decision}"): lambda asker: asker.each_proposal(
         lambda proposal: asker.rest("POST", f"/api/review/{proposal}/merge")
     ),
     ("GET", "/api/batches"): lambda asker: [
@@ -588,7 +588,7 @@ def test_the_inbox_shows_workers_their_own_and_others_what_is_about_what_they_ma
     world: World, asking: Asking, who: str
 ) -> None:
     own = {"ada": {"ada", "shared"}, "bob": {"bob"}}
-    for interface in (("GET", "/api/review"), ("GET", "/api/review/{proposal_id}"), "hivelore review list", "proposal"):
+    for interface in (("GET", "/api/review"), ("GET", "/api/review/{proposal}"), "hivelore review list", "proposal"):
         assert _seen(ALL[interface](asking(who))) == own.get(who, _may_see(who, world))
 
 

@@ -47,7 +47,18 @@ def test_a_url_has_host_port_and_path(url: str, host: str, port: int, path: str)
 
 
 @pytest.mark.parametrize(
-    "url", ["", "http://", "http://:80", "http://a:b", "ws://a", "http://exämple", "http://a:65536", "http://a\r\nb"]
+    "url",
+    [
+        "",
+        "http://",
+        "http://:80",
+        "http://a:b",
+        "ws://a",
+        "http://exämple",
+        "http://a:65536",
+        "http://[::1",
+        "http://a\r\nb",
+    ],
 )
 def test_an_invalid_url_is_refused(url: str) -> None:
     with pytest.raises(Invalid, match="is not the URL of a service"):

@@ -1,4 +1,4 @@
-"""What rules could not tell is put to a language model: what it decides, what it costs, and when it is not asked."""
+"""Contradictions that rules leave uncertain, decided by a language model: decisions, cost, and when it is not asked."""
 
 import json
 from collections.abc import Generator
@@ -64,14 +64,14 @@ def judged_by(world: World, model: ChatModel, cap: int = CAP, holder: str = "one
 
 
 def doubt(world: World, service: str = "jellyfin") -> tuple[MemoryId, MemoryId]:
-    """Two observations of which the rules cannot tell how they stand to each other."""
+    """Reports two observations that the rules cannot compare."""
     older, newer = world.observe(OLDER, service), world.observe(NEWER, service)
     assert newer.effect is Effect.UNCERTAIN
     return older.memory.id, newer.memory.id
 
 
 def inbox(world: World) -> list[Proposal]:
-    """Oldest first."""
+    """Returns the open proposals, oldest first."""
     page = world.review_inbox.page(AS_OPERATOR, None, 100, kind=ProposalKind.CONTRADICTION)
     return list(reversed(page.proposals))
 

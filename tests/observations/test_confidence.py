@@ -1,4 +1,4 @@
-"""How sure something is: the documented steps (C11, C12, C14, C37), and the laws that it keeps."""
+"""Confidence: the documented steps (C11, C12, C14, C37) and its laws."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -57,8 +57,8 @@ def then(what: Operational, *observations: Observation) -> Operational:
     return what
 
 
-def last(*told: Observation) -> Step:
-    *_, step = replay(known(), told, DOCUMENTED)
+def last(*story: Observation) -> Step:
+    *_, step = replay(known(), story, DOCUMENTED)
     return step
 
 
@@ -89,10 +89,14 @@ def test_when_it_was_observed_is_told_in_utc() -> None:
         known(since=NOW.replace(tzinfo=None))
 
 
-@pytest.mark.parametrize("service", ["", "x" * (SERVICE_LENGTH + 1), GENERAL])
-def test_a_service_has_a_name_of_its_own(service: str) -> None:
+@pytest.mark.parametrize("service", ["", "x" * (SERVICE_LENGTH + 1)])
+def test_the_name_of_a_service_has_1_to_100_characters(service: str) -> None:
     with pytest.raises(ValueError, match="service"):
         replace(known(), service=Clean(service))
+
+
+def test_general_stands_for_all_services() -> None:
+    assert replace(known(), service=GENERAL).service is None
 
 
 def test_a_time_before_it_was_observed_takes_nothing() -> None:
@@ -193,13 +197,13 @@ def test_contradictions_come_to_the_same_whenever_they_were_seen(
 def test_what_was_seen_before_an_operator_said_how_sure_it_is_changes_nothing_of_it(
     early: list[Observation], at: datetime, to: float, late: list[Observation]
 ) -> None:
-    told = [
+    story = [
         seen(ObservationKind.CREATED, NOW, 0.7),
         seen(ObservationKind.SET, at, to),
         *(one for one in late if one.at > at),
     ]
     delayed = [one for one in early if one.at < at]
-    assert last(*told, *delayed).after == last(*told).after
+    assert last(*story, *delayed).after == last(*story).after
 
 
 @given(st.lists(st.builds(seen, observed, instants), max_size=4), instants)
@@ -215,12 +219,12 @@ def test_to_be_seen_once_more_never_lowers_even_if_it_is_told_late(
     arrived: list[Observation], at: datetime, later: timedelta
 ) -> None:
     # To make it persistent takes back what wore off: of the greater base, which may be the older one.
-    told = [
+    story = [
         seen(ObservationKind.CREATED, NOW, 0.7),
         *(one for one in arrived if one.kind is not ObservationKind.MADE_PERSISTENT),
     ]
-    now = max(at, *(one.at for one in told)) + later
-    without, with_it = last(*told).after, last(*told, seen(ObservationKind.REINFORCED, at)).after
+    now = max(at, *(one.at for one in story)) + later
+    without, with_it = last(*story).after, last(*story, seen(ObservationKind.REINFORCED, at)).after
     assert confidence_at(with_it, now, DOCUMENTED) >= confidence_at(without, now, DOCUMENTED)
 
 
@@ -241,29 +245,29 @@ def test_replayed_it_is_what_it_was() -> None:
 def test_whether_it_was_persistent_is_told_by_what_changed_it(*, is_persistent: bool) -> None:
     story = [seen(ObservationKind.CREATED, NOW, 0.7), seen(ObservationKind.REINFORCED, NOW + 100 * DAY)]
     changed = seen(ObservationKind.MADE_PASSING if is_persistent else ObservationKind.MADE_PERSISTENT, NOW + 101 * DAY)
-    told = [one.after for one in replay(known(persistent=not is_persistent), [*story, changed], DOCUMENTED)]
-    assert [one.persistent for one in told] == [is_persistent, is_persistent, not is_persistent]
-    assert told[1].held.base == (0.8 if is_persistent else 0.7)
+    states = [one.after for one in replay(known(persistent=not is_persistent), [*story, changed], DOCUMENTED)]
+    assert [one.persistent for one in states] == [is_persistent, is_persistent, not is_persistent]
+    assert states[1].held.base == (0.8 if is_persistent else 0.7)
 
 
 def test_what_was_seen_before_it_was_created_counts_from_then() -> None:
-    told = list(
+    story = list(
         replay(
             known(), [seen(ObservationKind.REINFORCED, NOW - DAY), seen(ObservationKind.CREATED, NOW, 0.7)], DOCUMENTED
         )
     )
-    assert [(one.observation.kind, one.at, one.after.held.base) for one in told] == [
+    assert [(one.observation.kind, one.at, one.after.held.base) for one in story] == [
         (ObservationKind.CREATED, NOW, 0.7),
         (ObservationKind.REINFORCED, NOW, 0.8),
     ]
-    assert told[-1].after.held.since == NOW
+    assert story[-1].after.held.since == NOW
 
 
 # the line of its life (C38)
 
 
-def life(*told: Observation, until: datetime) -> list[TimelinePoint]:
-    steps = list(replay(known(), told, DOCUMENTED))
+def life(*story: Observation, until: datetime) -> list[TimelinePoint]:
+    steps = list(replay(known(), story, DOCUMENTED))
     points = [one for step in steps for one in step_points(step, DOCUMENTED)]
     return [*points, *decay_points(steps[-1].after, steps[-1].at, until, DOCUMENTED)]
 
@@ -321,11 +325,11 @@ def test_what_an_operator_does_is_drawn() -> None:
 
 
 @given(st.lists(observations, max_size=8), instants, st.floats(0.001, 0.999))
-def test_the_line_is_straight_from_point_to_point(told: list[Observation], until: datetime, share: float) -> None:
+def test_the_line_is_straight_from_point_to_point(story: list[Observation], until: datetime, share: float) -> None:
     created = seen(ObservationKind.CREATED, NOW, 0.7)
-    steps = list(replay(known(), [created, *told], DOCUMENTED))
+    steps = list(replay(known(), [created, *story], DOCUMENTED))
     until = max(until, steps[-1].at)
-    points = life(created, *told, until=until)
+    points = life(created, *story, until=until)
     assert points == sorted(points, key=lambda one: one.at)
     assert len(points) <= 5 * len(steps) + 1
     for one, other in pairwise(points):

@@ -1,4 +1,4 @@
-"""Confidence as a replay of what was observed: in any order, with one voice for each observer."""
+"""Confidence as a replay of observations: independent of their order, with one vote for each observer."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -21,19 +21,19 @@ STEP = 1e-6
 
 def seen(kind: ObservationKind, actor: str | None, day: int = 0, session: str | None = None) -> Observation:
     to = Confidence(0.7) if kind is ObservationKind.CREATED else None
-    who, told = None if actor is None else AgentId(actor), None if session is None else Clean(session)
+    who, name = None if actor is None else AgentId(actor), None if session is None else Clean(session)
     return Observation(
-        at=NOW + day * DAY, kind=kind, actor=who, interface=Interface.REST, session=told, text=Clean("It."), to=to
+        at=NOW + day * DAY, kind=kind, actor=who, interface=Interface.REST, session=name, text=Clean("It."), to=to
     )
 
 
-def stands(told: Sequence[Observation]) -> Operational:
-    *_, last = replay(KNOWN, told, DOCUMENTED)
+def stands(story: Sequence[Observation]) -> Operational:
+    *_, last = replay(KNOWN, story, DOCUMENTED)
     return last.after
 
 
-def sure(told: Sequence[Observation]) -> float:
-    return stands(told).held.base
+def sure(story: Sequence[Observation]) -> float:
+    return stands(story).held.base
 
 
 CREATED = seen(ObservationKind.CREATED, "ada")
@@ -52,13 +52,13 @@ of_all = st.lists(
 
 @given(of_all, st.randoms(use_true_random=False))
 def test_the_order_in_which_observations_were_noted_makes_no_difference(
-    told: list[Observation], random: Random
+    story: list[Observation], random: Random
 ) -> None:
-    noted = [CREATED, *told]
+    noted = [CREATED, *story]
     random.shuffle(noted)
     # Decisions of one instant stay in their order.
-    noted.sort(key=lambda one: told.index(one) if one.kind is ObservationKind.DISPROVED else -1)
-    assert stands(noted) == stands([CREATED, *told])
+    noted.sort(key=lambda one: story.index(one) if one.kind is ObservationKind.DISPROVED else -1)
+    assert stands(noted) == stands([CREATED, *story])
 
 
 @given(support, of_bob)
@@ -73,8 +73,8 @@ def test_one_agent_alone_changes_little_of_what_another_has_seen(
 
 
 @given(st.lists(st.builds(seen, st.just(ObservationKind.REINFORCED), st.just("ada"), days, st.none()), max_size=8))
-def test_who_names_no_session_is_one_observer(told: list[Observation]) -> None:
-    assert sure([CREATED, *told]) == 0.7
+def test_who_names_no_session_is_one_observer(story: list[Observation]) -> None:
+    assert sure([CREATED, *story]) == 0.7
 
 
 def test_each_session_of_who_saw_it_first_counts_and_any_other_agent_counts_once() -> None:
@@ -91,7 +91,7 @@ def test_every_word_of_an_operator_counts() -> None:
 
 
 def test_the_last_word_of_an_observer_counts() -> None:
-    told = [CREATED]
+    story = [CREATED]
     for day, (kind, expected) in enumerate(
         [
             (ObservationKind.CONTRADICTED, 0.5),
@@ -101,14 +101,14 @@ def test_the_last_word_of_an_observer_counts() -> None:
         ],
         1,
     ):
-        told.append(seen(kind, "bob", day))
-        assert sure(told) == expected
+        story.append(seen(kind, "bob", day))
+        assert sure(story) == expected
 
 
 def test_two_agents_together_make_inactive_what_another_has_seen() -> None:
-    told = [CREATED, seen(ObservationKind.CONTRADICTED, "bob", 1), seen(ObservationKind.CONTRADICTED, "cid", 2)]
-    assert sure(told) == 0.3
-    assert sure([*told, seen(ObservationKind.CONTRADICTED, "dan", 3)]) == 0.1
+    story = [CREATED, seen(ObservationKind.CONTRADICTED, "bob", 1), seen(ObservationKind.CONTRADICTED, "cid", 2)]
+    assert sure(story) == 0.3
+    assert sure([*story, seen(ObservationKind.CONTRADICTED, "dan", 3)]) == 0.1
 
 
 def test_one_agent_makes_inactive_what_only_it_has_seen() -> None:
@@ -116,8 +116,8 @@ def test_one_agent_makes_inactive_what_only_it_has_seen() -> None:
 
 
 def test_what_came_back_is_contradicted_anew() -> None:
-    told = [CREATED, *[seen(ObservationKind.CONTRADICTED, "ada", 1, session) for session in "abc"]]
-    back = [*told, seen(ObservationKind.REINFORCED, "ada", 2, "d")]
+    story = [CREATED, *[seen(ObservationKind.CONTRADICTED, "ada", 1, session) for session in "abc"]]
+    back = [*story, seen(ObservationKind.REINFORCED, "ada", 2, "d")]
     assert sure(back) == 0.3
     assert sure([*back, seen(ObservationKind.CONTRADICTED, "ada", 3, "a")]) == 0.1
 
@@ -132,8 +132,8 @@ def test_what_was_decided_counts_each_time() -> None:
     ),
     st.integers(-300, 300),
 )
-def test_to_have_been_seen_once_more_never_lowers(told: list[Observation], day: int) -> None:
-    """Nor where it was seen before all that is known: the memory begins then."""
+def test_to_have_been_seen_once_more_never_lowers(story: list[Observation], day: int) -> None:
+    """An observation before all others changes the beginning of the memory."""
 
     def begun(seen: list[Observation]) -> list[Observation]:
         first, *rest = sorted(seen, key=lambda one: (one.at, one.session or ""))
@@ -150,7 +150,7 @@ def test_to_have_been_seen_once_more_never_lowers(told: list[Observation], day: 
             *rest,
         ]
 
-    base = [seen(ObservationKind.REINFORCED, "ada"), *told]
+    base = [seen(ObservationKind.REINFORCED, "ada"), *story]
     more = [*base, seen(ObservationKind.REINFORCED, "ada", day, "e")]
     now = NOW + 300 * DAY
     without, with_it = (confidence_at(stands(begun(one)), now, DOCUMENTED) for one in (base, more))

@@ -1,4 +1,4 @@
-"""Operational memory as its specification tells it: one test for each scenario, named after it (SPEC C)."""
+"""Conformance of operational memory: one test for each scenario of the specification, named after it (SPEC C)."""
 
 import json
 from datetime import timedelta
@@ -32,7 +32,7 @@ def now(world: World, memory: MemoryId) -> RatedMemory:
     return world.curation.get(memory, AS_ADA)
 
 
-def told(world: World, budget: int = 2_000) -> str:
+def block_text(world: World, budget: int = 2_000) -> str:
     return world.curation.block(AS_ADA, budget).text
 
 
@@ -85,8 +85,8 @@ def test_a_confidence_is_clamped(world: World) -> None:
 def test_low_confidence_is_not_injected(world: World) -> None:
     made(world, "Hardly so", confidence=0.29)
     made(world, "Just so", confidence=0.3)
-    assert "Hardly" not in told(world)
-    assert "- [timing] Just so (confidence: 0.3)" in told(world)
+    assert "Hardly" not in block_text(world)
+    assert "- [timing] Just so (confidence: 0.3)" in block_text(world)
 
 
 # injection
@@ -96,14 +96,14 @@ def test_memories_are_grouped_by_service_with_the_general_ones_last(world: World
     made(world, "About all", confidence=1.0, service=None)
     made(world, "About caddy", service="caddy", confidence=0.5)
     made(world, "About jellyfin", confidence=0.9)
-    headings = [line for line in told(world).splitlines() if line.startswith("### ")]
+    headings = [line for line in block_text(world).splitlines() if line.startswith("### ")]
     assert headings == ["### jellyfin", "### caddy", "### general"]
 
 
 def test_the_budget_is_kept_and_the_surest_come_first(world: World) -> None:
     for number in range(60):
         made(world, f"Observation number {number} about something", confidence=0.3 + number / 100)
-    text = told(world, 300)
+    text = block_text(world, 300)
     assert estimate(text) <= 300
     assert "number 59 " in text
     assert "number 0 " not in text
@@ -112,7 +112,7 @@ def test_the_budget_is_kept_and_the_surest_come_first(world: World) -> None:
 def test_a_line_that_is_too_long_is_skipped_and_the_rest_is_told(world: World) -> None:
     made(world, "Very long " * 200, confidence=1.0)
     made(world, "Short", confidence=0.4)
-    assert told(world, 100).endswith("- [timing] Short (confidence: 0.4)")
+    assert block_text(world, 100).endswith("- [timing] Short (confidence: 0.4)")
 
 
 def test_the_heading_counts_what_is_told_and_what_might_be(world: World) -> None:
@@ -123,7 +123,7 @@ def test_the_heading_counts_what_is_told_and_what_might_be(world: World) -> None
 
 
 def test_nothing_is_injected_where_nothing_is_known(world: World) -> None:
-    assert told(world) == ""
+    assert block_text(world) == ""
 
 
 # reinforcement and contradiction
@@ -166,7 +166,7 @@ def test_contradictions_deactivate(world: World) -> None:
     first = made(world, "Takes 60s to start", confidence=0.45)
     world.observe("Takes 10 minutes to start")
     assert now(world, first).active is False
-    assert SLOW not in told(world)
+    assert SLOW not in block_text(world)
 
 
 # decay

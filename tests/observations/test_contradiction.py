@@ -86,18 +86,18 @@ def test_another_port_for_another_protocol_is_no_contradiction() -> None:
 
 
 def test_what_is_said_of_two_versions_is_at_most_a_doubt() -> None:
-    told = judge("Login fails in version 2.3", "Login does not fail in version 2.4", None)
-    assert told.verdict is Verdict.UNCERTAIN
+    judgement = judge("Login fails in version 2.3", "Login does not fail in version 2.4", None)
+    assert judgement.verdict is Verdict.UNCERTAIN
 
 
 def test_where_each_adds_something_they_are_not_the_same() -> None:
-    told = judge("The world is saved every 5 minutes", "The world is only saved on shutdown", None)
-    assert told.verdict is Verdict.UNCERTAIN
+    judgement = judge("The world is saved every 5 minutes", "The world is only saved on shutdown", None)
+    assert judgement.verdict is Verdict.UNCERTAIN
 
 
 def test_what_one_says_in_two_ways_is_compared_once() -> None:
-    told = judge("It scrapes every 15 seconds", "It scrapes every 15 s, four times a minute", None)
-    assert told.verdict is Verdict.SAME
+    judgement = judge("It scrapes every 15 seconds", "It scrapes every 15 s, four times a minute", None)
+    assert judgement.verdict is Verdict.SAME
 
 
 @pytest.mark.parametrize(
@@ -120,8 +120,8 @@ def test_a_cautious_judge_only_doubts_where_no_quantities_clash() -> None:
 
 def test_a_cautious_judge_takes_no_rewording_and_no_other_note_for_a_conflict() -> None:
     cautious = Constants(only_measures=True)
-    told = [pair for pair in PAIRS if pair["half"] == "judge" and pair["label"] != "conflict"]
-    verdicts = {judge(pair["older"], pair["newer"], None, cautious, service=pair["service"]).verdict for pair in told}
+    chosen = [pair for pair in PAIRS if pair["half"] == "judge" and pair["label"] != "conflict"]
+    verdicts = {judge(pair["older"], pair["newer"], None, cautious, service=pair["service"]).verdict for pair in chosen}
     assert Verdict.CONFLICT not in verdicts
 
 
@@ -130,32 +130,32 @@ def stance(**shares: float) -> PairScores:
 
 
 @pytest.mark.parametrize(
-    ("told", "verdict"),
+    ("scores", "verdict"),
     [
         (stance(conflict=0.7, same=0.3), Verdict.CONFLICT),
         (stance(conflict=0.45, same=0.55), Verdict.UNCERTAIN),
         (stance(conflict=0.4, different=0.6), Verdict.UNCERTAIN),
     ],
 )
-def test_a_denial_contradicts_only_where_the_model_that_read_both_agrees(told: PairScores, verdict: Verdict) -> None:
+def test_a_denial_contradicts_only_where_the_model_that_read_both_agrees(scores: PairScores, verdict: Verdict) -> None:
     pair = ("Anonymous access is enabled", "Anonymous access is disabled")
-    assert judge(*pair, None, stance=told).verdict is verdict
+    assert judge(*pair, None, stance=scores).verdict is verdict
 
 
 @pytest.mark.parametrize(
-    ("told", "verdict"),
+    ("scores", "verdict"),
     [
         (stance(same=0.9, conflict=0.1), Verdict.CONFLICT),
         (stance(different=0.4, same=0.6), Verdict.CONFLICT),
         (stance(different=0.6, conflict=0.4), Verdict.UNCERTAIN),
     ],
 )
-def test_quantities_contradict_unless_the_model_finds_different_things(told: PairScores, verdict: Verdict) -> None:
-    assert judge("Retention is 7 days", "Retention is 30 days", None, stance=told).verdict is verdict
+def test_quantities_contradict_unless_the_model_finds_different_things(scores: PairScores, verdict: Verdict) -> None:
+    assert judge("Retention is 7 days", "Retention is 30 days", None, stance=scores).verdict is verdict
 
 
 @pytest.mark.parametrize(
-    ("newer", "told", "verdict"),
+    ("newer", "scores", "verdict"),
     [
         ("A backup takes 75 s", stance(conflict=0.97, same=0.03), Verdict.CONFLICT),
         ("A backup takes 75 s", stance(conflict=0.9, same=0.1), Verdict.UNCERTAIN),
@@ -165,18 +165,18 @@ def test_quantities_contradict_unless_the_model_finds_different_things(told: Pai
     ],
 )
 def test_a_conflict_that_the_rules_do_not_see_is_one_where_the_model_is_very_sure(
-    newer: str, told: PairScores, verdict: Verdict
+    newer: str, scores: PairScores, verdict: Verdict
 ) -> None:
     older = "A backup takes 60 s"
     doubted = Verdict.UNCERTAIN if "backup" in newer else Verdict.DIFFERENT
     assert judge(older, newer, 0.5).verdict is doubted
-    assert judge(older, newer, 0.5, stance=told).verdict is verdict
+    assert judge(older, newer, 0.5, stance=scores).verdict is verdict
 
 
 @given(st.sampled_from(PAIRS), st.floats(0, 1), st.floats(0, 1))
 def test_the_model_makes_a_conflict_only_where_it_is_very_sure(pair: dict[str, str], one: float, other: float) -> None:
-    told = PairScores(same=one, conflict=other, different=0.0)
-    alone, both = (judge(pair["older"], pair["newer"], None, stance=given).verdict for given in (None, told))
+    scores = PairScores(same=one, conflict=other, different=0.0)
+    alone, both = (judge(pair["older"], pair["newer"], None, stance=given).verdict for given in (None, scores))
     assert both in (alone, Verdict.CONFLICT, Verdict.UNCERTAIN)
     assert (both is Verdict.CONFLICT) <= (alone is Verdict.CONFLICT or other >= Constants().found)
     least = Constants().doubted_same if alone is Verdict.SAME else Constants().doubted
@@ -210,12 +210,12 @@ def test_the_model_has_no_say_about_how_a_number_is_written(pair: tuple[str, str
 
 
 def test_a_contradiction_that_only_the_model_has_found_says_so() -> None:
-    told = judge("A backup takes 60 s", "It is copied within the hour", 0.5, stance=stance(conflict=1.0))
-    assert told.reasons == ("the opposite in other words",)
-    assert told.confidence == 1.0
-    told = judge("A backup takes 60 s", "It is copied within the hour", 0.5, stance=stance(conflict=0.92))
-    assert told.reasons == ("perhaps the opposite in other words",)
-    assert told.confidence == 0.0
+    judgement = judge("A backup takes 60 s", "It is copied within the hour", 0.5, stance=stance(conflict=1.0))
+    assert judgement.reasons == ("the opposite in other words",)
+    assert judgement.confidence == 1.0
+    judgement = judge("A backup takes 60 s", "It is copied within the hour", 0.5, stance=stance(conflict=0.92))
+    assert judgement.reasons == ("perhaps the opposite in other words",)
+    assert judgement.confidence == 0.0
 
 
 REWORDED = ("A cron job clears the queue", "A scheduled task throws away whatever waits")
@@ -235,8 +235,8 @@ def test_what_the_rules_do_not_see_is_the_same_where_vectors_and_the_model_are_f
     pair: tuple[str, str], likeness: float | None, share: float, same: bool
 ) -> None:
     assert judge(*pair, likeness).verdict is not Verdict.SAME
-    told = judge(*pair, likeness, stance=stance(same=share, different=1 - share))
-    assert (told.verdict is Verdict.SAME) is same
+    judgement = judge(*pair, likeness, stance=stance(same=share, different=1 - share))
+    assert (judgement.verdict is Verdict.SAME) is same
 
 
 @given(st.sampled_from(PAIRS), st.floats(0, 1), st.floats(-1, 1))
@@ -250,14 +250,14 @@ def test_where_something_clashes_the_model_never_finds_the_same(
 
 @pytest.mark.parametrize("likeness", [None, 0.1, 0.39, 0.9])
 def test_notes_that_differ_in_a_number_alone_clash_however_far_apart_their_vectors_are(likeness: float | None) -> None:
-    told = judge("Takes 60s to start", "Takes 10 minutes to start", likeness, service="jellyfin")
-    assert told.verdict is Verdict.CONFLICT
+    judgement = judge("Takes 60s to start", "Takes 10 minutes to start", likeness, service="jellyfin")
+    assert judgement.verdict is Verdict.CONFLICT
 
 
 def test_a_contradiction_names_what_clashes() -> None:
-    told = judge("Retention is 7 days", "Retention is 30 days", None)
-    assert told.verdict is Verdict.CONFLICT
-    assert told.reasons == ("span 30 days against 7 days",)
+    judgement = judge("Retention is 7 days", "Retention is 30 days", None)
+    assert judgement.verdict is Verdict.CONFLICT
+    assert judgement.reasons == ("span 30 days against 7 days",)
 
 
 @pytest.mark.parametrize(
@@ -317,9 +317,9 @@ def test_none_of_the_labelled_pairs_that_are_the_same_is_sorted_out() -> None:
 
 @given(st.text(max_size=300), st.text(max_size=300), st.none() | st.floats())
 def test_any_text_is_judged(older: str, newer: str, likeness: float | None) -> None:
-    told = judge(older, newer, likeness)
-    assert 0.0 <= told.confidence <= 1.0
-    assert told.reasons
+    judgement = judge(older, newer, likeness)
+    assert 0.0 <= judgement.confidence <= 1.0
+    assert judgement.reasons
 
 
 @pytest.mark.parametrize(
@@ -345,8 +345,8 @@ def test_a_hostile_text_is_judged_at_once(part: str) -> None:
     ],
 )
 def test_what_may_be_the_opposite_is_not_the_same(older: str, newer: str) -> None:
-    for told in (None, stance(same=0.97), stance(conflict=0.9)):
-        assert judge(older, newer, 0.9, stance=told).verdict is Verdict.UNCERTAIN
+    for scores in (None, stance(same=0.97), stance(conflict=0.9)):
+        assert judge(older, newer, 0.9, stance=scores).verdict is Verdict.UNCERTAIN
 
 
 @pytest.mark.parametrize(
@@ -363,16 +363,18 @@ def test_what_says_the_same_with_words_that_have_opposites_is_the_same(older: st
 
 def test_a_ban_and_what_happens_to_who_ignores_it_are_no_conflict() -> None:
     ban, harm = "Do not run two instances at once", "Running two instances at once corrupts the index"
-    for told in (None, stance(conflict=0.94)):
-        assert judge(ban, harm, 0.63, stance=told).verdict is Verdict.UNCERTAIN
+    for scores in (None, stance(conflict=0.94)):
+        assert judge(ban, harm, 0.63, stance=scores).verdict is Verdict.UNCERTAIN
 
 
 def test_a_quantity_that_only_one_adds_is_no_conflict_however_sure_the_model_is() -> None:
     assert judge(
         "wait 30s then retry", "wait 30s, then retry up to 3 times", 0.91, stance=stance(conflict=0.99)
     ).verdict is (Verdict.UNCERTAIN)
-    told = judge("A failed task is retried 3 times", "A failed task is not retried", 0.9, stance=stance(conflict=0.99))
-    assert told.verdict is Verdict.CONFLICT
+    judgement = judge(
+        "A failed task is retried 3 times", "A failed task is not retried", 0.9, stance=stance(conflict=0.99)
+    )
+    assert judgement.verdict is Verdict.CONFLICT
 
 
 def test_notes_that_say_nothing_are_not_taken_for_the_same() -> None:
@@ -387,7 +389,7 @@ def test_of_notes_longer_than_is_read_only_the_same_words_are_the_same() -> None
 
 
 BOUNDS = {
-    # At least so much of the same and of the conflicts is found, at most so much of the same taken for a conflict.
+    # Minimum recall of the same and of conflicts, maximum share of the same judged as a conflict.
     "build": (0.65, 0.67, 0.01),
     "judge": (0.75, 0.77, 0.08),
     "fresh": (0.45, 0.5, 0.04),
@@ -398,11 +400,11 @@ BOUNDS = {
 def test_the_labelled_pairs_are_told_apart(half: str) -> None:
     """The figures are in bench/README.md; these bounds are what must not get worse."""
     same, conflict, wrong = BOUNDS[half]
-    told = [pair for pair in PAIRS if pair["half"] == half]
+    chosen = [pair for pair in PAIRS if pair["half"] == half]
     called = Counter(
-        (pair["label"], judge(pair["older"], pair["newer"], None, service=pair["service"]).verdict) for pair in told
+        (pair["label"], judge(pair["older"], pair["newer"], None, service=pair["service"]).verdict) for pair in chosen
     )
-    of = Counter(pair["label"] for pair in told)
+    of = Counter(pair["label"] for pair in chosen)
     assert called["same", Verdict.SAME] >= same * of["same"]
     assert called["conflict", Verdict.CONFLICT] >= conflict * of["conflict"]
     assert called["different", Verdict.CONFLICT] <= 0.02 * of["different"]

@@ -1,4 +1,4 @@
-"""What agents are told of running things, and what operators do about it."""
+"""Curation: the operational block, listings, and the changes of operators."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -35,7 +35,7 @@ def shown(world: World, **choice: Any) -> list[str]:
     return [one.memory.content for one in page.memories]
 
 
-# what agents are told
+# injection
 
 
 def test_the_block_has_what_is_active_by_service_surest_first(world: World) -> None:
@@ -43,8 +43,8 @@ def test_the_block_has_what_is_active_by_service_surest_first(world: World) -> N
     made(world, SLOW, confidence=0.8)
     made(world, "Caddy has to run before it", category="dependency", confidence=0.9)
     made(world, "Nobody is sure about this", confidence=0.2)
-    told = world.curation.block(AS_BOB, 2_000)
-    assert told.text.splitlines()[1:] == [
+    block = world.curation.block(AS_BOB, 2_000)
+    assert block.text.splitlines()[1:] == [
         "",
         "### jellyfin",
         "- [dependency] Caddy has to run before it (confidence: 0.9)",
@@ -53,15 +53,15 @@ def test_the_block_has_what_is_active_by_service_surest_first(world: World) -> N
         "### general",
         "- [behavior] Look at the logs first (confidence: 0.95)",
     ]
-    assert told.text.startswith(f"## Operational Memory (3 of 3 memories, ~{told.tokens} tokens)")
+    assert block.text.startswith(f"## Operational Memory (3 of 3 memories, ~{block.tokens} tokens)")
 
 
 def test_of_one_service_it_has_that_and_what_holds_for_all(world: World) -> None:
     for service in ("jellyfin", "caddy", None):
         made(world, f"About {service}", service=service)
-    told = world.curation.block(AS_BOB, 2_000, service="caddy")
-    assert (told.included, told.total) == (2, 2)
-    assert "About jellyfin" not in told.text
+    block = world.curation.block(AS_BOB, 2_000, service="caddy")
+    assert (block.included, block.total) == (2, 2)
+    assert "About jellyfin" not in block.text
     assert world.curation.block(AS_BOB, 2_000, service="general").total == 1
     assert shown(world, service=" general ") == ["About None"]
 
@@ -126,19 +126,19 @@ def test_it_is_empty_where_nothing_is_known_or_nothing_is_to_be_told(world: Worl
 def test_it_keeps_within_its_characters_too(world: World) -> None:
     for number in range(50):
         made(world, f"Number {number}: " + "very long " * 20, service=f"s{number}")
-    told = world.curation.block(AS_BOB, 100_000, characters=3_000)
-    assert 2_000 < len(told.text) <= 3_000
-    assert told.total == 50
+    block = world.curation.block(AS_BOB, 100_000, characters=3_000)
+    assert 2_000 < len(block.text) <= 3_000
+    assert block.total == 50
 
 
 def test_what_is_marked_for_another_project_is_left_out(world: World) -> None:
     world.observe(SLOW, project="tv")
     world.observe("Backups run at 3 am", project="web")
     world.observe("The host restarts on Sundays", service=None)
-    told = world.curation.block(AS_BOB, 2_000, project="tv").text
-    assert "60s" in told
-    assert "Sundays" in told
-    assert "Backups" not in told
+    block = world.curation.block(AS_BOB, 2_000, project="tv").text
+    assert "60s" in block
+    assert "Sundays" in block
+    assert "Backups" not in block
 
 
 def test_time_wears_it_off_however_often_somebody_looks(world: World) -> None:
@@ -177,7 +177,7 @@ def test_what_is_inactive_is_not_recalled(world: World) -> None:
     assert not world.recall("how long does it take to start").hits
 
 
-# what operators do
+# changes by operators
 
 
 def test_what_an_operator_makes_is_of_tier_0_and_of_no_session(world: World) -> None:
@@ -203,8 +203,8 @@ def test_the_life_of_what_was_remembered_begins_as_sure_as_it_was_said_to_be(wor
     now = world.clock.now()
     since = now - timedelta(days=10)
     known = Operational.of(Held(base=Confidence(0.5), since=since), service=Clean("jellyfin"))
-    told = Draft(content=SLOW, category="timing", scope=Scope.SWARM, operational=known)
-    memory = world.memory_service.remember(told, AS_OPERATOR).memory
+    draft = Draft(content=SLOW, category="timing", scope=Scope.SWARM, operational=known)
+    memory = world.memory_service.remember(draft, AS_OPERATOR).memory
     world.observe(SLOW, viewer=AS_BOB)
     life = world.curation.timeline(memory.id, AS_ADA)
     assert [one.kind for one in life.observations] == [ObservationKind.CREATED, ObservationKind.REINFORCED]

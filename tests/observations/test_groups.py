@@ -1,4 +1,4 @@
-"""Which observations are one memory: the same whatever order they arrive in."""
+"""Groups of observations: the same in any order of arrival."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
@@ -32,24 +32,24 @@ def by_rules(one: Clean, other: Clean) -> Judgement:
     return judge(one, other, None)
 
 
-def told(texts: st.SearchStrategy[str]) -> st.SearchStrategy[list[Observation]]:
+def observation_lists(texts: st.SearchStrategy[str]) -> st.SearchStrategy[list[Observation]]:
     times = st.integers(0, 6).map(lambda weeks: NOW - weeks * 9 * DAY)
     sessions = st.sampled_from([None, "a", "b", "c"])
     one = st.builds(seen, texts, times, st.sampled_from(["ada", "bob", "cid"]), sessions)
     return st.lists(one, max_size=9)
 
 
-@given(told(st.sampled_from(TEXTS)), st.randoms(use_true_random=False))
-def test_whatever_order_observations_arrive_in_they_come_to_the_same(told: list[Observation], random: object) -> None:
-    arrived = list(told)
+@given(observation_lists(st.sampled_from(TEXTS)), st.randoms(use_true_random=False))
+def test_groups_are_the_same_in_any_order_of_arrival(reported: list[Observation], random: object) -> None:
+    arrived = list(reported)
     random.shuffle(arrived)  # type: ignore[attr-defined]
-    expected = stand(in_order_of_time(told, by_rules), DOCUMENTED)
+    expected = stand(in_order_of_time(reported, by_rules), DOCUMENTED)
     assert stand(as_they_arrive(arrived, by_rules), DOCUMENTED) == expected
 
 
 @st.composite
 def verdicts(draw: st.DrawFn) -> Judge:
-    """Any opinion of five texts, however little sense it makes."""
+    """Arbitrary verdicts about pairs of five texts, even contradictory ones."""
     pairs = [(one, other) for one in "abcde" for other in "abcde" if one < other]
     kinds = st.sampled_from(list(Verdict))
     sure = st.sampled_from([0.6, 0.8])
@@ -58,11 +58,11 @@ def verdicts(draw: st.DrawFn) -> Judge:
     return lambda one, other: same if one == other else table[min(one, other), max(one, other)]
 
 
-@given(told(st.sampled_from("abcde")), verdicts(), st.randoms(use_true_random=False))
-def test_it_is_so_whatever_is_made_of_two_texts(told: list[Observation], judge: Judge, random: object) -> None:
-    arrived = list(told)
+@given(observation_lists(st.sampled_from("abcde")), verdicts(), st.randoms(use_true_random=False))
+def test_it_is_so_whatever_is_made_of_two_texts(reported: list[Observation], judge: Judge, random: object) -> None:
+    arrived = list(reported)
     random.shuffle(arrived)  # type: ignore[attr-defined]
-    expected = stand(in_order_of_time(told, judge), DOCUMENTED)
+    expected = stand(in_order_of_time(reported, judge), DOCUMENTED)
     assert stand(as_they_arrive(arrived, judge), DOCUMENTED) == expected
 
 

@@ -1,4 +1,4 @@
-"""How a language model is asked whether two notes agree, and what its answers mean."""
+"""The prompt about the contradiction of two notes, and the parser of its answers."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What an agent says in markers by the way is kept, each for itself."""
+"""Ingest of markers: each one is stored or refused separately."""
 
 import logging
 from concurrent.futures import ThreadPoolExecutor
@@ -59,9 +59,9 @@ def test_one_that_cannot_be_kept_is_logged_and_the_others_are(
 
 
 def counted(world: World) -> tuple[list[str], list[int]]:
-    """The texts of the events that were told, and how often each cooldown was set."""
-    told = (one.text for one in world.events.page(AS_OPERATOR, None, 100).events if one.memory is None)
-    return list(told), [one.count for one in world.cooldowns.active()]
+    """Returns the texts of the recorded events, and the count of each cooldown."""
+    texts = (one.text for one in world.events.page(AS_OPERATOR, None, 100).events if one.memory is None)
+    return list(texts), [one.count for one in world.cooldowns.active()]
 
 
 def test_what_a_session_says_twice_within_an_hour_counts_once(world: World, marking: MarkerIngest) -> None:

@@ -1,4 +1,4 @@
-"""Markers in what an agent says: found where they are meant, whatever pieces the text arrives in (C05, C06, C42)."""
+"""Markers in the output of an agent, in pieces of any length (C05, C06, C42)."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The block of operational memory: the documented form, and what a budget may and may not do to it (C17, C19)."""
+"""The operational block: its documented form and its limits (C17, C19)."""
 
 import re
 
@@ -30,8 +30,8 @@ LINES = [
 
 
 def test_it_has_the_documented_form() -> None:
-    told = build_block(LINES, 2_000)
-    assert told.text == (
+    block = build_block(LINES, 2_000)
+    assert block.text == (
         "## Operational Memory (6 of 6 memories, ~163 tokens)\n"
         "\n"
         "### caddy\n"
@@ -50,15 +50,22 @@ def test_it_has_the_documented_form() -> None:
         "### general\n"
         "- [remediation] DNS checks sometimes fail during reconnects -- retry once (confidence: 0.97)"
     )
-    assert (told.included, told.total) == (6, 6)
-    assert [LINES.index(one) for memory in told.memories for one in LINES if one.memory == memory] == [2, 3, 1, 5, 4, 0]
+    assert (block.included, block.total) == (6, 6)
+    assert [LINES.index(one) for memory in block.memories for one in LINES if one.memory == memory] == [
+        2,
+        3,
+        1,
+        5,
+        4,
+        0,
+    ]
 
 
 def test_what_was_told_before_counts_and_is_told_again_only_when_it_has_changed() -> None:
     known = {(one.memory.id, one.memory.version) for one in LINES[:5]}
-    told = build_block(LINES, 2_000, known=known)
-    assert (told.included, told.total, told.memories) == (1, 6, (LINES[5].memory,))
-    assert told.text.startswith("## Operational Memory (1 of 6 memories, ~")
+    block = build_block(LINES, 2_000, known=known)
+    assert (block.included, block.total, block.memories) == (1, 6, (LINES[5].memory,))
+    assert block.text.startswith("## Operational Memory (1 of 6 memories, ~")
     assert build_block(LINES[:5], 2_000, known=known) == Block(Harmless(""), 0, 5, 0)
     assert build_block(LINES, 2_000, known={(one, version + 1) for one, version in known}).included == 6
 
@@ -71,8 +78,8 @@ def test_nothing_to_tell_is_an_empty_text() -> None:
 
 def test_a_line_that_is_too_long_is_passed_over_and_those_after_it_are_told() -> None:
     long = line("jellyfin", "timing", "very " * 5_000, 1.0)
-    told = build_block([long, *LINES], 2_000)
-    assert (told.included, told.total) == (6, 7)
+    block = build_block([long, *LINES], 2_000)
+    assert (block.included, block.total) == (6, 7)
 
 
 @pytest.mark.parametrize(
@@ -83,13 +90,13 @@ def test_a_confidence_has_two_decimals_at_most(confidence: float, shown: str) ->
 
 
 def test_thousands_have_a_comma() -> None:
-    told = build_block([line("a", "timing", f"word {number}", 0.9) for number in range(400)], 9_000)
-    assert re.match(r"## Operational Memory \(400 of 400 memories, ~\d,\d\d\d tokens\)\n", told.text)
+    block = build_block([line("a", "timing", f"word {number}", 0.9) for number in range(400)], 9_000)
+    assert re.match(r"## Operational Memory \(400 of 400 memories, ~\d,\d\d\d tokens\)\n", block.text)
 
 
 def test_no_text_can_forge_a_line_or_a_heading() -> None:
-    told = build_block([line("a", "timing", "x\n\n### b\r\n- [timing] y\u2028z", 0.9)], 2_000)
-    assert len(told.text.splitlines()) == 4
+    block = build_block([line("a", "timing", "x\n\n### b\r\n- [timing] y\u2028z", 0.9)], 2_000)
+    assert len(block.text.splitlines()) == 4
 
 
 texts = st.lists(st.sampled_from(["start", "restart", "60s", "always", "数据库", "x" * 80]), min_size=1, max_size=30)
@@ -104,28 +111,28 @@ lines = st.builds(
 
 @given(st.lists(lines, max_size=20), st.integers(0, 400))
 def test_it_keeps_within_its_budget_and_says_what_it_took(lines: list[RatedMemory], budget: int) -> None:
-    told = build_block(lines, budget)
-    assert told.tokens <= budget
-    assert told.total == len(lines)
-    if told.text:
-        said = re.match(r"## Operational Memory \((\d+) of (\d+) memories, ~([\d,]+) tokens\)", told.text)
+    block = build_block(lines, budget)
+    assert block.tokens <= budget
+    assert block.total == len(lines)
+    if block.text:
+        said = re.match(r"## Operational Memory \((\d+) of (\d+) memories, ~([\d,]+) tokens\)", block.text)
         assert said is not None
-        assert [int(number.replace(",", "")) for number in said.groups()] == [told.included, told.total, told.tokens]
-        assert told.text.count("\n- [") == told.included
-        # Each line is rounded by itself.
-        assert abs(estimate(told.text) - told.tokens) <= 1 + len(told.text.splitlines())
+        assert [int(number.replace(",", "")) for number in said.groups()] == [block.included, block.total, block.tokens]
+        assert block.text.count("\n- [") == block.included
+        # Each line is rounded separately.
+        assert abs(estimate(block.text) - block.tokens) <= 1 + len(block.text.splitlines())
 
 
 @given(st.lists(lines, max_size=20), st.integers(0, 400))
 def test_what_is_less_sure_never_takes_the_room_of_what_is_surer(lines: list[RatedMemory], budget: int) -> None:
-    """What a line takes away can only be missed by those that are not surer."""
-    told = build_block(lines, budget)
+    """A removed line can only make room for lines of lower confidence."""
+    block = build_block(lines, budget)
     for place, one in enumerate(lines):
         surer = [other for other in lines if other.confidence > one.confidence]
         without = build_block([other for at, other in enumerate(lines) if at != place], budget)
         for other in surer:
             shown = f"- [{other.memory.category}] {other.memory.content} (confidence: {round(other.confidence, 2)})"
-            assert (shown in without.text) <= (shown in told.text) or _heading_is_longer(lines)
+            assert (shown in without.text) <= (shown in block.text) or _heading_is_longer(lines)
 
 
 def _heading_is_longer(lines: list[RatedMemory]) -> bool:
@@ -138,7 +145,7 @@ hostile = st.text(st.characters(codec="utf-8") | st.sampled_from("\n\r\v\x1c\x85
 
 @given(service=hostile, category=hostile, text=hostile.filter(str.strip))
 def test_nothing_forges_a_line_or_a_confidence(service: str, category: str, text: str) -> None:
-    told = build_block([line(service, category, text, 0.6)], 2_000).text
-    heading, blank, group, said = told.splitlines()
+    block = build_block([line(service, category, text, 0.6)], 2_000).text
+    heading, blank, group, said = block.splitlines()
     assert (heading[:3], blank, group[:4]) == ("## ", "", "### ")
     assert re.fullmatch(r"- \[[^\[\]]*\] .*\(confidence: 0\.6\)", said)

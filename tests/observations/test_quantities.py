@@ -19,7 +19,7 @@ def read(text: str) -> list[Quantity]:
 
 
 def in_words(number: int) -> str:
-    """Of a number from 1 to 999,999."""
+    """Returns a number from 1 to 999,999 in words."""
     if number >= 1_000:
         rest = number % 1_000
         return f"{in_words(number // 1_000)} thousand" + (f" {in_words(rest)}" if rest else "")

@@ -1,4 +1,4 @@
-"""Whatever order observations arrive in, what is known is the same (X8): on every store, through the service."""
+"""Order of arrival: it does not change memories and confidences (X8), on every store, through the service."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -28,16 +28,16 @@ TEXTS = (PORT, OTHER_PORT, "Takes 60s to start", "Takes about 64 seconds to star
 _services = map("service{}".format, count())
 
 
-class Told(NamedTuple):
+class Report(NamedTuple):
     text: str
     at: datetime
     viewer: Viewer = AS_ADA
     session: str | None = None
 
 
-told = st.lists(
+reports = st.lists(
     st.builds(
-        Told,
+        Report,
         st.sampled_from(TEXTS),
         st.integers(1, 6).map(lambda weeks: START - weeks * 9 * DAY),
         st.sampled_from([AS_ADA, AS_BOB, AS_LEA]),
@@ -47,10 +47,10 @@ told = st.lists(
 )
 
 
-def known(world: World, told: Sequence[Told]) -> set[tuple[object, ...]]:
-    """What is known of a service once it was told this in this order."""
+def known(world: World, reports: Sequence[Report]) -> set[tuple[object, ...]]:
+    """Returns the state of a service after these reports in this order."""
     service = next(_services)
-    for one in told:
+    for one in reports:
         world.observe(one.text, service=service, viewer=one.viewer, at=one.at, session=one.session)
     page = world.curation.page(RatedQuery(service=service), AS_OPERATOR, None)
     return {
@@ -72,13 +72,13 @@ def known(world: World, told: Sequence[Told]) -> set[tuple[object, ...]]:
 
 
 @settings(max_examples=examples(6), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-@given(told, st.randoms(use_true_random=False))
+@given(reports, st.randoms(use_true_random=False))
 def test_whatever_order_observations_arrive_in_what_is_known_is_the_same(
-    world: World, told: list[Told], random: Random
+    world: World, reports: list[Report], random: Random
 ) -> None:
-    arrived = list(told)
+    arrived = list(reports)
     random.shuffle(arrived)
-    assert known(world, arrived) == known(world, sorted(told, key=lambda one: (one.at, one.text)))
+    assert known(world, arrived) == known(world, sorted(reports, key=lambda one: (one.at, one.text)))
 
 
 def test_what_arrives_late_does_not_switch_off_what_was_seen_since(world: World) -> None:
@@ -113,8 +113,8 @@ def test_what_an_operator_has_said_stays_whatever_arrives_late(world: World) -> 
     assert (against.effect, against.about) == (Effect.NEW, ())
 
 
-class Interrupting:
-    """A model that reads pairs while others go on observing, so many times."""
+class InterruptingReader:
+    """A pair model during whose first calls other observations arrive."""
 
     def __init__(self, times: int) -> None:
         self.world: World | None = None
@@ -132,7 +132,7 @@ class Interrupting:
 
 @pytest.mark.parametrize("times", [1, ATTEMPTS + 2])
 def test_what_comes_while_it_is_compared_is_compared_as_well(times: int) -> None:
-    clock, reader = SteppingClock(), Interrupting(times)
+    clock, reader = SteppingClock(), InterruptingReader(times)
     world = World(ReferenceStore(clock), ReferenceKeywords(), clock, embedder=hashing(), reader=reader)
     world.observe(PORT)
     reader.world = world

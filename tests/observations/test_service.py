@@ -1,4 +1,4 @@
-"""Observing: what somebody saw of running things reinforces, contradicts, or stands beside what is known."""
+"""Observations through the service: they reinforce, contradict, or become new memories."""
 
 from datetime import timedelta
 from typing import Any
@@ -191,8 +191,8 @@ def test_one_of_the_future_is_of_now(world: World) -> None:
 def test_secrets_in_it_are_masked(world: World) -> None:
     secret = shapes("observing")["github-token"][0]
     done = world.observe(f"The password of the share is {secret}", session="s")
-    told = repr(world.curation.timeline(done.memory.id, AS_ADA)) + repr(done)
-    assert secret not in told
+    shown = repr(world.curation.timeline(done.memory.id, AS_ADA)) + repr(done)
+    assert secret not in shown
 
 
 @pytest.mark.parametrize(
@@ -277,21 +277,21 @@ def structural(world: World) -> World:
 
 
 class Reader:
-    """Has one and the same opinion of all, or fails."""
+    """A pair model with one answer for all pairs, or an error."""
 
-    def __init__(self, told: PairScores | Exception) -> None:
-        self._told = told
+    def __init__(self, scores: PairScores | Exception) -> None:
+        self._scores = scores
         self.read: list[tuple[str, str]] = []
 
     def stance(self, one: Clean, other: Clean) -> PairScores:
         self.read.append((one, other))
-        if isinstance(self._told, Exception):
-            raise self._told
-        return self._told
+        if isinstance(self._scores, Exception):
+            raise self._scores
+        return self._scores
 
 
-def world_with(told: PairScores | Exception, matching: MatchingMode = MatchingMode.MEANING) -> tuple[World, Reader]:
-    clock, reader = SteppingClock(), Reader(told)
+def world_with(scores: PairScores | Exception, matching: MatchingMode = MatchingMode.MEANING) -> tuple[World, Reader]:
+    clock, reader = SteppingClock(), Reader(scores)
     store = ReferenceStore(clock)
     return World(store, ReferenceKeywords(), clock, embedder=hashing(), matching=matching, reader=reader), reader
 
@@ -349,7 +349,7 @@ def test_the_same_words_need_no_reader() -> None:
 def test_only_the_nearest_are_read() -> None:
     world, reader = world_with(PairScores(same=0.0, conflict=0.0, different=1.0))
     for number in range(MAX_NEAR + 3):
-        world.observe(f"The scanner locks the library table of shelf{number}")
+        world.observe(f"The scanner locks the library table of section{number}")
     reader.read.clear()
     world.embed()
     world.observe("The library table is held by the scanner")

@@ -1,4 +1,4 @@
-"""The life of what is known about running things: how sure it was all the while, whatever is told late (C38)."""
+"""Timelines of operational memories, with observations in any order of arrival (C38)."""
 
 from datetime import timedelta
 
@@ -37,10 +37,10 @@ def test_the_timeline_tells_what_time_wore_off(world: World) -> None:
     memory, began = made(world), world.clock.now()
     world.clock.advance(timedelta(days=54))
     arrives(world, memory, an_observation(ObservationKind.CONTRADICTED, world.clock.now()))
-    told = world.curation.timeline(memory.id, AS_ADA).timeline
-    assert [round(one.confidence, 3) for one in told] == [0.7, 0.7, 0.357, 0.157, 0.157]
-    assert [one.active for one in told] == [True, True, True, False, False]
-    assert told[1].at - began == pytest.approx(timedelta(days=30), abs=timedelta(seconds=1))
+    points = world.curation.timeline(memory.id, AS_ADA).timeline
+    assert [round(one.confidence, 3) for one in points] == [0.7, 0.7, 0.357, 0.157, 0.157]
+    assert [one.active for one in points] == [True, True, True, False, False]
+    assert points[1].at - began == pytest.approx(timedelta(days=30), abs=timedelta(seconds=1))
 
 
 def test_what_was_seen_before_the_memory_was_created_stands_behind_its_creation(world: World) -> None:

@@ -1,4 +1,4 @@
-"""How many tokens an agent is told, by tier and model."""
+"""Token budgets by tier and model."""
 
 import pytest
 from hypothesis import given
@@ -52,5 +52,5 @@ def test_what_is_no_budget_is_refused_with_an_example(wrong: str) -> None:
 
 @given(st.integers(0, MAX_TOKENS), st.dictionaries(st.integers(0, 3), st.integers(0, MAX_TOKENS)), st.integers(0, 3))
 def test_every_tier_has_what_the_table_says(of_all: int, tiers: dict[int, int], tier: int) -> None:
-    told = ",".join((str(of_all), *(f"tier{name}={tokens}" for name, tokens in tiers.items())))
-    assert parse_budget(told).tokens_for(tier=tier) == tiers.get(tier, of_all)
+    table = ",".join((str(of_all), *(f"tier{name}={tokens}" for name, tokens in tiers.items())))
+    assert parse_budget(table).tokens_for(tier=tier) == tiers.get(tier, of_all)

@@ -1,4 +1,4 @@
-"""The review inbox: what is proposed, who sees it, who decides, and what that does."""
+"""The review inbox: visibility, permissions and effects of decisions."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -43,17 +43,17 @@ def propose(
 
 
 def doubt(world: World) -> tuple[Memory, Memory, Proposal]:
-    """Two memories of which nobody could tell whether they contradict each other, and what is proposed of them."""
+    """Creates two memories that may contradict each other, and a proposal about them."""
     older = running(world, "Takes 60 s to start.")
     newer = running(world, "Takes 90 s to start.", AS_BOB, session="s2")
     return older, newer, propose(world, ProposalKind.CONTRADICTION, older, newer)
 
 
 def asked(world: World, memory: Memory, viewer: Viewer = AS_ADA, **edit: Any) -> ProposalId:
-    """Ask for an edit that somebody else has to decide."""
-    with pytest.raises(Proposed) as told:
+    """Requests an edit that becomes a proposal."""
+    with pytest.raises(Proposed) as raised:
         world.memory_service.edit(memory.id, Edit(**edit), viewer)
-    return ProposalId(told.value.proposal)
+    return ProposalId(raised.value.proposal)
 
 
 def listed(world: World, viewer: Viewer, **more: Any) -> list[ProposalId]:
@@ -71,7 +71,7 @@ def confidence(world: World, memory: Memory) -> float | None:
 
 
 def seen(world: World, memory: Memory) -> Sequence[Observation]:
-    """All but the first, that it was created."""
+    """Returns the observations after the creation."""
     with world.store.read() as view:
         first, *later = view.observations(present(world.store, memory).key)
     assert first.kind is ObservationKind.CREATED
@@ -162,9 +162,9 @@ def test_what_was_rejected_stays_so_until_the_memory_changes(world: World) -> No
     memory = world.remember("Run this.", trust=Trust.WEB)
     first = asked(world, memory, scope=Scope.SWARM)
     decide(world, first, "rejected")
-    with pytest.raises(Proposed, match=r"rejected \(looked at it\)") as told:
+    with pytest.raises(Proposed, match=r"rejected \(looked at it\)") as raised:
         world.memory_service.edit(memory.id, Edit(scope=Scope.SWARM), AS_ADA)
-    assert told.value.proposal == first
+    assert raised.value.proposal == first
     world.memory_service.edit(memory.id, Edit(content="Run that."), AS_ADA)
     assert asked(world, memory, scope=Scope.SWARM) != first
 
@@ -298,10 +298,10 @@ def test_merging_a_contradiction_reinforces_the_older_one_and_keeps_the_words_of
         (ObservationKind.REINFORCED, again.actor, again.session, again.text),
     ]
     assert world.found("90 s") == ["Takes 60 s to start."]
-    told = world.review_inbox.detail(proposal.id, AS_ADA)
-    assert [one.id for one in told.memories] == [older.id]
-    assert told.proposal.decided is not None
-    assert told.proposal.decided.how is Decision.MERGED
+    detail = world.review_inbox.detail(proposal.id, AS_ADA)
+    assert [one.id for one in detail.memories] == [older.id]
+    assert detail.proposal.decided is not None
+    assert detail.proposal.decided.how is Decision.MERGED
 
 
 def test_accepted_sharing_is_a_promotion_by_who_reviewed_it(world: World) -> None:
@@ -357,10 +357,10 @@ def test_an_accepted_deletion_forgets_the_memory_and_the_proposal(world: World) 
 def test_what_an_agent_asks_of_what_is_known_is_done_as_one_change_by_the_operator(world: World) -> None:
     memory = running(world, "Takes 60 s.")
     change = Change(observation="Takes 70 s.", service=" caddy ", confidence=1.5, reason="timed it")
-    with pytest.raises(Proposed) as told:
+    with pytest.raises(Proposed) as raised:
         world.curation.change(memory.id, change, AS_LEA)
     assert present(world.store, memory).memory == memory
-    proposal = ProposalId(told.value.proposal)
+    proposal = ProposalId(raised.value.proposal)
     known = world.review_inbox.detail(proposal, AS_LEA).proposal
     assert known.wanted == Wanted(change=Change(observation="Takes 70 s.", service="caddy", confidence=1.0))
     assert known.why == "timed it"
@@ -375,9 +375,9 @@ def test_what_an_agent_asks_of_what_is_known_is_done_as_one_change_by_the_operat
 def test_what_went_out_of_use_comes_back_where_an_operator_agrees(world: World) -> None:
     memory = running(world, "Takes 60 s.")
     world.curation.change(memory.id, Change(confidence=0.1), AS_OPERATOR)
-    with pytest.raises(Proposed) as told:
+    with pytest.raises(Proposed) as raised:
         world.curation.change(memory.id, Change(active=True), AS_ADA)
-    decide(world, ProposalId(told.value.proposal), "accepted")
+    decide(world, ProposalId(raised.value.proposal), "accepted")
     assert world.curation.get(memory.id, AS_ADA).active
 
 
@@ -425,9 +425,9 @@ def test_deciding_twice_is_a_conflict_that_says_what_was_decided(world: World, h
 def test_what_was_proposed_of_a_memory_that_changed_can_only_be_rejected(world: World, how: str) -> None:
     older, _, proposal = doubt(world)
     edited = world.memory_service.edit(older.id, Edit(content="Takes 90 s to start."), AS_OPERATOR)
-    with pytest.raises(Stale, match="Reject") as told:
+    with pytest.raises(Stale, match="Reject") as raised:
         decide(world, proposal.id, how)
-    assert told.value.current == edited.version == 2
+    assert raised.value.current == edited.version == 2
     assert seen(world, older) == []
     decide(world, proposal.id, "rejected")
 
@@ -487,9 +487,9 @@ def test_an_unknown_proposal_is_told_alike_to_everybody(world: World, viewer: Vi
         return decide(world, ProposalId("none"), "accepted", viewer)
 
     for ask in (look, judge):
-        with pytest.raises(HiveloreError) as told:
+        with pytest.raises(HiveloreError) as raised:
             ask()
-        assert isinstance(told.value, NotFound)
+        assert isinstance(raised.value, NotFound)
 
 
 def test_a_key_of_an_operator_that_speaks_for_a_worker_decides_nothing(world: World) -> None:

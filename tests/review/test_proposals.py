@@ -1,4 +1,4 @@
-"""Which proposals give way where more were made than may wait."""
+"""Weights of proposals: which one is dropped if too many are open."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,8 +33,8 @@ def test_a_doubt_weighs_as_much_as_what_it_may_correct() -> None:
         proposal_weight(ProposalKind.CONTRADICTION, a_memory(operational=operational(base=base))) for base in (0.9, 0.4)
     )
     by_operator = replace(operational(base=0.1), tier=0)
-    told = proposal_weight(ProposalKind.CONTRADICTION, a_memory(operational=by_operator))
-    assert told > sure > unsure
+    stated = proposal_weight(ProposalKind.CONTRADICTION, a_memory(operational=by_operator))
+    assert stated > sure > unsure
 
 
 @given(st.lists(WEIGHTS, max_size=6), WEIGHTS)

@@ -19,7 +19,7 @@ def test_memory_that_was_freed_goes_back_to_the_system() -> None:
         give_back_memory()  # does nothing, and breaks nothing
         return
     pieces = [bytes(SIZE) for _ in range(PIECES)]
-    kept = pieces[::1_000]  # between what is freed, so that the library does not give it back by itself
+    kept = pieces[::1_000]  # between freed pieces, so that the library does not return the memory
     del pieces
     before = resident()
     give_back_memory()

@@ -43,7 +43,7 @@ def both(request: pytest.FixtureRequest, services: tuple[Service, Service]) -> t
     return (behind, ahead) if request.param == "behind first" else (ahead, behind)
 
 
-def test_one_leads_whatever_the_clock_of_the_other_says(both: tuple[Service, Service]) -> None:
+def test_one_replica_leads_despite_different_clocks(both: tuple[Service, Service]) -> None:
     one, other = (LeaderLease(service.store, service.clock, name) for service, name in zip(both, "ab", strict=True))
     for _ in range(3):
         assert (one.is_leader(), other.is_leader()) == (True, False)
@@ -53,7 +53,7 @@ def test_one_leads_whatever_the_clock_of_the_other_says(both: tuple[Service, Ser
     assert other.is_leader()
 
 
-def test_what_one_embeds_another_one_does_not(both: tuple[Service, Service]) -> None:
+def test_a_passage_is_embedded_by_one_replica(both: tuple[Service, Service]) -> None:
     one, other = both
     one.memory_service.remember(Draft(content="leased"), AS_ADA)
     model = one.store.write(lambda tx: tx.register_model(one.embedder.fingerprint, one.embedder.dimension))
@@ -101,7 +101,7 @@ def test_a_key_and_a_memory_expire_earlier_or_later_by_the_difference(services: 
     assert (good(behind), good(ahead)) == (False, False)
 
 
-def test_changes_are_told_in_the_order_in_which_they_were_made(both: tuple[Service, Service]) -> None:
+def test_changes_are_listed_in_the_order_of_their_commits(both: tuple[Service, Service]) -> None:
     one, other = both
     memory = one.memory_service.remember(Draft(content="first"), AS_ADA).memory
     moment = BEGINNING

@@ -1,4 +1,4 @@
-"""What else speaks for a memory: examples by hand, and the laws."""
+"""Boosts: examples by hand, and laws."""
 
 import math
 from datetime import UTC, datetime, timedelta
@@ -47,18 +47,18 @@ def added(one: RankFeatures, question: str = "") -> float:
     return candidate_boosts({"it": one}, {"it": 0.5}, question, CONSTANTS)["it"]
 
 
-def test_nothing_is_added_to_a_plain_note() -> None:
+def test_a_plain_note_has_no_boost() -> None:
     assert added(PLAIN) == 0.0
     assert added(PLAIN._replace(session="s", author="Ada")) == 0.0
 
 
-def test_a_very_short_text_loses() -> None:
+def test_a_very_short_text_has_a_negative_boost() -> None:
     assert added(PLAIN._replace(length=100)) == 0.0
     assert added(PLAIN._replace(length=50)) == pytest.approx(-0.1 * math.log(2))
     assert added(PLAIN._replace(length=1)) == pytest.approx(-0.1 * math.log(100))
 
 
-def test_a_question_loses() -> None:
+def test_a_question_has_a_negative_boost() -> None:
     assert added(PLAIN._replace(is_question=True)) == pytest.approx(-0.05)
 
 
@@ -75,11 +75,11 @@ def test_a_question_loses() -> None:
         (None, "what did Ada decide", False),
     ],
 )
-def test_an_author_who_is_named_gains(author: str | None, question: str, named: bool) -> None:
+def test_an_author_named_in_the_query_has_a_positive_boost(author: str | None, question: str, named: bool) -> None:
     assert added(PLAIN._replace(author=author), question) == pytest.approx(0.2 if named else 0.0)
 
 
-def test_a_part_of_the_best_of_a_session_comes_to_the_others() -> None:
+def test_memories_share_in_the_best_relevance_of_their_session() -> None:
     inside, outside = PLAIN._replace(session="s"), PLAIN._replace(session="t")
     found = candidate_boosts(
         {"best": inside, "other": inside, "alone": outside, "free": PLAIN},
@@ -91,7 +91,7 @@ def test_a_part_of_the_best_of_a_session_comes_to_the_others() -> None:
 
 
 @given(standings, relevances, questions)
-def test_it_stays_small_and_lifts_nothing_above_its_sessions_best_by_company_alone(
+def test_boosts_are_small_and_company_never_exceeds_the_best_of_the_session(
     found: dict[str, RankFeatures], relevance: dict[str, float], question: str
 ) -> None:
     nobody = {key: one._replace(author=None, is_question=False, length=400) for key, one in found.items()}
@@ -104,7 +104,7 @@ def test_it_stays_small_and_lifts_nothing_above_its_sessions_best_by_company_alo
 
 
 @given(standings, relevances, questions)
-def test_more_relevance_never_makes_less(
+def test_more_relevance_never_lowers_the_sum(
     found: dict[str, RankFeatures], relevance: dict[str, float], question: str
 ) -> None:
     for key in found:
@@ -117,7 +117,7 @@ def test_more_relevance_never_makes_less(
     ("end", "asks"),
     [("Why?", True), ("Why? \n\t ", True), ("为什么？", True), ("لماذا؟", True), ("Why? Because.", False), ("", False)],
 )
-def test_a_text_asks_that_ends_with_a_question_mark(end: str, asks: bool) -> None:
+def test_a_text_that_ends_with_a_question_mark_is_a_question(end: str, asks: bool) -> None:
     assert is_question(end) is asks
 
 
@@ -130,9 +130,7 @@ def of_ages(days: dict[str, int]) -> dict[str, RankFeatures]:
 
 
 @given(ages, relevances)
-def test_what_was_created_at_another_time_than_asked_for_loses_up_to_a_bound(
-    days: dict[str, int], relevance: dict[str, float]
-) -> None:
+def test_memories_of_another_time_lose_a_bounded_amount(days: dict[str, int], relevance: dict[str, float]) -> None:
     found = of_ages(days)
     constants = replace(CONSTANTS, date=0.25)
     without = candidate_boosts(found, relevance, "what", constants)
@@ -144,7 +142,7 @@ def test_what_was_created_at_another_time_than_asked_for_loses_up_to_a_bound(
             assert loss == pytest.approx(0.0, abs=1e-9)
 
 
-def test_of_two_times_that_are_asked_for_either_will_do() -> None:
+def test_either_of_two_named_times_avoids_the_loss() -> None:
     found = {
         "may": PLAIN._replace(created_at=MAY.start),
         "now": PLAIN,

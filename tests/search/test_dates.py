@@ -1,4 +1,4 @@
-"""What spans of time a question names: examples by hand, and the laws."""
+"""Time spans named in a query: examples by hand, and laws."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -120,7 +120,7 @@ def test_a_date_in_words_is_a_span(question: str, start: datetime, stop: datetim
         ("in the last 3 days", NOW - timedelta(days=1.5), timedelta(days=3)),
     ],
 )
-def test_a_time_that_is_counted_back_is_a_span_around_it(question: str, around: datetime, width: timedelta) -> None:
+def test_a_relative_time_is_a_span_around_it(question: str, around: datetime, width: timedelta) -> None:
     (span,) = date_spans(question, NOW)
     assert abs((span.start + (span.stop - span.start) / 2) - around) < timedelta(seconds=1)
     assert abs((span.stop - span.start) - width) < timedelta(seconds=1)
@@ -183,16 +183,16 @@ def test_a_time_that_is_counted_back_is_a_span_around_it(question: str, around: 
         "two hundred days ago",
     ],
 )
-def test_what_is_no_date_or_lies_ahead_is_no_span(question: str) -> None:
+def test_other_words_and_future_dates_have_no_span(question: str) -> None:
     assert date_spans(question, NOW) == ()
 
 
-def test_each_date_of_a_question_has_its_span() -> None:
+def test_each_date_of_a_query_has_its_span() -> None:
     found = date_spans("yesterday and in May 2024", NOW)
     assert [span.start for span in found] == [day(2026, 3, 17), day(2024, 5, 1)]
 
 
-def test_what_is_far_off_in_either_direction_raises_nothing() -> None:
+def test_very_distant_dates_raise_nothing() -> None:
     for now in (EARLIEST, datetime.max.replace(tzinfo=UTC)):
         for text in (
             "999 years after yesterday",
@@ -203,12 +203,12 @@ def test_what_is_far_off_in_either_direction_raises_nothing() -> None:
             assert all(span.start <= now for span in date_spans(text, now))
 
 
-def test_a_date_that_says_its_year_is_surer_than_one_that_does_not_and_a_bare_year_least() -> None:
+def test_a_date_with_a_year_is_surest_and_a_bare_year_least_sure() -> None:
     with_year, without, bare = (date_spans(text, NOW)[0].sure for text in ("in May 2024", "in May", "in 2024"))
     assert with_year > without > bare > 0.0
 
 
-def test_dates_far_down_in_something_pasted_are_not_read() -> None:
+def test_dates_far_down_in_pasted_text_are_ignored() -> None:
     assert date_spans("x " * 2_000 + "yesterday", NOW) == ()
 
 
@@ -217,12 +217,12 @@ def test_dates_far_down_in_something_pasted_are_not_read() -> None:
     st.sampled_from(["Tuesday", "May", "May 3rd"]),
     instants,
 )
-def test_what_comes_next_is_no_span_whenever_it_is_asked(which: str, date: str, now: datetime) -> None:
+def test_next_dates_have_no_span(which: str, date: str, now: datetime) -> None:
     assert date_spans(f"what happens {which} {date}", now) == ()
 
 
 @given(questions, instants)
-def test_whatever_is_asked_whenever_spans_are_sound(question: str, now: datetime) -> None:
+def test_spans_are_valid_for_every_query_and_time(question: str, now: datetime) -> None:
     for span in date_spans(question, now):
         assert span.start < span.stop
         assert span.start <= now
@@ -230,12 +230,12 @@ def test_whatever_is_asked_whenever_spans_are_sound(question: str, now: datetime
 
 
 @pytest.mark.parametrize("question", ["YESTERDAY", "Last Tuesday", "In mAY", "May 3", "3 March", "march 3rd"])
-def test_the_case_of_letters_matters_only_where_a_word_is_doubtful(question: str) -> None:
+def test_case_matters_only_for_ambiguous_words(question: str) -> None:
     assert len(date_spans(question, NOW)) == 1
 
 
 @given(instants, instants, st.timedeltas(timedelta(hours=1), timedelta(days=400)))
-def test_closeness_is_whole_within_and_falls_with_the_distance(
+def test_closeness_is_one_within_a_span_and_falls_with_the_distance(
     at: datetime, start: datetime, length: timedelta
 ) -> None:
     if start > datetime.max.replace(tzinfo=UTC) - length - timedelta(days=2):
@@ -248,6 +248,6 @@ def test_closeness_is_whole_within_and_falls_with_the_distance(
         assert closeness(at + timedelta(days=1), span) <= here
 
 
-def test_a_day_beside_a_day_counts_half_and_two_weeks_beside_a_year() -> None:
+def test_closeness_halves_after_a_day_next_to_a_day_and_after_two_weeks_next_to_a_year() -> None:
     assert closeness(day(2026, 3, 2), Span(day(2026, 3, 3), day(2026, 3, 4), 1.0)) == pytest.approx(0.5)
     assert closeness(day(2026, 1, 15), Span(day(2025, 1, 1), day(2026, 1, 1), 1.0)) == pytest.approx(0.5)

@@ -1,4 +1,4 @@
-"""Which texts say the same, and which of many to give: examples by hand, and the laws."""
+"""Duplicates and diversity: examples by hand, and laws."""
 
 import pytest
 from hypothesis import given
@@ -23,7 +23,7 @@ scores = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=12)
         ("x" * 30_000, "X" * 30_000),
     ],
 )
-def test_texts_that_differ_in_nothing_that_matters_say_the_same(one: str, other: str) -> None:
+def test_texts_without_a_relevant_difference_are_duplicates(one: str, other: str) -> None:
     assert are_duplicates(one, other)
 
 
@@ -39,23 +39,23 @@ def test_texts_that_differ_in_nothing_that_matters_say_the_same(one: str, other:
         "",
     ],
 )
-def test_another_number_a_negation_or_another_order_says_something_else(other: str) -> None:
+def test_another_number_negation_or_order_is_no_duplicate(other: str) -> None:
     assert not are_duplicates(NOTE, other)
     assert not are_duplicates(other, NOTE)
 
 
-def test_long_texts_that_differ_at_all_are_two() -> None:
+def test_long_texts_with_any_difference_are_no_duplicates() -> None:
     assert not are_duplicates("word " * 10_000, "word " * 10_000 + "more")
 
 
 @given(st.text(max_size=80), st.text(max_size=80))
-def test_saying_the_same_goes_both_ways_and_includes_the_same(one: str, other: str) -> None:
+def test_being_duplicates_is_symmetric_and_reflexive(one: str, other: str) -> None:
     assert are_duplicates(one, one)
     assert are_duplicates(one, other) == are_duplicates(other, one)
 
 
 @given(scores, st.integers(1, 12))
-def test_without_diversity_the_order_is_that_of_the_scores(values: list[float], limit: int) -> None:
+def test_without_diversity_scores_keep_their_order(values: list[float], limit: int) -> None:
     ordered = sorted(values, reverse=True)
     assert diversify(ordered, lambda one, other: 1.0, 0.0, limit) == list(range(min(limit, len(values))))
 
@@ -68,6 +68,6 @@ def test_every_place_is_chosen_once_and_the_best_comes_first(values: list[float]
     assert places[0] == 0
 
 
-def test_with_diversity_what_is_like_the_best_waits_for_what_is_not() -> None:
+def test_with_diversity_texts_similar_to_the_best_come_later() -> None:
     likeness: dict[frozenset[int], float] = {frozenset((0, 1)): 0.9, frozenset((0, 2)): 0.1, frozenset((1, 2)): 0.1}
     assert diversify([1.0, 0.9, 0.6], lambda one, other: likeness[frozenset((one, other))], 0.5, 3) == [0, 2, 1]

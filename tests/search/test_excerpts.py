@@ -1,4 +1,4 @@
-"""What is shown of a hit: examples by hand, and the laws."""
+"""Snippets: examples by hand, and laws."""
 
 import pytest
 from hypothesis import given
@@ -31,7 +31,7 @@ def test_a_short_text_is_shown_whole() -> None:
     assert shown("Use pnpm here. Never npm.", "npm") == "Use pnpm here. Never npm."
 
 
-def test_whole_sentences_around_the_words_are_shown() -> None:
+def test_whole_sentences_around_the_terms_are_shown() -> None:
     text = FILLER * 12 + "The needle lies in the haystack. " + FILLER * 12
     part = shown(text, "needl")
     assert "The needle lies in the haystack." in part
@@ -49,7 +49,7 @@ def test_the_end_of_a_line_is_not_the_end_of_a_sentence() -> None:
     assert part.endswith("some length.")
 
 
-def test_words_that_stand_apart_are_shown_together_where_they_fit() -> None:
+def test_distant_terms_are_shown_together_if_they_fit() -> None:
     text = (
         FILLER * 8 + "The needle is old. " + FILLER * 4 + "The thread is new. " + FILLER * 8 + "A needle. " + FILLER * 3
     )
@@ -58,7 +58,7 @@ def test_words_that_stand_apart_are_shown_together_where_they_fit() -> None:
     assert "The thread is new." in part
 
 
-def test_headings_and_items_of_a_list_are_not_torn() -> None:
+def test_headings_and_list_items_are_shown_whole() -> None:
     items = "".join(f"- item number {number} of the list, with some words\n" for number in range(15))
     part = shown(f"## Setup\n{items}- the needle\n{items}", "needl")
     assert "- the needle" in part
@@ -77,7 +77,7 @@ def test_an_abbreviation_ends_no_sentence() -> None:
     assert "Tools, e.g. A needle, are here." in shown(text, "needl")
 
 
-def test_a_rare_word_counts_for_more_than_several_common_ones() -> None:
+def test_a_rare_term_outweighs_several_common_ones() -> None:
     text = "Boats and nets lie here. " + FILLER * 15 + "The needle lies here."
     one = whole(text)
     weights = {"boat": 0.2, "net": 0.2, "needl": 5.0}
@@ -86,7 +86,7 @@ def test_a_rare_word_counts_for_more_than_several_common_ones() -> None:
 
 
 @pytest.mark.parametrize("tokens", [25, 40, 60, 100])
-def test_what_has_no_room_is_left_out_around_the_words_by_whole_sentences(tokens: int) -> None:
+def test_shortening_leaves_out_whole_sentences_around_the_terms(tokens: int) -> None:
     text = (FILLER * 4 + "The needle lies in the haystack. " + FILLER * 4).strip()
     part = shorten(text, tokens, {"needl": 1.0, "haystack": 1.0})
     assert "The needle lies in the haystack." in part
@@ -95,20 +95,20 @@ def test_what_has_no_room_is_left_out_around_the_words_by_whole_sentences(tokens
     assert tokens / 2 - 10 < estimate(part) <= tokens
 
 
-def test_of_a_sentence_that_is_too_long_the_words_around_are_shown() -> None:
+def test_a_long_sentence_is_shortened_to_words_around_the_terms() -> None:
     text = "and then " * 50 + "the needle lies in the haystack " + "and so on " * 50
     part = shorten(text, 20, {"needl": 1.0, "haystack": 1.0})
     assert "the needle lies in the haystack" in part
     assert set(part.split()) <= {"…", *text.split()}
 
 
-def test_of_a_text_that_holds_none_of_the_words_the_beginning_is_shown() -> None:
+def test_a_text_without_the_terms_is_shown_from_its_beginning() -> None:
     text = "The first sentence is longer than the others. " + "A short one. " * 50
     assert shorten(text, 30, {"needl": 1.0}).startswith("The first sentence is longer than the others. A short one.")
 
 
 @given(st.one_of(texts, st.text(max_size=300)), st.integers(5, 60), st.sampled_from(["needl", "word", "x", "言葉"]))
-def test_what_is_shortened_has_room_and_is_a_part_of_the_text(text: str, tokens: int, term: str) -> None:
+def test_a_shortened_text_fits_and_is_part_of_the_text(text: str, tokens: int, term: str) -> None:
     part = shorten(text, tokens, {term: 1.0})
     assert estimate(part) <= tokens
     assert part.removeprefix("… ").removesuffix(" …") in text
@@ -126,7 +126,7 @@ def test_a_part_of_a_word_is_not_shown() -> None:
     assert trim_partial_words(text, within, within + 2) == Passage(start=within, stop=within + 2)
 
 
-def test_in_a_script_without_blanks_nothing_is_taken_for_a_part_of_a_word() -> None:
+def test_a_script_without_spaces_has_no_partial_words() -> None:
     text = "言葉は大切である。" * 10
     assert trim_partial_words(text, 31, 65) == Passage(start=31, stop=65)
 
@@ -145,7 +145,7 @@ def test_an_excerpt_is_a_part_of_its_chunk_of_bounded_length(text: str, terms: l
 
 
 @given(texts)
-def test_no_sentence_holds_more_of_the_words_than_what_is_shown(text: str) -> None:
+def test_no_sentence_contains_more_terms_than_the_excerpt(text: str) -> None:
     for one in chunk(text):
         span = excerpt(text, one, Passage(start=one.start, stop=one.stop), {"needl": 1.0})
         if "needl" in text[one.start : one.stop]:

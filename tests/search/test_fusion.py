@@ -1,4 +1,4 @@
-"""One relevance out of two lists: an example by hand, and the laws of fusion."""
+"""Fusion of keyword scores and cosines: an example by hand, and laws."""
 
 import math
 from collections.abc import Mapping
@@ -50,16 +50,16 @@ def test_the_example_by_hand() -> None:
     }
 
 
-def test_two_empty_lists_make_an_empty_one() -> None:
+def test_two_empty_lists_fuse_to_an_empty_one() -> None:
     assert fuse({}, {}, {}, WIDE, 0.5, WEIGHTING) == {}
 
 
 @given(*lists)
-def test_every_candidate_of_either_list_and_no_other_is_fused(
+def test_exactly_the_candidates_of_both_lists_are_fused(
     keywords: Scores, cosines: Scores, tokens: Scores, spread: Spread, answered: float, fusion_weights: FusionWeights
 ) -> None:
     assert (
-        fuse(keywords, cosines, told(tokens, cosines), spread, answered, fusion_weights).keys()
+        fuse(keywords, cosines, with_cosine(tokens, cosines), spread, answered, fusion_weights).keys()
         == keywords.keys() | cosines.keys()
     )
 
@@ -77,38 +77,38 @@ def test_the_order_of_the_candidates_does_not_matter(
     shuffled = fuse(
         reordered(keywords, chance),
         reordered(cosines, chance),
-        reordered(told(tokens, cosines), chance),
+        reordered(with_cosine(tokens, cosines), chance),
         spread,
         answered,
         fusion_weights,
     )
-    assert shuffled == fuse(keywords, cosines, told(tokens, cosines), spread, answered, fusion_weights)
+    assert shuffled == fuse(keywords, cosines, with_cosine(tokens, cosines), spread, answered, fusion_weights)
 
 
 @given(*lists)
-def test_relevance_and_both_its_sides_lie_between_zero_and_one(
+def test_relevance_and_both_its_parts_are_between_zero_and_one(
     keywords: Scores, cosines: Scores, tokens: Scores, spread: Spread, answered: float, fusion_weights: FusionWeights
 ) -> None:
-    for one in fuse(keywords, cosines, told(tokens, cosines), spread, answered, fusion_weights).values():
+    for one in fuse(keywords, cosines, with_cosine(tokens, cosines), spread, answered, fusion_weights).values():
         assert 0.0 <= one.keyword <= 1.0
         assert 0.0 <= one.vector <= 1.0
         assert 0.0 <= one.fused <= 1.0
 
 
 @given(*lists)
-def test_what_is_better_in_both_lists_is_never_less_relevant(
+def test_a_candidate_better_in_both_lists_is_never_less_relevant(
     keywords: Scores, cosines: Scores, tokens: Scores, spread: Spread, answered: float, fusion_weights: FusionWeights
 ) -> None:
-    fused = fuse(keywords, cosines, told(tokens, cosines), spread, answered, fusion_weights)
+    fused = fuse(keywords, cosines, with_cosine(tokens, cosines), spread, answered, fusion_weights)
     for better, worse in ((one, other) for one in fused for other in fused):
         by_keyword = keywords.get(better, 0.0) >= keywords.get(worse, 0.0)
         embedded = better in cosines and worse in cosines
-        if embedded and by_keyword and cosines[better] >= cosines[worse] and _told_no_worse(tokens, better, worse):
+        if embedded and by_keyword and cosines[better] >= cosines[worse] and _scores_no_worse(tokens, better, worse):
             assert fused[better].fused >= fused[worse].fused
 
 
 @given(keyword_lists, spreads, answers, weightings)
-def test_keywords_alone_decide_where_there_are_no_vectors(
+def test_keywords_alone_decide_without_vectors(
     keywords: Scores, spread: Spread, answered: float, fusion_weights: FusionWeights
 ) -> None:
     for one in fuse(keywords, {}, {}, spread, answered, fusion_weights).values():
@@ -116,16 +116,16 @@ def test_keywords_alone_decide_where_there_are_no_vectors(
 
 
 @given(*lists)
-def test_keywords_alone_judge_what_is_not_embedded_yet(
+def test_keywords_alone_decide_for_candidates_without_a_vector(
     keywords: Scores, cosines: Scores, tokens: Scores, spread: Spread, answered: float, fusion_weights: FusionWeights
 ) -> None:
-    fused = fuse(keywords, cosines, told(tokens, cosines), spread, answered, fusion_weights)
+    fused = fuse(keywords, cosines, with_cosine(tokens, cosines), spread, answered, fusion_weights)
     for one in keywords.keys() - cosines.keys():
         assert fused[one].fused == fused[one].keyword
 
 
 @given(cosine_lists, spreads, weightings)
-def test_the_plain_cosine_decides_where_no_keyword_matches(
+def test_the_plain_cosine_decides_without_keyword_matches(
     cosines: Scores, spread: Spread, fusion_weights: FusionWeights
 ) -> None:
     for key, one in fuse({}, cosines, {}, spread, 0.0, fusion_weights).items():
@@ -143,13 +143,13 @@ def test_the_scale_of_a_keyword_engine_does_not_matter(
     exponent: int,
 ) -> None:
     scaled = {key: math.ldexp(score, exponent) for key, score in keywords.items()}
-    assert fuse(scaled, cosines, told(tokens, cosines), spread, answered, fusion_weights) == fuse(
-        keywords, cosines, told(tokens, cosines), spread, answered, fusion_weights
+    assert fuse(scaled, cosines, with_cosine(tokens, cosines), spread, answered, fusion_weights) == fuse(
+        keywords, cosines, with_cosine(tokens, cosines), spread, answered, fusion_weights
     )
 
 
 @given(st.floats(0.0, 1.0), st.floats(-1.0, 1.0), st.floats(0.01, 0.5), st.integers(20, 10**6))
-def test_the_further_the_best_vector_stands_out_the_more_it_weighs(
+def test_the_weight_of_vectors_grows_with_the_prominence_of_the_best(
     best: float, mean: float, deviation: float, count: int
 ) -> None:
     # Two candidates, each the best of one list and the last of the other: their relevance is the share of its side.
@@ -160,7 +160,7 @@ def test_the_further_the_best_vector_stands_out_the_more_it_weighs(
     assert near["v"].fused + near["k"].fused == pytest.approx(1.0)
 
 
-def test_what_the_keywords_do_not_answer_goes_to_the_vectors() -> None:
+def test_weight_of_unanswered_terms_goes_to_the_vectors() -> None:
     sure = replace(WEIGHTING, faint=0.0, clear=0.5)
     shares = [
         fuse({"k": 1.0}, {"v": 0.3, "k": 0.0}, {}, WIDE, answered, sure)["v"].fused
@@ -170,14 +170,14 @@ def test_what_the_keywords_do_not_answer_goes_to_the_vectors() -> None:
     assert shares == pytest.approx([0.3954, 0.3954, 0.6977, 1.0, 1.0], abs=1e-4)
 
 
-def test_but_only_as_far_as_the_best_vector_stands_out() -> None:
+def test_that_weight_is_scaled_by_the_prominence_of_the_best_vector() -> None:
     gated = replace(WEIGHTING, faint=0.5, clear=0.9)
     # Deviations over chance: 0.33, 0.66 (two fifths of the way from faint to clear), and 0.99.
     shares = [fuse({"k": 1.0}, {"v": best, "k": 0.0}, {}, WIDE, 0.0, gated)["v"].fused for best in (0.2, 0.3, 0.4)]
     assert shares == pytest.approx([0.3, 0.6357, 1.0], abs=1e-4)
 
 
-def test_a_word_or_a_name_is_looked_up_and_a_question_is_asked() -> None:
+def test_short_queries_give_the_vectors_less_weight() -> None:
     shares = [
         fuse({"k": 1.0}, {"v": 0.3, "k": 0.0}, {}, WIDE, 0.9, replace(WEIGHTING, few=3), terms)["v"].fused
         for terms in (1, 2, 3, 30, None)
@@ -185,7 +185,7 @@ def test_a_word_or_a_name_is_looked_up_and_a_question_is_asked() -> None:
     assert shares == pytest.approx([0.3954 / 2, 0.3954 * 3 / 4, 0.3954, 0.3954, 0.3954], abs=1e-4)
 
 
-def test_the_more_the_keywords_answer_beyond_that_the_less_the_vectors_weigh() -> None:
+def test_better_keyword_answers_lower_the_weight_of_the_vectors() -> None:
     trusting = replace(WEIGHTING, trust=0.1)
     shares = [
         fuse({"k": 1.0}, {"v": 0.3, "k": 0.0}, {}, WIDE, answered, trusting)["v"].fused
@@ -201,7 +201,7 @@ def test_a_fixed_share_is_the_same_for_every_question() -> None:
             assert fused["v"].fused == pytest.approx(0.3)
 
 
-def test_tokens_decide_a_part_of_the_vector_side() -> None:
+def test_tokens_decide_a_share_of_the_vector_score() -> None:
     # Cosines 0.3 and 0.1, tokens 0.4 and 0.8: in deviations +1 and -1, -1 and +1. With a part of a quarter that is
     # 0.75 - 0.25 = 0.5 and -0.5; with three quarters the other one is better.
     a_little, much = (
@@ -212,7 +212,7 @@ def test_tokens_decide_a_part_of_the_vector_side() -> None:
     assert (much["a"].vector, much["b"].vector) == (0.0, 1.0)
 
 
-def test_contrast_takes_from_what_is_behind_the_nearest() -> None:
+def test_contrast_lowers_all_but_the_nearest() -> None:
     plain, sharp = (
         fuse({"k": 1.0}, {"a": 0.5, "b": 0.3, "c": 0.1}, {}, WIDE, 0.5, FusionWeights(contrast=power))
         for power in (1.0, 2.0)
@@ -221,10 +221,10 @@ def test_contrast_takes_from_what_is_behind_the_nearest() -> None:
     assert [sharp[key].vector for key in "abc"] == pytest.approx([1.0, 0.25, 0.0])
 
 
-def test_what_tells_of_no_tokens_is_judged_by_its_vector_alone() -> None:
+def test_candidates_without_tokens_count_by_their_vector_alone() -> None:
     cosines = {"a": 0.5, "b": 0.3, "c": 0.1}
     fused = fuse({"k": 1.0}, cosines, {"a": 0.2, "c": 0.2}, WIDE, 0.5, FusionWeights(tokens=0.5, contrast=1.0))
-    # a and c are told to be alike, so they move half of their way to the middle, where b is.
+    # a and c have similar tokens, so they move half of their way to the middle, where b is.
     assert [fused[key].vector for key in "abc"] == pytest.approx([1.0, 0.5, 0.0])
     assert fuse({"k": 1.0}, cosines, {}, WIDE, 0.5, FusionWeights(tokens=0.5, contrast=1.0))[
         "b"
@@ -240,29 +240,29 @@ def test_a_vector_like_any_other_does_not_outvote_a_keyword_and_an_outstanding_o
     assert found["v"].fused > found["k"].fused
 
 
-def test_the_best_of_many_that_chance_would_reach_stands_out_by_one() -> None:
+def test_the_expected_maximum_of_random_draws_has_prominence_one() -> None:
     for count in (20, 1_000, 10**6):
         by_chance = 0.2 + 0.05 * math.sqrt(2.0 * math.log(count))
         assert prominence(by_chance, Spread(count=count, mean=0.2, deviation=0.05)) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("spread", [Spread(count=19, mean=0.2, deviation=0.05), Spread(count=50, mean=1, deviation=0)])
-def test_where_cosines_have_no_spread_to_speak_of_the_vector_counts_as_outstanding(spread: Spread) -> None:
+def test_without_a_spread_the_prominence_is_one(spread: Spread) -> None:
     assert prominence(0.9, spread) == 1.0
 
 
 @given(st.floats(-1.0, 1.0), st.floats(-1.0, 1.0), spreads)
-def test_a_nearer_vector_never_stands_out_less(one: float, other: float, spread: Spread) -> None:
+def test_a_nearer_vector_never_has_less_prominence(one: float, other: float, spread: Spread) -> None:
     assume(one <= other)
     assert prominence(one, spread) <= prominence(other, spread)
 
 
-def told(tokens: Scores, cosines: Scores) -> Scores:
-    """What is told of tokens is told of something that has a vector."""
+def with_cosine(tokens: Scores, cosines: Scores) -> Scores:
+    """Returns the token scores of the candidates that have a cosine."""
     return {key: score for key, score in tokens.items() if key in cosines}
 
 
-def _told_no_worse(tokens: Scores, better: str, worse: str) -> bool:
+def _scores_no_worse(tokens: Scores, better: str, worse: str) -> bool:
     return (better not in tokens and worse not in tokens) or tokens.get(better, -2.0) >= tokens.get(worse, 2.0)
 
 

@@ -1,4 +1,4 @@
-"""How token vectors are kept, and MaxSim over them: examples by hand and laws."""
+"""Token vectors and MaxSim: examples by hand, and laws."""
 
 import numpy as np
 import pytest
@@ -16,20 +16,20 @@ def random_tokens(seed: int, count: int) -> Vector:
 
 
 def pointing(*places: int) -> Vector:
-    """Tokens that each point half and half along two directions, so that nothing is cut off by much."""
+    """Returns tokens between two directions, so that little is clipped."""
     tokens = np.zeros((len(places), DIMENSIONS), np.float32)
     for row, place in enumerate(places):
         tokens[row, place : place + 8] = 1.0
     return tokens
 
 
-def test_a_token_takes_half_a_byte_for_each_direction() -> None:
+def test_a_token_takes_half_a_byte_for_each_dimension() -> None:
     assert len(encode(random_tokens(1, 7))) == 7 * SIZE == 7 * DIMENSIONS // 2
     assert encode(random_tokens(1, 0)) == b""
 
 
 @given(texts)
-def test_what_is_decoded_is_off_by_half_a_step_at_most_but_for_what_is_cut_off(tokens: Vector) -> None:
+def test_decoding_errors_are_at_most_half_a_step_except_for_clipped_coordinates(tokens: Vector) -> None:
     units = tokens / np.linalg.norm(tokens, axis=1, keepdims=True)
     step = 2 * LARGEST / 16
     kept = np.clip(units, -LARGEST + step / 2, LARGEST - step / 2)
@@ -37,7 +37,7 @@ def test_what_is_decoded_is_off_by_half_a_step_at_most_but_for_what_is_cut_off(t
 
 
 @given(texts)
-def test_coding_again_what_was_coded_changes_no_direction(tokens: Vector) -> None:
+def test_encoding_decoded_tokens_again_keeps_their_direction(tokens: Vector) -> None:
     once = decode(encode(tokens))
     again = decode(encode(once))
     assert all(cosine > 0.99 for cosine in (once * again).sum(axis=1) / _lengths(once) / _lengths(again))
@@ -50,7 +50,7 @@ def test_the_length_of_a_token_does_not_matter(tokens: Vector, factor: float) ->
     assert np.count_nonzero(apart > 1e-6) <= tokens.size / 100
 
 
-def test_each_token_of_the_question_counts_by_the_best_that_meets_it() -> None:
+def test_each_query_token_counts_by_its_best_match() -> None:
     question = encode(pointing(0, 16))
     both, first, neither = (encode(pointing(*places)) for places in ((0, 16, 40), (0, 40), (40,)))
     scores = maxsim(question, [1.0, 1.0], [both, first, neither])
@@ -70,7 +70,7 @@ def test_maxsim_is_the_weighted_mean_of_the_best_products(question: Vector, pass
 
 
 @given(texts, texts, texts)
-def test_more_to_read_never_meets_a_question_less(question: Vector, passage: Vector, more: Vector) -> None:
+def test_more_tokens_in_a_passage_never_lower_its_score(question: Vector, passage: Vector, more: Vector) -> None:
     asked, short = encode(question), encode(passage)
     shorter, longer = maxsim(asked, [1.0] * len(question), [short, short + encode(more)])
     assert not short or longer >= shorter - 1e-5
@@ -83,13 +83,13 @@ def test_a_token_weighs_as_much_as_the_rarest_term_of_its_word() -> None:
     assert token_weights(["anything"], {}) == [1.0]
 
 
-def test_a_rare_word_that_is_met_is_worth_more_than_a_common_one() -> None:
+def test_matching_a_rare_word_scores_more_than_a_common_one() -> None:
     question = encode(pointing(0, 16))
     rare, common = maxsim(question, [3.0, 1.0], [encode(pointing(0)), encode(pointing(16))])
     assert rare > common
 
 
-def test_many_passages_score_as_each_by_itself() -> None:
+def test_many_passages_score_as_each_alone() -> None:
     # More products than are made at a time.
     question, weights = encode(random_tokens(3, 30)), [1.0] * 30
     passages = [encode(random_tokens(seed, 1 + seed % 90)) for seed in range(300)]

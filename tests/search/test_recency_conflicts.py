@@ -1,4 +1,4 @@
-"""Which of two alike statements replaces the other: examples by hand, and the laws."""
+"""Recency conflicts: examples by hand, and laws."""
 
 import pytest
 from hypothesis import given
@@ -25,29 +25,25 @@ def words(text: str) -> frozenset[str]:
         ("", "", "", False),
     ],
 )
-def test_an_update_has_the_words_of_the_question_and_most_of_the_others(
-    older: str, newer: str, asked: str, updates: bool
-) -> None:
+def test_an_update_has_the_query_terms_and_most_other_terms(older: str, newer: str, asked: str, updates: bool) -> None:
     assert is_update(words(older), words(newer), words(asked), CONSTANTS) is updates
 
 
 @given(terms, terms)
-def test_the_very_same_words_are_an_update_and_none_in_common_are_not(
-    one: frozenset[str], asked: frozenset[str]
-) -> None:
+def test_equal_terms_are_an_update_and_disjoint_ones_are_not(one: frozenset[str], asked: frozenset[str]) -> None:
     assert is_update(one, one, asked, CONSTANTS) is bool(one)
     assert not is_update(one, frozenset("xyz"), frozenset(), CONSTANTS)
 
 
 @given(terms, terms, terms, st.sampled_from("abcdefgh"))
-def test_a_longer_question_never_makes_an_update_of_what_was_none(
+def test_more_query_terms_never_make_an_update(
     older: frozenset[str], newer: frozenset[str], asked: frozenset[str], more: str
 ) -> None:
     if is_update(older, newer, asked | {more}, CONSTANTS):
         assert is_update(older, newer, asked, CONSTANTS)
 
 
-def test_the_reach_is_a_part_of_what_lies_between_the_best_and_the_middle() -> None:
+def test_the_largest_lag_is_a_share_of_the_distance_from_best_to_median() -> None:
     assert largest_lag([1.0, 0.4, 0.2], CONSTANTS) == pytest.approx(0.15 * 0.6)
     assert largest_lag([0.5], CONSTANTS) == 0.0
     assert largest_lag([], CONSTANTS) == 0.0

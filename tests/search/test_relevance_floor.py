@@ -1,4 +1,4 @@
-"""Whether an answer is worth giving unasked: examples by hand, and the laws."""
+"""Relevance floor: examples by hand, and laws."""
 
 import pytest
 from hypothesis import given
@@ -42,7 +42,7 @@ def test_more_of_either_never_fits_less(cosine: float, other: float, answered: f
     assert fit_score(None, few) <= fit_score(None, many)
 
 
-def test_a_hit_below_the_floor_fits_only_in_the_company_of_one_above_it() -> None:
+def test_a_hit_below_the_floor_fits_only_next_to_one_above_it() -> None:
     middling = (FLOOR + COMPANION_FLOOR) / 2
     assert not is_relevant(middling, middling)
     assert is_relevant(middling, FLOOR)
@@ -50,11 +50,11 @@ def test_a_hit_below_the_floor_fits_only_in_the_company_of_one_above_it() -> Non
 
 
 @given(st.lists(st.sampled_from([*sorted(STOP_WORDS), "OK", "please", "continue,", "thanks!"]), max_size=60))
-def test_grammar_and_nods_ask_for_nothing_however_many(words: list[str]) -> None:
+def test_function_words_and_fillers_ask_nothing(words: list[str]) -> None:
     assert not asks_something(query_terms(" ".join(words)))
     assert asks_something(query_terms(" ".join([*words, "lighthouse"])))
 
 
 @pytest.mark.parametrize("question", ["continue the migration", "is it done in go 1.22", "WILL_RETRY", "weiter", "猫"])
-def test_one_word_of_its_own_is_a_question(question: str) -> None:
+def test_one_informative_word_asks_something(question: str) -> None:
     assert asks_something(query_terms(question))

@@ -1,4 +1,4 @@
-"""From relevance to a score: the documented profile by hand, and the laws of age and use (X6, B12-B15)."""
+"""Scores: the documented profile by hand, and laws of age and use (X6, B12-B15)."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -41,7 +41,7 @@ def ranked(
     idle: timedelta | None = None,
     use: UsageCounts = NO_USAGE,
 ) -> Score:
-    """The score of a memory of this age that was read so often, the last time so long ago."""
+    """Returns the score of a memory with this age, access count and time since the last access."""
     memory = a_memory(created_at=NOW - age, updated_at=NOW)
     memory = replace(memory, access_count=count, accessed_at=None if idle is None else NOW - idle)
     found = rank_features(memory)._replace(use=use)
@@ -70,7 +70,7 @@ BY_HAND = [
 
 
 @pytest.mark.parametrize(("similarity", "days", "count", "hours", "final"), BY_HAND)
-def test_the_documented_profile_gives_what_was_computed_by_hand(
+def test_the_documented_profile_equals_values_computed_by_hand(
     similarity: float, days: int, count: int, hours: int | None, final: float
 ) -> None:
     idle = None if hours is None else hours * HOUR
@@ -79,7 +79,7 @@ def test_the_documented_profile_gives_what_was_computed_by_hand(
 
 
 @given(unit, ages, counts, ages)
-def test_the_documented_score_is_the_product_of_its_three_parts_and_of_nothing_else(
+def test_the_documented_score_is_the_product_of_its_three_parts(
     fused: float, age: timedelta, count: int, idle: timedelta
 ) -> None:
     found = ranked(fused, DOCUMENTED, age=age, count=count, idle=idle)
@@ -97,7 +97,7 @@ def test_the_half_life_and_both_constants_of_the_boost_are_settings() -> None:
 
 
 @given(unit, st.floats(-1.0, 1.0), ages)
-def test_priors_add_to_relevance_as_far_as_there_is_room(fused: float, prior: float, age: timedelta) -> None:
+def test_boosts_add_to_relevance_up_to_a_bound(fused: float, prior: float, age: timedelta) -> None:
     found, plain = ranked(fused, MEASURED, prior=prior, age=age), ranked(fused, MEASURED, age=age)
     expected = min(max(fused + prior, 0.0), 1.0 + MEASURED.prior_room) - fused
     weights = 1.0 + MEASURED.prior_room + MEASURED.tie_weight + MEASURED.tie_access_weight
@@ -106,14 +106,14 @@ def test_priors_add_to_relevance_as_far_as_there_is_room(fused: float, prior: fl
     assert (found.similarity, found.prior) == (fused, prior)
 
 
-def test_a_prior_tells_two_apart_that_are_both_as_relevant_as_can_be() -> None:
+def test_a_boost_separates_two_candidates_of_full_relevance() -> None:
     author = Boosts().author
     assert ranked(1.0, MEASURED, prior=author).total > ranked(1.0, MEASURED, prior=author / 2).total
     assert author < MEASURED.prior_room
 
 
 @given(unit, st.floats(-1.0, 1.0))
-def test_the_documented_profile_knows_no_priors(fused: float, prior: float) -> None:
+def test_the_documented_profile_ignores_boosts(fused: float, prior: float) -> None:
     found = ranked(fused, DOCUMENTED, prior=prior, age=DAY)
     assert (found.total, found.prior) == (ranked(fused, DOCUMENTED, age=DAY).total, 0.0)
 
@@ -132,7 +132,7 @@ def test_usefulness_multiplies_and_is_shown(
 
 
 @given(unit, st.floats(-1.0, 1.0), ages, counts, profiles)
-def test_where_nothing_is_known_of_its_use_a_score_is_to_the_bit_as_if_nobody_asked(
+def test_a_score_without_usage_is_unchanged_to_the_last_bit(
     fused: float, prior: float, age: timedelta, count: int, ranking: RankingConstants
 ) -> None:
     off = replace(ranking, worth=UsefulnessBounds(least=1.0, most=1.0))
@@ -142,7 +142,7 @@ def test_where_nothing_is_known_of_its_use_a_score_is_to_the_bit_as_if_nobody_as
 
 
 @given(unit, ages, uses)
-def test_the_documented_profile_knows_nothing_of_usefulness(fused: float, age: timedelta, use: UsageCounts) -> None:
+def test_the_documented_profile_ignores_usefulness(fused: float, age: timedelta, use: UsageCounts) -> None:
     assert ranked(fused, DOCUMENTED, age=age, use=use) == ranked(fused, DOCUMENTED, age=age)
 
 
@@ -154,7 +154,7 @@ def test_the_constants_are_the_documented_ones() -> None:
 # Recency.
 
 
-def test_what_is_new_has_all_of_its_recency_and_what_is_a_half_life_old_half_of_it() -> None:
+def test_recency_is_one_when_new_and_half_after_a_half_life() -> None:
     assert recency(timedelta(), HALF_LIFE) == 1.0
     assert recency(HALF_LIFE, HALF_LIFE) == 0.5
 
@@ -176,7 +176,7 @@ def test_recency_never_grows_with_age_and_stays_between_zero_and_one(
 
 
 @given(ages, half_lives)
-def test_what_lies_in_the_future_counts_as_new(ahead: timedelta, half_life: timedelta) -> None:
+def test_the_future_counts_as_new(ahead: timedelta, half_life: timedelta) -> None:
     assert recency(-ahead, half_life) == 1.0
 
 
@@ -238,7 +238,7 @@ def test_long_unread_never_outranks_just_read_all_else_equal(
 
 
 @given(unit, profiles, ages, counts, ages)
-def test_a_score_keeps_the_parts_it_was_made_of(
+def test_a_score_keeps_its_parts(
     fused: float, ranking: RankingConstants, age: timedelta, count: int, idle: timedelta
 ) -> None:
     found = ranked(fused, ranking, age=age, count=count, idle=idle)

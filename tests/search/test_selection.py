@@ -1,4 +1,4 @@
-"""Which hits an answer gives: only what fits, nothing twice, unlike ones on demand, as much as there is room for."""
+"""Selection of hits: relevance floor, duplicates, diversity and budget."""
 
 from collections.abc import Collection
 from datetime import UTC, datetime
@@ -46,11 +46,11 @@ def notes(world: World) -> None:
 
 
 def copies(world: World, count: int) -> Memory:
-    """The newest of them."""
+    """Returns the newest copy."""
     return [world.remember(LAMP, name=f"copy {number}") for number in range(count)][-1]
 
 
-def test_a_hit_that_answers_the_question_fits_and_one_that_hardly_has_to_do_with_it_does_not(world: World) -> None:
+def test_a_hit_that_answers_the_query_fits_and_an_unrelated_one_does_not(world: World) -> None:
     notes(world)
     best, *others = world.recall("which bulb does the lamp in the hall need, how many watts").hits
     assert best.memory.content == LAMP
@@ -59,7 +59,7 @@ def test_a_hit_that_answers_the_question_fits_and_one_that_hardly_has_to_do_with
     assert not any(hit.fits for hit in world.recall("quarterly revenue forecast, where it is").hits)
 
 
-def test_only_what_fits_is_given_where_that_is_asked_for(world: World) -> None:
+def test_only_fitting_hits_are_returned_on_request(world: World) -> None:
     notes(world)
     answer = world.recall("which bulb does the lamp in the hall need", only_fitting=True)
     assert [hit.memory.content for hit in answer.hits][:1] == [LAMP]
@@ -67,7 +67,7 @@ def test_only_what_fits_is_given_where_that_is_asked_for(world: World) -> None:
     assert answer.fits
 
 
-def test_where_nothing_fits_the_answer_is_silent_and_says_so(world: World) -> None:
+def test_without_a_fitting_hit_the_answer_is_empty_and_says_so(world: World) -> None:
     notes(world)
     answer = world.recall("summer camp for the rowing club", only_fitting=True)
     assert (answer.hits, answer.fits) == ((), False)
@@ -75,7 +75,7 @@ def test_where_nothing_fits_the_answer_is_silent_and_says_so(world: World) -> No
     assert world.recall("summer camp for the rowing club").hits
 
 
-def test_whether_a_hit_fits_does_not_depend_on_how_many_are_asked_for(world: World) -> None:
+def test_the_limit_does_not_change_which_hits_fit(world: World) -> None:
     notes(world)
     question = "the lamp that was bought"
     many = {hit.memory.id: (hit.fit, hit.fits) for hit in world.recall(question).hits}
@@ -84,7 +84,7 @@ def test_whether_a_hit_fits_does_not_depend_on_how_many_are_asked_for(world: Wor
             assert (hit.fit, hit.fits) == many[hit.memory.id]
 
 
-def test_a_hit_fits_in_the_company_of_one_that_was_not_asked_for() -> None:
+def test_a_hit_fits_next_to_one_beyond_the_limit() -> None:
     at = datetime(2026, 1, 1, tzinfo=UTC)
     ranked = [
         Ranked(
@@ -107,7 +107,7 @@ def test_a_hit_fits_in_the_company_of_one_that_was_not_asked_for() -> None:
     assert not first(best=least - 0.01)
 
 
-def test_words_alone_have_to_say_more(plain_world: World) -> None:
+def test_keywords_alone_need_to_match_better(plain_world: World) -> None:
     notes(plain_world)
     assert plain_world.recall("bulb of the lamp in the hall", only_fitting=True).fits
     assert not plain_world.recall("rowing club of the hall in Bergen", only_fitting=True).fits
@@ -117,7 +117,7 @@ NODS = ["the of and", "a", "???", "go on", "Please continue.", "ok", "yes, do it
 
 
 @pytest.mark.parametrize("question", NODS)
-def test_nothing_fits_a_question_that_asks_for_nothing_and_a_search_answers_it_all_the_same(
+def test_no_hit_fits_an_uninformative_query_that_is_still_answered(
     world: World, plain_world: World, question: str
 ) -> None:
     for one in (world, plain_world):
@@ -130,7 +130,7 @@ def test_nothing_fits_a_question_that_asks_for_nothing_and_a_search_answers_it_a
         assert not any(hit.fits for hit in found.hits)
 
 
-def test_a_nod_before_a_question_takes_nothing_away_from_it(world: World, plain_world: World) -> None:
+def test_a_filler_before_a_question_changes_nothing(world: World, plain_world: World) -> None:
     for one in (world, plain_world):
         notes(one)
         assert one.recall("ok, and which bulb does the lamp in the hall need", only_fitting=True).fits
@@ -144,7 +144,7 @@ def test_the_most_recent_ones_never_fit(plain_world: World) -> None:
     assert (silent.hits, silent.path) == ((), RetrievalMode.KEYWORDS)
 
 
-def test_what_says_the_same_is_given_once_the_newest_with_a_count(world: World) -> None:
+def test_duplicates_are_returned_once_as_the_newest_with_a_count(world: World) -> None:
     world.remember(LAMP)
     world.remember(LAMP.upper())
     newest = world.remember(LAMP.lower())
@@ -154,14 +154,14 @@ def test_what_says_the_same_is_given_once_the_newest_with_a_count(world: World) 
     assert [hit.alike for hit in hits] == [2, 0]
 
 
-def test_what_is_left_out_makes_room_for_others(world: World) -> None:
+def test_omitted_duplicates_make_room_for_others(world: World) -> None:
     for name in "abc":
         world.remember(LAMP, name=name)
     world.remember("The lamp in the attic is broken.")
     assert len(world.recall("lamp in the hall bulb", limit=2).hits) == 2
 
 
-def test_all_that_are_left_out_are_counted_however_few_are_asked_for(world: World) -> None:
+def test_all_omitted_duplicates_are_counted_for_every_limit(world: World) -> None:
     for thing in ("kettle", "ladder", "sofa"):
         world.remember(f"The {thing} was bought last summer and stands in the hall.")
     newest = copies(world, 11)
@@ -171,7 +171,7 @@ def test_all_that_are_left_out_are_counted_however_few_are_asked_for(world: Worl
 
 
 @pytest.mark.parametrize("diversity", [0.0, 0.9])
-def test_many_copies_push_out_nothing_and_the_newest_is_given(world: World, diversity: float) -> None:
+def test_many_duplicates_crowd_out_nothing_and_the_newest_is_returned(world: World, diversity: float) -> None:
     others = {world.remember(f"The {room} has a lamp without a bulb.").id for room in ("attic", "cellar", "garage")}
     newest = copies(world, LEAST_CANDIDATES + 10)
     question = "which bulb does the lamp in the hall need"
@@ -183,7 +183,7 @@ def test_many_copies_push_out_nothing_and_the_newest_is_given(world: World, dive
 
 
 @pytest.mark.parametrize(("text", "times"), [(LAMP, 2), ("The lamp in room {number} needs a bulb.", 1)])
-def test_the_indexes_are_asked_again_only_where_copies_crowd_an_answer(
+def test_indexes_are_searched_again_only_if_duplicates_crowd_the_answer(
     clock: SteppingClock, text: str, times: int
 ) -> None:
     asked: list[int] = []
@@ -204,7 +204,7 @@ def test_the_indexes_are_asked_again_only_where_copies_crowd_an_answer(
     assert asked == [LEAST_CANDIDATES, KEYWORD_DEPTH][:times]
 
 
-def test_without_vectors_copies_push_out_nothing_either(plain_world: World) -> None:
+def test_without_vectors_duplicates_crowd_out_nothing(plain_world: World) -> None:
     other = plain_world.remember("The attic has a lamp.")
     newest = copies(plain_world, LEAST_CANDIDATES + 10)
     first, second = plain_world.recall("lamp in the hall").hits
@@ -212,9 +212,7 @@ def test_without_vectors_copies_push_out_nothing_either(plain_world: World) -> N
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=20), st.integers(1, 6), st.booleans())
-def test_what_is_counted_does_not_depend_on_how_many_are_asked_for(
-    texts: list[int], limit: int, has_vectors: bool
-) -> None:
+def test_the_count_of_duplicates_does_not_depend_on_the_limit(texts: list[int], limit: int, has_vectors: bool) -> None:
     ranked = [
         Ranked(
             DocumentKey(number),
@@ -239,7 +237,7 @@ def test_what_is_counted_does_not_depend_on_how_many_are_asked_for(
     assert sum(alike + 1 for _, alike in everything) == len(texts)
 
 
-def test_a_newer_telling_with_another_number_is_no_copy(world: World) -> None:
+def test_a_newer_statement_with_another_number_is_no_duplicate(world: World) -> None:
     world.remember(LAMP)
     newer = world.remember(LAMP.replace("40", "60"))
     hits = world.recall("bulb of the lamp in the hall").hits
@@ -247,14 +245,14 @@ def test_a_newer_telling_with_another_number_is_no_copy(world: World) -> None:
     assert [hit.alike for hit in hits] == [0, 0]
 
 
-def test_a_copy_that_may_not_be_seen_is_not_counted(world: World) -> None:
+def test_an_invisible_duplicate_is_not_counted(world: World) -> None:
     world.remember(LAMP)
     world.remember(LAMP, AS_BOB)
     (hit,) = world.recall("lamp in the hall").hits
     assert hit.alike == 0
 
 
-def test_with_diversity_what_is_like_the_best_comes_later(world: World) -> None:
+def test_with_diversity_hits_similar_to_the_best_come_later(world: World) -> None:
     first = world.remember("The lamp in the hall needs a bulb.")
     like = world.remember("The lamp in the hall needs a new bulb soon.")
     unlike = world.remember("Candles, matches and one lamp lie ready for power cuts.")
@@ -277,7 +275,7 @@ def test_an_answer_stays_within_its_budget(world: World) -> None:
         assert sum(estimate(hit.memory.name) + estimate(hit.passage.content) for hit in hits) <= budget
 
 
-def test_what_is_too_long_for_the_rest_is_passed_over(world: World) -> None:
+def test_hits_too_long_for_the_remaining_budget_are_skipped(world: World) -> None:
     world.remember("The lamp lamp lamp of the hall.", name="short")
     world.remember(LONG.format(room="hall") * 4, name="long")
     world.remember("A lamp.", name="tiny")
@@ -286,7 +284,7 @@ def test_what_is_too_long_for_the_rest_is_passed_over(world: World) -> None:
     assert names == {"short", "tiny"}
 
 
-def test_of_the_first_hit_a_part_is_shown_where_not_all_has_room(world: World) -> None:
+def test_the_first_hit_is_shortened_to_the_budget(world: World) -> None:
     world.remember(LONG.format(room="hall") * 4, name="long")
     (hit,) = world.recall("lamp of the hall", budget=50).hits
     assert hit.passage.content.endswith("…")
@@ -295,7 +293,7 @@ def test_of_the_first_hit_a_part_is_shown_where_not_all_has_room(world: World) -
     assert 25 <= estimate(hit.passage.content) <= 50
 
 
-def test_of_the_first_hit_the_sentence_that_answers_is_shown_however_little_room_there_is(world: World) -> None:
+def test_a_shortened_first_hit_shows_the_sentence_that_answers(world: World) -> None:
     around = "Everybody stayed at home in the warm kitchen of the old aunt. "
     answer = "The wolverine relay needs a second power supply."
     world.remember(around * 5 + answer + " " + around * 5, name="winter")
@@ -307,7 +305,7 @@ def test_of_the_first_hit_the_sentence_that_answers_is_shown_however_little_room
         assert estimate(hit.memory.name) + estimate(shown) <= budget
 
 
-def test_a_date_in_the_question_brings_forward_what_is_of_then(plain_world: World) -> None:
+def test_a_date_in_the_query_ranks_memories_of_that_time_first(plain_world: World) -> None:
     for month in range(1, 7):
         plain_world.remember(f"The lamp was repaired, visit {month}.", created_at=datetime(2025, month, 12, tzinfo=UTC))
     now = datetime(2025, 6, 20, tzinfo=UTC)

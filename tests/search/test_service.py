@@ -1,4 +1,4 @@
-"""Recalling: what is found, by whom, how it is ranked, and what the answer says about itself."""
+"""Recall: results, visibility, ranking and messages."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -21,7 +21,7 @@ from hivelore.memories.operations import ListMemories
 from hivelore.observations.outcomes import ObservationInput
 from hivelore.search.handlers import query_of
 from hivelore.search.model import MemoryPage, RetrievalMode, ScopeChoice
-from hivelore.search.operations import RecallRequest
+from hivelore.search.operations import SearchMemories
 from hivelore.search.ranking import Profile, RankingConstants
 from support.clocks import SteppingClock
 from support.embedders import FaultyEmbedder
@@ -35,7 +35,7 @@ from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, BOB, World, hashi
 REDACTOR = Redactor(b"a key for tests only")
 
 
-def test_what_was_just_written_is_found_before_it_has_a_vector(world: World) -> None:
+def test_a_new_memory_is_found_before_it_has_a_vector(world: World) -> None:
     world.memory_service.remember(Draft(content="Use pnpm here."), AS_ADA)
     assert world.found("pnpm") == ["Use pnpm here."]
 
@@ -58,7 +58,7 @@ def test_every_hit_shows_the_parts_of_its_score(world: World) -> None:
     assert 0.0 <= hit.score.total <= 1.0
 
 
-def test_of_two_that_fit_alike_the_one_that_was_of_use_comes_first(clock: SteppingClock) -> None:
+def test_of_two_equal_matches_the_useful_one_comes_first(clock: SteppingClock) -> None:
     world = World(ReferenceStore(clock), ReferenceKeywords(), clock)
     for text in ("Use pnpm in the frontend.", "The cache of pnpm is on a disk."):
         world.remember(text)
@@ -111,7 +111,7 @@ HARBOUR = (
 DUTY = "On duty the keeper writes into a book what has come and what has gone since the day before, and signs it. "
 
 
-def test_a_passage_with_the_rare_word_of_the_question_is_shown_rather_than_the_nearest(world: World) -> None:
+def test_a_passage_with_the_rare_query_term_is_shown_instead_of_the_nearest(world: World) -> None:
     world.remember(DUTY * 10 + "The code of the lock is ZX_9981_FROB. " + DUTY * 4 + HARBOUR.format(name="Ada") * 8)
     for name in ("Bob", "Lea", "Mia"):
         world.remember(HARBOUR.format(name=name))
@@ -121,7 +121,7 @@ def test_a_passage_with_the_rare_word_of_the_question_is_shown_rather_than_the_n
         assert "The code of the lock is ZX_9981_FROB." in passage
 
 
-def test_a_chunk_and_what_is_shown_of_it_begin_with_a_whole_word(world: World) -> None:
+def test_chunks_and_snippets_begin_with_a_whole_word(world: World) -> None:
     text = "".join(HARBOUR.format(name=name) for name in ("Ada", "Bob", "Lea", "Mia") * 12).strip()
     long = world.remember(text)
     shown = world.reading.chunks(long.id, AS_ADA)
@@ -147,7 +147,7 @@ def test_expired_memories_are_read_by_id_and_not_found(world: World) -> None:
     assert [one.id for one in page.memories] == [memory.id]
 
 
-def test_asking_as_if_it_were_then_finds_what_has_expired_since(world: World) -> None:
+def test_a_recall_at_an_earlier_time_finds_memories_expired_since(world: World) -> None:
     then = world.remember("gone soon", source=Source.SESSION_SUMMARY).created_at
     world.clock.advance(timedelta(days=30))
     assert world.found("gone soon", now=then) == ["gone soon"]
@@ -161,14 +161,14 @@ def test_asking_as_if_it_were_then_finds_what_has_expired_since(world: World) ->
         (ScopeChoice.SWARM, {"bobs shared: lamp"}),
     ],
 )
-def test_a_worker_searches_its_own_and_what_is_shared(world: World, scope: ScopeChoice, expected: set[str]) -> None:
+def test_a_worker_searches_its_own_and_shared_memories(world: World, scope: ScopeChoice, expected: set[str]) -> None:
     world.remember("mine: lamp")
     world.remember("bobs: lamp", AS_BOB)
     world.remember("bobs shared: lamp", AS_BOB, scope=Scope.SWARM)
     assert set(world.found("lamp", scope=scope)) == expected
 
 
-def test_a_lead_sees_all_and_each_look_at_private_ones_is_on_record(world: World) -> None:
+def test_a_lead_sees_all_and_reads_of_private_memories_are_audited(world: World) -> None:
     secret = world.remember("adas lamp")
     assert world.found("lamp", AS_LEA) == ["adas lamp"]
     assert world.found("lamp", AS_LEA, owner=BOB) == []
@@ -176,20 +176,20 @@ def test_a_lead_sees_all_and_each_look_at_private_ones_is_on_record(world: World
     assert [(entry.actor, entry.memory) for entry in reads] == [(AS_LEA.agent, secret.id)]
 
 
-def test_a_lead_sees_only_what_is_shared_where_so_set(world: World) -> None:
+def test_a_lead_sees_only_shared_memories_if_so_configured(world: World) -> None:
     world.remember("adas lamp")
     narrow = World(world.store, KEYWORDS["exact"].index(), world.clock, lead_sees=LeadSees.SHARED)
     assert narrow.reading.widest_filter(AS_LEA).visibility.others is False
 
 
-def test_the_nearest_private_memories_of_others_crowd_nobody_out(world: World) -> None:
+def test_private_memories_of_others_crowd_out_nothing(world: World) -> None:
     for number in range(7):
         world.remember(f"the lamp is broken {number}", AS_BOB)
     world.remember("a lamp")
     assert world.found("the lamp is broken") == ["a lamp"]
 
 
-def test_another_projects_memories_stay_out_and_those_of_none_count(world: World) -> None:
+def test_memories_of_other_projects_are_excluded_and_those_of_none_included(world: World) -> None:
     world.remember("lamp of north", project="north")
     world.remember("lamp of south", project="south")
     world.remember("lamp of nobody")
@@ -204,14 +204,14 @@ def test_without_an_embedder_the_answer_says_keywords_only(plain_world: World) -
     assert "keywords only" in answer.message
 
 
-def test_the_most_recent_are_none_that_are_out_of_use(plain_world: World) -> None:
+def test_recent_memories_exclude_inactive_ones(plain_world: World) -> None:
     for number in range(7):
         sure = 0.2 if number % 3 else 0.9
         plain_world.curation.create(ObservationInput(f"Number {number}", "timing", confidence=sure), AS_OPERATOR)
     assert plain_world.found("zeppelin", limit=2) == ["Number 6", "Number 3"]
 
 
-def test_without_an_embedder_and_a_match_the_most_recent_are_given_and_said_to_be_that(plain_world: World) -> None:
+def test_without_embedder_and_matches_recent_memories_are_returned_and_labelled(plain_world: World) -> None:
     plain_world.remember("first")
     plain_world.remember("second")
     answer = plain_world.recall("zzz")
@@ -220,7 +220,7 @@ def test_without_an_embedder_and_a_match_the_most_recent_are_given_and_said_to_b
     assert "recent" in answer.message
 
 
-def test_an_embedder_that_is_down_costs_no_answer(world: World) -> None:
+def test_a_failing_embedder_does_not_prevent_an_answer(world: World) -> None:
     world.remember("Use pnpm here.")
     model = world.active_model.current
     assert model is not None
@@ -235,7 +235,7 @@ def test_an_embedder_that_is_down_costs_no_answer(world: World) -> None:
     assert [hit.memory.content for hit in answer.hits] == ["Use pnpm here."]
 
 
-def test_an_agents_get_counts_and_nothing_else_does(world: World) -> None:
+def test_only_reads_by_agents_count_as_accesses(world: World) -> None:
     memory = world.remember("lamp", scope=Scope.SWARM)
     world.reading.get(memory.id, AS_ADA)
     world.reading.get(memory.id, AS_BOB)
@@ -245,7 +245,7 @@ def test_an_agents_get_counts_and_nothing_else_does(world: World) -> None:
     assert world.reading.get(memory.id, AS_OPERATOR).access_count == 2
 
 
-def test_age_settles_ties_and_buries_nothing(world: World) -> None:
+def test_age_only_settles_ties(world: World) -> None:
     world.remember("the lamp stands in the hall, written long ago")
     world.clock.advance(timedelta(days=700))
     for number in range(20):
@@ -257,7 +257,7 @@ def test_age_settles_ties_and_buries_nothing(world: World) -> None:
     assert [hit.memory.id for hit in world.recall("twin").hits[:2]] == [new.id, old.id]
 
 
-def test_a_newer_telling_takes_the_place_of_the_older_one(world: World) -> None:
+def test_a_newer_restatement_ranks_before_the_older_one(world: World) -> None:
     fillers = ["Sonarr keeps its lists in a database.", "The tunnel is up before the mounts.", "Radarr is slow."]
     for filler in fillers:
         world.remember(filler)
@@ -275,14 +275,14 @@ def test_a_newer_telling_takes_the_place_of_the_older_one(world: World) -> None:
     assert only.memory.id == new.id
 
 
-def test_a_newer_telling_that_leaves_out_what_was_asked_stays_behind(world: World) -> None:
+def test_a_newer_statement_without_the_query_terms_stays_behind(world: World) -> None:
     old = world.remember("Jellyfin takes 60 seconds to start on the attic machine.")
     new = world.remember("Jellyfin takes 90 seconds to start on the cellar machine.")
     hits = world.recall("seconds jellyfin takes to start in the attic").hits
     assert [hit.memory.id for hit in hits[:2]] == [old.id, new.id]
 
 
-def test_the_documented_ranking_knows_no_updates(plain_world: World) -> None:
+def test_the_documented_ranking_ignores_updates(plain_world: World) -> None:
     ranking = RankingConstants(profile=Profile.DOCUMENTED)
     world = World(plain_world.store, KEYWORDS["exact"].index(), plain_world.clock, ranking=ranking, embedder=hashing())
     old = world.remember("Jellyfin takes 60 seconds to start.")
@@ -301,7 +301,7 @@ def test_the_documented_ranking_multiplies(plain_world: World) -> None:
 
 @pytest.mark.parametrize("indexes", [1, 2])
 @pytest.mark.parametrize("limit", [1, 5, 20])
-def test_the_documented_ranking_takes_no_more_candidates_than_its_constant_says(
+def test_the_documented_ranking_requests_as_many_candidates_as_configured(
     plain_world: World, limit: int, indexes: int
 ) -> None:
     ranking = RankingConstants(profile=Profile.DOCUMENTED, candidate_multiplier=2)
@@ -314,7 +314,7 @@ def test_the_documented_ranking_takes_no_more_candidates_than_its_constant_says(
     assert 2 * limit <= logged.candidates <= 2 * limit * indexes
 
 
-def test_pages_walk_through_everything_once(world: World) -> None:
+def test_pages_list_every_memory_once(world: World) -> None:
     ids = [world.remember(f"note {number}").id for number in range(7)]
     seen: list[str] = []
     listing = ListMemories(limit=3)
@@ -328,7 +328,7 @@ def test_pages_walk_through_everything_once(world: World) -> None:
 
 
 @pytest.mark.parametrize("after", ["", "~", "nonsense", "2026-01-01T00:00:00~x", "2026-01-01T00:00:00+00:00~"])
-def test_a_made_up_page_position_is_refused(world: World, after: str) -> None:
+def test_an_invalid_page_cursor_is_refused(world: World, after: str) -> None:
     with pytest.raises(Invalid, match="after"):
         listed(world, ListMemories(after=after))
 
@@ -344,9 +344,9 @@ def test_a_made_up_page_position_is_refused(world: World, after: str) -> None:
         ("a", 51, "limit"),
     ],
 )
-def test_a_bad_question_is_refused_by_field(text: str, limit: int, field: str) -> None:
+def test_an_invalid_query_is_refused_with_its_field(text: str, limit: int, field: str) -> None:
     with pytest.raises(Invalid) as error:
-        query_of(REDACTOR, validated(RecallRequest(text, limit)))
+        query_of(REDACTOR, validated(SearchMemories(text, limit)))
     assert error.value.field == field
 
 
@@ -389,7 +389,7 @@ LEDGER = "A LedgerMismatch when the month is closed: run the import of the bank 
     ],
     ids=["trace", "trace and question", "prompt first", "prompt last", "30,000", "operators", "scripts"],
 )
-def test_something_pasted_finds_what_its_informative_words_find(plain_world: World, question: str) -> None:
+def test_pasted_text_finds_the_same_as_its_informative_words(plain_world: World, question: str) -> None:
     plain_world.remember(LEDGER)
     plain_world.remember(
         "The framework calls each layer with the request, its arguments and options; see layer7.py, line 47."
@@ -402,12 +402,12 @@ def test_something_pasted_finds_what_its_informative_words_find(plain_world: Wor
 
 
 @pytest.mark.parametrize("question", ["what is it that they do to him", "?!... (--)", "w", "的", "the", "x" * 100_000])
-def test_a_question_that_says_nothing_has_an_answer_all_the_same(world: World, question: str) -> None:
+def test_an_uninformative_query_is_answered(world: World, question: str) -> None:
     world.remember(LEDGER)
     assert len(world.recall(question, only_fitting=False).hits) <= 1
 
 
-def test_workers_are_not_told_in_which_session_another_told_a_memory(world: World) -> None:
+def test_workers_do_not_see_the_session_of_other_agents(world: World) -> None:
     memory = world.remember(LEDGER, scope=Scope.SWARM, session="s1")
     for viewer, session in ((AS_ADA, "s1"), (AS_BOB, None), (AS_LEA, "s1"), (AS_OPERATOR, "s1")):
         (hit,) = world.recall(LEDGER, viewer).hits

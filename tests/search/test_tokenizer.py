@@ -1,4 +1,4 @@
-"""How texts become terms, and which of them a query asks for."""
+"""Tokenizer and query analysis."""
 
 import shlex
 import unicodedata
@@ -25,7 +25,7 @@ from hivelore.search.tokenizer import (
 from support.pairs import PAIRS, PARAPHRASE, distractors
 
 FTS5_TOKENIZER = "unicode61 remove_diacritics 0 categories 'L* N* P* S* M* Co'"
-"""Splits at blanks and keeps everything else a term can have."""
+"""Splits at spaces and keeps all other characters of terms."""
 
 INVISIBLE = {"Cc", "Cf", "Cs"}
 
@@ -71,7 +71,7 @@ SAME = [
 
 
 @pytest.mark.parametrize(("one", "other"), SAME)
-def test_spellings_of_the_same_have_a_term_in_common_that_nothing_else_has(one: str, other: str) -> None:
+def test_spellings_of_a_name_share_a_distinctive_term(one: str, other: str) -> None:
     assert document_terms(one)[0] == document_terms(other)[0]
 
 
@@ -106,7 +106,7 @@ PARTS = [
 
 
 @pytest.mark.parametrize(("text", "terms"), PARTS)
-def test_a_name_counts_whole_and_in_parts(text: str, terms: set[str]) -> None:
+def test_a_name_has_terms_for_the_whole_and_its_parts(text: str, terms: set[str]) -> None:
     assert set(document_terms(text)) == terms
 
 
@@ -115,36 +115,36 @@ def test_marks_that_are_part_of_a_letter_stay() -> None:
     assert document_terms("कि") != document_terms("क")
 
 
-def test_a_digit_that_is_newer_than_this_python_is_a_term_as_it_is() -> None:
+def test_a_digit_unknown_to_this_python_is_kept() -> None:
     assert document_terms("\U00010d40") == ["\U00010d40"]
 
 
-def test_a_document_repeats_its_terms_and_a_query_does_not() -> None:
+def test_documents_repeat_terms_and_queries_do_not() -> None:
     assert document_terms("lock the lock") == ["lock", "the", "lock"]
     assert query_terms("lock, lock") == ["lock"]
 
 
-def test_a_query_leaves_out_stop_words_unless_it_has_nothing_else() -> None:
+def test_a_query_omits_stop_words_unless_it_has_nothing_else() -> None:
     assert query_terms("How do I rotate the keys?") == ["rotat", "key"]
     assert query_terms("To be, or not to be") == ["to", "be", "or", "not"]
     assert query_terms("") == []
 
 
-def test_stop_words_are_in_documents_so_that_they_can_be_asked_for() -> None:
+def test_documents_include_stop_words() -> None:
     assert "the" in STOP_WORDS
     assert document_terms("the who") == ["the", "who"]
 
 
-def test_what_a_search_engine_takes_for_an_operator_is_text() -> None:
+def test_operators_of_search_engines_are_text() -> None:
     assert query_terms('NEAR(foo bar, 5) AND NOT "qux*') == ["near", "foo", "bar", "5", "qux"]
 
 
-def test_a_query_in_characters_asks_for_pairs_of_them() -> None:
+def test_a_query_in_a_script_without_spaces_has_pairs_of_characters() -> None:
     assert query_terms("数据库") == ["数据", "据库"]
     assert query_terms("库") == ["库"]
 
 
-def test_of_too_many_terms_names_and_numbers_and_what_is_repeated_stay() -> None:
+def test_of_too_many_terms_names_numbers_and_repeated_ones_are_kept() -> None:
     words = [f"{first}{second}padow" for first in "bcdfghlmnp" for second in "aeiou"]
     chosen = query_terms(" ".join([*words, "k8s", "v1.2", "cat", "cat"]))
     assert len(chosen) == QUERY_LIMIT
@@ -155,7 +155,7 @@ def says(frequency: Mapping[str, int]) -> Rarities:
     return lambda terms: {term: rarity(1_000, frequency.get(term, 0)) for term in terms}
 
 
-def test_of_too_many_terms_the_rarest_that_there_are_stay_where_that_is_known() -> None:
+def test_of_too_many_terms_the_rarest_existing_ones_are_kept() -> None:
     words = [f"word{number}x" for number in range(40)]
     frequency = {word: 100 - number for number, word in enumerate(words)} | {"word39x": 0}
     chosen = analyze_query(" ".join(words), 3, says(frequency))
@@ -163,7 +163,7 @@ def test_of_too_many_terms_the_rarest_that_there_are_stay_where_that_is_known() 
 
 
 @pytest.mark.parametrize("place", [0.0, 0.3, 0.5, 0.8, 1.0])
-def test_the_telling_line_of_something_pasted_is_looked_for_wherever_it_stands(place: float) -> None:
+def test_the_informative_line_of_pasted_text_is_found_anywhere(place: float) -> None:
     lines = [f'File "/srv/app/layer{number}.py", line {number}, in call_{number}' for number in range(150)]
     lines.insert(int(place * len(lines)), "LedgerMismatch: months differ")
     known = {"ledgermismatch": 1, "month": 9, "differ": 5, "file": 300, "line": 200, "call": 150}
@@ -175,7 +175,7 @@ def test_the_telling_line_of_something_pasted_is_looked_for_wherever_it_stands(p
     assert 0.0 < asked.weight(rarities) <= sum(rarities.values()) + 1e-9
 
 
-def test_something_pasted_that_no_text_has_a_word_of_is_asked_for_all_the_same() -> None:
+def test_pasted_text_with_unknown_words_only_still_has_terms() -> None:
     asked = analyze_query(" ".join(f"frame{number}" for number in range(300)), rarities=says({}))
     assert 0 < len(asked.terms) <= QUERY_LIMIT
 
@@ -196,7 +196,7 @@ def test_a_name_is_one_word_whatever_its_parts(text: str, words: int) -> None:
     assert analyze_query(text).words == words
 
 
-def test_a_question_is_asked_whole_without_a_look_at_what_is_rare() -> None:
+def test_a_short_question_keeps_all_terms_without_rarities() -> None:
     def never(terms: Sequence[str]) -> Mapping[str, float]:
         raise AssertionError(terms)
 
@@ -206,7 +206,7 @@ def test_a_question_is_asked_whole_without_a_look_at_what_is_rare() -> None:
 
 
 @pytest.mark.parametrize("last", [True, False])
-def test_the_question_beside_a_pasted_text_is_what_is_asked_for(last: bool) -> None:
+def test_the_question_next_to_pasted_text_is_kept(last: bool) -> None:
     pasted = "\n\n".join(" ".join(f"filler{line}n{word}" for word in range(40)) for line in range(30))
     question = "Why does the exporter deadlock?"
     chosen = query_terms(f"{pasted}\n\n{question}" if last else f"{question}\n\n{pasted}")
@@ -215,7 +215,7 @@ def test_the_question_beside_a_pasted_text_is_what_is_asked_for(last: bool) -> N
 
 
 @given(texts)
-def test_terms_are_tokens_of_an_engine_that_splits_at_blanks_to_the_letter(text: str) -> None:
+def test_terms_are_exactly_the_tokens_of_an_engine_that_splits_at_spaces(text: str) -> None:
     terms = document_terms(text)
     name, *options = shlex.split(FTS5_TOKENIZER)
     tokenize = apsw.Connection("").fts5_tokenizer(name, options)
@@ -232,12 +232,12 @@ def test_a_term_is_short_visible_and_without_quotes(text: str) -> None:
 
 
 @given(texts)
-def test_a_text_has_every_term_it_asks_for(text: str) -> None:
+def test_a_document_contains_every_term_of_the_same_text_as_query(text: str) -> None:
     assert set(query_terms(text)) <= set(document_terms(text))
 
 
 @given(texts, st.integers(min_value=1, max_value=40))
-def test_a_query_has_different_terms_and_not_more_than_allowed(text: str, limit: int) -> None:
+def test_a_query_has_distinct_terms_within_the_limit(text: str, limit: int) -> None:
     terms = query_terms(text, limit)
     assert len(terms) == len(set(terms)) <= limit
     assert bool(terms) == bool(document_terms(text))
@@ -249,7 +249,7 @@ def test_the_terms_of_a_word_do_not_depend_on_the_words_around_it(one: str, othe
 
 
 @given(texts)
-def test_how_a_text_is_encoded_does_not_matter(text: str) -> None:
+def test_the_unicode_form_of_a_text_does_not_matter(text: str) -> None:
     assert document_terms(unicodedata.normalize("NFD", text)) == document_terms(unicodedata.normalize("NFC", text))
 
 
@@ -260,7 +260,7 @@ HOSTILE = (
 
 
 @pytest.mark.parametrize("piece", HOSTILE, ids=repr)
-def test_a_hostile_text_of_150_000_characters_takes_no_more_than_its_length(piece: str) -> None:
+def test_a_hostile_text_of_150_000_characters_takes_linear_time(piece: str) -> None:
     text = piece * (150_000 // len(piece))
     assert all(len(term) <= TERM_LENGTH for term in document_terms(text))
     assert len(query_terms(text)) <= QUERY_LIMIT
@@ -271,7 +271,7 @@ def best(connection: Any, terms: Sequence[str]) -> int | None:
     return connection.execute("SELECT rowid FROM note WHERE note MATCH ? ORDER BY bm25(note) LIMIT 1", (match,)).get
 
 
-def test_every_question_finds_its_note_first_among_many_by_terms_alone() -> None:
+def test_terms_alone_rank_the_note_of_every_question_first() -> None:
     connection: Any = apsw.Connection("")
     connection.execute(f'CREATE VIRTUAL TABLE note USING fts5(terms, tokenize="{FTS5_TOKENIZER}")')
     notes = [note for _, note, _ in PAIRS] + distractors(1_500)
@@ -286,13 +286,13 @@ def test_every_question_finds_its_note_first_among_many_by_terms_alone() -> None
     assert missed == []
 
 
-def test_the_notes_around_are_many_different_and_the_same_each_time() -> None:
+def test_the_other_notes_are_numerous_distinct_and_deterministic() -> None:
     notes = distractors(10_000)
     assert len(set(notes)) == 10_000
     assert notes[:100] == distractors(100)
 
 
-def test_of_something_pasted_both_ends_are_read_for_their_meaning() -> None:
+def test_both_ends_of_pasted_text_are_embedded() -> None:
     assert text_to_embed("why is the build slow") == "why is the build slow"
     assert text_to_embed("slow " * 1_000) == "slow " * 1_000
     pasted = "\n\n".join(" ".join(f"filler{line}n{word}" for word in range(40)) for line in range(30))
@@ -301,11 +301,11 @@ def test_of_something_pasted_both_ends_are_read_for_their_meaning() -> None:
         assert len(text_to_embed(text)) <= 2 * GIST + 2
 
 
-def test_a_pasted_text_with_a_question_that_says_nothing_is_asked_by_its_end() -> None:
+def test_pasted_text_with_an_uninformative_question_is_embedded_by_its_end() -> None:
     lines = "\n".join(f"at frame{number} of module{number}" for number in range(200))
     assert "ledgermismatch" in query_terms(f"{lines}\nLedgerMismatch: months differ\n\nWhy is that?")
     assert "LedgerMismatch" in text_to_embed(f"{lines}\nLedgerMismatch: months differ\n\nWhy is that?")
 
 
-def test_every_stop_word_at_once_is_asked_for_all_the_same() -> None:
+def test_a_query_of_all_stop_words_keeps_them() -> None:
     assert len(query_terms(" ".join(STOP_WORDS))) == QUERY_LIMIT

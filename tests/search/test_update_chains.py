@@ -1,5 +1,4 @@
-"""Facts that change, stated in any order and mixed with each other: the present one is on top, and what held at an
-instant is known exactly."""
+"""Chains of facts in any order: the current fact ranks first, and the fact of any time is known exactly."""
 
 from collections.abc import Generator, Sequence
 from contextlib import closing
@@ -23,12 +22,12 @@ from support.update_chains import Chain, shuffled_facts, update_chains
 from support.world import AS_ADA, World
 
 MODERATE = {"sqlite": 60, "postgresql": 20}
-"""How many chains: on a server each statement travels."""
+"""Number of chains. Statements take longer on a server."""
 AT_ONCE = 50
 
 
 def world_of(engine: str, store: MemoryStore, clock: SteppingClock) -> World:
-    """With the indexes that a service has."""
+    """Returns a world with the indexes of a service."""
     embedder = OnnxEmbedder()
     vectors = ScanVectors(embedder.fingerprint, embedder.dimension)
     world = World(store, KEYWORDS[engine].index(), clock, embedder=embedder, vectors=vectors)
@@ -49,19 +48,19 @@ def tell(world: World, chains: Sequence[Chain], *, keyed: bool) -> None:
 
 
 def on_top(world: World, chains: Sequence[Chain]) -> list[Chain]:
-    """Those whose present fact is the first hit."""
+    """Returns the chains whose current fact is the first hit."""
     return [chain for chain in chains if world.found(chain.question)[:1] == [chain.facts[-1].text]]
 
 
 def known_at(world: World, chain: Chain) -> list[list[Memory]]:
-    """What is listed of a subject, at each instant that matters."""
+    """Returns the list of a fact key at each relevant time."""
     where = replace(world.reading.widest_filter(AS_ADA), subject=Clean(chain.subject))
     return [list(world.reading.page(replace(where, held_at=at), None, 9, AS_ADA).memories) for at in chain.instants()]
 
 
 def wrong_then(world: World, chains: Sequence[Chain], asked: Sequence[Chain]) -> list[str]:
-    """Where a list or a memory says anything else than what held at an instant, or recall does, which takes longer and
-    so is only asked about some of them."""
+    """Returns differences between the facts of a time and lists, memories and recalls. Recall takes longer, so only
+    some chains are checked."""
     wrong: list[str] = []
     for chain in chains:
         for at, listed in zip(chain.instants(), known_at(world, chain), strict=True):
@@ -77,13 +76,12 @@ def wrong_then(world: World, chains: Sequence[Chain], asked: Sequence[Chain]) ->
 
 
 def recalled(world: World, chain: Chain, at: datetime) -> list[str]:
-    """What is found of the chain."""
+    """Returns the contents of the chain that a recall finds."""
     return [hit.memory.content for hit in world.recall(chain.question, as_of=at).hits if is_of(hit, chain)]
 
 
 def behind(world: World, chains: Sequence[Chain]) -> list[str]:
-    """Where a recall of what held at an instant finds the fact that did, and something about another thing before it:
-    many names are alike."""
+    """Returns recalls that find the fact of a time only after one about another thing with a similar name."""
     return [
         f"{chain.subject} {at}"
         for chain in chains
@@ -103,7 +101,7 @@ def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[World]:
         yield world_of(request.param, store, clock)
 
 
-def test_the_present_fact_is_on_top_and_what_held_is_known_exactly(kept: World) -> None:
+def test_the_current_fact_ranks_first_and_earlier_ones_are_known_exactly(kept: World) -> None:
     chains = update_chains(MODERATE[kept.store.name.partition(" ")[0]], START)
     tell(kept, chains, keyed=True)
     assert on_top(kept, chains) == chains
@@ -114,7 +112,7 @@ def test_the_present_fact_is_on_top_and_what_held_is_known_exactly(kept: World) 
 @pytest.mark.slow
 @pytest.mark.timeout(3_600)
 @pytest.mark.parametrize("engine", ["postings", "postings on postgres"])
-def test_of_a_thousand_chains_every_one(engine: str, tmp_path: Path, show: Show) -> None:
+def test_a_thousand_chains_of_facts(engine: str, tmp_path: Path, show: Show) -> None:
     chains = update_chains(1_000, START)
     clock = SteppingClock()
     asked = chains if engine == "postings" else chains[::10]  # A server takes its time.

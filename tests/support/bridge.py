@@ -78,7 +78,7 @@ class Bridge:
         return self.process.wait(timeout=PATIENCE)
 
     def complaints(self) -> str:
-        """All of its standard error, once it has ended."""
+        """Returns its standard error after its end."""
         self.ended()
         self._readers[1].join(PATIENCE)
         return b"".join(self._complaints).decode()

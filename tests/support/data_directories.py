@@ -37,6 +37,8 @@ KEYS = "keys.json"
 """The file in a data directory with the keys of its callers by name. Hivelore itself does not know it."""
 EXACT = 2e-3
 """The time runs on while a service answers, and confidence and recency with it."""
+RENAMED = {"door": "interface", "incarnation": "databaseId", "secondWall": "rowLevelSecurity"}
+"""Fields of answers that had another name when the fixtures were recorded."""
 MISSING = "(missing)"
 NOT_COMPARED = ("environment", "message", "recallId")
 """Sentences, which a release may word differently, and the id of a new entry of the recall log."""
@@ -133,8 +135,14 @@ def write_answers(file: Path, at: datetime, answers: Sequence[Answered]) -> None
 
 def read_answers(file: Path) -> tuple[datetime, Sequence[Answered]]:
     said = json.loads(lzma.decompress(file.read_bytes()))
-    answers = [Answered(Request(**one["request"]), one["status"], one["answer"]) for one in said["answers"]]
+    answers = [Answered(Request(**one["request"]), one["status"], _renamed(one["answer"])) for one in said["answers"]]
     return datetime.fromisoformat(said["at"]), answers
+
+
+def _renamed(answer: Any) -> Any:
+    if isinstance(answer, dict):
+        return {RENAMED.get(name, name): _renamed(value) for name, value in cast("dict[str, Any]", answer).items()}
+    return [_renamed(one) for one in cast("list[Any]", answer)] if isinstance(answer, list) else answer
 
 
 def empty_schema() -> str:

@@ -214,4 +214,4 @@ FAULTS: Mapping[str, Fault] = {
     "home not writable": _not_writable,
     "hooks turned off": _always(Way(environ={"HIVELORE_HOOK_DISABLED": "1"}, keeps=NOTHING)),
 }
-"""All of it in folders with spaces, quotes, newlines and letters of other scripts in their names."""
+"""Folder names with spaces, quotes, newlines and non-Latin letters."""

@@ -25,9 +25,9 @@ _ODD = "ho me ’with\n'quotes\" и ☃"
 KNOWN = "Port 8443 is taken by the proxy."
 ASKED = "Which port is taken by the proxy?"
 FROM_FILE = frozenset({"PreCompact", "SessionEnd", "TaskCompleted"})
-"""The events that tell what was said in the transcript only."""
+"""Events whose text is only in the transcript."""
 KEPT = FROM_FILE | {"PostCompact", "Stop", "SubagentStop"}
-"""The events of which something is kept."""
+"""Events that create memories."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Kept:
 
 
 class Home:
-    """``environ``: what its service and its hooks are started with."""
+    """``environ``: environment of its service and hooks."""
 
     def __init__(self, folder: Path, environ: Mapping[str, str]) -> None:
         self.folder = folder

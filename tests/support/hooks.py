@@ -44,7 +44,7 @@ class Hook:
     wait: str = str(PATIENCE)
     """Seconds; long, since this machine may have much else to do. Empty: as it comes."""
     first: str | None = None
-    """Words of Python that are run before it."""
+    """Python code that runs before it."""
     before: Callable[[], None] | None = None
     """What the process does before it becomes another program."""
 
@@ -73,7 +73,7 @@ class Hook:
         return Said(done.returncode, done.stdout, done.stderr)
 
     def finish(self) -> None:
-        """Wait for what it has left to other processes, which belong to nobody."""
+        """Wait for its detached processes."""
         until(lambda: not self._is_at_work())
 
     def _is_at_work(self) -> bool:

@@ -36,7 +36,7 @@ class BatchKind(StrEnum):
     """Another batch was reverted."""
 
 
-class Batch(Value, frozen=True, kw_only=True, rename=json_names(is_private="private", interface="door")):
+class Batch(Value, frozen=True, kw_only=True, rename=json_names(is_private="private")):
     """The changes of one action."""
 
     id: BatchId

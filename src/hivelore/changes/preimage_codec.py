@@ -11,7 +11,6 @@ from hivelore.core.agents import AgentId
 from hivelore.core.text import Clean
 from hivelore.events.model import Event
 from hivelore.feedback.recalls import Evidence, Sign
-from hivelore.memories.codec import Object, instant
 from hivelore.memories.model import Chunk, Memory, Passage, Version
 from hivelore.memories.stored import ChunkKey, DocumentKey, PassageKey, StoredChunk
 from hivelore.memories.whole import WholeMemory
@@ -20,7 +19,7 @@ from hivelore.review.model import Proposal
 from hivelore.search.model import RecallId
 
 
-def former(value: PreviousState) -> Object:
+def former(value: PreviousState) -> dict[str, Any]:
     whole = value.whole
     return {
         "memory": to_builtins(whole.memory),
@@ -34,6 +33,7 @@ def former(value: PreviousState) -> Object:
 
 
 def read_former(key: DocumentKey, data: Mapping[str, Any]) -> PreviousState:
+    _rename_fields(data)
     whole = WholeMemory(
         key,
         convert(data["memory"], Memory),
@@ -49,7 +49,16 @@ def read_former(key: DocumentKey, data: Mapping[str, Any]) -> PreviousState:
     )
 
 
-def _chunk(value: StoredChunk) -> Object:
+def _rename_fields(data: Mapping[str, Any]) -> None:
+    """Renames the fields of pre-images that were stored while ``interface`` was called ``door``."""
+    decided = [one["decided"] for one in data["proposals"] if one.get("decided")]
+    records = [data["memory"].get("provenance", {}), *data["history"], *data["observations"], *data["proposals"]]
+    for record in [*records, *decided, *data["events"]]:
+        if "door" in record:
+            record["interface"] = record.pop("door")
+
+
+def _chunk(value: StoredChunk) -> dict[str, Any]:
     chunk = value.chunk
     return {
         "key": value.key,
@@ -67,12 +76,12 @@ def _read_chunk(document: DocumentKey, data: Mapping[str, Any]) -> StoredChunk:
     return StoredChunk(key=ChunkKey(data["key"]), document=document, chunk=chunk, passages=keys)
 
 
-def _evidence(value: Evidence) -> Object:
+def _evidence(value: Evidence) -> dict[str, Any]:
     return {
         "agent": value.agent,
         "session": value.session,
         "sign": value.sign.value,
-        "at": instant(value.at),
+        "at": to_builtins(value.at),
         "recall": value.recall,
     }
 

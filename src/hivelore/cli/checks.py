@@ -341,7 +341,7 @@ def folders(status: Mapping[str, Any]) -> Finding:
 
 def row_level_security(status: Mapping[str, Any]) -> Iterator[Finding]:
     """Check row-level security, which PostgreSQL offers."""
-    stands = status.get("secondWall")
+    stands = status.get("rowLevelSecurity")
     if stands is None:
         return
     if stands:

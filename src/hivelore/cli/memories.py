@@ -236,7 +236,7 @@ def history(memory: Id, /, *, agent: ActingAgent = None, json: AsJson = False) -
             _to_seconds(version["at"]),
             version["action"],
             version["actor"] or "operator",
-            version["door"],
+            version["interface"],
             version["reason"] or "",
             version["content"],
         ]
@@ -539,7 +539,7 @@ def recalls(
         return
     for search in page["recalls"]:
         output.say((output.shortened(search["query"], 100), "bold"))
-        who = f"{search['agentId'] or 'operator'} ({search['door']})"
+        who = f"{search['agentId'] or 'operator'} ({search['interface']})"
         withheld = f", {search['withheld']} hidden" if search["withheld"] else ""
         found = f"{len(search['hits'])} of {search['candidates']}{withheld}"
         line = f"   {output.age(search['at'], now())}  {who}  {search['path']}  {found}  {search['id']}"

@@ -125,7 +125,7 @@ def connect_as_reviewer(agent: str | None) -> AbstractContextManager[Client]:
 
 def _show_proposal(proposal: Mapping[str, Any]) -> None:
     output.say((f"{proposal['kind']} ", "bold"), proposal["id"])
-    by = f"{proposal['actor'] or 'an operator'} ({proposal['door']})"
+    by = f"{proposal['actor'] or 'an operator'} ({proposal['interface']})"
     fields: dict[str, Any] = {
         "proposed": f"{output.age(proposal['at'], now())} by {by}",
         "session": proposal["session"],
@@ -136,7 +136,7 @@ def _show_proposal(proposal: Mapping[str, Any]) -> None:
     decided = proposal["decided"]
     if decided is not None:
         reason = f": {decided['reason']}" if decided["reason"] else ""
-        by = f"{decided['actor'] or 'the operator'} ({decided['door']})"
+        by = f"{decided['actor'] or 'the operator'} ({decided['interface']})"
         fields["decided"] = f"{decided['how']} {output.age(decided['at'], now())} by {by}{reason}"
     for name, value in fields.items():
         if value is not None:

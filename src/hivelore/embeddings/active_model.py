@@ -214,10 +214,10 @@ class ActiveModel:
 
         def scores() -> Mapping[DocumentKey, float]:
             known = tokens()
-            found_tokens = [near for near in nearest if near.passage in known]
+            codes = {near.document: known[near.passage] for near in nearest if near.passage in known}
             weights = token_weights(query.tokens.words, rarities)
-            found = maxsim(query.tokens.codes, weights, [known[near.passage] for near in found_tokens])
-            return {near.document: score for near, score in zip(found_tokens, found.tolist(), strict=True)}
+            found = maxsim(query.tokens.codes, weights, list(codes.values()))
+            return dict(zip(codes, found.tolist(), strict=True))
 
         return scores
 

@@ -30,7 +30,7 @@ class Level(StrEnum):
     CRITICAL = "critical"
 
 
-class Event(Value, frozen=True, kw_only=True, rename=json_names(memory="memoryId", interface="door")):
+class Event(Value, frozen=True, kw_only=True, rename=json_names(memory="memoryId")):
     id: LoggedId
     at: datetime
     """When it happened."""
@@ -81,7 +81,7 @@ REASON_LENGTH = 500
 MAX_COOLDOWN = timedelta(days=366)
 
 
-class Cooldown(Value, frozen=True, kw_only=True, rename=json_names(interface="door")):
+class Cooldown(Value, frozen=True, kw_only=True):
     """A time during which an action of a service should not be repeated. One per action and service."""
 
     service: Clean

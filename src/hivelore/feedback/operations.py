@@ -39,7 +39,6 @@ LIST_RECALLS = Operation(
 )
 RATE_MEMORY = Operation(
     name="rate",
-    verb="rate",
     summary="Records that a memory was useful or not, instead of an earlier rating in the same session, or on the same "
     "day without a session.",
     request=RateMemory,
@@ -53,17 +52,18 @@ RATE_MEMORY = Operation(
         arguments={"memoryId": "", "useful": ""},
         reply=lambda _: Reply("Recorded.", {}),
     ),
+    verb="rate",
     tag="memory",
 )
 RESET_USEFULNESS = Operation(
     name="reset_usefulness",
-    verb="rate",
     summary="Deletes the recorded use of a memory. Only for operators.",
     request=NamedMemory,
     response=type(None),
     handler="hivelore.feedback.handlers:reset_usefulness",
     lane=Lane.WRITE,
     http=delete("/api/memory/{memoryId}/usefulness"),
+    verb="rate",
     tag="memory",
 )
 OPERATIONS = (LIST_RECALLS, RATE_MEMORY, RESET_USEFULNESS)

@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 
 from hivelore.core.access import recalls_visible_to
 from hivelore.core.agents import AgentId, LeadSees, Viewer
-from hivelore.core.clock import Clock
 from hivelore.core.paging import cut_page
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
@@ -25,7 +24,6 @@ class RecallLog:
         *,
         store: MemoryStore,
         write_buffer: WriteBehindBuffer,
-        clock: Clock,
         lead_sees: LeadSees,
         lifetime: timedelta,
         recall_id: Callable[[datetime], RecallId],
@@ -33,18 +31,16 @@ class RecallLog:
         """``lifetime``: 0 turns the log off."""
         self._store = store
         self._write_buffer = write_buffer
-        self._clock = clock
         self._lead_sees = lead_sees
         self._on = lifetime > timedelta(0)
         self._recall_id = recall_id
 
     def log_recall(
-        self, query: Query, viewer: Viewer, hits: Sequence[Hit], path: RetrievalMode, candidates: int
+        self, query: Query, viewer: Viewer, hits: Sequence[Hit], path: RetrievalMode, candidates: int, now: datetime
     ) -> RecallId | None:
         """Logs a recall within about a second. Returns the id of the log entry; None if the log is off."""
         if not self._on:
             return None
-        now = self._clock.now()
         number = self._recall_id(now)
         self._write_buffer.log(
             Recall(

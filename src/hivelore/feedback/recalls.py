@@ -27,7 +27,7 @@ class RecalledMemory(Value, frozen=True, rename=json_names(memory="memoryId")):
     fits: bool
 
 
-class Recall(Value, frozen=True, kw_only=True, rename=json_names(agent="agentId", question="query", interface="door")):
+class Recall(Value, frozen=True, kw_only=True, rename=json_names(agent="agentId", question="query")):
     id: RecallId
     at: datetime
     """Time of the answer, UTC."""

@@ -32,8 +32,8 @@ def read_status(app: Application) -> Status:
         problems=health.problems,
         workers=health.workers,
         store=app.store.name,
-        incarnation=read(lambda: _incarnation(app)),
-        second_wall=app.store.row_level_security,
+        database_id=read(lambda: _database_id(app)),
+        row_level_security=app.store.row_level_security,
         keywords=app.keywords.name,
         pending_keywords=read(lambda: app.index_rebuild.remaining),
         vectors=None if current is None else current.index.name,
@@ -69,7 +69,7 @@ def read_status(app: Application) -> Status:
     )
 
 
-def _incarnation(app: Application) -> str | None:
+def _database_id(app: Application) -> str | None:
     with app.store.read() as view:
         return view.setting("incarnation")
 

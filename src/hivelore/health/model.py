@@ -123,9 +123,9 @@ class Status(Value, frozen=True, kw_only=True):
     problems: tuple[HealthProblem, ...]
     workers: tuple[Worker, ...]
     store: str
-    incarnation: str | None
+    database_id: str | None
     """Changes when the database is restored or moved."""
-    second_wall: bool | None
+    row_level_security: bool | None
     """True if row-level security checks visibility too; None if the database has none."""
     keywords: str
     pending_keywords: int | None

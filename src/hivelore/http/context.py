@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
+from fastapi import Request
 from msgspec import structs
-from starlette.requests import Request
 
 from hivelore.core.agents import Interface, Viewer
 from hivelore.core.clock import Clock
@@ -23,6 +23,7 @@ from hivelore.runtime.app import Application
 from hivelore.runtime.logs import SLOW_REQUEST, log_event
 
 R = TypeVar("R")
+T = TypeVar("T")
 _ID = re.compile(r"[0-9A-Fa-f-]{6,36}")
 """An id or its beginning."""
 FRESH_SECONDS = 1.0
@@ -84,7 +85,7 @@ class Authenticator:
 
 
 def _interface_of(request: Request) -> Interface:
-    return _INTERFACES.get(request.headers.get("x-hivelore-door", ""), Interface.REST)
+    return _INTERFACES.get(request.headers.get("x-hivelore-interface", ""), Interface.REST)
 
 
 def _key_of(request: Request) -> str | None:
@@ -109,6 +110,10 @@ class Context:
     authenticator: Authenticator
     metrics: Metrics
     incidents: Incidents
+
+    def deadline(self, lane: Lane) -> float:
+        """Returns the deadline of a call that begins now, on the application's clock."""
+        return self.app.clock.monotonic() + DEADLINES[lane]
 
     async def answer(self, operation: Operation[..., R], request: Any, viewer: Viewer, project: str | None) -> R:
         """Runs a declared operation in the pool of its lane, counts it, and logs it if it was slow."""
@@ -146,3 +151,12 @@ class Context:
 
 DEADLINES = {Lane.RECALL: 10.0, Lane.READ: 10.0, Lane.WRITE: 30.0, Lane.SLOW: 600.0}
 """Maximum seconds for a call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The caller of a tool."""
+
+    context: Context
+    viewer: Viewer
+    project: str | None

@@ -14,8 +14,8 @@ from hivelore.core.redaction import Redactor
 from hivelore.errors import HiveloreError
 from hivelore.http.metrics import Metrics
 from hivelore.http.problems import problem
+from hivelore.local.transport import LOOPBACK
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 LARGEST_BODY = 16 * 1024 * 1024
 MAX_STRINGS = 200_000
 """Maximum strings in one body: a batch of 1,000 memories with all fields and 100 tags each has about half as many."""

@@ -26,15 +26,6 @@ from hivelore.search.model import LIMIT_RANGE, QUERY_LENGTH
 if TYPE_CHECKING:
     from hivelore.runtime.app import Application
 
-_LIMITS = {
-    "content": CONTENT_LENGTH,
-    "name": NAME_LENGTH,
-    "query": QUERY_LENGTH,
-    "results": LIMIT_RANGE[1],
-    "tags": MAX_TAGS,
-}
-"""Limits that clients need to know, in characters or numbers."""
-
 
 def who_am_i(app: Application, request: NoArguments, call: Call) -> Identity:
     viewer = call.viewer
@@ -45,7 +36,13 @@ def who_am_i(app: Application, request: NoArguments, call: Call) -> Identity:
         acting=viewer.acting,
         capabilities=tuple(app.settings.capabilities),
         lead_sees=app.settings.lead_sees,
-        limits=_LIMITS,
+        limits={
+            "content": CONTENT_LENGTH,
+            "name": NAME_LENGTH,
+            "query": QUERY_LENGTH,
+            "results": LIMIT_RANGE[1],
+            "tags": MAX_TAGS,
+        },
     )
 
 

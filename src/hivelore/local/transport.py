@@ -48,8 +48,8 @@ class ServiceUrl:
         self.path = (slash + path).rstrip("/")
         self.tls = scheme.lower() == "https"
         if self.authority.startswith("["):
-            host, _, port = self.authority[1:].partition("]")
-            port = port.removeprefix(":")
+            host, end, port = self.authority[1:].partition("]")
+            host, port = host if end else "", port.removeprefix(":")
         else:
             host, _, port = self.authority.partition(":")
         port = port or ("443" if self.tls else "80")

@@ -1,5 +1,6 @@
 """MCP over stateless streamable HTTP at /mcp, for both protocol eras, on the official SDK."""
 
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple, cast
 
 import orjson
@@ -25,12 +26,12 @@ from starlette.types import Receive, Scope, Send
 
 from hivelore import __version__
 from hivelore.api.registry import OPERATIONS
-from hivelore.core.agents import Interface, Viewer
+from hivelore.core.agents import Interface, Role
 from hivelore.core.operation import Operation
 from hivelore.core.sanitizer import sanitize_values
 from hivelore.core.tool import Reply, Tool
 from hivelore.errors import HiveloreError, Invalid
-from hivelore.http.context import Context, project_of
+from hivelore.http.context import Caller, Context, project_of
 from hivelore.http.middleware import LARGEST_BODY, Incident
 from hivelore.http.problems import of_error
 from hivelore.mcp.schemas import Arguments, output_schema
@@ -41,12 +42,12 @@ _NO_AGENT = "An operator's key speaks for no agent here: say for which one with 
 
 
 class _OfferedTool(NamedTuple):
-    """A tool, its operation, and how the server lists it."""
+    """A tool as the server lists it, and the function that answers a call."""
 
-    operation: Operation[..., Any]
-    tool: Tool[Any]
-    arguments: Arguments
     listed: ListedTool
+    roles: frozenset[Role]
+    capability: str
+    answer: Callable[[Caller, Mapping[str, Any]], Awaitable[Reply]]
 
 
 class McpServer:
@@ -54,9 +55,8 @@ class McpServer:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        enabled = context.app.settings.capabilities
-        offered = (_offered(one, one.tool) for one in OPERATIONS if one.tool and one.tool.capability in enabled)
-        self._tools = {one.listed.name: one for one in offered}
+        offered = [_offered(one) for one in OPERATIONS if one.tool is not None]
+        self._tools = {one.listed.name: one for one in offered if one.capability in context.app.settings.capabilities}
         server: Server[Any] = Server(
             "hivelore",
             version=__version__,
@@ -87,16 +87,18 @@ class McpServer:
             return
         await self.manager.handle_request(scope, receive, send)
 
-    async def _viewer(self, ctx: ServerRequestContext[Any, Any]) -> Viewer:
-        return await self._context.authenticator.viewer(cast(Request, ctx.request), Interface.MCP)
+    async def _caller(self, ctx: ServerRequestContext[Any, Any]) -> Caller:
+        request = cast(Request, ctx.request)
+        viewer = await self._context.authenticator.viewer(request, Interface.MCP)
+        return Caller(self._context, viewer, project_of(request))
 
     async def _list(self, ctx: ServerRequestContext[Any, Any], _: PaginatedRequestParams | None) -> ListToolsResult:
         try:
             with self._context.incidents.logged(lambda: "tools/list"):
-                viewer = await self._viewer(ctx)
+                caller = await self._caller(ctx)
         except (HiveloreError, Incident) as error:
             raise _failure(error) from None
-        return ListToolsResult(tools=[one.listed for one in self._tools.values() if viewer.role in one.operation.roles])
+        return ListToolsResult(tools=[one.listed for one in self._tools.values() if caller.viewer.role in one.roles])
 
     async def _call(self, ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> CallToolResult:
         tool = self._tools.get(params.name)
@@ -107,21 +109,19 @@ class McpServer:
             raise _failure(incident) from None
 
     async def _answer(
-        self, ctx: ServerRequestContext[Any, Any], offered: _OfferedTool | None, params: CallToolRequestParams
+        self, ctx: ServerRequestContext[Any, Any], tool: _OfferedTool | None, params: CallToolRequestParams
     ) -> CallToolResult:
         agent: str | None = None
         try:
-            viewer = await self._viewer(ctx)
-            agent = viewer.agent
+            caller = await self._caller(ctx)
+            agent = caller.viewer.agent
             if agent is None:
                 raise Invalid(_NO_AGENT)
-            if offered is None or viewer.role not in offered.operation.roles:
+            if tool is None or caller.viewer.role not in tool.roles:
                 raise Invalid(
                     f"There is no tool {params.name[:NAME_LENGTH]!r} for you. tools/list names those there are."
                 )
-            request = offered.arguments.read(params.arguments or {})
-            project = project_of(cast(Request, ctx.request))
-            reply = offered.tool.reply(await self._context.answer(offered.operation, request, viewer, project))
+            reply = await tool.answer(caller, params.arguments or {})
         except HiveloreError as error:
             return _result(Reply(str(error), {}), agent, success=False)
         return _result(reply, agent, success=True)
@@ -138,22 +138,27 @@ def _nameless(error: MCPError) -> Response:
     return Response(orjson.dumps({"jsonrpc": "2.0", "id": None, "error": said}), 500, media_type="application/json")
 
 
-def _offered(operation: Operation[..., Any], tool: Tool[Any]) -> _OfferedTool:
+def _offered(operation: Operation[..., Any]) -> _OfferedTool:
+    tool = cast(Tool[Any], operation.tool)
     arguments = Arguments(operation, tool)
-    annotations = ToolAnnotations(
-        read_only_hint=tool.read_only,
-        destructive_hint=tool.destructive,
-        idempotent_hint=tool.idempotent,
-        open_world_hint=False,
-    )
+
+    async def answer(caller: Caller, given: Mapping[str, Any]) -> Reply:
+        request = arguments.read(given)
+        return tool.reply(await caller.context.answer(operation, request, caller.viewer, caller.project))
+
     listed = ListedTool(
         name=tool.name,
         description=tool.description,
         input_schema=arguments.schema,
         output_schema=output_schema(tool),
-        annotations=annotations,
+        annotations=ToolAnnotations(
+            read_only_hint=tool.read_only,
+            destructive_hint=tool.destructive,
+            idempotent_hint=tool.idempotent,
+            open_world_hint=False,
+        ),
     )
-    return _OfferedTool(operation, tool, arguments, listed)
+    return _OfferedTool(listed, operation.roles, tool.capability, answer)
 
 
 def _result(reply: Reply, agent: str | None, *, success: bool) -> CallToolResult:

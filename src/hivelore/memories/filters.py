@@ -1,4 +1,4 @@
-"""Filters of lists and searches as callers provide them: redacted and normalized."""
+"""Filters of searches and lists, from texts that callers provide."""
 
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
@@ -8,7 +8,7 @@ from hivelore.search.model import project_filter
 
 
 def clean_filter(redactor: Redactor, text: str | None, field: str) -> Clean | None:
-    """Returns the text without secrets, None for an empty one. Raises TooLarge."""
+    """Returns a text as memories store it; None if it is blank. Raises TooLarge."""
     if text is None or not text.strip():
         return None
     if len(text) > FIELD_LENGTH:
@@ -21,6 +21,5 @@ def clean_project(redactor: Redactor, project: str | None) -> Clean | None:
 
 
 def clean_subject(redactor: Redactor, subject: str | None) -> Clean | None:
-    """Returns the subject in its stored form."""
     clean = clean_filter(redactor, subject, "subject")
     return None if clean is None else canonical_subject(clean)

@@ -9,12 +9,11 @@ from msgspec.structs import asdict
 from hivelore.core.agents import AgentId
 from hivelore.core.operation import Call
 from hivelore.core.paging import position_of
-from hivelore.core.values import replace
-from hivelore.errors import Invalid
+from hivelore.core.values import NoArguments, replace
 from hivelore.feedback.model import NO_USAGE
 from hivelore.memories.drafts import Draft, Edit, EditedFields, WriteResult
 from hivelore.memories.filters import clean_filter, clean_project, clean_subject
-from hivelore.memories.model import NAME_LENGTH, Memory, MemoryId
+from hivelore.memories.model import Memory, MemoryId
 from hivelore.memories.normalizer import to_utc
 from hivelore.memories.operations import (
     CompareVersions,
@@ -23,7 +22,6 @@ from hivelore.memories.operations import (
     ForgetPath,
     ForgottenCount,
     GetMemory,
-    GetStats,
     IndexMemory,
     IndexResponse,
     InjectLearning,
@@ -43,8 +41,6 @@ if TYPE_CHECKING:
 
 
 def memory_id(text: str) -> MemoryId:
-    if len(text) > NAME_LENGTH:
-        raise Invalid("memoryId is too long for an id. Search again for the current id.", field="memoryId")
     return MemoryId(text.lower())
 
 
@@ -95,7 +91,7 @@ def forget_path(app: Application, request: ForgetPath, call: Call) -> ForgottenC
     return ForgottenCount(service.forget_path(request.source_path, call.viewer, owner=owner, project=request.project))
 
 
-def get_stats(app: Application, request: GetStats, call: Call) -> Stats:
+def get_stats(app: Application, request: NoArguments, call: Call) -> Stats:
     return app.reading.stats(call.viewer)
 
 
@@ -136,7 +132,5 @@ def forget_memory(app: Application, request: ForgetMemory, call: Call) -> None:
 
 
 def inject_learning(app: Application, request: InjectLearning, call: Call) -> Memory:
-    if len(request.agent) > NAME_LENGTH:
-        raise Invalid("agentId is too long for an id. GET /api/agents lists the agents.", field="agentId")
     target = AgentId(request.agent)
     return app.memory_service.inject_learning(request.learning, request.category, target, call.viewer, request.scope)

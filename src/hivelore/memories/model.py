@@ -48,7 +48,7 @@ class Trust(StrEnum):
     WEB = "web"
 
 
-class Provenance(Value, frozen=True, kw_only=True, rename=json_names(interface="door")):
+class Provenance(Value, frozen=True, kw_only=True):
     """Author, interface and trust of the current version."""
 
     actor: AgentId | None
@@ -240,7 +240,7 @@ class Action(StrEnum):
     """A change, or the recorded usage, was reverted."""
 
 
-class Version(Value, frozen=True, kw_only=True, rename=json_names(number="version", interface="door")):
+class Version(Value, frozen=True, kw_only=True, rename=json_names(number="version")):
     """One state of a memory and who created it. The oldest is number 1."""
 
     number: int

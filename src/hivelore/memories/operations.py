@@ -7,13 +7,14 @@ from msgspec import Meta, to_builtins
 from hivelore.core.agents import Role
 from hivelore.core.operation import Lane, Operation, delete, get, patch, post
 from hivelore.core.tool import OBJECT, TEXT, Reply, Tool
-from hivelore.core.values import Instant, Request, Value, json_names
+from hivelore.core.values import Instant, NoArguments, Request, Value, json_names
 from hivelore.feedback.model import Usefulness
 from hivelore.memories.diff import difference
 from hivelore.memories.drafts import Draft, DraftFields, EditedFields, WriteResult
-from hivelore.memories.model import Memory, MemoryId, Scope, Source
+from hivelore.memories.model import NAME_LENGTH, Memory, MemoryId, Scope, Source
 from hivelore.search.model import Difference, History, MemoryPage, ScopeChoice, Snippet, Stats
 
+Id = Annotated[str, Meta(max_length=NAME_LENGTH)]
 MEMORY = json_names(memory="memoryId", agent="agentId")
 
 
@@ -42,10 +43,10 @@ class StoredMemories(Value, frozen=True):
 
 class ListMemories(Request, frozen=True, kw_only=True, rename=MEMORY):
     limit: Annotated[int, Meta(ge=1, le=500)] = 50
-    after: str | None = None
+    after: Id | None = None
     scope: ScopeChoice = ScopeChoice.ALL
     source: Source | None = None
-    agent: str | None = None
+    agent: Id | None = None
     project: str | None = None
     session: str | None = None
     tag: str | None = None
@@ -68,12 +69,8 @@ class ForgottenCount(Value, frozen=True):
     forgotten: int
 
 
-class GetStats(Request, frozen=True):
-    pass
-
-
 class NamedMemory(Request, frozen=True, rename=MEMORY):
-    memory: str
+    memory: Id
 
 
 class GetMemory(NamedMemory, frozen=True):
@@ -110,7 +107,7 @@ class CompareVersions(NamedMemory, frozen=True, rename=json_names(older="from", 
 
 
 class EditMemory(EditedFields, frozen=True, rename=MEMORY):
-    memory: str
+    memory: Id
     version: int | None = None
     """Expected version."""
 
@@ -121,7 +118,7 @@ class ForgetMemory(NamedMemory, frozen=True):
 
 
 class InjectLearning(Request, frozen=True, rename=MEMORY):
-    agent: str
+    agent: Id
     learning: str
     category: Literal["mistake-pattern", "best-practice", "codebase-knowledge", "preference"]
     scope: Scope = Scope.SWARM
@@ -161,11 +158,11 @@ INDEX_MEMORY = Operation(
     lane=Lane.WRITE,
     http=post("/api/memory/index", status=202),
     stored=lambda _: 1,
+    verb="remember",
     tag="memory",
 )
 STORE_MEMORIES = Operation(
-    name="store_memories",
-    verb="remember",
+    name="remember_many",
     summary="Stores up to 1,000 texts in their order: all of them or none.",
     request=StoreMemories,
     response=StoredMemories,
@@ -173,6 +170,7 @@ STORE_MEMORIES = Operation(
     lane=Lane.WRITE,
     http=post("/api/memory/batch"),
     stored=lambda done: len(done.results),
+    verb="import",
     tag="memory",
 )
 STORE_MEMORY = Operation(
@@ -204,7 +202,6 @@ STORE_MEMORY = Operation(
 )
 LIST_MEMORIES = Operation(
     name="list",
-    verb="list",
     summary="Lists memories, newest first. ``after`` is the ``next`` of the previous page. ``as_of``: those valid at "
     "that time, in the version of that time. ``superseded``: also those that a newer one replaced.",
     request=ListMemories,
@@ -212,33 +209,33 @@ LIST_MEMORIES = Operation(
     handler="hivelore.memories.handlers:list_memories",
     lane=Lane.READ,
     http=get("/api/memory"),
+    verb="list",
     tag="memory",
 )
 FORGET_PATH = Operation(
     name="forget_path",
-    verb="forget",
     summary="Permanently deletes the memories indexed from a path in a project and returns how many.",
     request=ForgetPath,
     response=ForgottenCount,
     handler="hivelore.memories.handlers:forget_path",
     lane=Lane.WRITE,
     http=delete("/api/memory"),
+    verb="forget",
     tag="memory",
 )
 GET_STATS = Operation(
     name="stats",
-    verb="stats",
     summary="Counts the memories that the caller may see.",
-    request=GetStats,
+    request=NoArguments,
     response=Stats,
     handler="hivelore.memories.handlers:get_stats",
     lane=Lane.READ,
     http=get("/api/memory/stats"),
+    verb="stats",
     tag="memory",
 )
 GET_MEMORY = Operation(
     name="get",
-    verb="get",
     summary="Returns one memory by id, including expired and superseded ones. ``as_of``: as it was at that time; "
     "raises NotFound if it was not valid then.",
     request=GetMemory,
@@ -246,6 +243,7 @@ GET_MEMORY = Operation(
     handler="hivelore.memories.handlers:get_memory",
     lane=Lane.READ,
     http=get("/api/memory/{memoryId}", etag=current_version),
+    verb="get",
     tag="memory",
 )
 READ_MEMORY = Operation(
@@ -267,18 +265,17 @@ READ_MEMORY = Operation(
 )
 LIST_CHUNKS = Operation(
     name="chunks",
-    verb="get",
     summary="Returns the chunks of a memory in the index, in order.",
     request=NamedMemory,
     response=MemoryChunks,
     handler="hivelore.memories.handlers:list_chunks",
     lane=Lane.READ,
     http=get("/api/memory/{memoryId}/chunks"),
+    verb="get",
     tag="memory",
 )
 GET_HISTORY = Operation(
     name="history",
-    verb="history",
     summary="Returns every version of a memory, oldest first, with its author, interface, time and reason, and the "
     "memories that it supersedes and that supersede it.",
     request=NamedMemory,
@@ -286,11 +283,11 @@ GET_HISTORY = Operation(
     handler="hivelore.memories.handlers:get_history",
     lane=Lane.READ,
     http=get("/api/memory/{memoryId}/history"),
+    verb="history",
     tag="memory",
 )
 COMPARE_VERSIONS = Operation(
     name="diff",
-    verb="diff",
     summary="Returns the differences between two versions of a memory by field. By default between the current "
     "version, or ``newer``, and the one before it.",
     request=CompareVersions,
@@ -298,22 +295,22 @@ COMPARE_VERSIONS = Operation(
     handler="hivelore.memories.handlers:compare_versions",
     lane=Lane.READ,
     http=get("/api/memory/{memoryId}/diff"),
+    verb="diff",
     tag="memory",
 )
 EDIT_MEMORY = Operation(
     name="edit",
-    verb="edit",
     summary="Changes the given fields of a memory. ``version``: only if this is still the current version, else Stale.",
     request=EditMemory,
     response=Memory,
     handler="hivelore.memories.handlers:edit_memory",
     lane=Lane.WRITE,
     http=patch("/api/memory/{memoryId}", if_match="version", etag=current_version),
+    verb="edit",
     tag="memory",
 )
 FORGET_MEMORY = Operation(
     name="forget",
-    verb="forget",
     summary="Permanently deletes a memory: its text, history, vectors and keywords. No search finds it any more. For a "
     "memory that maintenance purged, deletes what undo needs. Its bytes leave the files within minutes, or at the next "
     "start if the process ends before. Backups keep their copies.",
@@ -329,6 +326,7 @@ FORGET_MEMORY = Operation(
         reply=lambda _: Reply("Deleted.", {}),
         destructive=True,
     ),
+    verb="forget",
     tag="memory",
 )
 INJECT_LEARNING = Operation(

@@ -17,7 +17,7 @@ from hivelore.core.values import replace
 from hivelore.errors import Invalid
 from hivelore.memories.model import Memory
 from hivelore.observations.model import Confidence, Held, Observation, ObservationKind, Operational
-from hivelore.observations.outcomes import ConfidenceTimeline, TimelinePoint
+from hivelore.observations.outcomes import ConfidenceTimeline, RatedMemory, TimelinePoint
 
 WEEK = timedelta(days=7)
 _DECIMALS = 9
@@ -53,6 +53,13 @@ def confidence_at(known: Operational, now: datetime, lifecycle: Lifecycle) -> Co
 
 def is_active(known: Operational, now: datetime, lifecycle: Lifecycle) -> bool:
     return not known.held.is_off and confidence_at(known, now, lifecycle) >= lifecycle.threshold
+
+
+def rate(memory: Memory, now: datetime, lifecycle: Lifecycle) -> RatedMemory:
+    """Returns an operational memory with its confidence now."""
+    known = memory.operational
+    assert known is not None
+    return RatedMemory(memory, confidence_at(known, now, lifecycle), is_active(known, now, lifecycle))
 
 
 def decay_points(known: Operational, since: datetime, until: datetime, lifecycle: Lifecycle) -> list[TimelinePoint]:

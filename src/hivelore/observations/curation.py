@@ -26,11 +26,18 @@ from hivelore.memories.normalizer import Normalizer
 from hivelore.memories.service import MemoryService, memory_not_found
 from hivelore.memories.stored import Stored
 from hivelore.observations.block import NO_BLOCK, Block, build_block
-from hivelore.observations.confidence import Lifecycle, build_timeline, confidence_at, is_active, timeline_position
+from hivelore.observations.confidence import (
+    Lifecycle,
+    build_timeline,
+    confidence_at,
+    is_active,
+    rate,
+    timeline_position,
+)
 from hivelore.observations.model import GENERAL, Confidence, Held, Observation, ObservationKind, Operational
 from hivelore.observations.outcomes import Change, ConfidenceTimeline, ObservationInput, RatedMemory, RatedPage
 from hivelore.observations.records import add_observations, record_creation
-from hivelore.observations.validation import (
+from hivelore.observations.service import (
     check_category,
     normalize_service,
     normalize_text,
@@ -148,10 +155,6 @@ class CurationService:
         shown = tuple(replace(one, memory=memory_for_viewer(viewer, one.memory)) for one in page)
         self._write_buffer.note_reads((one.memory for one in shown), viewer, now)
         return RatedPage(shown, cursor)
-
-    def rate(self, memory: Memory, viewer: Viewer) -> RatedMemory:
-        """Returns a memory with its confidence now."""
-        return self._rate(memory_for_viewer(viewer, memory), self._clock.now())
 
     def get(self, memory: MemoryId, viewer: Viewer) -> RatedMemory:
         """Returns a memory. Reading it counts as an access of the agent (A25)."""
@@ -351,9 +354,7 @@ class CurationService:
         return add_observations(tx, stored, judgements, self._lifecycle) if judgements else stored
 
     def _rate(self, memory: Memory, now: datetime) -> RatedMemory:
-        known = memory.operational
-        assert known is not None
-        return RatedMemory(memory, confidence_at(known, now, self._lifecycle), is_active(known, now, self._lifecycle))
+        return rate(memory, now, self._lifecycle)
 
     def _load(self, view: View, memory: MemoryId, viewer: Viewer) -> Stored:
         stored, seen = view.get(memory), visible_to(viewer, self._lead_sees)

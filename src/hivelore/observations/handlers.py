@@ -59,7 +59,7 @@ def observe(app: Application, request: ObservationInput, call: Call) -> ObserveR
     if request.confidence is not None or request.persistent is not None:
         raise Forbidden("Only an operator may set confidence and persistent. Leave them out.")
     done = app.observation_service.observe(request, call.viewer, call.deadline)
-    rated = app.curation.rate(done.memory, call.viewer)
+    rated = app.observation_service.rate(done.memory, call.viewer)
     return ObserveResponse(
         effect=done.effect, about=done.about, why=done.reasons, dropped=done.dropped, memory=describe(rated)
     )

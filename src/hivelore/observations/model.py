@@ -42,7 +42,7 @@ class ObservationKind(StrEnum):
     """An operator enabled its decay again."""
 
 
-class Observation(Value, frozen=True, kw_only=True, rename=json_names(to="confidence", interface="door")):
+class Observation(Value, frozen=True, kw_only=True, rename=json_names(to="confidence")):
     """One report by an agent or decision by an operator; kept forever."""
 
     at: datetime

@@ -6,26 +6,42 @@ The resulting memories and confidences depend on all observations and their time
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
-from hivelore.core.access import visible_to
+from hivelore.core.access import memory_for_viewer, visible_to
 from hivelore.core.agents import LeadSees, Viewer
+from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
-from hivelore.core.text import Clean
+from hivelore.core.text import Clean, in_one_line
+from hivelore.core.values import replace
 from hivelore.embeddings.active_model import ActiveModel
+from hivelore.errors import Invalid, TooLarge
 from hivelore.events.log import EventLog
 from hivelore.indexing.writer import IndexWriter
+from hivelore.memories.chunking import chunk
 from hivelore.memories.drafts import Draft
-from hivelore.memories.model import Memory, MemoryId, Scope
-from hivelore.memories.normalizer import NormalizedDraft, Normalizer
+from hivelore.memories.model import Action, Memory, MemoryId, Provenance, Scope
+from hivelore.memories.normalizer import NormalizedDraft, Normalizer, to_utc
 from hivelore.memories.stored import Stored
+from hivelore.memories.summary import name_from_summary, summarise
 from hivelore.models.ports import PairReader
 from hivelore.observations.comparison import MissingVerdict, ObservationComparison, Verdicts
-from hivelore.observations.confidence import Lifecycle, is_active, is_repeated_by_observer
+from hivelore.observations.confidence import (
+    REPORTED,
+    Lifecycle,
+    is_active,
+    is_repeated_by_observer,
+    order_key,
+    rate,
+    replay,
+)
 from hivelore.observations.contradiction.judge import Verdict
-from hivelore.observations.groups import Placement, find_group, place_observation
+from hivelore.observations.groups import Group, Placement, find_group, place_observation
 from hivelore.observations.model import (
+    DEFAULT_TIER,
     GENERAL,
+    SERVICE_LENGTH,
     Confidence,
     Held,
     MatchingMode,
@@ -33,18 +49,29 @@ from hivelore.observations.model import (
     ObservationKind,
     Operational,
 )
-from hivelore.observations.outcomes import Effect, ObservationInput, ObservationResult
-from hivelore.observations.records import GroupStore, KnownGroup, load_groups
-from hivelore.observations.validation import check_category, normalize_service, normalize_text, observation_time
+from hivelore.observations.outcomes import Effect, ObservationInput, ObservationResult, RatedMemory
+from hivelore.observations.records import add_observations
 from hivelore.review.model import ProposalKind
 from hivelore.review.proposals import ProposalQueue
 from hivelore.search.model import Filter, ScopeChoice
-from hivelore.storage.ports import MemoryStore, Transaction
+from hivelore.storage.ports import MemoryStore, Transaction, View
 
 ATTEMPTS = 3
 """How often the comparison is repeated when other observations arrive meanwhile; after that, rules decide."""
 MAX_PROPOSED = 3
 """Uncertain matches put to review per observation, those with the highest confidence first."""
+MAX_COMPARED = 500
+"""Newest memories of a service and category that are compared."""
+MAX_OBSERVATION = 4_000
+"""Characters; an observation is shown in one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownGroup:
+    """A stored memory and its observations."""
+
+    stored: Stored
+    group: Group
 
 
 class ObservationService:
@@ -73,7 +100,6 @@ class ObservationService:
         self._events = events
         self._lifecycle = lifecycle
         self._comparison = ObservationComparison(store, active_model, matching, reader)
-        self._groups = GroupStore(index_writer, normalizer, lifecycle, clock)
         self._lead_sees = lead_sees
         self._clock = clock
         self._written = written
@@ -92,6 +118,10 @@ class ObservationService:
             assert done is not None
         self._written()
         return done
+
+    def rate(self, memory: Memory, viewer: Viewer) -> RatedMemory:
+        """Returns a memory with its confidence now."""
+        return rate(memory_for_viewer(viewer, memory), self._clock.now(), self._lifecycle)
 
     def _store_observation(
         self, prepared: NormalizedDraft, where: Filter, verdicts: Verdicts, viewer: Viewer, deadline: float | None
@@ -139,7 +169,7 @@ class ObservationService:
         """Returns verdicts about all pairs of texts that decide the placement."""
         memory = prepared.memory
         with self._store.read(deadline) as view:
-            known = load_groups(view, where, memory.created_at)
+            known = _load_groups(view, where, memory.created_at)
         texts = {one.stored.key: one.group.text for one in known.values()}
         verdicts = self._comparison.verdicts(memory.content, texts, _service_name(memory), deadline)
         self._find_placement(prepared, known, verdicts)
@@ -162,7 +192,7 @@ class ObservationService:
         self, tx: Transaction, prepared: NormalizedDraft, where: Filter, verdicts: Verdicts, viewer: Viewer
     ) -> ObservationResult | None:
         memory = prepared.memory
-        known = load_groups(tx, where, memory.created_at)
+        known = _load_groups(tx, where, memory.created_at)
         try:
             done = self._find_placement(prepared, known, verdicts)
         except MissingVerdict:
@@ -174,7 +204,7 @@ class ObservationService:
             return ObservationResult(memory=known[group.memory].stored.memory, effect=Effect.KNOWN)
         was = None if done.target.memory is None else known[done.target.memory].stored
         is_again = was is not None and self._is_repeat(tx, was, _observation(prepared))
-        stored = self._groups.put(tx, done, known, prepared, viewer)
+        stored = self._put_groups(tx, done, known, prepared, viewer)
         against = [known[one.memory] for one in done.contradicted if one.memory is not None]
         against = [one for one in against if self._was_active(one, memory.created_at)]
         about = tuple(one.stored.memory.id for one in against)
@@ -230,6 +260,94 @@ class ObservationService:
         ]
         return asked.count(None)
 
+    # storing
+
+    def _put_groups(
+        self,
+        tx: Transaction,
+        placed: Placement,
+        known: Mapping[MemoryId, KnownGroup],
+        seen: NormalizedDraft,
+        viewer: Viewer,
+    ) -> Stored:
+        """Stores changed groups and returns the memory that ``seen`` belongs to."""
+        homes = {id(group): self._put_group(tx, group, known, seen, viewer) for group in placed.groups}
+        for memory, home in placed.merged:
+            self._merge(tx, known[memory].stored, homes[id(home)], viewer)
+        return homes[id(placed.target)]
+
+    def _put_group(
+        self, tx: Transaction, group: Group, known: Mapping[MemoryId, KnownGroup], seen: NormalizedDraft, viewer: Viewer
+    ) -> Stored:
+        rows = [group.first, *group.reinforcements, *group.other_observations]
+        if group.memory is None:
+            fresh = self._build_memory(group, seen)
+            return self._replace_observations(tx, self._index_writer.add(tx, fresh.memory, fresh.chunks), rows)
+        stored, was = known[group.memory].stored, known[group.memory].group
+        if order_key(group.first) != order_key(was.first):
+            return self._replace_observations(
+                tx, self._replace_beginning(tx, stored, self._build_memory(group, seen), viewer), rows
+            )
+        before = {was.first, *was.reinforcements, *was.other_observations}
+        if before <= set(rows):
+            return add_observations(tx, stored, [one for one in rows if one not in before], self._lifecycle)
+        return self._replace_observations(tx, stored, rows)
+
+    def _replace_observations(self, tx: Transaction, stored: Stored, seen: Sequence[Observation]) -> Stored:
+        """Replaces all observations of a memory and returns it with the new confidence."""
+        known = stored.memory.operational
+        assert known is not None
+        *_, last = replay(known, seen, self._lifecycle)
+        tx.replace_observations(stored.key, last.after.held, seen)
+        return Stored(stored.key, replace(stored.memory, operational=known.with_confidence(last.after.held)))
+
+    def _build_memory(self, group: Group, seen: NormalizedDraft) -> NormalizedDraft:
+        """Builds the memory of a group from its first observation."""
+        first = group.first
+        if order_key(first) == (seen.memory.created_at, seen.memory.content, *order_key(first)[2:]):
+            return seen
+        line = summarise(group.text)
+        assert seen.memory.operational is not None
+        memory = replace(
+            seen.memory,
+            id=self._normalizer.new_id(),
+            owner=first.actor,
+            session=first.session,
+            project=group.project,
+            created_at=first.at,
+            content=group.text,
+            name=Clean(name_from_summary(line)),
+            summary=Clean(line),
+            provenance=Provenance(actor=first.actor, interface=first.interface),
+            operational=replace(seen.memory.operational, tier=DEFAULT_TIER),
+        )
+        return NormalizedDraft(memory, chunk(group.text), seen.draft)
+
+    def _replace_beginning(self, tx: Transaction, stored: Stored, fresh: NormalizedDraft, viewer: Viewer) -> Stored:
+        """Replaces the beginning of a memory by an earlier observation."""
+        was, now = stored.memory, self._clock.now()
+        memory = replace(
+            fresh.memory,
+            id=was.id,
+            version=was.version + 1,
+            updated_at=now,
+            tags=was.tags,
+            metadata=was.metadata,
+            accessed_at=was.accessed_at,
+            access_count=was.access_count,
+        )
+        self._record(tx, memory, Action.EDITED, "it was seen earlier", viewer)
+        return self._index_writer.change(tx, stored, memory, fresh.chunks, Action.EDITED)
+
+    def _merge(self, tx: Transaction, stored: Stored, home: Stored, viewer: Viewer) -> None:
+        """Removes a memory whose observations moved to another."""
+        tx.add_evidence({home.key: tx.evidence(stored.key)})
+        self._index_writer.drop(tx, stored)
+        self._record(tx, stored.memory, Action.FORGOTTEN, f"its observations are those of {home.memory.id}", viewer)
+
+    def _record(self, tx: Transaction, memory: Memory, action: Action, what: str, viewer: Viewer) -> None:
+        tx.record_audit(AuditEntry.by_viewer(viewer, action, memory.id, self._clock.now(), Clean(what)))
+
 
 def _observation(prepared: NormalizedDraft) -> Observation:
     memory = prepared.memory
@@ -255,3 +373,91 @@ def _by_confidence(one: KnownGroup) -> float:
 def _base_confidence(stored: Stored) -> float:
     known = stored.memory.operational
     return 0.0 if known is None else known.held.base
+
+
+# groups
+
+
+def _load_groups(view: View, where: Filter, at: datetime) -> Mapping[MemoryId, KnownGroup]:
+    """Returns the groups that an observation may match or contradict. If nothing was observed since ``at``, only their
+    beginnings are read; the rest cannot matter."""
+    keys = sorted(view.matching_keys(where), reverse=True)[:MAX_COMPARED]
+    # In a project, memories for all projects match too; an observation for all projects matches only those.
+    found = {
+        key: (one, one.operational)
+        for key, one in view.memories_of(keys, where).items()
+        if one.operational is not None and (where.project is not None or one.project is None)
+    }
+    is_late = any(known.held.since >= at for _, known in found.values())
+    seen = view.observations_of(found if is_late else ())
+    return {
+        one.id: KnownGroup(Stored(key, one), _build_group(one, known, seen.get(key, ())))
+        for key, (one, known) in found.items()
+    }
+
+
+def _build_group(memory: Memory, known: Operational, seen: Sequence[Observation]) -> Group:
+    first = next((one for one in seen if one.kind is ObservationKind.CREATED), None) or Observation(
+        at=memory.created_at,
+        kind=ObservationKind.CREATED,
+        actor=memory.provenance.actor,
+        interface=memory.provenance.interface,
+        session=memory.session,
+        text=memory.content,
+        to=known.held.base,
+    )
+    is_decided = any(one.kind not in REPORTED for one in seen)
+    is_edited = memory.content != first.text or memory.supersedes is not None or memory.subject is not None
+    return Group(
+        memory=memory.id,
+        text=memory.content,
+        project=memory.project,
+        first=first,
+        reinforcements=tuple(one for one in seen if one.kind is ObservationKind.REINFORCED),
+        other_observations=tuple(
+            one for one in seen if one.kind not in (ObservationKind.CREATED, ObservationKind.REINFORCED)
+        ),
+        is_fixed=is_decided or is_edited or known.persistent or known.tier < DEFAULT_TIER,
+    )
+
+
+# validation
+
+
+def normalize_text(text: str, normalizer: Normalizer) -> Clean:
+    """Returns the observation in one line."""
+    if len(text) > MAX_OBSERVATION:
+        raise TooLarge(
+            f"The observation has {len(text):,} characters, at most {MAX_OBSERVATION:,} are allowed. Report one line, "
+            "and store a longer text as a memory.",
+            field="observation",
+        )
+    line = normalizer.field(in_one_line(text), "observation")
+    if line is None:
+        raise Invalid("The observation is empty. Describe what you observed.", field="observation")
+    return line
+
+
+def check_category(name: str) -> str:
+    """Returns the category. Not yet redacted."""
+    if not name.strip():
+        raise Invalid("The category is empty. Use one such as timing.", field="category")
+    return name
+
+
+def normalize_service(name: str | None) -> Clean | None:
+    """Returns the service name, None for GENERAL. Not yet redacted."""
+    name = in_one_line(name or "")
+    if len(name) > SERVICE_LENGTH:
+        raise Invalid(f"A service name has at most {SERVICE_LENGTH} characters.", field="service")
+    return None if name in ("", GENERAL) else Clean(name)
+
+
+def service_filter(name: str | None) -> Clean | None:
+    """Returns the service to filter by: GENERAL for observations about all services, None for any."""
+    return (normalize_service(name) or GENERAL) if name and name.strip() else None
+
+
+def observation_time(at: datetime | None, now: datetime) -> datetime:
+    """Returns the time of the observation, at most now, because clocks may differ."""
+    return min(to_utc(at, "at") or now, now)

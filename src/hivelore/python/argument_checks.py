@@ -1,6 +1,6 @@
 """What callers of the Python API hand in, looked at for its type once, before anything is done with it.
 
-Nobody has to run a type checker: a number where a text belongs is the same error here as at every other door.
+Nobody has to run a type checker: a number where a text belongs is the same error here as on every other interface.
 """
 
 import os

@@ -46,7 +46,7 @@ class Client:
         """``agent``: whom to speak for (operators). ``project``: where the caller is. ``interface``: python or cli."""
         self.url = url.rstrip("/")
         self._place = ServiceUrl(url)
-        self._headers = {"Accept": "application/json", "X-Hivelore-Door": interface}
+        self._headers = {"Accept": "application/json", "X-Hivelore-Interface": interface}
         if key is not None:
             self._headers["Authorization"] = f"Bearer {key}"
         if agent is not None:

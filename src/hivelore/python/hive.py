@@ -36,7 +36,7 @@ from hivelore.search.model import (
     RetrievalMode,
     ScopeChoice,
 )
-from hivelore.search.operations import RECALL, RecallRequest
+from hivelore.search.operations import RECALL, SearchMemories
 from hivelore.transfer.files import Skipped, read_drafts
 
 E = TypeVar("E", Scope, Source, ScopeChoice, Level)
@@ -184,7 +184,7 @@ class Hive(FeedbackMethods, MaintenanceMethods, ABC):
         ``diversity`` 0..1: towards 1, unlike hits rather than good ones. ``budget``: about how many tokens names and
         passages take together, 50 or more. ``explain``: the text of the answer shows the parts of each score.
         """
-        request = RecallRequest(
+        request = SearchMemories(
             query=query,
             limit=limit,
             scope=choice(ScopeChoice, scope, "scope"),

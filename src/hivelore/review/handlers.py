@@ -8,23 +8,16 @@ from hivelore.core.operation import Call
 from hivelore.core.paging import position_of
 from hivelore.errors import Invalid
 from hivelore.review.model import DECISIONS, Proposal, ProposalDetail, ProposalId, ProposalPage
-from hivelore.review.operations import (
-    Decide,
-    ListProposals,
-    NamedProposal,
-    ReviewedProposals,
-    ReviewProposal,
-)
+from hivelore.review.operations import Decide, ListProposals, NamedProposal, Review, ReviewProposals
 
 if TYPE_CHECKING:
     from hivelore.runtime.app import Application
 
 
 def list_proposals(app: Application, request: ListProposals, call: Call) -> ProposalPage:
-    after = position_of(request.after)
     return app.review_inbox.page(
         call.viewer,
-        None if after is None else (after[0], ProposalId(after[1])),
+        position_of(request.after),
         request.limit,
         is_open=None if request.status == "all" else request.status == "open",
         kind=request.kind,
@@ -46,15 +39,15 @@ def decide(app: Application, request: Decide, call: Call) -> Proposal:
     )
 
 
-def review_proposals(app: Application, request: ReviewProposal, call: Call) -> ReviewedProposals:
-    if request.proposal is None:
-        if request.decision is not None:
-            raise Invalid("proposalId is required with a decision. Call without both for a list.", field="proposalId")
+def review_proposals(app: Application, request: ReviewProposals, call: Call) -> Review:
+    proposal, decision = request.proposal, request.decision
+    if proposal is None:
+        if decision is not None:
+            raise Invalid("Name the proposal: proposalId. Without a decision, they are listed.", field="proposalId")
         page = list_proposals(app, ListProposals(), call)
-        names = tuple({"id": memory, "name": name} for memory, name in page.names.items())
-        return ReviewedProposals(f"{len(page.proposals)} open proposals.", page.proposals, names)
-    if request.decision is None:
-        detail = get_proposal(app, NamedProposal(request.proposal), call)
-        return ReviewedProposals("Found.", (detail.proposal,), detail.memories)
-    done = decide(app, Decide(request.proposal, request.decision, request.reason), call)
-    return ReviewedProposals(f"The proposal is {DECISIONS[request.decision]}.", (done,))
+        return Review(message=f"{len(page.proposals)} open proposals.", proposals=page.proposals, names=page.names)
+    if decision is None:
+        found = get_proposal(app, NamedProposal(proposal), call)
+        return Review(message="Found.", proposals=(found.proposal,), memories=found.memories)
+    done = decide(app, Decide(proposal, decision, request.reason), call)
+    return Review(message=f"The proposal is {DECISIONS[decision]}.", proposals=(done,))

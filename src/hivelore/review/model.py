@@ -62,7 +62,7 @@ class ProposalSubject(Value, frozen=True, rename=json_names(memory="id")):
     version: int
 
 
-class DecisionRecord(Value, frozen=True, kw_only=True, rename=json_names(interface="door")):
+class DecisionRecord(Value, frozen=True, kw_only=True):
     how: Decision
     at: datetime
     actor: AgentId | None
@@ -75,7 +75,7 @@ class DecisionRecord(Value, frozen=True, kw_only=True, rename=json_names(interfa
             raise ValueError("instants are in UTC")
 
 
-class Proposal(Value, frozen=True, kw_only=True, rename=json_names(interface="door")):
+class Proposal(Value, frozen=True, kw_only=True):
     id: ProposalId
     kind: ProposalKind
     memories: tuple[ProposalSubject, ...]

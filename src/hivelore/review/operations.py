@@ -1,13 +1,16 @@
 """The operations of the review inbox (B06, X19, N07)."""
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
 from hivelore.core.agents import Role
 from hivelore.core.operation import Lane, Operation, get, post
+from hivelore.core.text import Clean
 from hivelore.core.tool import OBJECTS, Reply, Tool
 from hivelore.core.values import Request, Value, json_names
+from hivelore.memories.model import Memory, MemoryId
 from hivelore.review.model import Proposal, ProposalDetail, ProposalKind, ProposalPage
 
 
@@ -28,28 +31,31 @@ class Decide(Request, frozen=True):
     reason: str | None = None
 
 
-class ReviewProposal(Request, frozen=True, rename=json_names(proposal="proposalId")):
+class ReviewProposals(Request, frozen=True, kw_only=True, rename=json_names(proposal="proposalId")):
     proposal: str | None = None
-    """None: lists the open ones."""
+    """None: lists the open proposals."""
     decision: Literal["accept", "reject", "merge"] | None = None
     """None: reads the proposal."""
     reason: str | None = None
 
 
-class ReviewedProposals(Value, frozen=True):
+class Review(Value, frozen=True, kw_only=True):
+    """The result of one step of a review."""
+
     message: str
     proposals: tuple[Proposal, ...]
-    memories: tuple[Any, ...] | None = None
-    """The memories of the proposals: in a list with id and name only."""
+    memories: tuple[Memory, ...] = ()
+    names: Mapping[MemoryId, Clean] = {}
+    """Names of the memories of listed proposals."""
 
 
-def review_reply(result: ReviewedProposals) -> Reply:
-    return Reply(result.message, {"proposals": result.proposals, "memories": result.memories})
+def review_reply(done: Review) -> Reply:
+    memories = done.memories or [{"id": memory, "name": name} for memory, name in done.names.items()]
+    return Reply(done.message, {"proposals": done.proposals, "memories": memories})
 
 
 LIST_PROPOSALS = Operation(
     name="review",
-    verb="review list",
     summary="Lists the proposals of the review inbox, newest first: open ones, decided ones or all. Workers see their "
     "own proposals. ``after`` is the ``next`` of the previous page.",
     request=ListProposals,
@@ -57,22 +63,22 @@ LIST_PROPOSALS = Operation(
     handler="hivelore.review.handlers:list_proposals",
     lane=Lane.READ,
     http=get("/api/review"),
+    verb="review list",
     tag="review",
 )
 GET_PROPOSAL = Operation(
     name="proposal",
-    verb="review show",
     summary="Returns a proposal and the current versions of its memories.",
     request=NamedProposal,
     response=ProposalDetail,
     handler="hivelore.review.handlers:get_proposal",
     lane=Lane.READ,
     http=get("/api/review/{proposal}"),
+    verb="review show",
     tag="review",
 )
 DECIDE = Operation(
     name="decide",
-    verb="review accept",
     summary="Accepts or rejects a proposal, or merges the two memories of a contradiction. For operators and leads. "
     "Raises Conflict if it was already decided, Stale if a memory changed since; it can still be rejected then.",
     request=Decide,
@@ -80,21 +86,22 @@ DECIDE = Operation(
     handler="hivelore.review.handlers:decide",
     lane=Lane.WRITE,
     http=post("/api/review/{proposal}/{decision}"),
+    verb="review accept",
     tag="review",
 )
-REVIEW = Operation(
+REVIEW_PROPOSALS = Operation(
     name="review_proposals",
-    summary="Lists the open proposals, reads one, or decides it.",
-    request=ReviewProposal,
-    response=ReviewedProposals,
+    summary="Lists the open proposals, reads one, or decides on it.",
+    request=ReviewProposals,
+    response=Review,
     handler="hivelore.review.handlers:review_proposals",
     lane=Lane.WRITE,
     roles=frozenset({Role.LEAD, Role.OPERATOR}),
     tool=Tool(
         name="memory-review",
         capability="review",
-        description="List, read and decide the proposals of agents.",
-        arguments={"proposalId": "default: list them", "decision": "default: read it", "reason": ""},
+        description="Read and decide proposals to change memories.",
+        arguments={"proposalId": "default: list", "decision": "default: read", "reason": ""},
         reply=review_reply,
         output={"proposals": OBJECTS, "memories": OBJECTS},
         idempotent=False,
@@ -102,4 +109,4 @@ REVIEW = Operation(
     ),
     tag="review",
 )
-OPERATIONS = (LIST_PROPOSALS, GET_PROPOSAL, DECIDE, REVIEW)
+OPERATIONS = (LIST_PROPOSALS, GET_PROPOSAL, DECIDE, REVIEW_PROPOSALS)

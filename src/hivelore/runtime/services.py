@@ -284,7 +284,6 @@ class Services(ABC):
         return RecallLog(
             store=self.store,
             write_buffer=self.write_buffer,
-            clock=self.clock,
             lead_sees=self.settings.lead_sees,
             lifetime=self.settings.recall_log_lifetime,
             recall_id=self.ids.recall,

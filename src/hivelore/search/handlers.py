@@ -12,13 +12,13 @@ from hivelore.errors import Invalid
 from hivelore.memories.filters import clean_filter, clean_project
 from hivelore.memories.normalizer import to_utc
 from hivelore.search.model import QUERY_LENGTH, Query, RecallResult
-from hivelore.search.operations import RecallRequest
+from hivelore.search.operations import SearchMemories
 
 if TYPE_CHECKING:
     from hivelore.runtime.app import Application
 
 
-def recall(app: Application, request: RecallRequest, call: Call) -> RecallResult:
+def recall(app: Application, request: SearchMemories, call: Call) -> RecallResult:
     """Searches in the caller's project unless the request names one. The message says so if there is none (N16)."""
     project = call.project if request.project is None else request.project
     query = query_of(app.redactor, replace(request, project=project))
@@ -28,7 +28,7 @@ def recall(app: Application, request: RecallRequest, call: Call) -> RecallResult
     return replace(answer, message=f"{answer.message} Project unknown: all projects were searched.")
 
 
-def query_of(redactor: Redactor, request: RecallRequest) -> Query:
+def query_of(redactor: Redactor, request: SearchMemories) -> Query:
     """Returns the query of a request. Raises Invalid."""
     if not request.query.strip():
         raise Invalid("The query is empty. Provide a text to search for.", field="query")

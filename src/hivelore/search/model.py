@@ -1,4 +1,4 @@
-"""What is asked for, and what comes back."""
+"""Queries, filters and results of a search."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,18 +20,18 @@ RecallId = NewType("RecallId", str)
 LIMIT_RANGE = (1, 50)
 DEFAULT_LIMIT = 10
 ANY_PROJECT = "*"
-"""Ask for this project to search all of them; nothing is kept under it."""
+"""As the project of a query: all projects. No memory has this project."""
 BUDGET_RANGE = (50, 100_000)
 QUERY_LENGTH = 100_000
 
 
 def project_filter(project: Clean | None) -> Clean | None:
-    """The project a search is narrowed to; None, for no filter, where none is known or all are asked for."""
+    """Returns the project that a search filters by; None for no filter."""
     return None if project == ANY_PROJECT else project
 
 
 class ScopeChoice(StrEnum):
-    """Which shelves a search looks at (A13)."""
+    """The memories that a search includes: private ones, shared ones or both (A13)."""
 
     ALL = "all"
     AGENT = "agent"
@@ -40,10 +40,9 @@ class ScopeChoice(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visibility:
-    """What a viewer may see, ready for a store to apply without opinion.
+    """The memories that a viewer may see, as a store applies it.
 
-    A memory passes when it is shared and ``swarm`` holds, or private and of ``own``, or private and
-    ``others`` holds.
+    A memory passes if it is shared and ``swarm`` is True, or private to ``own``, or private and ``others`` is True.
     """
 
     own: AgentId | None
@@ -58,34 +57,34 @@ class Visibility:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Which memories count. Every part left at None admits all; parts are joined by AND."""
+    """Conditions on memories, joined by AND. None admits all."""
 
     visibility: Visibility
     owner: AgentId | None = None
     source: Source | None = None
     project: Clean | None = None
-    """A memory without a project is nobody's in particular and passes too."""
+    """Memories without a project pass too."""
     session: Clean | None = None
     tag: Clean | None = None
     category: Clean | None = None
     operational: bool | None = None
-    """Only what is about running things, or only what is not."""
+    """True: only operational memories; False: no operational memories."""
     service: Clean | None = None
-    """Only what is about running this one; GENERAL: what is, and names no service."""
+    """Only operational memories about this service; GENERAL: only those about no service in particular."""
     subject: Clean | None = None
     superseded: bool | None = None
-    """Only what another one took the place of, or only what none did."""
+    """True: only superseded memories; False: only others."""
     held_at: datetime | None = None
-    """Only what held at this instant, as far as is known now."""
+    """Only memories whose valid time contains this time, as known now."""
     live_at: datetime | None = None
-    """Only what has not expired at this instant."""
+    """Only memories that have not expired at this time."""
     expired_at: datetime | None = None
-    """Only what has expired at this instant."""
+    """Only memories that have expired at this time."""
     created_before: datetime | None = None
     created_after: datetime | None = None
 
     def admits(self, memory: Memory) -> bool:
-        """The meaning of a filter; every store must agree with it."""
+        """Returns True if the memory passes. Every store must agree with this."""
         return (
             self.visibility.admits(memory.owner, memory.scope)
             and (self.owner is None or memory.owner == self.owner)
@@ -107,9 +106,9 @@ class Filter:
 
     @property
     def needs_store(self) -> bool:
-        """Whether it asks for more than an index knows of a document (``Attributes``): what passes, the store tells."""
-        told = (self.tag, self.operational, self.service, self.subject, self.held_at)
-        return any(part is not None for part in told)
+        """True if it has conditions that only the store can check, because indexes know only ``Attributes``."""
+        parts = (self.tag, self.operational, self.service, self.subject, self.held_at)
+        return any(part is not None for part in parts)
 
 
 def _is_about(service: Clean, memory: Memory) -> bool:
@@ -121,7 +120,7 @@ EVERYTHING = Filter(visibility=Visibility(own=None, swarm=True, others=True))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """What somebody wants to know. ``project`` None: no filter by project."""
+    """A search. ``project`` None: no filter by project."""
 
     text: Clean
     limit: int = DEFAULT_LIMIT
@@ -131,23 +130,23 @@ class Query:
     session: Clean | None = None
     project: Clean | None = None
     now: datetime | None = None
-    """Ask as if it were then (ranking, expiry and dates in the text); None: the present."""
+    """The time for ranking, expiry and dates in the text; None: the current time."""
     as_of: datetime | None = None
-    """Only what held then, in the words of then; None: what holds now."""
+    """Only facts valid at this time, with their content of that time; None: facts valid now."""
     superseded: bool = False
-    """Also what another memory took the place of."""
+    """Include superseded memories."""
     only_fitting: bool = False
-    """Only hits that fit; none where nothing does (N06)."""
+    """Only hits above the relevance floor; possibly none (N06)."""
     known: frozenset[tuple[MemoryId, int]] = frozenset()
-    """Memories that whoever asks has seen, by id and version: left out, and nothing else takes their place."""
+    """Memories that the caller knows, by id and version. They are left out and not replaced by others."""
     diversity: float = 0.0
-    """0: by score alone; towards 1, hits that are unlike each other rather than good."""
+    """0: by score alone; greater values up to 1 prefer hits that differ from each other."""
     budget: int | None = None
-    """Tokens that names and passages take together, estimated; None: no bound."""
+    """Estimated tokens of all names and snippets together; None: no limit."""
 
 
 class RetrievalMode(StrEnum):
-    """How an answer was found; an answer from a fallback says so (A24)."""
+    """The way that a result was found. A fallback is named in the message (A24)."""
 
     HYBRID = "hybrid"
     KEYWORDS = "keywords"
@@ -221,36 +220,36 @@ class MemoryPage(Value, frozen=True, kw_only=True):
     next: str | None
 
 
-class UndoneChange(Value, frozen=True, kw_only=True, rename=json_names(interface="door")):
-    """That a change of a memory, or what was known of its use, was taken back."""
+class UndoneChange(Value, frozen=True, kw_only=True):
+    """The undo of a change of a memory or of its usefulness."""
 
     at: datetime
     actor: AgentId | None
-    """None: an operator who acted for nobody."""
+    """None: an operator who did not act for an agent."""
     interface: Interface
     change: str
-    """What it was, and its batch."""
+    """The kind of the change, and its batch."""
 
 
 class History(Value, frozen=True, kw_only=True):
-    """How a memory became what it is."""
+    """The versions of a memory and its neighbors in a chain of facts."""
 
     versions: tuple[Version, ...]
-    """Oldest first; the last one is the present."""
+    """Oldest first; the last one is the current version."""
     supersedes: MemoryId | None
     superseded_by: tuple[MemoryId, ...]
-    """As far as whoever asks may see them."""
+    """Those that the caller may see."""
     taken_back: tuple[UndoneChange, ...] = ()
-    """Changes that are no version any more, newest first."""
+    """Undone changes, newest first."""
 
 
 class Difference(Value, frozen=True, kw_only=True, rename=json_names(older="from", newer="to")):
-    """What is different between two versions of a memory."""
+    """Differences between two versions of a memory."""
 
     older: int
     newer: int
     fields: Mapping[str, str]
-    """Those that differ, by their names in JSON, each as a unified diff."""
+    """A unified diff of each changed field, by its JSON name."""
 
 
 class Stats(Value, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ from hivelore.memories.model import Source
 from hivelore.search.model import BUDGET_RANGE, DEFAULT_LIMIT, LIMIT_RANGE, Hit, RecallResult, ScopeChoice
 
 
-class RecallRequest(Request, frozen=True, rename=json_names(agent="agentId")):
+class SearchMemories(Request, frozen=True, rename=json_names(agent="agentId")):
     query: str
     limit: Annotated[int, Meta(ge=LIMIT_RANGE[0], le=LIMIT_RANGE[1])] = DEFAULT_LIMIT
     scope: ScopeChoice = ScopeChoice.ALL
@@ -54,12 +54,11 @@ def _short(hit: Hit) -> dict[str, Any]:
 
 RECALL = Operation(
     name="recall",
-    verb="recall",
     summary="Returns the memories most relevant to a query, best first, each with the parts of its score. ``as_of``: "
     "what was valid at that time, in the version of that time; ``now``: ranks as if it were that time. ``superseded``: "
     "also memories that a newer one replaced. ``only_fitting``: no memories below the relevance floor. ``diversity``, "
     "0 to 1: prefers different memories to similar ones. ``budget``: maximum tokens of names and snippets, estimated.",
-    request=RecallRequest,
+    request=SearchMemories,
     response=RecallResult,
     handler="hivelore.search.handlers:recall",
     lane=Lane.RECALL,
@@ -83,6 +82,7 @@ RECALL = Operation(
         output={"recallId": TEXT, "results": OBJECTS},
         read_only=True,
     ),
+    verb="recall",
     tag="memory",
 )
 OPERATIONS = (RECALL,)

@@ -123,8 +123,9 @@ class SearchService:
         ]
         message = _message(len(hits), path, embedded.missing_reason, silent=bool(ranked) and not hits)
         message = message if is_complete else f"{message} {INCOMPLETE}"
-        on.write_buffer.note_reads(shown, viewer, on.clock.now())
-        logged = None if on.log is None else on.log.log_recall(query, viewer, hits, path, len(ranked))
+        at = on.clock.now()
+        on.write_buffer.note_reads(shown, viewer, at)
+        logged = None if on.log is None else on.log.log_recall(query, viewer, hits, path, len(ranked), at)
         fits = any(hit.fits for hit in hits)
         return RecallResult(message=message, path=path, fits=fits, hits=tuple(hits), id=logged)
 

@@ -192,17 +192,17 @@ def build_hits(
     """Returns hits with their best snippets. ``weights``: those of the query terms."""
     keys = [one.key for one in best]
     deferred, found = view.chunks_of(keys), memories(keys)
-    chunks = deferred()
+    chunks, scores = deferred(), [one.score.rounded() for one in best]
     return [
         Hit(
             memory=found[one.key],
             passage=_best_snippet(one.key, found[one.key], chunks.get(one.key, ()), proposals, weights),
-            score=one.score.rounded(),
+            score=score,
             fit=round(one.fit, 4),
             fits=one.fits,
             alike=one.alike,
         )
-        for one in best
+        for one, score in zip(best, scores, strict=True)
     ]
 
 

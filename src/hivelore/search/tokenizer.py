@@ -6,7 +6,7 @@ ranks first, the parts so that half a name still matches. ``retry_count``, ``ret
 same whole. Scripts without spaces between words yield runs of one to three characters. Case, accents, vowel points and
 width do not matter.
 
-A term has at most ``TERM_LENGTH`` characters, none of them a space, a quote, a control or an invisible character. Terms
+A term has at most ``TERM_LENGTH`` characters, without spaces, quotes, control and invisible characters. Terms
 joined by spaces are therefore exactly the tokens of an engine that splits at spaces.
 """
 

@@ -180,7 +180,10 @@ def _parse_operational(given: dict[str, Any], report: ImportReport) -> Operation
     service = None if fields.get("service") is None else _as_text(fields["service"], "operational.service")
     if since is None or fields.get("confidence") is None:
         raise Invalid("operational needs confidence and confidentAt")
-    return convert(Operational, {**fields, "service": service, "confidentAt": since})
+    try:
+        return convert(Operational, {**fields, "service": service, "confidentAt": since})
+    except Invalid as error:
+        raise Invalid(f"operational: {error}") from None
 
 
 def _as_text(value: Any, name: str) -> str:

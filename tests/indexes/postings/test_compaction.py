@@ -81,7 +81,7 @@ def found_now(index: KeywordIndex, store: MemoryStore) -> Mapping[str, Found]:
 
 def segments(store: MemoryStore) -> list[Segment]:
     with store.read() as view:
-        return sql.segments(sql.readable(view))
+        return sql.read_segments(sql.require_view(view))
 
 
 def wait_until_settled(store: MemoryStore) -> None:
@@ -90,8 +90,8 @@ def wait_until_settled(store: MemoryStore) -> None:
 
     def now() -> tuple[int, int]:
         with store.read() as view:
-            rows = sql.now(sql.readable(view)).rows
-            return rows.upto, sql.settled(sql.readable(view), rows)
+            rows = sql.now(sql.require_view(view)).rows
+            return rows.upto, sql.settled_number(sql.require_view(view), rows)
 
     written, _ = now()
     deadline = monotonic() + 60
@@ -145,8 +145,8 @@ def test_a_segment_with_many_removed_chunks_is_rewritten(store: MemoryStore) -> 
     assert [one.chunks for one in segments(store)] == [2]
     assert found_now(index, store) == before
     with store.read() as view:
-        snapshot = sql.readable(view)
-        kept = sql.ask(snapshot, "newest", **sql.since(snapshot, BEGINNING))
+        snapshot = sql.require_view(view)
+        kept = sql.run(snapshot, "newest", **sql.params_after(snapshot, BEGINNING))
     assert len(kept) <= 3  # the newest drop stays
 
 
@@ -311,12 +311,12 @@ def test_postings_prepared_before_a_purge_are_not_written_after_it(
     wait_until_settled(store)
     gathering.step(store)  # begins
     with store.read() as view:
-        prepared = gathering._next(sql.readable(view))
+        prepared = gathering._next(sql.require_view(view))
     assert prepared is not None
     assert [one.state for one in segments(store)] == [FILLING]
     store.write(lambda tx: index.forget(tx, indexed.chunk_keys(secret)))
     wipe(store, index)
-    store.write(lambda tx: prepared.do(sql.writable(tx)))
+    store.write(lambda tx: prepared.do(sql.require_transaction(tx)))
     settle(store, index)
     assert store.purge_log()
     assert b"xylophone" not in kind.kept(tmp_path)

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from hivelore.indexes.attributes import SUPERSEDED, CodeBook
 from hivelore.indexes.vectors import scan
 from hivelore.indexes.vectors.brute_force import ExactVectors
-from hivelore.indexes.vectors.scan import ScanVectors
-from hivelore.indexes.vectors.search import Admitted, Look, by_bytes, by_signs
+from hivelore.indexes.vectors.scan import Admitted, Look, ScanVectors, by_bytes, by_signs
 from hivelore.indexes.vectors.slabs import Quantised, Rows, Slabs
 from hivelore.search.model import Filter, Visibility
 from support.clocks import SteppingClock

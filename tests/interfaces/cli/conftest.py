@@ -51,5 +51,5 @@ def alone(elsewhere: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 
 @pytest.fixture
 def me() -> str:
-    """An agent that nobody has heard of: its private memories are those of one test."""
+    """Returns the name of a new agent, whose private memories belong to one test."""
     return str(uuid4())

@@ -33,7 +33,7 @@ def test_the_list_shows_keys_without_secrets(cli: CommandLine, me: str) -> None:
     assert secret not in cli("agent", "list", "--json").out
 
 
-def test_a_revoked_key_lets_nobody_in(cli: CommandLine, me: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_revoked_key_is_refused(cli: CommandLine, me: str, monkeypatch: pytest.MonkeyPatch) -> None:
     key = cli.json("agent", "add", me)["key"]
     assert cli("agent", "revoke", me).out == "Revoked: 1.\n"
     assert "revoked" in next(line for line in cli("agent", "list").out.splitlines() if line.endswith(me))
@@ -71,7 +71,7 @@ def test_a_worker_manages_no_agents(cli: CommandLine, me: str, monkeypatch: pyte
         assert (result.code, result.error["code"]) == (4, "forbidden")
 
 
-def test_a_worker_sees_who_there_is_and_no_keys(cli: CommandLine, me: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_sees_agents_without_keys(cli: CommandLine, me: str, monkeypatch: pytest.MonkeyPatch) -> None:
     key = cli.json("agent", "add", me)["key"]
     monkeypatch.setenv("HIVELORE_KEY", key)
     result = cli("agent", "list")
@@ -80,7 +80,7 @@ def test_a_worker_sees_who_there_is_and_no_keys(cli: CommandLine, me: str, monke
     assert key.split("_")[2] not in result.out
 
 
-def test_a_worker_speaks_for_nobody_else(cli: CommandLine, me: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_cannot_act_for_another_agent(cli: CommandLine, me: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HIVELORE_KEY", cli.json("agent", "add", me)["key"])
     assert cli("stats", "--agent", "local").code == 4
 
@@ -114,7 +114,7 @@ def test_a_wrong_key_is_an_error_and_no_reason_to_try_another(
         (("promote",), 2),
     ],
 )
-def test_what_cannot_be_done_with_agents_is_refused(cli: CommandLine, words: tuple[str, ...], code: int) -> None:
+def test_invalid_calls_about_agents_are_refused(cli: CommandLine, words: tuple[str, ...], code: int) -> None:
     result = cli("agent", *words)
     assert (result.code, result.out) == (code, "")
     assert result.err.startswith("hivelore: ")

@@ -65,7 +65,7 @@ def test_sessions_and_notes_come_in_with_their_origin(cli: CommandLine, me: str)
     assert all(one["tags"] == ["imported"] and one["source"] == "manual" for one in (note, summary))
 
 
-def test_a_second_time_only_what_is_new_comes_in(cli: CommandLine, me: str, home: Path) -> None:
+def test_a_second_import_adds_only_new_sessions(cli: CommandLine, me: str, home: Path) -> None:
     cli.json("import", "claude-code", "--agent", me)
     assert cli.json("import", "claude-code", "--agent", me)["unchanged"] == 2
     session = a_fix().says("The root cause of the slow start was the cache, which is built anew each time.")
@@ -108,7 +108,7 @@ def test_sessions_of_codex_come_in(cli: CommandLine, me: str, home: Path) -> Non
     assert {one["externalId"] for one in memories.values()} == {"session:codex:s1", "memory:codex:.codex/build.md"}
 
 
-def test_what_cannot_be_read_is_told_and_the_rest_comes_in(cli: CommandLine, me: str, home: Path) -> None:
+def test_an_unreadable_file_is_reported_and_the_others_are_imported(cli: CommandLine, me: str, home: Path) -> None:
     write(home / ".claude/projects/-home-ada-shop/memory/big.md", ["x" * 2_000_001])
     result = cli("import", "claude-code", "--agent", me, "--json")
     assert result.code == 7

@@ -198,7 +198,7 @@ def test_a_service_that_does_not_answer_is_found(alone: CommandLine, made: Path)
     assert "kill 4242" in remedy
 
 
-def test_what_a_killed_service_left_behind_is_no_service(alone: CommandLine, made: Path) -> None:
+def test_files_of_a_killed_service_are_no_service(alone: CommandLine, made: Path) -> None:
     (made / endpoint.LOCK).write_text('{"pid": 1, "kind": "service", "url": "http://127.0.0.1:1", "started_at": ""}')
     level, what, _ = found(alone, "service", 0)
     assert (level, what.startswith("not running")) == ("ok", True)
@@ -295,7 +295,7 @@ FOLDERS = {"workspace": "/w", "filesKnown": 3, "filesPassedOver": 0, "foldersTro
         (checks.clock(None, NOW), Level.OK),
     ],
 )
-def test_what_is_hard_to_bring_about_is_judged_by_its_figures(finding: Finding, level: Level) -> None:
+def test_rare_findings_follow_from_figures(finding: Finding, level: Level) -> None:
     assert finding.level is level
     assert (finding.remedy is None) == (level is Level.OK)
 
@@ -309,7 +309,7 @@ def test_the_nearest_mount_is_the_file_system_of_a_folder(path: str, kind: str) 
     assert checks.file_system_of(Path(path), "\n".join(mounts)) == kind
 
 
-def test_a_remedy_belongs_to_what_is_not_well() -> None:
+def test_only_problems_have_a_remedy() -> None:
     wrong: list[Callable[[], Finding]] = [
         lambda: Finding("x", Level.OK, "fine", "do something"),
         lambda: Finding("x", Level.ERROR, "broken"),

@@ -25,7 +25,7 @@ def test_the_newest_fact_is_shown_and_the_others_are_where_one_asks_for_them(cli
     assert "until" in cli(*asked, "--superseded").out
 
 
-def test_a_memory_is_shown_as_it_was_or_it_is_said_when_it_held(cli: CommandLine, me: str) -> None:
+def test_a_memory_is_shown_as_of_a_time_or_with_its_valid_time(cli: CommandLine, me: str) -> None:
     memory = tell(cli, me, "The port is 5432.", "--valid-from", "9d")
     cli("edit", memory, "--content", "The port is 5433.", "--agent", me)
     assert cli.json("get", memory, "--as-of", "1d", "--agent", me)["content"] == "The port is 5432."
@@ -33,7 +33,7 @@ def test_a_memory_is_shown_as_it_was_or_it_is_said_when_it_held(cli: CommandLine
     assert (early.code, "was not valid" in early.err) == (3, True)
 
 
-def test_the_history_names_what_stands_before_and_after(cli: CommandLine, me: str) -> None:
+def test_the_history_names_predecessor_and_successor(cli: CommandLine, me: str) -> None:
     old = cli.json("remember", "We use npm.", "--agent", me)["memory"]["id"]
     new = cli.json("remember", "We use pnpm.", "--supersedes", old, "--agent", me)["memory"]["id"]
     assert f"was replaced by {new}" in cli("history", old, "--agent", me).out
@@ -73,7 +73,7 @@ def test_facts_come_out_of_an_export_as_they_went_in(cli: CommandLine, me: str) 
     assert (again["created"], again["changed"]) == (0, 0)
 
 
-def test_the_subject_of_a_mail_is_none(cli: CommandLine, me: str) -> None:
+def test_an_ordinary_subject_is_not_a_fact_key(cli: CommandLine, me: str) -> None:
     mails = b'{"content": "Yes.", "subject": "Re: lunch"}\n{"content": "No.", "subject": "Re: lunch"}'
     cli("import", "-", "--agent", me, stdin=mails)
     memories = cli.json("list", "--scope", "agent", "--agent", me)["memories"]

@@ -7,7 +7,7 @@ import pytest
 from support.command_line import CommandLine
 
 
-def test_what_is_told_is_listed_newest_first(cli: CommandLine, me: str) -> None:
+def test_events_are_listed_newest_first(cli: CommandLine, me: str) -> None:
     about = ("--service", f"s{me[:8]}", "--agent", me)
     cli("events", "add", "It", "is", "late", "--at", "2d", *about)
     told = cli("events", "add", "-", "--level", "error", "--session", me, *about, stdin=b"The disk is full\n")
@@ -33,7 +33,7 @@ def test_the_list_says_that_there_is_more_or_nothing(cli: CommandLine, me: str) 
     assert rest["text"] == "first"
 
 
-def test_a_secret_is_masked_and_that_is_said(cli: CommandLine) -> None:
+def test_a_masked_secret_is_reported(cli: CommandLine) -> None:
     told = cli("events", "add", "The password:", "hx7!" + "kq")
     assert told.err == "Text that looks like a secret was masked.\n"
     assert cli("events", "add", "It is late").err == ""
@@ -50,7 +50,7 @@ def test_an_event_is_forgotten_by_operators(cli: CommandLine, monkeypatch: pytes
     assert cli("cooldowns", "clear", "forgotten").code == 4
 
 
-def test_what_is_to_rest_is_set_listed_and_cleared(cli: CommandLine, me: str) -> None:
+def test_a_cooldown_is_set_listed_and_cleared(cli: CommandLine, me: str) -> None:
     service = f"s{me[:8]}"
     assert cli("cooldowns", "list", "--service", service).err == "No cooldown is active.\n"
     known = cli("cooldowns", "set", service, "restart", "--until", "30m", "--reason", "no use", "--agent", me)

@@ -51,7 +51,7 @@ def test_doctor_and_status_fail_while_nothing_can_be_written(
         assert (alone("doctor").code, alone("status").code) == (0, 0)
 
 
-def test_doctor_finds_at_once_that_writes_fail_though_nobody_wrote(
+def test_doctor_finds_failing_writes_before_the_first_write(
     alone: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with failing.on_disk(tmp_path / "failing") as (service, disk):
@@ -64,7 +64,7 @@ def test_doctor_finds_at_once_that_writes_fail_though_nobody_wrote(
         assert "restore" not in told.out.lower()
 
 
-def test_a_service_without_its_database_is_not_told_to_be_started(
+def test_a_running_service_without_its_database_is_not_reported_as_stopped(
     alone: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing.hurry(monkeypatch)
@@ -83,9 +83,7 @@ def test_a_service_without_its_database_is_not_told_to_be_started(
         cable.join()
 
 
-def test_doctor_tells_the_rest_and_checks_where_one_request_meets_damage(
-    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_doctor_continues_after_a_check_that_meets_damage(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     call = Client.call
 
     def damaged(self: Client, method: str, path: str, **given: Any) -> Any:

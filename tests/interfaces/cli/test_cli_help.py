@@ -20,7 +20,7 @@ GROUPS = {
     "cooldowns": ("list", "set", "clear"),
     "review": ("list", "show", "accept", "reject", "merge"),
 }
-"""Verbs that have verbs."""
+"""Verbs with subcommands."""
 PROCESSES = {
     "serve": "test_cli_service.py",
     "mcp": "test_the_example_of_mcp_runs",
@@ -46,7 +46,7 @@ def options(command: CommandLine, words: tuple[str, ...]) -> set[str]:
 
 
 def run_example(cli: CommandLine, example: str, me: str) -> None:
-    """Run one line as it stands, with an id in place of ID and a name that nobody has."""
+    """Run one line with a valid id instead of ID and a new name instead of reviewer."""
     Path("docs").mkdir(exist_ok=True)
     for file in ("docs/a.md", "README.md"):
         Path(file).write_text("Something to read.")
@@ -92,14 +92,14 @@ def test_the_example_of_mcp_runs(service: Service) -> None:
     assert (result.code, result.out) == (0, "")
 
 
-def test_the_overview_says_what_each_verb_does(alone: CommandLine) -> None:
+def test_the_overview_describes_each_verb(alone: CommandLine) -> None:
     overview = alone("--help").out
     assert overview == alone().out
     for name in (name for group in VERBS.values() for name in group):
         assert re.search(rf"^  {name} +[A-Z].*\.$", overview, re.MULTILINE), name
 
 
-def test_the_version_is_told(alone: CommandLine) -> None:
+def test_the_version_is_printed(alone: CommandLine) -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+\n", alone("--version").out)
 
 

@@ -37,7 +37,7 @@ def test_an_edit_is_listed_shown_and_taken_back(cli: CommandLine) -> None:
     assert cli.json("get", memory)["content"] == "The walrus swims."
 
 
-def test_what_is_kept_can_be_dropped(cli: CommandLine) -> None:
+def test_stored_previous_states_can_be_dropped(cli: CommandLine) -> None:
     memory = remembered(cli, "The dugong sleeps.")
     cli("edit", memory, "--content", "The dugong swims.")
     (batch,) = cli.json("batches", "--memory", memory)["batches"]
@@ -46,7 +46,7 @@ def test_what_is_kept_can_be_dropped(cli: CommandLine) -> None:
     assert cli("batches", "--drop").code == 2
 
 
-def test_maintenance_shows_first_what_it_would_do(cli: CommandLine, service: Service) -> None:
+def test_maintenance_is_previewed_by_default(cli: CommandLine, service: Service) -> None:
     gone = service.remember_expired("local", "The manatee left.")
     shown = cli("maintain")
     assert shown.code == 0
@@ -66,7 +66,7 @@ def test_maintenance_shows_first_what_it_would_do(cli: CommandLine, service: Ser
     assert cli("forget", gone, "--yes").code == 0
 
 
-def test_what_was_purged_is_forgotten_alone(cli: CommandLine, service: Service) -> None:
+def test_a_purged_memory_can_be_forgotten_alone(cli: CommandLine, service: Service) -> None:
     gone, other = (service.remember_expired("local", f"The {name} left.") for name in ("sea", "cow"))
     count = str(cli.json("maintain", "--purge-expired", "--dry-run")["expired"])
     batch = cli.json("maintain", "--purge-expired", "--apply", "--yes-delete", count)["batch"]
@@ -80,14 +80,14 @@ def test_what_was_purged_is_forgotten_alone(cli: CommandLine, service: Service) 
     assert cli("forget", other, "--yes").code == 0
 
 
-def test_ctrl_c_cancels_what_takes_long(cli: CommandLine, service: Service) -> None:
+def test_ctrl_c_cancels_a_long_job(cli: CommandLine, service: Service) -> None:
     with held() as barrier, pytest.MonkeyPatch.context() as patch:
 
         def interrupt(_: float) -> None:
             assert barrier.reached.wait(10)
             raise KeyboardInterrupt
 
-        patch.setattr("hivelore.python.jobs.time.sleep", interrupt)
+        patch.setattr("hivelore.cli.maintenance.time.sleep", interrupt)
         stopped = cli("maintain", "--merge")
     assert stopped.code == 130
     assert "Cancelled" in stopped.err
@@ -97,7 +97,7 @@ def test_ctrl_c_cancels_what_takes_long(cli: CommandLine, service: Service) -> N
     assert cli("maintain", "--merge").code == 0
 
 
-def test_a_second_one_is_told_that_one_runs(cli: CommandLine, service: Service) -> None:
+def test_a_second_job_is_refused_while_one_runs(cli: CommandLine, service: Service) -> None:
     with held() as barrier:
         job = service.app.maintenance_jobs.begin(MaintenancePlan(merge=True), AS_OPERATOR)
         assert barrier.reached.wait(10)
@@ -144,7 +144,7 @@ def test_twins_are_put_to_review(cli: CommandLine) -> None:
     ],
     ids=lambda words: " ".join(words)[:40],
 )
-def test_what_makes_no_sense_is_an_error_that_says_so(cli: CommandLine, words: tuple[str, ...]) -> None:
+def test_contradicting_options_are_refused(cli: CommandLine, words: tuple[str, ...]) -> None:
     before = cli.json("export", "--hash")
     result = cli(*words)
     assert result.code in (2, 3, 5), result.out

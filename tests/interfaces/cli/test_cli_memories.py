@@ -15,14 +15,14 @@ def kept(cli: CommandLine, me: str, text: str, *options: str) -> str:
     return cli.json("remember", text, "--agent", me, *options)["memory"]["id"]
 
 
-def test_remembering_says_what_was_kept(cli: CommandLine, me: str) -> None:
+def test_remember_prints_the_id(cli: CommandLine, me: str) -> None:
     result = cli("remember", "The proxy wants a Bearer prefix.", "--agent", me)
     assert (result.code, result.err) == (0, "")
     assert result.out.startswith("Remembered ")
     assert result.out.endswith(": The proxy wants a Bearer prefix.\n")
 
 
-def test_what_was_remembered_is_what_the_service_has(cli: CommandLine, me: str) -> None:
+def test_remember_stores_all_fields(cli: CommandLine, me: str) -> None:
     done = cli.json("remember", "Port 5433 is the replica.", "--name", "Ports", "--tag", "db", "--agent", me)
     assert (done["created"], done["changed"]) == (True, True)
     assert cli.json("get", done["memory"]["id"], "--agent", me) == done["memory"]
@@ -36,7 +36,7 @@ def test_every_option_arrives(cli: CommandLine, me: str) -> None:
     assert (memory["scope"], memory["tags"], memory["category"]) == ("swarm", ["a", "b"], "fix")
     assert (memory["source"], memory["session"], memory["author"]) == ("task_completion", "s1", "ann")
     assert (memory["project"], memory["expiresAt"]) == ("acme/shop", "2031-05-01T12:00:00Z")
-    assert memory["provenance"]["door"] == "cli"
+    assert memory["provenance"]["interface"] == "cli"
 
 
 def test_words_need_no_quotes(cli: CommandLine, me: str) -> None:
@@ -52,7 +52,7 @@ def test_a_dash_reads_from_stdin(cli: CommandLine, me: str) -> None:
     assert done["memory"]["content"] == "two\nlines"
 
 
-def test_who_types_a_text_is_told_how_to_end_it(cli: CommandLine, me: str) -> None:
+def test_reading_from_a_terminal_explains_ctrl_d(cli: CommandLine, me: str) -> None:
     assert cli("remember", "-", "--agent", me, typed="typed\n").err == "Reading from the terminal; Ctrl-D ends it.\n"
 
 
@@ -99,7 +99,7 @@ def test_every_language_comes_back_as_it_went_in(cli: CommandLine, me: str, text
         (("text", "--scop", "swarm"), b"", "--scope"),
     ],
 )
-def test_what_cannot_be_remembered_is_refused_with_one_sentence(
+def test_an_invalid_memory_is_refused_with_one_sentence(
     cli: CommandLine, me: str, words: tuple[str, ...], stdin: bytes, reason: str
 ) -> None:
     speaker = () if "--agent" in words else ("--agent", me)
@@ -136,7 +136,7 @@ def test_a_span_of_time_counts_from_now(cli: CommandLine, me: str) -> None:
     )
 
 
-def test_editing_changes_what_is_given_and_nothing_else(cli: CommandLine, me: str) -> None:
+def test_editing_changes_only_the_given_fields(cli: CommandLine, me: str) -> None:
     memory = kept(cli, me, "The limit is 10.", "--tag", "api", "--project", "shop")
     words = ("--content", "The limit is 20.", "--name", "Limit", "--reason", "measured", "--agent", me)
     edited = cli.json("edit", memory, *words)
@@ -156,7 +156,7 @@ def test_editing_says_which_version_it_is_now(cli: CommandLine, me: str) -> None
     assert result.out == f"Version 2 of {memory}: Shared soon.\n"
 
 
-def test_an_empty_text_clears_what_may_be_empty(cli: CommandLine, me: str) -> None:
+def test_an_empty_text_clears_an_optional_field(cli: CommandLine, me: str) -> None:
     memory = kept(cli, me, "To be bared.", "--tag", "x", "--category", "fix", "--project", "p", "--expires", "7d")
     bare = ("--tag", "", "--category", "", "--project", "", "--expires", "never")
     edited = cli.json("edit", memory, *bare, "--agent", me)
@@ -190,14 +190,14 @@ def test_an_edit_that_cannot_be_is_refused(
     assert cli.json("get", memory, "--agent", me)["version"] == 1
 
 
-def test_the_version_that_stands_is_told_with_a_stale_edit(cli: CommandLine, me: str) -> None:
+def test_a_stale_edit_reports_the_current_version(cli: CommandLine, me: str) -> None:
     memory = kept(cli, me, "First.")
     cli("edit", memory, "--content", "Second.", "--agent", me)
     result = cli("edit", memory, "--content", "Third.", "--if-version", "1", "--agent", me, "--json")
     assert (result.code, result.error["code"], result.error["current"]) == (5, "stale", 2)
 
 
-def test_what_is_forgotten_is_gone(cli: CommandLine, me: str) -> None:
+def test_a_forgotten_memory_is_deleted(cli: CommandLine, me: str) -> None:
     memory = kept(cli, me, "Never mind.")
     assert cli("forget", memory, "--agent", me).out == "Forgotten: 1.\n"
     assert cli("get", memory, "--agent", me).code == 3
@@ -226,14 +226,14 @@ def test_one_unknown_id_keeps_all_the_others(cli: CommandLine, me: str) -> None:
     assert cli("get", memory, "--agent", me).code == 0
 
 
-def test_what_was_indexed_from_a_file_is_forgotten_by_its_path(cli: CommandLine, me: str) -> None:
+def test_memories_of_a_file_are_forgotten_by_its_path(cli: CommandLine, me: str) -> None:
     Path("notes.md").write_text("Written down.")
     assert cli("index", "notes.md", "--agent", me).code == 0
     assert cli.json("forget", "--path", "notes.md", "--agent", me) == {"forgotten": 1}
     assert cli.json("forget", "--path", "notes.md", "--agent", me) == {"forgotten": 0}
 
 
-def test_forgetting_needs_to_know_what(cli: CommandLine, me: str) -> None:
+def test_forget_needs_ids_or_a_path(cli: CommandLine, me: str) -> None:
     for words in ((), (NOWHERE, "--path", "x")):
         result = cli("forget", *words, "--agent", me)
         assert (result.code, "ids, or --path" in result.err) == (2, True)
@@ -262,7 +262,7 @@ def test_an_id_that_nothing_has_is_not_found(
     assert result.error["code"] in ({"too-large", "invalid"} if code == 2 else {"not-found"})
 
 
-def test_another_agents_memory_reads_like_none(cli: CommandLine, me: str) -> None:
+def test_the_memory_of_another_agent_is_reported_as_unknown(cli: CommandLine, me: str) -> None:
     memory = kept(cli, me, "Private.")
     stranger = "01a20000-0000-7000-8000-00000000beef"
     unknown = cli("get", NOWHERE, "--agent", stranger)

@@ -35,7 +35,7 @@ NOTES = (
 
 
 def newest_tables() -> list[str]:
-    """Those that the newest migration makes; what else it does can be done twice."""
+    """Tables of the newest migration; its other statements can run twice."""
     newest = max((files("hivelore.storage.sqlite") / "migrations").iterdir(), key=lambda file: file.name)
     text = newest.read_text(encoding="utf-8")
     text = re.sub(r"^INSERT INTO sqlite_stat1\b", "", text, flags=re.MULTILINE)  # goes with the tables
@@ -55,7 +55,7 @@ def remember(service: Service, content: str, **more: Any) -> str:
 
 
 def filled(home: Path, **settings: Any) -> tuple[str, list[list[str]]]:
-    """Keep the notes in a service that has ended by then. Answers the hash of an export, and what is recalled."""
+    """Store the notes with a service and stop it. Returns the hash of an export, and the recalled notes."""
     with Service(home, embedder="local", **settings) as service:
         for place, note in enumerate(NOTES):
             memory = remember(service, note, scope="swarm" if place % 2 else "agent", session="s", tags=["t"])
@@ -114,7 +114,7 @@ def test_there_and_back_everything_is_as_it_was(tmp_path: Path) -> None:
     assert looked_at(back) == before
 
 
-def test_a_dry_run_says_what_there_is_and_changes_nothing(alone: CommandLine, elsewhere: Path, tmp_path: Path) -> None:
+def test_a_dry_run_counts_the_data_and_changes_nothing(alone: CommandLine, elsewhere: Path, tmp_path: Path) -> None:
     home, url = elsewhere, postgres.schema()
     filled(home)
     looked = alone("move", "--to", url, "--dry-run")
@@ -170,7 +170,7 @@ def test_a_running_service_goes_on_until_it_is_stopped_for_the_rest(
     assert (differing.code, "one of the databases has changed since" in differing.err) == (1, True)
 
 
-def test_who_waits_follows_the_service_until_it_ends(tmp_path: Path) -> None:
+def test_wait_copies_until_the_service_stops(tmp_path: Path) -> None:
     home, target = tmp_path / "home", tmp_path / "new" / "hivelore.db"
     with Service(home) as service:
         words = [HIVELORE, "move", "--to", str(target), "--wait", "--json"]
@@ -240,7 +240,7 @@ def test_sources_that_cannot_be_are_refused(alone: CommandLine, elsewhere: Path,
     assert not (tmp_path / "new.db").exists()
 
 
-def test_a_source_of_an_older_version_is_brought_up_to_date_where_nobody_has_it_open(
+def test_a_closed_source_of_an_older_version_is_migrated_first(
     tmp_path: Path, alone: CommandLine, elsewhere: Path
 ) -> None:
     filled(elsewhere)
@@ -271,9 +271,7 @@ def test_a_full_disk_ends_a_move_and_it_goes_on_when_there_is_room(tmp_path: Pat
     assert done.json["target"]["counts"]["memories"] == 20
 
 
-def test_a_service_that_is_connected_to_the_target_is_told_of(
-    alone: CommandLine, elsewhere: Path, tmp_path: Path
-) -> None:
+def test_a_service_that_uses_the_target_is_reported(alone: CommandLine, elsewhere: Path, tmp_path: Path) -> None:
     home, url = elsewhere, postgres.schema()
     filled(home)
     with Service(tmp_path / "other", database=url):

@@ -28,7 +28,7 @@ from support.waiting import until
 
 @pytest.fixture
 def about() -> str:
-    """A service that nobody has heard of."""
+    """Returns the name of a new service."""
     return f"s{uuid4().hex[:8]}"
 
 
@@ -40,7 +40,7 @@ def known(cli: CommandLine, about: str, *more: str) -> list[dict[str, Any]]:
     return cli.json("observations", "--service", about, *more)["memories"]
 
 
-def test_what_was_seen_is_told_to_the_next_agent(cli: CommandLine, about: str) -> None:
+def test_an_observation_reaches_the_next_agent(cli: CommandLine, about: str) -> None:
     result = cli("observe", "Takes 60s", "to start", "--category", "timing", "--service", about)
     assert (result.code, result.err) == (0, "")
     assert result.out.startswith("New: ")
@@ -57,7 +57,7 @@ def test_what_was_seen_is_told_to_the_next_agent(cli: CommandLine, about: str) -
     assert "- [timing] Takes 60s to start (confidence: 0.6)" in told
 
 
-def test_what_must_wait_is_told_first_as_the_environment(cli: CommandLine, about: str) -> None:
+def test_cooldowns_come_first_in_the_context(cli: CommandLine, about: str) -> None:
     cli("cooldowns", "set", about, "restart", "--until", "30m", "--reason", "no use")
     waits, _, _ = cli("context", "--service", about).out.strip().partition("\n\n<")
     assert (
@@ -92,7 +92,7 @@ def test_it_is_of_the_project_that_one_is_in(
     assert [text for text in ("Crashes at night", "Logs to syslog", "Wants a GPU") if text in context] == told
 
 
-def test_nothing_is_printed_where_nothing_is_known_or_to_be_told(cli: CommandLine, about: str) -> None:
+def test_an_empty_context_prints_nothing(cli: CommandLine, about: str) -> None:
     observe(cli, about, "Takes 60s to start")
     result = cli("context", "--service", about, "--budget", "0")
     assert (result.code, result.out, result.err) == (0, "", "")
@@ -148,7 +148,7 @@ def test_an_operator_changes_everything(cli: CommandLine, about: str) -> None:
         (("context", "--budget", "-1"), exits.USAGE, "budget"),
     ],
 )
-def test_what_is_wrong_says_what_to_do(cli: CommandLine, words: tuple[str, ...], code: int, says: str) -> None:
+def test_errors_say_what_to_do(cli: CommandLine, words: tuple[str, ...], code: int, says: str) -> None:
     result = cli(*words)
     assert (result.code, result.out) == (code, "")
     assert says in result.err
@@ -167,7 +167,7 @@ def answered(text: str) -> str:
     return json.dumps({"type": "user", "message": {"content": [{"type": "tool_result", "content": text}]}})
 
 
-def test_markers_of_a_stream_are_kept_and_nothing_that_others_said(cli: CommandLine, about: str) -> None:
+def test_markers_of_the_agent_are_stored_and_those_of_others_are_not(cli: CommandLine, about: str) -> None:
     lines = (
         json.dumps({"type": "system", "subtype": "init", "session_id": "s-1"}),
         assistant(f"Done.\n[MEMORY:timing:{about}] Takes 60s to start\r\nMore.", f"[MEMORY:behavior:{about}] Locks up"),
@@ -224,7 +224,7 @@ def test_noise_before_a_stream_makes_it_no_text(cli: CommandLine, about: str) ->
     ],
     ids=["cut off", "deep", "all at once", "other", "another user", "another result", "a list"],
 )
-def test_json_in_plain_text_is_none_of_its_words_and_ends_it_not(cli: CommandLine, about: str, line: str) -> None:
+def test_json_in_plain_text_is_skipped_and_does_not_end_it(cli: CommandLine, about: str, line: str) -> None:
     text = (
         f"Hello\n{line.replace('ABOUT', f'[MEMORY:timing:{about}] read')}\n[MEMORY:timing:{about}] Takes 60s to start"
     )
@@ -232,7 +232,7 @@ def test_json_in_plain_text_is_none_of_its_words_and_ends_it_not(cli: CommandLin
     assert [one["observation"] for one in known(cli, about)] == ["Takes 60s to start"]
 
 
-def test_what_an_agent_was_given_and_says_again_is_none_of_its_words(cli: CommandLine, about: str) -> None:
+def test_injected_text_that_an_agent_repeats_is_skipped(cli: CommandLine, about: str) -> None:
     marker, told = f"[MEMORY:timing:{about}] told", fenced(f"Known:\n[MEMORY:timing:{about}] told")
     own = f"[MEMORY:timing:{about}] Takes 60s to start"
     text = f"{told}\n{own}\n{BEGIN}\n{marker}"
@@ -275,7 +275,7 @@ def test_an_odd_event_keeps_nothing_from_those_behind_it(cli: CommandLine, about
 
 
 class TakesAll(Client):
-    """Stands for a service that takes whatever it is told."""
+    """Fake of a service that accepts every call."""
 
     def __init__(self) -> None:
         super().__init__("http://127.0.0.1", None)
@@ -311,7 +311,7 @@ def test_any_stream_is_read_to_its_end(lines: list[bytes], format_: Format) -> N
     assert stream.counts.effects["new"] == before + 1
 
 
-def test_a_line_that_is_too_long_takes_none_with_it(
+def test_a_line_that_is_too_long_affects_no_other_line(
     cli: CommandLine, about: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ingesting, "LONGEST_LINE", 1_000)
@@ -320,7 +320,7 @@ def test_a_line_that_is_too_long_takes_none_with_it(
     assert (result.out, result.err) == (text, "Stored: 1 new.\n")
 
 
-def test_what_hooks_tell_of_a_stream_that_is_read_counts_once(cli: CommandLine, service: Service, about: str) -> None:
+def test_markers_that_hooks_deliver_too_count_once(cli: CommandLine, service: Service, about: str) -> None:
     said = f"[MEMORY:timing:{about}] Takes 60s\n[EVENT:error:{about}] It is down\n[COOLDOWN:{about}:restart] 30"
     client = service.client(service.agent_key)
 
@@ -340,7 +340,7 @@ def test_what_hooks_tell_of_a_stream_that_is_read_counts_once(cli: CommandLine, 
     assert (rests["count"], memory["confidence"]) == (1, 0.7)
 
 
-def test_what_is_meant_as_a_marker_and_is_none_is_said(cli: CommandLine, about: str) -> None:
+def test_a_malformed_marker_is_reported(cli: CommandLine, about: str) -> None:
     text = f"[MEMORY:weather:{about}] Rain\n[MEMORY:timing:{about}]\n[MEMORY:timing:{'a' * 101}] Slow\n"
     result = cli("ingest-stream", stdin=text.encode())
     assert result.code == 0
@@ -356,7 +356,7 @@ def test_a_stream_without_any_keeps_nothing(cli: CommandLine, stdin: bytes) -> N
     assert (result.code, result.err) == (0, "No markers.\n")
 
 
-def test_what_cannot_be_kept_is_told_and_the_rest_goes_on(cli: CommandLine, about: str) -> None:
+def test_a_marker_that_cannot_be_stored_is_reported_and_the_others_are_stored(cli: CommandLine, about: str) -> None:
     text = f"[MEMORY:timing:{about}] \0 bytes\n[MEMORY:timing:{about}] Takes 60s to start\n"
     result = cli("ingest-stream", "--json", stdin=text.encode())
     assert result.code == exits.LEFT_OUT

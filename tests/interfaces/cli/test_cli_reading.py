@@ -21,7 +21,7 @@ def test_recalling_shows_the_best_first_with_its_id(cli: CommandLine, me: str) -
     assert wanted in result.out.partition("\n2. ")[0]
 
 
-def test_how_it_was_found_is_said_beside_the_result(cli: CommandLine, me: str) -> None:
+def test_the_retrieval_mode_is_a_remark_on_stderr(cli: CommandLine, me: str) -> None:
     kept(cli, me, "Tamarind is sour.")
     result = cli("recall", "tamarind", "--agent", me)
     assert result.err.startswith("1 memory found by keywords only: no embedding model is configured.")
@@ -46,7 +46,7 @@ def test_the_json_of_a_recall_is_the_answer_of_the_service(cli: CommandLine, me:
     assert printed == answer
 
 
-def test_the_log_shows_what_was_asked_and_which_memories_were_given_why(cli: CommandLine, me: str) -> None:
+def test_the_recall_log_shows_queries_hits_and_scores(cli: CommandLine, me: str) -> None:
     memory = kept(cli, me, "Damsons make good jam.")
     asked = cli.json("recall", "damsons jam", "--agent", me)
     cli("recall", "salsify", "--only-fitting", "--agent", me)
@@ -89,7 +89,7 @@ def test_nothing_is_shown_where_nothing_fits_and_only_that_is_asked_for(cli: Com
     assert cli.json("recall", "loquats peeled", "--only-fitting", "--agent", me)["fits"] is True
 
 
-def test_what_says_the_same_is_shown_once_with_a_count(cli: CommandLine, me: str) -> None:
+def test_similar_hits_are_shown_once_with_a_count(cli: CommandLine, me: str) -> None:
     for name in ("one", "two", "three"):
         kept(cli, me, "Rambutans have hair.", "--name", name)
     result = cli("recall", "rambutans hair", "--agent", me)
@@ -239,7 +239,7 @@ def test_a_name_cannot_break_a_table(cli: CommandLine, me: str) -> None:
     assert cli("list", "--scope", "agent", "--agent", me).out.splitlines()[-1].endswith("two lines and a tab")
 
 
-def test_stats_count_what_the_agent_sees(cli: CommandLine, service: Service, me: str) -> None:
+def test_stats_count_visible_memories(cli: CommandLine, service: Service, me: str) -> None:
     kept(cli, me, "One.")
     service.remember_expired(me, "Gone.")
     counts = cli.json("stats", "--agent", me)

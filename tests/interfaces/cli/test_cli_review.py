@@ -27,13 +27,13 @@ def asked(cli: CommandLine, memory: Memory, *edit: str) -> str:
 
 
 def doubt(service: Service, older: str, newer: str) -> str:
-    """That nobody can tell whether two memories contradict each other."""
+    """Judge that is uncertain about every pair of memories."""
     proposal = a_proposal(known(service, older), known(service, newer), actor=None)
     service.app.store.write(lambda tx: tx.put_proposal(proposal))
     return proposal.id
 
 
-def test_what_an_agent_asks_for_is_listed_shown_and_accepted(cli: CommandLine, service: Service) -> None:
+def test_a_proposal_is_listed_shown_and_accepted(cli: CommandLine, service: Service) -> None:
     memory = known(service, "The walrus takes 60 s.")
     proposal = asked(cli, memory, "--content", "The walrus takes 70 s.", "--reason", "timed it")
     assert [line for line in cli("review", "list").out.splitlines() if line.startswith(proposal)]
@@ -49,7 +49,7 @@ def test_what_an_agent_asks_for_is_listed_shown_and_accepted(cli: CommandLine, s
     assert "changed since" not in shown
 
 
-def test_what_changed_meanwhile_is_told_and_can_only_be_rejected(cli: CommandLine, service: Service) -> None:
+def test_a_proposal_about_a_changed_memory_can_only_be_rejected(cli: CommandLine, service: Service) -> None:
     memory = known(service, "The dugong takes 60 s.")
     first, second = (asked(cli, memory, "--content", f"The dugong takes {number} s.") for number in (70, 80))
     assert cli("review", "accept", first).code == 0
@@ -109,7 +109,7 @@ def test_a_list_goes_on_and_is_narrowed(cli: CommandLine, service: Service) -> N
         (("reject", "nothing", "--reason", "x" * 20_000), 2),
     ],
 )
-def test_what_cannot_be_is_told(cli: CommandLine, words: tuple[str, ...], code: int) -> None:
+def test_invalid_decisions_are_refused(cli: CommandLine, words: tuple[str, ...], code: int) -> None:
     result = cli("review", *words)
     assert (result.code, result.out) == (code, "")
     assert result.err.endswith(".\n")

@@ -38,7 +38,7 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("scope", ["user", "project"])
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_what_is_set_up_works_and_leaves_nothing_behind(
+def test_setup_works_and_unsetup_leaves_nothing_behind(
     cli: CommandLine, service: Service, user: Path, program: str, scope: str
 ) -> None:
     place = user if scope == "user" else Path.cwd()
@@ -56,7 +56,7 @@ def test_what_is_set_up_works_and_leaves_nothing_behind(
     assert [*service.home.glob("integrations"), *service.home.glob("bin")] == []
 
 
-def test_hooks_that_are_told_to_say_nothing_are_not_taken_for_broken_ones(
+def test_disabled_hooks_are_not_reported_as_broken(
     alone: CommandLine, user: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HIVELORE_PROMPT_TOKENS", "0")
@@ -83,7 +83,7 @@ def test_a_dry_run_shows_the_changes_and_makes_none(alone: CommandLine, elsewher
     assert not elsewhere.exists()
 
 
-def test_unsetup_says_what_it_would_undo_and_what_somebody_has_changed(cli: CommandLine, user: Path) -> None:
+def test_unsetup_previews_its_changes_and_shows_edits_since(cli: CommandLine, user: Path) -> None:
     cli("setup", "codex")
     config = user / ".codex" / "config.toml"
     config.write_text(f'{config.read_text()}\n[mine]\nsince = "now"\n')
@@ -97,7 +97,7 @@ def test_unsetup_says_what_it_would_undo_and_what_somebody_has_changed(cli: Comm
     assert '[mine]\nsince = "now"' in config.read_text()
 
 
-def test_only_what_is_named_is_undone(cli: CommandLine, user: Path) -> None:
+def test_only_the_named_program_is_removed(cli: CommandLine, user: Path) -> None:
     for program in PROGRAMS:
         cli("setup", program)
     cli("setup", "codex", "--scope", "project")
@@ -124,7 +124,7 @@ def test_settings_that_are_broken_are_named_and_nothing_is_touched(
     assert read_owner(elsewhere) is None
 
 
-def test_comments_in_settings_stay_whoever_changes_them_since(cli: CommandLine, user: Path) -> None:
+def test_comments_in_settings_survive_later_edits(cli: CommandLine, user: Path) -> None:
     settings = user / ".gemini" / "settings.json"
     assert cli("setup", "gemini").code == 0
     assert set(GEMINI.splitlines()) - {b'  "mcpServers": {},'} <= set(settings.read_bytes().splitlines())
@@ -147,9 +147,7 @@ def test_a_home_that_cannot_be_written_is_named_and_nothing_is_touched(elsewhere
     assert read_owner(elsewhere) is None
 
 
-def test_no_key_and_nothing_private_stands_in_what_programs_read(
-    cli: CommandLine, service: Service, user: Path
-) -> None:
+def test_settings_of_programs_contain_no_key(cli: CommandLine, service: Service, user: Path) -> None:
     for program in PROGRAMS:
         cli("setup", program)
     written = [content for content in everything(user).values() if isinstance(content, bytes)]
@@ -199,7 +197,7 @@ def test_another_workspace_is_chosen_for_good(cli: CommandLine, service: Service
     before.mkdir()
 
 
-def test_a_workspace_beside_that_of_the_environment_is_refused(
+def test_a_workspace_that_contradicts_the_environment_is_refused(
     alone: CommandLine, user: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HIVELORE_WORKSPACE", str(tmp_path / "a"))
@@ -207,7 +205,7 @@ def test_a_workspace_beside_that_of_the_environment_is_refused(
     assert (refused.code, "unset it" in " ".join(refused.err.split())) == (CONFLICT, True)
 
 
-def test_agents_of_a_service_elsewhere_are_told_of_no_folders(
+def test_instructions_for_a_remote_service_name_no_folders(
     alone: CommandLine, user: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HIVELORE_URL", "http://203.0.113.1:4483")
@@ -216,7 +214,7 @@ def test_agents_of_a_service_elsewhere_are_told_of_no_folders(
     assert "personal/memory" not in shown
 
 
-def test_what_teaches_an_agent_names_its_folders(cli: CommandLine, service: Service) -> None:
+def test_instructions_name_the_memory_folders(cli: CommandLine, service: Service) -> None:
     short, whole = cli("teach", "--short"), cli("teach")
     assert (short.code, whole.code) == (0, 0)
     assert len(short.out.splitlines()) == 3

@@ -139,7 +139,7 @@ def test_a_terminal_without_unicode_still_shows_everything(service: Service, me:
     assert json.loads(printed.out)["memories"][0]["content"] == "Розы"
 
 
-def test_talking_to_a_service_loads_nothing_of_one(service: Service, me: str) -> None:
+def test_a_verb_imports_no_module_of_the_service(service: Service, me: str) -> None:
     heavy = "{'fastapi', 'starlette', 'pydantic', 'uvicorn', 'mcp', 'apsw', 'onnxruntime', 'rich', 'pathspec'}"
     code = f"import sys; from hivelore.cli.dispatch import run; run(sys.argv[1:]); print({heavy} & set(sys.modules))"
     done = subprocess.run(
@@ -179,6 +179,6 @@ def test_every_shell_gets_a_script(alone: CommandLine, shell: str) -> None:
 
 
 @pytest.mark.parametrize("words", [("completion",), ("completion", "cmd"), ("completion", "")])
-def test_other_shells_get_none(alone: CommandLine, words: tuple[str, ...]) -> None:
+def test_other_shells_are_refused(alone: CommandLine, words: tuple[str, ...]) -> None:
     result = alone(*words)
     assert (result.code, result.out) == (2, "")

@@ -35,7 +35,7 @@ def indexed(cli: CommandLine, me: str) -> set[str]:
 # index
 
 
-def test_a_folder_is_indexed_without_what_git_ignores(cli: CommandLine, me: str) -> None:
+def test_a_folder_is_indexed_without_ignored_files(cli: CommandLine, me: str) -> None:
     write({".git/config": "", ".gitignore": "build/\n*.log\n!kept.log\n", "a.md": "a", "build/b.md": "b"})
     write({"c.log": "c", "kept.log": "k", "sub/.gitignore": "/d.md\n", "sub/d.md": "d", "sub/deep/d.md": "d"})
     write({"node_modules/x.js": "x", "sub/e.md": "e"})
@@ -50,7 +50,7 @@ def test_rules_from_above_hold_in_a_part_of_a_repository(cli: CommandLine, me: s
     assert indexed(cli, me) == {"docs/a.md"}
 
 
-def test_what_is_named_is_indexed_though_git_ignores_it(cli: CommandLine, me: str) -> None:
+def test_a_named_file_is_indexed_although_git_ignores_it(cli: CommandLine, me: str) -> None:
     write({".git/config": "", ".gitignore": "build/\n", "build/a.md": "a", "build/b.md": "b"})
     assert cli("index", "build", "--agent", me).code == 0
     assert indexed(cli, me) == {"build/a.md", "build/b.md"}
@@ -82,7 +82,7 @@ def test_files_without_text_are_passed_over_in_a_folder(cli: CommandLine, me: st
     assert result.out == ("Files indexed: 1 new, 0 changed, 0 unchanged; 3 skipped (3 without text).\n")
 
 
-def test_what_could_have_been_text_is_told_and_the_rest_goes_in(cli: CommandLine, me: str) -> None:
+def test_an_unreadable_text_file_is_reported_and_the_others_are_indexed(cli: CommandLine, me: str) -> None:
     write({"a.md": "a", "latin.txt": "caf\xe9".encode("latin-1"), "large.txt": "x" * 2_000_001, "nul.txt": "a\0b"})
     result = cli("index", ".", "--agent", me, "--json")
     assert result.code == 7
@@ -95,7 +95,7 @@ def test_what_could_have_been_text_is_told_and_the_rest_goes_in(cli: CommandLine
     assert indexed(cli, me) == {"a.md"}
 
 
-def test_a_named_file_that_cannot_be_indexed_is_told(cli: CommandLine, me: str) -> None:
+def test_a_named_file_that_cannot_be_indexed_is_reported(cli: CommandLine, me: str) -> None:
     write({"picture.png": b"\x89PNG\0\0"})
     result = cli("index", "picture.png", "--agent", me)
     assert (result.code, result.err) == (7, f"Skipped {Path('picture.png').absolute()}: binary\n")
@@ -189,7 +189,7 @@ def test_other_names_of_the_same_fields_are_understood(cli: CommandLine, me: str
     assert memories["wins"]["metadata"] == {"text": "loses"}
 
 
-def test_times_without_a_zone_are_utc_and_that_is_said_once(cli: CommandLine, me: str) -> None:
+def test_times_without_a_zone_are_utc_with_one_remark(cli: CommandLine, me: str) -> None:
     told = [{"content": f"{hour} o'clock", "createdAt": f"2025-01-01T0{hour}:00:00"} for hour in (1, 2)]
     result = cli("import", "-", "--agent", me, stdin=lines(*told))
     assert (result.code, result.err) == (0, "Some times had no time zone: taken as UTC.\n")
@@ -207,9 +207,7 @@ RUNNING = {"confidence": 0.55, "confidentAt": "2026-01-31T12:00:00Z", "tier": 2,
 
 
 @pytest.mark.parametrize("about", ["jellyfin", None])
-def test_what_is_known_of_running_things_arrives_and_goes_out_again(
-    cli: CommandLine, me: str, about: str | None
-) -> None:
+def test_operational_memories_are_imported_and_exported(cli: CommandLine, me: str, about: str | None) -> None:
     known = {**RUNNING, "service": about}
     cli("import", "-", "--agent", me, stdin=lines({"id": "1", "content": "Takes 60 s.", "operational": known}))
     (memory,) = own(cli, me)
@@ -223,7 +221,7 @@ def test_what_is_known_of_running_things_arrives_and_goes_out_again(
     assert own(cli, me) == [memory]
 
 
-def test_little_need_be_said_of_running_things(cli: CommandLine, me: str) -> None:
+def test_an_operational_memory_needs_few_fields(cli: CommandLine, me: str) -> None:
     told = {"confidence": 1, "confidentAt": "2026-01-31T12:00:00+02:00", "service": "general"}
     cli("import", "-", "--agent", me, stdin=lines({"content": "Takes 60 s.", "operational": told}))
     (memory,) = own(cli, me)
@@ -231,7 +229,7 @@ def test_little_need_be_said_of_running_things(cli: CommandLine, me: str) -> Non
     assert memory["operational"] == expected
 
 
-def test_what_others_call_operational_is_theirs(cli: CommandLine, me: str) -> None:
+def test_operational_fields_of_other_programs_are_metadata(cli: CommandLine, me: str) -> None:
     cli("import", "-", "--agent", me, stdin=lines({"content": "The crane.", "operational": True}))
     (memory,) = own(cli, me)
     assert ("operational" in memory, memory["metadata"]) == (False, {"operational": True})
@@ -276,7 +274,7 @@ BAD = {
 }
 
 
-def test_bad_lines_are_told_by_number_and_reason_and_the_rest_goes_in(cli: CommandLine, me: str) -> None:
+def test_bad_lines_are_reported_and_the_others_are_imported(cli: CommandLine, me: str) -> None:
     good = [json.dumps({"content": f"good {number}"}) for number in range(len(BAD))]
     text = "\n".join(line for pair in zip(good, BAD, strict=True) for line in pair)
     result = cli("import", "-", "--agent", me, "--json", stdin=text.encode())
@@ -291,12 +289,12 @@ def test_bad_lines_are_told_by_number_and_reason_and_the_rest_goes_in(cli: Comma
     assert {one["line"]: one["reason"] for one in counts["bad"]} == told
 
 
-def test_bytes_that_are_no_text_are_told(cli: CommandLine, me: str) -> None:
+def test_invalid_utf_8_is_reported(cli: CommandLine, me: str) -> None:
     result = cli("import", "-", "--agent", me, stdin=b'\xff\n{"content": "good"}\n')
     assert (result.code, "Line 1: not UTF-8 (byte 0)" in result.err) == (7, True)
 
 
-def test_a_line_without_end_is_told_and_not_kept_in_memory(cli: CommandLine, me: str) -> None:
+def test_an_endless_line_is_reported_and_not_kept_in_memory(cli: CommandLine, me: str) -> None:
     endless = b'{"content": "' + b"x" * (17 * 1024 * 1024) + b'"}'
     result = cli("import", "-", "--agent", me, stdin=endless + b'\n{"content": "good"}')
     assert (result.code, result.err) == (7, "Line 1: longer than 16 MB\n")
@@ -353,7 +351,7 @@ def test_an_export_has_a_head_the_memories_and_a_hash(cli: CommandLine, me: str)
     assert cli.json("export", "--hash", "--agent", me) == {"sha256": last["sha256"]}
 
 
-def test_the_hash_tells_whether_anything_changed_and_reading_is_no_change(cli: CommandLine, me: str) -> None:
+def test_the_hash_changes_only_with_the_memories(cli: CommandLine, me: str) -> None:
     memory = cli.json("remember", "Hashed.", "--agent", me)["memory"]["id"]
     before = cli("export", "--hash", "--agent", me).out
     cli("recall", "hashed", "--agent", me)

@@ -20,7 +20,7 @@ def semantic(alone: CommandLine, embedding: Service, monkeypatch: pytest.MonkeyP
     return alone
 
 
-def test_everything_is_embedded_anew(semantic: CommandLine) -> None:
+def test_everything_is_embedded_again(semantic: CommandLine) -> None:
     semantic("remember", "Roses bloom in summer.")
     job = semantic.json("reembed", "--everything")
     assert job["state"] == "done"

@@ -1,4 +1,4 @@
-"""The second wall: what PostgreSQL itself refuses a viewer, where nothing else filters any more."""
+"""Row-level security: what PostgreSQL refuses a viewer where no other filter applies."""
 
 from collections.abc import Generator, Mapping
 from pathlib import Path

@@ -79,6 +79,8 @@ def _read_preimage(row: Row) -> Preimage:
 class ChangeJournalReader(SqlReader):
     """Implements ``changes.ports.ChangeJournalReads``."""
 
+    TABLES = (BATCH, PREIMAGE)
+
     def batch(self, batch: BatchId) -> Batch | None:
         return self.read_one(BATCH, "batch_by_id", id=batch)
 

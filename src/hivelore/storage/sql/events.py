@@ -85,6 +85,8 @@ def event_condition(where: EventFilter, after: tuple[datetime, LoggedId] | None)
 class EventReader(SqlReader):
     """Implements ``events.ports.EventReads``."""
 
+    TABLES = (EVENT, COOLDOWN)
+
     def events(self, where: EventFilter, after: tuple[datetime, LoggedId] | None, limit: int) -> Sequence[Event]:
         seen, own = condition(Filter(visibility=where.seen))
         sql, params = event_condition(where, after)

@@ -18,7 +18,7 @@ from hivelore.indexing.model import (
 )
 from hivelore.memories.stored import DocumentKey
 from hivelore.storage.change_recorder import ChangeRecorder
-from hivelore.storage.sql.columns import MICROSECOND, Columns, to_micros
+from hivelore.storage.sql.columns import MICROSECOND, Columns, Table, to_micros
 from hivelore.storage.sql.filters import AMONG
 from hivelore.storage.sql.statements import Param, Params
 
@@ -39,6 +39,8 @@ class SqlReader(ABC):
     """The named statements of this dialect."""
     dialect: ClassVar[str]
     """The name of the dialect. Indexes with their own SQL have one file for each."""
+    TABLES: ClassVar[tuple[Table[Any], ...]] = ()
+    """The tables of one capability."""
     among: ClassVar[str] = AMONG
     """SQL that selects a key among the results of a subquery."""
 

@@ -153,6 +153,8 @@ def recall_condition(
 class FeedbackReader(MemoryReader):
     """Implements ``feedback.ports.FeedbackReads``."""
 
+    TABLES = (EVIDENCE, RECALL, USEFULNESS)
+
     def evidence(self, document: DocumentKey) -> Sequence[Evidence]:
         return self.evidence_of([document]).get(document, ())
 

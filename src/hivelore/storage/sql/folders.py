@@ -12,6 +12,8 @@ FILE = Table(KnownFile, "file", "place path", **plain("place path mark digest me
 class FileReader(SqlReader):
     """Implements ``folders.ports.FileReads``."""
 
+    TABLES = (FILE,)
+
     def files_after(self, place: str, path: str, limit: int) -> Sequence[KnownFile]:
         return self.read_all(FILE, "files_after", place=place, path=path, limit=limit)
 

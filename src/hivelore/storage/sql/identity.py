@@ -36,6 +36,8 @@ AUDIT = Table(
 class IdentityReader(SqlReader):
     """Implements ``identity.ports.IdentityReads``."""
 
+    TABLES = (AGENT, API_KEY, AUDIT)
+
     def agent(self, agent: AgentId) -> Agent | None:
         return self.read_one(AGENT, "agent_by_id", id=agent)
 

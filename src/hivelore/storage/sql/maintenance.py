@@ -21,6 +21,8 @@ JOB = Table(
 class JobReader(SqlReader):
     """Implements ``maintenance.ports.JobReads``."""
 
+    TABLES = (JOB,)
+
     def job(self, job: JobId) -> Job | None:
         return self.read_one(JOB, "job_by_id", id=job)
 

@@ -142,13 +142,17 @@ def read_rank_features(rows: Sequence[Row]) -> dict[DocumentKey, RankFeatures]:
     return features
 
 
-def read_chunk(of_chunk: Sequence[Row]) -> StoredChunk:
+def read_chunks(rows: Sequence[Row]) -> list[StoredChunk]:
     """One row for each passage, or one row without a passage: document, key, position, start, stop and headings of the
-    chunk, then key, start and stop of the passage."""
-    document, key, *columns = of_chunk[0]
-    passages = [row[6:] for row in of_chunk if row[6] is not None]
-    chunk = CHUNK.read(columns, passages=tuple(Passage(start=first, stop=last) for _, first, last in passages))
-    return StoredChunk(ChunkKey(key), document, chunk, tuple(PassageKey(passage) for passage, _, _ in passages))
+    chunk, then key, start and stop of the passage. The rows of a chunk follow each other."""
+    groups = [list(of_chunk) for _, of_chunk in groupby(rows, itemgetter(1))]
+    keys = [tuple([PassageKey(row[6]) for row in group if row[6] is not None]) for group in groups]
+    passages = [tuple([Passage(start=row[7], stop=row[8]) for row in group if row[6] is not None]) for group in groups]
+    chunks = CHUNK.read_all([group[0][2:] for group in groups], passages=passages)
+    return [
+        StoredChunk(ChunkKey(group[0][1]), group[0][0], chunk, of_chunk)
+        for group, chunk, of_chunk in zip(groups, chunks, keys, strict=True)
+    ]
 
 
 def memory_params(memory: Memory, action: Action) -> dict[str, Param]:
@@ -186,6 +190,8 @@ def topic_digest(value: Topic) -> bytes:
 
 class MemoryReader(EmbeddingReader):
     """Implements ``memories.ports.MemoryReads``."""
+
+    TABLES = (MEMORY, VERSION, CHUNK, PASSAGE)
 
     def get(self, memory: MemoryId) -> Stored | None:
         return self._stored("memory_by_id", id=memory)
@@ -279,8 +285,7 @@ class MemoryReader(EmbeddingReader):
 
         def fetch_chunks() -> Mapping[DocumentKey, Sequence[StoredChunk]]:
             found: dict[DocumentKey, list[StoredChunk]] = {}
-            for _, of_chunk in groupby(fetch_rows(), itemgetter(1)):
-                chunk = read_chunk(list(of_chunk))
+            for chunk in read_chunks(fetch_rows()):
                 found.setdefault(chunk.document, []).append(chunk)
             return found
 

@@ -62,6 +62,8 @@ def observation_params(document: DocumentKey, value: Observation) -> dict[str, P
 class ObservationReader(SqlReader):
     """Implements ``observations.ports.ObservationReads``."""
 
+    TABLES = (OPERATIONAL,)
+
     def observations(self, document: DocumentKey) -> Sequence[Observation]:
         return self.observations_of([document]).get(document, ())
 

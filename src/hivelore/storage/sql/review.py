@@ -78,6 +78,8 @@ def proposal_condition(
 class ReviewReader(SqlReader):
     """Implements ``review.ports.ReviewReads``."""
 
+    TABLES = (PROPOSAL,)
+
     def proposal(self, proposal: ProposalId) -> Proposal | None:
         return next(iter(self._proposals(self.SQL["proposal_by_id"], {"id": proposal})), None)
 

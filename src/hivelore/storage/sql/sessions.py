@@ -122,6 +122,8 @@ HANDOVER = Table(
 class SessionReader(SqlReader):
     """Implements ``sessions.ports.SessionReads``."""
 
+    TABLES = (SESSION, HANDOVER)
+
     def session(self, agent: AgentId, session: Clean) -> Session | None:
         return self.read_one(SESSION, "session", agent=agent, id=session)
 

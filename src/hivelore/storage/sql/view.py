@@ -2,35 +2,22 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from hivelore.indexing.model import Change, ChangeCursor
 from hivelore.memories.whole import Counts
-from hivelore.storage.sql.changes import BATCH, PREIMAGE, ChangeJournalReader
-from hivelore.storage.sql.events import COOLDOWN, EVENT, EventReader
-from hivelore.storage.sql.feedback import EVIDENCE, RECALL, USEFULNESS, FeedbackReader
-from hivelore.storage.sql.folders import FILE, FileReader
-from hivelore.storage.sql.identity import AGENT, API_KEY, AUDIT, IdentityReader
-from hivelore.storage.sql.maintenance import JOB, JobReader
-from hivelore.storage.sql.memories import CHUNK, MEMORY, MEMORY_COLUMNS, PASSAGE, VERSION
+from hivelore.storage.sql.changes import ChangeJournalReader
+from hivelore.storage.sql.columns import Table
+from hivelore.storage.sql.events import EventReader
+from hivelore.storage.sql.feedback import USEFULNESS, FeedbackReader
+from hivelore.storage.sql.folders import FileReader
+from hivelore.storage.sql.identity import IdentityReader
+from hivelore.storage.sql.maintenance import JobReader
+from hivelore.storage.sql.memories import MEMORY_COLUMNS
 from hivelore.storage.sql.observations import OPERATIONAL, ObservationReader
-from hivelore.storage.sql.review import PROPOSAL, ReviewReader
-from hivelore.storage.sql.sessions import HANDOVER, SESSION, SessionReader
-from hivelore.storage.sql.statements import Dialect, load_dialect
-
-_TABLES = (
-    *(AGENT, API_KEY, AUDIT, BATCH, CHUNK, COOLDOWN, EVENT, EVIDENCE, FILE, HANDOVER, JOB, MEMORY, OPERATIONAL),
-    *(PASSAGE, PREIMAGE, PROPOSAL, RECALL, SESSION, USEFULNESS, VERSION),
-)
-
-
-def load_statements(dialect: Dialect) -> Mapping[str, str]:
-    """Returns the statements of a store in a dialect."""
-    places = {
-        "memory_columns": MEMORY_COLUMNS,
-        "operational_columns": OPERATIONAL.listed("o"),
-        "usefulness_columns": USEFULNESS.listed("u"),
-    }
-    return load_dialect(dialect, {table.name: table for table in _TABLES}, places)
+from hivelore.storage.sql.review import ReviewReader
+from hivelore.storage.sql.sessions import SessionReader
+from hivelore.storage.sql.statements import Dialect, TableColumns, load_dialect
 
 
 class SqlView(
@@ -62,3 +49,18 @@ class SqlView(
             characters=characters + of_past,
             **dict(zip(names, others, strict=True)),
         )
+
+
+def load_statements(dialect: Dialect) -> Mapping[str, str]:
+    """Returns the statements of a store in a dialect."""
+    tables: dict[str, TableColumns] = {table.name: table for each in SqlView.__mro__ for table in _tables(each)}
+    places = {
+        "memory_columns": MEMORY_COLUMNS,
+        "operational_columns": OPERATIONAL.listed("o"),
+        "usefulness_columns": USEFULNESS.listed("u"),
+    }
+    return load_dialect(dialect, tables, places)
+
+
+def _tables(reader: type) -> tuple[Table[Any], ...]:
+    return vars(reader).get("TABLES", ())

@@ -17,7 +17,7 @@ from math import log
 import numpy as np
 
 from hivelore.indexes.keywords.postings import sql
-from hivelore.indexes.keywords.postings.segment import Keys, Rows, each
+from hivelore.indexes.keywords.postings.segment import Keys, Rows, split_terms
 from hivelore.indexes.keywords.postings.sql import EMPTYING, FILLING, SEARCHED, Now, Segment
 from hivelore.storage.ports import MemoryStore
 from hivelore.storage.sql.transaction import SqlTransaction
@@ -59,21 +59,21 @@ class Compaction:
     def step(self, store: MemoryStore) -> bool:
         """Does one step; returns False if there was nothing to do."""
         with store.read() as view:
-            work = self._next(sql.readable(view))
+            work = self._next(sql.require_view(view))
         if work is None:
             return False
-        store.write(lambda tx: work.do(sql.writable(tx)))
+        store.write(lambda tx: work.do(sql.require_transaction(tx)))
         return True
 
     def _next(self, view: SqlView) -> "Work | None":
-        now, segments = sql.now(view), sql.segments(view)
+        now, segments = sql.now(view), sql.read_segments(view)
         filling = [one for one in segments if one.state == FILLING]
         searched = [one for one in segments if one.state == SEARCHED]
         emptying = [one for one in segments if one.state == EMPTYING]
         for one in filling:
             if not one.sources:
                 return self._fill(one, now, self._from_terms(view, one, now))
-        newest = self._newest(view, max((one.last for one in searched), default=0), sql.settled(view, now.rows))
+        newest = self._newest(view, max((one.last for one in searched), default=0), sql.settled_number(view, now.rows))
         if newest is not None:
             return newest
         for one in filling:
@@ -88,9 +88,9 @@ class Compaction:
 
     def _newest(self, view: SqlView, last: int, settled: int) -> "Work | None":
         """``settled``: no more rows of terms with a number up to this can appear."""
-        if sql.ask(view, "count_newest", after=last, settled=settled)[0][0] < self._sizes.newest:
+        if sql.run(view, "count_newest", after=last, settled=settled)[0][0] < self._sizes.newest:
             return None
-        found = sql.ask(view, "oldest_of_newest", after=last, settled=settled, limit=self._sizes.segment)
+        found = sql.run(view, "oldest_of_newest", after=last, settled=settled, limit=self._sizes.segment)
         rows = Rows.of([row[:4] for row in found if not row[4]])
         return Begin(rows, last + 1, max(row[5] for row in found), (), left=len(found) > len(rows))
 
@@ -110,10 +110,10 @@ class Compaction:
     def _is_sparse(self, view: SqlView, segment: Segment) -> bool:
         limit = self._sizes.sparse * segment.chunks
         span = {"first": segment.first, "last": segment.last}
-        if sql.ask(view, "count_dropped", **span)[0][0] <= limit:
+        if sql.run(view, "count_dropped", **span)[0][0] <= limit:
             return False
-        _, dropped = sql.drops(sql.ask(view, "drops_between", **span))
-        _, here = sql.rows_of(view, segment.key).places(dropped)
+        _, dropped = sql.split_drops(sql.run(view, "drops_between", **span))
+        _, here = sql.read_rows(view, segment.key).places(dropped)
         return int(np.count_nonzero(here)) > limit
 
     # filling
@@ -138,10 +138,10 @@ class Compaction:
     def _from_segments(self, view: SqlView, segment: Segment, now: Now) -> Iterator[Posting]:
         of = segment.key, now.incarnation
         if self._moved is None or self._moved[0] != of:
-            slots = sql.rows_of(view, segment.key).slots
-            self._moved = of, {source: _moved(sql.rows_of(view, source), slots) for source in segment.sources}
+            slots = sql.read_rows(view, segment.key).slots
+            self._moved = of, {source: _moved(sql.read_rows(view, source), slots) for source in segment.sources}
         limit = max(self._sizes.postings, self._sizes.alike + 1)
-        found = sql.ask(view, "postings_behind", upto=segment.upto, segments=view.array(segment.sources), limit=limit)
+        found = sql.run(view, "postings_behind", upto=segment.upto, segments=view.array(segment.sources), limit=limit)
         if len(found) == limit:  # the last term may have more
             found = [row for row in found if row[0] != found[-1][0]]
         return _merged(found, self._moved[1])
@@ -163,7 +163,7 @@ class Begin:
 
     def do(self, unit: SqlTransaction) -> None:
         unit.claim(b"postings.segments")
-        segments = sql.segments(unit)
+        segments = sql.read_segments(unit)
         searched = {one.key: one for one in segments if one.state == SEARCHED}
         if any(one.state == FILLING and bool(one.sources) == bool(self.sources) for one in segments):
             return
@@ -172,10 +172,10 @@ class Begin:
         if not self.sources and self.first != max((one.last for one in searched.values()), default=0) + 1:
             return
         span = {"first": self.first, "last": self.last, "count": len(self.rows)}
-        key = sql.ask(unit, "segment_begin", sources=json.dumps(self.sources), **span)[0][0]
+        key = sql.run(unit, "segment_begin", sources=json.dumps(self.sources), **span)[0][0]
         slots, chunks, documents, lengths = self.rows.blobs()
         columns = {"slots": slots, "chunks": chunks, "documents": documents, "lengths": lengths}
-        sql.ask(unit, "segment_rows_put", segment=key, **columns)
+        sql.run(unit, "segment_rows_put", segment=key, **columns)
         if self.left:
             unit.set_setting(SWEEP, "after")
 
@@ -188,7 +188,7 @@ class Fill:
     postings: list[Posting]
 
     def do(self, unit: SqlTransaction) -> None:
-        if self.segment not in sql.segments(unit) or sql.now(unit).generation != self.generation:
+        if self.segment not in sql.read_segments(unit) or sql.now(unit).generation != self.generation:
             return
         key = self.segment.key
         each = [
@@ -196,8 +196,8 @@ class Fill:
             for term, places, counts in self.postings
             if counts
         ]
-        sql.ask_for_each(unit, "posting_put", each)
-        sql.ask(unit, "segment_upto", segment=self.segment.key, upto=self.postings[-1][0])
+        sql.run_each(unit, "posting_put", each)
+        sql.run(unit, "segment_upto", segment=self.segment.key, upto=self.postings[-1][0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,12 +205,12 @@ class SwitchOn:
     segment: Segment
 
     def do(self, unit: SqlTransaction) -> None:
-        if self.segment not in sql.segments(unit):
+        if self.segment not in sql.read_segments(unit):
             return
-        sql.ask(unit, "segment_state", segment=self.segment.key, state=SEARCHED)
+        sql.run(unit, "segment_state", segment=self.segment.key, state=SEARCHED)
         for source in self.segment.sources:
-            sql.ask(unit, "segment_state", segment=source, state=EMPTYING)
-        sql.next_generation(unit)
+            sql.run(unit, "segment_state", segment=source, state=EMPTYING)
+        sql.advance_generation(unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,13 +220,13 @@ class Empty:
 
     def do(self, unit: SqlTransaction) -> None:
         each = [{"term": term, "segment": segment} for term, segment in self.postings]
-        sql.ask_for_each(unit, "posting_delete", each)
+        sql.run_each(unit, "posting_delete", each)
         for one in self.segments:
             if self.postings:
-                sql.ask(unit, "segment_upto", segment=one.key, upto=self.postings[-1][0])
+                sql.run(unit, "segment_upto", segment=one.key, upto=self.postings[-1][0])
             else:
-                sql.ask(unit, "segment_delete", segment=one.key)
-                sql.ask(unit, "segment_rows_delete", segment=one.key)
+                sql.run(unit, "segment_delete", segment=one.key)
+                sql.run(unit, "segment_rows_delete", segment=one.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,8 +235,8 @@ class Sweep:
 
     def do(self, unit: SqlTransaction) -> None:
         each = [{"slot": slot} for slot in self.slots]
-        sql.ask_for_each(unit, "terms_delete", each)
-        sql.ask_for_each(unit, "drop_delete", each)
+        sql.run_each(unit, "terms_delete", each)
+        sql.run_each(unit, "drop_delete", each)
         if not self.slots:
             unit.set_setting(SWEEP, "")
 
@@ -246,7 +246,7 @@ Work = Begin | Fill | SwitchOn | Empty | Sweep
 
 def empty_some(unit: SqlTransaction, limit: int) -> bool:
     """Continues emptying inactive segments; returns False if there is none."""
-    emptying = [one for one in sql.segments(unit) if one.state == EMPTYING]
+    emptying = [one for one in sql.read_segments(unit) if one.state == EMPTYING]
     if emptying:
         _empty(unit, emptying, limit).do(unit)
     return bool(emptying)
@@ -255,7 +255,7 @@ def empty_some(unit: SqlTransaction, limit: int) -> bool:
 def _empty(view: SqlView, emptying: Sequence[Segment], limit: int) -> Empty:
     upto = min(one.upto for one in emptying)
     group = tuple(one for one in emptying if one.upto == upto)
-    found = sql.ask(view, "terms_behind", upto=upto, segments=view.array([one.key for one in group]), limit=limit)
+    found = sql.run(view, "terms_behind", upto=upto, segments=view.array([one.key for one in group]), limit=limit)
     if len(found) == limit and found[0][0] != found[-1][0]:  # the last term may have more
         found = [row for row in found if row[0] != found[-1][0]]
     return Empty(group, [(term, segment) for term, segment in found])
@@ -264,15 +264,15 @@ def _empty(view: SqlView, emptying: Sequence[Segment], limit: int) -> Empty:
 def _sweep(view: SqlView, segments: Sequence[Segment], limit: int) -> Sweep:
     """Finds drops of chunks that are in no segment. The newest drop stays: readers use it as their position."""
     last = max((one.last for one in segments if one.state == SEARCHED), default=0)
-    mine = np.array([row[0] for row in sql.ask(view, "drops_behind_us", last=last)], np.int64)
-    held = [sql.rows_of(view, one.key).slots for one in segments]
+    mine = np.array([row[0] for row in sql.run(view, "drops_behind_us", last=last)], np.int64)
+    held = [sql.read_rows(view, one.key).slots for one in segments]
     return Sweep(mine[~np.isin(mine, np.concatenate([np.empty(0, np.int64), *held]))][:limit].tolist())
 
 
 def _merging(view: SqlView, sources: Sequence[Segment]) -> Begin:
-    joined = Rows.of([]).joined(*(sql.rows_of(view, one.key) for one in sources)).by_slot()
+    joined = Rows.of([]).joined(*(sql.read_rows(view, one.key) for one in sources)).by_slot()
     first, last = min(one.first for one in sources), max(one.last for one in sources)
-    _, dropped = sql.drops(sql.ask(view, "drops_between", first=first, last=last))
+    _, dropped = sql.split_drops(sql.run(view, "drops_between", first=first, last=last))
     rows = joined.take(~np.isin(joined.slots, dropped))
     keys = tuple(one.key for one in sources)
     return Begin(rows, first, last, keys, left=len(rows) < len(joined))
@@ -304,13 +304,13 @@ def _moved(rows: Rows, slots: Keys) -> Keys:
 
 
 def _inverted(view: SqlView, segment: Segment) -> list[Posting]:
-    place_of = {slot: place for place, slot in enumerate(sql.rows_of(view, segment.key).slots.tolist())}
+    place_of = {slot: place for place, slot in enumerate(sql.read_rows(view, segment.key).slots.tolist())}
     postings: dict[str, tuple[array[int], bytearray]] = {}
-    for slot, terms, counts in sql.ask(view, "in_span", first=segment.first, last=segment.last):
+    for slot, terms, counts in sql.run(view, "in_span", first=segment.first, last=segment.last):
         place = place_of.get(slot)
         if place is None:
             continue
-        for term, count in zip(each(terms), counts, strict=True):
+        for term, count in zip(split_terms(terms), counts, strict=True):
             known = postings.setdefault(term, (array("I"), bytearray()))
             known[0].append(place)
             known[1].append(count)
@@ -338,37 +338,37 @@ def purge_step(unit: SqlTransaction) -> None:
     """Continues purging. A dropped chunk keeps its position in its segment, so nothing is renumbered."""
     if is_purged(unit) or empty_some(unit, POSTINGS):
         return
-    dropped = sql.ask(unit, "to_wipe", limit=CHUNKS)
+    dropped = sql.run(unit, "to_wipe", limit=CHUNKS)
     if not dropped:
         unit.set_setting(_PURGING, "")
         return
     slots = np.array([slot for slot, _ in dropped], np.int64)
-    for segment in sql.segments(unit):
-        places, here = sql.rows_of(unit, segment.key).places(slots)
-        terms = [each(row[1]) for row in dropped]
+    for segment in sql.read_segments(unit):
+        places, here = sql.read_rows(unit, segment.key).places(slots)
+        terms = [split_terms(row[1]) for row in dropped]
         _remove_terms(unit, segment.key, {int(place): terms[at] for at, place in enumerate(places) if here[at]})
         if segment.state == sql.FILLING:
             _reset_progress(unit, segment)
     for slot in slots.tolist():
-        sql.ask(unit, "terms_delete", slot=slot)
+        sql.run(unit, "terms_delete", slot=slot)
     # Prepared writes may contain these terms, and cached snapshots contain the deleted rows.
-    sql.next_generation(unit)
+    sql.advance_generation(unit)
 
 
 def _reset_progress(unit: SqlTransaction, segment: sql.Segment) -> None:
     """Moves the progress of filling, which is a term, to the previous term if that term was purged."""
-    if segment.upto and not sql.ask(unit, "posting_of", term=segment.upto, segment=segment.key):
-        before = sql.ask(unit, "term_before", upto=segment.upto, segment=segment.key)
-        sql.ask(unit, "segment_upto", segment=segment.key, upto=before[0][0] if before else "")
+    if segment.upto and not sql.run(unit, "posting_of", term=segment.upto, segment=segment.key):
+        before = sql.run(unit, "term_before", upto=segment.upto, segment=segment.key)
+        sql.run(unit, "segment_upto", segment=segment.key, upto=before[0][0] if before else "")
 
 
 def clear(unit: SqlTransaction) -> None:
     """Removes everything except the newest drop, which readers use as their position."""
     for statement in ("clear_postings", "clear_segments", "clear_segment_rows", "clear_terms", "clear_drops"):
-        sql.ask(unit, statement)
+        sql.run(unit, statement)
     for setting in (_PURGING, SWEEP):
         unit.set_setting(setting, "")
-    sql.next_generation(unit)
+    sql.advance_generation(unit)
 
 
 def _remove_terms(unit: SqlTransaction, segment: int, terms_at: dict[int, Sequence[str]]) -> None:
@@ -377,7 +377,7 @@ def _remove_terms(unit: SqlTransaction, segment: int, terms_at: dict[int, Sequen
         for term in terms:
             places_of.setdefault(term, []).append(place)
     for term, gone in places_of.items():
-        for row in sql.ask(unit, "posting_of", term=term, segment=segment):
+        for row in sql.run(unit, "posting_of", term=term, segment=segment):
             places, counts = np.frombuffer(row[0], "<u4").copy(), np.frombuffer(row[1], np.uint8).copy()
             counts[np.isin(places, gone)] = 0
             stay = np.flatnonzero(counts)
@@ -385,6 +385,6 @@ def _remove_terms(unit: SqlTransaction, segment: int, terms_at: dict[int, Sequen
                 away = np.flatnonzero(counts == 0)
                 places[away] = places[stay[np.minimum(np.searchsorted(stay, away), len(stay) - 1)]]
                 params = {"places": places.tobytes(), "counts": counts.tobytes()}
-                sql.ask(unit, "posting_change", term=term, segment=segment, **params)
+                sql.run(unit, "posting_change", term=term, segment=segment, **params)
             else:
-                sql.ask(unit, "posting_delete", term=term, segment=segment)
+                sql.run(unit, "posting_delete", term=term, segment=segment)

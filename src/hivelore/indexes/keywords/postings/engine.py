@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from hivelore.indexes.attributes import Mask
 from hivelore.indexes.keywords.postings import compaction, sql
 from hivelore.indexes.keywords.postings.compaction import Compaction, Sizes
-from hivelore.indexes.keywords.postings.segment import Counted, Keys, Matches, Places, SegmentView, counted
+from hivelore.indexes.keywords.postings.segment import Counted, Keys, Matches, Places, SegmentView, count_terms
 from hivelore.indexes.keywords.postings.snapshot import IndexSnapshot
 from hivelore.indexes.keywords.postings.sql import Now
 from hivelore.indexes.top_k import at_least
@@ -140,61 +140,61 @@ class Postings:
     # writing
 
     def put(self, tx: Transaction, entries: Sequence[KeywordEntry]) -> None:
-        unit = sql.writable(tx)
+        unit = sql.require_transaction(tx)
         for entry in entries:
-            fresh = counted(entry)
+            fresh = count_terms(entry)
             # Most chunks are new, and then one statement is enough.
             if _add(unit, fresh):
                 continue
-            ((slot, *known),) = sql.ask(unit, "of_chunk", chunk=fresh.chunk)
+            ((slot, *known),) = sql.run(unit, "of_chunk", chunk=fresh.chunk)
             if tuple(known) != (fresh.document, fresh.length, fresh.terms, fresh.counts):
                 _drop(unit, slot)
                 _add(unit, fresh)
 
     def remove(self, tx: Transaction, chunks: Sequence[ChunkKey]) -> None:
-        unit = sql.writable(tx)
+        unit = sql.require_transaction(tx)
         for chunk in chunks:
-            for row in sql.ask(unit, "of_chunk", chunk=chunk):
+            for row in sql.run(unit, "of_chunk", chunk=chunk):
                 _drop(unit, row[0])
 
     def forget(self, tx: Transaction, chunks: Sequence[ChunkKey]) -> None:
         self.remove(tx, chunks)
-        compaction.request_purge(sql.writable(tx))
+        compaction.request_purge(sql.require_transaction(tx))
 
     def is_purged(self, view: View) -> bool:
-        return compaction.is_purged(sql.readable(view))
+        return compaction.is_purged(sql.require_view(view))
 
     def purge_step(self, tx: Transaction) -> None:
-        compaction.purge_step(sql.writable(tx))
+        compaction.purge_step(sql.require_transaction(tx))
 
     def compact(self, store: MemoryStore) -> bool:
         with store.read() as view:
-            snapshot = sql.readable(view)
+            snapshot = sql.require_view(view)
             self._as_of(snapshot, sql.now(snapshot)).documents.survey(snapshot)
         return self._compaction.step(store)
 
     def clear(self, tx: Transaction) -> None:
-        compaction.clear(sql.writable(tx))
+        compaction.clear(sql.require_transaction(tx))
 
     # comparing
 
     def unindexed_documents(self, view: View, after: DocumentKey, limit: int) -> Sequence[DocumentKey]:
-        found = sql.ask(sql.readable(view), "missing", after=after, limit=limit)
+        found = sql.run(sql.require_view(view), "missing", after=after, limit=limit)
         return [DocumentKey(row[0]) for row in found]
 
     def orphaned_chunks(self, view: View, limit: int) -> Sequence[ChunkKey]:
-        return [ChunkKey(row[0]) for row in sql.ask(sql.readable(view), "strays", limit=limit)]
+        return [ChunkKey(row[0]) for row in sql.run(sql.require_view(view), "strays", limit=limit)]
 
     # searching
 
     def load(self, view: View) -> None:
-        snapshot = sql.readable(view)
+        snapshot = sql.require_view(view)
         self._as_of(snapshot, sql.now(snapshot))
 
     def search(self, view: View, terms: Sequence[str], where: Filter, limit: int) -> Candidates:
         if not terms or limit < 1:
             return Candidates.of(())
-        snapshot = sql.readable(view)
+        snapshot = sql.require_view(view)
         now = sql.now(snapshot)
         state = self._as_of(snapshot, now)
         matches = state.matches(snapshot, terms, now)
@@ -213,10 +213,10 @@ class Postings:
         doubtful = state.documents.may_have_lost(found.documents)
         if not doubtful:
             return ()
-        return [row[0] for row in sql.ask(view, "gone", chunks=view.array(found.chunks[doubtful].tolist()))]
+        return [row[0] for row in sql.run(view, "gone", chunks=view.array(found.chunks[doubtful].tolist()))]
 
     def rarities(self, view: View, terms: Sequence[str]) -> Mapping[str, float]:
-        snapshot = sql.readable(view)
+        snapshot = sql.require_view(view)
         now = sql.now(snapshot)
         return rarities(terms, self._as_of(snapshot, now).matches(snapshot, terms, now))
 
@@ -245,9 +245,9 @@ def _is_newer(one: Now, other: Now) -> bool:
 def _add(unit: SqlTransaction, fresh: Counted) -> bool:
     """Indexes a chunk; returns False if it is indexed already."""
     params = {"chunk": fresh.chunk, "document": fresh.document, "length": fresh.length}
-    return bool(sql.ask(unit, "put", terms=fresh.terms, counts=fresh.counts, **params))
+    return bool(sql.run(unit, "put", terms=fresh.terms, counts=fresh.counts, **params))
 
 
 def _drop(unit: SqlTransaction, slot: int) -> None:
-    number = sql.ask(unit, "drop", slot=slot)[0][0]
-    sql.ask(unit, "mark_dropped", number=number, slot=slot)
+    number = sql.run(unit, "drop", slot=slot)[0][0]
+    sql.run(unit, "mark_dropped", number=number, slot=slot)

@@ -191,7 +191,7 @@ class Counted:
     """One byte for each term, in halves."""
 
 
-def counted(entry: KeywordEntry) -> Counted:
+def count_terms(entry: KeywordEntry) -> Counted:
     """Counts terms in halves: 2 for an occurrence and 1 in the context, the weights 1.0 and 0.5 of ``Fts5``."""
     halves = Counter(chain(entry.own, entry.own, entry.context, entry.header, entry.header))
     return Counted(
@@ -207,6 +207,6 @@ def _capped(counts: Collection[int]) -> bytes:
     return bytes(counts) if max(counts, default=0) <= MOST else bytes(min(count, MOST) for count in counts)
 
 
-def each(terms: str) -> list[str]:
+def split_terms(terms: str) -> list[str]:
     """Splits the terms of a row, in the order of its counts."""
     return terms.split(" ") if terms else []

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from hivelore.indexes.attributes import CodeBook, Labels, Mask
 from hivelore.indexes.keywords.postings import sql
-from hivelore.indexes.keywords.postings.segment import Keys, LiveChunks, Matches, Places, Rows, SegmentView, each
-from hivelore.indexes.keywords.postings.sql import Now, ask, attribute_pages, since
+from hivelore.indexes.keywords.postings.segment import Keys, LiveChunks, Matches, Places, Rows, SegmentView, split_terms
+from hivelore.indexes.keywords.postings.sql import Now, attribute_pages, params_after, run
 from hivelore.indexing.model import (
     AttributeColumns,
     Attributes,
@@ -111,7 +111,7 @@ class Documents:
     def survey(self, view: SqlView) -> None:
         """Finds, once, chunks that no longer exist but still have terms."""
         if not self._is_surveyed:
-            self._may_have_lost_chunks.update(row[0] for row in ask(view, "orphans"))
+            self._may_have_lost_chunks.update(row[0] for row in run(view, "orphans"))
             self._is_surveyed = True
 
     def may_have_lost(self, documents: Keys) -> Sequence[int]:
@@ -203,11 +203,11 @@ class Memtable:
         """Adds the rows that a view shows, including dropped ones that an older snapshot may still show."""
         if rows.number <= self._moment.number:
             return
-        found = ask(view, "newest", **since(view, self._moment))
+        found = run(view, "newest", **params_after(view, self._moment))
         size = len(self.part.rows)
         for place, row in enumerate(found, size):
             self._place_of[row[0]] = place
-            self._count(place, each(row[5]), row[6])
+            self._count(place, split_terms(row[5]), row[6])
         fresh = Rows.of([row[:4] for row in found])
         self._numbers = np.concatenate([self._numbers, np.array([row[7] for row in found], np.int64)])
         dropped = [(row[4], place) for place, row in enumerate(found, size) if row[4]]
@@ -274,7 +274,7 @@ class IndexSnapshot:
             self.documents.follow(view, self.now.changes)
         segments, memtable, start = self.segments, self.memtable, self.start
         if now.drops.number > self.now.drops.number:
-            numbers, slots = sql.drops(sql.ask(view, "drops", **sql.since(view, self.now.drops)))
+            numbers, slots = sql.split_drops(sql.run(view, "drops", **sql.params_after(view, self.now.drops)))
             segments = {key: part.after(numbers, slots) for key, part in segments.items()}
             memtable.drop(numbers, slots)
         if now.generation != self.now.generation:
@@ -301,7 +301,7 @@ class IndexSnapshot:
     def matches(self, view: SqlView, terms: Sequence[str], now: Now) -> list[Matches]:
         """Returns the matches of the terms in each segment and in the memtable, as the view shows them."""
         found: dict[int, dict[str, tuple[np.ndarray, np.ndarray]]] = {key: {} for key in self.segments}
-        for term, segment, places, counts in sql.ask(view, "postings", terms=view.array(set(terms))) if found else ():
+        for term, segment, places, counts in sql.run(view, "postings", terms=view.array(set(terms))) if found else ():
             if segment in found:
                 found[segment][term] = np.frombuffer(places, "<u4"), np.frombuffer(counts, np.uint8)
         matches = [Matches(part, part.as_of(now.drops), found[key]) for key, part in self.segments.items()]
@@ -317,12 +317,12 @@ Span = tuple[int, int]
 
 def _searched(view: SqlView) -> tuple[dict[int, Span], int]:
     """Returns the active segments, and the number up to which rows of terms are in segments."""
-    spans = {key: (first, last) for key, first, last in sql.ask(view, "searched")}
+    spans = {key: (first, last) for key, first, last in sql.run(view, "searched")}
     return spans, max((last for _, last in spans.values()), default=0)
 
 
 def _loaded(view: SqlView, key: int, span: Span, documents: Documents) -> SegmentView:
-    rows = sql.rows_of(view, key)
+    rows = sql.read_rows(view, key)
     part = SegmentView.of(rows, documents.places(rows.documents))
     first, last = span
-    return part.after(*sql.drops(sql.ask(view, "drops_between", first=first, last=last))) if len(rows) else part
+    return part.after(*sql.split_drops(sql.run(view, "drops_between", first=first, last=last))) if len(rows) else part

@@ -51,11 +51,11 @@ class Segment:
     upto: str
 
 
-def ask(view: SqlView, statement: str, /, **params: Param) -> list[Any]:
+def run(view: SqlView, statement: str, /, **params: Param) -> list[Any]:
     return view.rows(SQL[view.dialect][statement], params)
 
 
-def ask_for_each(unit: SqlTransaction, statement: str, each: Sequence[Params]) -> None:
+def run_each(unit: SqlTransaction, statement: str, each: Sequence[Params]) -> None:
     """Runs a statement without results once for each set of parameters."""
     unit.run_many(SQL[unit.dialect][statement], each)
 
@@ -65,35 +65,35 @@ def now(view: SqlView) -> Now:
     if "now" not in SQL[view.dialect]:  # On PostgreSQL the transaction id is the position in every log.
         moment = view.change_cursor()
         return Now(moment, moment, moment, generation, incarnation)
-    changes, rows, drops = ask(view, "now")[0]
+    changes, rows, drops = run(view, "now")[0]
     return Now(ChangeCursor(changes), ChangeCursor(rows), ChangeCursor(drops), generation, incarnation)
 
 
-def settled(view: SqlView, rows: ChangeCursor) -> int:
+def settled_number(view: SqlView, rows: ChangeCursor) -> int:
     """Returns the number up to which no more rows of terms can appear."""
     if not rows.open:
         return rows.upto
-    elsewhere = {row[0] for row in ask(view, "elsewhere")}
+    elsewhere = {row[0] for row in run(view, "elsewhere")}
     return min((one for one in rows.open if one & _SHORT not in elsewhere), default=rows.upto + 1) - 1
 
 
-def since(view: SqlView, moment: ChangeCursor) -> dict[str, Param]:
+def params_after(view: SqlView, moment: ChangeCursor) -> dict[str, Param]:
     """Returns parameters that select the rows behind a cursor."""
     return {"upto": moment.upto, "open": view.array(moment.open)}
 
 
-def segments(view: SqlView) -> list[Segment]:
+def read_segments(view: SqlView) -> list[Segment]:
     return [
         Segment(key, state, first, last, chunks, tuple(json.loads(sources)), upto)
-        for key, state, first, last, chunks, sources, upto in ask(view, "segments")
+        for key, state, first, last, chunks, sources, upto in run(view, "segments")
     ]
 
 
-def rows_of(view: SqlView, segment: int) -> Rows:
-    return Rows.of_blobs(*ask(view, "segment_rows", segment=segment)[0])
+def read_rows(view: SqlView, segment: int) -> Rows:
+    return Rows.of_blobs(*run(view, "segment_rows", segment=segment)[0])
 
 
-def drops(found: Sequence[tuple[int, int]]) -> tuple[Keys, Keys]:
+def split_drops(found: Sequence[tuple[int, int]]) -> tuple[Keys, Keys]:
     """Splits rows of ``dropped`` into their log numbers and slots."""
     columns = np.array(found, np.int64).reshape(-1, 2).T
     return columns[0], columns[1]
@@ -103,23 +103,23 @@ def attribute_pages(view: SqlView) -> Iterator[tuple[Keys, AttributeColumns]]:
     """Yields the attributes of all documents, ascending by key."""
     after = 0
     with view.unrestricted():
-        while found := ask(view, "documents", after=after, limit=_PAGE):
+        while found := run(view, "documents", after=after, limit=_PAGE):
             keys, *columns = zip(*found, strict=True)
             yield np.array(keys, np.int64), read_attribute_columns(columns)
             after = found[-1][0]
 
 
-def next_generation(unit: SqlTransaction) -> None:
+def advance_generation(unit: SqlTransaction) -> None:
     unit.set_setting(GENERATION, str(int(unit.setting(GENERATION) or 0) + 1))
 
 
-def readable(view: View) -> SqlView:
+def require_view(view: View) -> SqlView:
     if not isinstance(view, SqlView):
         raise TypeError("Postings searches views of a store that speaks SQL only")
     return view
 
 
-def writable(tx: Transaction) -> SqlTransaction:
+def require_transaction(tx: Transaction) -> SqlTransaction:
     if not isinstance(tx, SqlTransaction):
         raise TypeError("Postings writes through transactions of a store that speaks SQL only")
     return tx
