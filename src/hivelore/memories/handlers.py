@@ -10,11 +10,10 @@ from hivelore.core.agents import AgentId
 from hivelore.core.operation import Call
 from hivelore.core.paging import position_of
 from hivelore.core.values import NoArguments, replace
-from hivelore.errors import Invalid
 from hivelore.feedback.model import NO_USAGE
 from hivelore.memories.drafts import Draft, Edit, EditedFields, WriteResult
 from hivelore.memories.filters import clean_filter, clean_project, clean_subject
-from hivelore.memories.model import NAME_LENGTH, Memory, MemoryId
+from hivelore.memories.model import Memory, MemoryId
 from hivelore.memories.normalizer import to_utc
 from hivelore.memories.operations import (
     CompareVersions,
@@ -42,8 +41,6 @@ if TYPE_CHECKING:
 
 
 def memory_id(text: str) -> MemoryId:
-    if len(text) > NAME_LENGTH:
-        raise Invalid("memoryId is too long for an id. Search again for the current id.", field="memoryId")
     return MemoryId(text.lower())
 
 
@@ -135,7 +132,5 @@ def forget_memory(app: Application, request: ForgetMemory, call: Call) -> None:
 
 
 def inject_learning(app: Application, request: InjectLearning, call: Call) -> Memory:
-    if len(request.agent) > NAME_LENGTH:
-        raise Invalid("agentId is too long for an id. GET /api/agents lists the agents.", field="agentId")
     target = AgentId(request.agent)
     return app.memory_service.inject_learning(request.learning, request.category, target, call.viewer, request.scope)

@@ -11,9 +11,10 @@ from hivelore.core.values import Instant, NoArguments, Request, Value, json_name
 from hivelore.feedback.model import Usefulness
 from hivelore.memories.diff import difference
 from hivelore.memories.drafts import Draft, DraftFields, EditedFields, WriteResult
-from hivelore.memories.model import Memory, MemoryId, Scope, Source
+from hivelore.memories.model import NAME_LENGTH, Memory, MemoryId, Scope, Source
 from hivelore.search.model import Difference, History, MemoryPage, ScopeChoice, Snippet, Stats
 
+Id = Annotated[str, Meta(max_length=NAME_LENGTH)]
 MEMORY = json_names(memory="memoryId", agent="agentId")
 
 
@@ -42,10 +43,10 @@ class StoredMemories(Value, frozen=True):
 
 class ListMemories(Request, frozen=True, kw_only=True, rename=MEMORY):
     limit: Annotated[int, Meta(ge=1, le=500)] = 50
-    after: str | None = None
+    after: Id | None = None
     scope: ScopeChoice = ScopeChoice.ALL
     source: Source | None = None
-    agent: str | None = None
+    agent: Id | None = None
     project: str | None = None
     session: str | None = None
     tag: str | None = None
@@ -69,7 +70,7 @@ class ForgottenCount(Value, frozen=True):
 
 
 class NamedMemory(Request, frozen=True, rename=MEMORY):
-    memory: str
+    memory: Id
 
 
 class GetMemory(NamedMemory, frozen=True):
@@ -106,7 +107,7 @@ class CompareVersions(NamedMemory, frozen=True, rename=json_names(older="from", 
 
 
 class EditMemory(EditedFields, frozen=True, rename=MEMORY):
-    memory: str
+    memory: Id
     version: int | None = None
     """Expected version."""
 
@@ -117,7 +118,7 @@ class ForgetMemory(NamedMemory, frozen=True):
 
 
 class InjectLearning(Request, frozen=True, rename=MEMORY):
-    agent: str
+    agent: Id
     learning: str
     category: Literal["mistake-pattern", "best-practice", "codebase-knowledge", "preference"]
     scope: Scope = Scope.SWARM
