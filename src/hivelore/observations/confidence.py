@@ -146,7 +146,7 @@ def step_points(step: Step, lifecycle: Lifecycle) -> list[TimelinePoint]:
 
 @dataclass(slots=True)
 class _ObserverStates:
-    """What each observer last said about a memory."""
+    """The last statement of each observer about a memory."""
 
     owner: AgentId | None
     """First observer; None for an operator."""

@@ -142,7 +142,7 @@ class PairScores:
 
 
 class MatchingMode(StrEnum):
-    """How an observation is matched with known ones (X8)."""
+    """The rule that matches an observation with known ones (X8)."""
 
     MEANING = "meaning"
     CAUTIOUS = "cautious"

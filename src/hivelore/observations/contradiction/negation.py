@@ -171,7 +171,7 @@ def _only_limits(words: Sequence[Word], place: int, reached: Sequence[Word]) -> 
 
 
 def _turns_order(words: Sequence[Word], place: int) -> bool:
-    """Not before it is only after it."""
+    """Returns True for *not before*, which means *only after*."""
     turned = _turns_order_at(words, place)
     if turned is None:
         return False
@@ -221,7 +221,7 @@ _STATES = frozenset(("power", "reach", "allow", "survival"))
 
 
 def _without_subject(words: Sequence[Word]) -> None:
-    """Leaves open what is off, unreachable or lost, though no word denies it, and what is only hypothetical."""
+    """Leaves open what is off, unreachable or lost, though no word denies it, and hypothetical statements."""
     for place, word in enumerate(words):
         if word.text in WOULD:
             for one in words:

@@ -51,10 +51,10 @@ def odd(both: Both) -> Odd:
     for is_whole in (False, True):
         here = _Denials({*_ALWAYS, *partners} - {*bounded}, shared, opposite.keys()).parities(first, is_whole)
         there = _Denials({*_ALWAYS, *both.back} - {*bounded}, theirs, ()).parities(second, is_whole)
-        told = [one for one, other in partners.items() if one in here and other in there]
-        against = {one for one in told if here[one] != there[partners[one]]}
-        whole = sum(both.ours[one].weight for one in told)
-        share = sum(both.ours[one].weight for one in told if one in against) / whole if whole else 0.0
+        compared = [one for one, other in partners.items() if one in here and other in there]
+        against = {one for one in compared if here[one] != there[partners[one]]}
+        whole = sum(both.ours[one].weight for one in compared)
+        share = sum(both.ours[one].weight for one in compared if one in against) / whole if whole else 0.0
         found = against if found is None else found & against
     return Odd(frozenset(one for one in found or () if _is_said(both, one)), share)
 

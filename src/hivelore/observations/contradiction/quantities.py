@@ -371,7 +371,7 @@ class _Reader:
         if self._is_hour(at, after, value) and 1 <= value <= _NOON:
             return self._hour(at, value, "am", after)
         if text in ("a", "an") and following in SPANS and value == 1 and at - 1 in self.taken:
-            # 200 MB a day: what is measured is the size.
+            # 200 MB a day measures a size.
             self.taken.update((at, at + 1))
             return at + 2
         if text in ("a", "an") and following in SPANS and value == 1 and self._is_rate(at):
