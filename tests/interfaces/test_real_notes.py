@@ -97,7 +97,7 @@ def test_all_notes_are_imported_and_the_same_file_changes_nothing(notes: Notes) 
 def test_a_paraphrased_query_finds_its_note(notes: Notes, question: str) -> None:
     wanted, place = WANTED[question]
     with hivelore.open(notes.service.url, key=notes.service.agent_key) as hive:
-        answer = hive.recall(question, limit=20, explain=True)
+        answer = hive.recall(question, limit=20)
     assert wanted in [hit.memory.external_id for hit in answer][:place]
     for hit in answer:
         assert {"keyword", "vector", "recency", "access"} <= hit.score.parts.keys()

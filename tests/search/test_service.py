@@ -11,6 +11,7 @@ from hivelore.core.agents import LeadSees
 from hivelore.core.json_codec import validated
 from hivelore.core.operation import Call
 from hivelore.core.redaction import Redactor
+from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Invalid
 from hivelore.feedback.recalls import Sign
@@ -94,6 +95,13 @@ def test_the_total_follows_from_the_parts_as_documented(world: World) -> None:
         assert 0.0 <= one.total <= 1.0
     assert any(hit.score.prior for hit in answer.hits)
     assert any(hit.score.access > 1.0 for hit in answer.hits)
+
+
+@pytest.mark.parametrize("where", [{"tag": Clean("node")}, {"category": Clean("build")}], ids=["tag", "category"])
+def test_a_filter_by_tag_or_category_admits_only_memories_that_have_it(world: World, where: dict[str, Clean]) -> None:
+    wanted = world.remember("Use pnpm here.", tags=("node",), category="build")
+    world.remember("pnpm was slow today", tags=("other",), category="note")
+    assert [hit.memory for hit in world.recall("pnpm", **where).hits] == [wanted]
 
 
 def test_the_best_passage_is_shown(world: World) -> None:

@@ -1,4 +1,4 @@
-"""What a hive offers, wherever it lives."""
+"""The methods of a hive, the same for a data directory and for a service."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,7 +12,6 @@ from hivelore.core.json_codec import validated
 from hivelore.core.operation import Operation
 from hivelore.errors import Invalid
 from hivelore.events import operations as event_operations
-from hivelore.events.model import Level
 from hivelore.memories import operations as memories
 from hivelore.memories.drafts import Draft, WriteResult
 from hivelore.memories.model import Json, Memory, Scope, Source
@@ -29,46 +28,50 @@ from hivelore.python.maintenance import MaintenanceMethods
 from hivelore.python.methods import Method, R, method
 from hivelore.review import operations as review_operations
 from hivelore.search.model import (
-    DEFAULT_LIMIT,
     Hit,
     RecallId,
     RecallResult,
     RetrievalMode,
-    ScopeChoice,
 )
-from hivelore.search.operations import RECALL, SearchMemories
+from hivelore.search.operations import RECALL
 from hivelore.transfer.files import Skipped, read_drafts
 
-E = TypeVar("E", Scope, Source, ScopeChoice, Level)
+E = TypeVar("E", Scope, Source)
 
 UNIT = 100
+"""Most drafts in one transaction."""
 UNIT_CHARACTERS = 4_000_000
-"""What is stored in one unit at most, so that it fits into one request."""
+"""Most characters in one transaction, so that they fit into one request."""
 
 
 class Hits(list[Hit]):
-    """Hits, best first, that also say how they were found. As text a short list of them; with ``explain``
-    each with the parts of its score."""
+    """Hits, best first, and how they were found. As text a short list of them."""
 
-    def __init__(self, answer: RecallResult, *, explain: bool = False) -> None:
+    def __init__(self, answer: RecallResult) -> None:
         super().__init__(answer.hits)
         self.path: RetrievalMode = answer.path
         self.fits: bool = answer.fits
         self.message: str = answer.message
         self.recall_id: RecallId | None = answer.id
-        self._explain = explain
 
     def __str__(self) -> str:
+        return "\n".join([self.message, *map(_line, self)])
+
+    def explain(self) -> str:
+        """Returns the list of hits, each with the parts of its score."""
         lines = [self.message]
         for hit in self:
-            lines.append(f"{hit.score.total:.3f}  {hit.memory.name}  ({hit.memory.id})")
-            if self._explain:
-                lines.append("       " + "  ".join(f"{name} {part:.3f}" for name, part in hit.score.parts.items()))
+            parts = "  ".join(f"{name} {part:.3f}" for name, part in hit.score.parts.items())
+            lines += [_line(hit), f"       {parts}"]
         return "\n".join(lines)
 
 
+def _line(hit: Hit) -> str:
+    return f"{hit.score.total:.3f}  {hit.memory.name}  ({hit.memory.id})"
+
+
 class Indexed(list[Memory]):
-    """What was indexed of a path, and what was left out and why."""
+    """The memories made from a path, and the files that were left out with the reasons."""
 
     def __init__(self, memories: Iterable[Memory], skipped: Iterable[Skipped]) -> None:
         super().__init__(memories)
@@ -76,9 +79,9 @@ class Indexed(list[Memory]):
 
 
 class Hive(FeedbackMethods, MaintenanceMethods, ABC):
-    """Where memories are kept. Use it as a context manager; ``hivelore.open`` makes one.
+    """A store of memories. ``hivelore.open`` opens one; use it as a context manager.
 
-    Everything raises the errors of ``hivelore.errors``.
+    Methods raise the errors of ``hivelore.errors``.
     """
 
     events = method(event_operations.LIST_EVENTS)
@@ -127,10 +130,11 @@ class Hive(FeedbackMethods, MaintenanceMethods, ABC):
         valid_from: datetime | None = None,
         supersedes: str | None = None,
     ) -> Memory:
-        """Keep something; durable when this returns. ``agent``: for whom, only for operators.
+        """Stores a memory. It is durable when this returns.
 
-        The same owner, name and content again is the same memory; so is the same path or external id. ``subject``: of
-        what it is a fact, like ``db.port``; ``valid_from``: since when; ``supersedes``: the id of what it replaces."""
+        ``agent``: the owner, for operators only. The same owner, name and content again update the same memory; so do
+        the same path or external id. ``subject``: the key of a fact, like ``db.port``; ``valid_from``: since when the
+        fact holds; ``supersedes``: the id of the memory that it replaces."""
         check(TEXTS, tags=tags)
         draft = Draft(
             content=content,
@@ -156,51 +160,10 @@ class Hive(FeedbackMethods, MaintenanceMethods, ABC):
         return self._store([validated(draft)])[0].memory
 
     def remember_many(self, drafts: Iterable[Draft | str]) -> list[WriteResult]:
-        """Keep many, in their order, up to a hundred at a time; each such unit is all or nothing."""
+        """Stores memories in their order, in transactions of up to a hundred."""
         return [done for unit in units(map(validated, drafts_of(drafts))) for done in self._store(unit)]
 
-    def recall(
-        self,
-        query: str,
-        *,
-        limit: int = DEFAULT_LIMIT,
-        scope: ScopeChoice | str = ScopeChoice.ALL,
-        source: Source | str | None = None,
-        session: str | None = None,
-        project: str | None = None,
-        now: datetime | None = None,
-        as_of: datetime | None = None,
-        superseded: bool = False,
-        only_fitting: bool = False,
-        diversity: float = 0.0,
-        budget: int | None = None,
-        explain: bool = False,
-    ) -> Hits:
-        """The memories most worth reading now, best first. Each hit's score keeps its parts.
-
-        ``limit`` 1..50. ``project`` None: no filter; memories of no project always count. ``now``: ask as if
-        it were then, of what holds now; ``as_of``: of what held then, in the words of then. ``superseded``: also what
-        another memory took the place of. ``only_fitting``: nothing rather than what hardly has to do with it.
-        ``diversity`` 0..1: towards 1, unlike hits rather than good ones. ``budget``: about how many tokens names and
-        passages take together, 50 or more. ``explain``: the text of the answer shows the parts of each score.
-        """
-        request = SearchMemories(
-            query=query,
-            limit=limit,
-            scope=choice(ScopeChoice, scope, "scope"),
-            source=None if source is None else choice(Source, source, "source"),
-            session=session,
-            project=project,
-            now=now,
-            as_of=as_of,
-            superseded=superseded,
-            only_fitting=only_fitting,
-            diversity=diversity,
-            budget=budget,
-        )
-        answer = self.call(RECALL, request)
-        return Hits(answer, explain=explain)
-
+    recall = Method(RECALL, Hits)
     get = Method(memories.GET_MEMORY, lambda found: found.memory)
     chunks = Method(memories.LIST_CHUNKS, lambda found: found.chunks)
     history = method(memories.GET_HISTORY)
@@ -212,7 +175,7 @@ class Hive(FeedbackMethods, MaintenanceMethods, ABC):
     stats = method(memories.GET_STATS)
 
     def index(self, path: Path | str, *, scope: Scope | str = Scope.AGENT, project: str | None = None) -> Indexed:
-        """Keep a text file, or every text file of a folder (.gitignore respected), as file_index memories.
+        """Stores a text file, or every text file of a folder that .gitignore does not exclude, as file_index memories.
 
         A file indexed before keeps its id; its unchanged parts keep their vectors.
         """
@@ -232,11 +195,11 @@ class Hive(FeedbackMethods, MaintenanceMethods, ABC):
 
     @abstractmethod
     def wait_until_indexed(self, timeout: float = 60.0) -> bool:
-        """Wait until everything has its vector; False when ``timeout`` seconds were not enough."""
+        """Waits until every passage has its vector. Returns False after ``timeout`` seconds."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go. Closing twice is fine."""
+        """Closes the data directory or the connections. Closing twice is fine."""
 
     def _store(self, drafts: Sequence[Draft]) -> Sequence[WriteResult]:
         """Stores drafts in one transaction."""
@@ -252,7 +215,7 @@ class Hive(FeedbackMethods, MaintenanceMethods, ABC):
 
 
 def choice(kind: type[E], value: E | str, field: str) -> E:
-    """The member of an enumeration, from itself or its value."""
+    """Returns the member of an enumeration, given itself or its value. Raises Invalid."""
     try:
         return kind(value)
     except ValueError:
@@ -261,7 +224,7 @@ def choice(kind: type[E], value: E | str, field: str) -> E:
 
 
 def units(drafts: Iterable[Draft]) -> Iterator[list[Draft]]:
-    """Drafts in groups that are stored together."""
+    """Yields groups of drafts that one transaction stores."""
     unit: list[Draft] = []
     characters = 0
     for draft in drafts:

@@ -43,6 +43,8 @@ def query_of(redactor: Redactor, request: SearchMemories) -> Query:
         source=request.source,
         owner=None if request.agent is None else AgentId(request.agent),
         session=clean_filter(redactor, request.session, "session"),
+        tag=clean_filter(redactor, request.tag, "tag"),
+        category=clean_filter(redactor, request.category, "category"),
         project=clean_project(redactor, request.project),
         now=to_utc(request.now, "now"),
         as_of=to_utc(request.as_of, "asOf"),

@@ -128,6 +128,8 @@ class Query:
     source: Source | None = None
     owner: AgentId | None = None
     session: Clean | None = None
+    tag: Clean | None = None
+    category: Clean | None = None
     project: Clean | None = None
     now: datetime | None = None
     """The time for ranking, expiry and dates in the text; None: the current time."""

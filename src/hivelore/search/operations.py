@@ -19,6 +19,8 @@ class SearchMemories(Request, frozen=True, rename=json_names(agent="agentId")):
     agent: str | None = None
     """Owner of the memories."""
     session: str | None = None
+    tag: str | None = None
+    category: str | None = None
     project: str | None = None
     """None: the caller's project; ``*``: all."""
     now: Instant | None = None

@@ -78,6 +78,8 @@ class SearchService:
             source=query.source,
             project=query.project,
             session=query.session,
+            tag=query.tag,
+            category=query.category,
             superseded=None if query.superseded or query.as_of is not None else False,
             held_at=query.as_of,
             live_at=query.as_of or now,
