@@ -67,12 +67,12 @@ class Work:
 
     def run(self) -> int:
         """How many events there were."""
-        told = 0
+        reported = 0
         for event, fields in self.events():
             said = self._home.hook(event, session_id=self.session, environ=self._home.environ, **fields)
             assert (said.code, said.err) == (0, b"")
-            told += 1
-        return told
+            reported += 1
+        return reported
 
     def found(self, kept: Mapping[str, Sequence[Kept]]) -> list[str]:
         """Returns the stored lessons, with repetitions."""

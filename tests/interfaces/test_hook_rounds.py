@@ -48,16 +48,16 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Home]:
 
 def one_session(home: Home, number: int) -> int:
     """Run a session from the context at its start to the capture at its end. Returns the number of injections."""
-    told = 0
+    reported = 0
     session = ClaudeSession(f"round-{number}")
     file = home.transcripts / f"round-{number}.jsonl"
 
     def tell(event: str, **fields: Any) -> str:
-        nonlocal told
+        nonlocal reported
         file.write_text("\n".join(session.lines), encoding="utf-8")
         common = {"session_id": f"round-{number}", "transcript_path": str(file)}
         context = home.hook(event, environ=home.environ, **common, **fields).context
-        told += bool(context)
+        reported += bool(context)
         if context:
             session.line("attachment", attachment={"type": "hook_additional_context", "content": [context]})
         return context
@@ -78,7 +78,7 @@ def one_session(home: Home, number: int) -> int:
     tell("PostCompact", compact_summary=f"{started}\n\nThe user asked: {asked}\n{recalled}\n{note} {LEARNED}")
     tell("SessionStart", source="compact")
     tell("SessionEnd", reason="other")
-    return told
+    return reported
 
 
 def size(home: Home) -> Size:
@@ -91,16 +91,16 @@ def size(home: Home) -> Size:
     "rounds", [pytest.param(6, id="briefly"), pytest.param(100, id="a hundred", marks=pytest.mark.slow)]
 )
 def test_round_after_round_of_recall_and_capture_the_store_does_not_grow(home: Home, rounds: int, show: Show) -> None:
-    told = one_session(home, 0)
+    reported = one_session(home, 0)
     home.settle()
     first = size(home)
     assert (first.memories, first.versions) == (1, 1)  # What was learned, beside the notes.
-    told += sum(one_session(home, number) for number in range(1, rounds))
+    reported += sum(one_session(home, number) for number in range(1, rounds))
     home.settle()
     last = size(home)
     assert (last.memories, last.versions) == (1, 1)
-    assert told >= 3 * rounds  # At the start or with the prompt, to the sub-agent, and after the compaction.
+    assert reported >= 3 * rounds  # At the start or with the prompt, to the sub-agent, and after the compaction.
     # What is known of sessions and recalls goes after a while.
     assert last.database - first.database <= rounds * PER_SESSION
     if rounds > 6:
-        show("Rounds of recall and capture", [f"{rounds} sessions, told {told} times: {first}, then {last}"])
+        show("Rounds of recall and capture", [f"{rounds} sessions, reported {reported} times: {first}, then {last}"])

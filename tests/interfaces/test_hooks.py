@@ -28,8 +28,8 @@ class Program:
     def deliver(self, name: str, about: dict[str, Any] | None = None, **payload: Any) -> Any:
         """What the program hears after an event; None where it hears nothing. ``about``: what the hook knew."""
         self.count += 1
-        told = {"session_id": self.session, "hook_event_name": name, "cwd": "/", "transcript_path": None, **payload}
-        body = {"id": f"{self.session}-{self.count}", "project": PROJECT, "payload": told, **(about or {})}
+        reported = {"session_id": self.session, "hook_event_name": name, "cwd": "/", "transcript_path": None, **payload}
+        body = {"id": f"{self.session}-{self.count}", "project": PROJECT, "payload": reported, **(about or {})}
         return self.client.call("POST", f"/api/hooks/{self.program}", body=body)
 
 

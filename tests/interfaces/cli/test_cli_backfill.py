@@ -49,8 +49,8 @@ def own(cli: CommandLine, me: str) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.usefixtures("home")
 def test_sessions_and_notes_come_in_with_their_origin(cli: CommandLine, me: str) -> None:
-    told = cli.json("import", "claude-code", "--agent", me)
-    assert (told["created"], told["empty"], told["skipped"]) == (2, 2, [])
+    reported = cli.json("import", "claude-code", "--agent", me)
+    assert (reported["created"], reported["empty"], reported["skipped"]) == (2, 2, [])
     memories = own(cli, me)
     note = memories.pop("Never mock the clock")
     ((name, summary),) = memories.items()
@@ -70,15 +70,15 @@ def test_a_second_import_adds_only_new_sessions(cli: CommandLine, me: str, home:
     assert cli.json("import", "claude-code", "--agent", me)["unchanged"] == 2
     session = a_fix().says("The root cause of the slow start was the cache, which is built anew each time.")
     write(home / ".claude/projects/-home-ada-shop/s1.jsonl", session.lines)
-    told = cli.json("import", "claude-code", "--agent", me)
-    assert (told["created"], told["changed"], told["unchanged"]) == (0, 1, 1)
+    reported = cli.json("import", "claude-code", "--agent", me)
+    assert (reported["created"], reported["changed"], reported["unchanged"]) == (0, 1, 1)
 
 
 @pytest.mark.usefixtures("home")
 def test_a_preview_stores_nothing(cli: CommandLine, me: str) -> None:
-    told = cli.json("import", "claude-code", "--dry-run", "--agent", me)
-    assert told["files"] == 4
-    assert {one["project"] for one in told["memories"]} == {"/home/ada/shop"}
+    reported = cli.json("import", "claude-code", "--dry-run", "--agent", me)
+    assert reported["files"] == 4
+    assert {one["project"] for one in reported["memories"]} == {"/home/ada/shop"}
     shown = cli("import", "claude-code", "--dry-run")
     assert "Never mock the clock" in shown.out
     assert "2 of them would become memories. Nothing was stored." in shown.out

@@ -58,7 +58,7 @@ def test_facts_come_out_of_an_export_as_they_went_in(cli: CommandLine, me: str) 
     other = cli.json("agent", "add", f"other {me}")["agent"]["id"]
     cli("import", "-", "--agent", other, stdin="\n".join(mine).encode())
     listed = ("list", "--superseded", "--scope", "agent", "--all")
-    told = [
+    reported = [
         {
             one["content"]: (one["subject"], one["validFrom"], one["validUntil"], texts.get(one["supersedes"]))
             for one in memories
@@ -67,8 +67,8 @@ def test_facts_come_out_of_an_export_as_they_went_in(cli: CommandLine, me: str) 
         for memories in [cli.json(*listed, "--agent", who)["memories"]]
         for texts in [{one["id"]: one["content"] for one in memories}]
     ]
-    assert told[0] == told[1]
-    assert [one[3] for one in told[0].values()].count(None) == 2
+    assert reported[0] == reported[1]
+    assert [one[3] for one in reported[0].values()].count(None) == 2
     again = cli.json("import", "-", "--agent", other, stdin="\n".join(mine).encode())
     assert (again["created"], again["changed"]) == (0, 0)
 

@@ -40,12 +40,12 @@ def test_doctor_and_status_fail_while_nothing_can_be_written(
         assert (alone("doctor").code, alone("status").code) == (0, 0)
         with disk.failing(Deed.WRITE, Kind.LOG, error):
             wait_for(service, cause)
-            told = alone("doctor", "--json")
-            assert told.code == exits.UNEXPECTED
-            (finding,) = [one for one in told.json["findings"] if one["name"] == "readiness"]
+            reported = alone("doctor", "--json")
+            assert reported.code == exits.UNEXPECTED
+            (finding,) = [one for one in reported.json["findings"] if one["name"] == "readiness"]
             assert (finding["level"], cause in finding["what"]) == ("error", True)
-            told = alone("status", "--json")
-            assert (told.code, told.json["running"], told.json["ready"]) == (exits.UNEXPECTED, True, False)
+            reported = alone("status", "--json")
+            assert (reported.code, reported.json["running"], reported.json["ready"]) == (exits.UNEXPECTED, True, False)
             assert "is not ready" in alone("status").out
         wait_for(service)
         assert (alone("doctor").code, alone("status").code) == (0, 0)
@@ -58,10 +58,10 @@ def test_doctor_finds_failing_writes_before_the_first_write(
         known_by(service, monkeypatch)
         monkeypatch.setattr("hivelore.health.monitor.WRITE_EVERY", 3_600.0)
         with disk.failing(Deed.SYNC, Kind.LOG, apsw.IOError):
-            told = alone("doctor", "--json")
-        assert told.code == exits.UNEXPECTED
-        assert "failed to read or write" in told.out
-        assert "restore" not in told.out.lower()
+            reported = alone("doctor", "--json")
+        assert reported.code == exits.UNEXPECTED
+        assert "failed to read or write" in reported.out
+        assert "restore" not in reported.out.lower()
 
 
 def test_a_running_service_without_its_database_is_not_reported_as_stopped(
@@ -72,14 +72,14 @@ def test_a_running_service_without_its_database_is_not_reported_as_stopped(
         known_by(service, monkeypatch)
         cable.cut()
         wait_for(service, "database-server")
-        told = alone("status")
-        assert told.code == exits.UNEXPECTED
-        assert "The database server does not answer" in told.out
-        assert "hivelore start" not in told.out
-        told = alone("doctor")
-        assert told.code == exits.UNEXPECTED
-        assert "The database server does not answer" in told.out
-        assert "hivelore start" not in told.out
+        reported = alone("status")
+        assert reported.code == exits.UNEXPECTED
+        assert "The database server does not answer" in reported.out
+        assert "hivelore start" not in reported.out
+        reported = alone("doctor")
+        assert reported.code == exits.UNEXPECTED
+        assert "The database server does not answer" in reported.out
+        assert "hivelore start" not in reported.out
         cable.join()
 
 
@@ -92,9 +92,9 @@ def test_doctor_continues_after_a_check_that_meets_damage(cli: CommandLine, monk
         return call(self, method, path, **given)
 
     monkeypatch.setattr(Client, "call", damaged)
-    told = cli("doctor", "--json")
-    assert told.code == exits.UNEXPECTED
-    levels = {one["name"]: one["level"] for one in told.json["findings"]}
+    reported = cli("doctor", "--json")
+    assert reported.code == exits.UNEXPECTED
+    levels = {one["name"]: one["level"] for one in reported.json["findings"]}
     assert (levels["service"], levels["database"]) == ("error", "ok")
     assert "clock" in levels
 
@@ -122,13 +122,13 @@ def lost(elsewhere: Path) -> Path:
 def test_a_lost_database_is_not_replaced_by_an_empty_one_unless_that_is_wanted(
     alone: CommandLine, lost: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = alone("start")
-    assert told.code != 0
-    assert "HIVELORE_NEW_DATABASE=1" in told.err
+    reported = alone("start")
+    assert reported.code != 0
+    assert "HIVELORE_NEW_DATABASE=1" in reported.err
     assert not (lost / endpoint.DATABASE).exists()
-    told = alone("doctor")
-    assert told.code == exits.UNEXPECTED
-    assert "HIVELORE_NEW_DATABASE=1" in told.out
+    reported = alone("doctor")
+    assert reported.code == exits.UNEXPECTED
+    assert "HIVELORE_NEW_DATABASE=1" in reported.out
     monkeypatch.setenv("HIVELORE_NEW_DATABASE", "1")
     try:
         assert alone("start").code == 0

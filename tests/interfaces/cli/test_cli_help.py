@@ -123,8 +123,8 @@ def test_the_document_names_no_option_that_there_is_not(alone: CommandLine) -> N
 
 def test_the_document_knows_every_exit_code() -> None:
     rows = re.findall(r"^\| ([\d, ]+) \|", DOCUMENT, re.MULTILINE)
-    told = {int(number) for row in rows for number in row.split(", ")}
-    assert told == {0, *CODES.values(), exits.LEFT_OUT, exits.INTERRUPTED, exits.CLOSED_PIPE}
+    reported = {int(number) for row in rows for number in row.split(", ")}
+    assert reported == {0, *CODES.values(), exits.LEFT_OUT, exits.INTERRUPTED, exits.CLOSED_PIPE}
 
 
 def test_the_examples_of_the_document_run(cli: CommandLine, me: str) -> None:

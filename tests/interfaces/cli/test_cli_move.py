@@ -97,13 +97,13 @@ def test_there_and_back_everything_is_as_it_was(tmp_path: Path) -> None:
     before = filled(home)
     there = move(home, "--to", url, "--json")
     assert there.code == 0, there.err
-    told = there.json
-    assert (told["finished"], told["equal"]) == (True, True)
-    assert told["source"]["counts"] == told["target"]["counts"]
-    assert told["target"]["counts"]["memories"] == len(NOTES)
-    assert told["target"]["counts"]["versions"] == len(NOTES) + 3
-    assert told["target"]["counts"]["vectors"] == told["target"]["counts"]["tokens"] == len(NOTES)
-    assert told["source"]["sha256"] == told["target"]["sha256"]
+    reported = there.json
+    assert (reported["finished"], reported["equal"]) == (True, True)
+    assert reported["source"]["counts"] == reported["target"]["counts"]
+    assert reported["target"]["counts"]["memories"] == len(NOTES)
+    assert reported["target"]["counts"]["versions"] == len(NOTES) + 3
+    assert reported["target"]["counts"]["vectors"] == reported["target"]["counts"]["tokens"] == len(NOTES)
+    assert reported["source"]["sha256"] == reported["target"]["sha256"]
     assert rows_that_the_planner_expects(url) == len(NOTES)
     assert looked_at(home, database=url) == before
     again = move(home, "--from", url, "--to", str(back))
@@ -122,8 +122,8 @@ def test_a_dry_run_counts_the_data_and_changes_nothing(alone: CommandLine, elsew
     assert "which gets its tables." in looked.out
     assert dict(line.split()[:2] for line in looked.out.splitlines()[1:3]) == {"memories": "5", "versions": "8"}
     assert tables(url) == []
-    told = alone("move", "--to", str(tmp_path / "new"), "--dry-run", "--json").json
-    assert (told["target"]["state"], told["source"]["counts"]["memories"]) == ("will be created", 5)
+    reported = alone("move", "--to", str(tmp_path / "new"), "--dry-run", "--json").json
+    assert (reported["target"]["state"], reported["source"]["counts"]["memories"]) == ("will be created", 5)
     assert not (tmp_path / "new").exists()
     assert alone("move", "--to", url).code == 0
     again = alone("move", "--to", url, "--dry-run")

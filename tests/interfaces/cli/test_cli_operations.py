@@ -44,17 +44,17 @@ def test_an_observation_reaches_the_next_agent(cli: CommandLine, about: str) -> 
     result = cli("observe", "Takes 60s", "to start", "--category", "timing", "--service", about)
     assert (result.code, result.err) == (0, "")
     assert result.out.startswith("New: ")
-    told = cli("observe", "takes a minute to start", "--category", "timing", "--service", about)
-    assert told.out.startswith("Known from this session: ")
+    reported = cli("observe", "takes a minute to start", "--category", "timing", "--service", about)
+    assert reported.out.startswith("Known from this session: ")
     again = cli("observe", "takes a minute to start", "--category", "timing", "--service", about, "--session", "s-2")
     assert again.out.startswith("Reinforced: ")
     against = cli("observe", "Takes 10 minutes to start", "--category", "timing", "--service", about)
     assert against.out.startswith("New, contradicts an earlier observation: ")
     assert "60 s" in against.err or "60s" in against.err or "minute" in against.err
-    told = cli("context", "--service", about).out
-    assert f"{NOTICE}\n\n## Operational Memory (" in told
-    assert f"### {about}\n- [timing] Takes 10 minutes to start (confidence: 0.7)\n" in told
-    assert "- [timing] Takes 60s to start (confidence: 0.6)" in told
+    reported = cli("context", "--service", about).out
+    assert f"{NOTICE}\n\n## Operational Memory (" in reported
+    assert f"### {about}\n- [timing] Takes 10 minutes to start (confidence: 0.7)\n" in reported
+    assert "- [timing] Takes 60s to start (confidence: 0.6)" in reported
 
 
 def test_cooldowns_come_first_in_the_context(cli: CommandLine, about: str) -> None:
@@ -64,15 +64,15 @@ def test_cooldowns_come_first_in_the_context(cli: CommandLine, about: str) -> No
         f"Environment: Cooldowns (do not take these actions again before their time):\n- {about}: " in inside(waits)[1]
     )
     observe(cli, about, "Takes 60s to start")
-    told = cli("context", "--service", about).out
-    environment, _, block = told.partition("\n\n<")
+    reported = cli("context", "--service", about).out
+    environment, _, block = reported.partition("\n\n<")
     assert "(no use)" in inside(environment)[1]
     assert inside(f"<{block.strip()}")[1].startswith("## Operational Memory (")
     assert cli("context", "--service", about, "--budget", "0").out == ""
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reported"),
     [
         ((), ["Crashes at night", "Logs to syslog"]),
         (("--project", "there"), ["Logs to syslog", "Wants a GPU"]),
@@ -80,7 +80,7 @@ def test_cooldowns_come_first_in_the_context(cli: CommandLine, about: str) -> No
     ],
 )
 def test_it_is_of_the_project_that_one_is_in(
-    cli: CommandLine, about: str, words: tuple[str, ...], told: list[str]
+    cli: CommandLine, about: str, words: tuple[str, ...], reported: list[str]
 ) -> None:
     git = Path.cwd() / ".git"
     git.mkdir()
@@ -89,7 +89,7 @@ def test_it_is_of_the_project_that_one_is_in(
     observe(cli, about, "Wants a GPU", "--only-in", "there")
     observe(cli, about, "Logs to syslog")
     context = cli("context", "--service", about, *words).out
-    assert [text for text in ("Crashes at night", "Logs to syslog", "Wants a GPU") if text in context] == told
+    assert [text for text in ("Crashes at night", "Logs to syslog", "Wants a GPU") if text in context] == reported
 
 
 def test_an_empty_context_prints_nothing(cli: CommandLine, about: str) -> None:
@@ -106,13 +106,13 @@ def test_its_life_is_a_table(cli: CommandLine, about: str, monkeypatch: pytest.M
     assert lines[0].split() == ["at", "kind", "confidence", "session", "text"]
     assert [line.split()[1] for line in lines[1:]] == ["created", "reinforced", "switched_off"]
     assert lines[3].endswith("Obsolete.")
-    told = cli.json("observations", "--of", memory)
-    assert len(told["timeline"]) == 6
+    reported = cli.json("observations", "--of", memory)
+    assert len(reported["timeline"]) == 6
     assert [line.split()[2] for line in lines[1:]] == ["0.7", "0.8", "0.8"]
     monkeypatch.setattr(observations, "_PAGE", 1)
     again = cli.json("observations", "--of", memory)
-    assert again["observations"] == told["observations"]
-    assert again["timeline"][:-1] == told["timeline"][:-1]
+    assert again["observations"] == reported["observations"]
+    assert again["timeline"][:-1] == reported["timeline"][:-1]
     assert {one["id"] for one in cli.json("observations", "--service", about)["memories"]} == {memory}
 
 
@@ -233,12 +233,12 @@ def test_json_in_plain_text_is_skipped_and_does_not_end_it(cli: CommandLine, abo
 
 
 def test_injected_text_that_an_agent_repeats_is_skipped(cli: CommandLine, about: str) -> None:
-    marker, told = f"[MEMORY:timing:{about}] told", fenced(f"Known:\n[MEMORY:timing:{about}] told")
+    marker, reported = f"[MEMORY:timing:{about}] reported", fenced(f"Known:\n[MEMORY:timing:{about}] reported")
     own = f"[MEMORY:timing:{about}] Takes 60s to start"
-    text = f"{told}\n{own}\n{BEGIN}\n{marker}"
+    text = f"{reported}\n{own}\n{BEGIN}\n{marker}"
     assert cli("ingest-stream", stdin=text.encode()).err == "Stored: 1 new.\n"
     stream = (
-        assistant(f"{told}\n[MEMORY:behavior:{about}] Locks up"),
+        assistant(f"{reported}\n[MEMORY:behavior:{about}] Locks up"),
         assistant(f"So: {BEGIN}", marker, message="m-2"),
         assistant(f"[MEMORY:dependency:{about}] Needs the VPN", message="m-3"),
         assistant(f"{marker}\n{END}\n[MEMORY:remediation:{about}] Restart it", message="m-2"),
@@ -333,8 +333,8 @@ def test_markers_that_hooks_deliver_too_count_once(cli: CommandLine, service: Se
     assert cli("ingest-stream", stdin=assistant(said, session=about).encode()).code == 0
     stops(2, f"{said}\n[EVENT:info:{about}] That is all")
     until(lambda: cli.json("events", "list", "--service", about)["events"][0]["text"] == "That is all")
-    told = [one["text"] for one in cli.json("events", "list", "--service", about)["events"] if not one["memoryId"]]
-    assert told == ["That is all", "It is down"]
+    reported = [one["text"] for one in cli.json("events", "list", "--service", about)["events"] if not one["memoryId"]]
+    assert reported == ["That is all", "It is down"]
     (rests,) = cli.json("cooldowns", "list", "--service", about)["cooldowns"]
     (memory,) = known(cli, about)
     assert (rests["count"], memory["confidence"]) == (1, 0.7)

@@ -72,9 +72,9 @@ def test_a_dry_run_shows_the_changes_and_makes_none(alone: CommandLine, elsewher
     before = everything(user)
     shown = alone("setup", "codex", "--dry-run")
     assert "+[mcp_servers.hivelore]" in shown.out.splitlines()
-    told = alone.json("setup", "codex", "--dry-run")["plans"][0]
-    assert told["program"] == "codex"
-    assert {Path(each["path"]).name: each["change"] for each in told["changed"]} == {
+    reported = alone.json("setup", "codex", "--dry-run")["plans"][0]
+    assert reported["program"] == "codex"
+    assert {Path(each["path"]).name: each["change"] for each in reported["changed"]} == {
         "hooks.json": "added",
         "config.toml": "changed",
         "SKILL.md": "added",
@@ -184,9 +184,9 @@ def test_another_workspace_is_chosen_for_good(cli: CommandLine, service: Service
     assert (refused.code, "Move them to" in " ".join(refused.err.split())) == (CONFLICT, True)
     assert not chosen.exists()
     (before / "shared/memory/note.md").unlink()
-    told = cli("setup", "codex", "--workspace", str(chosen))
-    assert told.code == 0, told.err
-    assert "'hivelore stop' and 'hivelore start'" in told.out
+    reported = cli("setup", "codex", "--workspace", str(chosen))
+    assert reported.code == 0, reported.err
+    assert "'hivelore stop' and 'hivelore start'" in reported.out
     assert (chosen / "personal/memory").is_dir()
     assert before.readlink() == chosen
     skill = user / ".codex" / "skills" / "hivelore" / "SKILL.md"

@@ -146,7 +146,7 @@ def test_files_belong_to_the_repository_they_lie_in(cli: CommandLine, me: str) -
 
 
 def test_every_field_of_a_line_arrives(cli: CommandLine, me: str) -> None:
-    told = {
+    reported = {
         "id": "n-1",
         "content": "All of it.",
         "name": "Whole",
@@ -161,12 +161,12 @@ def test_every_field_of_a_line_arrives(cli: CommandLine, me: str) -> None:
         "weather": {"rain": True},
         "nothing": None,
     }
-    write({"in.jsonl": lines(told)})
+    write({"in.jsonl": lines(reported)})
     result = cli("import", "in.jsonl", "--agent", me)
     assert (result.code, result.err) == (0, "")
     (memory,) = own(cli, me)
     for name in ("content", "name", "session", "author", "tags", "scope", "source", "project"):
-        assert memory[name] == told[name]
+        assert memory[name] == reported[name]
     assert (memory["externalId"], memory["createdAt"]) == ("n-1", "2025-03-01T08:00:00Z")
     assert memory["metadata"] == {"mood": "good", "weather": {"rain": True}}
 
@@ -190,8 +190,8 @@ def test_other_names_of_the_same_fields_are_understood(cli: CommandLine, me: str
 
 
 def test_times_without_a_zone_are_utc_with_one_remark(cli: CommandLine, me: str) -> None:
-    told = [{"content": f"{hour} o'clock", "createdAt": f"2025-01-01T0{hour}:00:00"} for hour in (1, 2)]
-    result = cli("import", "-", "--agent", me, stdin=lines(*told))
+    reported = [{"content": f"{hour} o'clock", "createdAt": f"2025-01-01T0{hour}:00:00"} for hour in (1, 2)]
+    result = cli("import", "-", "--agent", me, stdin=lines(*reported))
     assert (result.code, result.err) == (0, "Some times had no time zone: taken as UTC.\n")
     assert [one["createdAt"] for one in own(cli, me)] == ["2025-01-01T01:00:00Z", "2025-01-01T02:00:00Z"]
 
@@ -212,18 +212,18 @@ def test_operational_memories_are_imported_and_exported(cli: CommandLine, me: st
     cli("import", "-", "--agent", me, stdin=lines({"id": "1", "content": "Takes 60 s.", "operational": known}))
     (memory,) = own(cli, me)
     assert memory["operational"] == known
-    (told,) = [
+    (reported,) = [
         one for one in map(json.loads, cli("export", "--agent", me).out.splitlines()) if one.get("agentId") == me
     ]
-    assert told["operational"] == known
+    assert reported["operational"] == known
     again = lines({"id": "1", "content": "Takes 60 s.", "operational": {**known, "confidence": 1}})
     assert cli.json("import", "-", "--agent", me, stdin=again)["unchanged"] == 1
     assert own(cli, me) == [memory]
 
 
 def test_an_operational_memory_needs_few_fields(cli: CommandLine, me: str) -> None:
-    told = {"confidence": 1, "confidentAt": "2026-01-31T12:00:00+02:00", "service": "general"}
-    cli("import", "-", "--agent", me, stdin=lines({"content": "Takes 60 s.", "operational": told}))
+    reported = {"confidence": 1, "confidentAt": "2026-01-31T12:00:00+02:00", "service": "general"}
+    cli("import", "-", "--agent", me, stdin=lines({"content": "Takes 60 s.", "operational": reported}))
     (memory,) = own(cli, me)
     expected = {**RUNNING, "confidence": 1.0, "confidentAt": "2026-01-31T10:00:00Z", "tier": 1, "service": None}
     assert memory["operational"] == expected
@@ -279,14 +279,14 @@ def test_bad_lines_are_reported_and_the_others_are_imported(cli: CommandLine, me
     text = "\n".join(line for pair in zip(good, BAD, strict=True) for line in pair)
     result = cli("import", "-", "--agent", me, "--json", stdin=text.encode())
     assert result.code == 7
-    told = {int(number): reason for number, reason in re.findall(r"^Line (\d+): (.*)$", result.err, re.MULTILINE)}
-    assert sorted(told) == [2 * number for number in range(1, len(BAD) + 1)]
+    reported = {int(number): reason for number, reason in re.findall(r"^Line (\d+): (.*)$", result.err, re.MULTILINE)}
+    assert sorted(reported) == [2 * number for number in range(1, len(BAD) + 1)]
     for number, (line, reason) in enumerate(BAD.items(), start=1):
-        assert reason in told[2 * number], line[:80]
+        assert reason in reported[2 * number], line[:80]
     assert len(own(cli, me)) == len(good)
     counts = result.json
     assert (counts["lines"], counts["created"], counts["refused"]) == (2 * len(BAD), len(BAD), len(BAD))
-    assert {one["line"]: one["reason"] for one in counts["bad"]} == told
+    assert {one["line"]: one["reason"] for one in counts["bad"]} == reported
 
 
 def test_invalid_utf_8_is_reported(cli: CommandLine, me: str) -> None:
@@ -308,8 +308,10 @@ def test_windows_line_ends_blank_lines_and_a_mark_at_the_start_do_no_harm(cli: C
 
 
 def test_the_same_file_twice_changes_nothing(cli: CommandLine, me: str) -> None:
-    told = [{"id": str(number), "content": f"fact {number}", "extra": number} for number in range(250)]
-    write({"in.jsonl": lines(*told, {"content": "without an id"}, {"content": "dated", "createdAt": "2025-01-01T00Z"})})
+    facts = [{"id": str(number), "content": f"fact {number}", "extra": number} for number in range(250)]
+    write(
+        {"in.jsonl": lines(*facts, {"content": "without an id"}, {"content": "dated", "createdAt": "2025-01-01T00Z"})}
+    )
     first = cli.json("import", "in.jsonl", "--agent", me)
     assert (first["created"], first["changed"], first["unchanged"]) == (252, 0, 0)
     before = own(cli, me)
@@ -343,10 +345,10 @@ def test_an_empty_file_is_no_error(cli: CommandLine, me: str) -> None:
 
 def test_an_export_has_a_head_the_memories_and_a_hash(cli: CommandLine, me: str) -> None:
     memory = cli.json("remember", "Goes out. Розы.", "--agent", me)["memory"]
-    first, *told, last = map(json.loads, cli("export", "--agent", me).out.splitlines())
+    first, *reported, last = map(json.loads, cli("export", "--agent", me).out.splitlines())
     assert first == {"hivelore": "export", "schema": 1}
-    assert (last["hivelore"], last["count"]) == ("end", len(told))
-    assert next(one for one in told if one["id"] == memory["id"]) == memory
+    assert (last["hivelore"], last["count"]) == ("end", len(reported))
+    assert next(one for one in reported if one["id"] == memory["id"]) == memory
     assert cli("export", "--hash", "--agent", me).out == last["sha256"] + "\n"
     assert cli.json("export", "--hash", "--agent", me) == {"sha256": last["sha256"]}
 
