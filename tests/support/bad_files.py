@@ -11,7 +11,7 @@ from support.interfaces import LEFT_OUT, OK, Interface, Outcome
 
 HERE = dict.fromkeys(NAMED, LEFT_OUT)
 """The interfaces that read files: Python and the command line. REST and MCP receive their contents."""
-BYTES = HERE | {"rest": "400 bad-request", "mcp": "JSON-RPC -32700"}
+BYTES = HERE | {"rest": "400 not-json", "mcp": "JSON-RPC -32700"}
 CONTROLS = HERE | {"rest": "400 not-json", "mcp": "JSON-RPC -32700"}
 A_NAME = HERE | {"rest": OK, "mcp": "tool error"}
 """Without a file there is only its path, which to REST is a name and nothing to open; MCP takes none."""

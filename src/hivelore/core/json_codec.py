@@ -1,6 +1,7 @@
 """Requests and answers as JSON, with errors that name the field at fault."""
 
 import difflib
+import json
 import re
 from collections.abc import Mapping
 from contextlib import suppress
@@ -19,6 +20,7 @@ from hivelore.errors import Invalid
 
 T = TypeVar("T")
 
+_SURROGATE = "A text has half of a surrogate pair, which is not valid Unicode."
 _PLACE = re.compile(r" - at `(?P<place>[^`]*)`$")
 _TYPES = {
     "str": "a text",
@@ -47,6 +49,9 @@ def decode(kind: type[T], data: bytes) -> T:
     except msgspec.ValidationError as error:
         raise explained(error, kind) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        with suppress(ValueError, RecursionError):
+            json.loads(data)
+            raise Invalid(_SURROGATE) from None
         raise NotJson("The body is not valid JSON.") from None
 
 
@@ -102,7 +107,7 @@ def validated(request: T) -> T:
         msgspec.json.encode(request)
         values = msgspec.to_builtins(request, builtin_types=_KEPT)
     except UnicodeEncodeError:
-        raise Invalid("A text has half of a surrogate pair, which is not valid Unicode.") from None
+        raise Invalid(_SURROGATE) from None
     except (TypeError, OverflowError, ValueError) as error:
         raise Invalid(f"A value cannot be written as JSON: {error}.") from None
     return convert(type(request), values)

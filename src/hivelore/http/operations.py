@@ -1,6 +1,6 @@
 """Declared operations as HTTP routes and as a part of OpenAPI."""
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from inspect import cleandoc
 from typing import Any, cast
 
@@ -23,7 +23,12 @@ _VERSION_DIGITS = 18
 
 
 class OperationRoute(Route):
-    """A route that names itself in the scope, for metrics and logs."""
+    """A route that names itself in the scope, for metrics and logs. It does not answer HEAD."""
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **more: Any) -> None:
+        super().__init__(path, endpoint, **more)
+        if self.methods:
+            self.methods.discard("HEAD")
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         match, child = super().matches(scope)

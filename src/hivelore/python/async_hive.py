@@ -83,6 +83,8 @@ class AsyncHive:
     list = awaitable(Hive.list)
     edit = awaitable(Hive.edit)
     forget = awaitable(Hive.forget)
+    forget_path = awaitable(Hive.forget_path)
+    chunks = awaitable(Hive.chunks)
     index = awaitable(Hive.index)
     rate = awaitable(Hive.rate)
     usefulness = awaitable(Hive.usefulness)
