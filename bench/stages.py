@@ -15,7 +15,7 @@ from bench.running import memory
 def steps(home: Path) -> Iterator[str]:
     yield "Python with the standard library"
     import_module("hivelore.http.server")
-    yield "everything imported (numpy, ONNX Runtime, FastAPI, MCP, SQLite, ...)"
+    yield "everything imported (numpy, ONNX Runtime, Starlette, MCP, SQLite, ...)"
     from hivelore.core.text import Clean
     from hivelore.models.onnx.provider import OnnxEmbedder
 

@@ -16,7 +16,6 @@ from hivelore.core.values import Request, Value
 from hivelore.errors import Broken, Forbidden, Invalid, NotFound
 from hivelore.http import app as http_app
 from hivelore.http import context as http_context
-from hivelore.http import openapi
 from hivelore.mcp import server
 from hivelore.python.client import Client
 from hivelore.python.embedded import EmbeddedHive
@@ -113,7 +112,6 @@ def repeat(_app: Any, request: Any, _call: Call) -> Report | None:
 def service(tmp_path_factory: pytest.TempPathFactory) -> Generator[Service]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(http_app, "OPERATIONS", OPERATIONS)
-        patched.setattr(openapi, "OPERATIONS", OPERATIONS)
         patched.setattr(server, "OPERATIONS", OPERATIONS)
         with Service(tmp_path_factory.mktemp("home")) as running:
             yield running
@@ -162,7 +160,7 @@ def test_a_delete_takes_a_body_or_a_query(client: Client) -> None:
         client.call("DELETE", "/api/things", body={"ids": ["a"]}, query={"ids": ["b"]})
 
 
-def test_an_argument_in_the_path_is_given_nowhere_else(client: Client) -> None:
+def test_an_argument_in_the_path_is_refused_elsewhere(client: Client) -> None:
     with pytest.raises(Invalid, match="thing cannot be given here"):
         client.call("GET", "/api/things/one", query={"thing": "two"})
     with pytest.raises(Invalid, match="thing cannot be given here"):

@@ -98,7 +98,7 @@ def test_the_total_follows_from_the_parts_as_documented(world: World) -> None:
 
 
 @pytest.mark.parametrize("where", [{"tag": Clean("node")}, {"category": Clean("build")}], ids=["tag", "category"])
-def test_a_filter_by_tag_or_category_admits_only_memories_that_have_it(world: World, where: dict[str, Clean]) -> None:
+def test_a_filter_by_tag_or_category_admits_only_memories_that_have_it(world: World, where: dict[str, Any]) -> None:
     wanted = world.remember("Use pnpm here.", tags=("node",), category="build")
     world.remember("pnpm was slow today", tags=("other",), category="note")
     assert [hit.memory for hit in world.recall("pnpm", **where).hits] == [wanted]

@@ -1,4 +1,4 @@
-"""The interfaces, each called with the same operations in its own way, with the outcome in its own terms.
+"""The interfaces, each with the same operations, and with outcomes in its own terms.
 
 A verb is remember, recall, get, edit, forget, list, recalls or index; its arguments have the names they have in JSON.
 The form of each answer is checked here, so that comparing outcomes needs only their kinds.
@@ -41,8 +41,8 @@ class Interface(ABC):
     def ask(self, verb: str, /, **given: Any) -> Outcome: ...
 
 
-class PythonDoor(Interface):
-    """Other exceptions are not caught: they fail the test."""
+class PythonInterface(Interface):
+    """Python API. Other exceptions than those of Hivelore fail the test."""
 
     def __init__(self, name: str, hive: Hive) -> None:
         self.name = name
@@ -69,7 +69,7 @@ _SNAKE = {
 }
 
 
-class RestDoor(Interface):
+class RestInterface(Interface):
     name = "rest"
 
     def __init__(self, port: int, key: str | None) -> None:
@@ -109,7 +109,7 @@ class RestDoor(Interface):
 
 
 class McpServer(Interface):
-    """JSON-RPC by hand: a client of the official SDK would look at the arguments first."""
+    """JSON-RPC by hand: a client of the official SDK would validate the arguments first."""
 
     name = "mcp"
     _TOOLS: Mapping[str, str] = {
@@ -143,7 +143,7 @@ class McpServer(Interface):
         return answered(json.loads(shown))
 
 
-class BridgeDoor(McpServer):
+class BridgeInterface(McpServer):
     """An interface through ``hivelore mcp``. A line end in a message makes two of it: then the first answer counts, and
     no message may have been accepted."""
 
@@ -173,8 +173,8 @@ def answered(answer: Any) -> Outcome:
     return Outcome("tool error" if result["isError"] else OK, said["message"], shown)
 
 
-class CliDoor(Interface):
-    """The command line in this process, with ``--json``. Typed values go in as a line of JSON, by ``import``."""
+class CliInterface(Interface):
+    """The command line in this process, with ``--json``. Typed values are passed as a line of JSON, to ``import``."""
 
     name = "cli"
 
@@ -183,7 +183,7 @@ class CliDoor(Interface):
 
     def ask(self, verb: str, /, **given: Any) -> Outcome:
         if verb == "remember" and (_UNTOLD & given.keys() or not all(isinstance(one, str) for one in given.values())):
-            return self._told("import", "-", "--json", stdin=_json(given))
+            return self._outcome("import", "-", "--json", stdin=_json(given))
         if verb == "recalls":  # where --agent says who is asking now
             given = {"owner" if name == "agent" else name: value for name, value in given.items()}
         main = {"remember": "content", "recall": "query", "index": "path"}.get(verb, "id")
@@ -193,10 +193,10 @@ class CliDoor(Interface):
             options.append("--yes")
         words = [] if subject is None else [_word(subject)]
         if words and len(words[0]) > _LONGEST_ARGUMENT and verb in ("remember", "recall"):
-            return self._told(verb, *options, "--json", "-", stdin=words[0].encode())
-        return self._told(verb, *options, "--json", "--", *words)
+            return self._outcome(verb, *options, "--json", "-", stdin=words[0].encode())
+        return self._outcome(verb, *options, "--json", "--", *words)
 
-    def _told(self, *words: str, stdin: bytes = b"") -> Outcome:
+    def _outcome(self, *words: str, stdin: bytes = b"") -> Outcome:
         result = self._run(*words, stdin=stdin)
         if result.code in (0, 7):
             assert result.json is not None
@@ -231,12 +231,12 @@ def _with_file(path: Path, needed: Mapping[str, Any]) -> bytes:
 
 
 def _quoted(value: object) -> str:
-    """Percent-encoded as it is, half surrogate pairs too."""
+    """Returns the text percent-encoded, including lone surrogates."""
     return quote_from_bytes(_word(value).encode(errors="surrogatepass"), safe="")
 
 
 def _exchanged(port: int, key: str | None, method: str, path: str, body: bytes | None) -> tuple[int, str, str]:
-    """Status, kind of content and text of an answer."""
+    """Returns status, content type and text of an answer."""
     headers = {"Accept": "application/json, text/event-stream", "Connection": "close"}
     if key is not None:
         headers["Authorization"] = f"Bearer {key}"
@@ -253,7 +253,7 @@ def _exchanged(port: int, key: str | None, method: str, path: str, body: bytes |
 
 
 def _problem(status: int, kind: str, shown: str) -> Outcome:
-    """A problem document as it has to be."""
+    """Returns the outcome of a problem document, after checking its form."""
     problem = json.loads(shown)
     assert (kind, problem["status"], problem["type"]) == ("application/problem+json", status, "about:blank")
     assert status in _TITLES

@@ -15,7 +15,7 @@ OBJECTS: Schema = {"type": "array", "items": {"type": "object"}}
 
 
 class Reply(NamedTuple):
-    """The answer of a tool: a sentence, and the values beside it."""
+    """The answer of a tool: a sentence, and further values."""
 
     message: str
     data: Mapping[str, Any]
@@ -32,7 +32,7 @@ class Tool(Generic[R]):
     """By the JSON name of a field of the request: its description, empty if the name says enough."""
     reply: Callable[[R], Reply]
     output: Mapping[str, Schema] = field(default_factory=dict[str, Schema])
-    """The values of the answer beside ``yourAgentId``, ``success`` and ``message``."""
+    """The values of the answer besides ``yourAgentId``, ``success`` and ``message``."""
     capability: str = "memory"
     """A tool is offered if HIVELORE_CAPABILITIES names its capability."""
     read_only: bool = False

@@ -3,19 +3,19 @@
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
-from fastapi import FastAPI, Request
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from hivelore import __version__
 from hivelore.api.registry import OPERATIONS
 from hivelore.errors import HiveloreError
-from hivelore.http import health, operations
+from hivelore.http import health, openapi, operations
 from hivelore.http.context import Authenticator, Context
 from hivelore.http.metrics import HealthMetrics, Metrics
 from hivelore.http.middleware import IncidentResponses, Incidents, RequestGuard, RequestMetrics
-from hivelore.http.openapi import Api
 from hivelore.http.pools import LOCAL_RECALLS, LOCAL_WRITES, REMOTE_RECALLS, REMOTE_WRITES, Pools
 from hivelore.http.problems import TITLES, on_error, problem
 from hivelore.mcp.lazy import PATH as MCP_PATH
@@ -23,9 +23,8 @@ from hivelore.mcp.lazy import LazyMcpServer
 from hivelore.runtime.app import Application
 from hivelore.sessions.model import HandoverState
 
-_CODES = {400: "bad-request", 404: "not-found", 405: "method-not-allowed", 413: "too-large"}
+_CODES = {404: "not-found", 405: "method-not-allowed"}
 _DETAILS = {
-    400: "The body cannot be read: send JSON in UTF-8, not nested too deep and without numbers beyond 64 bits.",
     404: "There is nothing here. GET /openapi.json lists what there is.",
     405: "This cannot be done here. GET /openapi.json lists what can.",
 }
@@ -43,27 +42,24 @@ def create_asgi(app: Application, loaded: Callable[[], None] = lambda: None) -> 
     mcp = LazyMcpServer(context, loaded)
 
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
+    async def lifespan(_: Starlette) -> AsyncGenerator[None]:
         async with mcp.opened():
             yield
         pools.close()
 
-    api = Api(
-        title="Hivelore",
-        version=__version__,
+    api = Starlette(
+        routes=[
+            *operations.routes(OPERATIONS),
+            *health.ROUTES,
+            openapi.route(OPERATIONS),
+            operations.OperationRoute(MCP_PATH, mcp),
+        ],
+        middleware=[Middleware(IncidentResponses, incidents=incidents)],
+        exception_handlers={HiveloreError: on_error, HTTPException: _on_http},
         lifespan=lifespan,
-        docs_url=None,
-        redoc_url=None,
-        # A request with an empty id would be redirected to the route without one.
-        redirect_slashes=False,
     )
+    api.router.redirect_slashes = False  # A request with an empty id would be redirected to the route without one.
     api.state.context = context
-    api.router.routes.extend(operations.routes(OPERATIONS))
-    api.router.routes.extend(health.ROUTES)
-    api.router.routes.append(operations.OperationRoute(MCP_PATH, mcp))
-    api.add_exception_handler(HiveloreError, on_error)
-    api.add_exception_handler(HTTPException, _on_http)
-    api.add_middleware(IncidentResponses, incidents=incidents)
     return RequestGuard(RequestMetrics(api, metrics, app.clock.monotonic), app.settings.allowed_hosts)
 
 

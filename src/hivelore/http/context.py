@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
-from fastapi import Request
 from msgspec import structs
+from starlette.requests import Request
 
 from hivelore.core.agents import Interface, Viewer
 from hivelore.core.clock import Clock

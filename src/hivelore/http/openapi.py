@@ -1,11 +1,17 @@
-"""The OpenAPI description: operations, other routes, keys, headers and problem documents."""
+"""The OpenAPI document: operations, other routes, keys, headers and problem documents."""
 
+from collections.abc import Sequence
+from copy import deepcopy
+from functools import cache
 from typing import Any
 
 import msgspec
-from fastapi import FastAPI
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
-from hivelore.api.registry import OPERATIONS
+from hivelore import __version__
+from hivelore.core.operation import Operation
 from hivelore.http import health, operations
 from hivelore.http.problems import MEDIA_TYPE, Problem
 
@@ -35,28 +41,32 @@ _PROBLEMS = {
 }
 
 
-class Api(FastAPI):
-    """An application whose description is complete."""
+def route(declared: Sequence[Operation[..., Any]]) -> Route:
+    """Returns the route of the document, which is made on the first request."""
 
-    def openapi(self) -> dict[str, Any]:
-        if self.openapi_schema is None:
-            self.openapi_schema = _completed(super().openapi())
-        return self.openapi_schema
+    @cache
+    def document() -> bytes:
+        return msgspec.json.encode(_describe(declared))
+
+    async def answer(_: Request) -> Response:
+        return Response(document(), media_type="application/json")
+
+    return operations.OperationRoute("/openapi.json", answer)
 
 
-def _completed(described: dict[str, Any]) -> dict[str, Any]:
-    components = described.setdefault("components", {"schemas": {}})
-    paths, schemas = operations.described(OPERATIONS)
-    described["paths"] |= paths | health.DESCRIPTION
-    components["schemas"] |= schemas | msgspec.json.schema_components((Problem,), ref_template=operations.SCHEMAS)[1]
-    for name in ("HTTPValidationError", "ValidationError"):  # What FastAPI would answer: ours are problems.
-        components["schemas"].pop(name, None)
-    components["securitySchemes"] = {"key": _KEY}
-    for path, curation in described["paths"].items():
-        for operation in curation.values():
-            operation["responses"].pop("422", None)
+def _describe(declared: Sequence[Operation[..., Any]]) -> dict[str, Any]:
+    paths, schemas = operations.described(declared)
+    paths |= deepcopy(health.DESCRIPTION)
+    for path, methods in paths.items():
+        for operation in methods.values():
             operation["responses"].update(_PROBLEMS)
             if path not in _OPEN:
                 operation["security"] = [{"key": []}]
                 operation["parameters"] = [*operation.get("parameters", ()), *_HEADERS]
-    return described
+    _, problem = msgspec.json.schema_components((Problem,), ref_template=operations.SCHEMAS)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Hivelore", "version": __version__},
+        "paths": paths,
+        "components": {"schemas": schemas | problem, "securitySchemes": {"key": _KEY}},
+    }

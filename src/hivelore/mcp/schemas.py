@@ -10,7 +10,7 @@ from hivelore.core.json_codec import convert
 from hivelore.core.operation import Operation
 from hivelore.core.tool import Tool
 
-_DROPPED = ("title", "default", "format")
+_DROPPED = ("title", "default", "format", "maxLength")
 """Parts of a schema that cost context and tell an agent nothing that it needs."""
 
 

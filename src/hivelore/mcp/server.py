@@ -64,14 +64,14 @@ class McpServer:
             on_list_tools=self._list,
             on_call_tool=self._call,
         )
-        # The guard around the whole service has looked at Host and Origin already.
+        # The request guard checks Host and Origin before.
         security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
         self.manager = StreamableHTTPSessionManager(
             server,
             stateless=True,
             json_response=True,
             security_settings=security,
-            # The guard has the say about that, too, and whoever sends too much hears why.
+            # The request guard refuses larger requests before, and says why.
             max_request_body_size=LARGEST_BODY,
         )
 
@@ -162,7 +162,7 @@ def _offered(operation: Operation[..., Any]) -> _OfferedTool:
 
 
 def _result(reply: Reply, agent: str | None, *, success: bool) -> CallToolResult:
-    told = {"yourAgentId": agent, "success": success, "message": reply.message, **reply.data}
-    data = {name: sanitize_values(to_builtins(value)) for name, value in told.items() if value is not None}
+    fields = {"yourAgentId": agent, "success": success, "message": reply.message, **reply.data}
+    data = {name: sanitize_values(to_builtins(value)) for name, value in fields.items() if value is not None}
     text = orjson.dumps(data).decode()
     return CallToolResult(content=[TextContent(text=text)], structured_content=data, is_error=not success)

@@ -78,13 +78,13 @@ class MemoryService:
         """Stores one memory durably. ``also`` runs in the same transaction."""
         (prepared,) = self._normalize([draft], viewer)
 
-        def work(tx: Transaction) -> WriteResult:
+        def store_draft(tx: Transaction) -> WriteResult:
             placed = self._store_draft(tx, prepared, viewer)
             if also is not None:
                 also(tx, placed.memory)
             return placed
 
-        done = self._journal.write(BatchKind.STORED, viewer, work, deadline)
+        done = self._journal.write(BatchKind.STORED, viewer, store_draft, deadline)
         self._written()
         return done
 
@@ -123,7 +123,7 @@ class MemoryService:
         change needs a decision by someone else and was added to the review inbox."""
         change = self.prepare_edit(edit)
 
-        def work(tx: Transaction) -> Memory | Proposal:
+        def edit_memory(tx: Transaction) -> Memory | Proposal:
             before = self._get_visible(tx, memory, viewer)
             _check_version(before.memory, version)
             kind, others = required_review(before.memory, change.changes_to(before.memory), viewer), list[Stored]()
@@ -139,7 +139,7 @@ class MemoryService:
             wanted = Wanted(edit=Edit(**change.fields))
             return self._proposal_queue.propose(tx, kind, [*others, before], viewer, wanted=wanted, why=change.reason)
 
-        done = self._journal.write(BatchKind.EDITED, viewer, work, deadline, reason=change.reason)
+        done = self._journal.write(BatchKind.EDITED, viewer, edit_memory, deadline, reason=change.reason)
         self._written()
         if isinstance(done, Proposal):
             raise proposed_error(done)
@@ -186,7 +186,7 @@ class MemoryService:
     def renew(self, memory: MemoryId, viewer: Viewer) -> None:
         """Restarts the lifetime of a memory because it was written again (B08). Expired or deleted memories stay so."""
 
-        def work(tx: Transaction) -> None:
+        def renew_file(tx: Transaction) -> None:
             stored, now = tx.get(memory), self._clock.now()
             if (
                 stored is None
@@ -196,13 +196,13 @@ class MemoryService:
                 return
             tx.set_expiry(stored.key, self._lifetimes.expiry(stored.memory.source, now))
 
-        self._store.write(work)
+        self._store.write(renew_file)
 
     def forget(self, memory: MemoryId, viewer: Viewer, *, version: int | None = None) -> None:
         """Deletes a memory with its history, chunks, vectors and keywords. For a memory that was deleted before, its
         undo data is deleted. Raises Proposed if the deletion was added to the review inbox."""
 
-        def work(tx: Transaction) -> Proposal | None:
+        def forget_memory(tx: Transaction) -> Proposal | None:
             there = tx.get(memory)
             stored = self._require_visible(there or last_known_state(tx, memory), memory, viewer)
             _check_version(stored.memory, version)
@@ -214,7 +214,7 @@ class MemoryService:
                 raise Forbidden(f"You may not delete memory {memory}: it belongs to {describe_owner(stored.memory)}.")
             return self.remove(tx, stored, viewer)
 
-        done = self._store.write(work)
+        done = self._store.write(forget_memory)
         if done is not None:
             raise proposed_error(done)
 
@@ -235,7 +235,7 @@ class MemoryService:
         clean, where = self._normalizer.path(path), self._normalizer.project(project)
         whose = owner if owner is not None else viewer.agent
 
-        def work(tx: Transaction) -> int:
+        def forget_files(tx: Transaction) -> int:
             seen = visible_to(viewer, self._lead_sees)
             found = [
                 stored
@@ -251,7 +251,7 @@ class MemoryService:
                 self.remove(tx, stored, viewer)
             return len(last_known_state)
 
-        return self._store.write(work)
+        return self._store.write(forget_files)
 
     # storing
 

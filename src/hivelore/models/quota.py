@@ -30,24 +30,24 @@ class TokenQuota:
         """Reserves tokens; returns None if the quota of the day does not allow it."""
         today = self._clock.now().date()
 
-        def work(tx: Transaction) -> Reserved | None:
+        def reserve_tokens(tx: Transaction) -> Reserved | None:
             day, spent = _spent(tx, today)
             if spent + most > self.cap:
                 return None
             _note(tx, day, spent + most)
             return Reserved(day, most)
 
-        return self._store.write(work)
+        return self._store.write(reserve_tokens)
 
     def settle(self, reserved: Reserved, spent: int) -> None:
         """Replaces a reservation by the tokens actually used. It has no effect on another day."""
 
-        def work(tx: Transaction) -> None:
+        def settle_tokens(tx: Transaction) -> None:
             day, counted = _spent(tx, reserved.day)
             if day == reserved.day:
                 _note(tx, day, max(counted - reserved.tokens + spent, 0))
 
-        self._store.write(work)
+        self._store.write(settle_tokens)
 
     def today(self) -> int:
         with self._store.read() as view:

@@ -203,13 +203,13 @@ class CurationService:
         prepared = self._normalizer.normalize(draft, viewer)
         memory = prepared.memory
 
-        def work(tx: Transaction) -> None:
+        def store_memory(tx: Transaction) -> None:
             stored = self._index_writer.add(tx, memory, prepared.chunks)
             record_creation(tx, stored, viewer)
             tx.log_events([self._events.build_memory_event(memory, viewer)])
             tx.record_audit(AuditEntry.by_viewer(viewer, Action.CREATED, memory.id, now))
 
-        self._store.write(work)
+        self._store.write(store_memory)
         self._written()
         return self._rate(memory, now)
 
@@ -218,7 +218,7 @@ class CurationService:
         operators and raises Proposed."""
         prepared = self.prepare(change)
 
-        def work(tx: Transaction) -> Memory | Proposal:
+        def apply_change(tx: Transaction) -> Memory | Proposal:
             if viewer.role is Role.OPERATOR:
                 return self.change_within(tx, memory, prepared, viewer, version)
             stored, edit = self._load(tx, memory, viewer), prepared.edit
@@ -226,7 +226,7 @@ class CurationService:
                 tx, ProposalKind.OPERATIONAL, [stored], viewer, wanted=Wanted(change=prepared.change), why=edit.reason
             )
 
-        done = self._journal.write(BatchKind.OPERATED, viewer, work, reason=prepared.edit.reason)
+        done = self._journal.write(BatchKind.OPERATED, viewer, apply_change, reason=prepared.edit.reason)
         self._written()
         if isinstance(done, Proposal):
             raise proposed_error(done)
@@ -275,14 +275,14 @@ class CurationService:
                 field="ids",
             )
 
-        def work(tx: Transaction) -> int:
+        def forget_all(tx: Transaction) -> int:
             found = (tx.get(memory) or last_known_state(tx, memory) for memory in dict.fromkeys(memories))
             known = [one for one in found if one is not None and one.memory.operational is not None]
             for stored in known:
                 self._memory_service.remove(tx, stored, viewer)
             return len(known)
 
-        return self._store.write(work)
+        return self._store.write(forget_all)
 
     def count_decayed(self, viewer: Viewer) -> int:
         """Returns how many memories became inactive by decay since the last call (C14).
@@ -290,7 +290,7 @@ class CurationService:
         The call itself changes no confidence, so it may run once an hour or once a year (X17)."""
         now, where = self._clock.now(), replace(self._filter(viewer, RatedQuery()), live_at=None)
 
-        def work(tx: Transaction) -> int:
+        def count(tx: Transaction) -> int:
             before = tx.setting(_DECAYED)
             since = datetime.min.replace(tzinfo=UTC) if before is None else datetime.fromisoformat(before)
             known = [one.operational for one in _all_memories(tx, where) if one.operational is not None]
@@ -300,7 +300,7 @@ class CurationService:
                 for one in known
             )
 
-        return self._store.write(work)
+        return self._store.write(count)
 
     # steps
 

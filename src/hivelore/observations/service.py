@@ -128,11 +128,11 @@ class ObservationService:
     ) -> ObservationResult | None:
         """Returns None if observations arrived that this one was not compared with."""
 
-        def work(tx: Transaction) -> ObservationResult | None:
+        def store_observation(tx: Transaction) -> ObservationResult | None:
             tx.claim(f"seen of {where.service} {where.category}".encode())
             return self._apply(tx, prepared, where, verdicts, viewer)
 
-        return self._store.write(work, deadline)
+        return self._store.write(store_observation, deadline)
 
     # preparing
 

@@ -146,7 +146,7 @@ class ReviewInbox:
             known, _ = self._get_visible(view, proposal, viewer)
         prepared = self._prepare(known.wanted, why or known.why)
 
-        def work(tx: Transaction) -> Proposal:
+        def decide_proposal(tx: Transaction) -> Proposal:
             known, memories = self._get_visible(tx, proposal, viewer)
             _check_decision(known, how, viewer)
             now = self._clock.now()
@@ -160,20 +160,20 @@ class ReviewInbox:
                 tx.record_audit(entry)
             return decided
 
-        done = self._store.write(work, deadline)
+        done = self._store.write(decide_proposal, deadline)
         self._written()
         return done
 
     # applying decisions
 
     def _apply(self, tx: Transaction, matter: _Case, why: Clean | None) -> None:
-        def work() -> None:
+        def apply_decision() -> None:
             self._handlers[matter.proposal.kind](tx, matter)
 
         if matter.proposal.wanted is not None and matter.proposal.wanted.forget:
-            work()  # A permanent deletion is not journaled.
+            apply_decision()  # A permanent deletion is not journaled.
         else:
-            self._journal.record(tx, BatchKind.DECIDED, matter.viewer, work, reason=why)
+            self._journal.record(tx, BatchKind.DECIDED, matter.viewer, apply_decision, reason=why)
 
     def _duplicate(self, tx: Transaction, matter: _Case) -> None:
         """Merges two duplicates; the newer one supersedes the older one."""

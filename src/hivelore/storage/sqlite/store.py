@@ -195,11 +195,11 @@ class SqliteSource:
 
 def _make_private(path: Path) -> None:
     """Makes the file private before SQLite opens it: SQLite gives its log files the same permissions."""
-    file, *beside = database_files(path)
+    file, *companions = database_files(path)
     try:
         os.close(private_files.create(file))
     except OSError:  # The file exists, or SQLite will report the problem.
-        for each in (file, *beside):
+        for each in (file, *companions):
             private_files.tighten(each)
 
 
