@@ -238,7 +238,7 @@ def test_a_batch_is_all_or_none(local: Client) -> None:
     assert local.call("POST", "/api/memory/search", body={"query": "never"})["results"][0]["score"]["keyword"] == 0
 
 
-def test_forgetting_a_path_says_how_many(local: Client) -> None:
+def test_forgetting_a_path_returns_the_number_of_memories(local: Client) -> None:
     _index(local, content="from a file", sourcePath="/a/b.md")
     assert local.call("DELETE", "/api/memory", query={"sourcePath": "/a/b.md"}) == {"forgotten": 1}
     with pytest.raises(Invalid, match="sourcePath"):
