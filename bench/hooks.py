@@ -93,8 +93,8 @@ def _turns(
     taken: dict[str, list[Taken]] = {name: [] for name in commands}
     for number in range(rounds + 1):
         for name, command in commands.items():
-            payload, told = prompts.next()
-            one = _one(command, told if name == CURL else payload, given)
+            payload, result = prompts.next()
+            one = _one(command, result if name == CURL else payload, given)
             if number:  # The first one compiles.
                 taken[name].append(one)
     return taken

@@ -10,10 +10,10 @@ from bench.material import Bench
 from bench.quality.baselines import Ask
 from bench.quality.data import COMMITS, Collection, collections, names
 from bench.quality.metrics import DEEP, LIMIT, ndcg_at, recall_at
-from bench.quality.stores import Store, filled, opened, told_at
+from bench.quality.stores import Store, filled, opened, said_at
 from bench.quality.variants import AGELESS, NO_UPDATES, Recipe, asking, hits, identified, search_service
 from bench.report import Section, Table
-from bench.updates import KINDS, retold, told_again
+from bench.updates import KINDS, restated_projects, retold
 from hivelore.search.ranking import Profile, RankingConstants, recency
 
 SETS = ("locomo", COMMITS)
@@ -56,7 +56,7 @@ queries for which the newer version is among the first ten and before the older 
 """
 CONCLUSION = """
 **The last row is the reason for the default.** With the documented half-life of 14 days, R@10 goes {documented}.
-With 365 days it goes {slowest}. With Hivelore's default it goes {default}.{told} Recency therefore multiplies
+With 365 days it goes {slowest}. With Hivelore's default it goes {default}.{result} Recency therefore multiplies
 nothing by default. Age decides ties, and a rule that reads both texts puts a newer version before the older one. A
 relevant memory is found at any age.
 """
@@ -111,7 +111,7 @@ def _ask(bench: Bench, collection: Collection, kept: dict[tuple[str, str], _Kept
 def _newer_first(bench: Bench) -> dict[tuple[str, str], list[bool]]:
     """By rule and kind, of every question."""
     first: dict[tuple[str, str], list[bool]] = {}
-    for collection in told_again(bench):
+    for collection in restated_projects(bench):
         with retold(bench, collection) as (store, pairs):
             last = max(pair.newer.created_at for pair in pairs if pair.newer.created_at)
             for rule, ask in _asks(store, max(last, _last(collection)) + DAY).items():
@@ -122,7 +122,7 @@ def _newer_first(bench: Bench) -> dict[tuple[str, str], list[bool]]:
 
 
 def _last(collection: Collection) -> datetime:
-    return max(at for item in collection.items if (at := told_at(item)) is not None)
+    return max(at for item in collection.items if (at := said_at(item)) is not None)
 
 
 def _asks(store: Store, now: datetime) -> dict[str, Ask]:
@@ -152,14 +152,16 @@ def _conclusion(recalls: Mapping[str, Mapping[str, float]], newer_first: Mapping
         return " and ".join(steps)
 
     def newer(rule: str) -> str:
-        first = [one for (ruled, _), told in newer_first.items() if ruled == rule for one in told]
+        first = [one for (ruled, _), result in newer_first.items() if ruled == rule for one in result]
         return f"{100 * fmean(first):.0f} %"
 
-    told = (
+    result = (
         f" Of all updates, {newer(NONE)} come first without recency, {newer(DOCUMENTED)} with 14 days, "
         f"{newer(SLOWEST)} with 365 days and {newer(DEFAULT)} with Hivelore."
         if newer_first
         else ""
     )
-    text = CONCLUSION.format(documented=change(DOCUMENTED), slowest=change(SLOWEST), default=change(DEFAULT), told=told)
+    text = CONCLUSION.format(
+        documented=change(DOCUMENTED), slowest=change(SLOWEST), default=change(DEFAULT), result=result
+    )
     return fill(" ".join(text.split()), WIDTH)

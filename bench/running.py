@@ -37,7 +37,7 @@ class Service:
             [sys.executable, "-P", "-m", "hivelore.cli.main", "serve", "--port", "0"],
             env=environment(home, **(given or {})),
             stdout=subprocess.DEVNULL,
-            stderr=(home / launcher.LOG).open("ab"),
+            stderr=(home / endpoint.LOG).open("ab"),
         )
         self.pid = self._process.pid
         self.url = self._awaited(began)

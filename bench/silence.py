@@ -38,7 +38,7 @@ unasked answers.
 
 
 @dataclass(frozen=True)
-class _Told:
+class _Judged:
     group: str
     """Of the questions, or how the store is related to them."""
     mode: str
@@ -55,7 +55,7 @@ def run(bench: Bench) -> Section | None:
     if bench.data is None:
         return None
     stores = [one for name in names(bench.data) for one in collections(bench, name) if one.number < KEPT]
-    told: list[_Told] = []
+    result: list[_Judged] = []
     for store in stores:
         home = filled(bench, store)
         for mode, embedder in MODES.items():
@@ -65,27 +65,27 @@ def run(bench: Bench) -> Section | None:
                 if model is not None:
                     with app.store.read() as view:
                         model.index.build(view)
-                told.extend(_asked(app, mode, store, stores))
+                result.extend(_asked(app, mode, store, stores))
             finally:
                 app.close()
-        bench.say(f"{store.set}: {len(told)} answers")
+        bench.say(f"{store.set}: {len(result)} answers")
     return Section(
         "Relevance floor",
         TEXT.format(floor=FLOOR, depth=DEPTH, each=OF_EACH).strip(),
-        [_table(mode, [one for one in told if one.mode == mode]) for mode in MODES],
+        [_table(mode, [one for one in result if one.mode == mode]) for mode in MODES],
     )
 
 
-def _asked(app: Application, mode: str, store: Collection, stores: Sequence[Collection]) -> Iterator[_Told]:
+def _asked(app: Application, mode: str, store: Collection, stores: Sequence[Collection]) -> Iterator[_Judged]:
     for place, other in enumerate(stores):
         if other is store:
             for case in store.cases:
                 fit, found = _answer(app, case)
-                yield _Told(case.groups[0].name, mode, fit, found)
+                yield _Judged(case.groups[0].name, mode, fit, found)
         else:
             group = f"{SIBLING}: {store.set}" if other.set == store.set else OTHER
             for case in random.Random(SEED + place).sample(other.cases, min(OF_EACH, len(other.cases))):
-                yield _Told(group, mode, _answer(app, case)[0], 0.0)
+                yield _Judged(group, mode, _answer(app, case)[0], 0.0)
 
 
 def _answer(app: Application, case: Case) -> tuple[float, float]:
@@ -97,8 +97,8 @@ def _answer(app: Application, case: Case) -> tuple[float, float]:
     return max((hit.fit for hit in hits), default=0.0), recall_at(found, case.relevant, DEPTH)
 
 
-def _table(mode: str, told: Sequence[_Told]) -> Table:
-    groups = {name: [one for one in told if one.group == name] for name in sorted({one.group for one in told})}
+def _table(mode: str, result: Sequence[_Judged]) -> Table:
+    groups = {name: [one for one in result if one.group == name] for name in sorted({one.group for one in result})}
     own = [name for name in groups if not name.startswith((OTHER, SIBLING))]
     strange = [name for name in groups if name not in own]
     rows: list[list[str]] = []

@@ -41,14 +41,14 @@ class Pair:
 
     def newer_first(self, found: Sequence[str]) -> bool | None:
         """None where neither was found."""
-        told = [one for one in found if one in (self.older, self.newer.external_id)]
-        return told[0] != self.older if told else None
+        result = [one for one in found if one in (self.older, self.newer.external_id)]
+        return result[0] != self.older if result else None
 
 
 def run(bench: Bench) -> Section | None:
     """None where the data is not there."""
     newer_first: dict[tuple[str, str], list[bool]] = {}
-    projects = told_again(bench)
+    projects = restated_projects(bench)
     for collection in projects:
         with retold(bench, collection) as (store, pairs):
             for row, recipe in ROWS.items():
@@ -67,7 +67,7 @@ def run(bench: Bench) -> Section | None:
     return Section("Newer versions first", text, [Table("", ["", "queries", "newer first, %"], rows)])
 
 
-def told_again(bench: Bench) -> list[Collection]:
+def restated_projects(bench: Bench) -> list[Collection]:
     """The projects whose notes are told again; none where the data is not there."""
     if bench.data is None or not (bench.data / "quality" / COMMITS).exists():
         return []

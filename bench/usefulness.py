@@ -92,11 +92,11 @@ def _measure(bench: Bench, collection: Collection, kept: Kept) -> None:
     with opened(home) as store:
         _ask(store, collection.set, (WITHOUT, ""), UsefulnessBounds(), halves, kept)
         for noise in NOISES:
-            told = _told(store, halves[PAST], noise)
-            store.app.store.write(lambda tx, told=told: tx.add_evidence(told))
+            result = _told(store, halves[PAST], noise)
+            store.app.store.write(lambda tx, result=result: tx.add_evidence(result))
             for bounds, worth in BOUNDS.items():
                 _ask(store, collection.set, (bounds, f"{100 * noise:.0f} %"), worth, halves, kept)
-            for key in told:
+            for key in result:
                 store.app.store.write(lambda tx, key=key: tx.drop_evidence(key))
 
 
@@ -114,10 +114,10 @@ def _told(store: Store, cases: Sequence[Case], noise: float) -> dict[DocumentKey
     """What the past tells of each memory that was given in it."""
     with store.app.store.read() as view:
         keys = {one.id: key for key, one in view.rank_features_of(view.matching_keys(EVERYTHING), EVERYTHING).items()}
-    told: dict[DocumentKey, list[Evidence]] = {}
+    result: dict[DocumentKey, list[Evidence]] = {}
     for memory, evidence in _lived(store, cases, noise):
-        told.setdefault(keys[memory], []).append(evidence)
-    return told
+        result.setdefault(keys[memory], []).append(evidence)
+    return result
 
 
 def _lived(store: Store, cases: Sequence[Case], noise: float) -> Iterator[tuple[MemoryId, Evidence]]:

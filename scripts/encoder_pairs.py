@@ -65,12 +65,12 @@ def commits(file: Path) -> Iterator[Pair]:
     if len(entries) <= FEWEST_ENTRIES:
         return
     for entry in entries[1:]:
-        subject, body = told(tool, entry)
+        subject, body = split_entry(tool, entry)
         if is_telling(subject, body):
             yield Pair(subject, body[:LONGEST_BODY], COMMIT, file.parent.name)
 
 
-def told(tool: str, entry: str) -> tuple[str, str]:
+def split_entry(tool: str, entry: str) -> tuple[str, str]:
     """The subject and the body of an entry."""
     if tool == "git log":
         lines = [line.strip() for line in HEADER.sub("", entry, count=1).split("\n")]

@@ -25,14 +25,14 @@ NO_WORD_OF_A_NAME = r"[\w./:-]"
 def epoch(rng: random.Random) -> list[Pair]:
     """All that was written in pairs, a part of what follows from it, some of each cluster, and made ones."""
     rows = to_train_on()
-    told = [(row["older"], row["newer"], row["label"]) for row in rows]
+    labelled = [(row["older"], row["newer"], row["label"]) for row in rows]
     follow = following(rows)
     of_clusters = [of_cluster(one) for part in LEARN for one in clusters(part)]
-    other = renamed([*told, *follow, *itertools.chain.from_iterable(of_clusters)], rng)
-    pairs = [*told, *rng.sample(follow, len(told) // 3)]
+    other = renamed([*labelled, *follow, *itertools.chain.from_iterable(of_clusters)], rng)
+    pairs = [*labelled, *rng.sample(follow, len(labelled) // 3)]
     pairs += [pair for one in of_clusters for pair in some_of(one, rng)]
     pairs = [other(pair) if rng.random() < RENAMED else pair for pair in pairs]
-    return [*pairs, *made(len(told) // 4, rng.randrange(1_000_000))]
+    return [*pairs, *made(len(labelled) // 4, rng.randrange(1_000_000))]
 
 
 def to_train_on() -> list[Mapping[str, str]]:

@@ -176,12 +176,12 @@ def vectors(layer: Layer, texts: Sequence[Text]) -> Tensor:
 def loss_of(layer: Layer, batch: Batch, hold: float) -> Tensor:
     questions, passages = (vectors(layer, texts) for texts in batch)
     odds, same = questions @ passages.T / TEMPERATURE, torch.arange(len(questions))
-    told_apart = (functional.cross_entropy(odds, same) + functional.cross_entropy(odds.T, same)) / 2
+    contrast = (functional.cross_entropy(odds, same) + functional.cross_entropy(odds.T, same)) / 2
     moved = (
         (1 - (now * torch.stack([text.vector for text in texts])).sum(1)).mean()
         for now, texts in zip((questions, passages), batch, strict=True)
     )
-    return told_apart + hold * sum(moved)
+    return contrast + hold * sum(moved)
 
 
 def train(layer: Layer, found: Mapping[str, Sequence[Batch]], run: Run) -> None:

@@ -93,7 +93,7 @@ def collections(bench: Bench, name: str) -> Iterator[Collection]:
         yield _part(Collection(name, number, group, questions), bench)
 
 
-def told_at(item: Item) -> datetime | None:
+def said_at(item: Item) -> datetime | None:
     at = datetime.fromisoformat(item["timestamp"]) if item["timestamp"] else None
     return at if at is None or at.tzinfo else at.replace(tzinfo=UTC)
 
@@ -102,7 +102,7 @@ def _day_after(items: Iterable[Item]) -> dict[str, datetime]:
     """Of each collection, the day after its last item: when its questions are asked."""
     last: dict[str, datetime] = {}
     for item in items:
-        at = told_at(item)
+        at = said_at(item)
         if at is not None:
             last[item["collection"]] = max(at + timedelta(days=1), last.get(item["collection"], at))
     return last

@@ -27,7 +27,7 @@ PYTHON, REST = "Python", "REST"
 
 
 @dataclass(slots=True)
-class _Door:
+class _Measured:
     recalls: list[float] = field(default_factory=list[float])
     gains: list[float] = field(default_factory=list[float])
     milliseconds: list[float] = field(default_factory=list[float])
@@ -37,14 +37,14 @@ class _Door:
         return f"{100 * fmean(self.recalls):.1f}", f"{100 * fmean(self.gains):.1f}"
 
 
-_Doors = Mapping[str, _Door]
+_ByInterface = Mapping[str, _Measured]
 
 
 def run(bench: Bench) -> Section | None:
     """None where the data is not there."""
     if bench.data is None:
         return None
-    asked: dict[str, _Doors] = {}
+    asked: dict[str, _ByInterface] = {}
     for name in names(bench.data):
         bench.say(f"asking {name}")
         for collection in collections(bench, name):
@@ -57,7 +57,7 @@ def run(bench: Bench) -> Section | None:
     return Section("Retrieval quality over REST", TEXT.format(kept=KEPT), [Table("", head, rows)]) if rows else None
 
 
-def _ask_both(bench: Bench, collection: Collection, asked: dict[str, _Doors]) -> None:
+def _ask_both(bench: Bench, collection: Collection, asked: dict[str, _ByInterface]) -> None:
     home = filled(bench, collection)
     with opened(home) as store:
         _ask(asked, PYTHON, asking(store, Recipe()), collection)
@@ -66,9 +66,9 @@ def _ask_both(bench: Bench, collection: Collection, asked: dict[str, _Doors]) ->
         _ask(asked, REST, _over(service.client()), collection)
 
 
-def _ask(asked: dict[str, _Doors], name: str, ask: Ask, collection: Collection) -> None:
+def _ask(asked: dict[str, _ByInterface], name: str, ask: Ask, collection: Collection) -> None:
     for case in collection.cases:
-        interface = asked.setdefault(case.groups[0].name, {PYTHON: _Door(), REST: _Door()})[name]
+        interface = asked.setdefault(case.groups[0].name, {PYTHON: _Measured(), REST: _Measured()})[name]
         began = perf_counter()
         found = ask(case.query, LIMIT, case.now)
         interface.milliseconds.append(1000 * (perf_counter() - began))
@@ -86,7 +86,7 @@ def _over(client: Client) -> Ask:
     return ask
 
 
-def _row(name: str, interfaces: _Doors) -> list[str]:
+def _row(name: str, interfaces: _ByInterface) -> list[str]:
     python, rest = interfaces[PYTHON], interfaces[REST]
     differing = sum(one != other for one, other in zip(python.answers, rest.answers, strict=True))
     shares = [cell for pair in zip(python.cells(), rest.cells(), strict=True) for cell in pair]

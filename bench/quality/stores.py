@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bench.filling import local
 from bench.material import Bench
-from bench.quality.data import Collection, Item, told_at
+from bench.quality.data import Collection, Item, said_at
 from hivelore.core.agents import Viewer
 from hivelore.memories.drafts import Draft
 from hivelore.runtime.app import Application
@@ -78,7 +78,7 @@ def as_draft(item: Item) -> Draft:
         external_id=item["id"],
         session=metadata.get("session"),
         author=metadata.get("speaker"),
-        created_at=told_at(item),
+        created_at=said_at(item),
         tags=tuple(metadata.get("tags", ())),
     )
 

@@ -12,7 +12,7 @@ from support.service import Service
 
 @pytest.fixture(scope="session", autouse=True)
 def interruptible() -> None:
-    """Processes ignore what the one that starts them ignores, as a job in the background of a script does Ctrl-C."""
+    """Restores SIGINT. A process inherits ignored signals from its parent, such as Ctrl-C in a background job."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

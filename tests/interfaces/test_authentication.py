@@ -55,7 +55,7 @@ def open_replica(tmp_path: Path, database: str) -> Generator[Callable[[str], Rep
 
 
 def listening(replica: Replica) -> Replica:
-    """Once it does."""
+    """Waits until the replica listens."""
     began = Event()
     replica.app.agents.on_change(began.set)
     replica.app.start()

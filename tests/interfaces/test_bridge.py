@@ -1,4 +1,4 @@
-"""`hivelore mcp` before a real service: what comes in on its pipes is done, in both eras of the protocol."""
+"""`hivelore mcp` with a real service, in both protocol eras."""
 
 import json
 import subprocess
@@ -84,7 +84,7 @@ def test_invalid_json_is_refused_and_the_next_message_is_answered(start: Start) 
         (b"1" * 5_000, _NOT_JSON),
     ],
 )
-def test_no_line_however_broken_ends_it(start: Start, line: bytes, message: str) -> None:
+def test_no_invalid_line_ends_the_bridge(start: Start, line: bytes, message: str) -> None:
     bridge = start()
     bridge.say(line)
     assert bridge.subscribe()["error"] == {"code": -32700, "message": message}
@@ -92,20 +92,20 @@ def test_no_line_however_broken_ends_it(start: Start, line: bytes, message: str)
 
 
 @pytest.mark.parametrize(("line", "identity"), [(b"7", None), (b'{"id": 7}', 7), (b'"x"', None)])
-def test_json_that_is_no_message_is_refused_under_its_id(start: Start, line: bytes, identity: int | None) -> None:
+def test_invalid_messages_are_refused_under_their_id(start: Start, line: bytes, identity: int | None) -> None:
     bridge = start()
     bridge.say(line)
     answer = bridge.subscribe()
     assert (answer["id"], answer["error"]["code"]) == (identity, -32600)
 
 
-def test_empty_lines_and_windows_line_ends_are_nothing(start: Start) -> None:
+def test_empty_lines_and_windows_line_ends_are_ignored(start: Start) -> None:
     bridge = start()
     bridge.say(b"\n\r\n   \n" + json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode() + b"\r")
     assert bridge.subscribe() == {"jsonrpc": "2.0", "id": 1, "result": {}}
 
 
-def test_a_batch_is_left_to_the_service_which_refuses_it(start: Start) -> None:
+def test_a_batch_is_passed_to_the_service_which_refuses_it(start: Start) -> None:
     bridge = start()
     bridge.say([{"jsonrpc": "2.0", "id": 1, "method": "ping"}])
     answer = bridge.subscribe()
@@ -121,7 +121,7 @@ def test_a_notification_is_not_answered(start: Start) -> None:
 
 
 @pytest.mark.parametrize("locale", ["C", "C.UTF-8", "de_DE.ISO-8859-1"])
-def test_every_script_survives_any_locale(start: Start, locale: str) -> None:
+def test_every_language_works_in_any_locale(start: Start, locale: str) -> None:
     bridge = start(LANG=locale, LC_ALL=locale, PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
     text = f"Ключ лежит под горшком, 鍵は植木鉢の下 🔑 \u2028 {locale}"
     memory = bridge.call("memory-store", content=text, name="Schlüssel")["memoryId"]
@@ -136,7 +136,7 @@ def test_a_message_that_is_too_large_is_refused_under_its_id(start: Start) -> No
     assert bridge.ask("ping")["result"] == {}
 
 
-def test_it_takes_as_much_as_the_service() -> None:
+def test_the_bridge_accepts_messages_as_large_as_the_service() -> None:
     assert LARGEST_MESSAGE == LARGEST_REQUEST == LARGEST_BODY
 
 
@@ -152,7 +152,7 @@ def test_a_given_key_wins_over_the_file(service: Service, start: Start) -> None:
     assert bridge.call("memory-search", query="anything")["yourAgentId"] != mine
 
 
-def test_the_repository_it_works_in_is_the_project(service: Service, start: Start, tmp_path: Path) -> None:
+def test_the_current_repository_is_the_project(service: Service, start: Start, tmp_path: Path) -> None:
     inside = tmp_path / "clone" / "src"
     inside.mkdir(parents=True)
     git = ["git", "-C", str(tmp_path / "clone")]
@@ -168,7 +168,7 @@ def test_an_argument_names_the_project(service: Service, start: Start) -> None:
     assert _project(service, memory) == "apiary, Łódź 100%"
 
 
-def test_a_star_opens_searches_and_nothing_is_kept_in_it(service: Service, start: Start) -> None:
+def test_a_star_searches_all_projects_and_is_refused_for_storing(service: Service, start: Start) -> None:
     bridge = start("--project", "*")
     refused = bridge.call("memory-store", content="The skeps are in every barn")
     assert refused["success"] is False
@@ -197,14 +197,14 @@ def test_other_arguments_are_refused(start: Start) -> None:
     assert bridge.complaints() == "usage: hivelore mcp [--project NAME]\n"
 
 
-def test_many_at_once_are_all_answered(start: Start) -> None:
+def test_concurrent_requests_are_all_answered(start: Start) -> None:
     bridge = start()
     for number in range(200):
         bridge.say({"jsonrpc": "2.0", "id": number, "method": "ping"})
     assert sorted(bridge.subscribe()["id"] for _ in range(200)) == list(range(200))
 
 
-def test_it_is_small_and_loads_little(service: Service, tmp_path: Path) -> None:
+def test_the_bridge_uses_little_memory_and_loads_few_modules(service: Service, tmp_path: Path) -> None:
     command = [DIRECT[0], "-X", "importtime", *DIRECT[1:]]
     with Bridge(environment(service.home), tmp_path, command=command) as bridge:
         bridge.ask("initialize", **HELLO)
@@ -217,7 +217,7 @@ def test_it_is_small_and_loads_little(service: Service, tmp_path: Path) -> None:
     assert not {name for name in loaded if name in TOO_HEAVY or name.partition(".")[0] in TOO_HEAVY}
 
 
-def test_without_a_message_it_loads_next_to_nothing(service: Service, tmp_path: Path) -> None:
+def test_an_idle_bridge_loads_few_modules(service: Service, tmp_path: Path) -> None:
     command = [DIRECT[0], "-X", "importtime", *DIRECT[1:]]
     with Bridge(environment(service.home), tmp_path, command=command) as bridge:
         bridge.hang_up()
@@ -232,7 +232,7 @@ def test_without_a_message_it_loads_next_to_nothing(service: Service, tmp_path: 
     assert not loaded & {"json", "re", "enum", "collections", "functools", "socket", "threading"}
 
 
-def test_only_tools_that_may_run_twice_are_asked_twice() -> None:
+def test_only_repeatable_tools_are_called_twice() -> None:
     harmless = {tool.name for tool in TOOLS if tool.read_only or (tool.idempotent and not tool.destructive)}
     assert harmless >= REPEATABLE
 

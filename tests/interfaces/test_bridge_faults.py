@@ -43,7 +43,7 @@ def error_of(bridge: Bridge, **params: Any) -> Any:
 
 
 @pytest.mark.parametrize("status", [401, 403, 413, 500, 503])
-def test_a_refusal_is_passed_on_in_the_words_of_the_service(start: Start, status: int) -> None:
+def test_an_error_of_the_service_is_passed_on(start: Start, status: int) -> None:
     bridge, _ = start(lambda exchange: exchange.problem(status, "The hive is being painted. Come back on Monday."))
     assert error_of(bridge) == {"code": -32000, "message": "The hive is being painted. Come back on Monday."}
 
@@ -99,7 +99,7 @@ def test_it_gives_up_after_the_second_time(start: Start) -> None:
     assert len(service.heard) == 2
 
 
-def test_an_answer_that_breaks_off_is_no_answer(start: Start) -> None:
+def test_an_incomplete_answer_is_an_error(start: Start) -> None:
     def answer(exchange: Exchange) -> None:
         exchange.begin_stream()
         exchange.wfile.write(b"ffff\r\n{")
@@ -128,7 +128,7 @@ def test_a_connection_that_was_closed_between_two_messages_does_not_matter(start
     assert len(service.heard) == 5
 
 
-def test_a_slow_answer_holds_up_no_other(start: Start) -> None:
+def test_a_slow_answer_does_not_delay_others(start: Start) -> None:
     go = threading.Event()
 
     def answer(exchange: Exchange) -> None:
@@ -198,7 +198,7 @@ def test_a_stream_that_ends_without_an_answer_is_an_error(start: Start) -> None:
     )
 
 
-def test_streams_take_no_places_and_are_limited_themselves(start: Start) -> None:
+def test_streams_have_a_separate_limit(start: Start) -> None:
     all_there = threading.Barrier(MOST_AT_ONCE)
 
     def answer(exchange: Exchange) -> None:

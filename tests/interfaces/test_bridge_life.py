@@ -37,7 +37,7 @@ def pings(*numbers: int) -> bytes:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Generator[Path]:
-    """A folder whose service, if one was started, is ended with the test."""
+    """A home folder; a service started in it ends with the test."""
     home = tmp_path / "home"
     yield home
     for pid in services_of(home):
@@ -127,7 +127,7 @@ def test_it_ends_when_its_output_has_no_reader(service: Service, tmp_path: Path)
 
 
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGTERM, -signal.SIGTERM), (signal.SIGINT, 130)])
-def test_a_signal_ends_it_without_a_word(service: Service, tmp_path: Path, sent: signal.Signals, code: int) -> None:
+def test_a_signal_ends_it_without_output(service: Service, tmp_path: Path, sent: signal.Signals, code: int) -> None:
     with Bridge(environment(service.home), tmp_path) as bridge:
         assert bridge.ask("ping")["result"] == {}
         bridge.process.send_signal(sent)
@@ -135,7 +135,7 @@ def test_a_signal_ends_it_without_a_word(service: Service, tmp_path: Path, sent:
         assert bridge.complaints() == ""
 
 
-def test_a_client_that_reads_nothing_cannot_keep_it(service: Service, tmp_path: Path) -> None:
+def test_a_client_that_does_not_read_cannot_block_its_end(service: Service, tmp_path: Path) -> None:
     with subprocess.Popen(
         DIRECT, env=environment(service.home), cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
@@ -147,7 +147,7 @@ def test_a_client_that_reads_nothing_cannot_keep_it(service: Service, tmp_path: 
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
-def test_started_without_a_stream_it_ends_and_mixes_nothing_up(service: Service, tmp_path: Path, closed: str) -> None:
+def test_it_ends_if_started_without_a_standard_stream(service: Service, tmp_path: Path, closed: str) -> None:
     done = subprocess.run(
         ["sh", "-c", f'exec "$@" {closed}', "sh", *DIRECT],
         input=b"no json\n" + pings(1),
@@ -168,7 +168,7 @@ def test_another_process_that_has_the_folder_open_is_named(home: Path, tmp_path:
     lock.release()
 
 
-def test_a_folder_that_cannot_be_is_named(tmp_path: Path) -> None:
+def test_an_invalid_folder_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with Bridge(environment(tmp_path / "file" / "home"), tmp_path) as bridge:
         message = bridge.ask("ping")["error"]["message"]
@@ -220,7 +220,7 @@ def _starts(home: Path) -> int:
 
 
 def services_of(home: Path) -> list[int]:
-    """The processes that serve a folder. One that was killed may still wait for its parent to notice."""
+    """Returns the processes that serve a folder. A killed one may still be a zombie."""
     return [int(process.name) for process in Path("/proc").glob("[0-9]*") if _serves(process, home)]
 
 

@@ -159,7 +159,7 @@ def test_a_delete_takes_a_body_or_a_query(client: Client) -> None:
         client.call("DELETE", "/api/things", body={"ids": ["a"]}, query={"ids": ["b"]})
 
 
-def test_an_argument_in_the_path_is_given_nowhere_else(client: Client) -> None:
+def test_an_argument_in_the_path_is_refused_elsewhere(client: Client) -> None:
     with pytest.raises(Invalid, match="thing cannot be given here"):
         client.call("GET", "/api/things/one", query={"thing": "two"})
     with pytest.raises(Invalid, match="thing cannot be given here"):

@@ -35,7 +35,7 @@ def service(tmp_path: Path, server: EmbeddingServer) -> Generator[Service]:
 
 
 def ask(service: Service) -> tuple[float, dict[str, Any]]:
-    """Seconds, and the answer."""
+    """Returns the duration in seconds, and the answer."""
     client = Client(service.url, service.agent_key)
     began = monotonic()
     try:

@@ -1,7 +1,7 @@
-"""REST under whatever its own description allows and forbids, made up by schemathesis, over real HTTP.
+"""REST requests that schemathesis generates from the OpenAPI document, over real HTTP.
 
-Every answer has a status, a kind of content, headers and a form that the description announces; what the
-description forbids is refused; nothing makes the service fail.
+The status, content type, headers and schema of every response match the document. Requests that the document forbids
+are refused, and no request makes the service fail.
 """
 
 # schemathesis leaves the parameters of its generic types open.
@@ -31,10 +31,10 @@ OPERATIONS = sorted(
         *((path, "GET") for path in health.DESCRIPTION),
     ]
 )
-NOTHING_TO_GET_WRONG = {"/health", "/health/live", "/health/ready"}
-"""They take no argument, so there is none that could be against the description."""
+WITHOUT_ARGUMENTS = {"/health", "/health/live", "/health/ready"}
+"""These routes accept no arguments, so no request to them can be invalid."""
 KNOWN = [one for one in OPERATIONS if "{memoryId}" in one[0]]
-PROMISES = (
+CHECK_NAMES = (
     "not_a_server_error",
     "status_code_conformance",
     "content_type_conformance",
@@ -59,7 +59,7 @@ def described(service: Service) -> OpenApiSchema:
 
 @pytest.fixture(scope="module", autouse=True)
 def sound(service: Service) -> Generator[None]:
-    """After all of it the service answers, and its data is sound."""
+    """After all requests the service answers, and its data passes the integrity check."""
     local = service.client(service.agent_key)
     kept = local.call("POST", "/api/memory/batch", body={"memories": [{"content": "Was there before all of it."}]})
     yield
@@ -71,35 +71,35 @@ def sound(service: Service) -> Generator[None]:
 def send(
     service: Service, described: OpenApiSchema, path: str, method: str, mode: GenerationMode, **path_of: Any
 ) -> None:
-    """Send what schemathesis makes up for one operation, and hold each answer to the promises."""
-    promises = CHECKS.get_by_names(PROMISES)
+    """Sends generated requests for one operation and checks each response."""
+    checks = CHECKS.get_by_names(CHECK_NAMES)
     operation = described[path][method]
 
     @fuzzing
     @given(case=operation.as_strategy(generation_mode=mode))
     def run(case: schemathesis.Case) -> None:
         case.path_parameters = {**case.path_parameters, **path_of}
-        case.call_and_validate(headers={"Authorization": f"Bearer {service.operator_key}"}, checks=promises)
+        case.call_and_validate(headers={"Authorization": f"Bearer {service.operator_key}"}, checks=checks)
 
     run()
 
 
 @pytest.mark.parametrize(("path", "method"), OPERATIONS)
-def test_what_is_allowed_is_answered_as_announced(
+def test_valid_requests_get_documented_responses(
     service: Service, described: OpenApiSchema, path: str, method: str
 ) -> None:
     send(service, described, path, method, GenerationMode.POSITIVE)
 
 
-@pytest.mark.parametrize(("path", "method"), [one for one in OPERATIONS if one[0] not in NOTHING_TO_GET_WRONG])
-def test_what_is_not_allowed_is_refused_as_announced(
+@pytest.mark.parametrize(("path", "method"), [one for one in OPERATIONS if one[0] not in WITHOUT_ARGUMENTS])
+def test_invalid_requests_are_refused_as_documented(
     service: Service, described: OpenApiSchema, path: str, method: str
 ) -> None:
     send(service, described, path, method, GenerationMode.NEGATIVE)
 
 
 @pytest.mark.parametrize(("path", "method"), KNOWN)
-def test_a_memory_that_is_there_is_answered_as_announced(
+def test_requests_for_a_stored_memory_get_documented_responses(
     service: Service, described: OpenApiSchema, path: str, method: str
 ) -> None:
     body = {"memories": [{"content": f"{method} {path}", "tags": ["known"], "metadata": {"a": [1, None]}}]}
@@ -108,6 +108,6 @@ def test_a_memory_that_is_there_is_answered_as_announced(
     send(service, described, path, method, GenerationMode.POSITIVE, memoryId=memory)
 
 
-def test_the_operations_are_those_the_service_describes(service: Service) -> None:
+def test_the_document_lists_all_operations(service: Service) -> None:
     paths = service.client(None).call("GET", "/openapi.json")["paths"]
     assert sorted((path, method.upper()) for path, methods in paths.items() for method in methods) == OPERATIONS

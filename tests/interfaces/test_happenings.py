@@ -1,4 +1,4 @@
-"""Events and cooldowns at the doors: the same in this process, through a service, and over plain HTTP (C06, C42)."""
+"""Events and cooldowns in this process, through a service, and over plain HTTP (C06, C42)."""
 
 from collections.abc import Generator
 from datetime import UTC, datetime, timedelta
@@ -25,7 +25,7 @@ SOON = timedelta(minutes=30)
 
 @pytest.fixture(params=["embedded", "service"])
 def home(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Path]:
-    """A data folder that nobody holds, or that a service does."""
+    """A data folder that no process has open, or that a service has open."""
     monkeypatch.setenv("HIVELORE_EMBEDDER", "none")
     for name in ("HIVELORE_URL", "HIVELORE_KEY", "HIVELORE_HOME"):
         monkeypatch.delenv(name, raising=False)
@@ -50,7 +50,7 @@ def operators_key(home: Path) -> str:
 # In Python.
 
 
-def test_what_is_told_is_read_again(hive: Hive) -> None:
+def test_recorded_events_are_listed(hive: Hive) -> None:
     event = hive.record_event("Der Dienst läuft wieder – 直った", level=Level.WARNING, service="jellyfin", session="s1")
     assert (event.level, event.service, event.session) == (Level.WARNING, "jellyfin", "s1")
     older = hive.record_event("Rebooted", at=YESTERDAY)
@@ -96,7 +96,7 @@ def test_operators_change_and_delete_operational_memories(home: Path) -> None:
         assert hive.operational_memories().memories == ()
 
 
-def test_what_is_to_rest_is_told_and_counts_on(hive: Hive) -> None:
+def test_repeated_cooldowns_are_listed_and_counted(hive: Hive) -> None:
     first = hive.set_cooldown("jellyfin", "restart", minutes=30, reason="no use", session="s1")
     again = hive.set_cooldown("jellyfin", "restart", until=datetime.now(UTC) + timedelta(minutes=5))
     assert (again.count, again.until, again.reason, again.session) == (2, first.until, "no use", None)
@@ -106,7 +106,7 @@ def test_what_is_to_rest_is_told_and_counts_on(hive: Hive) -> None:
     assert list(hive.cooldowns(service="bind")) == []
 
 
-def test_agents_may_add_and_operators_take_away(home: Path) -> None:
+def test_agents_may_add_and_operators_delete(home: Path) -> None:
     with hivelore.open(home) as hive:
         event = hive.record_event("Rebooted")
         for action in ("restart", "stop"):
@@ -231,7 +231,7 @@ def test_a_cooldown_as_json(service: Service, operator: Client) -> None:
         ("GET", "/api/events?since=1700000000", None),
     ],
 )
-def test_what_is_no_request_is_refused(operator: Client, method: str, path: str, body: dict[str, Any] | None) -> None:
+def test_invalid_requests_are_refused(operator: Client, method: str, path: str, body: dict[str, Any] | None) -> None:
     with pytest.raises(Invalid):
         operator.call(method, path, body=body)
     assert operator.call("GET", "/api/events")["events"] == []

@@ -189,7 +189,7 @@ def test_a_failing_keyword_search_is_noticed(tmp_path: Path, monkeypatch: pytest
 
 
 def damage(file: Path) -> None:
-    """Let a page that holds nothing but a part of a text lead nowhere."""
+    """Damages the page links of an overflow page, which holds only part of a text."""
     data = bytearray(file.read_bytes())
     pages = range(0, len(data), PAGE)
     page = next(start for start in pages if data[start + 4 : start + PAGE] == bytearray(b"x" * (PAGE - 4)))
@@ -247,7 +247,7 @@ def test_a_database_removed_under_the_service_is_noticed_and_nothing_is_acknowle
         assert launcher.is_alive(service.url)
 
 
-def test_another_incarnation_of_a_postgres_database_is_refused(on_postgres: Service) -> None:
+def test_another_postgres_database_under_the_same_url_is_refused(on_postgres: Service) -> None:
     remember(on_postgres)
     with psycopg.connect(on_postgres.app.settings.postgres_url or "", autocommit=True) as connection:
         connection.execute("UPDATE meta SET value = 'another' WHERE name = 'incarnation'")

@@ -46,8 +46,8 @@ def hive(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
             yield opened
 
 
-def kept_by_an_operator(hive: Hive, draft: Draft, home: Path) -> Memory:
-    """Where a service has it, with the operator's key; who has the directory open is an operator."""
+def remember_as_operator(hive: Hive, draft: Draft, home: Path) -> Memory:
+    """Stores a memory as an operator: with the operator's key through a service, directly in an open directory."""
     if isinstance(hive, EmbeddedHive):
         return hive.remember_many([draft])[0].memory
     key = (home / endpoint.OPERATOR_KEY).read_text(encoding="ascii").strip()
@@ -89,10 +89,10 @@ def test_every_recall_is_logged_with_its_reasons(hive: Hive) -> None:
     assert [(one.hits, one.withheld) for one in hive.recalls().recalls] == [((), 0), ((), 1)]
 
 
-def test_what_is_proposed_is_decided(hive: Hive, tmp_path: Path) -> None:
+def test_a_proposal_is_listed_and_decided(hive: Hive, tmp_path: Path) -> None:
     held = Held(base=Confidence(0.7), since=datetime(2026, 1, 1, tzinfo=UTC))
     draft = Draft(content="Takes 60 s.", scope=Scope.SWARM, operational=Operational.of(held))
-    memory = kept_by_an_operator(hive, draft, tmp_path)
+    memory = remember_as_operator(hive, draft, tmp_path)
     with pytest.raises(Proposed) as caught:
         hive.edit(memory.id, content="Takes 70 s.", reason="timed it")
     page = hive.review(kind=ProposalKind.OPERATIONAL)
@@ -123,7 +123,7 @@ def test_what_is_proposed_is_decided(hive: Hive, tmp_path: Path) -> None:
             unknown()
 
 
-def test_an_operator_decides_in_python_too(tmp_path: Path) -> None:
+def test_an_operator_accepts_a_proposal(tmp_path: Path) -> None:
     with hivelore.open(tmp_path) as hive:
         held = Held(base=Confidence(0.7), since=datetime(2026, 1, 1, tzinfo=UTC))
         draft = Draft(content="Takes 60 s.", scope=Scope.SWARM, operational=Operational.of(held))
@@ -164,13 +164,13 @@ def test_a_recall_can_be_silent_short_and_varied(hive: Hive) -> None:
         ({"budget": 99.5}, "budget"),
     ],
 )
-def test_a_recall_that_cannot_be_is_refused_by_field(hive: Hive, given: dict[str, Any], field: str) -> None:
+def test_an_invalid_recall_names_its_field(hive: Hive, given: dict[str, Any], field: str) -> None:
     with pytest.raises(Invalid) as error:
         hive.recall("x", **given)
     assert error.value.field == field
 
 
-def test_every_field_comes_back_as_it_went_in(hive: Hive) -> None:
+def test_every_field_is_stored_unchanged(hive: Hive) -> None:
     fields = {
         "name": "n",
         "scope": hivelore.Scope.SWARM,
@@ -191,12 +191,12 @@ def test_every_field_comes_back_as_it_went_in(hive: Hive) -> None:
     assert again.metadata == {"k": {"n": 1.5}}
 
 
-def test_what_is_known_of_running_things_comes_back_as_it_went_in(hive: Hive, tmp_path: Path) -> None:
+def test_operational_fields_are_stored_unchanged(hive: Hive, tmp_path: Path) -> None:
     at = datetime(2026, 1, 31, 12, tzinfo=UTC)
     held = Held(base=Confidence(0.35), since=at, is_off=True)
     known = Operational.of(held, service=Clean("jellyfin"), tier=3)
     draft = Draft(content="Takes 60 s to start.", scope=Scope.SWARM, operational=known)
-    assert hive.get(kept_by_an_operator(hive, draft, tmp_path).id).operational == known
+    assert hive.get(remember_as_operator(hive, draft, tmp_path).id).operational == known
 
 
 def test_many_at_once_keep_their_order(hive: Hive) -> None:
@@ -205,7 +205,7 @@ def test_many_at_once_keep_their_order(hive: Hive) -> None:
     assert hive.stats().total == 151
 
 
-def test_the_answer_says_how_it_was_found(hive: Hive) -> None:
+def test_a_recall_reports_its_retrieval_mode(hive: Hive) -> None:
     hive.remember("pnpm")
     hits = hive.recall("pnpm")
     assert "keywords only" in hits.message
@@ -245,7 +245,7 @@ def test_bad_input_is_the_same_error_on_both_sides(
         call(hive)
 
 
-def test_a_stale_edit_says_what_stands_now(hive: Hive) -> None:
+def test_a_stale_edit_reports_the_current_version(hive: Hive) -> None:
     memory = hive.remember("x")
     hive.edit(memory.id, content="y")
     with pytest.raises(Stale) as error:
@@ -253,7 +253,7 @@ def test_a_stale_edit_says_what_stands_now(hive: Hive) -> None:
     assert error.value.current == 2
 
 
-def test_a_folder_is_indexed_as_git_would_see_it(hive: Hive, tmp_path: Path) -> None:
+def test_indexing_a_folder_skips_ignored_files(hive: Hive, tmp_path: Path) -> None:
     root = tmp_path / "notes"
     (root / "sub").mkdir(parents=True)
     (root / "a.md").write_text("# Kangaroo\n\nIt hops.")
@@ -290,7 +290,7 @@ def test_a_directory_that_this_process_has_open_is_busy(tmp_path: Path) -> None:
     hivelore.open(tmp_path).close()
 
 
-def test_what_was_kept_is_there_when_it_is_opened_again(tmp_path: Path) -> None:
+def test_memories_survive_reopening(tmp_path: Path) -> None:
     with hivelore.open(tmp_path) as hive:
         hive.remember("kept")
     with hivelore.open(tmp_path) as hive:
@@ -305,7 +305,7 @@ def test_agents_of_one_directory_do_not_see_each_other(tmp_path: Path) -> None:
         assert list(hive.recall("secret")) == []
 
 
-def test_a_wrong_key_is_an_error_and_no_fallback(tmp_path: Path) -> None:
+def test_a_wrong_key_is_an_error_without_fallback(tmp_path: Path) -> None:
     with pytest.raises(Unauthenticated):
         hivelore.open(tmp_path, key="hl_1_0000000000_" + "0" * 64)
     hivelore.open(tmp_path).close()

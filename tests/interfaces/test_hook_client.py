@@ -1,4 +1,4 @@
-"""The hook in a process of its own: what it hands over and says, and that nothing that is wrong reaches the agent."""
+"""The hook in a separate process: its requests, its output, and no effect of errors on the agent."""
 
 import json
 import os
@@ -54,7 +54,7 @@ def hook(service: Service, tmp_path: Path) -> Hook:
 
 @pytest.fixture
 def alone(tmp_path: Path) -> Generator[Hook]:
-    """A hook whose home has no service; one that it starts is ended with the test."""
+    """A hook whose home has no service. A service that it starts ends with the test."""
     home = tmp_path / "home ’with\n'quotes\""
     yield Hook(copy_to(home), home, tmp_path)
     owner = read_owner(home)
@@ -164,7 +164,7 @@ ANSWERS: dict[str, tuple[Callable[[Exchange], None], bool]] = {
     "is something else": (lambda exchange: exchange.reply(200, b"<html>", "text/html"), True),
     "is something else that speaks JSON": (lambda exchange: exchange.reply(200, b'{"decision": "block"}'), True),
     "is something else that says nothing": (lambda exchange: exchange.reply(204, b""), True),
-    "is something else that knows no such page": (lambda exchange: exchange.reply(404, b"{}"), True),
+    "is another program without this page": (lambda exchange: exchange.reply(404, b"{}"), True),
     "is cut off": (lambda exchange: _cut_off(exchange), True),
     "speaks no HTTP": (lambda exchange: _babble(exchange), True),
 }
@@ -188,7 +188,7 @@ def _babble(exchange: Exchange) -> None:
 
 
 @pytest.mark.parametrize("fault", ANSWERS)
-def test_a_service_that_is_not_well_is_not_noticed(service: Service, hook: Hook, fault: str) -> None:
+def test_an_unhealthy_service_does_not_affect_the_agent(service: Service, hook: Hook, fault: str) -> None:
     answer, comes_back = ANSWERS[fault]
     home = hook.cwd / "home"
     shutil.copytree(service.home / "bin", home / "bin")
@@ -250,7 +250,7 @@ def test_a_disabled_hook_does_nothing(service: Service, hook: Hook) -> None:
 
 
 @pytest.mark.parametrize("arguments", [(), ("--agent",), ("--agent", "te tris\r\n"), ("--loud", "--agent", "tetris")])
-def test_arguments_that_make_no_sense_are_not_noticed_either(hook: Hook, arguments: tuple[str, ...]) -> None:
+def test_invalid_arguments_do_not_affect_the_agent(hook: Hook, arguments: tuple[str, ...]) -> None:
     assert hook.given(b'{"session_id": "s"}', *arguments) == NOTHING
 
 
@@ -267,14 +267,14 @@ def test_a_wrong_key_is_spooled_without_its_secret(alone: Hook) -> None:
     assert secret not in file.read_text()
 
 
-def test_a_home_that_cannot_be_written_is_not_noticed(alone: Hook) -> None:
+def test_an_unwritable_home_does_not_affect_the_agent(alone: Hook) -> None:
     (alone.home / "spool").write_text("no folder")
     assert alone("PostCompact", compact_summary=SUMMARY) == NOTHING
     nowhere = {"HIVELORE_HOME": "/proc/1/nowhere"}
     assert alone("SessionStart", environ=nowhere) == NOTHING
 
 
-def test_a_program_that_runs_its_hooks_elsewhere_says_where_it_works(alone: Hook) -> None:
+def test_the_folder_in_the_payload_overrides_the_current_one(alone: Hook) -> None:
     works = alone.cwd / "wo\nrk ☃"
     works.mkdir()
     variables = {"CURSOR_PROJECT_DIR": str(works)}
@@ -289,7 +289,7 @@ def test_a_program_that_runs_its_hooks_elsewhere_says_where_it_works(alone: Hook
     }
 
 
-def test_a_folder_that_is_gone_is_not_noticed(service: Service, hook: Hook) -> None:
+def test_a_deleted_folder_does_not_affect_the_agent(service: Service, hook: Hook) -> None:
     gone = hook.cwd / "gone"
     gone.mkdir()
     script = 'rmdir "$PWD" && exec "$@"'
@@ -349,7 +349,7 @@ def test_it_imports_little_before_delivery(service: Service, hook: Hook) -> None
     assert not loaded & TOO_HEAVY
 
 
-def test_copying_again_changes_nothing_and_an_older_copy_goes(tmp_path: Path) -> None:
+def test_copying_again_changes_nothing_and_removes_older_copies(tmp_path: Path) -> None:
     file = copy_to(tmp_path)
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "bin").rglob("*") if path.is_file()}
     older = tmp_path / "bin" / "lib-older"
@@ -361,7 +361,7 @@ def test_copying_again_changes_nothing_and_an_older_copy_goes(tmp_path: Path) ->
     assert len(copied) == len(MODULES)
 
 
-def test_a_copy_that_is_damaged_is_not_noticed(tmp_path: Path) -> None:
+def test_a_damaged_copy_does_not_affect_the_agent(tmp_path: Path) -> None:
     file = copy_to(tmp_path)
     for module in (tmp_path / "bin").rglob("lock.*py*"):
         module.unlink()

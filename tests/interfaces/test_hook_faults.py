@@ -65,7 +65,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Home]:
 
 
 def measure(row: Row, home: Home, way: Way) -> dict[str, str]:
-    """Deliver one event of a new session. Returns the expected memory by session."""
+    """Delivers one event of a new session. Returns the expected memory by session."""
     session, learned = uuid4().hex, something_learned()
     file = home.transcripts / f"{session}.jsonl"
     way.transcript(file, conversation(learned))
@@ -97,7 +97,7 @@ def measure(row: Row, home: Home, way: Way) -> dict[str, str]:
         *(pytest.param(fault, ROUNDS, id=fault, marks=pytest.mark.slow) for fault in FAULTS),
     ],
 )
-def test_no_fault_is_noticed_and_nothing_is_lost(home: Home, fault: str, rounds: int, show: Show) -> None:
+def test_no_fault_affects_the_agent_or_loses_an_event(home: Home, fault: str, rounds: int, show: Show) -> None:
     rows, learned = [Row(fault, event) for event in EVENTS], dict[str, str]()
     with FAULTS[fault](home) as way:
         for row in rows:

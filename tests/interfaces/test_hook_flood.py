@@ -39,7 +39,7 @@ class Work:
     def __init__(self, home: Home) -> None:
         self.session = uuid4().hex
         self.learned: list[str] = []
-        """Each in a memory of its own."""
+        """Lessons, each stored as a separate memory."""
         self._home = home
         self._file = home.transcripts / f"{self.session}.jsonl"
         self._said = ClaudeSession(self.session)
@@ -66,13 +66,13 @@ class Work:
         yield self._event("SessionEnd")
 
     def run(self) -> int:
-        """How many events there were."""
-        reported = 0
+        """Runs the session and returns the number of events."""
+        count = 0
         for event, fields in self.events():
             said = self._home.hook(event, session_id=self.session, environ=self._home.environ, **fields)
             assert (said.code, said.err) == (0, b"")
-            reported += 1
-        return reported
+            count += 1
+        return count
 
     def found(self, kept: Mapping[str, Sequence[Kept]]) -> list[str]:
         """Returns the stored lessons, with repetitions."""

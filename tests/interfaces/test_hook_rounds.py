@@ -23,7 +23,7 @@ ASKED = (
     "Why was the parser moved to Rust?",
     "When must the migrations run, before or after the workers start?",
 )
-LEARNED = "The root cause of the slow build was the cache of the compiler, which each job had made anew."
+LEARNED = "The root cause of the slow build was the cache of the compiler, which each job had rebuilt."
 PER_SESSION = 16_384
 """Bytes of the database for any session: events, recalls and injections."""
 
@@ -47,17 +47,17 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Home]:
 
 
 def one_session(home: Home, number: int) -> int:
-    """Run a session from the context at its start to the capture at its end. Returns the number of injections."""
-    reported = 0
+    """Runs a session from the context at its start to the capture at its end. Returns the number of injections."""
+    injections = 0
     session = ClaudeSession(f"round-{number}")
     file = home.transcripts / f"round-{number}.jsonl"
 
     def tell(event: str, **fields: Any) -> str:
-        nonlocal reported
+        nonlocal injections
         file.write_text("\n".join(session.lines), encoding="utf-8")
         common = {"session_id": f"round-{number}", "transcript_path": str(file)}
         context = home.hook(event, environ=home.environ, **common, **fields).context
-        reported += bool(context)
+        injections += bool(context)
         if context:
             session.line("attachment", attachment={"type": "hook_additional_context", "content": [context]})
         return context
@@ -78,7 +78,7 @@ def one_session(home: Home, number: int) -> int:
     tell("PostCompact", compact_summary=f"{started}\n\nThe user asked: {asked}\n{recalled}\n{note} {LEARNED}")
     tell("SessionStart", source="compact")
     tell("SessionEnd", reason="other")
-    return reported
+    return injections
 
 
 def size(home: Home) -> Size:
@@ -90,17 +90,17 @@ def size(home: Home) -> Size:
 @pytest.mark.parametrize(
     "rounds", [pytest.param(6, id="briefly"), pytest.param(100, id="a hundred", marks=pytest.mark.slow)]
 )
-def test_round_after_round_of_recall_and_capture_the_store_does_not_grow(home: Home, rounds: int, show: Show) -> None:
-    reported = one_session(home, 0)
+def test_rounds_of_recall_and_capture_do_not_grow_the_store(home: Home, rounds: int, show: Show) -> None:
+    injections = one_session(home, 0)
     home.settle()
     first = size(home)
-    assert (first.memories, first.versions) == (1, 1)  # What was learned, beside the notes.
-    reported += sum(one_session(home, number) for number in range(1, rounds))
+    assert (first.memories, first.versions) == (1, 1)  # The lesson, in addition to the notes.
+    injections += sum(one_session(home, number) for number in range(1, rounds))
     home.settle()
     last = size(home)
     assert (last.memories, last.versions) == (1, 1)
-    assert reported >= 3 * rounds  # At the start or with the prompt, to the sub-agent, and after the compaction.
-    # What is known of sessions and recalls goes after a while.
+    assert injections >= 3 * rounds  # At the start or with the prompt, to the sub-agent, and after the compaction.
+    # Records of sessions and recalls are pruned after a while.
     assert last.database - first.database <= rounds * PER_SESSION
     if rounds > 6:
-        show("Rounds of recall and capture", [f"{rounds} sessions, reported {reported} times: {first}, then {last}"])
+        show("Rounds of recall and capture", [f"{rounds} sessions, {injections} injections: {first}, then {last}"])

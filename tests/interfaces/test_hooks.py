@@ -1,4 +1,4 @@
-"""The route of hooks before a real service: what programs say is understood, and the answer is what they take."""
+"""The hook route of a real service: payloads of agent programs are accepted, and the answers have their format."""
 
 from collections.abc import Generator
 from pathlib import Path
@@ -19,17 +19,17 @@ PROXY = "Port 8443 is taken by the proxy."
 
 
 class Program:
-    """An agent program in one session; each event has an id of its own."""
+    """An agent program in one session; each event has a unique id."""
 
     def __init__(self, client: Client, session: str, program: str = "claude-code") -> None:
         self.client, self.session, self.program = client, session, program
         self.count = 0
 
     def deliver(self, name: str, about: dict[str, Any] | None = None, **payload: Any) -> Any:
-        """What the program hears after an event; None where it hears nothing. ``about``: what the hook knew."""
+        """Delivers an event and returns the answer, or None if it is empty. ``about``: fields that the hook adds."""
         self.count += 1
-        reported = {"session_id": self.session, "hook_event_name": name, "cwd": "/", "transcript_path": None, **payload}
-        body = {"id": f"{self.session}-{self.count}", "project": PROJECT, "payload": reported, **(about or {})}
+        event = {"session_id": self.session, "hook_event_name": name, "cwd": "/", "transcript_path": None, **payload}
+        body = {"id": f"{self.session}-{self.count}", "project": PROJECT, "payload": event, **(about or {})}
         return self.client.call("POST", f"/api/hooks/{self.program}", body=body)
 
 
@@ -97,7 +97,7 @@ def test_a_session_gets_cooldowns_and_operational_memories(service: Service) -> 
 
 @pytest.fixture(scope="module")
 def by_model(tmp_path_factory: pytest.TempPathFactory) -> Generator[Service]:
-    """A service with twenty notes about running things, and with budgets by model."""
+    """A service with twenty operational memories, and with budgets by model."""
     with Service(tmp_path_factory.mktemp("by-model"), memory_budget="200, opus=4000, haiku=0") as running:
         operator = running.client(running.operator_key)
         for number in range(20):
@@ -119,7 +119,7 @@ def by_model(tmp_path_factory: pytest.TempPathFactory) -> Generator[Service]:
     ("model", "least", "most"),
     [("claude-opus-4", 20, 20), ("sonnet", 1, 10), ("claude-haiku-4", 0, 0), (None, 1, 10), (7, 1, 10)],
 )
-def test_operational_context_has_the_size_that_the_model_may_have(
+def test_operational_context_respects_the_budget_of_the_model(
     by_model: Service, program: str, event: str, model: object, least: int, most: int
 ) -> None:
     client = by_model.client(by_model.agent_key)
@@ -139,7 +139,7 @@ def test_a_sub_agent_gets_memories_and_an_internal_one_is_ignored(service: Servi
         assert program.deliver("SubagentStop", agent_id="a2", agent_type=kind, last_assistant_message=PROXY) is None
 
 
-def test_the_programs_summary_of_a_compaction_is_kept_with_where_it_came_from(service: Service) -> None:
+def test_a_compaction_summary_is_stored_with_its_provenance(service: Service) -> None:
     client = service.client(service.add("compacted"))
     program = Program(client, "s3")
     summary = "The parser was moved to Rust because the old one was slow."
@@ -169,7 +169,7 @@ def test_lessons_of_a_session_are_found_in_the_next(tmp_path: Path, name: str) -
         assert len(client.call("GET", "/api/memory")["memories"]) == 1
 
 
-def test_the_task_is_that_of_the_file_else_that_of_the_variable(service: Service) -> None:
+def test_the_task_file_overrides_the_variable(service: Service) -> None:
     client = service.client(service.add("tasked"))
     for number, (about, said) in enumerate(
         [

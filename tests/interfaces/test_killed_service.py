@@ -46,7 +46,7 @@ class Talk:
         return stats["total"], stats["pendingEmbeddings"], stats["failed"]
 
     def memories(self) -> dict[str, str]:
-        """Every memory: the id by the id outside."""
+        """Returns the memory ids by external id."""
         found: list[dict[str, Any]] = self.local.call("GET", "/api/memory", query={"limit": 500})["memories"]
         assert len({one["externalId"] for one in found}) == len(found)
         return {one["externalId"]: one["id"] for one in found}
@@ -78,7 +78,7 @@ def killed_service(home: Path, **settings: str) -> Generator[Talk]:
 
 @contextmanager
 def local_service(home: Path) -> Generator[Talk]:
-    """One that is not killed, in a thread of this process because that begins sooner, with the model in the package."""
+    """A service that is not killed, in a thread of this process, with the packaged model."""
     with Service(home, embedder="local") as service, talk(home, service.url) as talking:
         yield talking
 
@@ -116,7 +116,7 @@ class Searcher:
 
 
 class Remote:
-    """A model behind a server of embeddings, and what it is asked for."""
+    """A model behind an embedding server, and its requests."""
 
     def __init__(self, server: EmbeddingServer) -> None:
         self.may_begin, self.is_stuck = Event(), Event()
@@ -133,14 +133,14 @@ class Remote:
         }
 
     def passages(self) -> list[str]:
-        """Every passage that was asked for, in order."""
+        """Every requested passage, in order."""
         return [text for asked in self._server.asked if _is_of_passages(asked) for text in asked.inputs]
 
     def questions(self) -> int:
         return sum(not _is_of_passages(asked) for asked in self._server.asked)
 
     def stop_after(self, batches: int) -> None:
-        """Answers this number of batches, from ``may_begin`` on, and blocks the next one."""
+        """Answers this number of batches after ``may_begin``, and blocks the next one."""
         self._left = batches
         self._server.always = self._answer
 
@@ -228,7 +228,7 @@ def fill(running: Talk) -> None:
 
 
 def stick(running: Talk, remote: Remote, searcher: Searcher) -> None:
-    """Let the model get stuck, asking all the time, and still then."""
+    """Blocks the model and keeps searching meanwhile."""
     remote.may_begin.set()
     until(remote.is_stuck.is_set, lambda: searcher.ask(running))
     for _ in range(20):
@@ -236,7 +236,7 @@ def stick(running: Talk, remote: Remote, searcher: Searcher) -> None:
 
 
 def finish(running: Talk, job: dict[str, Any], searcher: Searcher) -> None:
-    """Wait for the end of a job, asking all the time."""
+    """Waits for the end of a job and keeps searching meanwhile."""
     path = f"/api/memory/re-embed/{job['id']}"
     until(lambda: running.operator.call("GET", path)["state"] == "done", lambda: searcher.ask(running))
     assert running.operator.call("GET", path)["done"] == NOTES

@@ -13,7 +13,7 @@ LIST = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'
 
 
 def _listed(service: Service) -> tuple[int, bytes]:
-    """The answer to the question which tools there are."""
+    """Returns the response to a request for the list of tools."""
     head = (
         "POST /mcp HTTP/1.1",
         "Host: 127.0.0.1",
@@ -28,7 +28,7 @@ def _listed(service: Service) -> tuple[int, bytes]:
 
 @pytest.fixture
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Delays the import of MCP for days."""
+    """Delays the import of MCP by days."""
     monkeypatch.setattr(lazy, "_QUIET", 1e6)
 
 

@@ -1,4 +1,4 @@
-"""Summaries by a language model that really runs, without a network and without a key."""
+"""Summaries by a real language model, without a network and without a key."""
 
 from contextlib import closing
 from pathlib import Path

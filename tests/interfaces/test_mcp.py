@@ -34,7 +34,7 @@ async def _connected(service: Service, key: str, era: Era, **headers: str) -> As
 
 
 def _called(service: Service, key: str, era: Era, *calls: tuple[str, dict[str, Any]], **headers: str) -> list[Any]:
-    """The results of tool calls, one after the other."""
+    """Returns the results of consecutive tool calls."""
 
     async def run() -> list[Any]:
         async with _connected(service, key, era, **headers) as client:
@@ -89,7 +89,7 @@ def test_tools_are_listed_by_role(service: Service, era: Era) -> None:
 
 
 @pytest.mark.parametrize("role", [Role.WORKER, Role.LEAD])
-def test_what_an_agent_is_shown_costs_less_than_a_thousand_tokens(service: Service, role: Role) -> None:
+def test_the_tool_list_costs_less_than_a_thousand_tokens(service: Service, role: Role) -> None:
     tools = _listed(service, service.add(f"frugal {role}", role), "auto").tools
     shown = [
         {"name": t.name, "description": t.description, "inputSchema": t.input_schema, "outputSchema": t.output_schema}
@@ -99,7 +99,7 @@ def test_what_an_agent_is_shown_costs_less_than_a_thousand_tokens(service: Servi
     assert len(json.dumps(shown).encode()) / 4 < 1_000
 
 
-def test_tools_say_what_they_do_to_the_world(service: Service) -> None:
+def test_tools_declare_their_side_effects(service: Service) -> None:
     hints = {tool.name: tool.annotations for tool in _listed(service, service.agent_key, "auto").tools}
     assert hints["memory-search"].read_only_hint
     assert hints["memory-delete"].destructive_hint
@@ -108,14 +108,14 @@ def test_tools_say_what_they_do_to_the_world(service: Service) -> None:
 
 @pytest.fixture
 def wide(tmp_path: Path) -> Generator[Service]:
-    """With every set of tools."""
+    """A service with all tools."""
     with Service(tmp_path / "wide", capabilities=("memory", "operations", "review")) as running:
         yield running
 
 
-def test_an_agent_observes_and_is_told_what_is_known(wide: Service) -> None:
+def test_an_agent_observes_and_gets_the_context(wide: Service) -> None:
     seen = {"observation": "Takes 60s to start", "category": "timing", "service": "jellyfin"}
-    first, against, told, wrong = _called(
+    first, against, report, wrong = _called(
         wide,
         wide.add("obs"),
         "auto",
@@ -126,11 +126,11 @@ def test_an_agent_observes_and_is_told_what_is_known(wide: Service) -> None:
     )
     assert (first.structured_content["effect"], against.structured_content["effect"]) == ("new", "contradicted")
     assert against.structured_content["about"] == [first.structured_content["memoryId"]]
-    assert "- [timing] Takes 60s to start (confidence: 0.5)" in told.structured_content["text"]
+    assert "- [timing] Takes 60s to start (confidence: 0.5)" in report.structured_content["text"]
     assert (wrong.is_error, "empty" in wrong.structured_content["message"]) == (True, True)
 
 
-def test_of_running_things_an_agent_is_told_as_much_as_its_model_is_to_have(tmp_path: Path) -> None:
+def test_the_context_respects_the_budget_of_the_model(tmp_path: Path) -> None:
     with Service(tmp_path, capabilities=("operations",), memory_budget="100, opus=4000") as service:
         operator = service.client(service.operator_key)
         for number in range(10):
@@ -145,13 +145,13 @@ def test_of_running_things_an_agent_is_told_as_much_as_its_model_is_to_have(tmp_
 
 
 @pytest.mark.parametrize(("project", "count"), [("*", 3), ("tv", 2), ("elsewhere", 1)])
-def test_of_running_things_an_agent_is_told_what_holds_in_its_project(wide: Service, project: str, count: int) -> None:
+def test_the_context_covers_the_project_of_the_agent(wide: Service, project: str, count: int) -> None:
     operator = wide.client(wide.operator_key)
     for where in ("tv", "web", None):
         body = {"observation": f"Of {where}", "category": "timing", "service": "jellyfin", "project": where}
         operator.call("POST", "/memories", body=body)
-    (told,) = _called(wide, wide.agent_key, "auto", ("memory-context", {}), **{"X-Hivelore-Project": project})
-    assert told.structured_content["text"].count("- [timing]") == count
+    (report,) = _called(wide, wide.agent_key, "auto", ("memory-context", {}), **{"X-Hivelore-Project": project})
+    assert report.structured_content["text"].count("- [timing]") == count
 
 
 def test_a_lead_reviews_what_others_propose_and_a_worker_cannot(wide: Service) -> None:
@@ -182,16 +182,16 @@ def test_a_lead_reviews_what_others_propose_and_a_worker_cannot(wide: Service) -
 
 
 def _of_the_web(service: Service, memory: str) -> str:
-    """The proposal to share a memory whose words are of the web."""
+    """Returns the proposal to share a memory whose text comes from the web."""
     with service.app.store.read() as view:
         stored = view.get(MemoryId(memory))
     assert stored is not None
     distrusted = replace(stored.memory, version=2, provenance=replace(stored.memory.provenance, trust=Trust.WEB))
     service.app.store.write(lambda tx: tx.change(stored.key, distrusted, None, Action.EDITED))
     owner = Viewer(role=Role.WORKER, agent=stored.memory.owner, interface=Interface.MCP)
-    with pytest.raises(Proposed) as told:
+    with pytest.raises(Proposed) as report:
         service.app.memory_service.edit(stored.memory.id, Edit(scope=Scope.SWARM), owner)
-    return told.value.proposal
+    return report.value.proposal
 
 
 def test_a_lead_injects_and_a_worker_cannot(service: Service) -> None:
@@ -229,7 +229,7 @@ def test_a_lead_injects_and_a_worker_cannot(service: Service) -> None:
         ("no-such-tool", {}, "no-such-tool"),
     ],
 )
-def test_bad_arguments_are_tool_errors_that_name_what_is_wrong(
+def test_bad_arguments_are_tool_errors_that_name_the_problem(
     service: Service, tool: str, arguments: dict[str, Any], word: str
 ) -> None:
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
@@ -238,7 +238,7 @@ def test_bad_arguments_are_tool_errors_that_name_what_is_wrong(
     assert word in answer["result"]["structuredContent"]["message"]
 
 
-def test_an_operators_key_needs_to_say_for_whom(service: Service) -> None:
+def test_an_operator_key_needs_an_agent_id(service: Service) -> None:
     call = ("memory-search", {"query": "x"})
     (refused,) = _called(service, service.operator_key, "auto", call)
     assert refused.is_error
@@ -247,12 +247,12 @@ def test_an_operators_key_needs_to_say_for_whom(service: Service) -> None:
     assert answered.is_error is False
 
 
-def test_without_a_key_there_is_no_mcp(service: Service) -> None:
+def test_mcp_without_a_key_is_refused(service: Service) -> None:
     with pytest.raises(Unauthenticated):
         service.client(None).call("POST", "/mcp", body={"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
 
 
-def test_a_project_narrows_and_a_star_opens(service: Service) -> None:
+def test_a_project_filters_and_a_star_searches_all(service: Service) -> None:
     north = {"X-Hivelore-Project": "north"}
     south = {"X-Hivelore-Project": "south"}
     _called(service, service.agent_key, "auto", ("memory-store", {"content": "gnomon of the north"}), **north)

@@ -31,7 +31,7 @@ def seen(client: Client, observation: str = SLOW, **more: Any) -> dict[str, Any]
     return client.call("POST", "/memories", body=body)
 
 
-def test_an_observation_becomes_a_memory_and_again_makes_it_surer(operator: Client, local: Client) -> None:
+def test_an_observation_becomes_a_memory_and_repetition_raises_confidence(operator: Client, local: Client) -> None:
     first = seen(local, session="run-1")
     assert first["effect"] == "new"
     memory = first["memory"]
@@ -50,20 +50,20 @@ def test_an_observation_becomes_a_memory_and_again_makes_it_surer(operator: Clie
     assert operator.call("GET", f"/memories/{memory['id']}")["confidence"] == 0.6
 
 
-def test_its_life_is_told(operator: Client, local: Client) -> None:
+def test_a_timeline_lists_every_change(operator: Client, local: Client) -> None:
     memory = seen(local, session="run-1")["memory"]["id"]
     seen(local, "takes a minute to start", session="run-2")
     operator.call("PUT", f"/memories/{memory}", body={"confidence": 0.95, "reason": "I timed it."})
-    life = local.call("GET", f"/memories/{memory}/observations")
-    assert [one["kind"] for one in life["observations"]] == ["created", "reinforced", "set"]
-    assert [one["text"] for one in life["observations"]] == [SLOW, "takes a minute to start", "I timed it."]
-    assert [one["confidence"] for one in life["timeline"]] == [0.7, 0.7, 0.8, 0.8, 0.95, 0.95]
+    history = local.call("GET", f"/memories/{memory}/observations")
+    assert [one["kind"] for one in history["observations"]] == ["created", "reinforced", "set"]
+    assert [one["text"] for one in history["observations"]] == [SLOW, "takes a minute to start", "I timed it."]
+    assert [one["confidence"] for one in history["timeline"]] == [0.7, 0.7, 0.8, 0.8, 0.95, 0.95]
     path = f"/memories/{memory}/observations"
     first = local.call("GET", path, query={"limit": 2})
     last = local.call("GET", path, query={"limit": 2, "after": first["next"]})
-    assert first["observations"] + last["observations"] == life["observations"]
-    assert first["timeline"] + last["timeline"][:-1] == life["timeline"][:-1]
-    assert (len(first["observations"]), last["next"], life["next"]) == (2, None, None)
+    assert first["observations"] + last["observations"] == history["observations"]
+    assert first["timeline"] + last["timeline"][:-1] == history["timeline"][:-1]
+    assert (len(first["observations"]), last["next"], history["next"]) == (2, None, None)
     for query in ({"limit": 0}, {"limit": 501}, {"after": "nonsense"}, {"after": "2026-01-01~x"}, {"page": 1}):
         with pytest.raises(Invalid):
             local.call("GET", path, query=query)
@@ -73,7 +73,7 @@ def ago(days: float) -> str:
     return (datetime.now(UTC) - timedelta(days=days)).isoformat()
 
 
-def test_its_life_tells_what_wore_off_and_where_it_became_inactive(operator: Client, local: Client) -> None:
+def test_a_timeline_shows_decay_and_when_it_became_inactive(operator: Client, local: Client) -> None:
     memory = seen(local, at=ago(54))["memory"]["id"]
     seen(local, "Takes 10 minutes to start")
     timeline = local.call("GET", f"/memories/{memory}/observations")["timeline"]
@@ -89,20 +89,20 @@ def test_its_life_tells_what_wore_off_and_where_it_became_inactive(operator: Cli
 @pytest.mark.parametrize(
     ("judgement", "confidence"), [({"active": False, "reason": "fixed in v2"}, 0.7), ({"confidence": 0.0}, 0.0)]
 )
-def test_what_was_seen_before_an_operator_judged_and_is_told_late_is_kept_and_changes_nothing(
+def test_a_late_observation_from_before_a_judgement_changes_no_confidence(
     operator: Client, local: Client, judgement: dict[str, Any], confidence: float
 ) -> None:
     memory = seen(local, at=ago(7))["memory"]["id"]
     operator.call("PUT", f"/memories/{memory}", body=judgement)
     late = seen(local, "takes a minute to start", at=ago(3))["memory"]
     assert (late["id"], late["active"], late["confidence"]) == (memory, False, confidence)
-    life = local.call("GET", f"/memories/{memory}/observations")
-    assert [one["kind"] for one in life["observations"]][:2] == ["created", "reinforced"]
-    assert life["timeline"][-1]["active"] is False
+    history = local.call("GET", f"/memories/{memory}/observations")
+    assert [one["kind"] for one in history["observations"]][:2] == ["created", "reinforced"]
+    assert history["timeline"][-1]["active"] is False
     assert seen(local, "takes a minute to start")["memory"]["active"] is True
 
 
-def test_an_operator_curates(operator: Client, local: Client) -> None:
+def test_an_operator_can_change_every_field(operator: Client, local: Client) -> None:
     made = seen(operator, confidence=1.7, persistent=True)["memory"]
     assert (made["confidence"], made["tier"], made["session"], made["persistent"]) == (1.0, 0, None, True)
     path = f"/memories/{made['id']}"
@@ -118,7 +118,7 @@ def test_an_operator_curates(operator: Client, local: Client) -> None:
         operator.call("GET", path)
 
 
-def test_what_an_operator_says_is_of_the_project_and_the_time_that_it_names(operator: Client, local: Client) -> None:
+def test_an_observation_has_the_given_project_and_time(operator: Client, local: Client) -> None:
     for client in (operator, local):
         made = seen(client, "An old one", project=" tv ", at="2020-01-01T00:00:00+01:00", tier=2, session="s")["memory"]
         assert (made["project"], made["createdAt"]) == ("tv", "2019-12-31T23:00:00Z")
@@ -130,7 +130,7 @@ def test_what_an_operator_says_is_of_the_project_and_the_time_that_it_names(oper
         operator.call("DELETE", f"/memories/{ahead['id']}")
 
 
-def test_an_operator_says_for_which_project_something_holds(operator: Client, service: Service) -> None:
+def test_an_operator_can_change_the_project(operator: Client, service: Service) -> None:
     path = f"/memories/{seen(operator)['memory']['id']}"
     tv, web = (service.client(service.agent_key, project=name) for name in ("tv", "web"))
 
@@ -145,7 +145,7 @@ def test_an_operator_says_for_which_project_something_holds(operator: Client, se
         assert report() == [1, 1]
 
 
-def test_the_project_that_stands_for_all_shows_all_of_them(operator: Client, service: Service) -> None:
+def test_a_star_shows_all_projects(operator: Client, service: Service) -> None:
     for project in ("tv", "web", None):
         seen(operator, f"Of {project}", project=project)
     for project, count in (("*", 3), (" * ", 3), (None, 3), ("tv", 2), ("elsewhere", 1)):
@@ -154,7 +154,7 @@ def test_the_project_that_stands_for_all_shows_all_of_them(operator: Client, ser
         assert (len(known), report["included"], report["total"]) == (count, count, count)
 
 
-def test_agents_do_not(operator: Client, local: Client) -> None:
+def test_agents_cannot_change_or_delete(operator: Client, local: Client) -> None:
     memory = seen(operator)["memory"]["id"]
     for method, path, body in (
         ("PUT", f"/memories/{memory}", {"confidence": 1.0}),
@@ -183,7 +183,7 @@ def test_many_are_deleted_by_body_or_by_parameters(operator: Client, service: Se
         operator.call("DELETE", "/memories/bulk")
 
 
-def test_pages_lead_through_all(operator: Client) -> None:
+def test_pages_list_all_memories(operator: Client) -> None:
     ids = [seen(operator, f"Number {number} says so")["memory"]["id"] for number in range(5)]
     found: list[str] = []
     after = None
@@ -195,7 +195,7 @@ def test_pages_lead_through_all(operator: Client) -> None:
     assert found == ids[::-1]
 
 
-def test_the_block_is_told_by_service_budget_tier_and_model(operator: Client, local: Client) -> None:
+def test_the_context_is_selected_by_service_budget_tier_and_model(operator: Client, local: Client) -> None:
     seen(operator, confidence=0.9)
     seen(operator, "Renew the certificate by hand", service=None, category="maintenance")
     report = local.call("GET", "/api/operational-context")
@@ -228,7 +228,7 @@ def test_the_block_is_told_by_service_budget_tier_and_model(operator: Client, lo
         ({"observation": "a\0b", "category": "timing"}, Invalid),
     ],
 )
-def test_what_is_wrong_is_refused_and_kept_nowhere(
+def test_invalid_observations_are_refused_and_not_stored(
     operator: Client, local: Client, body: dict[str, Any], error: type[Exception]
 ) -> None:
     with pytest.raises(error):
@@ -249,9 +249,7 @@ def test_what_is_wrong_is_refused_and_kept_nowhere(
         ({"project": "*"}, "project"),
     ],
 )
-def test_an_error_names_the_argument_at_fault(
-    operator: Client, local: Client, body: dict[str, Any], field: str
-) -> None:
+def test_an_error_names_the_invalid_argument(operator: Client, local: Client, body: dict[str, Any], field: str) -> None:
     known = seen(operator)["memory"]
     for client in (operator, local):
         with pytest.raises(Invalid, match=field) as report:
@@ -264,7 +262,7 @@ def test_an_error_names_the_argument_at_fault(
 
 
 @pytest.mark.parametrize("at", ["2020-01-01T00:00:00", 1_577_836_800, "yesterday", "0001-01-01T00:00:00+14:00"])
-def test_what_is_no_instant_is_refused(operator: Client, local: Client, at: object) -> None:
+def test_an_invalid_time_is_refused(operator: Client, local: Client, at: object) -> None:
     for client in (operator, local):
         with pytest.raises(Invalid) as report:
             seen(client, at=at)
@@ -272,14 +270,14 @@ def test_what_is_no_instant_is_refused(operator: Client, local: Client, at: obje
     assert operator.call("GET", "/memories")["memories"] == []
 
 
-def test_what_the_world_writes_is_kept_as_it_is(local: Client, operator: Client) -> None:
+def test_text_in_every_language_is_stored_unchanged(local: Client, operator: Client) -> None:
     text = "Neustart dauert 60 s — 起動に一分かかる 🚀 <script>alert('x')</script>"
     assert seen(local, text, service="jellyfin-größer")["memory"]["observation"] == text
     assert text in local.call("GET", "/api/operational-context")["text"]
     assert operator.call("GET", "/memories", query={"service": "jellyfin-größer"})["memories"]
 
 
-def test_a_plain_memory_is_none_of_them(local: Client, operator: Client) -> None:
+def test_an_ordinary_memory_is_not_an_operational_memory(local: Client, operator: Client) -> None:
     plain = local.call(
         "POST", "/api/memory/index", body={"content": "A note.", "name": "note", "scope": "swarm", "source": "manual"}
     )["memoryIds"][0]

@@ -28,7 +28,7 @@ NOBODY = 65534
 
 @pytest.fixture
 def shared() -> Iterator[Path]:
-    """A folder of the user's own, which everybody may look into; that of pytest is within a private one."""
+    """A folder of the user that everybody may read, unlike the private one of pytest."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)
@@ -44,7 +44,7 @@ def umask(mask: int) -> Generator[None]:
 
 
 def open_to_others(folder: Path) -> list[str]:
-    """Everything below a folder of which other users may read or change anything."""
+    """Returns the files below a folder that other users may read or change."""
     return sorted(
         f"{path.relative_to(folder)} {path.lstat().st_mode & 0o777:o}"
         for path in folder.rglob("*")
@@ -62,7 +62,7 @@ def read_by_another_user(file: Path) -> bool:
 
 
 def remember_in(home: Path) -> list[str]:
-    """Store something, and answer what others could see of the home folder meanwhile."""
+    """Stores a memory and returns the files of the home folder that others could read meanwhile."""
     with hivelore.open(home) as hive:
         hive.remember("Ada deploys on Fridays.")
         return open_to_others(home)
@@ -164,7 +164,7 @@ def test_the_default_home_is_made_private_again(tmp_path: Path, monkeypatch: pyt
 
 @pytest.fixture
 def victim(tmp_path: Path) -> Path:
-    """A file that no link may lead us to."""
+    """A file that must not be reached through a link."""
     file = tmp_path / "victim"
     file.write_text("as it was")
     return file

@@ -94,7 +94,7 @@ def test_all_notes_are_imported_and_the_same_file_changes_nothing(notes: Notes) 
 
 
 @pytest.mark.parametrize("question", WANTED)
-def test_a_query_in_other_words_finds_its_note(notes: Notes, question: str) -> None:
+def test_a_paraphrased_query_finds_its_note(notes: Notes, question: str) -> None:
     wanted, place = WANTED[question]
     with hivelore.open(notes.service.url, key=notes.service.agent_key) as hive:
         answer = hive.recall(question, limit=20)
@@ -141,7 +141,7 @@ def test_the_notes_are_found_without_the_service_and_without_a_model(notes: Note
             assert "keywords only" in answer.message
 
 
-def test_age_does_not_bury_a_note(notes: Notes) -> None:
+def test_old_notes_keep_their_rank(notes: Notes) -> None:
     """The thirty oldest notes that a question is about have the rank that relevance alone gives them, but for a place
     that one may lose to a newer note that is as relevant."""
     app = Application(load(home=notes.service.home), clock=SystemClock())
@@ -234,7 +234,7 @@ def _over_command_line(service: Service, question: str, cwd: Path) -> Ids:
 
 
 def _about_the_oldest(lines: Sequence[str], asked: Sequence[str], count: int) -> list[tuple[str, str]]:
-    """Questions with the one note each is about, by the age of the note."""
+    """Returns queries with their relevant note, by the age of the note."""
     born = {note["id"]: note["timestamp"] for note in map(json.loads, lines)}
     pairs = [(one["query"], one["relevant"][0]) for one in map(json.loads, asked) if len(one["relevant"]) == 1]
     return sorted(pairs, key=lambda pair: born[pair[1]])[:count]

@@ -185,7 +185,11 @@ def missed(url: str, key: str, seen: Seen) -> list[str]:
 
     def of_a_part(start: int) -> list[str]:
         with RemoteHive(Client(url, key)) as hive:
-            return [f"{one} {told}: {how}" for one, told in written[start::READERS] for how in lost(hive, one, *told)]
+            return [
+                f"{one} {written_memory}: {how}"
+                for one, written_memory in written[start::READERS]
+                for how in lost(hive, one, *written_memory)
+            ]
 
     with ThreadPoolExecutor(READERS) as readers:
         return [one for part in readers.map(of_a_part, range(READERS)) for one in part]

@@ -45,7 +45,7 @@ def test_a_foreign_origin_is_refused(service: Service, path: str, origin: str) -
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:{port}", "localhost:{port}", "LOCALHOST", "[::1]:{port}"])
-def test_requests_to_our_own_names_are_answered(service: Service, host: str) -> None:
+def test_requests_to_local_names_are_answered(service: Service, host: str) -> None:
     name = host.format(port=service.port)
     assert _asked(service, "/health", f"Host: {name}\r\n") == 200
     assert _asked(service, "/health", f"Host: {name}\r\nOrigin: http://{name.lower()}\r\n") == 200

@@ -1,4 +1,4 @@
-"""REST over real HTTP: shapes, statuses, and answers to what is wrong."""
+"""REST over real HTTP: response formats, status codes and errors."""
 
 import json
 from pathlib import Path
@@ -39,7 +39,7 @@ def _raw(service: Service, method: str, path: str, body: bytes = b"", headers: s
     return status, json.loads(answer.split(b"\r\n\r\n", 1)[1])
 
 
-def test_a_text_is_kept_and_found_at_once(local: Client) -> None:
+def test_a_text_is_stored_and_found_at_once(local: Client) -> None:
     memory = _index(local, content="The flux capacitor needs 1.21 gigawatts")
     answer = local.call("POST", "/api/memory/search", body={"query": "gigawatts"})
     assert answer["results"][0]["memory"]["id"] == memory
@@ -49,7 +49,7 @@ def test_a_text_is_kept_and_found_at_once(local: Client) -> None:
     assert "embedding" not in json.dumps(answer["results"])
 
 
-def test_an_answer_says_what_fits_and_what_was_left_out(local: Client) -> None:
+def test_a_recall_reports_fit_and_omitted_hits(local: Client) -> None:
     for name in ("one", "two"):
         _index(local, content="The tachyon lens wants a quartz mirror", name=name)
     answer = local.call("POST", "/api/memory/search", body={"query": "mirror of the tachyon lens"})
@@ -89,7 +89,7 @@ def test_indexing_answers_202_with_one_id_per_document(service: Service) -> None
 
 
 @pytest.mark.parametrize("path", ["index", "batch"])
-def test_a_star_for_a_project_opens_searches_and_keeps_nothing(service: Service, path: str) -> None:
+def test_a_star_searches_all_projects_and_is_refused_for_storing(service: Service, path: str) -> None:
     body = {"index": INDEX, "batch": {"memories": [INDEX]}}[path]
     client = service.client(service.agent_key, project="*")
     before = client.call("GET", "/api/memory/stats")
@@ -103,7 +103,7 @@ def test_a_star_for_a_project_opens_searches_and_keeps_nothing(service: Service,
     "request_line",
     [b"GET /api/memory?tag=" + b"x" * 70_000 + b" HTTP/1.1", b"HELO example.org", b"GET / HTTP/9.9", b"\0"],
 )
-def test_what_is_no_http_is_a_problem_document_too(service: Service, request_line: bytes) -> None:
+def test_invalid_http_gets_a_problem_document(service: Service, request_line: bytes) -> None:
     status, answer = service.raw(request_line + b"\r\nHost: 127.0.0.1\r\n\r\n")
     head, body = answer.split(b"\r\n\r\n", 1)
     problem = json.loads(body)
@@ -146,13 +146,13 @@ def test_a_bad_field_is_named(local: Client, change: dict[str, Any], field: str)
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff\xfe", b"nonsense"])
-def test_what_is_not_json_is_a_400(service: Service, body: bytes) -> None:
+def test_invalid_json_is_a_400(service: Service, body: bytes) -> None:
     status, problem = _raw(service, "POST", "/api/memory/index", body, JSON)
     assert (status, problem["status"]) in {(400, 400), (422, 422)}
     assert problem["detail"]
 
 
-def test_json_that_is_not_said_to_be_json_is_refused_with_the_header_to_send(service: Service) -> None:
+def test_json_without_its_content_type_is_refused_with_the_header_to_send(service: Service) -> None:
     status, problem = _raw(service, "POST", "/api/memory/index", json.dumps(INDEX).encode())
     assert status == 415
     assert "application/json" in problem["detail"]
@@ -165,7 +165,7 @@ def test_a_lone_surrogate_in_json_is_refused(service: Service) -> None:
     assert problem["detail"]
 
 
-def test_too_much_is_said_to_be_too_much(local: Client) -> None:
+def test_a_body_that_is_too_large_is_refused(local: Client) -> None:
     with pytest.raises(TooLarge, match="Split"):
         _index(local, content="x" * 5_000_000)
     with pytest.raises(TooLarge, match="16 MB"):
@@ -179,7 +179,7 @@ def test_a_limit_out_of_range_is_refused(local: Client, limit: Any) -> None:
     assert error.value.field == "limit"
 
 
-def test_an_edit_needs_the_present_version_where_one_is_named(local: Client) -> None:
+def test_an_edit_with_an_old_version_is_refused(local: Client) -> None:
     memory = _index(local, content="one", name="stale")
     assert local.call("PATCH", f"/api/memory/{memory}", body={"content": "two"}, version=1)["version"] == 2
     with pytest.raises(Stale) as error:
@@ -200,7 +200,7 @@ def test_only_the_given_fields_change(local: Client) -> None:
         local.call("PATCH", f"/api/memory/{memory}", body={"version": 7})
 
 
-def test_chunks_carry_their_headings(local: Client) -> None:
+def test_chunks_have_their_headings(local: Client) -> None:
     text = "# Setup\n\n" + "Some words. " * 120 + "\n\n## Prerequisites\n\n" + "More words. " * 120
     memory = _index(local, content=text, name="chunks")
     chunks = local.call("GET", f"/api/memory/{memory}/chunks")["chunks"]
@@ -209,14 +209,14 @@ def test_chunks_carry_their_headings(local: Client) -> None:
     assert any("Prerequisites" in heading for heading in chunks[-1]["headings"])
 
 
-def test_a_forgotten_memory_is_gone(local: Client) -> None:
+def test_a_forgotten_memory_is_not_found(local: Client) -> None:
     memory = _index(local, content="to be forgotten")
     assert local.call("DELETE", f"/api/memory/{memory}") is None
     with pytest.raises(NotFound, match="Search again"):
         local.call("GET", f"/api/memory/{memory}")
 
 
-def test_pages_hold_together(local: Client) -> None:
+def test_pages_list_every_memory_once(local: Client) -> None:
     made = {_index(local, content=f"page {number}", tags=["paged"]) for number in range(5)}
     seen: list[str] = []
     after: str | None = None
@@ -238,14 +238,14 @@ def test_a_batch_is_all_or_none(local: Client) -> None:
     assert local.call("POST", "/api/memory/search", body={"query": "never"})["results"][0]["score"]["keyword"] == 0
 
 
-def test_forgetting_a_path_returns_the_number_of_memories(local: Client) -> None:
+def test_forgetting_a_path_returns_the_count(local: Client) -> None:
     _index(local, content="from a file", sourcePath="/a/b.md")
     assert local.call("DELETE", "/api/memory", query={"sourcePath": "/a/b.md"}) == {"forgotten": 1}
     with pytest.raises(Invalid, match="sourcePath"):
         local.call("DELETE", "/api/memory")
 
 
-def test_who_i_am(service: Service, local: Client) -> None:
+def test_me_describes_the_caller(service: Service, local: Client) -> None:
     me = local.call("GET", "/api/me")
     assert (me["name"], me["role"], me["acting"]) == ("local", "lead", False)
     assert me["limits"]["results"] == 50
@@ -253,7 +253,7 @@ def test_who_i_am(service: Service, local: Client) -> None:
     assert (operator["agentId"], operator["role"]) == (None, "operator")
 
 
-def test_agents_come_and_go(service: Service) -> None:
+def test_agents_are_added_and_revoked(service: Service) -> None:
     operator = service.client(service.operator_key)
     made = operator.call("POST", "/api/agents", body={"name": "Zed", "role": "worker"})
     zed = service.client(made["key"])
@@ -272,7 +272,7 @@ def test_agents_come_and_go(service: Service) -> None:
         operator.call("POST", "/api/agents", body={"name": "Zed", "role": "worker"})
 
 
-def test_acting_for_another_agent_takes_an_operators_key(service: Service, local: Client) -> None:
+def test_only_an_operator_acts_for_another_agent(service: Service, local: Client) -> None:
     identity = "0190c2a4-5f3b-7c11-9d7e-3a5b6c7d8e9f"
     acting = service.client(service.operator_key, agent=identity)
     memory = _index(acting, content="written for a runner's agent")
@@ -284,18 +284,18 @@ def test_acting_for_another_agent_takes_an_operators_key(service: Service, local
 
 
 @pytest.mark.parametrize("key", [None, "x", "hl_1_0000000000_" + "0" * 64])
-def test_nobody_comes_in_without_a_good_key(service: Service, key: str | None) -> None:
+def test_requests_without_a_valid_key_are_refused(service: Service, key: str | None) -> None:
     client = service.client(key)
     for method, path in (("GET", "/api/memory"), ("GET", "/api/me"), ("GET", "/metrics"), ("GET", "/api/status")):
         with pytest.raises(Unauthenticated, match="key"):
             client.call(method, path)
 
 
-def test_health_needs_no_key_and_tells_nothing(service: Service) -> None:
+def test_health_needs_no_key_and_shows_no_details(service: Service) -> None:
     assert service.client(None).call("GET", "/health") == {"status": "ok"}
 
 
-def test_figures_are_for_prometheus(service: Service) -> None:
+def test_metrics_have_the_prometheus_format(service: Service) -> None:
     head = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
     status, answer = service.raw(f"{head}Authorization: Bearer {service.agent_key}\r\n\r\n".encode())
     assert status == 200
@@ -308,7 +308,7 @@ def test_figures_are_for_prometheus(service: Service) -> None:
         assert name in answer
 
 
-def test_embedding_again_needs_a_model_and_an_operator(service: Service, local: Client) -> None:
+def test_reembedding_needs_a_model_and_an_operator(service: Service, local: Client) -> None:
     with pytest.raises(Forbidden):
         local.call("POST", "/api/memory/re-embed")
     with pytest.raises(Conflict, match="HIVELORE_EMBEDDER"):
@@ -318,7 +318,7 @@ def test_embedding_again_needs_a_model_and_an_operator(service: Service, local: 
 @pytest.mark.parametrize(
     "path", ["/api/nothing", "/api/memory/", "/api/memory/x/y/z", "/../etc/passwd", "/api/agents/%00"]
 )
-def test_what_is_not_there_says_so_in_the_same_form(service: Service, path: str) -> None:
+def test_an_unknown_route_gets_a_problem_document(service: Service, path: str) -> None:
     status, problem = _raw(service, "GET", path)
     assert status in (404, 405)
     assert problem["detail"]
@@ -339,9 +339,7 @@ def test_the_api_describes_itself(service: Service) -> None:
         ("/api/memory?" + "x" * 5_000, "Unknown field"),
     ],
 )
-def test_a_parameter_that_nobody_asks_for_is_refused_and_not_passed_over(
-    service: Service, path: str, word: str
-) -> None:
+def test_an_unknown_parameter_is_refused(service: Service, path: str, word: str) -> None:
     status, problem = _raw(service, "GET", path)
     assert (status, problem["code"]) == (422, "invalid")
     assert word in problem["detail"]
@@ -349,7 +347,7 @@ def test_a_parameter_that_nobody_asks_for_is_refused_and_not_passed_over(
 
 
 @pytest.mark.parametrize("version", ["x", "", '"', "\u00b2", "9" * 5_000, "-1", "1.5"])
-def test_a_version_that_is_none_is_refused(service: Service, version: str) -> None:
+def test_an_invalid_version_is_refused(service: Service, version: str) -> None:
     header = f"If-Match: {version}\r\n"
     head = f"PATCH /api/memory/x HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{header}{JSON}"
     head += f"Authorization: Bearer {service.agent_key}\r\nContent-Length: 2\r\n\r\n{{}}"
@@ -358,7 +356,7 @@ def test_a_version_that_is_none_is_refused(service: Service, version: str) -> No
     assert b"If-Match" in answer
 
 
-def test_what_cannot_be_done_with_a_path_names_what_can(service: Service) -> None:
+def test_a_wrong_method_names_the_allowed_ones(service: Service) -> None:
     head = "PUT /api/me HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
     status, answer = service.raw(head.encode())
     assert status == 405
@@ -366,7 +364,7 @@ def test_what_cannot_be_done_with_a_path_names_what_can(service: Service) -> Non
     assert b"application/problem+json" in answer
 
 
-def test_a_service_whose_log_is_off_answers_without_an_id_and_logs_nothing(tmp_path: Path) -> None:
+def test_a_disabled_recall_log_gives_no_id_and_logs_nothing(tmp_path: Path) -> None:
     with Service(tmp_path, recall_log_days=0) as service:
         client = service.client(service.agent_key)
         assert client.call("POST", "/api/memory/search", body={"query": "wombat"})["recallId"] is None

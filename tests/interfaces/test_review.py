@@ -21,7 +21,7 @@ def known(operator: Client, observation: str) -> str:
 
 
 def asked(client: Client, method: str, path: str, **body: Any) -> str:
-    """Returns the proposal that an edit by an agent becomes."""
+    """Returns the proposal that results from an edit by an agent."""
     with pytest.raises(Proposed, match="was proposed") as caught:
         client.call(method, path, body=body or None)
     return caught.value.proposal
@@ -31,7 +31,7 @@ def agent(service: Service, name: str, role: Role = Role.WORKER) -> Client:
     return service.client(service.add(name, role))
 
 
-def test_what_a_worker_asks_for_an_operator_decides_and_the_worker_sees_it(service: Service, operator: Client) -> None:
+def test_an_operator_decides_a_proposal_and_its_worker_sees_it(service: Service, operator: Client) -> None:
     memory, worker = known(operator, "The heron takes 60s to start"), agent(service, "wendy")
     proposal = asked(worker, "PATCH", f"/api/memory/{memory}", content="The heron takes 90s", reason="timed it")
     (waiting,) = worker.call("GET", "/api/review")["proposals"]
@@ -49,7 +49,7 @@ def test_what_a_worker_asks_for_an_operator_decides_and_the_worker_sees_it(servi
     assert worker.call("GET", "/api/review", query={"status": "decided"})["proposals"] == [decided]
 
 
-def test_every_way_to_change_what_is_known_is_a_proposal_of_an_agent(service: Service, operator: Client) -> None:
+def test_every_change_of_operational_memories_by_an_agent_is_a_proposal(service: Service, operator: Client) -> None:
     memory, worker = known(operator, "The stork takes 60s to start"), agent(service, "will")
     proposals = [
         asked(worker, "PATCH", f"/api/memory/{memory}", scope="agent"),
@@ -68,7 +68,7 @@ def test_every_way_to_change_what_is_known_is_a_proposal_of_an_agent(service: Se
     assert operator.call("GET", f"/memories/{memory}")["active"] is False
 
 
-def test_an_accepted_deletion_takes_the_proposal_along(service: Service, operator: Client) -> None:
+def test_an_accepted_deletion_removes_the_proposal(service: Service, operator: Client) -> None:
     memory, worker = known(operator, "The egret takes 60s to start"), agent(service, "wanda")
     proposal = asked(worker, "DELETE", f"/memories/{memory}")
     assert operator.call("POST", f"/api/review/{proposal}/accept")["decided"]["how"] == "accepted"
@@ -77,7 +77,7 @@ def test_an_accepted_deletion_takes_the_proposal_along(service: Service, operato
             worker.call("GET", path)
 
 
-def test_deciding_twice_and_too_late_says_what_to_do(service: Service, operator: Client) -> None:
+def test_a_second_or_late_decision_explains_what_to_do(service: Service, operator: Client) -> None:
     memory, worker = known(operator, "The ibis takes 60s to start"), agent(service, "walt")
     first, second = (asked(worker, "PATCH", f"/api/memory/{memory}", content=text) for text in ("The ibis", "An ibis"))
     operator.call("POST", f"/api/review/{first}/accept")
@@ -91,7 +91,7 @@ def test_deciding_twice_and_too_late_says_what_to_do(service: Service, operator:
     operator.call("POST", f"/api/review/{second}/reject")
 
 
-def test_pages_lead_to_the_next(service: Service, operator: Client) -> None:
+def test_pages_have_a_cursor_for_the_next(service: Service, operator: Client) -> None:
     memory, worker = known(operator, "The crane takes 60s to start"), agent(service, "wilma")
     proposals = [asked(worker, "PATCH", f"/api/memory/{memory}", content=f"Crane {number}") for number in range(5)]
     found: list[str] = []

@@ -13,7 +13,7 @@ from hivelore.hooks.fallback import spool
 from hivelore.memories.model import Json
 from hivelore.python.remote import RemoteHive
 from hivelore.transfer.jsonl import export
-from support.interfaces import OK, McpServer, RestDoor
+from support.interfaces import OK, McpServer, RestInterface
 from support.postgres import DATABASES, service_on
 from support.secret_shapes import Shape, shapes
 from support.service import Service
@@ -26,7 +26,7 @@ def written(home: Path) -> bytes:
 
 
 def found_in(data: bytes, texts: list[Shape]) -> list[str]:
-    """Names of the shapes whose secret stands there, as it is or as JSON writes it."""
+    """Returns the names of the shapes whose secret occurs, unchanged or escaped as in JSON."""
     return [
         shape.name
         for shape in texts
@@ -35,7 +35,7 @@ def found_in(data: bytes, texts: list[Shape]) -> list[str]:
 
 
 def stored(url: str | None) -> bytes:
-    """Everything that the tables of a PostgreSQL schema hold; nothing on SQLite, whose files are read instead."""
+    """Returns the contents of all tables of a PostgreSQL schema. Empty on SQLite, whose files are read instead."""
     if url is None:
         return b""
     with psycopg.connect(url) as connection:
@@ -65,7 +65,7 @@ def test_secrets_are_nowhere_in_the_home_the_database_the_logs_or_an_export(
     hook_id = "gh" + "p_" + "a1B2" * 9
     with Service(tmp_path, **(settings := service_on(database))) as service:
         key = service.add("worker")
-        rest, mcp = RestDoor(service.port, key), McpServer(service.port, key)
+        rest, mcp = RestInterface(service.port, key), McpServer(service.port, key)
         for index, shape in enumerate(SOME):
             text = f"note {index}\n{shape.text}"
             if index % 3 == 0:
@@ -95,7 +95,7 @@ def posted(service: Service, path: str, key: str, body: object) -> int:
     return service.raw(head.encode() + data)[0]
 
 
-def test_secrets_of_events_that_wait_are_masked(tmp_path: Path) -> None:
+def test_secrets_in_spooled_events_are_masked(tmp_path: Path) -> None:
     for number, shape in enumerate(SOME):
         spool(tmp_path / "spool", hook(number, shape.text))
     assert found_in(written(tmp_path), SOME) == []

@@ -19,7 +19,7 @@ from support.tls import self_signed
 OWNER = Owner(pid=7, kind=SERVICE, url="http://127.0.0.1:1", started_at="2026-11-01T00:00:00+00:00")
 
 
-def test_the_owner_of_a_folder_is_read_as_it_was_written(tmp_path: Path) -> None:
+def test_the_owner_of_a_folder_is_written_and_read(tmp_path: Path) -> None:
     assert read_owner(tmp_path) is None
     lock = Lock(tmp_path, OWNER)
     assert read_owner(tmp_path) == OWNER
@@ -28,7 +28,7 @@ def test_the_owner_of_a_folder_is_read_as_it_was_written(tmp_path: Path) -> None
     assert read_owner(tmp_path) is None
 
 
-def test_an_embedded_owner_is_no_service(tmp_path: Path) -> None:
+def test_an_embedded_owner_does_not_count_as_a_service(tmp_path: Path) -> None:
     lock = Lock(tmp_path, Owner(pid=7, kind=EMBEDDED, url=None, started_at=""))
     assert launcher.running(tmp_path) is None
     with pytest.raises(Busy, match="process 7"):
@@ -46,7 +46,7 @@ def test_a_folder_is_locked_once(tmp_path: Path) -> None:
 
 
 def test_a_reader_of_the_lock_blocks_nobody(tmp_path: Path) -> None:
-    """Looking takes the lock for a moment: here until another thread gives up."""
+    """A reader holds the lock for a moment: here until another thread gives up."""
     (tmp_path / endpoint.LOCK).touch()
     descriptor = os.open(tmp_path / endpoint.LOCK, os.O_RDONLY)
     fcntl.flock(descriptor, fcntl.LOCK_SH)

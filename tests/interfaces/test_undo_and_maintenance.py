@@ -165,7 +165,7 @@ def test_previous_states_can_be_dropped(operator: Client) -> None:
             operator.call(call[0], call[1], body=call[2])
 
 
-def test_workers_may_do_none_of_it_and_leads_undo_shared_changes(service: Service, operator: Client) -> None:
+def test_workers_are_refused_and_leads_undo_shared_changes(service: Service, operator: Client) -> None:
     worker = service.client(service.add("wanda"))
     lead = service.client(service.add("lena", Role.LEAD))
     memory = remembered(worker, "The snipe drums.")

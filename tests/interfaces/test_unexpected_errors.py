@@ -51,7 +51,7 @@ def out_of_order(service: Service) -> Generator[None]:
 
 
 def asked(service: Service, method: str, path: str, key: str, body: object = None) -> tuple[int, str, dict[str, Any]]:
-    """Status, kind of content and document of an answer."""
+    """Returns status, content type and document of an answer."""
     data = b"" if body is None else json.dumps(body).encode()
     head = (
         f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{service.port}\r\nConnection: close\r\n"

@@ -1,4 +1,4 @@
-"""Rating a memory and seeing what is known of its use, at every door."""
+"""Ratings and usefulness of memories on every interface."""
 
 import json
 from collections.abc import Generator
@@ -47,7 +47,7 @@ def _tool(client: Client, name: str, **arguments: Any) -> dict[str, Any]:
     return client.call("POST", "/mcp", body=body)["result"]["structuredContent"]
 
 
-def test_in_python_a_rating_is_seen_in_the_scores_that_follow(hive: Hive) -> None:
+def test_in_python_a_rating_changes_later_scores(hive: Hive) -> None:
     memory = hive.remember("Use pnpm here.")
     assert hive.usefulness(memory.id) == Usefulness(1.0, NO_USAGE)
     assert hive.recall("pnpm")[0].score.usefulness == 1.0
@@ -58,7 +58,7 @@ def test_in_python_a_rating_is_seen_in_the_scores_that_follow(hive: Hive) -> Non
     assert hive.get(memory.id) == memory
 
 
-def test_in_python_what_cannot_be_rated_is_said(hive: Hive) -> None:
+def test_in_python_an_invalid_rating_is_an_error(hive: Hive) -> None:
     memory = hive.remember("Use pnpm here.")
     asked: list[tuple[Any, Any, Any, type[HiveloreError]]] = [
         (NOWHERE, True, None, NotFound),
@@ -84,7 +84,7 @@ def test_only_an_operator_resets_it(hive: Hive) -> None:
             hive.reset_usefulness(memory.id)
 
 
-def test_over_rest_it_is_shown_where_anything_is_known(service: Service, agent: Client) -> None:
+def test_over_rest_usefulness_is_shown_once_known(service: Service, agent: Client) -> None:
     memory = _kept(agent, "The tachyon lens wants a quartz mirror.")
     assert "usefulness" not in agent.call("GET", f"/api/memory/{memory}")
     answer = agent.call("PUT", f"/api/memory/{memory}/rating", body={"useful": True, "session": "s1"})
@@ -97,13 +97,13 @@ def test_over_rest_it_is_shown_where_anything_is_known(service: Service, agent: 
 
 
 @pytest.mark.parametrize("body", [{}, {"useful": "yes"}, {"useful": 1}, {"useful": True, "stars": 5}, {"session": "s"}])
-def test_over_rest_what_is_no_rating_is_refused(agent: Client, body: dict[str, Any]) -> None:
+def test_over_rest_an_invalid_rating_is_refused(agent: Client, body: dict[str, Any]) -> None:
     memory = _kept(agent, f"What {json.dumps(body)} says.")
     with pytest.raises(Invalid):
         agent.call("PUT", f"/api/memory/{memory}/rating", body=body)
 
 
-def test_over_mcp_an_agent_rates_what_it_was_given(agent: Client) -> None:
+def test_over_mcp_an_agent_rates_recalled_memories(agent: Client) -> None:
     memory = _kept(agent, "The warp coil hums at 40 Hz.")
     given = _tool(agent, "memory-search", query="warp coil")
     assert given["results"][0]["id"] == memory
@@ -113,7 +113,7 @@ def test_over_mcp_an_agent_rates_what_it_was_given(agent: Client) -> None:
     assert not _tool(agent, "memory-rate", memoryId=memory)["success"]
 
 
-def test_on_the_command_line_it_is_told_shown_and_taken_back(
+def test_on_the_command_line_a_rating_is_given_shown_and_reset(
     service: Service, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("HIVELORE_HOME", str(service.home))

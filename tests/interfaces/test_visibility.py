@@ -1,8 +1,8 @@
-"""Who sees what, at every route, tool, method and verb: nothing of what they may not see is in an answer or error.
+"""Visibility at every route, tool, method and verb: no answer or error shows a memory that the caller may not see.
 
-Every memory carries a word of its own. A probe asks one door in every way that could show a memory, and
-everything that came back is searched for these words and for ids. The lists of doors are read from the
-program: a new route, tool, method or verb without a probe fails here.
+Every memory contains a unique word. A probe calls one interface in every way that could show a memory, and its output
+is searched for these words and for ids. The lists of routes, tools, methods and verbs are read from the program: a new
+one without a probe fails here.
 """
 
 import inspect
@@ -41,16 +41,16 @@ from support.service import Service
 Probe = Callable[["Asker"], list[Any]]
 
 WORDS = {"ada": "quokka", "bob": "numbat", "lea": "bilby", "shared": "kowari", "swarm": "dunnart"}
-"""Whose memory carries which word; ``shared`` is ada's for all, ``swarm`` nobody's."""
+"""The unique word of each owner's memory; ``shared`` is ada's for all, ``swarm`` has no owner."""
 SHARED = {"shared", "swarm"}
 GROUPS = ("agent", "events", "cooldowns", "review")
-"""Verbs that have verbs."""
+"""Verbs with sub-verbs."""
 EVERYTHING = set(WORDS)
 
 
 @dataclass(frozen=True)
 class Asker:
-    """One role at the doors, and the ids of everything there is."""
+    """The interfaces for one caller, and all ids."""
 
     client: Client
     hive: Hive
@@ -64,7 +64,7 @@ class Asker:
         return [result.code, result.out, result.err]
 
     def rest(self, method: str, path: str, **more: Any) -> Any:
-        return _told(lambda: self.client.call(method, path, **more))
+        return _answer_or_error(lambda: self.client.call(method, path, **more))
 
     def tool(self, name: str, **arguments: Any) -> Any:
         params = {"name": name, "arguments": arguments}
@@ -75,15 +75,15 @@ class Asker:
         return [ask(memory) for memory in self.ids.values()]
 
     def each_proposal(self, ask: Callable[[str], Any]) -> list[Any]:
-        """None of them can be merged: whoever decides so changes nothing."""
+        """No proposal can be merged, so such a decision changes nothing."""
         return [ask(proposal) for proposal in self.proposals]
 
     def each_batch(self, ask: Callable[[str], Any]) -> list[Any]:
         return [ask(batch) for batch in self.batches]
 
 
-def _told(ask: Callable[[], Any]) -> Any:
-    """The answer, or what the error says."""
+def _answer_or_error(ask: Callable[[], Any]) -> Any:
+    """Returns the answer, or the text of the error."""
     try:
         return ask()
     except HiveloreError as error:
@@ -139,7 +139,7 @@ def _recalls_by_rest(asker: Asker) -> list[Any]:
 
 def _recalls_by_method(asker: Asker) -> list[Any]:
     def page(**given: Any) -> Any:
-        found = _told(lambda: asker.hive.recalls(limit=100, **given))
+        found = _answer_or_error(lambda: asker.hive.recalls(limit=100, **given))
         return None if isinstance(found, dict) else to_builtins(found)
 
     return [_recalls(asker, page)]
@@ -272,7 +272,7 @@ ROUTES: dict[tuple[str, str], Probe] = {
     ("GET", "/health"): lambda asker: [asker.rest("GET", "/health")],
     ("GET", "/health/live"): lambda asker: [asker.rest("GET", "/health/live")],
     ("GET", "/health/ready"): lambda asker: [asker.rest("GET", "/health/ready")],
-    ("GET", "/metrics"): lambda asker: [_told(lambda: asker.client.call("GET", "/api/status"))],
+    ("GET", "/metrics"): lambda asker: [_answer_or_error(lambda: asker.client.call("GET", "/api/status"))],
 }
 
 CALLS: dict[str, Probe] = {
@@ -295,65 +295,77 @@ CALLS: dict[str, Probe] = {
 
 METHODS: dict[str, Probe] = {
     "recall": lambda asker: [
-        _told(lambda word=word: list(asker.hive.recall(word, limit=50))) for word in WORDS.values()
+        _answer_or_error(lambda word=word: list(asker.hive.recall(word, limit=50))) for word in WORDS.values()
     ],
-    "get": lambda asker: asker.each(lambda memory: _told(lambda: asker.hive.get(memory))),
-    "history": lambda asker: asker.each(lambda memory: _told(lambda: asker.hive.history(memory))),
-    "diff": lambda asker: asker.each(lambda memory: _told(lambda: asker.hive.diff(memory))),
-    "list": lambda asker: [_told(lambda: asker.hive.list(limit=500))],
-    "edit": lambda asker: asker.each(lambda memory: _told(lambda: asker.hive.edit(memory, name="x", version=99))),
-    "forget": lambda asker: asker.each(lambda memory: _told(lambda: asker.hive.forget(memory, version=99))),
-    "rate": lambda asker: asker.each(lambda memory: _told(lambda: asker.hive.rate(memory, useful=True))),
-    "usefulness": lambda asker: asker.each(lambda memory: _told(lambda: asker.hive.usefulness(memory))),
-    "reset_usefulness": lambda asker: asker.each(lambda memory: _told(lambda: asker.hive.reset_usefulness(memory))),
-    "stats": lambda asker: [_told(lambda: asker.hive.stats())],
+    "get": lambda asker: asker.each(lambda memory: _answer_or_error(lambda: asker.hive.get(memory))),
+    "history": lambda asker: asker.each(lambda memory: _answer_or_error(lambda: asker.hive.history(memory))),
+    "diff": lambda asker: asker.each(lambda memory: _answer_or_error(lambda: asker.hive.diff(memory))),
+    "list": lambda asker: [_answer_or_error(lambda: asker.hive.list(limit=500))],
+    "edit": lambda asker: asker.each(
+        lambda memory: _answer_or_error(lambda: asker.hive.edit(memory, name="x", version=99))
+    ),
+    "forget": lambda asker: asker.each(lambda memory: _answer_or_error(lambda: asker.hive.forget(memory, version=99))),
+    "rate": lambda asker: asker.each(lambda memory: _answer_or_error(lambda: asker.hive.rate(memory, useful=True))),
+    "usefulness": lambda asker: asker.each(lambda memory: _answer_or_error(lambda: asker.hive.usefulness(memory))),
+    "reset_usefulness": lambda asker: asker.each(
+        lambda memory: _answer_or_error(lambda: asker.hive.reset_usefulness(memory))
+    ),
+    "stats": lambda asker: [_answer_or_error(lambda: asker.hive.stats())],
     "recalls": _recalls_by_method,
-    "events": lambda asker: [_told(lambda: asker.hive.events(limit=500))],
-    "record_event": lambda asker: [_told(lambda: asker.hive.record_event(" "))],
-    "forget_event": lambda asker: [_told(lambda: asker.hive.forget_event(NOWHERE))],
-    "cooldowns": lambda asker: [_told(lambda: asker.hive.cooldowns())],
-    "set_cooldown": lambda asker: [_told(lambda: asker.hive.set_cooldown("", "x", minutes=1))],
-    "clear_cooldowns": lambda asker: [_told(lambda: asker.hive.clear_cooldowns("nothing"))],
-    "review": lambda asker: [_told(lambda: asker.hive.review(status="all"))],
-    "proposal": lambda asker: asker.each_proposal(lambda proposal: _told(lambda: asker.hive.proposal(proposal))),
-    "decide": lambda asker: asker.each_proposal(lambda proposal: _told(lambda: asker.hive.decide(proposal, "merge"))),
-    "batches": lambda asker: [_told(lambda: asker.hive.batches(limit=100))],
-    "batch": lambda asker: asker.each_batch(lambda batch: _told(lambda: asker.hive.batch(batch))),
-    "drop_batch": lambda asker: [_told(lambda: asker.hive.drop_batch(NOWHERE))],
-    "undo": lambda asker: [_told(lambda: asker.hive.undo(NOWHERE))],
-    "observe": lambda asker: [_told(lambda: asker.hive.observe(" ", "timing"))],
-    "context": lambda asker: [_told(lambda: asker.hive.context())],
-    "operational_memories": lambda asker: [_told(lambda: asker.hive.operational_memories(limit=500))],
-    "operational_memory": lambda asker: asker.each(lambda memory: _told(lambda: asker.hive.operational_memory(memory))),
-    "observations": lambda asker: asker.each(lambda memory: _told(lambda: asker.hive.observations(memory))),
+    "events": lambda asker: [_answer_or_error(lambda: asker.hive.events(limit=500))],
+    "record_event": lambda asker: [_answer_or_error(lambda: asker.hive.record_event(" "))],
+    "forget_event": lambda asker: [_answer_or_error(lambda: asker.hive.forget_event(NOWHERE))],
+    "cooldowns": lambda asker: [_answer_or_error(lambda: asker.hive.cooldowns())],
+    "set_cooldown": lambda asker: [_answer_or_error(lambda: asker.hive.set_cooldown("", "x", minutes=1))],
+    "clear_cooldowns": lambda asker: [_answer_or_error(lambda: asker.hive.clear_cooldowns("nothing"))],
+    "review": lambda asker: [_answer_or_error(lambda: asker.hive.review(status="all"))],
+    "proposal": lambda asker: asker.each_proposal(
+        lambda proposal: _answer_or_error(lambda: asker.hive.proposal(proposal))
+    ),
+    "decide": lambda asker: asker.each_proposal(
+        lambda proposal: _answer_or_error(lambda: asker.hive.decide(proposal, "merge"))
+    ),
+    "batches": lambda asker: [_answer_or_error(lambda: asker.hive.batches(limit=100))],
+    "batch": lambda asker: asker.each_batch(lambda batch: _answer_or_error(lambda: asker.hive.batch(batch))),
+    "drop_batch": lambda asker: [_answer_or_error(lambda: asker.hive.drop_batch(NOWHERE))],
+    "undo": lambda asker: [_answer_or_error(lambda: asker.hive.undo(NOWHERE))],
+    "observe": lambda asker: [_answer_or_error(lambda: asker.hive.observe(" ", "timing"))],
+    "context": lambda asker: [_answer_or_error(lambda: asker.hive.context())],
+    "operational_memories": lambda asker: [_answer_or_error(lambda: asker.hive.operational_memories(limit=500))],
+    "operational_memory": lambda asker: asker.each(
+        lambda memory: _answer_or_error(lambda: asker.hive.operational_memory(memory))
+    ),
+    "observations": lambda asker: asker.each(lambda memory: _answer_or_error(lambda: asker.hive.observations(memory))),
     "change_operational_memory": lambda asker: asker.each(
-        lambda memory: _told(lambda: asker.hive.change_operational_memory(memory=memory, version=99))
+        lambda memory: _answer_or_error(lambda: asker.hive.change_operational_memory(memory=memory, version=99))
     ),
     "forget_operational_memory": lambda asker: asker.each(
-        lambda memory: _told(lambda: asker.hive.forget_operational_memory(memory))
+        lambda memory: _answer_or_error(lambda: asker.hive.forget_operational_memory(memory))
     ),
-    "forget_operational_memories": lambda asker: [_told(lambda: asker.hive.forget_operational_memories((NOWHERE,)))],
-    "count_decayed": lambda asker: [_told(lambda: asker.hive.count_decayed())],
-    "maintain": lambda asker: [_told(lambda: asker.hive.maintain(purge_expired=True, merge=True))],
-    "maintenance_job": lambda asker: [_told(lambda: asker.hive.maintenance_job(NOWHERE))],
-    "cancel_maintenance": lambda asker: [_told(lambda: asker.hive.cancel_maintenance(NOWHERE))],
-    "check": lambda asker: [_told(lambda: asker.hive.check())],
-    "reembed": lambda asker: [_told(lambda: asker.hive.reembed())],
-    "reembed_job": lambda asker: [_told(lambda: asker.hive.reembed_job(NOWHERE))],
-    "cancel_reembed": lambda asker: [_told(lambda: asker.hive.cancel_reembed(NOWHERE))],
-    "me": lambda asker: [_told(lambda: asker.hive.me())],
-    "agents": lambda asker: [_told(lambda: asker.hive.agents())],
-    "add_agent": lambda asker: [_told(lambda: asker.hive.add_agent(""))],
-    "revoke_keys": lambda asker: [_told(lambda: asker.hive.revoke_keys("nobody"))],
-    "status": lambda asker: [_told(lambda: asker.hive.status())],
-    "remember": lambda asker: [_told(lambda: asker.hive.remember(" "))],
-    "remember_many": lambda asker: [_told(lambda: asker.hive.remember_many([" "]))],
-    "index": lambda asker: [_told(lambda: asker.hive.index("/nowhere"))],
-    "wait_until_indexed": lambda asker: [_told(lambda: asker.hive.wait_until_indexed(0.1))],
+    "forget_operational_memories": lambda asker: [
+        _answer_or_error(lambda: asker.hive.forget_operational_memories((NOWHERE,)))
+    ],
+    "count_decayed": lambda asker: [_answer_or_error(lambda: asker.hive.count_decayed())],
+    "maintain": lambda asker: [_answer_or_error(lambda: asker.hive.maintain(purge_expired=True, merge=True))],
+    "maintenance_job": lambda asker: [_answer_or_error(lambda: asker.hive.maintenance_job(NOWHERE))],
+    "cancel_maintenance": lambda asker: [_answer_or_error(lambda: asker.hive.cancel_maintenance(NOWHERE))],
+    "check": lambda asker: [_answer_or_error(lambda: asker.hive.check())],
+    "reembed": lambda asker: [_answer_or_error(lambda: asker.hive.reembed())],
+    "reembed_job": lambda asker: [_answer_or_error(lambda: asker.hive.reembed_job(NOWHERE))],
+    "cancel_reembed": lambda asker: [_answer_or_error(lambda: asker.hive.cancel_reembed(NOWHERE))],
+    "me": lambda asker: [_answer_or_error(lambda: asker.hive.me())],
+    "agents": lambda asker: [_answer_or_error(lambda: asker.hive.agents())],
+    "add_agent": lambda asker: [_answer_or_error(lambda: asker.hive.add_agent(""))],
+    "revoke_keys": lambda asker: [_answer_or_error(lambda: asker.hive.revoke_keys("nobody"))],
+    "status": lambda asker: [_answer_or_error(lambda: asker.hive.status())],
+    "remember": lambda asker: [_answer_or_error(lambda: asker.hive.remember(" "))],
+    "remember_many": lambda asker: [_answer_or_error(lambda: asker.hive.remember_many([" "]))],
+    "index": lambda asker: [_answer_or_error(lambda: asker.hive.index("/nowhere"))],
+    "wait_until_indexed": lambda asker: [_answer_or_error(lambda: asker.hive.wait_until_indexed(0.1))],
     "close": lambda _: [],
 }
 
-# One that is unknown among several, and none of them is forgotten.
+# With one unknown id among several, nothing is deleted.
 NOWHERE = "01a00000-0000-7000-8000-000000000000"
 
 COMMANDS: dict[str, Probe] = {
@@ -425,14 +437,14 @@ COMMANDS: dict[str, Probe] = {
 WITHOUT_A_KEY = {
     "hivelore serve": "it is the service",
     "hivelore stop": "it sends a signal, here to the very process of the tests",
-    "hivelore move": "it reads and writes databases itself, for whoever may open them",
-    "hivelore hook": "it carries what the route of hooks answers, which has a probe of its own",
+    "hivelore move": "it reads and writes databases directly, for users who may open them",
+    "hivelore hook": "it passes on the answer of the hook route, which has a probe",
     "hivelore setup": "it writes into the settings of agent programs; what it tries out is its own",
     "hivelore unsetup": "it takes that out again",
-    "hivelore teach": "it tells the names of tools and folders, of no memory",
+    "hivelore teach": "it shows the names of tools and folders, no memory",
     "hivelore mcp": "it carries what the tools answer, which have probes of their own",
 }
-"""Verbs that ask for no memory, and why."""
+"""Verbs that read no memory, with the reason."""
 
 SHOWS_ALL = {"recall", "list", "get", "history", "memory-get", "memory-search"} | {
     "hivelore recall",
@@ -460,18 +472,18 @@ class World:
     service: Service
     ids: dict[str, str]
     proposals: list[str]
-    """One about each of the memories, by its owner."""
+    """One proposal about each memory, by its owner."""
     batches: list[str]
-    """Of each of the private ones, that it became so."""
+    """The batches that made memories private."""
     keys: dict[str, str]
 
 
-Asking = Callable[[str], Asker]
+CallerOf = Callable[[str], Asker]
 
 
 @pytest.fixture
-def asking(world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Asking:
-    """Who asks, by name."""
+def caller_of(world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> CallerOf:
+    """Returns the interfaces of a caller by name."""
     for name in [name for name in os.environ if name.startswith(("HIVELORE_", "MEMORY_"))]:
         monkeypatch.delenv(name)
 
@@ -508,7 +520,7 @@ def _world(home: Path, lead_sees: str, database: str) -> Generator[World]:
                 "tags": ["marked"],
             }
             ids[whose] = service.client(key).call("POST", "/api/memory/index", body=body)["memoryIds"][0]
-            _tell_of(service.app, MemoryId(ids[whose]), word)
+            _record_event(service.app, MemoryId(ids[whose]), word)
         # Everybody is given everything once, before most of it becomes private.
         for who in ("ada", "bob", "lea", "operator"):
             found = service.client(keys[who]).call("POST", "/api/memory/search", body={"query": "sleeps", "limit": 50})
@@ -538,8 +550,8 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     yield from _world(tmp_path_factory.mktemp(lead_sees), lead_sees, database)
 
 
-def _tell_of(app: Application, memory: MemoryId, word: str) -> None:
-    """An event that says what a memory says."""
+def _record_event(app: Application, memory: MemoryId, word: str) -> None:
+    """Records an event with the text of a memory."""
     operator = Viewer(role=Role.OPERATOR, agent=None, interface=Interface.SERVICE)
     event = app.events.build(Level.INFO, f"New: the {word} sleeps", operator, memory=memory)
     app.store.write(lambda tx: tx.log_events([event]))
@@ -568,8 +580,8 @@ ALL: dict[Any, Probe] = {**ROUTES, **CALLS, **METHODS, **COMMANDS}
 
 @pytest.mark.parametrize("who", ["ada", "bob", "lea", "operator", "revoked"])
 @pytest.mark.parametrize("interface", ALL, ids=str)
-def test_nobody_is_shown_what_they_may_not_see(world: World, asking: Asking, who: str, interface: Any) -> None:
-    seen = _seen(ALL[interface](asking(who)))
+def test_no_interface_shows_hidden_memories(world: World, caller_of: CallerOf, who: str, interface: Any) -> None:
+    seen = _seen(ALL[interface](caller_of(who)))
     may_see = _may_see(who, world)
     assert seen <= may_see
     if interface in SHOWS_ALL and not (who == "operator" and interface in CALLS):
@@ -577,40 +589,42 @@ def test_nobody_is_shown_what_they_may_not_see(world: World, asking: Asking, who
 
 
 @pytest.mark.parametrize("who", ["ada", "bob", "lea", "operator"])
-def test_counts_count_only_what_may_be_seen(world: World, asking: Asking, who: str) -> None:
-    asker = asking(who)
+def test_counts_include_only_visible_memories(world: World, caller_of: CallerOf, who: str) -> None:
+    asker = caller_of(who)
     assert asker.rest("GET", "/api/memory/stats")["total"] == len(_may_see(who, world))
     assert asker.command_line.json("stats")["total"] == len(_may_see(who, world))
 
 
 @pytest.mark.parametrize("who", ["ada", "bob", "lea", "operator"])
-def test_the_inbox_shows_workers_their_own_and_others_what_is_about_what_they_may_see(
-    world: World, asking: Asking, who: str
+def test_the_inbox_shows_workers_their_own_proposals_and_others_visible_memories(
+    world: World, caller_of: CallerOf, who: str
 ) -> None:
     own = {"ada": {"ada", "shared"}, "bob": {"bob"}}
     for interface in (("GET", "/api/review"), ("GET", "/api/review/{proposal}"), "hivelore review list", "proposal"):
-        assert _seen(ALL[interface](asking(who))) == own.get(who, _may_see(who, world))
+        assert _seen(ALL[interface](caller_of(who))) == own.get(who, _may_see(who, world))
 
 
 @pytest.mark.parametrize("who", ["ada", "bob", "lea", "operator"])
-def test_what_was_done_to_private_memories_is_for_those_who_see_them_all(
-    world: World, asking: Asking, who: str
+def test_batches_of_private_memories_are_visible_to_those_who_see_them_all(
+    world: World, caller_of: CallerOf, who: str
 ) -> None:
     seen = EVERYTHING - SHARED if _may_see(who, world) == EVERYTHING else set[str]()
     for interface in (("GET", "/api/batches/{batch}"), "batch", "hivelore batches"):
-        assert _seen(ALL[interface](asking(who))) == seen
+        assert _seen(ALL[interface](caller_of(who))) == seen
 
 
 @pytest.mark.parametrize("suffix", ["", "/chunks", "/history"])
-def test_a_hidden_id_and_an_unknown_one_get_the_same_answer(world: World, asking: Asking, suffix: str) -> None:
-    asker, hidden = asking("bob"), world.ids["ada"]
+def test_a_hidden_id_and_an_unknown_one_get_the_same_answer(world: World, caller_of: CallerOf, suffix: str) -> None:
+    asker, hidden = caller_of("bob"), world.ids["ada"]
     answers = [str(asker.rest("GET", f"/api/memory/{one}{suffix}")).replace(one, "ID") for one in (hidden, NOWHERE)]
     assert answers[0] == answers[1]
 
 
 @pytest.mark.parametrize("verb", ["get", "edit", "forget"])
-def test_a_verb_says_the_same_of_a_hidden_id_and_an_unknown_one(world: World, asking: Asking, verb: str) -> None:
-    asker, hidden, change = asking("bob"), world.ids["ada"], ("--name", "x") if verb == "edit" else ()
+def test_a_verb_gives_the_same_answer_for_a_hidden_id_and_an_unknown_one(
+    world: World, caller_of: CallerOf, verb: str
+) -> None:
+    asker, hidden, change = caller_of("bob"), world.ids["ada"], ("--name", "x") if verb == "edit" else ()
     answers = [asker.verb(verb, one, *change) for one in (hidden, NOWHERE)]
     assert str(answers[0]).replace(hidden, NOWHERE) == str(answers[1])
 
@@ -629,21 +643,21 @@ CHANGES: dict[tuple[str, str], dict[str, int]] = {
 )
 @pytest.mark.parametrize("who", ["ada", "bob", "lea", "operator", "revoked"])
 @pytest.mark.parametrize("scope", ["agent", "swarm"])
-def test_a_verb_changes_only_what_its_key_may(
-    world: World, asking: Asking, scope: str, who: str, words: tuple[str, ...]
+def test_a_verb_changes_only_permitted_memories(
+    world: World, caller_of: CallerOf, scope: str, who: str, words: tuple[str, ...]
 ) -> None:
     verb, *options = words
     owner = world.service.client(world.keys["ada"])
     body = {"memories": [{"content": f"{who} tries to {' '.join(words)}", "scope": scope}]}
     memory = owner.call("POST", "/api/memory/batch", body=body)["results"][0]["memory"]
-    code, *_ = asking(who).verb(verb, memory["id"], *options)
+    code, *_ = caller_of(who).verb(verb, memory["id"], *options)
     assert code == CHANGES[scope, world.service.app.settings.lead_sees][who]
-    left = _told(lambda: owner.call("GET", f"/api/memory/{memory['id']}"))
+    left = _answer_or_error(lambda: owner.call("GET", f"/api/memory/{memory['id']}"))
     assert (code == 0 and words != ("edit", "--scope", scope)) is (left.get("version") != 1)
-    _told(lambda: owner.call("DELETE", f"/api/memory/{memory['id']}"))
+    _answer_or_error(lambda: owner.call("DELETE", f"/api/memory/{memory['id']}"))
 
 
-def test_a_revoked_key_gets_nothing_at_all(world: World) -> None:
+def test_a_revoked_key_is_refused_everywhere(world: World) -> None:
     client = world.service.client(world.keys["revoked"])
     for method, path in ROUTES:
         if not path.startswith("/health"):

@@ -1,4 +1,4 @@
-"""Files that are no good to index, and the rows of the table that they make."""
+"""Files that cannot be indexed, as rows of the table of bad input."""
 
 import os
 import sys
@@ -32,14 +32,14 @@ CONTENTS: Mapping[str, tuple[bytes, Expected]] = {
 
 def file_rows() -> Iterator[Row]:
     for name, (content, expected) in CONTENTS.items():
-        yield Row(f"{name} file", _indexing(content), expected)
+        yield Row(f"{name} file", _index(content), expected)
     yield Row("missing file", lambda interface, known: interface.ask("index", path=known.folder / "missing.md"), ABSENT)
-    yield Row("pipe for a file", _indexing_a_pipe, A_NAME)
-    yield Row("file that vanishes when it is its turn", _indexing_what_vanishes("a.md"), A_NAME)
-    yield Row("file that vanishes when it is opened", _indexing_what_vanishes("b.md"), A_NAME)
+    yield Row("pipe for a file", _index_pipe, A_NAME)
+    yield Row("file that vanishes when it is its turn", _index_vanishing_file("a.md"), A_NAME)
+    yield Row("file that vanishes when it is opened", _index_vanishing_file("b.md"), A_NAME)
 
 
-def _indexing(content: bytes) -> Callable[[Interface, Known], Outcome]:
+def _index(content: bytes) -> Callable[[Interface, Known], Outcome]:
     def ask(interface: Interface, known: Known) -> Outcome:
         file = known.folder / "file.md"
         file.write_bytes(content)
@@ -48,7 +48,7 @@ def _indexing(content: bytes) -> Callable[[Interface, Known], Outcome]:
     return ask
 
 
-def _indexing_a_pipe(interface: Interface, known: Known) -> Outcome:
+def _index_pipe(interface: Interface, known: Known) -> Outcome:
     """A pipe without a writer: opening it blocks forever."""
     if interface.name in ("rest", "mcp", "bridge"):
         return interface.ask("index", path=known.folder / "pipe")
@@ -56,8 +56,8 @@ def _indexing_a_pipe(interface: Interface, known: Known) -> Outcome:
     return interface.ask("index", path=known.folder / "pipe")
 
 
-def _indexing_what_vanishes(trigger: str) -> Callable[[Interface, Known], Outcome]:
-    """Two files of a folder, of which the second goes as soon as ``trigger`` is opened."""
+def _index_vanishing_file(trigger: str) -> Callable[[Interface, Known], Outcome]:
+    """Indexes two files of a folder. The second is deleted as soon as ``trigger`` is opened."""
 
     def ask(interface: Interface, known: Known) -> Outcome:
         (known.folder / "a.md").write_text(f"Stays, at {interface.name}.")

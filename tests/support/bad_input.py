@@ -17,14 +17,14 @@ NAMED = ("embedded", "client", "rest", "mcp", "cli")
 INTERFACES = (*NAMED, "bridge")
 
 Expected = Mapping[str, str]
-"""By door: the kind of outcome."""
+"""Kind of outcome by interface."""
 
 
 def expected_at(interface: str, expected: Expected) -> str:
     return expected["mcp"] if interface == "bridge" and interface not in expected else expected[interface]
 
 
-def names_every_door(expected: Expected) -> bool:
+def names_every_interface(expected: Expected) -> bool:
     return set(expected) - {"bridge"} == set(NAMED)
 
 
@@ -44,9 +44,9 @@ class Known:
     own: str
     """The id of a memory of the caller."""
     hidden: str
-    """The id of one that they may not see."""
+    """The id of a memory that the caller may not see."""
     folder: Path
-    """An empty one, for files."""
+    """An empty folder for files."""
 
 
 # The names of errors at the interfaces.
@@ -66,24 +66,24 @@ FORBIDDEN = INVALID | {"embedded": "Forbidden", "client": "Forbidden", "rest": "
 KEPT = dict.fromkeys(NAMED, OK)
 
 TOO_LONG_FOR_A_URL = {"rest": "400 bad-request"}
-NO_SUCH_TOOL = "tool error"
-"""MCP edits and lists nothing: the arguments are unknown to the tool that is asked instead."""
+UNKNOWN_ARGUMENTS = "tool error"
+"""MCP has no such operation: another tool is called, which does not know the arguments."""
 NOT_JSON = {"rest": "400 bad-request", "mcp": "JSON-RPC -32700"}
-"""Where the bytes that come in are no JSON, nobody looks further."""
+"""Bytes that are not JSON are refused before any other check."""
 USAGE = {"cli": "2 usage"}
 NO_ARGUMENT = {"cli": "2 invalid"}
-"""No shell can hand it over."""
-HALF = {"mcp": "JSON-RPC -32700"}
-"""A lone surrogate: the SDK takes no JSON that has one."""
-AS_SIGN = {"rest": OK}
-"""In a URL it is no UTF-8, and so becomes the sign for a character that is unknown."""
+"""No shell can pass it as an argument."""
+SURROGATE = {"mcp": "JSON-RPC -32700"}
+"""A lone surrogate: the SDK refuses JSON that contains one."""
+REPLACED = {"rest": OK}
+"""In a URL it is not UTF-8, and becomes the replacement character."""
 
 LARGE = "x" * 5_000_000
 NOWHERE = "01a00000-0000-7000-8000-000000000000"
 
 
-def asking(verb: str, **given: Any) -> Callable[[Interface, Known], Outcome]:
-    """Makes this call; OWN among the arguments is the id of a memory of the caller."""
+def request(verb: str, **given: Any) -> Callable[[Interface, Known], Outcome]:
+    """Returns a function that makes this call. OWN among the arguments stands for the id of a memory of the caller."""
 
     def ask(interface: Interface, known: Known) -> Outcome:
         return interface.ask(verb, **{name: known.own if value is OWN else value for name, value in given.items()})
@@ -94,7 +94,7 @@ def asking(verb: str, **given: Any) -> Callable[[Interface, Known], Outcome]:
 OWN = object()
 
 
-# Texts that are none.
+# Invalid texts.
 
 TEXTS: Mapping[str, str] = {
     "empty": "",
@@ -104,16 +104,16 @@ TEXTS: Mapping[str, str] = {
     "lone surrogate": "before\ud800after",
 }
 PLACES: Mapping[str, Callable[[str], Callable[[Interface, Known], Outcome]]] = {
-    "content": lambda text: asking("remember", content=text),
-    "name": lambda text: asking("remember", content="Named badly.", name=text),
-    "query": lambda text: asking("recall", query=text),
-    "id to get": lambda text: asking("get", id=text),
-    "id to forget": lambda text: asking("forget", id=text),
-    "edited content": lambda text: asking("edit", id=OWN, content=text),
-    "after": lambda text: asking("list", after=text),
-    "tag to list": lambda text: asking("list", tag=text),
-    "memory of recalls": lambda text: asking("recalls", memory=text),
-    "asker of recalls": lambda text: asking("recalls", agent=text),
+    "content": lambda text: request("remember", content=text),
+    "name": lambda text: request("remember", content="Named badly.", name=text),
+    "query": lambda text: request("recall", query=text),
+    "id to get": lambda text: request("get", id=text),
+    "id to forget": lambda text: request("forget", id=text),
+    "edited content": lambda text: request("edit", id=OWN, content=text),
+    "after": lambda text: request("list", after=text),
+    "tag to list": lambda text: request("list", tag=text),
+    "memory of recalls": lambda text: request("recalls", memory=text),
+    "asker of recalls": lambda text: request("recalls", agent=text),
 }
 OF_TEXTS: Mapping[tuple[str, str], Expected] = {
     ("empty", "content"): INVALID,
@@ -123,9 +123,9 @@ OF_TEXTS: Mapping[tuple[str, str], Expected] = {
     ("empty", "id to forget"): NOT_FOUND,
     ("empty", "edited content"): INVALID,
     ("empty", "after"): INVALID,
-    ("empty", "tag to list"): KEPT | {"mcp": NO_SUCH_TOOL},
+    ("empty", "tag to list"): KEPT | {"mcp": UNKNOWN_ARGUMENTS},
     ("empty", "memory of recalls"): NOT_FOUND,
-    ("empty", "asker of recalls"): KEPT | {"mcp": NO_SUCH_TOOL},
+    ("empty", "asker of recalls"): KEPT | {"mcp": UNKNOWN_ARGUMENTS},
     ("blank", "content"): INVALID,
     ("blank", "name"): INVALID,
     ("blank", "query"): INVALID,
@@ -133,9 +133,9 @@ OF_TEXTS: Mapping[tuple[str, str], Expected] = {
     ("blank", "id to forget"): NOT_FOUND,
     ("blank", "edited content"): INVALID,
     ("blank", "after"): INVALID,
-    ("blank", "tag to list"): KEPT | {"mcp": NO_SUCH_TOOL},
+    ("blank", "tag to list"): KEPT | {"mcp": UNKNOWN_ARGUMENTS},
     ("blank", "memory of recalls"): NOT_FOUND,
-    ("blank", "asker of recalls"): KEPT | {"mcp": NO_SUCH_TOOL},
+    ("blank", "asker of recalls"): KEPT | {"mcp": UNKNOWN_ARGUMENTS},
     ("5 MB", "content"): TOO_LARGE,
     ("5 MB", "name"): INVALID,
     ("5 MB", "query"): INVALID,
@@ -155,17 +155,17 @@ OF_TEXTS: Mapping[tuple[str, str], Expected] = {
     ("NUL", "after"): INVALID,
     ("NUL", "tag to list"): INVALID,
     ("NUL", "memory of recalls"): NOT_FOUND | NO_ARGUMENT,
-    ("NUL", "asker of recalls"): KEPT | {"mcp": NO_SUCH_TOOL} | NO_ARGUMENT,
-    ("lone surrogate", "content"): INVALID | HALF,
-    ("lone surrogate", "name"): INVALID | HALF,
-    ("lone surrogate", "query"): INVALID | HALF,
-    ("lone surrogate", "id to get"): INVALID | HALF | {"rest": "404 not-found"},
-    ("lone surrogate", "id to forget"): INVALID | HALF | {"rest": "404 not-found"},
-    ("lone surrogate", "edited content"): INVALID | HALF,
-    ("lone surrogate", "after"): INVALID | HALF,
-    ("lone surrogate", "tag to list"): INVALID | HALF | AS_SIGN,
-    ("lone surrogate", "memory of recalls"): INVALID | HALF | {"rest": "404 not-found"},
-    ("lone surrogate", "asker of recalls"): INVALID | HALF | AS_SIGN,
+    ("NUL", "asker of recalls"): KEPT | {"mcp": UNKNOWN_ARGUMENTS} | NO_ARGUMENT,
+    ("lone surrogate", "content"): INVALID | SURROGATE,
+    ("lone surrogate", "name"): INVALID | SURROGATE,
+    ("lone surrogate", "query"): INVALID | SURROGATE,
+    ("lone surrogate", "id to get"): INVALID | SURROGATE | {"rest": "404 not-found"},
+    ("lone surrogate", "id to forget"): INVALID | SURROGATE | {"rest": "404 not-found"},
+    ("lone surrogate", "edited content"): INVALID | SURROGATE,
+    ("lone surrogate", "after"): INVALID | SURROGATE,
+    ("lone surrogate", "tag to list"): INVALID | SURROGATE | REPLACED,
+    ("lone surrogate", "memory of recalls"): INVALID | SURROGATE | {"rest": "404 not-found"},
+    ("lone surrogate", "asker of recalls"): INVALID | SURROGATE | REPLACED,
 }
 
 
@@ -190,22 +190,22 @@ VALUES: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """A place that takes values of some types. ``takes``: by interface, the types that it accepts."""
+    """A place that accepts values of some types. ``takes``: the accepted types by interface."""
 
     ask: Callable[[Any], Callable[[Interface, Known], Outcome]]
     takes: Mapping[str, Set[str]]
     refused: Expected = field(default_factory=lambda: INVALID)
     but: Mapping[str, Expected] = field(default_factory=dict[str, Expected])
-    """By type of value, the error for other values."""
+    """Errors for some types of values, where they differ."""
 
 
 NOTHING = frozenset[str]()
 NULL = frozenset({"null"})
-"""MCP and imports: as if it were not said."""
+"""MCP and imports treat null as absent."""
 LINE = {"cli": LEFT_OUT}
-"""What has a type goes in as a line of an import, and a bad line is left out."""
+"""Typed values are sent as a line of an import, and a bad line is skipped."""
 ANY_WORD = frozenset({"number", "fraction", "truth", "list", "object", "text"})
-"""On a command line everything is a text."""
+"""On a command line every argument is text."""
 
 
 def everywhere(*types: str) -> dict[str, Set[str]]:
@@ -215,82 +215,82 @@ def everywhere(*types: str) -> dict[str, Set[str]]:
 
 TYPED: Mapping[str, Typed] = {
     "content": Typed(
-        lambda value: asking("remember", content=value),
+        lambda value: request("remember", content=value),
         everywhere("text"),
         INVALID | LINE,
     ),
     "name": Typed(
-        lambda value: asking("remember", content="Named oddly.", name=value),
+        lambda value: request("remember", content="Named oddly.", name=value),
         everywhere("null", "text") | {"rest": {"text"}, "cli": {"null", "text", "number"}},
         INVALID | LINE,
     ),
     "scope": Typed(
-        lambda value: asking("remember", content="Scoped oddly.", scope=value),
+        lambda value: request("remember", content="Scoped oddly.", scope=value),
         everywhere() | {"mcp": NULL, "cli": NULL},
         INVALID | LINE,
         {"text": USAGE},
     ),
     "source": Typed(
-        lambda value: asking("remember", content="From somewhere odd.", source=value),
+        lambda value: request("remember", content="From somewhere odd.", source=value),
         everywhere() | {"mcp": NULL, "cli": NULL},
         INVALID | LINE,
         {"text": USAGE},
     ),
     "tags": Typed(
-        lambda value: asking("remember", content="Tagged oddly.", tags=value),
+        lambda value: request("remember", content="Tagged oddly.", tags=value),
         everywhere() | {"mcp": NULL, "cli": NULL | {"text"}},
         INVALID | LINE,
     ),
     "one tag": Typed(
-        lambda value: asking("remember", content="With an odd tag.", tags=["good", value]),
+        lambda value: request("remember", content="With an odd tag.", tags=["good", value]),
         everywhere("text"),
         INVALID | LINE,
     ),
     "metadata": Typed(
-        lambda value: asking("remember", content="Described oddly.", metadata=value),
+        lambda value: request("remember", content="Described oddly.", metadata=value),
         everywhere("null", "object") | {"mcp": NULL},
         INVALID | LINE,
     ),
     "createdAt": Typed(
-        lambda value: asking("remember", content="Of an odd time.", createdAt=value),
+        lambda value: request("remember", content="Of an odd time.", createdAt=value),
         everywhere("null") | {"cli": {"null", "number", "fraction"}},
         INVALID | LINE,
     ),
-    "query": Typed(lambda value: asking("recall", query=value), everywhere("text") | {"cli": ANY_WORD}),
+    "query": Typed(lambda value: request("recall", query=value), everywhere("text") | {"cli": ANY_WORD}),
     "limit": Typed(
-        lambda value: asking("recall", query="wombat", limit=value),
+        lambda value: request("recall", query="wombat", limit=value),
         everywhere("number") | {"mcp": {"number", "null"}},
         INVALID | USAGE,
     ),
     "onlyFitting": Typed(
-        lambda value: asking("recall", query="wombat", onlyFitting=value),
+        lambda value: request("recall", query="wombat", onlyFitting=value),
         everywhere("truth") | {"mcp": {"truth", "null"}},
         INVALID | USAGE,
     ),
     "budget": Typed(
-        lambda value: asking("recall", query="wombat", budget=value),
+        lambda value: request("recall", query="wombat", budget=value),
         everywhere("null") | {"cli": NOTHING},
         INVALID | USAGE,
         {"number": INVALID},
     ),
     "diversity": Typed(
-        lambda value: asking("recall", query="wombat", diversity=value),
+        lambda value: request("recall", query="wombat", diversity=value),
         everywhere() | {"mcp": NULL},
         INVALID | USAGE,
         {"number": INVALID, "fraction": INVALID},
     ),
     "id": Typed(
-        lambda value: asking("get", id=value),
+        lambda value: request("get", id=value),
         everywhere(),
         INVALID | {"rest": "404 not-found", "cli": "3 not-found"},
         {"text": NOT_FOUND, "null": USAGE},
     ),
     "edited content": Typed(
-        lambda value: asking("edit", id=OWN, content=value),
+        lambda value: request("edit", id=OWN, content=value),
         everywhere("text") | {"mcp": NOTHING, "cli": ANY_WORD | NULL},
     ),
     "edited tags": Typed(
-        lambda value: asking("edit", id=OWN, tags=value),
+        lambda value: request("edit", id=OWN, tags=value),
         everywhere() | {"cli": ANY_WORD | NULL},
     ),
 }
@@ -306,38 +306,38 @@ def typed_rows() -> Iterator[Row]:
             yield Row(f"{name} as {place}", typed.ask(value), expected, edits=place.startswith("edited"))
 
 
-# Choices there are not, and numbers out of range.
+# Unknown choices, and numbers out of range.
 
 OTHERS: Mapping[str, tuple[Callable[[Interface, Known], Outcome], Expected]] = {
-    "unknown scope to remember": (asking("remember", content="x y", scope="everyone"), INVALID | USAGE),
-    "unknown source to remember": (asking("remember", content="x y", source="rumour"), INVALID | USAGE),
-    "unknown scope to recall": (asking("recall", query="x", scope="mine"), INVALID | USAGE),
-    "unknown source to recall": (asking("recall", query="x", source="rumour"), INVALID | USAGE),
-    "unknown scope to list": (asking("list", scope="mine"), INVALID | USAGE),
-    "unknown status to list": (asking("list", status="dead"), INVALID | USAGE),
-    "unknown scope to edit": (asking("edit", id=OWN, scope="all"), INVALID | USAGE),
-    "limit 0": (asking("recall", query="x", limit=0), INVALID),
-    "limit 51": (asking("recall", query="x", limit=51), INVALID),
-    "limit -1": (asking("recall", query="x", limit=-1), INVALID),
-    "limit ten": (asking("recall", query="x", limit="ten"), INVALID | USAGE),
-    "limit beyond 64 bits": (asking("recall", query="x", limit=10**30), INVALID),
-    "limit 0 of a page": (asking("list", limit=0), INVALID),
-    "limit 501 of a page": (asking("list", limit=501), INVALID),
-    "limit ten of a page": (asking("list", limit="ten"), INVALID | USAGE),
-    "limit 0 of recalls": (asking("recalls", limit=0), INVALID),
-    "limit 101 of recalls": (asking("recalls", limit=101), INVALID),
-    "limit ten of recalls": (asking("recalls", limit="ten"), INVALID | USAGE),
-    "limit beyond 64 bits of recalls": (asking("recalls", limit=10**30), INVALID),
-    "unknown memory of recalls": (asking("recalls", memory=NOWHERE), NOT_FOUND),
-    "a time alone after recalls": (asking("recalls", after="2026-01-31T12:00:00Z"), INVALID),
-    "unknown id to get": (asking("get", id=NOWHERE), NOT_FOUND),
-    "unknown id to edit": (asking("edit", id=NOWHERE, name="x"), NOT_FOUND),
-    "unknown id to forget": (asking("forget", id=NOWHERE), NOT_FOUND),
-    "id that climbs to get": (asking("get", id="../agents"), NOT_FOUND),
-    "id that climbs to forget": (asking("forget", id="../agents"), NOT_FOUND),
-    "any project to remember": (asking("remember", content="x y", project="*"), INVALID),
-    "any project to edit": (asking("edit", id=OWN, project=" * "), INVALID),
-    "memory for somebody else": (asking("remember", content="For you.", agentId="lea"), FORBIDDEN),
+    "unknown scope to remember": (request("remember", content="x y", scope="everyone"), INVALID | USAGE),
+    "unknown source to remember": (request("remember", content="x y", source="rumour"), INVALID | USAGE),
+    "unknown scope to recall": (request("recall", query="x", scope="mine"), INVALID | USAGE),
+    "unknown source to recall": (request("recall", query="x", source="rumour"), INVALID | USAGE),
+    "unknown scope to list": (request("list", scope="mine"), INVALID | USAGE),
+    "unknown status to list": (request("list", status="dead"), INVALID | USAGE),
+    "unknown scope to edit": (request("edit", id=OWN, scope="all"), INVALID | USAGE),
+    "limit 0": (request("recall", query="x", limit=0), INVALID),
+    "limit 51": (request("recall", query="x", limit=51), INVALID),
+    "limit -1": (request("recall", query="x", limit=-1), INVALID),
+    "limit ten": (request("recall", query="x", limit="ten"), INVALID | USAGE),
+    "limit beyond 64 bits": (request("recall", query="x", limit=10**30), INVALID),
+    "limit 0 of a page": (request("list", limit=0), INVALID),
+    "limit 501 of a page": (request("list", limit=501), INVALID),
+    "limit ten of a page": (request("list", limit="ten"), INVALID | USAGE),
+    "limit 0 of recalls": (request("recalls", limit=0), INVALID),
+    "limit 101 of recalls": (request("recalls", limit=101), INVALID),
+    "limit ten of recalls": (request("recalls", limit="ten"), INVALID | USAGE),
+    "limit beyond 64 bits of recalls": (request("recalls", limit=10**30), INVALID),
+    "unknown memory of recalls": (request("recalls", memory=NOWHERE), NOT_FOUND),
+    "a time alone after recalls": (request("recalls", after="2026-01-31T12:00:00Z"), INVALID),
+    "unknown id to get": (request("get", id=NOWHERE), NOT_FOUND),
+    "unknown id to edit": (request("edit", id=NOWHERE, name="x"), NOT_FOUND),
+    "unknown id to forget": (request("forget", id=NOWHERE), NOT_FOUND),
+    "id that climbs to get": (request("get", id="../agents"), NOT_FOUND),
+    "id that climbs to forget": (request("forget", id="../agents"), NOT_FOUND),
+    "any project to remember": (request("remember", content="x y", project="*"), INVALID),
+    "any project to edit": (request("edit", id=OWN, project=" * "), INVALID),
+    "memory for somebody else": (request("remember", content="For you.", agentId="lea"), FORBIDDEN),
 }
 
 
@@ -346,9 +346,9 @@ def other_rows() -> Iterator[Row]:
         yield Row(name, ask, expected)
 
 
-# Questions that are odd, and questions all the same.
+# Unusual queries, which are accepted.
 
-QUESTIONS: Mapping[str, str] = {
+QUERIES: Mapping[str, str] = {
     "30,000 characters": "Why does the wombat service restart at night? " * 650,
     "100,000 characters without a blank": "x" * 100_000,
     "a pasted prompt": PROMPT + "\n\nWhy is the wombat asleep?",
@@ -364,17 +364,17 @@ QUESTIONS: Mapping[str, str] = {
 }
 
 
-def question_rows() -> Iterator[Row]:
-    for name, question in QUESTIONS.items():
-        yield Row(f"{name} to recall", asking("recall", query=question), {**KEPT})
+def query_rows() -> Iterator[Row]:
+    for name, query in QUERIES.items():
+        yield Row(f"{name} to recall", request("recall", query=query), {**KEPT})
 
 
-# Ids of others.
+# Ids of other agents' memories.
 
 
 def hidden(verb: str, place: str = "id", **given: Any) -> Callable[[Interface, Known], Outcome]:
-    """Ask for a memory of somebody else, having asked for one that is not there: the answers are the same, byte by
-    byte, but for the id."""
+    """Returns a function that requests an unknown id and then a memory of another agent. Both answers must be equal
+    except for the id."""
 
     def ask(interface: Interface, known: Known) -> Outcome:
         unknown = interface.ask(verb, **{place: NOWHERE}, **given)
@@ -396,5 +396,5 @@ def rows() -> Iterator[Row]:
     yield from text_rows()
     yield from typed_rows()
     yield from other_rows()
-    yield from question_rows()
+    yield from query_rows()
     yield from hidden_rows()

@@ -1,10 +1,10 @@
-"""Odd values that reach the store: times at the ends of the calendar, numbers at those of their kinds,
-and letters that few have seen. Rows of the table of bad input."""
+"""Unusual values that reach the store, as rows of the table of bad input: times at the ends of the calendar, numbers at
+the ends of their range, and rare characters."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 
-from support.bad_input import INVALID, KEPT, NO_SUCH_TOOL, Expected, Known, Row, asking
+from support.bad_input import INVALID, KEPT, UNKNOWN_ARGUMENTS, Expected, Known, Row, request
 from support.interfaces import LEFT_OUT, Interface, Outcome
 
 NO_SUCH_ARGUMENT = {"mcp": "tool error"}
@@ -55,11 +55,11 @@ def value_rows() -> Iterator[Row]:
         yield Row(f"{name} as validFrom", _at("validFrom", time), TAKEN if may_be else INVALID)
     for name, (number, is_kept) in NUMBERS.items():
         expected: Expected = TAKEN if is_kept else REFUSED
-        ask = asking("remember", content="With a number.", metadata={"n": [number, {"m": number}]})
+        ask = request("remember", content="With a number.", metadata={"n": [number, {"m": number}]})
         yield Row(f"{name} in metadata", ask, {**expected, **NO_SUCH_ARGUMENT})
     for name, letters in LETTERS.items():
-        yield Row(f"{name} to recall", asking("recall", query=letters), TAKEN)
-        yield Row(f"{name} as tag to list", asking("list", tag=letters), TAKEN | {"mcp": NO_SUCH_TOOL})
+        yield Row(f"{name} to recall", request("recall", query=letters), TAKEN)
+        yield Row(f"{name} as tag to list", request("list", tag=letters), TAKEN | {"mcp": UNKNOWN_ARGUMENTS})
 
 
 def _at(place: str, time: str) -> Callable[[Interface, Known], Outcome]:

@@ -41,7 +41,7 @@ class Interface(ABC):
     def ask(self, verb: str, /, **given: Any) -> Outcome: ...
 
 
-class PythonDoor(Interface):
+class PythonInterface(Interface):
     """Other exceptions are not caught: they fail the test."""
 
     def __init__(self, name: str, hive: Hive) -> None:
@@ -69,7 +69,7 @@ _SNAKE = {
 }
 
 
-class RestDoor(Interface):
+class RestInterface(Interface):
     name = "rest"
 
     def __init__(self, port: int, key: str | None) -> None:
@@ -143,7 +143,7 @@ class McpServer(Interface):
         return answered(json.loads(shown))
 
 
-class BridgeDoor(McpServer):
+class BridgeInterface(McpServer):
     """An interface through ``hivelore mcp``. A line end in a message makes two of it: then the first answer counts, and
     no message may have been accepted."""
 
@@ -173,7 +173,7 @@ def answered(answer: Any) -> Outcome:
     return Outcome("tool error" if result["isError"] else OK, said["message"], shown)
 
 
-class CliDoor(Interface):
+class CliInterface(Interface):
     """The command line in this process, with ``--json``. Typed values go in as a line of JSON, by ``import``."""
 
     name = "cli"
@@ -183,7 +183,7 @@ class CliDoor(Interface):
 
     def ask(self, verb: str, /, **given: Any) -> Outcome:
         if verb == "remember" and (_UNTOLD & given.keys() or not all(isinstance(one, str) for one in given.values())):
-            return self._told("import", "-", "--json", stdin=_json(given))
+            return self._outcome("import", "-", "--json", stdin=_json(given))
         if verb == "recalls":  # where --agent says who is asking now
             given = {"owner" if name == "agent" else name: value for name, value in given.items()}
         main = {"remember": "content", "recall": "query", "index": "path"}.get(verb, "id")
@@ -193,10 +193,10 @@ class CliDoor(Interface):
             options.append("--yes")
         words = [] if subject is None else [_word(subject)]
         if words and len(words[0]) > _LONGEST_ARGUMENT and verb in ("remember", "recall"):
-            return self._told(verb, *options, "--json", "-", stdin=words[0].encode())
-        return self._told(verb, *options, "--json", "--", *words)
+            return self._outcome(verb, *options, "--json", "-", stdin=words[0].encode())
+        return self._outcome(verb, *options, "--json", "--", *words)
 
-    def _told(self, *words: str, stdin: bytes = b"") -> Outcome:
+    def _outcome(self, *words: str, stdin: bytes = b"") -> Outcome:
         result = self._run(*words, stdin=stdin)
         if result.code in (0, 7):
             assert result.json is not None

@@ -1,5 +1,4 @@
-"""A hive in this process and one behind a service, with the same in both: what is ada's, what is bob's, what is
-shared."""
+"""A hive in this process and one behind a service. Both have the same memories: one of ada, one of bob, one shared."""
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from hivelore.python.hive import Hive
 from hivelore.runtime.app import Application
 from support.bridge import Bridge
 from support.command_line import CommandLine, settings
-from support.interfaces import BridgeDoor, CliDoor, Interface, McpServer, PythonDoor, RestDoor
+from support.interfaces import BridgeInterface, CliInterface, Interface, McpServer, PythonInterface, RestInterface
 from support.memories import EVERYTHING
 from support.postgres import service_on
 from support.service import Service, environment
@@ -28,7 +27,7 @@ HIDDEN = "quokka"
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two, and ada's key to it."""
+    """One of the two hives, with ada's key and the ids of two memories."""
 
     app: Application
     key: str
@@ -36,7 +35,7 @@ class Side:
     hidden: str
 
     def state(self) -> dict[str, Any]:
-        """Every memory without what reading changes; the data is sound."""
+        """Returns every memory, without fields that reads change, after an integrity check."""
         assert list(self.app.store.check()) == []
         with self.app.store.read() as view:
             return {memory.id: _kept(memory) for memory in view.page(EVERYTHING, None, 10_000)}
@@ -56,8 +55,8 @@ def _kept(memory: Memory) -> Any:
     return {name: part for name, part in parts.items() if name not in ("accessed_at", "access_count")}
 
 
-def _peopled(app: Application) -> Side:
-    """With agents, and a memory of each."""
+def _filled(app: Application) -> Side:
+    """Adds two agents, with memories of each."""
     ada, bob = (app.agents.add(name, Role.WORKER).text for name in ("ada", "bob"))
     drafts = [
         (ada, Draft(content="The wombat digs.", tags=("kept",))),
@@ -72,11 +71,11 @@ def _peopled(app: Application) -> Side:
 @dataclass(frozen=True)
 class World:
     sides: dict[str, Side]
-    """By the name of a door."""
+    """By name of interface."""
     hives: dict[str, Hive]
     service: Service
     bridge: Bridge
-    """One process for the whole module: nothing that is asked of it may end it."""
+    """One process for the whole module; no request may end it."""
 
 
 @pytest.fixture(scope="module")
@@ -91,8 +90,8 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         changes.delenv("HIVELORE_URL")
         with hivelore.open() as first:
             assert isinstance(first, EmbeddedHive)
-            key = _peopled(first._app).key
-        behind = _peopled(service.app)
+            key = _filled(first._app).key
+        behind = _filled(service.app)
         with hivelore.open(key=key) as embedded, hivelore.open(service.url, key=behind.key) as client:
             assert isinstance(embedded, EmbeddedHive)
             here = _found(embedded._app, key)
@@ -104,7 +103,7 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def _found(app: Application, key: str) -> Side:
-    """The side that was peopled before it was opened again."""
+    """Returns the side that was filled before it was reopened."""
     with app.store.read() as view:
         ids = {memory.content.split()[1]: memory.id for memory in view.page(EVERYTHING, None, 10)}
     return Side(app, key, ids["wombat"], ids[HIDDEN])
@@ -114,20 +113,20 @@ def _found(app: Application, key: str) -> Side:
 def interface(
     world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[[str], Interface]:
-    """A door by its name, for ada."""
+    """Returns an interface by name, with ada as the caller."""
 
     def cli() -> Interface:
         monkeypatch.setenv("HIVELORE_HOME", str(world.service.home))
         monkeypatch.setenv("HIVELORE_KEY", world.sides["cli"].key)
-        return CliDoor(CommandLine(monkeypatch, capsys))
+        return CliInterface(CommandLine(monkeypatch, capsys))
 
     port, key = world.service.port, world.sides["rest"].key
     builders: dict[str, Callable[[], Interface]] = {
-        "embedded": lambda: PythonDoor("embedded", world.hives["embedded"]),
-        "client": lambda: PythonDoor("client", world.hives["client"]),
-        "rest": lambda: RestDoor(port, key),
+        "embedded": lambda: PythonInterface("embedded", world.hives["embedded"]),
+        "client": lambda: PythonInterface("client", world.hives["client"]),
+        "rest": lambda: RestInterface(port, key),
         "mcp": lambda: McpServer(port, key),
-        "bridge": lambda: BridgeDoor(world.bridge),
+        "bridge": lambda: BridgeInterface(world.bridge),
         "cli": cli,
     }
     return lambda name: builders[name]()

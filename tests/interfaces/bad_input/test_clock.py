@@ -1,4 +1,4 @@
-"""Bad input x door: a clock that is set back, and forward again. Nothing is lost, and everything is found."""
+"""A clock that is set back and forward again, at each interface. Nothing is lost, and everything is found."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

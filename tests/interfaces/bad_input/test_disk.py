@@ -1,4 +1,4 @@
-"""Bad input x door: a disk that is full, that fails, or that becomes read-only, under a hive and a service that run."""
+"""A full, failing or read-only disk under a running hive and a running service, at each interface."""
 
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -15,10 +15,10 @@ from hivelore.python.hive import Hive
 from hivelore.runtime import engines
 from hivelore.storage.ports import MemoryStore
 from hivelore.storage.sqlite.store import SqliteStore
-from support.bad_input import INTERFACES, INVALID, NAMED, Expected, expected_at, names_every_door
+from support.bad_input import INTERFACES, INVALID, NAMED, Expected, expected_at, names_every_interface
 from support.bridge import Bridge
 from support.command_line import CommandLine, settings
-from support.interfaces import OK, BridgeDoor, CliDoor, Interface, McpServer, PythonDoor, RestDoor
+from support.interfaces import OK, BridgeInterface, CliInterface, Interface, McpServer, PythonInterface, RestInterface
 from support.service import Service, environment
 from support.stores import listed
 from support.vfs import Deed, Disk, Kind
@@ -33,7 +33,7 @@ KEPT: Expected = dict.fromkeys(NAMED, OK)
 
 
 class FailingDisk(Disk):
-    """Refuses some deeds on whatever file, as long as it is told to."""
+    """Refuses some operations on every file while ``refusing`` is active."""
 
     refused: Mapping[Deed, type[apsw.Error]] = {}
 
@@ -77,7 +77,7 @@ class Place:
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[FailingDisk, Service, EmbeddedHive, Hive]]:
-    """A service and a hive whose files lie on a disk that can fail."""
+    """Opens a service and a hive whose files are on a disk that can fail."""
     disk = FailingDisk()
     with pytest.MonkeyPatch.context() as changes:
         changes.setattr(engines, "SqliteStore", partial(SqliteStore, vfs=disk.name))
@@ -113,15 +113,15 @@ def place(
     def cli() -> Interface:
         monkeypatch.setenv("HIVELORE_HOME", str(service.home))
         monkeypatch.setenv("HIVELORE_KEY", service.agent_key)
-        return CliDoor(CommandLine(monkeypatch, capsys))
+        return CliInterface(CommandLine(monkeypatch, capsys))
 
     stores = dict.fromkeys(INTERFACES, service.app.store) | {"embedded": embedded._app.store}
     interfaces: Mapping[str, Callable[[], Interface]] = {
-        "embedded": lambda: PythonDoor("embedded", embedded),
-        "client": lambda: PythonDoor("client", client),
-        "rest": lambda: RestDoor(service.port, service.agent_key),
+        "embedded": lambda: PythonInterface("embedded", embedded),
+        "client": lambda: PythonInterface("client", client),
+        "rest": lambda: RestInterface(service.port, service.agent_key),
         "mcp": lambda: McpServer(service.port, service.agent_key),
-        "bridge": lambda: BridgeDoor(bridge),
+        "bridge": lambda: BridgeInterface(bridge),
         "cli": cli,
     }
     return Place(disk, stores, interfaces)
@@ -148,9 +148,7 @@ def test_cell(place: Place, trouble: str, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["embedded", "rest"])
 @pytest.mark.parametrize("trouble", [trouble for trouble, row in TROUBLES.items() if row.writing is UNAVAILABLE])
-def test_the_log_of_recalls_is_read_where_it_cannot_be_written_and_loses_nothing(
-    place: Place, trouble: str, name: str
-) -> None:
+def test_recall_log_is_readable_while_unwritable_and_loses_nothing(place: Place, trouble: str, name: str) -> None:
     interface, question = place.interfaces[name](), f"What of the {trouble} at {name}?"
     with place.disk.refusing(TROUBLES[trouble].refused):
         assert interface.ask("recall", query=question).kind == OK
@@ -159,15 +157,15 @@ def test_the_log_of_recalls_is_read_where_it_cannot_be_written_and_loses_nothing
 
 
 def contents(store: MemoryStore) -> list[str]:
-    """What is kept, from the newest; the data is sound."""
+    """Returns the contents of all memories, newest first, after an integrity check."""
     assert list(store.check()) == []
     return [memory.content for memory in listed(store)]
 
 
 def test_every_cell_has_an_expectation() -> None:
     rows = [expected for row in TROUBLES.values() for expected in (row.writing, row.reading)]
-    assert [expected for expected in rows if not names_every_door(expected)] == []
+    assert [expected for expected in rows if not names_every_interface(expected)] == []
 
 
-def test_every_door_is_asked(place: Place) -> None:
+def test_every_interface_is_tested(place: Place) -> None:
     assert set(place.interfaces) == set(place.stores) == set(INTERFACES)

@@ -1,4 +1,4 @@
-"""Bad input x door: the keys that somebody comes in with. Nobody comes in, and what is there stays as it is."""
+"""Bad keys at each interface. Access is refused, and the data does not change."""
 
 import re
 from collections.abc import Callable, Generator, Mapping
@@ -13,16 +13,16 @@ from hivelore.core.agents import Role
 from hivelore.errors import HiveloreError
 from hivelore.python.embedded import EmbeddedHive
 from hivelore.runtime.app import Application
-from support.bad_input import INTERFACES, UNAUTHENTICATED, Expected, expected_at, names_every_door
+from support.bad_input import INTERFACES, UNAUTHENTICATED, Expected, expected_at, names_every_interface
 from support.bridge import Bridge
 from support.command_line import CommandLine, settings
-from support.interfaces import OK, BridgeDoor, CliDoor, McpServer, Outcome, PythonDoor, RestDoor
+from support.interfaces import OK, BridgeInterface, CliInterface, McpServer, Outcome, PythonInterface, RestInterface
 from support.service import Service, environment
 
 WRONG, EXPIRED, REVOKED = "a wrong secret", "an expired one", "a revoked one"
-"""Stand for keys that a place has or had."""
+"""Placeholders for keys that a place has or had."""
 KEYS: Mapping[str, tuple[str | None, Expected]] = {
-    # Who can open the files is the operator.
+    # A user who can open the files is the operator.
     "no key": (None, UNAUTHENTICATED | {"embedded": OK, "bridge": OK, "cli": OK}),
     # An environment variable that is empty counts as unset.
     "empty key": ("", UNAUTHENTICATED | {"bridge": OK, "cli": OK}),
@@ -41,7 +41,7 @@ KEYS: Mapping[str, tuple[str | None, Expected]] = {
 
 @dataclass(frozen=True)
 class Places:
-    """A service, and a folder that nobody holds; of each the keys that once were good."""
+    """A service, and a data directory that no process has open; each with keys that were once valid."""
 
     service: Service
     folder: Path
@@ -80,17 +80,17 @@ def _issued(app: Application) -> Mapping[str, str]:
     return {WRONG: other, EXPIRED: expired.text, REVOKED: revoked.text}
 
 
-ComeIn = Callable[[str, str | None], Outcome]
+ListMemories = Callable[[str, str | None], Outcome]
 
 
 @pytest.fixture
-def come_in(places: Places, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> ComeIn:
-    """List memories at a door, with a key."""
+def list_memories(places: Places, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> ListMemories:
+    """Lists memories at an interface, with a key."""
 
     def python(name: str, place: str | Path, key: str | None) -> Outcome:
         try:
             with hivelore.open(place, key=key) as hive:
-                return PythonDoor(name, hive).ask("list")
+                return PythonInterface(name, hive).ask("list")
         except HiveloreError as error:
             return Outcome(type(error).__name__, str(error), str(error))
 
@@ -98,18 +98,18 @@ def come_in(places: Places, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
         monkeypatch.setenv("HIVELORE_HOME", str(places.service.home))
         if key is not None:
             monkeypatch.setenv("HIVELORE_KEY", key)
-        return CliDoor(CommandLine(monkeypatch, capsys)).ask("list")
+        return CliInterface(CommandLine(monkeypatch, capsys)).ask("list")
 
     def bridge(key: str | None) -> Outcome:
         given = {} if key is None else {"HIVELORE_KEY": key}
         with Bridge(environment(places.service.home, **given), places.folder) as started:
-            return BridgeDoor(started).ask("recall", query="kept")
+            return BridgeInterface(started).ask("recall", query="kept")
 
     service = places.service
     ways: Mapping[str, Callable[[str | None], Outcome]] = {
         "embedded": lambda key: python("embedded", places.folder, key),
         "client": lambda key: python("client", service.url, key),
-        "rest": lambda key: RestDoor(service.port, key).ask("list"),
+        "rest": lambda key: RestInterface(service.port, key).ask("list"),
         "mcp": lambda key: McpServer(service.port, key).ask("recall", query="kept"),
         "bridge": bridge,
         "cli": cli,
@@ -119,9 +119,9 @@ def come_in(places: Places, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 
 @pytest.mark.parametrize("interface", INTERFACES)
 @pytest.mark.parametrize("name", KEYS)
-def test_cell(places: Places, come_in: ComeIn, name: str, interface: str) -> None:
+def test_cell(places: Places, list_memories: ListMemories, name: str, interface: str) -> None:
     key, expected = KEYS[name]
-    outcome = come_in(interface, key)
+    outcome = list_memories(interface, key)
     assert outcome.kind == expected_at(interface, expected), outcome.said
     if outcome.kind != OK:
         assert re.search(r"Send it as|Ask an operator|Start the service once", outcome.said)
@@ -131,4 +131,4 @@ def test_cell(places: Places, come_in: ComeIn, name: str, interface: str) -> Non
 
 
 def test_every_cell_has_an_expectation() -> None:
-    assert [name for name, (_, expected) in KEYS.items() if not names_every_door(expected)] == []
+    assert [name for name, (_, expected) in KEYS.items() if not names_every_interface(expected)] == []

@@ -1,8 +1,8 @@
-"""Bad input x door: a data directory or a port with which nothing can start, and ones that somebody else holds.
+"""A data directory or a port that prevents a start, or that another process holds, at each interface.
 
-Client, REST and MCP have the service in common that does not start; the bridge and the command line start one when they
-need it, and the command line says with ``doctor`` why none would. What lies in the directory stays as it is, to the
-byte where it cannot be opened.
+Client, REST and MCP share the service that does not start. The bridge and the command line start a service when they
+need one, and ``doctor`` reports why none can start. The contents of the directory do not change: not one byte where it
+cannot be opened.
 """
 
 import socketserver
@@ -23,7 +23,7 @@ from hivelore.local.lock import read_owner
 from support.bad_input import INTERFACES, Expected
 from support.bridge import Bridge
 from support.command_line import CommandLine, Result, environment, hivelore
-from support.interfaces import OK, BridgeDoor, Outcome
+from support.interfaces import OK, BridgeInterface, Outcome
 from support.powerless import bounded, make_read_only, make_writable
 from support.service import Service
 
@@ -31,68 +31,68 @@ KEPT = "Kept before all of it."
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What processes are given to start with."""
+class StartContext:
+    """Environment and folders of the started processes."""
 
     home: Path
     env: Mapping[str, str]
     before: Callable[[], None] | None = None
 
 
-Prepare = Callable[[Path], AbstractContextManager[Surroundings]]
+Prepare = Callable[[Path], AbstractContextManager[StartContext]]
 
 
 @contextmanager
-def newer_schema(home: Path) -> Generator[Surroundings]:
+def newer_schema(home: Path) -> Generator[StartContext]:
     with closing(sqlite3.connect(home / "hivelore.db")) as connection:
         (number,) = connection.execute("SELECT MAX(number) FROM migration").fetchone()
         connection.execute("INSERT INTO migration VALUES (?, 'of the future')", (number + 1,))
         connection.commit()
-    yield Surroundings(home, environment(home))
+    yield StartContext(home, environment(home))
 
 
 @contextmanager
-def of_another_program(home: Path) -> Generator[Surroundings]:
+def of_another_program(home: Path) -> Generator[StartContext]:
     (home / "hivelore.db").unlink()
     with closing(sqlite3.connect(home / "hivelore.db")) as connection:
         connection.executescript("CREATE TABLE theirs (x); INSERT INTO theirs VALUES ('quokka');")
-    yield Surroundings(home, environment(home))
+    yield StartContext(home, environment(home))
 
 
 @contextmanager
-def garbage(home: Path) -> Generator[Surroundings]:
+def garbage(home: Path) -> Generator[StartContext]:
     (home / "hivelore.db").write_bytes(b"This is no database. " * 1_000)
-    yield Surroundings(home, environment(home))
+    yield StartContext(home, environment(home))
 
 
 @contextmanager
-def read_only(home: Path) -> Generator[Surroundings]:
+def read_only(home: Path) -> Generator[StartContext]:
     before = bounded()
     make_read_only(home)
-    yield Surroundings(home, environment(home), before)
+    yield StartContext(home, environment(home), before)
     make_writable(home)
 
 
 @contextmanager
-def port_taken(home: Path) -> Generator[Surroundings]:
-    """By a program that hangs up on everybody."""
+def port_taken(home: Path) -> Generator[StartContext]:
+    """Takes the port with a program that closes every connection."""
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), socketserver.BaseRequestHandler) as other:
         Thread(target=other.serve_forever, args=(0.01,), daemon=True).start()
-        yield Surroundings(home, environment(home, HIVELORE_URL=f"http://127.0.0.1:{other.server_address[1]}"))
+        yield StartContext(home, environment(home, HIVELORE_URL=f"http://127.0.0.1:{other.server_address[1]}"))
         other.shutdown()
 
 
 @contextmanager
-def held_by_a_service(home: Path) -> Generator[Surroundings]:
+def held_by_a_service(home: Path) -> Generator[StartContext]:
     with Service(home) as service:
-        yield Surroundings(home, environment(home))
+        yield StartContext(home, environment(home))
         assert service.client(service.agent_key).call("GET", "/api/memory/stats")["total"] >= 1
 
 
 @contextmanager
-def held_by_a_process(home: Path) -> Generator[Surroundings]:
+def held_by_a_process(home: Path) -> Generator[StartContext]:
     with api.open(home) as hive:
-        yield Surroundings(home, environment(home))
+        yield StartContext(home, environment(home))
         assert hive.stats().total == 1
 
 
@@ -139,14 +139,14 @@ try:
 except HiveloreError as error:
     print(type(error).__name__, error, sep="\\n")
 """
-"""The embedded door, in a process of its own."""
+"""Opens the embedded hive in a separate process."""
 
 
 @dataclass(frozen=True)
 class Starter:
-    """Starts things with what they are given: in this process, unless they are to have less power than it has."""
+    """Starts an interface: in this process, unless it must run with fewer privileges."""
 
-    given: Surroundings
+    given: StartContext
     run: CommandLine
 
     def embedded(self, _: str) -> Outcome:
@@ -182,7 +182,7 @@ class Starter:
 
     def bridge(self, _: str) -> Outcome:
         with Bridge(self.given.env, self.given.home.parent, before=self.given.before) as bridge:
-            outcome = BridgeDoor(bridge).ask("recall", query="kept")
+            outcome = BridgeInterface(bridge).ask("recall", query="kept")
             assert bridge.process.poll() is None
             return outcome
 
@@ -205,7 +205,7 @@ STARTS: Mapping[str, Callable[[Starter, str], Outcome]] = {
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A data directory with one memory, which nobody holds."""
+    """A data directory with one memory, which no process has open."""
     folder = tmp_path / "home"
     for name, value in environment(folder).items():
         if name.startswith("HIVELORE_"):
@@ -217,7 +217,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def cells() -> Generator[tuple[str, str]]:
-    """Doors that start alike are asked once, and the bridge where the command line starts something, too."""
+    """Returns the cells to test: one for interfaces that start alike, and the bridge where the command line starts a
+    service."""
     interfaces = [
         interface
         for number, interface in enumerate(INTERFACES)

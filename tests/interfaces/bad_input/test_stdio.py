@@ -1,7 +1,6 @@
-"""Bad input that only a door of lines can get: each is told what is wrong with it, the process lives on, and nothing is
-lost.
+"""Bad input that only a line-based interface can receive: it gets an error, and the process continues.
 
-What a line carries that is a message is in the table of every other door (``test_asked``).
+Bad arguments inside a valid message are in the table of all interfaces (``test_requests``).
 """
 
 import os
@@ -59,13 +58,13 @@ SILENT: Mapping[str, bytes] = {
     "line of blanks": b" \t \r",
     "answer that nobody asked for": b'{"jsonrpc": "2.0", "id": 9, "result": {}}',
     "unknown notification": b'{"jsonrpc": "2.0", "method": "notifications/nothing"}',
-    "cancelling what is not": b'{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}',
+    "unknown request to cancel": b'{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}',
 }
-"""What nobody waits for an answer to."""
+"""Input that gets no answer."""
 
 
 @pytest.mark.parametrize("name", LINES)
-def test_a_line_that_is_no_good_is_refused_and_the_next_one_carried(world: Any, name: str) -> None:
+def test_an_invalid_line_is_refused_and_the_next_one_is_answered(world: Any, name: str) -> None:
     line, (code, words) = LINES[name]
     bridge, side = world.bridge, world.sides["bridge"]
     before = side.state()
@@ -80,13 +79,13 @@ def test_a_line_that_is_no_good_is_refused_and_the_next_one_carried(world: Any, 
 
 
 @pytest.mark.parametrize("name", SILENT)
-def test_what_asks_for_nothing_is_not_answered(world: Any, name: str) -> None:
+def test_input_without_a_request_gets_no_answer(world: Any, name: str) -> None:
     world.bridge.say(SILENT[name])
     assert world.bridge.ask("ping", name) == {"jsonrpc": "2.0", "id": name, "result": {}}
 
 
 @pytest.mark.parametrize("said", [b"", b"\n", b"\n \n\r\n"])
-def test_an_input_that_closes_at_once_ends_it_without_a_word(world: Any, tmp_path: Path, said: bytes) -> None:
+def test_closed_input_ends_the_bridge_without_output(world: Any, tmp_path: Path, said: bytes) -> None:
     with Bridge(environment(world.service.home), tmp_path) as bridge:
         if said:
             bridge.say(said.removesuffix(b"\n"))
@@ -94,7 +93,7 @@ def test_an_input_that_closes_at_once_ends_it_without_a_word(world: Any, tmp_pat
         assert (bridge.ended(), bridge.subscribe(), bridge.complaints()) == (0, None, "")
 
 
-def test_an_input_that_closes_in_a_message_is_answered_what_is_wrong_with_it(world: Any, tmp_path: Path) -> None:
+def test_input_that_closes_inside_a_message_gets_a_parse_error(world: Any, tmp_path: Path) -> None:
     with Bridge(environment(world.service.home), tmp_path) as bridge:
         assert bridge.process.stdin is not None
         bridge.process.stdin.write(REQUEST)
@@ -105,7 +104,7 @@ def test_an_input_that_closes_in_a_message_is_answered_what_is_wrong_with_it(wor
 
 @pytest.fixture
 def home(tmp_path: Path) -> Generator[Path]:
-    """A folder whose service, if one was started, is ended with the test."""
+    """A home folder; a service started in it ends with the test."""
     home = tmp_path / "home"
     yield home
     owner = read_owner(home)
@@ -113,7 +112,7 @@ def home(tmp_path: Path) -> Generator[Path]:
         os.kill(owner.pid, signal.SIGTERM)
 
 
-def test_a_service_that_is_killed_meanwhile_is_started_again_and_nothing_is_lost(home: Path, tmp_path: Path) -> None:
+def test_a_killed_service_is_restarted_and_nothing_is_lost(home: Path, tmp_path: Path) -> None:
     with Bridge(environment(home, **settings(home)), tmp_path) as bridge:
         memory = bridge.call("memory-store", content="The numbat eats termites.")["memoryId"]
         owner = read_owner(home)

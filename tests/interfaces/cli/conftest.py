@@ -1,4 +1,4 @@
-"""One service for all tests of the command line, and an agent of its own for each of them."""
+"""One service for all tests of the command line, and a separate agent for each test."""
 
 import os
 from collections.abc import Generator
@@ -19,7 +19,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Generator[Service]:
 
 @pytest.fixture
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home folder without a service, for this process; nothing of the surroundings is left."""
+    """A home folder without a service, for this process, and a clean environment."""
     for name in [name for name in os.environ if name.startswith(("HIVELORE_", "MEMORY_"))]:
         monkeypatch.delenv(name)
     home = tmp_path / "home"

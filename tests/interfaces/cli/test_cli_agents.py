@@ -1,11 +1,11 @@
-"""agent add, list and revoke, and coming in with a key."""
+"""agent add, list and revoke, and authentication with a key."""
 
 import pytest
 
 from support.command_line import CommandLine
 
 
-def test_a_new_agent_comes_in_with_the_key_that_was_printed(
+def test_a_new_agent_authenticates_with_the_printed_key(
     cli: CommandLine, me: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     added = cli("agent", "add", me, "--role", "lead")
@@ -15,7 +15,7 @@ def test_a_new_agent_comes_in_with_the_key_that_was_printed(
     assert memory["agentId"] == memory["provenance"]["actor"]
 
 
-def test_an_agent_is_added_with_its_role_and_the_end_of_its_key(cli: CommandLine, me: str) -> None:
+def test_an_agent_is_added_with_a_role_and_an_expiry(cli: CommandLine, me: str) -> None:
     added = cli.json("agent", "add", me, "--expires", "2031-01-01T00:00Z")
     assert (added["agent"]["name"], added["agent"]["role"]) == (me, "worker")
     assert added["expiresAt"] == "2031-01-01T00:00:00Z"
@@ -64,7 +64,7 @@ def test_one_key_can_be_revoked_by_its_id(cli: CommandLine, me: str) -> None:
     assert cli.json("agent", "revoke", number) == {"revoked": 1}
 
 
-def test_a_worker_manages_no_agents(cli: CommandLine, me: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_cannot_manage_agents(cli: CommandLine, me: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HIVELORE_KEY", cli.json("agent", "add", me)["key"])
     for words in (("agent", "add", "other"), ("agent", "revoke", "local"), ("reembed",)):
         result = cli(*words, "--json")
@@ -86,9 +86,7 @@ def test_a_worker_cannot_act_for_another_agent(cli: CommandLine, me: str, monkey
 
 
 @pytest.mark.parametrize("key", ["nonsense", "hl_1_0000000000_" + "0" * 64, "two words"])
-def test_a_wrong_key_is_an_error_and_no_reason_to_try_another(
-    cli: CommandLine, monkeypatch: pytest.MonkeyPatch, key: str
-) -> None:
+def test_a_wrong_key_is_an_error_without_fallback(cli: CommandLine, monkeypatch: pytest.MonkeyPatch, key: str) -> None:
     monkeypatch.setenv("HIVELORE_KEY", key)
     result = cli("stats")
     assert (result.code, result.out) == (4, "")

@@ -1,4 +1,4 @@
-"""import claude-code and import codex: what those programs have kept comes in, once."""
+"""import claude-code and import codex: sessions and notes of these programs are imported once."""
 
 import json
 import os
@@ -23,7 +23,7 @@ Never mock the clock in the tests of this project: set one by hand instead.
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Of a user who has worked with Claude Code."""
+    """The home folder of a user who has worked with Claude Code."""
     folder = tmp_path / "of-ada"
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(folder / ".claude"))
     monkeypatch.setenv("CODEX_HOME", str(folder / ".codex"))
@@ -42,15 +42,15 @@ def write(path: Path, lines: Sequence[str]) -> None:
 
 
 def own(cli: CommandLine, me: str) -> dict[str, dict[str, Any]]:
-    """The private memories of the agent by name."""
+    """Returns the private memories of the agent by name."""
     page = cli.json("list", "--all", "--scope", "agent", "--project", "*", "--agent", me)
     return {memory["name"]: memory for memory in page["memories"]}
 
 
 @pytest.mark.usefixtures("home")
-def test_sessions_and_notes_come_in_with_their_origin(cli: CommandLine, me: str) -> None:
-    reported = cli.json("import", "claude-code", "--agent", me)
-    assert (reported["created"], reported["empty"], reported["skipped"]) == (2, 2, [])
+def test_sessions_and_notes_are_imported_with_their_origin(cli: CommandLine, me: str) -> None:
+    report = cli.json("import", "claude-code", "--agent", me)
+    assert (report["created"], report["empty"], report["skipped"]) == (2, 2, [])
     memories = own(cli, me)
     note = memories.pop("Never mock the clock")
     ((name, summary),) = memories.items()
@@ -68,24 +68,24 @@ def test_sessions_and_notes_come_in_with_their_origin(cli: CommandLine, me: str)
 def test_a_second_import_adds_only_new_sessions(cli: CommandLine, me: str, home: Path) -> None:
     cli.json("import", "claude-code", "--agent", me)
     assert cli.json("import", "claude-code", "--agent", me)["unchanged"] == 2
-    session = a_fix().says("The root cause of the slow start was the cache, which is built anew each time.")
+    session = a_fix().says("The root cause of the slow start was the cache, which is rebuilt each time.")
     write(home / ".claude/projects/-home-ada-shop/s1.jsonl", session.lines)
-    reported = cli.json("import", "claude-code", "--agent", me)
-    assert (reported["created"], reported["changed"], reported["unchanged"]) == (0, 1, 1)
+    report = cli.json("import", "claude-code", "--agent", me)
+    assert (report["created"], report["changed"], report["unchanged"]) == (0, 1, 1)
 
 
 @pytest.mark.usefixtures("home")
 def test_a_preview_stores_nothing(cli: CommandLine, me: str) -> None:
-    reported = cli.json("import", "claude-code", "--dry-run", "--agent", me)
-    assert reported["files"] == 4
-    assert {one["project"] for one in reported["memories"]} == {"/home/ada/shop"}
+    report = cli.json("import", "claude-code", "--dry-run", "--agent", me)
+    assert report["files"] == 4
+    assert {one["project"] for one in report["memories"]} == {"/home/ada/shop"}
     shown = cli("import", "claude-code", "--dry-run")
     assert "Never mock the clock" in shown.out
     assert "2 of them would become memories. Nothing was stored." in shown.out
     assert own(cli, me) == {}
 
 
-def test_only_one_project_and_only_since_a_day(cli: CommandLine, me: str, home: Path) -> None:
+def test_an_import_can_be_limited_to_a_project_and_a_date(cli: CommandLine, me: str, home: Path) -> None:
     other = ClaudeSession("s9", folder="/home/ada/other")
     for line in ("Please look. " * 20, "No, never restart the broker by hand."):
         other.user(line).says("The root cause was a full disk on the build machine.")
@@ -98,7 +98,7 @@ def test_only_one_project_and_only_since_a_day(cli: CommandLine, me: str, home: 
     assert recent["files"] == 1
 
 
-def test_sessions_of_codex_come_in(cli: CommandLine, me: str, home: Path) -> None:
+def test_codex_sessions_are_imported(cli: CommandLine, me: str, home: Path) -> None:
     session = CodexSession().user("Please mend the checkout, it fails for old carts. " * 3)
     session.says("The root cause is that carts from before March have no currency field.")
     write(home / ".codex/sessions/2026/03/01/rollout-2026-03-01T12-00-00-s1.jsonl", session.lines)
@@ -124,5 +124,5 @@ def test_options_of_programs_are_refused_for_files(cli: CommandLine, more: list[
 
 
 @pytest.mark.usefixtures("home")
-def test_a_program_that_was_never_used_has_nothing(cli: CommandLine) -> None:
+def test_an_unused_program_has_nothing_to_import(cli: CommandLine) -> None:
     assert cli.json("import", "codex", "--dry-run") == {"memories": [], "files": 0}

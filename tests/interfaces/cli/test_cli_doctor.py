@@ -1,4 +1,4 @@
-"""doctor: each finding is provoked, and comes with a remedy."""
+"""doctor: each finding is provoked and has a remedy."""
 
 import shutil
 import socket
@@ -37,14 +37,14 @@ def made(alone: CommandLine, elsewhere: Path, service: Service) -> Path:
 
 
 def found(command: CommandLine, name: str, code: int) -> tuple[str, str, str]:
-    """Level, sentence and remedy of one finding of an examination that ends with ``code``."""
+    """Returns level, sentence and remedy of one finding of a run that ends with ``code``."""
     result = command("doctor", "--json")
     assert (result.code, result.err) == (code, "")
     (finding,) = [one for one in result.json["findings"] if one["name"] == name]
     return finding["level"], finding["what"], finding["remedy"] or ""
 
 
-def test_a_service_that_is_well_has_no_errors(cli: CommandLine, service: Service) -> None:
+def test_a_healthy_service_has_no_errors(cli: CommandLine, service: Service) -> None:
     result = cli("doctor", "--json")
     levels = {one["name"]: one["level"] for one in result.json["findings"]}
     assert result.code == 0
@@ -71,7 +71,7 @@ def test_people_see_the_remedy_below_the_finding(alone: CommandLine, made: Path)
     assert lines[position + 1].strip() == f"→ chmod 700 {made}"
 
 
-def test_an_empty_machine_is_well_and_stays_empty(alone: CommandLine, elsewhere: Path) -> None:
+def test_an_empty_machine_is_healthy_and_stays_empty(alone: CommandLine, elsewhere: Path) -> None:
     assert alone("doctor").code == 0
     assert not elsewhere.exists()
 
@@ -120,9 +120,7 @@ def test_a_database_server_that_does_not_answer_is_named_and_its_password_is_not
     assert "hunter2" not in what + remedy
 
 
-def test_a_database_server_that_is_well_is_found_to_be(
-    alone: CommandLine, made: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_healthy_database_server_is_reported(alone: CommandLine, made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HIVELORE_DATABASE", url := postgres.schema())
     PostgresStore(url, clock=SystemClock()).close()
     assert found(alone, "database", 0)[0] == "ok"
@@ -141,9 +139,7 @@ def test_a_database_with_a_damaged_page_is_found(alone: CommandLine, made: Path,
     assert found(alone, "database", 1)[0] == "error"
 
 
-def test_words_that_keywords_lack_are_found_with_and_without_a_service(
-    alone: CommandLine, made: Path, tmp_path: Path
-) -> None:
+def test_missing_keywords_are_found_with_and_without_a_service(alone: CommandLine, made: Path, tmp_path: Path) -> None:
     with Service(tmp_path / "other") as other:
         body = {"memories": [{"content": "The kettle boils."}]}
         other.client(other.operator_key, "local").call("POST", "/api/memory/batch", body=body)
@@ -172,12 +168,12 @@ def test_a_database_stays_sound_while_memories_come_and_go(tmp_path: Path) -> No
         assert operator.call("GET", "/api/check") == {"problems": [], "repairs": [], "failedEmbeddings": 0}
 
 
-def test_a_start_that_failed_is_found(alone: CommandLine, made: Path) -> None:
+def test_a_failed_start_is_found(alone: CommandLine, made: Path) -> None:
     (made / endpoint.LOG).write_text("Hivelore opens ...\nhivelore: Port 4483 is taken.\n")
     assert found(alone, "last start", 1)[:2] == ("error", "The service did not start: Port 4483 is taken.")
 
 
-def test_a_setting_that_makes_no_sense_is_found(alone: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_setting_is_found(alone: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HIVELORE_EMBEDDER", "psychic")
     level, what, _ = found(alone, "settings", 1)
     assert (level, "HIVELORE_EMBEDDER" in what) == ("error", True)
@@ -198,13 +194,13 @@ def test_a_service_that_does_not_answer_is_found(alone: CommandLine, made: Path)
     assert "kill 4242" in remedy
 
 
-def test_files_of_a_killed_service_are_no_service(alone: CommandLine, made: Path) -> None:
+def test_files_of_a_killed_service_do_not_count_as_a_service(alone: CommandLine, made: Path) -> None:
     (made / endpoint.LOCK).write_text('{"pid": 1, "kind": "service", "url": "http://127.0.0.1:1", "started_at": ""}')
     level, what, _ = found(alone, "service", 0)
     assert (level, what.startswith("not running")) == ("ok", True)
 
 
-def test_a_port_that_another_program_has_is_found(alone: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_port_in_use_by_another_program_is_found(alone: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
         monkeypatch.setenv("HIVELORE_URL", url)
@@ -224,7 +220,7 @@ def test_a_wrong_key_is_found(cli: CommandLine, monkeypatch: pytest.MonkeyPatch)
     assert (level, "not known here" in what, "HIVELORE_KEY" in remedy) == ("error", True, True)
 
 
-def test_a_worker_can_examine_too(cli: CommandLine, me: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_can_run_doctor(cli: CommandLine, me: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HIVELORE_KEY", cli.json("agent", "add", me)["key"])
     assert found(cli, "access", 0)[0] == "ok"
 
@@ -246,7 +242,7 @@ def test_a_memory_from_the_future_is_found(cli: CommandLine, me: str) -> None:
     assert (level, "in the future" in what) == ("warning", True)
 
 
-def test_a_program_that_is_not_on_the_path_is_found(alone: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_missing_from_the_path_is_found(alone: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     assert found(alone, "program", 0)[0] == "warning"
 

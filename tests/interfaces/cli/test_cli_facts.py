@@ -1,4 +1,4 @@
-"""Facts on the command line: what holds, what held, and what took its place."""
+"""Facts on the command line: current values, past values and successors."""
 
 import json
 
@@ -7,13 +7,13 @@ import pytest
 from support.command_line import CommandLine
 
 
-def tell(cli: CommandLine, me: str, text: str, *words: str) -> str:
+def store_fact(cli: CommandLine, me: str, text: str, *words: str) -> str:
     return cli.json("remember", text, "--subject", "db.port", *words, "--agent", me)["memory"]["id"]
 
 
-def test_the_newest_fact_is_shown_and_the_others_are_where_one_asks_for_them(cli: CommandLine, me: str) -> None:
-    old = tell(cli, me, "The port is 5432.", "--valid-from", "9d")
-    new = tell(cli, me, "The port is 6543.", "--valid-from", "5d")
+def test_the_newest_fact_is_shown_and_others_on_request(cli: CommandLine, me: str) -> None:
+    old = store_fact(cli, me, "The port is 5432.", "--valid-from", "9d")
+    new = store_fact(cli, me, "The port is 6543.", "--valid-from", "5d")
     asked = ("recall", "which", "port", "--agent", me, "--scope", "agent")
     assert [hit["memory"]["id"] for hit in cli.json(*asked)["results"]] == [new]
     assert {hit["memory"]["id"] for hit in cli.json(*asked, "--superseded")["results"]} == {old, new}
@@ -26,7 +26,7 @@ def test_the_newest_fact_is_shown_and_the_others_are_where_one_asks_for_them(cli
 
 
 def test_a_memory_is_shown_as_of_a_time_or_with_its_valid_time(cli: CommandLine, me: str) -> None:
-    memory = tell(cli, me, "The port is 5432.", "--valid-from", "9d")
+    memory = store_fact(cli, me, "The port is 5432.", "--valid-from", "9d")
     cli("edit", memory, "--content", "The port is 5433.", "--agent", me)
     assert cli.json("get", memory, "--as-of", "1d", "--agent", me)["content"] == "The port is 5432."
     early = cli("get", memory, "--as-of", "10d", "--agent", me)
@@ -43,14 +43,14 @@ def test_the_history_names_predecessor_and_successor(cli: CommandLine, me: str) 
 
 
 @pytest.mark.parametrize("words", [("diff", "1", "9"), ("diff", "0"), ("history", "--as-of", "7d"), ("diff", "one")])
-def test_versions_that_never_were_are_refused(cli: CommandLine, me: str, words: tuple[str, ...]) -> None:
+def test_unknown_versions_are_refused(cli: CommandLine, me: str, words: tuple[str, ...]) -> None:
     verb, *rest = words
-    assert cli(verb, tell(cli, me, "The port is 1."), *rest, "--agent", me).code == 2
+    assert cli(verb, store_fact(cli, me, "The port is 1."), *rest, "--agent", me).code == 2
 
 
-def test_facts_come_out_of_an_export_as_they_went_in(cli: CommandLine, me: str) -> None:
+def test_facts_survive_export_and_import(cli: CommandLine, me: str) -> None:
     for days, port in ((9, 5432), (3, 6543), (5, 5433)):
-        tell(cli, me, f"The port is {port}.", "--valid-from", f"{days}d")
+        store_fact(cli, me, f"The port is {port}.", "--valid-from", f"{days}d")
     npm = cli.json("remember", "We use npm.", "--agent", me)["memory"]["id"]
     cli("remember", "We use pnpm.", "--supersedes", npm, "--agent", me)
     mine = [line for line in cli("export", "--agent", me).out.splitlines() if json.loads(line).get("agentId") == me]
@@ -58,7 +58,7 @@ def test_facts_come_out_of_an_export_as_they_went_in(cli: CommandLine, me: str) 
     other = cli.json("agent", "add", f"other {me}")["agent"]["id"]
     cli("import", "-", "--agent", other, stdin="\n".join(mine).encode())
     listed = ("list", "--superseded", "--scope", "agent", "--all")
-    reported = [
+    result = [
         {
             one["content"]: (one["subject"], one["validFrom"], one["validUntil"], texts.get(one["supersedes"]))
             for one in memories
@@ -67,8 +67,8 @@ def test_facts_come_out_of_an_export_as_they_went_in(cli: CommandLine, me: str) 
         for memories in [cli.json(*listed, "--agent", who)["memories"]]
         for texts in [{one["id"]: one["content"] for one in memories}]
     ]
-    assert reported[0] == reported[1]
-    assert [one[3] for one in reported[0].values()].count(None) == 2
+    assert result[0] == result[1]
+    assert [one[3] for one in result[0].values()].count(None) == 2
     again = cli.json("import", "-", "--agent", other, stdin="\n".join(mine).encode())
     assert (again["created"], again["changed"]) == (0, 0)
 

@@ -1,4 +1,4 @@
-"""What the command line says and ends with where a service is not ready, and where its database is gone."""
+"""Output and exit codes of the command line where a service is not ready or its database is missing."""
 
 from pathlib import Path
 from typing import Any
@@ -40,12 +40,12 @@ def test_doctor_and_status_fail_while_nothing_can_be_written(
         assert (alone("doctor").code, alone("status").code) == (0, 0)
         with disk.failing(Deed.WRITE, Kind.LOG, error):
             wait_for(service, cause)
-            reported = alone("doctor", "--json")
-            assert reported.code == exits.UNEXPECTED
-            (finding,) = [one for one in reported.json["findings"] if one["name"] == "readiness"]
+            result = alone("doctor", "--json")
+            assert result.code == exits.UNEXPECTED
+            (finding,) = [one for one in result.json["findings"] if one["name"] == "readiness"]
             assert (finding["level"], cause in finding["what"]) == ("error", True)
-            reported = alone("status", "--json")
-            assert (reported.code, reported.json["running"], reported.json["ready"]) == (exits.UNEXPECTED, True, False)
+            result = alone("status", "--json")
+            assert (result.code, result.json["running"], result.json["ready"]) == (exits.UNEXPECTED, True, False)
             assert "is not ready" in alone("status").out
         wait_for(service)
         assert (alone("doctor").code, alone("status").code) == (0, 0)
@@ -58,10 +58,10 @@ def test_doctor_finds_failing_writes_before_the_first_write(
         known_by(service, monkeypatch)
         monkeypatch.setattr("hivelore.health.monitor.WRITE_EVERY", 3_600.0)
         with disk.failing(Deed.SYNC, Kind.LOG, apsw.IOError):
-            reported = alone("doctor", "--json")
-        assert reported.code == exits.UNEXPECTED
-        assert "failed to read or write" in reported.out
-        assert "restore" not in reported.out.lower()
+            result = alone("doctor", "--json")
+        assert result.code == exits.UNEXPECTED
+        assert "failed to read or write" in result.out
+        assert "restore" not in result.out.lower()
 
 
 def test_a_running_service_without_its_database_is_not_reported_as_stopped(
@@ -72,14 +72,14 @@ def test_a_running_service_without_its_database_is_not_reported_as_stopped(
         known_by(service, monkeypatch)
         cable.cut()
         wait_for(service, "database-server")
-        reported = alone("status")
-        assert reported.code == exits.UNEXPECTED
-        assert "The database server does not answer" in reported.out
-        assert "hivelore start" not in reported.out
-        reported = alone("doctor")
-        assert reported.code == exits.UNEXPECTED
-        assert "The database server does not answer" in reported.out
-        assert "hivelore start" not in reported.out
+        result = alone("status")
+        assert result.code == exits.UNEXPECTED
+        assert "The database server does not answer" in result.out
+        assert "hivelore start" not in result.out
+        result = alone("doctor")
+        assert result.code == exits.UNEXPECTED
+        assert "The database server does not answer" in result.out
+        assert "hivelore start" not in result.out
         cable.join()
 
 
@@ -92,14 +92,14 @@ def test_doctor_continues_after_a_check_that_meets_damage(cli: CommandLine, monk
         return call(self, method, path, **given)
 
     monkeypatch.setattr(Client, "call", damaged)
-    reported = cli("doctor", "--json")
-    assert reported.code == exits.UNEXPECTED
-    levels = {one["name"]: one["level"] for one in reported.json["findings"]}
+    result = cli("doctor", "--json")
+    assert result.code == exits.UNEXPECTED
+    levels = {one["name"]: one["level"] for one in result.json["findings"]}
     assert (levels["service"], levels["database"]) == ("error", "ok")
     assert "clock" in levels
 
 
-def test_an_error_that_may_pass_is_not_answered_with_restoring_a_backup() -> None:
+def test_a_transient_error_does_not_suggest_restoring_a_backup() -> None:
     def passing() -> list[str]:
         raise Unavailable("The disk failed to read or write.")
 
@@ -112,23 +112,23 @@ def test_an_error_that_may_pass_is_not_answered_with_restoring_a_backup() -> Non
 
 @pytest.fixture
 def lost(elsewhere: Path) -> Path:
-    """A home folder with keys whose database is gone."""
+    """A home folder with keys whose database is missing."""
     endpoint.make_home(elsewhere)
     with private_files.replacing(elsewhere / endpoint.AGENT_KEY) as out:
         out.write(b"hl_1_0123456789_" + b"a" * 64 + b"\n")
     return elsewhere
 
 
-def test_a_lost_database_is_not_replaced_by_an_empty_one_unless_that_is_wanted(
+def test_a_missing_database_is_not_replaced_without_confirmation(
     alone: CommandLine, lost: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reported = alone("start")
-    assert reported.code != 0
-    assert "HIVELORE_NEW_DATABASE=1" in reported.err
+    result = alone("start")
+    assert result.code != 0
+    assert "HIVELORE_NEW_DATABASE=1" in result.err
     assert not (lost / endpoint.DATABASE).exists()
-    reported = alone("doctor")
-    assert reported.code == exits.UNEXPECTED
-    assert "HIVELORE_NEW_DATABASE=1" in reported.out
+    result = alone("doctor")
+    assert result.code == exits.UNEXPECTED
+    assert "HIVELORE_NEW_DATABASE=1" in result.out
     monkeypatch.setenv("HIVELORE_NEW_DATABASE", "1")
     try:
         assert alone("start").code == 0
@@ -139,7 +139,7 @@ def test_a_lost_database_is_not_replaced_by_an_empty_one_unless_that_is_wanted(
 
 
 @pytest.mark.parametrize("kind", postgres.DATABASES)
-def test_a_first_start_asks_nothing_and_a_lost_database_is_refused_on_each_engine(tmp_path: Path, kind: str) -> None:
+def test_a_first_start_succeeds_and_a_missing_database_is_refused_on_each_engine(tmp_path: Path, kind: str) -> None:
     given = postgres.service_on(kind)
     with Service(tmp_path / "home", **given):
         pass

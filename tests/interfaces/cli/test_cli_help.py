@@ -1,4 +1,4 @@
-"""Help and document: complete, and every example runs."""
+"""Help and reference document: both are complete, and every example runs."""
 
 import re
 import shlex
@@ -25,22 +25,22 @@ PROCESSES = {
     "serve": "test_cli_service.py",
     "mcp": "test_the_example_of_mcp_runs",
     "hook": "test_hook_client.py",
-    "reembed": "test_cli_upkeep.py",
+    "reembed": "test_cli_reembed.py",
     "move": "test_cli_move.py",
     "review": "test_cli_review.py",
-    "undo": "test_cli_maintaining.py",
+    "undo": "test_cli_maintenance.py",
 }
 """Verbs whose example needs another setting, and where it runs."""
 
 
 def verbs() -> Iterator[tuple[str, ...]]:
-    """Every verb, as its words."""
+    """Returns every verb as its words."""
     for name in (name for group in VERBS.values() for name in group):
         yield from ((name, each) for each in GROUPS[name]) if name in GROUPS else ((name,),)
 
 
 def options(command: CommandLine, words: tuple[str, ...]) -> set[str]:
-    """The long options of a verb, from its help."""
+    """Returns the long options of a verb from its help."""
     lines = command(*words, "--help").out.splitlines()
     return {option for line in lines if line.startswith("  --") for option in re.findall(r"--[a-z-]+", line[:28])}
 
@@ -104,27 +104,27 @@ def test_the_version_is_printed(alone: CommandLine) -> None:
 
 
 @pytest.mark.parametrize("words", list(verbs()), ids=" ".join)
-def test_verbs_with_a_result_have_it_as_json(alone: CommandLine, words: tuple[str, ...]) -> None:
+def test_verbs_with_a_result_offer_json(alone: CommandLine, words: tuple[str, ...]) -> None:
     assert ("--json" in options(alone, words)) == (words[0] not in ("serve", "mcp", "hook", "teach", "completion"))
 
 
 @pytest.mark.parametrize("words", list(verbs()), ids=" ".join)
-def test_the_document_knows_every_verb_and_option(alone: CommandLine, words: tuple[str, ...]) -> None:
+def test_the_document_lists_every_verb_and_option(alone: CommandLine, words: tuple[str, ...]) -> None:
     entry = re.search(rf"^- [^\n]*?`{' '.join(words)}\b.*?(?=\n- |\n\n)", DOCUMENT + "\n\n", re.MULTILINE | re.DOTALL)
     assert entry, f"docs/cli.md does not describe {' '.join(words)}"
     said = set(re.findall(r"--[a-z-]+", entry[0]))
     assert options(alone, words) - said <= {"--json", "--agent"}
 
 
-def test_the_document_names_no_option_that_there_is_not(alone: CommandLine) -> None:
+def test_the_document_lists_no_unknown_option(alone: CommandLine) -> None:
     known = {option for words in verbs() for option in options(alone, words)} | {"--help"}
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", DOCUMENT)) <= known
 
 
-def test_the_document_knows_every_exit_code() -> None:
+def test_the_document_lists_every_exit_code() -> None:
     rows = re.findall(r"^\| ([\d, ]+) \|", DOCUMENT, re.MULTILINE)
-    reported = {int(number) for row in rows for number in row.split(", ")}
-    assert reported == {0, *CODES.values(), exits.LEFT_OUT, exits.INTERRUPTED, exits.CLOSED_PIPE}
+    report = {int(number) for row in rows for number in row.split(", ")}
+    assert report == {0, *CODES.values(), exits.LEFT_OUT, exits.INTERRUPTED, exits.CLOSED_PIPE}
 
 
 def test_the_examples_of_the_document_run(cli: CommandLine, me: str) -> None:
@@ -146,7 +146,7 @@ def test_the_examples_of_the_document_run(cli: CommandLine, me: str) -> None:
         (("get", "a", "b"), "b"),
     ],
 )
-def test_a_slip_of_the_pen_is_explained(alone: CommandLine, words: tuple[str, ...], hint: str) -> None:
+def test_a_typing_error_is_explained(alone: CommandLine, words: tuple[str, ...], hint: str) -> None:
     result = alone(*words)
     assert (result.code, result.out) == (2, "")
     assert hint in result.err

@@ -1,4 +1,4 @@
-"""The light side: verbs, hooks, bridge and HTTP client import no framework and no numeric library."""
+"""Imports of the light programs: verbs, hooks, bridge and HTTP client load no framework and no numeric library."""
 
 import subprocess
 import sys
@@ -42,7 +42,7 @@ MODULES = (
 
 
 def imported_heavy_modules(code: str, *words: str, env: dict[str, str]) -> list[str]:
-    """Return the heavy libraries that a program imports, from the last line on stderr."""
+    """Returns the heavy libraries that a program imports, from the last line of stderr."""
     done = subprocess.run(
         [sys.executable, "-c", f"{code}\n{REPORT}", *words],
         env=env,

@@ -11,7 +11,7 @@ NOWHERE = "01a20000-0000-7000-8000-000000000000"
 
 
 def kept(cli: CommandLine, me: str, text: str, *options: str) -> str:
-    """The id of a memory that is made."""
+    """Stores a memory and returns its id."""
     return cli.json("remember", text, "--agent", me, *options)["memory"]["id"]
 
 
@@ -29,7 +29,7 @@ def test_remember_stores_all_fields(cli: CommandLine, me: str) -> None:
     assert (done["memory"]["name"], done["memory"]["tags"]) == ("Ports", ["db"])
 
 
-def test_every_option_arrives(cli: CommandLine, me: str) -> None:
+def test_every_option_is_stored(cli: CommandLine, me: str) -> None:
     options = "--scope swarm --tag a --tag b --category fix --source task_completion --session s1 --author ann"
     words = (*options.split(), "--project", "acme/shop", "--expires", "2031-05-01T12:00Z", "--agent", me)
     memory = cli.json("remember", f"Everything said by {me}", *words)["memory"]
@@ -43,7 +43,7 @@ def test_words_need_no_quotes(cli: CommandLine, me: str) -> None:
     assert cli.json("remember", "two", "words", "--agent", me)["memory"]["content"] == "two words"
 
 
-def test_a_text_may_begin_with_a_dash_behind_two_of_them(cli: CommandLine, me: str) -> None:
+def test_a_text_may_begin_with_a_dash_after_a_double_dash(cli: CommandLine, me: str) -> None:
     assert cli("remember", "--agent", me, "--json", "--", "-", "-x").json["memory"]["content"] == "- -x"
 
 
@@ -56,7 +56,7 @@ def test_reading_from_a_terminal_explains_ctrl_d(cli: CommandLine, me: str) -> N
     assert cli("remember", "-", "--agent", me, typed="typed\n").err == "Reading from the terminal; Ctrl-D ends it.\n"
 
 
-def test_the_same_words_again_are_the_same_memory(cli: CommandLine, me: str) -> None:
+def test_the_same_text_again_is_the_same_memory(cli: CommandLine, me: str) -> None:
     first = kept(cli, me, "Said twice.")
     again = cli("remember", "Said twice.", "--agent", me)
     assert again.out == f"Known already: {first}: Said twice.\n"
@@ -69,7 +69,7 @@ def test_a_masked_secret_is_mentioned(cli: CommandLine, me: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["дождь в Москве 🐝", "東京の秘密", "שלום עולם", "e\u0301 \u200d ＡＢＣ"])
-def test_every_language_comes_back_as_it_went_in(cli: CommandLine, me: str, text: str) -> None:
+def test_text_in_every_language_is_stored_unchanged(cli: CommandLine, me: str, text: str) -> None:
     memory = kept(cli, me, text)
     assert cli.json("get", memory, "--agent", me)["content"] == text
     assert sanitize(text.splitlines()[-1]) in cli("get", memory, "--agent", me).out
@@ -120,7 +120,7 @@ def test_the_repository_of_the_folder_is_the_project(cli: CommandLine, me: str) 
     assert cli.json("remember", "anywhere", "--project", "", "--agent", me)["memory"]["project"] is None
 
 
-def test_a_star_is_no_project_to_keep_something_in(cli: CommandLine, me: str) -> None:
+def test_a_star_is_refused_as_project(cli: CommandLine, me: str) -> None:
     memory = cli.json("remember", "somewhere", "--project", "shop", "--agent", me)["memory"]
     for words in (("remember", "everywhere"), ("edit", memory["id"])):
         refused = cli(*words, "--project", "*", "--agent", me)
@@ -128,7 +128,7 @@ def test_a_star_is_no_project_to_keep_something_in(cli: CommandLine, me: str) ->
     assert cli.json("list", "--scope", "agent", "--project", "*", "--agent", me)["memories"] == [memory]
 
 
-def test_a_span_of_time_counts_from_now(cli: CommandLine, me: str) -> None:
+def test_a_duration_counts_from_now(cli: CommandLine, me: str) -> None:
     memory = cli.json("remember", "for a week", "--expires", "7d", "--agent", me)["memory"]
     assert memory["expiresAt"] > memory["createdAt"]
     assert cli("remember", "until then", "--expires", "2031-01-31", "--agent", me).err == (
@@ -150,7 +150,7 @@ def test_editing_changes_only_the_given_fields(cli: CommandLine, me: str) -> Non
     assert (same.out, same.err) == ("", "Versions 2 and 2 are the same.\n")
 
 
-def test_editing_says_which_version_it_is_now(cli: CommandLine, me: str) -> None:
+def test_editing_prints_the_new_version(cli: CommandLine, me: str) -> None:
     memory = kept(cli, me, "Shared soon.")
     result = cli("edit", memory, "--scope", "swarm", "--agent", me)
     assert result.out == f"Version 2 of {memory}: Shared soon.\n"
@@ -180,9 +180,7 @@ def test_editing_can_read_the_new_text_from_stdin(cli: CommandLine, me: str) -> 
         (("--content", "new", "--if-version", "7"), 5, "is at version 1, not"),
     ],
 )
-def test_an_edit_that_cannot_be_is_refused(
-    cli: CommandLine, me: str, words: tuple[str, ...], code: int, reason: str
-) -> None:
+def test_an_invalid_edit_is_refused(cli: CommandLine, me: str, words: tuple[str, ...], code: int, reason: str) -> None:
     memory = kept(cli, me, "Stays as it is.")
     result = cli("edit", memory, *words, "--agent", me)
     assert (result.code, result.out) == (code, "")
@@ -220,7 +218,7 @@ def test_on_a_terminal_forgetting_asks_first(cli: CommandLine, me: str, answer: 
     assert "Forget for good?" in result.err
 
 
-def test_one_unknown_id_keeps_all_the_others(cli: CommandLine, me: str) -> None:
+def test_one_unknown_id_prevents_all_deletions(cli: CommandLine, me: str) -> None:
     memory = kept(cli, me, "Stays.")
     assert cli("forget", memory, NOWHERE, "--yes", "--agent", me).code == 3
     assert cli("get", memory, "--agent", me).code == 0
@@ -253,9 +251,7 @@ def test_forget_needs_ids_or_a_path(cli: CommandLine, me: str) -> None:
         ("x" * 5_000_000, 2),
     ],
 )
-def test_an_id_that_nothing_has_is_not_found(
-    cli: CommandLine, me: str, verb: tuple[str], memory: str, code: int
-) -> None:
+def test_an_unknown_id_is_not_found(cli: CommandLine, me: str, verb: tuple[str], memory: str, code: int) -> None:
     change = ("--name", "n") if verb == ("edit",) else ()
     result: Result = cli(*verb, memory, *change, "--agent", me, "--json")
     assert (result.code, result.out) == (code, "")

@@ -1,4 +1,4 @@
-"""move, between a SQLite file and PostgreSQL and back, as somebody types it."""
+"""move, from a SQLite file to PostgreSQL and back, on the command line."""
 
 import json
 import re
@@ -24,12 +24,12 @@ from support import postgres
 from support.command_line import HIVELORE, CommandLine, Result, environment, hivelore
 from support.service import Service
 
-QUESTIONS = ("Which Java does the build need?", "roses in July", "port of the replica", "who pays for the coffee")
+QUERIES = ("Which Java does the build need?", "roses in July", "port of the replica", "who pays for the coffee")
 NOTES = (
     "The build needs Java 21.",
     "Roses bloom in summer, and need water.",
     "Port 5433 is the replica, 5432 the primary.",
-    "Coffee is paid by whoever broke the build.",
+    "Coffee is paid by the one who broke the build.",
     "The replica is behind by a minute at most.",
 )
 
@@ -49,7 +49,7 @@ def talk(service: Service) -> Client:
 
 
 def remember(service: Service, content: str, **more: Any) -> str:
-    """Answers the id."""
+    """Stores a memory and returns its id."""
     body = {"scope": "agent", **more, "content": content}
     return talk(service).call("POST", "/api/memory/batch", body={"memories": [body]})["results"][0]["memory"]["id"]
 
@@ -77,7 +77,7 @@ def asked(service: Service) -> str:
 
 def recalled(service: Service) -> list[list[str]]:
     service.app.active_model.update_indexes(service.app.store)
-    answers = [talk(service).call("POST", "/api/memory/search", body={"query": question}) for question in QUESTIONS]
+    answers = [talk(service).call("POST", "/api/memory/search", body={"query": query}) for query in QUERIES]
     return [[hit["memory"]["id"] for hit in answer["results"]] for answer in answers]
 
 
@@ -92,18 +92,18 @@ def rows_that_the_planner_expects(url: str) -> float:
     return row[0]
 
 
-def test_there_and_back_everything_is_as_it_was(tmp_path: Path) -> None:
+def test_a_move_there_and_back_changes_nothing(tmp_path: Path) -> None:
     home, back, url = tmp_path / "home", tmp_path / "back", postgres.schema()
     before = filled(home)
     there = move(home, "--to", url, "--json")
     assert there.code == 0, there.err
-    reported = there.json
-    assert (reported["finished"], reported["equal"]) == (True, True)
-    assert reported["source"]["counts"] == reported["target"]["counts"]
-    assert reported["target"]["counts"]["memories"] == len(NOTES)
-    assert reported["target"]["counts"]["versions"] == len(NOTES) + 3
-    assert reported["target"]["counts"]["vectors"] == reported["target"]["counts"]["tokens"] == len(NOTES)
-    assert reported["source"]["sha256"] == reported["target"]["sha256"]
+    report = there.json
+    assert (report["finished"], report["equal"]) == (True, True)
+    assert report["source"]["counts"] == report["target"]["counts"]
+    assert report["target"]["counts"]["memories"] == len(NOTES)
+    assert report["target"]["counts"]["versions"] == len(NOTES) + 3
+    assert report["target"]["counts"]["vectors"] == report["target"]["counts"]["tokens"] == len(NOTES)
+    assert report["source"]["sha256"] == report["target"]["sha256"]
     assert rows_that_the_planner_expects(url) == len(NOTES)
     assert looked_at(home, database=url) == before
     again = move(home, "--from", url, "--to", str(back))
@@ -122,8 +122,8 @@ def test_a_dry_run_counts_the_data_and_changes_nothing(alone: CommandLine, elsew
     assert "which gets its tables." in looked.out
     assert dict(line.split()[:2] for line in looked.out.splitlines()[1:3]) == {"memories": "5", "versions": "8"}
     assert tables(url) == []
-    reported = alone("move", "--to", str(tmp_path / "new"), "--dry-run", "--json").json
-    assert (reported["target"]["state"], reported["source"]["counts"]["memories"]) == ("will be created", 5)
+    report = alone("move", "--to", str(tmp_path / "new"), "--dry-run", "--json").json
+    assert (report["target"]["state"], report["source"]["counts"]["memories"]) == ("will be created", 5)
     assert not (tmp_path / "new").exists()
     assert alone("move", "--to", url).code == 0
     again = alone("move", "--to", url, "--dry-run")
@@ -137,7 +137,7 @@ def tables(url: str) -> list[str]:
 
 
 @pytest.mark.parametrize("origin", postgres.DATABASES)
-def test_a_running_service_goes_on_until_it_is_stopped_for_the_rest(
+def test_a_running_service_continues_until_it_is_stopped_for_the_rest(
     alone: CommandLine, elsewhere: Path, tmp_path: Path, origin: str
 ) -> None:
     home = elsewhere
@@ -184,7 +184,7 @@ def test_wait_copies_until_the_service_stops(tmp_path: Path) -> None:
     assert json.loads(out)["target"]["counts"]["memories"] == 1
 
 
-def test_targets_that_cannot_be_are_refused(alone: CommandLine, elsewhere: Path, tmp_path: Path) -> None:
+def test_invalid_targets_are_refused(alone: CommandLine, elsewhere: Path, tmp_path: Path) -> None:
     filled(elsewhere)
     held = tmp_path / "held"
     held.mkdir()
@@ -216,7 +216,7 @@ def test_targets_that_cannot_be_are_refused(alone: CommandLine, elsewhere: Path,
     lock.release()
 
 
-def test_sources_that_cannot_be_are_refused(alone: CommandLine, elsewhere: Path, tmp_path: Path) -> None:
+def test_invalid_sources_are_refused(alone: CommandLine, elsewhere: Path, tmp_path: Path) -> None:
     elsewhere.mkdir()
     other, newer = tmp_path / "other.db", tmp_path / "newer.db"
     with closing(sqlite3.connect(other)) as connection, connection:
@@ -257,7 +257,7 @@ def small_files() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (700_000, 700_000))
 
 
-def test_a_full_disk_ends_a_move_and_it_goes_on_when_there_is_room(tmp_path: Path) -> None:
+def test_a_move_stopped_by_a_full_disk_resumes_when_there_is_space(tmp_path: Path) -> None:
     home, target = tmp_path / "home", tmp_path / "new.db"
     with Service(home) as service:
         for place in range(20):

@@ -44,17 +44,17 @@ def test_an_observation_reaches_the_next_agent(cli: CommandLine, about: str) -> 
     result = cli("observe", "Takes 60s", "to start", "--category", "timing", "--service", about)
     assert (result.code, result.err) == (0, "")
     assert result.out.startswith("New: ")
-    reported = cli("observe", "takes a minute to start", "--category", "timing", "--service", about)
-    assert reported.out.startswith("Known from this session: ")
+    report = cli("observe", "takes a minute to start", "--category", "timing", "--service", about)
+    assert report.out.startswith("Known from this session: ")
     again = cli("observe", "takes a minute to start", "--category", "timing", "--service", about, "--session", "s-2")
     assert again.out.startswith("Reinforced: ")
     against = cli("observe", "Takes 10 minutes to start", "--category", "timing", "--service", about)
     assert against.out.startswith("New, contradicts an earlier observation: ")
     assert "60 s" in against.err or "60s" in against.err or "minute" in against.err
-    reported = cli("context", "--service", about).out
-    assert f"{NOTICE}\n\n## Operational Memory (" in reported
-    assert f"### {about}\n- [timing] Takes 10 minutes to start (confidence: 0.7)\n" in reported
-    assert "- [timing] Takes 60s to start (confidence: 0.6)" in reported
+    report = cli("context", "--service", about).out
+    assert f"{NOTICE}\n\n## Operational Memory (" in report
+    assert f"### {about}\n- [timing] Takes 10 minutes to start (confidence: 0.7)\n" in report
+    assert "- [timing] Takes 60s to start (confidence: 0.6)" in report
 
 
 def test_cooldowns_come_first_in_the_context(cli: CommandLine, about: str) -> None:
@@ -64,23 +64,23 @@ def test_cooldowns_come_first_in_the_context(cli: CommandLine, about: str) -> No
         f"Environment: Cooldowns (do not take these actions again before their time):\n- {about}: " in inside(waits)[1]
     )
     observe(cli, about, "Takes 60s to start")
-    reported = cli("context", "--service", about).out
-    environment, _, block = reported.partition("\n\n<")
+    report = cli("context", "--service", about).out
+    environment, _, block = report.partition("\n\n<")
     assert "(no use)" in inside(environment)[1]
     assert inside(f"<{block.strip()}")[1].startswith("## Operational Memory (")
     assert cli("context", "--service", about, "--budget", "0").out == ""
 
 
 @pytest.mark.parametrize(
-    ("words", "reported"),
+    ("words", "expected"),
     [
         ((), ["Crashes at night", "Logs to syslog"]),
         (("--project", "there"), ["Logs to syslog", "Wants a GPU"]),
         (("--project", "*"), ["Crashes at night", "Logs to syslog", "Wants a GPU"]),
     ],
 )
-def test_it_is_of_the_project_that_one_is_in(
-    cli: CommandLine, about: str, words: tuple[str, ...], reported: list[str]
+def test_context_covers_the_current_project(
+    cli: CommandLine, about: str, words: tuple[str, ...], expected: list[str]
 ) -> None:
     git = Path.cwd() / ".git"
     git.mkdir()
@@ -89,7 +89,7 @@ def test_it_is_of_the_project_that_one_is_in(
     observe(cli, about, "Wants a GPU", "--only-in", "there")
     observe(cli, about, "Logs to syslog")
     context = cli("context", "--service", about, *words).out
-    assert [text for text in ("Crashes at night", "Logs to syslog", "Wants a GPU") if text in context] == reported
+    assert [text for text in ("Crashes at night", "Logs to syslog", "Wants a GPU") if text in context] == expected
 
 
 def test_an_empty_context_prints_nothing(cli: CommandLine, about: str) -> None:
@@ -98,7 +98,7 @@ def test_an_empty_context_prints_nothing(cli: CommandLine, about: str) -> None:
     assert (result.code, result.out, result.err) == (0, "", "")
 
 
-def test_its_life_is_a_table(cli: CommandLine, about: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_timeline_is_a_table(cli: CommandLine, about: str, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = observe(cli, about, "Takes 60s to start", "--session", "run-1")["memory"]["id"]
     observe(cli, about, "takes a minute to start")
     cli("curate", memory, "--inactive", "--reason", "Obsolete.")
@@ -106,17 +106,17 @@ def test_its_life_is_a_table(cli: CommandLine, about: str, monkeypatch: pytest.M
     assert lines[0].split() == ["at", "kind", "confidence", "session", "text"]
     assert [line.split()[1] for line in lines[1:]] == ["created", "reinforced", "switched_off"]
     assert lines[3].endswith("Obsolete.")
-    reported = cli.json("observations", "--of", memory)
-    assert len(reported["timeline"]) == 6
+    report = cli.json("observations", "--of", memory)
+    assert len(report["timeline"]) == 6
     assert [line.split()[2] for line in lines[1:]] == ["0.7", "0.8", "0.8"]
     monkeypatch.setattr(observations, "_PAGE", 1)
     again = cli.json("observations", "--of", memory)
-    assert again["observations"] == reported["observations"]
-    assert again["timeline"][:-1] == reported["timeline"][:-1]
+    assert again["observations"] == report["observations"]
+    assert again["timeline"][:-1] == report["timeline"][:-1]
     assert {one["id"] for one in cli.json("observations", "--service", about)["memories"]} == {memory}
 
 
-def test_an_operator_changes_everything(cli: CommandLine, about: str) -> None:
+def test_an_operator_can_change_every_field(cli: CommandLine, about: str) -> None:
     memory = observe(cli, about, "Takes 60s to start")["memory"]["id"]
     done = cli.json("curate", memory, "--confidence", "0.9", "--persistent", "yes", "--text", "Takes 61s to start")
     assert (done["confidence"], done["persistent"], done["observation"]) == (0.9, True, "Takes 61s to start")
@@ -186,7 +186,7 @@ def test_markers_of_the_agent_are_stored_and_those_of_others_are_not(cli: Comman
     }
 
 
-def test_plain_text_is_read_likewise(cli: CommandLine, about: str) -> None:
+def test_markers_in_plain_text_are_stored(cli: CommandLine, about: str) -> None:
     text = f"Hello\n  - [MEMORY:timing:{about}] Dauert 60 s — wirklich\n~~~\n[MEMORY:timing:{about}] no\n~~~\nend"
     result = cli("ingest-stream", "--session", "night", "--tee", stdin=text.encode())
     assert (result.code, result.err) == (0, "Stored: 1 new.\n")
@@ -194,13 +194,13 @@ def test_plain_text_is_read_likewise(cli: CommandLine, about: str) -> None:
     assert (one["observation"], one["session"]) == ("Dauert 60 s — wirklich", "night")
 
 
-def test_a_mark_at_the_beginning_makes_a_stream_no_text(cli: CommandLine, about: str) -> None:
+def test_a_stream_with_a_byte_order_mark_is_read_as_json(cli: CommandLine, about: str) -> None:
     lines = (answered(f"[MEMORY:timing:{about}] read"), assistant(f"[MEMORY:timing:{about}] Takes 60s to start"))
     assert cli("ingest-stream", stdin="\r\n".join(lines).encode("utf-8-sig")).err == "Stored: 1 new.\n"
     assert [one["observation"] for one in known(cli, about)] == ["Takes 60s to start"]
 
 
-def test_noise_before_a_stream_makes_it_no_text(cli: CommandLine, about: str) -> None:
+def test_a_stream_after_noise_is_read_as_json(cli: CommandLine, about: str) -> None:
     lines = (
         "warn: something",
         answered(f"[MEMORY:timing:{about}] read"),
@@ -233,12 +233,12 @@ def test_json_in_plain_text_is_skipped_and_does_not_end_it(cli: CommandLine, abo
 
 
 def test_injected_text_that_an_agent_repeats_is_skipped(cli: CommandLine, about: str) -> None:
-    marker, reported = f"[MEMORY:timing:{about}] reported", fenced(f"Known:\n[MEMORY:timing:{about}] reported")
+    marker, report = f"[MEMORY:timing:{about}] told", fenced(f"Known:\n[MEMORY:timing:{about}] told")
     own = f"[MEMORY:timing:{about}] Takes 60s to start"
-    text = f"{reported}\n{own}\n{BEGIN}\n{marker}"
+    text = f"{report}\n{own}\n{BEGIN}\n{marker}"
     assert cli("ingest-stream", stdin=text.encode()).err == "Stored: 1 new.\n"
     stream = (
-        assistant(f"{reported}\n[MEMORY:behavior:{about}] Locks up"),
+        assistant(f"{report}\n[MEMORY:behavior:{about}] Locks up"),
         assistant(f"So: {BEGIN}", marker, message="m-2"),
         assistant(f"[MEMORY:dependency:{about}] Needs the VPN", message="m-3"),
         assistant(f"{marker}\n{END}\n[MEMORY:remediation:{about}] Restart it", message="m-2"),
@@ -268,14 +268,14 @@ def test_injected_text_that_an_agent_repeats_is_skipped(cli: CommandLine, about:
     ],
     ids=["no list", "no session", "huge number", "deep"],
 )
-def test_an_odd_event_keeps_nothing_from_those_behind_it(cli: CommandLine, about: str, odd: str) -> None:
+def test_an_unusual_event_does_not_affect_later_events(cli: CommandLine, about: str, odd: str) -> None:
     stream = f"{odd}\n{assistant(f'[MEMORY:timing:{about}] Takes 60s to start')}\n"
     assert cli("ingest-stream", stdin=stream.encode()).err == "Stored: 1 new.\n"
     assert [one["session"] for one in known(cli, about)] == ["s-1"]
 
 
-class TakesAll(Client):
-    """Fake of a service that accepts every call."""
+class AcceptingService(Client):
+    """Fake service that accepts every call."""
 
     def __init__(self) -> None:
         super().__init__("http://127.0.0.1", None)
@@ -301,7 +301,7 @@ EVENTS = st.fixed_dictionaries(
 @settings(max_examples=examples(300))
 @given(st.lists((VALUES | EVENTS).map(json.dumps).map(str.encode) | st.binary()), st.sampled_from(get_args(Format)))
 def test_any_stream_is_read_to_its_end(lines: list[bytes], format_: Format) -> None:
-    stream = StreamIngest(TakesAll, None, 1, format_)
+    stream = StreamIngest(AcceptingService, None, 1, format_)
     for line in lines:
         stream.read(line)
     last = assistant("[MEMORY:timing] last", message="another") if format_ != "text" else f"{END}\n[MEMORY:timing] last"
@@ -333,8 +333,8 @@ def test_markers_that_hooks_deliver_too_count_once(cli: CommandLine, service: Se
     assert cli("ingest-stream", stdin=assistant(said, session=about).encode()).code == 0
     stops(2, f"{said}\n[EVENT:info:{about}] That is all")
     until(lambda: cli.json("events", "list", "--service", about)["events"][0]["text"] == "That is all")
-    reported = [one["text"] for one in cli.json("events", "list", "--service", about)["events"] if not one["memoryId"]]
-    assert reported == ["That is all", "It is down"]
+    report = [one["text"] for one in cli.json("events", "list", "--service", about)["events"] if not one["memoryId"]]
+    assert report == ["That is all", "It is down"]
     (rests,) = cli.json("cooldowns", "list", "--service", about)["cooldowns"]
     (memory,) = known(cli, about)
     assert (rests["count"], memory["confidence"]) == (1, 0.7)
@@ -351,7 +351,7 @@ def test_a_malformed_marker_is_reported(cli: CommandLine, about: str) -> None:
 
 
 @pytest.mark.parametrize("stdin", [b"", b"\n\n", b"\xff\xfe\x00[MEMORY", b"x" * 100_000, b"{}\n{}\n", b"[]\n"])
-def test_a_stream_without_any_keeps_nothing(cli: CommandLine, stdin: bytes) -> None:
+def test_a_stream_without_markers_stores_nothing(cli: CommandLine, stdin: bytes) -> None:
     result = cli("ingest-stream", stdin=stdin)
     assert (result.code, result.err) == (0, "No markers.\n")
 
@@ -364,7 +364,7 @@ def test_a_marker_that_cannot_be_stored_is_reported_and_the_others_are_stored(cl
     assert "not stored" in result.err
 
 
-def test_it_is_kept_while_the_agent_still_speaks(
+def test_a_marker_is_stored_before_the_stream_ends(
     service: Service, cli: CommandLine, about: str, tmp_path: Path
 ) -> None:
     env = environment(service.home, HIVELORE_URL=service.url)
@@ -384,7 +384,7 @@ def test_it_is_kept_while_the_agent_still_speaks(
     assert len(known(cli, about)) == 2
 
 
-def test_a_service_that_dies_meanwhile_is_started_again(alone: CommandLine, elsewhere: Path) -> None:
+def test_a_service_that_stops_during_a_stream_is_restarted(alone: CommandLine, elsewhere: Path) -> None:
     command, env = [HIVELORE, "ingest-stream", "--tee", "--session", "run"], environment(elsewhere)
     try:
         with subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as run:

@@ -21,7 +21,7 @@ def test_recalling_shows_the_best_first_with_its_id(cli: CommandLine, me: str) -
     assert wanted in result.out.partition("\n2. ")[0]
 
 
-def test_the_retrieval_mode_is_a_remark_on_stderr(cli: CommandLine, me: str) -> None:
+def test_the_retrieval_mode_is_printed_on_stderr(cli: CommandLine, me: str) -> None:
     kept(cli, me, "Tamarind is sour.")
     result = cli("recall", "tamarind", "--agent", me)
     assert result.err.startswith("1 memory found by keywords only: no embedding model is configured.")
@@ -35,7 +35,7 @@ def test_each_hit_has_one_snippet_on_one_line(cli: CommandLine, me: str) -> None
     assert len(lines[1]) <= 203
 
 
-def test_the_json_of_a_recall_is_the_answer_of_the_service(cli: CommandLine, me: str, service: Service) -> None:
+def test_the_json_of_a_recall_is_the_response_of_the_service(cli: CommandLine, me: str, service: Service) -> None:
     kept(cli, me, "Quinces ripen in October.")
     body = {"query": "quinces", "limit": 3, "now": "2100-01-01T00:00:00Z"}
     printed = cli.json("recall", "quinces", "--limit", "3", "--agent", me)
@@ -58,7 +58,7 @@ def test_the_recall_log_shows_queries_hits_and_scores(cli: CommandLine, me: str)
     assert [one["query"] for one in cli.json("recalls", "--agent", me)["recalls"]] == ["salsify", "damsons jam"]
 
 
-def test_the_log_says_that_there_is_more_or_nothing(cli: CommandLine, me: str) -> None:
+def test_the_log_says_if_it_is_empty_or_continues(cli: CommandLine, me: str) -> None:
     assert cli("recalls", "--agent", me).err == "The log has no searches that you may see.\n"
     for word in ("rowan", "sloe"):
         cli("recall", word, "--agent", me)
@@ -80,7 +80,7 @@ def test_explaining_shows_every_part_of_every_score(cli: CommandLine, me: str) -
     assert [len(row.split()) for row in table[1:]] == [11, 11]
 
 
-def test_nothing_is_shown_where_nothing_fits_and_only_that_is_asked_for(cli: CommandLine, me: str) -> None:
+def test_only_fitting_without_a_match_shows_nothing(cli: CommandLine, me: str) -> None:
     kept(cli, me, "Loquats are peeled before they are eaten.")
     assert cli("recall", "loquats of the royal court of Siam", "--agent", me).out
     result = cli("recall", "loquats of the royal court of Siam", "--only-fitting", "--agent", me)
@@ -107,7 +107,7 @@ def test_a_budget_and_diversity_reach_the_service(cli: CommandLine, me: str) -> 
     assert 1 <= len(found) < 6
 
 
-def test_a_limit_holds(cli: CommandLine, me: str) -> None:
+def test_a_limit_is_respected(cli: CommandLine, me: str) -> None:
     for number in range(4):
         kept(cli, me, f"Persimmon number {number}.")
     assert len(cli.json("recall", "persimmon", "-n", "3", "--agent", me)["results"]) == 3
@@ -121,7 +121,7 @@ def test_a_project_narrows_and_a_star_widens(cli: CommandLine, me: str) -> None:
     assert len(cli.json("list", "--project", "blog", "--scope", "agent", "--agent", me)["memories"]) == 1
 
 
-def test_a_question_can_come_from_stdin(cli: CommandLine, me: str) -> None:
+def test_a_query_is_read_from_stdin(cli: CommandLine, me: str) -> None:
     kept(cli, me, "Розы цветут летом.")
     found = cli.json("recall", "-", "--agent", me, stdin="когда цветут розы?\n".encode())
     assert [hit["memory"]["content"] for hit in found["results"]] == ["Розы цветут летом."]
@@ -147,7 +147,7 @@ def test_a_question_can_come_from_stdin(cli: CommandLine, me: str) -> None:
         (("lone \udc80",), b"", "not valid Unicode"),
     ],
 )
-def test_a_question_that_cannot_be_asked_is_refused(
+def test_an_invalid_query_is_refused(
     cli: CommandLine, me: str, words: tuple[str, ...], stdin: bytes, reason: str
 ) -> None:
     result = cli("recall", *words, "--agent", me, stdin=stdin)
@@ -181,19 +181,19 @@ def test_chunks_are_shown_in_order_with_their_headings(cli: CommandLine, me: str
     assert "# Guide > ## Use" in shown
 
 
-def test_chunks_are_those_of_the_present(cli: CommandLine, me: str) -> None:
+def test_chunks_are_those_of_the_current_version(cli: CommandLine, me: str) -> None:
     result = cli("get", "x", "--chunks", "--as-of", "7d", "--agent", me)
     assert (result.code, "Choose one" in result.err) == (2, True)
 
 
-def test_a_list_is_newest_first_and_says_when_there_is_more(cli: CommandLine, me: str) -> None:
+def test_a_list_is_newest_first_and_says_if_it_continues(cli: CommandLine, me: str) -> None:
     memories = [kept(cli, me, f"Fig {number}.") for number in range(4)]
     result = cli("list", "--limit", "3", "--scope", "agent", "--agent", me)
     assert [line.split()[0] for line in result.out.splitlines()] == ["id", *reversed(memories[1:])]
     assert result.err == "There are more: --all shows them.\n"
 
 
-def test_a_list_goes_on_where_a_page_ended(cli: CommandLine, me: str) -> None:
+def test_a_list_continues_after_a_page(cli: CommandLine, me: str) -> None:
     memories = [kept(cli, me, f"Date {number}.") for number in range(5)]
     first = cli.json("list", "--limit", "3", "--scope", "agent", "--agent", me)
     rest = cli.json("list", "--after", first["next"], "--scope", "agent", "--agent", me)
@@ -208,7 +208,7 @@ def test_all_pages_can_be_listed_at_once(cli: CommandLine, me: str, service: Ser
     assert (len(page["memories"]), page["next"]) == (700, None)
 
 
-def test_a_list_can_be_narrowed(cli: CommandLine, service: Service, me: str) -> None:
+def test_a_list_can_be_filtered(cli: CommandLine, service: Service, me: str) -> None:
     old = service.remember_expired(me, "Old.", tags=["x"])
     new = kept(cli, me, "New.", "--category", "fix", "--session", "s", "--source", "task_completion")
 
@@ -229,7 +229,7 @@ def test_a_list_can_be_narrowed(cli: CommandLine, service: Service, me: str) -> 
     "words",
     [("--limit", "0"), ("--limit", "501"), ("--after", "x"), ("--status", "dead"), ("--since", "x"), ("--tag", "a\0")],
 )
-def test_a_list_that_cannot_be_is_refused(cli: CommandLine, me: str, words: tuple[str, ...]) -> None:
+def test_an_invalid_list_is_refused(cli: CommandLine, me: str, words: tuple[str, ...]) -> None:
     result = cli("list", *words, "--agent", me)
     assert (result.code, result.out) == (2, "")
 
@@ -249,6 +249,6 @@ def test_stats_count_visible_memories(cli: CommandLine, service: Service, me: st
     assert int(rows["memories"].replace(",", "")) == counts["total"]
 
 
-def test_where_we_are_may_be_gone(cli: CommandLine, me: str, tmp_path: Path) -> None:
+def test_a_deleted_working_folder_is_accepted(cli: CommandLine, me: str, tmp_path: Path) -> None:
     (tmp_path / "work").rmdir()
     assert cli("remember", "Nowhere.", "--agent", me).code == 0

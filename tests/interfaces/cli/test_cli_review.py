@@ -1,4 +1,4 @@
-"""``hivelore review``: what waits for a decision, and deciding."""
+"""``hivelore review``: open proposals and decisions."""
 
 import re
 import shlex
@@ -14,13 +14,13 @@ from support.world import AS_OPERATOR
 
 
 def known(service: Service, text: str) -> Memory:
-    """Something about running things, as an operator says it."""
+    """Stores an operational memory as an operator."""
     seen = ObservationInput(text, "timing", "jellyfin", confidence=0.8)
     return service.app.curation.create(seen, AS_OPERATOR).memory
 
 
 def asked(cli: CommandLine, memory: Memory, *edit: str) -> str:
-    """The proposal that comes of an edit by the local agent."""
+    """Returns the proposal that results from an edit by the local agent."""
     result = cli("edit", memory.id, *edit, "--json")
     assert (result.code, result.error["code"]) == (4, "proposed")
     return str(result.error["proposal"])
@@ -62,7 +62,7 @@ def test_a_proposal_about_a_changed_memory_can_only_be_rejected(cli: CommandLine
     assert (again.code, "rejected at" in again.err) == (5, True)
 
 
-def test_two_are_merged_into_one(cli: CommandLine, service: Service) -> None:
+def test_two_memories_are_merged(cli: CommandLine, service: Service) -> None:
     proposal = doubt(service, "The narwhal takes 60 s.", "The narwhal takes a minute or more.")
     older, newer = cli.json("review", "show", proposal)["memories"]
     assert cli("review", "merge", proposal).out == f"Merged: {proposal}\n"
@@ -70,7 +70,7 @@ def test_two_are_merged_into_one(cli: CommandLine, service: Service) -> None:
     assert cli.json("get", older["id"])["operational"]["confidence"] == pytest.approx(0.9)
 
 
-def test_an_agent_that_is_named_has_its_own_rights(cli: CommandLine, service: Service, me: str) -> None:
+def test_a_named_agent_has_its_own_permissions(cli: CommandLine, service: Service, me: str) -> None:
     memory = known(service, "The beluga takes 60 s.")
     mine = cli("edit", memory.id, "--content", "x", "--agent", me, "--json").error["proposal"]
     other = asked(cli, memory, "--content", "y")
@@ -80,7 +80,7 @@ def test_an_agent_that_is_named_has_its_own_rights(cli: CommandLine, service: Se
     assert cli("review", "accept", mine, "--agent", "local").code == 4
 
 
-def test_a_list_goes_on_and_is_narrowed(cli: CommandLine, service: Service) -> None:
+def test_a_list_has_pages_and_filters(cli: CommandLine, service: Service) -> None:
     proposal = doubt(service, "The orca takes 60 s.", "The orca takes 61 s or so.")
     page = cli.json("review", "list", "--kind", "contradiction", "--limit", "1")
     assert page["proposals"][0]["id"] == proposal or page["next"] is not None

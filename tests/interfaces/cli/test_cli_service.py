@@ -1,4 +1,4 @@
-"""serve, start, stop and status, and a service that is not there."""
+"""serve, start, stop and status, also without a service."""
 
 import os
 import pty
@@ -29,7 +29,7 @@ def test_a_service_runs_from_start_to_stop_and_loses_nothing(alone: CommandLine,
         launcher.stop(elsewhere)
 
 
-def test_serving_on_a_terminal_says_how_to_go_on_and_ends_with_ctrl_c(elsewhere: Path) -> None:
+def test_serve_on_a_terminal_explains_next_steps_and_ends_with_ctrl_c(elsewhere: Path) -> None:
     terminal, inside = pty.openpty()
     words = [HIVELORE, "serve", "--host", "127.0.0.1", "--port", "0"]
     env = environment(elsewhere, NO_COLOR="1")
@@ -49,7 +49,7 @@ def test_serving_on_a_terminal_says_how_to_go_on_and_ends_with_ctrl_c(elsewhere:
     assert read_owner(elsewhere) is None
 
 
-def test_a_service_that_runs_is_not_started_again(cli: CommandLine) -> None:
+def test_a_running_service_is_not_started_again(cli: CommandLine) -> None:
     assert "already running" in cli("start").out
     started = cli.json("start")
     assert (started["started"], started["pid"]) == (False, os.getpid())
@@ -93,7 +93,7 @@ def test_a_process_that_holds_the_data_is_named(alone: CommandLine, elsewhere: P
     assert "4242" in result.err
 
 
-def test_a_port_that_is_taken_is_an_error_with_a_way_out(alone: CommandLine) -> None:
+def test_a_port_in_use_is_an_error_with_a_remedy(alone: CommandLine) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         result = alone("serve", "--port", str(port))
@@ -118,7 +118,7 @@ def test_an_unusable_address_is_refused(alone: CommandLine, words: tuple[str, ..
     assert reason in result.err
 
 
-def test_a_setting_that_makes_no_sense_is_named(alone: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_setting_is_named(alone: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HIVELORE_EMBEDDER", "psychic")
     result = alone("serve")
     assert (result.code, "HIVELORE_EMBEDDER" in result.err) == (2, True)
@@ -128,7 +128,7 @@ def test_a_setting_that_makes_no_sense_is_named(alone: CommandLine, monkeypatch:
     ("words", "code"),
     [(("serve",), 2), (("move", "--to", "new"), 2), (("doctor",), 1), (("remember", "x"), 6), (("start",), 6)],
 )
-def test_a_database_of_no_kind_we_have_is_refused_and_its_password_not_shown(
+def test_an_unknown_database_kind_is_refused_without_its_password(
     alone: CommandLine, elsewhere: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], code: int
 ) -> None:
     monkeypatch.setenv("HIVELORE_DATABASE", "postgresql+psycopg://ada:hunter2@127.0.0.1:1/hive")

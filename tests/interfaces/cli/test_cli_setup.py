@@ -1,4 +1,4 @@
-"""setup and unsetup: what they put where, and that nothing of it is left."""
+"""setup and unsetup: the files they write, and their complete removal."""
 
 import json
 import os
@@ -24,7 +24,7 @@ CODEX = b'model = "gpt-5" # mine\r\n\r\n[mcp_servers.other]\r\nurl = "http://127
 
 @pytest.fixture
 def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The home folder of somebody who uses programs already, with a name that is hard to quote."""
+    """The home folder of a user with existing settings, with a name that is hard to quote."""
     folder = tmp_path / "a b'\"\n☃"
     (folder / ".claude").mkdir(parents=True)
     (folder / ".claude" / "settings.json").write_bytes(CLAUDE)
@@ -72,9 +72,9 @@ def test_a_dry_run_shows_the_changes_and_makes_none(alone: CommandLine, elsewher
     before = everything(user)
     shown = alone("setup", "codex", "--dry-run")
     assert "+[mcp_servers.hivelore]" in shown.out.splitlines()
-    reported = alone.json("setup", "codex", "--dry-run")["plans"][0]
-    assert reported["program"] == "codex"
-    assert {Path(each["path"]).name: each["change"] for each in reported["changed"]} == {
+    result = alone.json("setup", "codex", "--dry-run")["plans"][0]
+    assert result["program"] == "codex"
+    assert {Path(each["path"]).name: each["change"] for each in result["changed"]} == {
         "hooks.json": "added",
         "config.toml": "changed",
         "SKILL.md": "added",
@@ -110,7 +110,7 @@ def test_only_the_named_program_is_removed(cli: CommandLine, user: Path) -> None
 
 
 @pytest.mark.parametrize("content", [b"model = ", b'mcp_servers = "none"\n', b"\xff"])
-def test_settings_that_are_broken_are_named_and_nothing_is_touched(
+def test_broken_settings_are_named_and_nothing_is_changed(
     alone: CommandLine, elsewhere: Path, user: Path, content: bytes
 ) -> None:
     config = user / ".codex" / "config.toml"
@@ -134,7 +134,7 @@ def test_comments_in_settings_survive_later_edits(cli: CommandLine, user: Path) 
     assert settings.read_bytes() == b'// mine\n{\n  "theme": "light", // since today\n}\n'
 
 
-def test_a_home_that_cannot_be_written_is_named_and_nothing_is_touched(elsewhere: Path, user: Path) -> None:
+def test_an_unwritable_home_is_named_and_nothing_is_changed(elsewhere: Path, user: Path) -> None:
     env = environment(elsewhere, HOME=str(user), HIVELORE_HOME=str(elsewhere))
     before = everything(user)
     for folder in (user / ".claude", user):
@@ -157,7 +157,7 @@ def test_settings_of_programs_contain_no_key(cli: CommandLine, service: Service,
     cli("unsetup")
 
 
-def test_settings_that_were_moved_are_found(
+def test_moved_settings_are_found(
     cli: CommandLine, user: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
@@ -176,7 +176,7 @@ def test_the_skill_says_where_files_are_memories(cli: CommandLine, service: Serv
     assert f"Files in {service.home}/workspace/personal/memory" in " ".join(said.split())
 
 
-def test_another_workspace_is_chosen_for_good(cli: CommandLine, service: Service, user: Path, tmp_path: Path) -> None:
+def test_a_chosen_workspace_is_stored(cli: CommandLine, service: Service, user: Path, tmp_path: Path) -> None:
     chosen = tmp_path / "files"
     before = service.home / "workspace"
     (before / "shared/memory/note.md").write_text("Words.")
@@ -184,9 +184,9 @@ def test_another_workspace_is_chosen_for_good(cli: CommandLine, service: Service
     assert (refused.code, "Move them to" in " ".join(refused.err.split())) == (CONFLICT, True)
     assert not chosen.exists()
     (before / "shared/memory/note.md").unlink()
-    reported = cli("setup", "codex", "--workspace", str(chosen))
-    assert reported.code == 0, reported.err
-    assert "'hivelore stop' and 'hivelore start'" in reported.out
+    result = cli("setup", "codex", "--workspace", str(chosen))
+    assert result.code == 0, result.err
+    assert "'hivelore stop' and 'hivelore start'" in result.out
     assert (chosen / "personal/memory").is_dir()
     assert before.readlink() == chosen
     skill = user / ".codex" / "skills" / "hivelore" / "SKILL.md"

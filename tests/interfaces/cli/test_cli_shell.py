@@ -22,7 +22,7 @@ def count(service: Service, me: str) -> int:
 
 
 def on_a_terminal(*words: str, env: dict[str, str]) -> Result:
-    """Run with a terminal as stdout and stderr."""
+    """Runs a verb with a terminal as stdout and stderr."""
     terminal, inside = pty.openpty()
     process = subprocess.Popen([HIVELORE, *words], env=env, stdin=subprocess.DEVNULL, stdout=inside, stderr=inside)
     os.close(inside)
@@ -37,7 +37,7 @@ def on_a_terminal(*words: str, env: dict[str, str]) -> Result:
 
 
 def importing(service: Service, me: str, lines: list[str]) -> "subprocess.Popen[bytes]":
-    """An import that has stored what it got and waits for more."""
+    """An import that has stored its input and waits for more."""
     process = subprocess.Popen(
         [HIVELORE, "import", "-", "--agent", me],
         env=environment(service.home),
@@ -56,7 +56,7 @@ def facts(number: int) -> list[str]:
     return [json.dumps({"id": str(one), "content": f"fact {one}"}) + "\n" for one in range(number)]
 
 
-def test_an_import_that_was_killed_goes_on_where_it_was(cli: CommandLine, service: Service, me: str) -> None:
+def test_a_killed_import_resumes(cli: CommandLine, service: Service, me: str) -> None:
     lines = facts(500)
     Path("in.jsonl").write_text("".join(lines))
     process = importing(service, me, lines[:260])
@@ -79,7 +79,7 @@ def test_ctrl_c_ends_an_import_quietly(service: Service, me: str) -> None:
 
 
 @pytest.mark.parametrize("words", [("export",), ("remember", "--help")])
-def test_a_pipe_that_is_closed_ends_a_verb_quietly(service: Service, me: str, words: tuple[str, ...]) -> None:
+def test_a_closed_pipe_ends_a_verb_quietly(service: Service, me: str, words: tuple[str, ...]) -> None:
     body = {"memories": [{"content": f"{number} " + "x" * 50_000} for number in range(8)]}
     service.client(service.operator_key, me).call("POST", "/api/memory/batch", body=body)
     speaker = () if "--help" in words else ("--agent", me)
@@ -115,7 +115,7 @@ def test_a_terminal_gets_styles_and_no_control_characters(service: Service, me: 
     assert json.loads(as_json)["content"] == content
 
 
-def test_a_terminal_sees_how_far_it_is(service: Service, me: str, tmp_path: Path) -> None:
+def test_a_terminal_shows_progress(service: Service, me: str, tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("a")
     env = environment(service.home, TERM="xterm")
     shown = on_a_terminal("index", str(tmp_path / "a.md"), "--agent", me, env=env)
@@ -124,7 +124,7 @@ def test_a_terminal_sees_how_far_it_is(service: Service, me: str, tmp_path: Path
     assert "Files indexed: 1 new" in shown.out
 
 
-def test_no_streams_are_needed(service: Service, me: str) -> None:
+def test_verbs_run_without_standard_streams(service: Service, me: str) -> None:
     shell = f'"{HIVELORE}" remember nobody listens --agent {me} >&- 2>&- <&-'
     done = subprocess.run(["sh", "-c", shell], env=environment(service.home), timeout=150, check=False)
     assert (done.returncode, count(service, me)) == (0, 1)

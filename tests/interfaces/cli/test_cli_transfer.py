@@ -22,13 +22,13 @@ def lines(*objects: Any) -> bytes:
 
 
 def own(cli: CommandLine, me: str) -> list[dict[str, Any]]:
-    """The private memories of the agent, oldest first."""
+    """Returns the private memories of the agent, oldest first."""
     page = cli.json("list", "--all", "--scope", "agent", "--project", "*", "--agent", me)
     return list(reversed(page["memories"]))
 
 
 def indexed(cli: CommandLine, me: str) -> set[str]:
-    """The names of indexed files, from the folder of the test."""
+    """Returns the names of indexed files, relative to the folder of the test."""
     return {os.path.relpath(one["sourcePath"]) for one in own(cli, me)}
 
 
@@ -44,7 +44,7 @@ def test_a_folder_is_indexed_without_ignored_files(cli: CommandLine, me: str) ->
     assert indexed(cli, me) == expected
 
 
-def test_rules_from_above_hold_in_a_part_of_a_repository(cli: CommandLine, me: str) -> None:
+def test_ignore_rules_of_parent_folders_apply(cli: CommandLine, me: str) -> None:
     write({".git/config": "", ".gitignore": "*.log\n", "docs/a.md": "a", "docs/b.log": "b"})
     assert cli("index", "docs", "--agent", me).code == 0
     assert indexed(cli, me) == {"docs/a.md"}
@@ -56,7 +56,7 @@ def test_a_named_file_is_indexed_although_git_ignores_it(cli: CommandLine, me: s
     assert indexed(cli, me) == {"build/a.md", "build/b.md"}
 
 
-def test_rules_that_git_does_not_understand_are_passed_over(cli: CommandLine, me: str) -> None:
+def test_invalid_ignore_rules_are_skipped(cli: CommandLine, me: str) -> None:
     write({".gitignore": "!\n\\\n*.log\n", "a.md": "a", "b.log": "b"})
     assert cli("index", ".", "--agent", me).code == 0
     assert indexed(cli, me) == {".gitignore", "a.md"}
@@ -74,7 +74,7 @@ def test_files_keep_their_ids_when_they_are_indexed_again(cli: CommandLine, me: 
     assert (after["a"]["content"], after["a"]["version"], after["b"]["version"]) == ("second", 2, 1)
 
 
-def test_files_without_text_are_passed_over_in_a_folder(cli: CommandLine, me: str) -> None:
+def test_files_without_text_are_skipped_in_a_folder(cli: CommandLine, me: str) -> None:
     write({"a.md": "a", "picture.png": b"\x89PNG\0\0", "empty.txt": "", "blank.txt": " \n"})
     Path("link.md").symlink_to("a.md")
     result = cli("index", ".", "--agent", me)
@@ -110,7 +110,7 @@ def test_a_file_has_one_path_however_it_is_named(cli: CommandLine, me: str) -> N
     assert cli.json("forget", "--path", "link/../sub/a.md", "--agent", me) == {"forgotten": 1}
 
 
-def test_one_missing_path_and_nothing_is_indexed(cli: CommandLine, me: str) -> None:
+def test_a_missing_path_prevents_indexing(cli: CommandLine, me: str) -> None:
     write({"a.md": "a"})
     result = cli("index", "a.md", "b.md", "--agent", me)
     assert (result.code, result.out, result.err) == (
@@ -122,19 +122,19 @@ def test_one_missing_path_and_nothing_is_indexed(cli: CommandLine, me: str) -> N
 
 
 @pytest.mark.parametrize("words", [(), ("",), (".", "--scope", "all"), ("a\0b",), ("x" * 5_000,), ("нет.md",)])
-def test_an_index_that_cannot_be_is_refused(cli: CommandLine, me: str, words: tuple[str, ...]) -> None:
+def test_an_invalid_index_call_is_refused(cli: CommandLine, me: str, words: tuple[str, ...]) -> None:
     write({"a.md": "a"})
     result = cli("index", *words, "--agent", me)
     assert (result.code, result.out) == (2, "")
 
 
-def test_names_and_texts_may_be_of_any_language(cli: CommandLine, me: str) -> None:
+def test_names_and_texts_may_be_in_any_language(cli: CommandLine, me: str) -> None:
     write({"заметки/東京.md": "Розы 🌹 цветут."})
     assert cli("index", ".", "--scope", "agent", "--agent", me).code == 0
     assert [(one["name"], one["content"]) for one in own(cli, me)] == [("東京", "Розы 🌹 цветут.")]
 
 
-def test_files_belong_to_the_repository_they_lie_in(cli: CommandLine, me: str) -> None:
+def test_files_belong_to_their_repository(cli: CommandLine, me: str) -> None:
     write(
         {"shop/.git/config": '[remote "origin"]\nurl = https://example.org/acme/shop\n', "shop/a.md": "a", "b.md": "b"}
     )
@@ -145,8 +145,8 @@ def test_files_belong_to_the_repository_they_lie_in(cli: CommandLine, me: str) -
 # import
 
 
-def test_every_field_of_a_line_arrives(cli: CommandLine, me: str) -> None:
-    reported = {
+def test_every_field_of_a_line_is_imported(cli: CommandLine, me: str) -> None:
+    report = {
         "id": "n-1",
         "content": "All of it.",
         "name": "Whole",
@@ -161,17 +161,17 @@ def test_every_field_of_a_line_arrives(cli: CommandLine, me: str) -> None:
         "weather": {"rain": True},
         "nothing": None,
     }
-    write({"in.jsonl": lines(reported)})
+    write({"in.jsonl": lines(report)})
     result = cli("import", "in.jsonl", "--agent", me)
     assert (result.code, result.err) == (0, "")
     (memory,) = own(cli, me)
     for name in ("content", "name", "session", "author", "tags", "scope", "source", "project"):
-        assert memory[name] == reported[name]
+        assert memory[name] == report[name]
     assert (memory["externalId"], memory["createdAt"]) == ("n-1", "2025-03-01T08:00:00Z")
     assert memory["metadata"] == {"mood": "good", "weather": {"rain": True}}
 
 
-def test_other_names_of_the_same_fields_are_understood(cli: CommandLine, me: str) -> None:
+def test_alternative_field_names_are_accepted(cli: CommandLine, me: str) -> None:
     write(
         {
             "in.jsonl": lines(
@@ -189,14 +189,14 @@ def test_other_names_of_the_same_fields_are_understood(cli: CommandLine, me: str
     assert memories["wins"]["metadata"] == {"text": "loses"}
 
 
-def test_times_without_a_zone_are_utc_with_one_remark(cli: CommandLine, me: str) -> None:
-    reported = [{"content": f"{hour} o'clock", "createdAt": f"2025-01-01T0{hour}:00:00"} for hour in (1, 2)]
-    result = cli("import", "-", "--agent", me, stdin=lines(*reported))
+def test_times_without_a_zone_are_utc_with_one_warning(cli: CommandLine, me: str) -> None:
+    report = [{"content": f"{hour} o'clock", "createdAt": f"2025-01-01T0{hour}:00:00"} for hour in (1, 2)]
+    result = cli("import", "-", "--agent", me, stdin=lines(*report))
     assert (result.code, result.err) == (0, "Some times had no time zone: taken as UTC.\n")
     assert [one["createdAt"] for one in own(cli, me)] == ["2025-01-01T01:00:00Z", "2025-01-01T02:00:00Z"]
 
 
-def test_null_is_as_if_it_were_not_there(cli: CommandLine, me: str) -> None:
+def test_null_counts_as_absent(cli: CommandLine, me: str) -> None:
     names = ("id", "name", "createdAt", "session", "author", "tags", "scope", "source", "project", "metadata", "other")
     assert cli("import", "-", "--agent", me, stdin=lines({"content": "bare", **dict.fromkeys(names)})).code == 0
     (memory,) = own(cli, me)
@@ -212,18 +212,18 @@ def test_operational_memories_are_imported_and_exported(cli: CommandLine, me: st
     cli("import", "-", "--agent", me, stdin=lines({"id": "1", "content": "Takes 60 s.", "operational": known}))
     (memory,) = own(cli, me)
     assert memory["operational"] == known
-    (reported,) = [
+    (report,) = [
         one for one in map(json.loads, cli("export", "--agent", me).out.splitlines()) if one.get("agentId") == me
     ]
-    assert reported["operational"] == known
+    assert report["operational"] == known
     again = lines({"id": "1", "content": "Takes 60 s.", "operational": {**known, "confidence": 1}})
     assert cli.json("import", "-", "--agent", me, stdin=again)["unchanged"] == 1
     assert own(cli, me) == [memory]
 
 
 def test_an_operational_memory_needs_few_fields(cli: CommandLine, me: str) -> None:
-    reported = {"confidence": 1, "confidentAt": "2026-01-31T12:00:00+02:00", "service": "general"}
-    cli("import", "-", "--agent", me, stdin=lines({"content": "Takes 60 s.", "operational": reported}))
+    report = {"confidence": 1, "confidentAt": "2026-01-31T12:00:00+02:00", "service": "general"}
+    cli("import", "-", "--agent", me, stdin=lines({"content": "Takes 60 s.", "operational": report}))
     (memory,) = own(cli, me)
     expected = {**RUNNING, "confidence": 1.0, "confidentAt": "2026-01-31T10:00:00Z", "tier": 1, "service": None}
     assert memory["operational"] == expected
@@ -279,14 +279,14 @@ def test_bad_lines_are_reported_and_the_others_are_imported(cli: CommandLine, me
     text = "\n".join(line for pair in zip(good, BAD, strict=True) for line in pair)
     result = cli("import", "-", "--agent", me, "--json", stdin=text.encode())
     assert result.code == 7
-    reported = {int(number): reason for number, reason in re.findall(r"^Line (\d+): (.*)$", result.err, re.MULTILINE)}
-    assert sorted(reported) == [2 * number for number in range(1, len(BAD) + 1)]
+    report = {int(number): reason for number, reason in re.findall(r"^Line (\d+): (.*)$", result.err, re.MULTILINE)}
+    assert sorted(report) == [2 * number for number in range(1, len(BAD) + 1)]
     for number, (line, reason) in enumerate(BAD.items(), start=1):
-        assert reason in reported[2 * number], line[:80]
+        assert reason in report[2 * number], line[:80]
     assert len(own(cli, me)) == len(good)
     counts = result.json
     assert (counts["lines"], counts["created"], counts["refused"]) == (2 * len(BAD), len(BAD), len(BAD))
-    assert {one["line"]: one["reason"] for one in counts["bad"]} == reported
+    assert {one["line"]: one["reason"] for one in counts["bad"]} == report
 
 
 def test_invalid_utf_8_is_reported(cli: CommandLine, me: str) -> None:
@@ -294,23 +294,23 @@ def test_invalid_utf_8_is_reported(cli: CommandLine, me: str) -> None:
     assert (result.code, "Line 1: not UTF-8 (byte 0)" in result.err) == (7, True)
 
 
-def test_an_endless_line_is_reported_and_not_kept_in_memory(cli: CommandLine, me: str) -> None:
+def test_an_endless_line_is_reported_without_using_memory(cli: CommandLine, me: str) -> None:
     endless = b'{"content": "' + b"x" * (17 * 1024 * 1024) + b'"}'
     result = cli("import", "-", "--agent", me, stdin=endless + b'\n{"content": "good"}')
     assert (result.code, result.err) == (7, "Line 1: longer than 16 MB\n")
     assert [one["content"] for one in own(cli, me)] == ["good"]
 
 
-def test_windows_line_ends_blank_lines_and_a_mark_at_the_start_do_no_harm(cli: CommandLine, me: str) -> None:
+def test_windows_line_ends_blank_lines_and_a_byte_order_mark_are_accepted(cli: CommandLine, me: str) -> None:
     text = b'\xef\xbb\xbf{"content": "one"}\r\n\r\n   \n{"content": "two"}'
     assert cli("import", "-", "--agent", me, stdin=text).code == 0
     assert [one["content"] for one in own(cli, me)] == ["one", "two"]
 
 
 def test_the_same_file_twice_changes_nothing(cli: CommandLine, me: str) -> None:
-    facts = [{"id": str(number), "content": f"fact {number}", "extra": number} for number in range(250)]
+    report = [{"id": str(number), "content": f"fact {number}", "extra": number} for number in range(250)]
     write(
-        {"in.jsonl": lines(*facts, {"content": "without an id"}, {"content": "dated", "createdAt": "2025-01-01T00Z"})}
+        {"in.jsonl": lines(*report, {"content": "without an id"}, {"content": "dated", "createdAt": "2025-01-01T00Z"})}
     )
     first = cli.json("import", "in.jsonl", "--agent", me)
     assert (first["created"], first["changed"], first["unchanged"]) == (252, 0, 0)
@@ -329,7 +329,7 @@ def test_a_changed_line_becomes_the_next_version(cli: CommandLine, me: str) -> N
 
 
 @pytest.mark.parametrize("file", ["missing.jsonl", ".", "", "нет.jsonl", "x" * 5_000])
-def test_a_file_that_cannot_be_read_is_refused(cli: CommandLine, me: str, file: str) -> None:
+def test_an_unreadable_file_is_refused(cli: CommandLine, me: str, file: str) -> None:
     result = cli("import", file, "--agent", me)
     assert (result.code, result.out) == (2, "")
     assert "cannot be read" in result.err
@@ -343,12 +343,12 @@ def test_an_empty_file_is_no_error(cli: CommandLine, me: str) -> None:
 # export
 
 
-def test_an_export_has_a_head_the_memories_and_a_hash(cli: CommandLine, me: str) -> None:
+def test_an_export_has_a_header_the_memories_and_a_hash(cli: CommandLine, me: str) -> None:
     memory = cli.json("remember", "Goes out. Розы.", "--agent", me)["memory"]
-    first, *reported, last = map(json.loads, cli("export", "--agent", me).out.splitlines())
+    first, *report, last = map(json.loads, cli("export", "--agent", me).out.splitlines())
     assert first == {"hivelore": "export", "schema": 1}
-    assert (last["hivelore"], last["count"]) == ("end", len(reported))
-    assert next(one for one in reported if one["id"] == memory["id"]) == memory
+    assert (last["hivelore"], last["count"]) == ("end", len(report))
+    assert next(one for one in report if one["id"] == memory["id"]) == memory
     assert cli("export", "--hash", "--agent", me).out == last["sha256"] + "\n"
     assert cli.json("export", "--hash", "--agent", me) == {"sha256": last["sha256"]}
 
@@ -363,7 +363,7 @@ def test_the_hash_changes_only_with_the_memories(cli: CommandLine, me: str) -> N
     assert cli("export", "--hash", "--agent", me).out != before
 
 
-def test_an_export_goes_into_another_hive_and_says_the_same_there(cli: CommandLine, me: str) -> None:
+def test_an_export_imported_elsewhere_has_the_same_hash(cli: CommandLine, me: str) -> None:
     cli("import", "-", "--agent", me, stdin=lines({"id": "1", "content": "Travels.", "tags": ["t"], "mood": "good"}))
     assert cli("export", "out.jsonl", "--agent", me).code == 0
     other = me[:-4] + "ffff"
@@ -373,8 +373,8 @@ def test_an_export_goes_into_another_hive_and_says_the_same_there(cli: CommandLi
         assert there[name] == here[name]
 
 
-def test_an_export_read_in_where_it_came_from_changes_nothing(cli: CommandLine, me: str) -> None:
-    cli("remember", "Private, without an id of its own.", "--agent", me, "--tags", "a,b")
+def test_importing_an_export_into_its_source_changes_nothing(cli: CommandLine, me: str) -> None:
+    cli("remember", "Private, without an external id.", "--agent", me, "--tags", "a,b")
     cli("remember", "Shared by one of them.", "--agent", me, "--scope", "swarm")
     cli("import", "-", "--agent", me, stdin=lines({"id": "1", "content": "Has one.", "mood": "good"}))
     before = own(cli, me)
@@ -384,7 +384,7 @@ def test_an_export_read_in_where_it_came_from_changes_nothing(cli: CommandLine, 
     assert own(cli, me) == before
 
 
-def test_an_export_to_a_file_is_whole_or_not_there(cli: CommandLine, me: str) -> None:
+def test_an_export_to_a_file_is_complete_or_absent(cli: CommandLine, me: str) -> None:
     result = cli("export", "out.jsonl", "--agent", me)
     count = len(Path("out.jsonl").read_text().splitlines()) - 2
     assert result.out == f"Wrote {count} memories to out.jsonl.\n"
@@ -392,7 +392,7 @@ def test_an_export_to_a_file_is_whole_or_not_there(cli: CommandLine, me: str) ->
     assert Path("out.jsonl").stat().st_mode & 0o777 == 0o600
 
 
-def test_an_export_to_a_device_leaves_it_one(cli: CommandLine, me: str) -> None:
+def test_an_export_to_a_device_does_not_replace_it(cli: CommandLine, me: str) -> None:
     os.mkfifo("pipe")
     reader = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
     assert cli("export", "pipe", "--agent", me).code == 0
@@ -401,6 +401,6 @@ def test_an_export_to_a_device_leaves_it_one(cli: CommandLine, me: str) -> None:
 
 
 @pytest.mark.parametrize("file", ["missing/out.jsonl", ".", "x" * 5_000])
-def test_an_export_to_where_nothing_can_be_written_is_refused(cli: CommandLine, me: str, file: str) -> None:
+def test_an_export_to_an_unwritable_path_is_refused(cli: CommandLine, me: str, file: str) -> None:
     result = cli("export", file, "--agent", me)
     assert (result.code, "cannot be written" in result.err) == (2, True)

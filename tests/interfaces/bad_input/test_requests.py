@@ -1,7 +1,7 @@
-"""Bad input x door, as far as it is in what somebody asks for.
+"""Bad input in requests, at each interface.
 
-Each cell is refused in the words of its door, with a sentence that tells what to do, and then everything is as it
-was; or it is accepted, as the table says, and then everything that was there before is still as it was.
+Each cell is refused with an error of its interface that says what to do, and nothing changes. Or it is accepted, as
+the table says, and no earlier memory changes.
 """
 
 import re
@@ -18,8 +18,8 @@ from support.bad_input import (
     Row,
     expected_at,
     hidden_rows,
-    names_every_door,
-    question_rows,
+    names_every_interface,
+    query_rows,
     rows,
     text_rows,
 )
@@ -28,11 +28,11 @@ from support.interfaces import LEFT_OUT, OK, Interface
 from support.postgres import DATABASES
 
 ROWS = [*rows(), *file_rows(), *value_rows()]
-REACHING = [*text_rows(), *question_rows(), *hidden_rows(), *value_rows()]
-"""Those that go as far as the database, wherever a door does not refuse them."""
+REACHING = [*text_rows(), *query_rows(), *hidden_rows(), *value_rows()]
+"""Rows that reach the database unless the interface refuses them."""
 CELLS = [("sqlite", row) for row in ROWS] + [("postgres", row) for row in REACHING]
-WORDS_OF_A_PROTOCOL = {"JSON-RPC -32700", "JSON-RPC -32602"}
-"""Where it did not come to us, it is not for us to say what to do."""
+PROTOCOL_ERRORS = {"JSON-RPC -32700", "JSON-RPC -32602"}
+"""Errors of the protocol layer, whose texts are not ours."""
 INTERNALS = re.compile(
     r"Traceback|\.py\b|site-packages|object at 0x|sqlite3?\.|apsw|pydantic|NoneType|SELECT |0x[0-9a-f]{6}"
 )
@@ -57,12 +57,12 @@ def test_cell(world: Any, interface: Callable[[str], Interface], tmp_path: Path,
     else:
         assert after == before
         assert len(outcome.said) < 500
-        assert outcome.kind in WORDS_OF_A_PROTOCOL or re.search(r"\w{2}.*[.)]$", outcome.said)
+        assert outcome.kind in PROTOCOL_ERRORS or re.search(r"\w{2}.*[.)]$", outcome.said)
 
 
 @pytest.mark.parametrize("world", DATABASES, indirect=True)
 @pytest.mark.parametrize("name", INTERFACES)
-def test_unusual_letters_are_kept_and_found_to_the_letter(
+def test_unusual_characters_are_stored_and_found_unchanged(
     world: Any, interface: Callable[[str], Interface], name: str
 ) -> None:
     side, asked = world.sides[name], interface(name)
@@ -72,11 +72,11 @@ def test_unusual_letters_are_kept_and_found_to_the_letter(
         ((memory, kept),) = [one for one in side.state().items() if one[0] not in before]
         assert (kept["content"], kept["name"], kept["tags"]) == (letters, letters, (letters,))
         assert asked.ask("get", id=memory).kind == OK
-        if name not in ("mcp", "bridge"):  # which list nothing
+        if name not in ("mcp", "bridge"):  # MCP has no list operation.
             assert memory in asked.ask("list", tag=letters).shown
         side.forget({memory})
 
 
 def test_every_cell_has_an_expectation() -> None:
     assert len({row.input for row in ROWS}) == len(ROWS)
-    assert [row.input for row in ROWS if not names_every_door(row.expected)] == []
+    assert [row.input for row in ROWS if not names_every_interface(row.expected)] == []

@@ -10,18 +10,18 @@ from support.command_line import CommandLine
 def test_events_are_listed_newest_first(cli: CommandLine, me: str) -> None:
     about = ("--service", f"s{me[:8]}", "--agent", me)
     cli("events", "add", "It", "is", "late", "--at", "2d", *about)
-    reported = cli("events", "add", "-", "--level", "error", "--session", me, *about, stdin=b"The disk is full\n")
-    assert re.fullmatch(r"[0-9a-f-]{36}\n", reported.out)
+    report = cli("events", "add", "-", "--level", "error", "--session", me, *about, stdin=b"The disk is full\n")
+    assert re.fullmatch(r"[0-9a-f-]{36}\n", report.out)
     head, *rows = cli("events", "list", *about).out.splitlines()
     assert head.split() == ["id", "at", "level", "service", "actor", "text"]
-    assert [row.split()[0] == reported.out.strip() for row in rows] == [True, False]
+    assert [row.split()[0] == report.out.strip() for row in rows] == [True, False]
     assert [row.split("  ")[-1] for row in rows] == ["The disk is full", "It is late"]
     for narrowed in (("--level", "warning"), ("--session", me), ("--since", "1d"), ("-n", "1")):
         assert [one["text"] for one in cli.json("events", "list", *narrowed, *about)["events"]] == ["The disk is full"]
     assert [one["text"] for one in cli.json("events", "list", "--until", "1d", *about)["events"]] == ["It is late"]
 
 
-def test_the_list_says_that_there_is_more_or_nothing(cli: CommandLine, me: str) -> None:
+def test_the_list_says_if_it_is_empty_or_continues(cli: CommandLine, me: str) -> None:
     about = ("--service", f"s{me[:8]}")
     nothing = cli("events", "list", *about)
     assert (nothing.code, nothing.out, nothing.err) == (0, "", "No events found.\n")
@@ -34,12 +34,12 @@ def test_the_list_says_that_there_is_more_or_nothing(cli: CommandLine, me: str) 
 
 
 def test_a_masked_secret_is_reported(cli: CommandLine) -> None:
-    reported = cli("events", "add", "The password:", "hx7!" + "kq")
-    assert reported.err == "Text that looks like a secret was masked.\n"
+    report = cli("events", "add", "The password:", "hx7!" + "kq")
+    assert report.err == "Text that looks like a secret was masked.\n"
     assert cli("events", "add", "It is late").err == ""
 
 
-def test_an_event_is_forgotten_by_operators(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_operators_can_forget_an_event(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     event = cli("events", "add", "It is late").out.strip()
     cli("cooldowns", "set", "forgotten", "restart", "--until", "5m")
     assert cli("events", "forget", event).out == f"Forgotten: {event}.\n"

@@ -18,7 +18,7 @@ def remembered(cli: CommandLine, content: str, *more: str) -> str:
     return str(cli.json("remember", content, *more)["memory"]["id"])
 
 
-def test_an_edit_is_listed_shown_and_taken_back(cli: CommandLine) -> None:
+def test_an_edit_is_listed_shown_and_undone(cli: CommandLine) -> None:
     memory = remembered(cli, "The walrus sleeps.")
     assert cli("edit", memory, "--content", "The walrus swims.", "--reason", "saw it").code == 0
     (batch,) = cli.json("batches", "--memory", memory)["batches"]
@@ -107,7 +107,7 @@ def test_a_second_job_is_refused_while_one_runs(cli: CommandLine, service: Servi
     service.app.maintenance_jobs.wait(job.id, AS_OPERATOR)
 
 
-def test_twins_are_put_to_review(cli: CommandLine) -> None:
+def test_duplicates_are_proposed_for_review(cli: CommandLine) -> None:
     for content in ("The narwhal sings.", "the narwhal  sings."):
         remembered(cli, content, "--session", content)
     done = cli("maintain", "--merge", "--reindex", "--vacuum", "--apply")

@@ -28,23 +28,23 @@ def test_everything_is_embedded_again(semantic: CommandLine) -> None:
     assert semantic("recall", "which flowers are there in July?").out.startswith("1. ")
 
 
-def test_with_nothing_to_do_it_is_done(semantic: CommandLine) -> None:
+def test_without_work_reembed_ends_at_once(semantic: CommandLine) -> None:
     semantic("reembed")
     assert semantic("reembed").out == "Re-embedding is done: 0 of 0 passages.\n"
 
 
-def test_it_can_be_left_to_itself(semantic: CommandLine) -> None:
+def test_reembed_can_run_in_the_background(semantic: CommandLine) -> None:
     semantic("remember", "A second thing.")
     assert semantic.json("reembed", "--everything", "--detach")["state"] in ("running", "done")
     assert semantic.json("reembed")["state"] == "done"
 
 
-def test_without_a_model_there_is_nothing_to_embed_with(cli: CommandLine) -> None:
+def test_reembed_without_a_model_is_refused(cli: CommandLine) -> None:
     result = cli("reembed", "--json")
     assert (result.code, result.error["code"]) == (5, "conflict")
 
 
-def test_a_model_is_examined_too(semantic: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_checks_the_model(semantic: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HIVELORE_EMBEDDER", "local")
     findings = {one["name"]: one for one in semantic("doctor", "--json").json["findings"]}
     assert [findings[name]["level"] for name in ("model", "vectors", "embedding queue")] == ["ok", "ok", "ok"]
