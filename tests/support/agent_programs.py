@@ -1,4 +1,4 @@
-"""The real agent programs in a home folder of their own, with a stand-in in place of their model's API."""
+"""The real agent programs in a separate home folder, with a stand-in in place of their model's API."""
 
 import json
 import os
@@ -56,7 +56,7 @@ class Tools:
 
 
 class ClaudeCode:
-    """Runs ``claude -p`` in the folder ``work``; ``model`` is where it asks."""
+    """Runs ``claude -p`` in the folder ``work``; ``model`` is the URL of its model."""
 
     def __init__(self, home: Path, work: Path, model: ModelServer, **more: str) -> None:
         self.model = model
@@ -73,7 +73,7 @@ class ClaudeCode:
         }
 
     def run(self, prompt: str, *more: str, tools: Tools | None = None) -> Run:
-        """The prompt goes in by stdin, so that no option swallows it. Every tool is allowed."""
+        """Passes the prompt on stdin, so that no option consumes it. Every tool is allowed."""
         command = [str(CLAUDE_CODE), "-p", "--output-format", "stream-json", "--verbose"]
         command += ["--dangerously-skip-permissions", *more]
         if tools is not None:
@@ -89,7 +89,7 @@ class ClaudeCode:
 
 
 class Codex:
-    """Runs ``codex exec`` in the folder ``work``; ``model`` is where it asks."""
+    """Runs ``codex exec`` in the folder ``work``; ``model`` is the URL of its model."""
 
     def __init__(self, home: Path, work: Path, model: ModelServer, **more: str) -> None:
         self.model = model
@@ -118,7 +118,7 @@ class Codex:
 
 
 class Gemini:
-    """Runs ``gemini`` in the folder ``work``; ``model`` is where it asks."""
+    """Runs ``gemini`` in the folder ``work``; ``model`` is the URL of its model."""
 
     def __init__(self, home: Path, work: Path, model: ModelServer, **more: str) -> None:
         self.model = model
@@ -141,7 +141,7 @@ class Gemini:
 
 
 class Copilot:
-    """Runs ``copilot -p`` in the folder ``work``; ``model``, in Anthropic's words, is where it asks."""
+    """Runs ``copilot -p`` in the folder ``work``; ``model`` is the URL of its model, with Anthropic's API."""
 
     def __init__(self, home: Path, work: Path, model: ModelServer, **more: str) -> None:
         self.model = model
@@ -164,7 +164,7 @@ class Copilot:
 
 
 class OpenCode:
-    """Runs ``opencode run`` in the folder ``work``; ``model``, in Anthropic's words, is where it asks."""
+    """Runs ``opencode run`` in the folder ``work``; ``model`` is the URL of its model, with Anthropic's API."""
 
     def __init__(self, home: Path, work: Path, model: ModelServer, **more: str) -> None:
         self.model = model
@@ -200,7 +200,7 @@ _GEMINI_SETTINGS = {
 
 
 def _nothing_but(home: Path) -> dict[str, str]:
-    """Whatever they want to ask of the rest of the world leads nowhere."""
+    """Blocks all other network access."""
     return {
         "HOME": str(home),
         "PATH": f"{NODE}{os.pathsep}{os.defpath}",

@@ -1,4 +1,4 @@
-"""A stand-in for the Anthropic Messages API, which does what the lines of a prompt tell it (see model_script)."""
+"""A stand-in for the Anthropic Messages API that follows the script in the prompt (see model_script)."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Batches for tests: plain ones to say only what matters, and strategies for all that are possible."""
+"""Batches for tests: plain examples, and strategies for all valid ones."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -20,7 +20,7 @@ PATIENCE = 60.0
 
 
 class Bridge:
-    """Started with construction. What it answers is read all the time, so that it never waits for the test."""
+    """Starts with construction. Its output is read continuously, so that it never waits for the test."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class Bridge:
         command: Sequence[str] = DIRECT,
         before: Callable[[], None] | None = None,
     ) -> None:
-        """``before`` is run in its process first."""
+        """Runs ``before`` in its process first."""
         self.process = subprocess.Popen(
             [*command, *arguments],
             env=env,
@@ -47,19 +47,19 @@ class Bridge:
             reader.start()
 
     def say(self, message: object) -> None:
-        """Send a message, or bytes as they are."""
+        """Sends a message, or raw bytes."""
         assert self.process.stdin is not None
         data = message if isinstance(message, bytes) else json.dumps(message).encode()
         self.process.stdin.write(data + b"\n")
         self.process.stdin.flush()
 
     def subscribe(self) -> Any:
-        """The next message; None once it has ended."""
+        """Returns the next message, or None after its end."""
         line = self._heard.get(timeout=PATIENCE)
         return json.loads(line) if line else None
 
     def ask(self, method: str, identity: int | str = 1, /, **params: Any) -> Any:
-        """Send a request and wait for the next message."""
+        """Sends a request and waits for the next message."""
         self.say({"jsonrpc": "2.0", "id": identity, "method": method, "params": params})
         return self.subscribe()
 
@@ -74,7 +74,7 @@ class Bridge:
         self.process.stdin.close()
 
     def ended(self) -> int:
-        """Its exit code, once it has ended."""
+        """Waits for its end and returns its exit code."""
         return self.process.wait(timeout=PATIENCE)
 
     def complaints(self) -> str:
@@ -84,7 +84,7 @@ class Bridge:
         return b"".join(self._complaints).decode()
 
     def memory(self, field: str = "VmHWM") -> int:
-        """Kilobytes it has taken at most."""
+        """Returns its peak memory in kilobytes."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return next(int(line.split()[1]) for line in status.splitlines() if line.startswith(f"{field}:"))
 

@@ -7,7 +7,7 @@ START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
 
 class FixedClock:
-    """Always the same instant."""
+    """Clock that always shows the same instant."""
 
     def __init__(self, now: datetime = START, monotonic: float = 1_000.0) -> None:
         self._now = now
@@ -21,8 +21,8 @@ class FixedClock:
 
 
 class SteppingClock:
-    """Each look at the date is one ``step`` later than the last; ``advance`` moves it by hand.
-    Both readings move together; looking at ``monotonic`` moves neither."""
+    """Clock that moves by ``step`` at each reading of ``now``; ``advance`` moves it by hand.
+    Both readings move together; reading ``monotonic`` moves neither."""
 
     def __init__(self, now: datetime = START, step: timedelta = timedelta(), monotonic: float = 1_000.0) -> None:
         self._start = now

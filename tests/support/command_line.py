@@ -1,4 +1,4 @@
-"""The command line, as somebody types it."""
+"""The command line in tests, in this process or a separate one."""
 
 import io
 import json
@@ -40,14 +40,14 @@ class _Keyboard(io.TextIOWrapper):
 
 
 class CommandLine:
-    """Runs verbs in this process, with what they read and print at hand."""
+    """Runs verbs in this process, with given input and captured output."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
         self._monkeypatch = monkeypatch
         self._capsys = capsys
 
     def __call__(self, *words: str, stdin: bytes = b"", typed: str | None = None) -> Result:
-        """``typed``: what somebody types at a terminal, in place of ``stdin``."""
+        """Runs a verb. ``typed``: input at a terminal, in place of ``stdin``."""
         stream = io.TextIOWrapper(io.BytesIO(stdin)) if typed is None else _Keyboard(io.BytesIO(typed.encode()))
         self._monkeypatch.setattr(sys, "stdin", stream)
         self._capsys.readouterr()
@@ -74,7 +74,7 @@ def settings(home: Path, **more: str) -> dict[str, str]:
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
-    """The whole environment of such a process."""
+    """Returns the whole environment of such a process."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("HIVELORE_", "MEMORY_"))}
     return {**kept, **settings(home), **more}
 

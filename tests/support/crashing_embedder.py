@@ -1,4 +1,4 @@
-"""A program whose processes remember and embed until they stand still at a named point, there to be killed.
+"""A program whose processes remember and embed until they halt at a named point to be killed.
 
 ``python -m support.crashing_embedder FOLDER`` imports everything once. For each line ``number point batches`` on its
 stdin it forks a process that writes the notes of this round next to the embedding thread, which stops at the
@@ -87,7 +87,7 @@ class Halt:
 
 
 class HaltingStore(SqliteStore):
-    """All that the embedding thread writes after it has begun a batch are vectors."""
+    """After the start of a batch the embedding thread writes only vectors."""
 
     def __init__(self, path: Path, halt: Halt) -> None:
         self._halt = halt

@@ -1,4 +1,4 @@
-"""A program whose processes move a swarm, until they are killed by their own hand at a unit of work.
+"""A program whose processes move a swarm, until they kill themselves at a transaction.
 
 ``python -m support.crashing_mover`` imports everything once. For each JSON line ``[source, target, place, nth]`` on its
 stdin it forks a process that moves the SQLite file ``source`` to the file or the database ``target``, and kills itself
@@ -36,7 +36,7 @@ class Place(StrEnum):
 
 
 class KilledStore:
-    """A store that ends its process."""
+    """Store that kills its process."""
 
     def __init__(self, store: MemoryStore, place: Place, nth: int) -> None:
         self._store, self._place, self._left = store, place, nth

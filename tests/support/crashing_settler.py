@@ -1,5 +1,5 @@
-"""A program whose processes remember, edit and forget while the keyword index settles, until they stand still at a
-named point, there to be killed.
+"""A program whose processes remember, edit and forget while the keyword index settles, until they halt at a
+named point to be killed.
 
 ``python -m support.crashing_settler`` imports everything once. For each JSON line ``[path, number, step, place, nth]``
 on its stdin it forks a process that writes the notes of this round next to the upkeep of a service, which stops
@@ -122,7 +122,7 @@ class HaltingStore(SqliteStore):
 
 
 class HaltingCompaction(Compaction):
-    """Says which step comes next."""
+    """Reports the next step."""
 
     def __init__(self, sizes: Sizes, halt: Halt) -> None:
         super().__init__(sizes)

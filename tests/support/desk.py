@@ -26,7 +26,7 @@ class Desk:
         self.restart()
 
     def restart(self, holder: str = "one") -> FolderSync:
-        """Restarts like a new process, which knows only what is stored."""
+        """Restarts like a new process, with only the stored state."""
         place = ":/w"
         self.leader_lease = LeaderLease(self.world.store, self.world.clock, holder, f"folders {place}")
         self.service = FolderSync(

@@ -1,4 +1,4 @@
-"""A real OpenAI-compatible embeddings server on the loopback interface, which misbehaves on demand."""
+"""A real OpenAI-compatible embeddings server on the loopback interface, with faults on demand."""
 
 import json
 import socket
@@ -77,7 +77,7 @@ class EmbeddingServer:
         self.close()
 
     def close(self) -> None:
-        """Break off whatever is going on and end every thread."""
+        """Ends all connections and threads."""
         self.over.set()
         self._http.shutdown()
         self._http.hang_up()
@@ -157,7 +157,7 @@ class _Handler(BaseHTTPRequestHandler):
         if fault is not None:
             fault(Exchange(self, self._owner, asked))
         elif self.path != "/v1/embeddings":
-            self.send(404, b'{"error": {"message": "no such path"}}')
+            self.send(404, b'{"error": {"message": "unknown path"}}')
         elif self._owner.refuses(asked.inputs):
             self.send(400, b'{"error": {"message": "input is not valid"}}')
         else:
@@ -166,7 +166,7 @@ class _Handler(BaseHTTPRequestHandler):
     def send(
         self, status: int, body: bytes, headers: Mapping[str, str] | None = None, length: int | None = None
     ) -> None:
-        """``length``: what the header claims, where it is not the truth."""
+        """Sends an answer. ``length``: a false length for the header."""
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body) if length is None else length))
@@ -176,7 +176,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_request(self, code: object = "-", size: object = "-") -> None:
-        """Tests are silent."""
+        """Logs nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +244,7 @@ def silence(exchange: Exchange) -> None:
 
 
 def hang_up(exchange: Exchange) -> None:
-    """The connection ends without a word."""
+    """The connection ends without an answer."""
     exchange.handler.close_connection = True
 
 

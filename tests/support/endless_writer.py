@@ -15,7 +15,7 @@ from hivelore.storage.sqlite.store import SqliteStore
 
 THREADS = 4
 ADA = AgentId("ada")
-CONTENT = Clean("Whoever reads this survived.")
+CONTENT = Clean("The reader of this survived.")
 CHUNKS = (Chunk(index=0, start=0, stop=28, headings=(), passages=(Passage(start=0, stop=28),)),)
 
 

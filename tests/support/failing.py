@@ -21,7 +21,7 @@ from support.waiting import until
 
 
 def hurry(patch: pytest.MonkeyPatch) -> None:
-    """Look after a service many times a second."""
+    """Checks the health of a service many times a second."""
     patch.setattr(workers, "MONITOR_EVERY", 0.05)
     patch.setattr(workers, "TEND_EVERY", 0.05)
     patch.setattr(monitor, "WRITE_EVERY", 0.2)
@@ -56,5 +56,5 @@ def causes(service: Service) -> list[str]:
 
 
 def wait_for(service: Service, *expected: str) -> None:
-    """Until exactly these problems stand."""
+    """Waits until exactly these problems are reported."""
     until(lambda: causes(service) == list(expected))

@@ -31,7 +31,7 @@ def pem(label: str, *, end: bool = True, line_break: str = "\n", seed: str = "")
 
 
 def shapes(seed: str) -> dict[str, list[str]]:
-    """Secrets that are found wherever they stand, by kind."""
+    """Returns secrets that are found in any context, by kind."""
     made = partial(scramble, seed=seed)
     return {
         "aws-key": [

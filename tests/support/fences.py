@@ -1,4 +1,4 @@
-"""Fences with a number that is known."""
+"""Fences with a known number."""
 
 import re
 
@@ -17,7 +17,7 @@ def fenced(text: str) -> str:
 
 
 def inside(text: str) -> tuple[str, str]:
-    """The number of a fence that is all there is of a text, and what stands in it, without the notice."""
+    """Returns the number and the contents of the fence around a whole text, without the notice."""
     found = _FENCE.fullmatch(text)
     assert found is not None, text
     assert found[2].startswith(f"{fence.NOTICE}\n\n")

@@ -1,4 +1,4 @@
-"""A stand-in for the Gemini API, which does what the lines of a prompt tell it (see model_script)."""
+"""A stand-in for the Gemini API that follows the script in the prompt (see model_script)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -25,7 +25,7 @@ def conversation(contents: Sequence[Mapping[str, Any]]) -> list[Said]:
 
 
 def tools_of(body: Mapping[str, Any]) -> list[str]:
-    """The names of the functions that a request offers."""
+    """Returns the names of the functions that a request offers."""
     return [function["name"] for tool in body.get("tools", ()) for function in tool.get("functionDeclarations", ())]
 
 

@@ -1,4 +1,4 @@
-"""The result of observations in order of time, as simply as possible."""
+"""The expected result of observations in order of time, computed as simply as possible."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -64,7 +64,7 @@ def _members(groups: Iterable[Group]) -> set[object]:
 
 
 def stand(groups: Iterable[Group], lifecycle: Lifecycle) -> set[object]:
-    """All that is to be the same: each memory's words and observations, and how sure it is."""
+    """Returns the compared state: the text, observations and confidence of each memory."""
     return {
         (
             group.text,

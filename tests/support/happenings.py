@@ -1,4 +1,4 @@
-"""Events and cooldowns for tests: plain ones to say only what matters, and strategies for all that are possible."""
+"""Events and cooldowns for tests: plain examples, and strategies for all valid ones."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -40,7 +40,7 @@ class CooldownParts(TypedDict, total=False):
 
 
 def an_event(**parts: Unpack[EventParts]) -> Event:
-    """A warning of Ada's; ids ascend in the order of calls."""
+    """Returns a warning of Ada; ids ascend in the order of calls."""
     number = LoggedId(f"e{next(_numbers):06}")
     plain = Event(
         id=number, at=START, level=Level.WARNING, text=Clean("It is late."), actor=ADA, interface=Interface.MCP
@@ -49,7 +49,7 @@ def an_event(**parts: Unpack[EventParts]) -> Event:
 
 
 def a_cooldown(service: str = "jellyfin", action: str = "restart", **parts: Unpack[CooldownParts]) -> Cooldown:
-    """For half an hour, set by Ada."""
+    """Returns a cooldown of half an hour, set by Ada."""
     plain = Cooldown(
         service=Clean(service),
         action=Clean(action),
@@ -63,7 +63,7 @@ def a_cooldown(service: str = "jellyfin", action: str = "restart", **parts: Unpa
 
 @st.composite
 def events(draw: st.DrawFn, memories: Sequence[MemoryId]) -> Event:
-    """Any event, about one of these memories or none."""
+    """Generates events about one of these memories or none."""
     return Event(
         id=LoggedId(f"e{next(_numbers):06}"),
         at=draw(instants),

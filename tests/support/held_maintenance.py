@@ -1,4 +1,4 @@
-"""Maintenance that waits in the middle of its work, until it is let go on or is stopped."""
+"""Maintenance that pauses in the middle of its work until it is released or stopped."""
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ class Held:
 
 @contextmanager
 def held() -> Generator[Held]:
-    """Whatever looks for pairs meanwhile waits before that, with three of ten units done."""
+    """Makes searches for pairs wait, with three of ten units done."""
     barrier, find = Held(), Duplicates.find
 
     def late(duplicates: Duplicates, now: datetime, limit: int, progress: Progress) -> Sequence[Pair]:

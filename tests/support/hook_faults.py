@@ -67,7 +67,7 @@ def _hung(home: Home) -> Generator[Way]:
 
 
 class _Squatter(socketserver.ThreadingTCPServer):
-    """Another program at a port, which says always the same; None: nothing, for as long as it is asked."""
+    """Another program at a port, which always sends the same answer; None: it never answers."""
 
     allow_reuse_address = True
     daemon_threads = True
@@ -78,7 +78,7 @@ class _Squatter(socketserver.ThreadingTCPServer):
         super().__init__(("127.0.0.1", port), _AnswerHandler)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """The other side has hung up."""
+        """Ignores that the peer closed the connection."""
 
 
 class _AnswerHandler(socketserver.BaseRequestHandler):
@@ -160,7 +160,7 @@ def _not_writable(home: Home) -> Generator[Way]:
 
 
 def _missing(file: Path, lines: Sequence[str]) -> None:
-    """The file was named, and does not exist."""
+    """Names a file that does not exist."""
 
 
 def _huge(file: Path, lines: Sequence[str]) -> None:
@@ -196,7 +196,7 @@ FAULTS: Mapping[str, Fault] = {
         _port_taken,
         b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 20\r\n\r\n{"decision":"block"}',
     ),
-    "port: knows no such page": partial(_port_taken, b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"),
+    "port: unknown page": partial(_port_taken, b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"),
     "port: says nothing": partial(_port_taken, None),
     "port: hangs up": partial(_port_taken, b""),
     "disk full": partial(_disk_full, Way(before=_without_room, keeps=NOTHING)),

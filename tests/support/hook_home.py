@@ -89,7 +89,7 @@ class Home:
             return client.call("GET", "/api/status")
 
     def settle(self) -> None:
-        """Wait until all that was handed over or put aside is in the store."""
+        """Waits until all delivered and spooled events are in the store."""
         self.hook.finish()
 
         def is_settled() -> bool:
@@ -116,14 +116,14 @@ def opened(place: Path, monkeypatch: pytest.MonkeyPatch, **more: str) -> Generat
 
 
 def something_learned() -> str:
-    """Each time in other words, or it would not be news."""
+    """Returns a lesson in new words each time, so that the novelty filter keeps it."""
     number = uuid4().hex
     words = " ".join(number[start : start + 4] for start in range(0, 32, 4))
     return f"The root cause of the trouble with {number[:9]} was {words}, which nobody had expected after all."
 
 
 def conversation(learned: str) -> Sequence[str]:
-    """The lines of a transcript."""
+    """Returns the lines of a transcript."""
     session = ClaudeSession()
     return session.user("Please look into it.").says(learned).lines
 

@@ -36,7 +36,7 @@ NOTHING = Said(0, b"", b"")
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """``file``: as ``hivelore.hooks.install`` answers it."""
+    """``file``: the path that ``hivelore.hooks.install`` returns."""
 
     file: Path
     home: Path
@@ -73,7 +73,7 @@ class Hook:
         return Said(done.returncode, done.stdout, done.stderr)
 
     def finish(self) -> None:
-        """Wait for its detached processes."""
+        """Waits for its detached processes."""
         until(lambda: not self._is_at_work())
 
     def _is_at_work(self) -> bool:
@@ -85,7 +85,7 @@ class Hook:
 
 
 def spool(home: Path) -> list[dict[str, Any]]:
-    """The events that wait in a home folder, oldest first."""
+    """Returns the spooled events of a home folder, oldest first."""
     waiting: list[dict[str, Any]] = []
     for file in sorted((home / "spool").glob("*.json")):
         with suppress(FileNotFoundError):  # It was handed over since.

@@ -1,4 +1,4 @@
-"""The interfaces, each called with the same operations in its own way, with the outcome in its own terms.
+"""The interfaces, each with the same operations, and with outcomes in its own terms.
 
 A verb is remember, recall, get, edit, forget, list, recalls or index; its arguments have the names they have in JSON.
 The form of each answer is checked here, so that comparing outcomes needs only their kinds.
@@ -42,7 +42,7 @@ class Interface(ABC):
 
 
 class PythonInterface(Interface):
-    """Other exceptions are not caught: they fail the test."""
+    """Python API. Other exceptions than those of Hivelore fail the test."""
 
     def __init__(self, name: str, hive: Hive) -> None:
         self.name = name
@@ -109,7 +109,7 @@ class RestInterface(Interface):
 
 
 class McpServer(Interface):
-    """JSON-RPC by hand: a client of the official SDK would look at the arguments first."""
+    """JSON-RPC by hand: a client of the official SDK would validate the arguments first."""
 
     name = "mcp"
     _TOOLS: Mapping[str, str] = {
@@ -174,7 +174,7 @@ def answered(answer: Any) -> Outcome:
 
 
 class CliInterface(Interface):
-    """The command line in this process, with ``--json``. Typed values go in as a line of JSON, by ``import``."""
+    """The command line in this process, with ``--json``. Typed values are passed as a line of JSON, to ``import``."""
 
     name = "cli"
 
@@ -231,12 +231,12 @@ def _with_file(path: Path, needed: Mapping[str, Any]) -> bytes:
 
 
 def _quoted(value: object) -> str:
-    """Percent-encoded as it is, half surrogate pairs too."""
+    """Returns the text percent-encoded, including lone surrogates."""
     return quote_from_bytes(_word(value).encode(errors="surrogatepass"), safe="")
 
 
 def _exchanged(port: int, key: str | None, method: str, path: str, body: bytes | None) -> tuple[int, str, str]:
-    """Status, kind of content and text of an answer."""
+    """Returns status, content type and text of an answer."""
     headers = {"Accept": "application/json, text/event-stream", "Connection": "close"}
     if key is not None:
         headers["Authorization"] = f"Bearer {key}"
@@ -253,7 +253,7 @@ def _exchanged(port: int, key: str | None, method: str, path: str, body: bytes |
 
 
 def _problem(status: int, kind: str, shown: str) -> Outcome:
-    """A problem document as it has to be."""
+    """Returns the outcome of a problem document, after checking its form."""
     problem = json.loads(shown)
     assert (kind, problem["status"], problem["type"]) == ("application/problem+json", status, "about:blank")
     assert status in _TITLES

@@ -37,7 +37,7 @@ class Indexed:
     index: KeywordIndex
 
     def add(self, *columns: Columns | str, memory: Memory | None = None) -> Stored:
-        """A document with one chunk for each of these, indexed in the unit that adds it."""
+        """Adds a document with one chunk for each of these, indexed in the same transaction."""
         of_chunks = [own(one) if isinstance(one, str) else one for one in columns]
         content, pieces = document(*(f"chunk {number}" for number in range(len(columns))))
         plain = a_memory(content) if memory is None else memory
@@ -54,7 +54,7 @@ class Indexed:
         return stored
 
     def settle(self) -> None:
-        """Do all that the engine would do by and by."""
+        """Completes all pending work of the engine."""
         while self.index.compact(self.store):
             pass
 

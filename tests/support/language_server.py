@@ -1,4 +1,4 @@
-"""A stand-in for the APIs of language models on the loopback interface, which counts every token it is asked for."""
+"""A stand-in for the APIs of language models on the loopback interface, which counts every requested token."""
 
 import json
 from collections import deque
@@ -89,4 +89,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(payload)
 
     def log_request(self, code: object = "-", size: object = "-") -> None:
-        """Tests are silent."""
+        """Logs nothing."""

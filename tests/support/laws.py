@@ -14,7 +14,7 @@ def examples(number: int) -> int:
 
 
 def load_profile() -> None:
-    """Laws are about values, not about how fast this machine is just now."""
+    """Loads the profile of examples, without deadlines: laws are about values, not about speed."""
     settings.register_profile(
         "hivelore",
         deadline=None,

@@ -1,4 +1,4 @@
-"""A small language model that really runs, on the processors of this machine, behind a server of llama.cpp.
+"""A small real language model on the CPU of this machine, behind a llama.cpp server.
 
 Runs as a separate process: prints the address it listens on, and ends when its input does.
 """
@@ -26,7 +26,7 @@ def weights() -> Path | None:
 
 @contextmanager
 def local_model() -> Generator[str]:
-    """The URL it answers at, as long as the block lasts."""
+    """Yields its URL while the block lasts."""
     command = [sys.executable, __file__]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdin is not None

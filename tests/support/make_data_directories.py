@@ -115,7 +115,7 @@ def write(writer: Writer, transcript: Path) -> None:
     _guide(writer)
     facts = _facts(writer)
     _operations(writer)
-    _happenings(writer)
+    _events(writer)
     _reviews(writer)
     _session(writer, transcript)
     writer.until(lambda: writer.send(OPERATOR, "GET", "/api/memory/stats")["pendingEmbeddings"] == 0)
@@ -136,7 +136,7 @@ def _guide(writer: Writer) -> None:
 
 
 def _facts(writer: Writer) -> Sequence[str]:
-    """A fact with two successors, and a memory that another one replaces."""
+    """Stores a fact with two successors, and a memory that another one replaces."""
     first = writer.remember(LEAD, "swarm", "The API listens on port 8000.", subject="api.port", project=SHOP)
     writer.hours(30)
     more = {"validFrom": "2026-03-03T00:00:00Z", "project": SHOP}
@@ -150,7 +150,7 @@ def _facts(writer: Writer) -> Sequence[str]:
 
 
 def _operations(writer: Writer) -> None:
-    """Observations that reinforce, contradict and wear off, and what an operator says himself."""
+    """Stores observations that reinforce, contradict and decay, and those of an operator."""
     writer.observe(MACHINE, "takes 60s to start", "jellyfin", session="s-1")
     writer.hours(2)
     writer.observe(WORKER, "takes 60s to start", "jellyfin", session="s-2")
@@ -168,7 +168,7 @@ def _operations(writer: Writer) -> None:
     writer.send(OPERATOR, "PUT", f"/memories/{unsure['memory']['id']}", {"observation": "drops packets under load"})
 
 
-def _happenings(writer: Writer) -> None:
+def _events(writer: Writer) -> None:
     for level, service in (("info", None), ("warning", "jellyfin"), ("error", "billing"), ("critical", "proxy")):
         body = {"text": f"{level.title()}: the queue is being drained.", "level": level, "service": service}
         writer.send(MACHINE, "POST", "/api/events", {**body, "session": "s-1"})
@@ -258,7 +258,7 @@ def job_is_done(writer: Writer, job: str) -> bool:
 
 
 def ask(callers: Callers) -> Sequence[Answered]:
-    """Sends the requests whose answers are kept. Those that count as a use of a memory come last."""
+    """Sends the requests whose answers are stored. Those that count as use of a memory come last."""
     answers: list[Answered] = []
 
     def send(*requests: Request) -> Sequence[Any]:
@@ -383,7 +383,7 @@ def answers_of(archive: Path, home: Path) -> Sequence[Answered]:
 
 
 def _is_data(name: Path) -> bool:
-    """Files of a running service, and copies of the program, are not data."""
+    """Returns False for files of a running service and copies of the program."""
     return name.parts[0] not in ("bin", "workspace") and name.suffix not in (".lock", ".log")
 
 

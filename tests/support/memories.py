@@ -1,4 +1,4 @@
-"""Memories for tests: plain ones to say only what matters, and strategies for all that are possible."""
+"""Memories for tests: plain examples, and strategies for all valid ones."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import count, pairwise
@@ -43,7 +43,7 @@ _numbers = count(1)
 
 
 def memory_id(number: int) -> MemoryId:
-    """The id with this number; later numbers sort later."""
+    """Returns the id with this number; later numbers sort later."""
     return MemoryId(str(UUID(int=(number << 80) | (7 << 76) | (2 << 62) | number)))
 
 
@@ -130,7 +130,7 @@ def evidence(
 
 
 def next_version(memory: Memory, content: str | None = None, /, **parts: Unpack[Parts]) -> Memory:
-    """The memory with some parts replaced, a minute later, by Bob."""
+    """Returns the memory with some parts replaced, a minute later, by Bob."""
     revised = replace(
         memory,
         content=memory.content if content is None else Clean(content),
@@ -142,7 +142,7 @@ def next_version(memory: Memory, content: str | None = None, /, **parts: Unpack[
 
 
 def document(*texts: str, headings: tuple[str, ...] = (), passage: int = 500) -> tuple[Clean, tuple[Chunk, ...]]:
-    """A content of these texts, and one chunk for each, cut into passages of at most ``passage`` characters."""
+    """Returns a content of these texts with one chunk for each, cut into passages of at most ``passage`` characters."""
     chunks: list[Chunk] = []
     start = 0
     for index, text in enumerate(texts):
@@ -155,7 +155,7 @@ def document(*texts: str, headings: tuple[str, ...] = (), passage: int = 500) ->
 
 
 def whole(content: str) -> tuple[Chunk, ...]:
-    """The content as a single chunk with a single passage."""
+    """Returns the content as a single chunk with a single passage."""
     span = Passage(start=0, stop=len(content))
     return (Chunk(index=0, start=0, stop=len(content), headings=(), passages=(span,)),)
 
@@ -228,7 +228,7 @@ subjects = st.text(characters, min_size=1, max_size=SUBJECT_LENGTH).map(Clean)
 
 @st.composite
 def memories(draw: st.DrawFn) -> Memory:
-    """Any first version of any memory."""
+    """Generates first versions of memories."""
     scope = draw(st.sampled_from(Scope))
     optional = st.none() | texts
     return Memory(
@@ -264,7 +264,7 @@ def memories(draw: st.DrawFn) -> Memory:
 
 @st.composite
 def chunks_of(draw: st.DrawFn, content: str) -> tuple[Chunk, ...]:
-    """Any way to cut a content into chunks that follow each other, and those into passages."""
+    """Generates divisions of a content into consecutive chunks, and of chunks into passages."""
     headings = st.lists(st.text(characters, max_size=10), max_size=3).map(tuple)
     chunks: list[Chunk] = []
     for index, (start, stop) in enumerate(draw(_cuts(0, len(content)))):

@@ -1,6 +1,5 @@
-"""What a test needs and does not find: said aloud where somebody works without it, and in CI a failure, so that nothing
-is green there that was not tried. What a platform cannot have is skipped everywhere; so is what needs the benchmark's
-data."""
+"""Missing requirements of tests: they skip a test with a message on a developer's machine, and fail it in CI, where no
+untested code may pass. Tests that a platform cannot run, or that need the benchmark's data, are skipped everywhere."""
 
 import os
 from typing import NoReturn

@@ -22,7 +22,7 @@ _SUMMING_UP = ("create a detailed summary", "CONTEXT CHECKPOINT COMPACTION")
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One turn of a conversation: what a user or a model said, or that the model called a tool."""
+    """One turn of a conversation: a text of a user or of a model, or a tool call."""
 
     who: Literal["user", "model"]
     text: str = ""
@@ -72,12 +72,12 @@ def _step(line: str) -> Say | Use:
 
 
 def conclude(text: str) -> str:
-    """The line of a prompt that has something said which does not stand in the prompt."""
+    """Returns the line of a prompt that makes the model say a text that the prompt does not contain."""
     return f">> conclude {codecs.encode(text, 'rot13')}"
 
 
 def use(tool: str, **arguments: Any) -> str:
-    """The line of a prompt that has a tool called."""
+    """Returns the line of a prompt that makes the model call a tool."""
     return f">> use {tool} {json.dumps(arguments)}"
 
 

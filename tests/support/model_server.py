@@ -1,4 +1,4 @@
-"""The HTTP side of a stand-in for a language model's API, on the loopback interface; it keeps all it was sent."""
+"""The HTTP side of a stand-in for a language model's API, on the loopback interface; it records all requests."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ class QueryAnalysis:
     body: Any
 
     def text(self) -> str:
-        """All of it, to look for words in."""
+        """Returns the whole request as text, for searching."""
         return json.dumps(self.body, ensure_ascii=False)
 
 
@@ -38,7 +38,7 @@ _TURNS = ("/v1/messages", "/v1/responses", ":streamGenerateContent")
 
 
 class ModelServer:
-    """Answers until it leaves its ``with`` block, with what ``answer`` makes of a request."""
+    """Answers until it leaves its ``with`` block, with the result of ``answer`` for each request."""
 
     def __init__(self, answer: Callable[[QueryAnalysis], Answer]) -> None:
         self.asked: list[QueryAnalysis] = []
@@ -99,7 +99,7 @@ class _Handler(BaseHTTPRequestHandler):
         if isinstance(answer, EventLog):
             self._send(200, "text/event-stream", "".join(_line(name, data) for name, data in answer.events))
         elif answer is None:
-            self._send(404, "application/json", '{"error": {"type": "not_found_error", "message": "no such path"}}')
+            self._send(404, "application/json", '{"error": {"type": "not_found_error", "message": "unknown path"}}')
         else:
             self._send(200, "application/json", json.dumps(answer))
 
@@ -113,4 +113,4 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_request(self, code: object = "-", size: object = "-") -> None:
-        """Tests are silent."""
+        """Logs nothing."""

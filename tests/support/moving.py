@@ -1,4 +1,4 @@
-"""Moving between stores: both ends, and everything that can be done to a source meanwhile."""
+"""Migration between stores: source and target, and all kinds of changes to a source during it."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -53,7 +53,7 @@ def moving(source: Snapshots, target: MemoryStore, index: KeywordIndex) -> Migra
 
 
 def moved(source: Snapshots, target: MemoryStore, index: KeywordIndex) -> Comparison:
-    """Begin, or go on, to the end."""
+    """Starts or resumes a migration and completes it."""
     move = moving(source, target, index)
     move.begin()
     compared = move.finish()
@@ -62,7 +62,7 @@ def moved(source: Snapshots, target: MemoryStore, index: KeywordIndex) -> Compar
 
 
 def everything(store: MemoryStore) -> object:
-    """All that moves, but for the jobs, with the places of the audit trail."""
+    """Returns all migrated data except jobs, with the positions of the audit trail."""
     with store.read() as view:
         seen = {name: value for name, value in observed(view, MODELS).items() if name != "jobs"}
         keys = sorted(view.matching_keys(EVERYTHING))
@@ -76,7 +76,7 @@ def everything(store: MemoryStore) -> object:
 
 
 class Deed(NamedTuple):
-    """Something that happens to a source; ``which`` of its memories, and a number for the rest."""
+    """One change to a source. ``which`` selects the memory, a number the rest."""
 
     what: str
     which: int
@@ -107,7 +107,7 @@ COLOURS = ("green", "red", "blue", "white")
 
 
 def do(store: MemoryStore, deed: Deed) -> None:
-    """Does nothing if the state of the source does not allow it."""
+    """Applies a change. Does nothing if the state of the source does not allow it."""
     with suppress(Conflict):
         store.write(lambda tx: _do(tx, deed))
 

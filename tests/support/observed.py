@@ -1,4 +1,4 @@
-"""Everything a view shows, as plain values without keys, so that two stores can be compared."""
+"""All data of a view as plain values without keys, for comparing two stores."""
 
 from collections.abc import Mapping, Sequence
 

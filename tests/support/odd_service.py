@@ -1,4 +1,4 @@
-"""HTTP on the loopback interface that is healthy, and answers messages as badly as a test wants."""
+"""A healthy HTTP service on the loopback interface that answers messages with the faults of a test."""
 
 import json
 from collections.abc import Callable
@@ -49,7 +49,7 @@ class Exchange(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def result(self, result: object = None) -> None:
-        """Answer as a good service would."""
+        """Sends a valid answer."""
         answer: dict[str, Any] = {"jsonrpc": "2.0", "id": self.message["id"], "result": result or {}}
         self.reply(200, json.dumps(answer).encode())
 
@@ -70,11 +70,11 @@ class Exchange(BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def drop(self) -> None:
-        """Close the connection without another word."""
+        """Closes the connection without further output."""
         self.close_connection = True
 
     def hung_up(self) -> bool:
-        """Wait for the client to close the connection."""
+        """Waits for the client to close the connection."""
         self.connection.settimeout(120)
         with suppress(OSError):
             return self.rfile.read(1) == b""

@@ -1,4 +1,4 @@
-"""Questions and the one note each of them should find first, and any number of other notes around them."""
+"""Queries with the one note that each should find first, and any number of other notes."""
 
 from collections.abc import Mapping
 from itertools import islice, product

@@ -35,13 +35,13 @@ def pool() -> Pool:
 
 
 def open_store(folder: Path, clock: Clock) -> PostgresStore:
-    """A new, empty namespace."""
+    """Opens a store with a new, empty namespace."""
     del folder
     return PostgresStore(postgres.server(), clock=clock, namespace=next(_namespaces), pool=pool())
 
 
 def migrate(url: str) -> None:
-    """Bring an empty schema to where ``PostgresStore`` finds it up to date."""
+    """Migrates an empty schema so that ``PostgresStore`` finds it up to date."""
     with psycopg.connect(url) as connection:
         connection.execute(
             sql.SQL("CREATE TABLE hivelore_migration (number INTEGER PRIMARY KEY, checksum TEXT NOT NULL)")

@@ -1,4 +1,4 @@
-"""Texts that people paste into a query: a system prompt and a stack trace, as long as they are."""
+"""Long texts that people paste into a query: a system prompt and a stack trace."""
 
 PROMPT = "\n\n".join(
     f"{number}. You are a careful assistant that helps with software. Always think step by step before you answer, be "

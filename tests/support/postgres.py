@@ -1,4 +1,4 @@
-"""A PostgreSQL server for the tests: one is started where none is given, and shared by all that run at the same time.
+"""A PostgreSQL server for the tests: one is started if none is given, and shared by concurrent runs.
 
 ``HIVELORE_TEST_POSTGRES`` names another, by the URL of a database in which databases may be made. The server of our own
 lies in a fixed folder, so that one that was left over by a killed run is found again; it writes to no disk in time, and
@@ -35,12 +35,12 @@ _PREFIX = "hivelore_test"
 
 @cache
 def server() -> str:
-    """The URL of a database of a running server. Where none can be had the test cannot be done (``missing``)."""
+    """Returns the URL of a database of a running server; without one, reports it as ``missing``."""
     given = os.environ.get(GIVEN)
     if given:
         return given
     folder = FOLDER / f"hivelore-test-{os.getuid()}"
-    atexit.register(_stop_what_nobody_uses, folder)  # after the package did what it does at the end
+    atexit.register(_stop_unused_server, folder)  # after the package did what it does at the end
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about folders that are of no use to us
@@ -59,7 +59,7 @@ def server() -> str:
 
 @cache
 def needs_index() -> None:
-    """That pgvector can walk along an index until it has found enough; else the test cannot be done (``missing``)."""
+    """Requires iterative index scans of pgvector; without them, reports it as ``missing``."""
     with psycopg.connect(server()) as connection:
         found = connection.execute("SELECT default_version FROM pg_available_extensions WHERE name = 'vector'")
         version = str((found.fetchone() or ("none",))[0])
@@ -67,8 +67,8 @@ def needs_index() -> None:
         missing(f"NO INDEX OF PGVECTOR, AND SO NOT TESTED ON IT: it is {version}, and 0.8 is needed.")
 
 
-def _stop_what_nobody_uses(folder: Path) -> None:
-    """The package counts who uses the server, and counts killed processes too."""
+def _stop_unused_server(folder: Path) -> None:
+    """Stops a server without users. The package also counts killed processes as users."""
     import json
 
     with suppress(OSError, ValueError):
@@ -80,7 +80,7 @@ def _stop_what_nobody_uses(folder: Path) -> None:
 
 @cache
 def database() -> str:
-    """The URL of a database of this process, dropped at its end."""
+    """Returns the URL of a database of this process, which is dropped at its end."""
     name = f"{_PREFIX}_{os.getpid()}"
     url = server()
     with psycopg.connect(url, autocommit=True) as connection:
@@ -121,7 +121,7 @@ def open_store(folder: Path, clock: Clock) -> PostgresStore:
 
 
 def kept(folder: Path) -> bytes:
-    """Every row of every table of the store that stands for a folder."""
+    """Returns every row of every table of the store for a folder."""
     with psycopg.connect(database()) as connection:
         named = (
             "SELECT table_name FROM information_schema.columns "
@@ -140,7 +140,7 @@ _schemas = count(1)
 
 
 def schema() -> str:
-    """The URL of an empty schema, for a whole service."""
+    """Returns the URL of an empty schema for a service."""
     url, name = database(), f"service_{next(_schemas)}"
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
@@ -153,5 +153,5 @@ DATABASES = ("sqlite", "postgres")
 
 
 def service_on(kind: str) -> Mapping[str, str]:
-    """The settings of a service with an empty database of a kind."""
+    """Returns the settings of a service with an empty database of a kind."""
     return {"database": schema()} if kind == "postgres" else {}

@@ -1,4 +1,4 @@
-"""A line to a PostgreSQL server that tests can cut: a port of this machine, with the server behind it."""
+"""A connection to a PostgreSQL server that tests can cut: a local port that forwards to the server."""
 
 import socket
 from collections.abc import Generator
@@ -13,7 +13,7 @@ _SOME = 65_536
 
 
 class Line:
-    """``url`` is that of the server, by way of this line."""
+    """Forwards a local port to the server. ``url`` is the URL through this port."""
 
     def __init__(self, url: str) -> None:
         self._server = conninfo_to_dict(url)
@@ -26,13 +26,13 @@ class Line:
         self.url = make_conninfo(url, host="127.0.0.1", port=self._port)
 
     def join(self) -> None:
-        """Put it together again."""
+        """Restores the connection."""
         listener = self._listener = socket.create_server(("127.0.0.1", self._port))
         self._port = listener.getsockname()[1]
         Thread(target=self._listen, args=(listener,), daemon=True).start()
 
     def cut(self) -> None:
-        """Nobody comes through, and who was through is not any more."""
+        """Refuses new connections and closes the existing ones."""
         if self._listener is not None:
             with suppress(OSError):
                 self._listener.shutdown(socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""Every statement that is sent to PostgreSQL, for tests that ask the server about each."""
+"""All PostgreSQL statements, for tests that check each one on the server."""
 
 import re
 from typing import Any
@@ -50,7 +50,7 @@ def filled(name: str, queue: str = QUEUES[0], namespace: int = 1) -> str:
 
 
 def plan(connection: psycopg.Connection[Any], statement: str) -> list[str]:
-    """For whatever the parameters will be. Where the server cannot tell the test cannot be done (``missing``)."""
+    """Returns the generic plan. Reports a server without generic plans as ``missing``."""
     version = connection.info.server_version
     if version < 160_000:
         is_it = f"{version // 10_000}.{version % 10_000}"

@@ -1,4 +1,4 @@
-"""Proposals for tests: plain ones to say only what matters, and strategies for all that are possible."""
+"""Proposals for tests: plain examples, and strategies for all valid ones."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -43,7 +43,7 @@ class Parts(TypedDict, total=False):
 
 
 def a_proposal(*memories: Memory, **parts: Unpack[Parts]) -> Proposal:
-    """Ada's, that two memories contradict each other; ids ascend in the order of calls."""
+    """Returns a proposal of Ada about two contradicting memories; ids ascend in the order of calls."""
     plain = Proposal(
         id=ProposalId(f"p{next(_numbers):06}"),
         kind=ProposalKind.CONTRADICTION,
@@ -95,7 +95,7 @@ decisions = st.builds(
 
 @st.composite
 def proposals(draw: st.DrawFn, memories: Sequence[MemoryId]) -> Proposal:
-    """Proposals about some of these."""
+    """Generates proposals about some of these memories."""
     about = draw(st.lists(st.sampled_from(memories), min_size=1, unique=True))
     return Proposal(
         id=ProposalId(f"p{next(_numbers):06}"),

@@ -1,4 +1,4 @@
-"""Logged recalls for tests: plain ones to say only what matters, and strategies for all that are possible."""
+"""Logged recalls for tests: plain examples, and strategies for all valid ones."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -29,7 +29,7 @@ class Parts(TypedDict, total=False):
 
 
 def a_recall(*given: MemoryId, **parts: Unpack[Parts]) -> Recall:
-    """A question of Ada's that gave these memories; ids ascend in the order of calls."""
+    """Returns a recall of Ada with these memories; ids ascend in the order of calls."""
     score = Score(total=0.75, similarity=0.5, keyword=0.25)
     plain = Recall(
         id=RecallId(f"r{next(_numbers):06}"),
@@ -54,7 +54,7 @@ scores = st.builds(Score, **dict.fromkeys(Score.__struct_fields__, exact))
 
 @st.composite
 def recalls(draw: st.DrawFn, memories: Sequence[MemoryId]) -> Recall:
-    """Recalls that gave some of these."""
+    """Generates recalls with some of these memories."""
     given = draw(st.lists(st.sampled_from(memories), unique=True) if memories else st.just([]))
     return Recall(
         id=RecallId(f"r{next(_numbers):06}"),

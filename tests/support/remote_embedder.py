@@ -19,7 +19,7 @@ Make = Callable[..., OpenAIEmbedder]
 
 @contextmanager
 def real_pauses() -> Generator[list[float]]:
-    """Takes the pauses between tries for real and lists them, in seconds."""
+    """Waits for the real pauses between retries and lists them, in seconds."""
     seen: list[float] = []
 
     def note(details: RetryDetails) -> None:

@@ -1,4 +1,4 @@
-"""Services as programs of their own on one database, which can be killed and started again."""
+"""Services in separate processes on one database, which can be killed and restarted."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ _START = 150.0
 
 
 class Replica:
-    """One service, on a port that stays its own; its home too."""
+    """One service with a fixed port and home folder."""
 
     def __init__(self, home: Path, database: str, **settings: str) -> None:
         self.home = home
@@ -30,7 +30,7 @@ class Replica:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Does not wait for it to answer."""
+        """Starts the process without waiting for an answer."""
         with self._log.open("ab") as log:
             command = [Path(sys.executable).with_name("hivelore"), "serve", "--port", str(self._port)]
             self._process = subprocess.Popen(

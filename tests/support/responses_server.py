@@ -1,4 +1,4 @@
-"""A stand-in for the OpenAI Responses API, which does what the lines of a prompt tell it (see model_script)."""
+"""A stand-in for the OpenAI Responses API that follows the script in the prompt (see model_script)."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ def conversation(items: Sequence[Mapping[str, Any]]) -> list[Said]:
 
 
 def tools_of(body: Mapping[str, Any]) -> dict[str, str | None]:
-    """The functions a request offers, each with the namespace it is in."""
+    """Returns the functions that a request offers, each with its namespace."""
     offered: dict[str, str | None] = {}
     for tool in body.get("tools", ()):
         if tool["type"] == "namespace":

@@ -1,4 +1,4 @@
-"""Texts that hold an invented secret: what stands around it, and the secret. Nothing here opens anything; the values
+"""Texts with an invented secret: the context, and the secret. Nothing here opens anything; the values
 are made when the tests run, from a seed, so that no scanner takes this file for a leak."""
 
 import base64
@@ -33,7 +33,7 @@ class Values:
         return "".join(self._random.choices(alphabet, k=length))
 
     def mixed(self, length: int = 24) -> str:
-        """With capitals, small letters and digits."""
+        """Returns a random text with capitals, small letters and digits."""
         return "".join(
             self._random.sample("ACDEFGHJKL", 2)
             + self._random.sample("bcdfghjkmnp", 2)

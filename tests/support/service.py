@@ -55,11 +55,11 @@ class Service:
         return client
 
     def add(self, name: str, role: Role = Role.WORKER) -> str:
-        """The key of a new agent."""
+        """Adds an agent and returns its key."""
         return self.app.agents.add(name, role).text
 
     def remember_expired(self, agent: str, text: str, **more: Any) -> str:
-        """Store a memory that has expired, which the command line refuses; returns its id."""
+        """Stores an expired memory, which the command line refuses, and returns its id."""
         draft = {"content": text, "expiresAt": "2020-01-01T00:00:00Z", **more}
         body = {"memories": [draft]}
         return self.client(self.operator_key, agent).call("POST", "/api/memory/batch", body=body)["results"][0][
@@ -67,7 +67,7 @@ class Service:
         ]["id"]
 
     def raw(self, request: bytes) -> tuple[int, bytes]:
-        """Send bytes as they are; the status and the whole answer."""
+        """Sends raw bytes. Returns the status and the whole answer."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=150) as connection:
             connection.sendall(request)
             answer = b""
@@ -91,7 +91,7 @@ class Service:
 
 
 def environment(home: Path, **more: str) -> Mapping[str, str]:
-    """An environment for a process of our own: nothing of this user's but the path."""
+    """Returns the environment of a separate process: of the user's variables only the path."""
     return {
         "PATH": os.environ["PATH"],
         "HOME": str(home),

@@ -12,7 +12,7 @@ _numbers = count(1)
 
 
 class ClaudeSession:
-    """Grows line by line, as Claude Code writes it."""
+    """A session as Claude Code writes it."""
 
     def __init__(self, session: str = "s1", *, sidechain: bool = False, folder: str = FOLDER) -> None:
         self.lines: list[str] = []
@@ -32,7 +32,7 @@ class ClaudeSession:
         return self.line("assistant", message={"role": "assistant", "content": parts})
 
     def uses(self, name: str, output: str = "", *, failed: bool = False, **given: Any) -> "ClaudeSession":
-        """A tool is called and answers."""
+        """Adds a tool call and its result."""
         call = f"toolu_{next(_numbers)}"
         use = {"type": "tool_use", "id": call, "name": name, "input": given}
         self.line("assistant", message={"role": "assistant", "content": [use]})
@@ -70,7 +70,7 @@ class GeminiSession:
         return self.message("gemini", text, thoughts=[])
 
     def uses(self, name: str, output: str, status: str = "success", **given: Any) -> "GeminiSession":
-        """A tool is called, and its answer is in the same message, repeated."""
+        """Adds a tool call whose result is repeated in the same message."""
         number = next(_numbers)
         answer = {"functionResponse": {"id": "c1", "name": name, "response": {"output": output}}}
         call = {"id": "c1", "name": name, "args": given, "result": [answer], "status": status}
@@ -155,7 +155,7 @@ class CodexSession:
 
 
 def a_fix() -> ClaudeSession:
-    """A session in which something was learned."""
+    """Returns a session with a lesson."""
     return (
         ClaudeSession()
         .user("The checkout test fails, please have a look.")

@@ -1,4 +1,4 @@
-"""A small world of memories, in which filters find something and things are nearly but not quite the same."""
+"""A small population of similar memories, in which every filter finds something."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta

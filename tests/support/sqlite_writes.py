@@ -1,4 +1,4 @@
-"""Writes to a SQLite store that form one group, and a look at what came of them."""
+"""Writes to a SQLite store that form one group, and the stored result."""
 
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
@@ -25,7 +25,7 @@ def adding(content: str) -> Callable[[Transaction], Stored]:
 
 @contextmanager
 def held(store: SqliteStore) -> Generator[None]:
-    """Keeps the writer busy: units submitted meanwhile become one group, and run afterwards."""
+    """Keeps the writer busy: transactions submitted meanwhile form one group and run afterwards."""
     busy, over = Event(), Event()
 
     def hold(tx: Transaction) -> None:
@@ -42,5 +42,5 @@ def held(store: SqliteStore) -> Generator[None]:
 
 
 def submit(store: SqliteStore, work: Callable[[Transaction], object], deadline: float | None = None) -> Future[object]:
-    """Writes like ``write``, without waiting for the answer."""
+    """Writes like ``write``, without waiting for the result."""
     return store._writer.submit(work, deadline)

@@ -1,4 +1,4 @@
-"""Every store and keyword engine there is, for the contract suite. A new one joins with one line."""
+"""All stores and keyword engines for the contract suite. One line adds a new one."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -110,7 +110,7 @@ def forget(store: MemoryStore, key: DocumentKey) -> None:
 
 
 def present(store: MemoryStore, memory: Memory) -> Stored:
-    """The memory as it is now; it must be there."""
+    """Returns the current state of a stored memory."""
     with store.read() as view:
         stored = view.get(memory.id)
     assert stored is not None
@@ -133,5 +133,5 @@ def listed(store: MemoryStore, where: Filter = EVERYTHING) -> Sequence[Memory]:
 
 
 def read_changes(view: View, since: ChangeCursor = BEGINNING) -> list[Change]:
-    """The changes that a view shows and ``since`` did not."""
+    """Returns the changes that a view shows and ``since`` does not."""
     return [change for _, batch in view.changes(since) for change in batch]

@@ -13,7 +13,7 @@ from cryptography.x509.oid import NameOID
 
 
 def self_signed(pem: Path) -> ssl.SSLContext:
-    """Writes key and certificate into a file, which is also what a client has to trust."""
+    """Writes key and certificate into a file, which a client has to trust."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
     certificate = (

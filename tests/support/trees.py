@@ -4,7 +4,7 @@ from pathlib import Path
 
 
 def everything(folder: Path) -> dict[str, bytes | str | None]:
-    """The content of each file, the target of each link, None for a folder; by their names."""
+    """Returns the content of each file, the target of each link and None for each folder, by name."""
     found: dict[str, bytes | str | None] = {}
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))

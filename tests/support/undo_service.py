@@ -30,6 +30,6 @@ def known(world: World) -> object:
 
 
 def whole(world: World) -> object:
-    """Everything."""
+    """Returns the complete state."""
     with world.store.read() as view:
         return observed(view)

@@ -1,4 +1,4 @@
-"""Facts that change, 2 to 8 times each, as agents would tell them: mixed with each other and in any order."""
+"""Facts that change 2 to 8 times each, mixed with each other and in any order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -84,7 +84,7 @@ class Chain:
         return held[-1] if held else None
 
     def instants(self) -> list[datetime]:
-        """Before all, on each change, between each two, and after all."""
+        """Returns instants before, at, between and after all changes."""
         since = [fact.since for fact in self.facts]
         between = [one + (other - one) / 2 for one, other in pairwise(since)]
         day = timedelta(days=1)
@@ -110,7 +110,7 @@ def update_chains(count: int, until: datetime, seed: int = 7) -> list[Chain]:
 
 
 def shuffled_facts(chains: Sequence[Chain], seed: int = 7) -> list[tuple[Chain, Fact]]:
-    """All facts of all chains in the order in which they come: any."""
+    """Returns all facts of all chains in random order."""
     facts = [(chain, fact) for chain in chains for fact in chain.facts]
     Random(seed).shuffle(facts)
     return facts

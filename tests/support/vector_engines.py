@@ -1,4 +1,4 @@
-"""Every vector engine there is, for the contract suite, and one way to drive them. A new one joins with one line."""
+"""All vector engines for the contract suite, and a common driver. One line adds a new one."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -79,7 +79,7 @@ in_memory = pytest.mark.parametrize("setting", [("exact", "reference")], ids="-"
 
 
 def towards(*numbers: float, dimension: int = DIMENSION) -> Vector:
-    """A unit vector with these first coordinates, as they stand to each other."""
+    """Returns a unit vector with these first coordinates in proportion."""
     vector = np.zeros(dimension)
     vector[: len(numbers)] = numbers
     return (vector / np.linalg.norm(vector)).astype(np.float32)
@@ -89,7 +89,7 @@ NORTH, EAST = towards(1), towards(0, 1)
 
 
 def near(degrees: float) -> Vector:
-    """A vector so far from NORTH, on the side of EAST."""
+    """Returns a vector at this distance from NORTH, towards EAST."""
     return towards(np.cos(np.radians(degrees)), np.sin(np.radians(degrees)))
 
 
@@ -109,7 +109,7 @@ def batched(vectors: Iterable[Vector], size: int) -> list[list[Vector]]:
 
 
 def cut(size: int) -> tuple[Clean, tuple[Chunk, ...]]:
-    """A unique content, in one chunk with this many passages."""
+    """Returns a unique content in one chunk with this many passages."""
     content = Clean(f"{next(_numbers):08}" + "x" * size)
     passages = tuple(Passage(start=at, stop=at + 1) for at in range(size))
     return content, (Chunk(index=0, start=0, stop=len(content), headings=(), passages=passages),)
@@ -120,7 +120,7 @@ def passages_of(view: View, key: DocumentKey) -> list[PassageKey]:
 
 
 def follow(index: VectorIndex, view: View) -> None:
-    """Follows changes, like the owner of an index and a search."""
+    """Applies changes to an index, as its owner and a search do."""
     if not index.ready:
         index.build(view)
     index.follow(view)
@@ -148,7 +148,7 @@ class Library:
         self.dimension = dimension
 
     def add(self, *vectors: Vector, **parts: Unpack[Parts]) -> DocumentKey:
-        """A memory with one passage for each vector."""
+        """Adds a memory with one passage for each vector."""
         return self.keep([(a_memory(**parts), vectors)])[0]
 
     def add_all(self, vectors: Iterable[Vector], **parts: Unpack[Parts]) -> list[DocumentKey]:
@@ -156,7 +156,7 @@ class Library:
         return self.keep([(a_memory(**parts), [vector]) for vector in vectors])
 
     def keep(self, memories: Sequence[tuple[Memory, Sequence[Vector]]]) -> list[DocumentKey]:
-        """Memories as given, but of an id and a content of their own, with one passage for each vector."""
+        """Adds memories as given, but with unique ids and contents, with one passage for each vector."""
 
         def add_memories(tx: Transaction) -> list[DocumentKey]:
             model = tx.register_model(self.model, self.dimension) if any(vectors for _, vectors in memories) else None
@@ -165,7 +165,7 @@ class Library:
         return self.store.write(add_memories)
 
     def embed(self, key: DocumentKey, vectors: Sequence[Vector], model: str | None = None) -> None:
-        """Give the first passages of a document these vectors."""
+        """Stores these vectors for the first passages of a document."""
 
         def put_vectors(tx: Transaction) -> None:
             registered = tx.register_model(model or self.model, self.dimension)
@@ -174,7 +174,7 @@ class Library:
         self.store.write(put_vectors)
 
     def edit(self, key: DocumentKey, *vectors: Vector) -> None:
-        """Other content; the passages, one for each vector, are new."""
+        """Replaces the content, with one new passage for each vector."""
         content, chunks = cut(len(vectors))
         change(self.store, key, next_version(self.memory(key), content), chunks)
         self.embed(key, vectors)

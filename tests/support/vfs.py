@@ -1,4 +1,4 @@
-"""A disk for SQLite that records its operations, fails on demand, and knows what a power cut leaves."""
+"""A disk for SQLite that records its operations, fails on demand, and simulates power cuts."""
 
 # apsw's types name a Buffer that Python 3.11 does not have.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -41,7 +41,7 @@ class Deed(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Something that was done to a file. ``offset`` is where a WRITE began, the size a CUT left, or how many
+    """One operation on a file. ``offset`` is where a WRITE began, the size a CUT left, or how many
     steps had been done when a SYNC began: what came after those is not covered by it."""
 
     deed: Deed
@@ -84,7 +84,7 @@ class Disk(apsw.VFS):
 
     @contextmanager
     def failing(self, deed: Deed, kind: Kind, error: type[apsw.Error]) -> Generator[Fault]:
-        """Whatever is done of this sort to files of this kind meanwhile fails."""
+        """Makes operations of this kind fail on files of this kind."""
         self._fault = Fault(deed, kind, error)
         try:
             yield self._fault
@@ -92,7 +92,7 @@ class Disk(apsw.VFS):
             self._fault = None
 
     def wait_until(self, so: Callable[[], bool]) -> None:
-        """Look again after each step and each fault."""
+        """Waits until a condition holds, checked after each step and each fault."""
         with self._changed:
             assert self._changed.wait_for(so, PATIENCE)
 
@@ -155,7 +155,7 @@ class Disk(apsw.VFS):
     # Reports of a file to its disk.
 
     def meet(self, deed: Deed, kind: Kind) -> None:
-        """Fail where that was asked for."""
+        """Raises a requested fault."""
         fault = self._fault
         if fault is not None and (fault.deed, fault.kind) == (deed, kind):
             with self._changed:

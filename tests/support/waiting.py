@@ -5,6 +5,6 @@ from threading import Event
 
 
 def until(condition: Callable[[], bool], meanwhile: Callable[[], object] = lambda: Event().wait(0.02)) -> None:
-    """Look again and again; the time-out of the test ends what never comes."""
+    """Polls until the condition holds; the time-out of the test limits the wait."""
     while not condition():
         meanwhile()

@@ -55,7 +55,7 @@ def _settings(lead_sees: LeadSees, matching: MatchingMode, share: float, logged_
 
 
 class World(Services):
-    """``embedder`` None: keywords only; ``vectors`` None: each is read at every question, which is slow among many."""
+    """``embedder`` None: keywords only; ``vectors`` None: each is read for every query, which is slow."""
 
     def __init__(
         self,
@@ -142,7 +142,7 @@ class World(Services):
         viewer: Viewer = AS_ADA,
         **more: Any,
     ) -> ObservationResult:
-        """Take in what was seen of running things and give it its vector; a second later than the last time."""
+        """Stores an observation with its vector, a second after the last one."""
         self.clock.advance(timedelta(seconds=1))
         seen = ObservationInput(observation=text, category=category, service=service, **more)
         done = self.observation_service.observe(seen, viewer)
@@ -151,8 +151,8 @@ class World(Services):
         return done
 
     def remember(self, content: str, viewer: Viewer = AS_ADA, **more: Any) -> Memory:
-        """Keep something and give it its vectors; a second later than the last time. What is about running things an
-        operator keeps, in the name of ``viewer``."""
+        """Stores a memory with its vectors, a second after the last one. An operator stores operational memories for
+        ``viewer``."""
         self.clock.advance(timedelta(seconds=1))
         by = viewer if more.get("operational") is None else replace(viewer, role=Role.OPERATOR)
         kind = QuotedDraft if "trust" in more else Draft
@@ -168,7 +168,7 @@ class World(Services):
         return self.search_service.recall(replace(Query(text=Clean(text)), **more), viewer)
 
     def found(self, text: str, viewer: Viewer = AS_ADA, **more: Any) -> list[str]:
-        """The contents of the hits, best first."""
+        """Returns the contents of the hits, best first."""
         return [hit.memory.content for hit in self.recall(text, viewer, **more).hits]
 
     def audit(self) -> list[AuditEntry]:

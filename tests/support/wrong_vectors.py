@@ -1,4 +1,4 @@
-"""Vector engines with one fault each, as other systems have them, to see that the contract suite finds it."""
+"""Vector engines with one typical fault each, which the contract suite must find."""
 
 from collections.abc import Collection, Sequence
 from itertools import groupby
@@ -31,7 +31,7 @@ def rows_of(view: View, fingerprint: str) -> list[Row]:
 
 
 class FiltersAfterwards(ExactVectors):
-    """Takes the nearest and then looks which of them pass."""
+    """Selects the nearest vectors and filters afterwards."""
 
     def nearest(
         self, view: View, query: Vector, where: Filter, limit: int, also: Collection[DocumentKey] = ()
@@ -43,7 +43,7 @@ class FiltersAfterwards(ExactVectors):
 
 
 class SearchesIn(ExactVectors):
-    """Compares with whatever ``rows`` answers."""
+    """Compares with all vectors of ``rows``."""
 
     def __init__(self) -> None:
         super().__init__(MODEL, DIMENSION)
@@ -75,14 +75,14 @@ class KeepsTheForgotten(SearchesIn):
 
 
 class MixesModels(SearchesIn):
-    """Compares whatever vectors have the right dimension."""
+    """Compares all vectors of the right dimension."""
 
     def rows(self, view: View) -> Sequence[Row]:
         return [*rows_of(view, MODEL), *rows_of(view, OTHER_MODEL)]
 
 
 class LooksOnce(SearchesIn):
-    """Reads the vectors at the first question and follows nothing."""
+    """Reads the vectors at the first query and misses later changes."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -146,7 +146,7 @@ def test_files_belong_to_their_repository(cli: CommandLine, me: str) -> None:
 
 
 def test_every_field_of_a_line_is_imported(cli: CommandLine, me: str) -> None:
-    report = {
+    memories = {
         "id": "n-1",
         "content": "All of it.",
         "name": "Whole",
@@ -161,12 +161,12 @@ def test_every_field_of_a_line_is_imported(cli: CommandLine, me: str) -> None:
         "weather": {"rain": True},
         "nothing": None,
     }
-    write({"in.jsonl": lines(report)})
+    write({"in.jsonl": lines(memories)})
     result = cli("import", "in.jsonl", "--agent", me)
     assert (result.code, result.err) == (0, "")
     (memory,) = own(cli, me)
     for name in ("content", "name", "session", "author", "tags", "scope", "source", "project"):
-        assert memory[name] == report[name]
+        assert memory[name] == memories[name]
     assert (memory["externalId"], memory["createdAt"]) == ("n-1", "2025-03-01T08:00:00Z")
     assert memory["metadata"] == {"mood": "good", "weather": {"rain": True}}
 
@@ -190,8 +190,8 @@ def test_alternative_field_names_are_accepted(cli: CommandLine, me: str) -> None
 
 
 def test_times_without_a_zone_are_utc_with_one_warning(cli: CommandLine, me: str) -> None:
-    report = [{"content": f"{hour} o'clock", "createdAt": f"2025-01-01T0{hour}:00:00"} for hour in (1, 2)]
-    result = cli("import", "-", "--agent", me, stdin=lines(*report))
+    memories = [{"content": f"{hour} o'clock", "createdAt": f"2025-01-01T0{hour}:00:00"} for hour in (1, 2)]
+    result = cli("import", "-", "--agent", me, stdin=lines(*memories))
     assert (result.code, result.err) == (0, "Some times had no time zone: taken as UTC.\n")
     assert [one["createdAt"] for one in own(cli, me)] == ["2025-01-01T01:00:00Z", "2025-01-01T02:00:00Z"]
 
@@ -212,18 +212,18 @@ def test_operational_memories_are_imported_and_exported(cli: CommandLine, me: st
     cli("import", "-", "--agent", me, stdin=lines({"id": "1", "content": "Takes 60 s.", "operational": known}))
     (memory,) = own(cli, me)
     assert memory["operational"] == known
-    (report,) = [
+    (exported,) = [
         one for one in map(json.loads, cli("export", "--agent", me).out.splitlines()) if one.get("agentId") == me
     ]
-    assert report["operational"] == known
+    assert exported["operational"] == known
     again = lines({"id": "1", "content": "Takes 60 s.", "operational": {**known, "confidence": 1}})
     assert cli.json("import", "-", "--agent", me, stdin=again)["unchanged"] == 1
     assert own(cli, me) == [memory]
 
 
 def test_an_operational_memory_needs_few_fields(cli: CommandLine, me: str) -> None:
-    report = {"confidence": 1, "confidentAt": "2026-01-31T12:00:00+02:00", "service": "general"}
-    cli("import", "-", "--agent", me, stdin=lines({"content": "Takes 60 s.", "operational": report}))
+    fields = {"confidence": 1, "confidentAt": "2026-01-31T12:00:00+02:00", "service": "general"}
+    cli("import", "-", "--agent", me, stdin=lines({"content": "Takes 60 s.", "operational": fields}))
     (memory,) = own(cli, me)
     expected = {**RUNNING, "confidence": 1.0, "confidentAt": "2026-01-31T10:00:00Z", "tier": 1, "service": None}
     assert memory["operational"] == expected
@@ -279,14 +279,14 @@ def test_bad_lines_are_reported_and_the_others_are_imported(cli: CommandLine, me
     text = "\n".join(line for pair in zip(good, BAD, strict=True) for line in pair)
     result = cli("import", "-", "--agent", me, "--json", stdin=text.encode())
     assert result.code == 7
-    report = {int(number): reason for number, reason in re.findall(r"^Line (\d+): (.*)$", result.err, re.MULTILINE)}
-    assert sorted(report) == [2 * number for number in range(1, len(BAD) + 1)]
+    reasons = {int(number): reason for number, reason in re.findall(r"^Line (\d+): (.*)$", result.err, re.MULTILINE)}
+    assert sorted(reasons) == [2 * number for number in range(1, len(BAD) + 1)]
     for number, (line, reason) in enumerate(BAD.items(), start=1):
-        assert reason in report[2 * number], line[:80]
+        assert reason in reasons[2 * number], line[:80]
     assert len(own(cli, me)) == len(good)
     counts = result.json
     assert (counts["lines"], counts["created"], counts["refused"]) == (2 * len(BAD), len(BAD), len(BAD))
-    assert {one["line"]: one["reason"] for one in counts["bad"]} == report
+    assert {one["line"]: one["reason"] for one in counts["bad"]} == reasons
 
 
 def test_invalid_utf_8_is_reported(cli: CommandLine, me: str) -> None:
@@ -308,9 +308,9 @@ def test_windows_line_ends_blank_lines_and_a_byte_order_mark_are_accepted(cli: C
 
 
 def test_the_same_file_twice_changes_nothing(cli: CommandLine, me: str) -> None:
-    report = [{"id": str(number), "content": f"fact {number}", "extra": number} for number in range(250)]
+    facts = [{"id": str(number), "content": f"fact {number}", "extra": number} for number in range(250)]
     write(
-        {"in.jsonl": lines(*report, {"content": "without an id"}, {"content": "dated", "createdAt": "2025-01-01T00Z"})}
+        {"in.jsonl": lines(*facts, {"content": "without an id"}, {"content": "dated", "createdAt": "2025-01-01T00Z"})}
     )
     first = cli.json("import", "in.jsonl", "--agent", me)
     assert (first["created"], first["changed"], first["unchanged"]) == (252, 0, 0)
@@ -345,10 +345,10 @@ def test_an_empty_file_is_no_error(cli: CommandLine, me: str) -> None:
 
 def test_an_export_has_a_header_the_memories_and_a_hash(cli: CommandLine, me: str) -> None:
     memory = cli.json("remember", "Goes out. Розы.", "--agent", me)["memory"]
-    first, *report, last = map(json.loads, cli("export", "--agent", me).out.splitlines())
+    first, *memories, last = map(json.loads, cli("export", "--agent", me).out.splitlines())
     assert first == {"hivelore": "export", "schema": 1}
-    assert (last["hivelore"], last["count"]) == ("end", len(report))
-    assert next(one for one in report if one["id"] == memory["id"]) == memory
+    assert (last["hivelore"], last["count"]) == ("end", len(memories))
+    assert next(one for one in memories if one["id"] == memory["id"]) == memory
     assert cli("export", "--hash", "--agent", me).out == last["sha256"] + "\n"
     assert cli.json("export", "--hash", "--agent", me) == {"sha256": last["sha256"]}
 

@@ -46,7 +46,7 @@ def put(state: State, batch: Batch, preimages: Sequence[Preimage]) -> State:
 
 
 def without(state: State, document: DocumentKey) -> State:
-    """The state without the pre-images of a memory and of the memories that were decided together with it."""
+    """Returns the state without the pre-images of a memory and of the memories in the same decisions."""
     kept, found_before = state.batches, _decided_together(state, document)
     for one in state.batches.values():
         left = tuple(preimage for preimage in one.preimages if preimage.key not in found_before)

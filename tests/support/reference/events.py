@@ -57,7 +57,7 @@ def _is_seen(state: State, one: LoggedEvent, where: EventFilter) -> bool:
 
 
 def logged(state: State, entries: Sequence[tuple[Event, DocumentKey | None]]) -> State:
-    """``entries`` carry the key of the memory each event is about, if that memory exists."""
+    """Returns the state with new events. ``entries`` contain the key of the memory of each event, if it exists."""
     kept = state.events
     for event, document in entries:
         if event.id not in kept and (event.memory is None or document is not None):
@@ -73,7 +73,7 @@ def dropped(state: State, events: Iterable[LoggedId]) -> State:
 
 
 def forgotten(state: State, document: DocumentKey) -> State:
-    """The state without the events about a memory."""
+    """Returns the state without the events about a memory."""
     return dropped(state, [event for event, one in state.events.items() if one.document == document])
 
 

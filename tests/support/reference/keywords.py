@@ -54,7 +54,7 @@ class ReferenceKeywords:
         self.remove(tx, chunks)
 
     def is_purged(self, view: View) -> bool:
-        """Always true: a removed entry leaves no trace in a state."""
+        """Returns True: a removed entry leaves no trace in a state."""
         del view
         return True
 

@@ -53,7 +53,7 @@ def put(state: State, proposal: Proposal) -> State:
 
 
 def without(state: State, memory: MemoryId) -> State:
-    """The state without the proposals about a memory."""
+    """Returns the state without the proposals about a memory."""
     kept = state.proposals
     for one in about(state, memory):
         kept = kept.drop(one.id)
@@ -75,5 +75,5 @@ def _is_seen(state: State, proposal: Proposal, seen: Visibility) -> bool:
 
 
 def _memories(state: State, memory: MemoryId) -> Iterator[Memory]:
-    """The one with this id, if it is there."""
+    """Returns the memories with this id: one or none."""
     return (state.documents[key].memory for key in state.places.get(id_place(memory), NO_DOCUMENTS))

@@ -117,7 +117,7 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """A recall, and by which key the memory of each hit was there when it was logged."""
+    """A recall, with the key of the memory of each hit at that time."""
 
     recall: Recall
     documents: tuple[DocumentKey | None, ...]
@@ -225,7 +225,7 @@ def superseded_place(memory: str) -> LookupKey:
 
 
 def unique_places(memory: Memory) -> list[LookupKey]:
-    """The places only one document may take."""
+    """Returns the lookup keys that only one document may have."""
     return [id_place(memory.id), *(in_project(place, memory) for place in record_places(memory))]
 
 
@@ -255,7 +255,7 @@ def places(memory: Memory) -> list[LookupKey]:
 
 
 def version_of(memory: Memory, action: Action) -> Version:
-    """Its present state as the history keeps it."""
+    """Returns its current state as the history stores it."""
     return Version(
         number=memory.version,
         at=memory.updated_at,

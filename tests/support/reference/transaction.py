@@ -129,7 +129,7 @@ class ReferenceTransaction(ChangeRecorder, ReferenceSwarm):
         self._log(ChangeKind.ATTRIBUTES, key)
 
     def claim(self, what: bytes) -> None:
-        """Units are run one after the other."""
+        """Does nothing: transactions are serial."""
 
     def erase_quotes(self, words: Collection[Clean]) -> Sequence[DocumentKey]:
         quoting: list[DocumentKey] = []
@@ -311,7 +311,7 @@ class ReferenceTransaction(ChangeRecorder, ReferenceSwarm):
     def _rechunked(
         self, key: DocumentKey, before: Document, memory: Memory, chunks: Sequence[Chunk]
     ) -> tuple[StoredChunk, ...]:
-        """These chunks, stored. One that was there before keeps its keys, wherever it stands now."""
+        """Returns these chunks as stored. An unchanged chunk keeps its keys at any position."""
         left: defaultdict[object, list[StoredChunk]] = defaultdict(list)
         for stored in reversed(before.chunks):
             left[stored.chunk.identity(before.memory.content)].append(stored)

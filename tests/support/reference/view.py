@@ -67,7 +67,7 @@ def detached(memory: Memory) -> Memory:
 
 
 class ReferenceView(ReferenceSwarmView):
-    """Both sides of a snapshot. ``state`` is for the indexes that live in this store."""
+    """A snapshot. ``state`` is for the indexes of this store."""
 
     def __init__(self, state: State) -> None:
         self.state = state
@@ -279,7 +279,7 @@ class ReferenceView(ReferenceSwarmView):
         return failure.attempts if failure else 0
 
     def count_lost_vectors(self) -> int:
-        """0: what has no vector waits for one."""
+        """Returns 0: every passage without a vector is queued."""
         return 0
 
     def counts(self) -> Counts:
