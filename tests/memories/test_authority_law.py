@@ -1,4 +1,4 @@
-"""The law of authority: whatever a worker calls, what another agent sees of what others share stays as it was."""
+"""The law of authority: no call of a worker changes the shared memories of others."""
 
 from collections.abc import Generator, Mapping
 from contextlib import closing, suppress
@@ -34,7 +34,7 @@ SUBJECTS = st.sampled_from([None, "db.port", "on.call"])
 class Swarm(NamedTuple):
     world: World
     others: Mapping[MemoryId, Memory]
-    """What others than Ada share."""
+    """Shared memories of agents other than Ada."""
 
 
 @pytest.fixture(scope="module", params=["exact", "postings", "postings on postgres"])
@@ -43,7 +43,7 @@ def swarm(request: pytest.FixtureRequest) -> Generator[Swarm]:
     with TemporaryDirectory(dir=IN_MEMORY) as folder, closing(STORES[kind.store].open(Path(folder), clock)) as store:
         world = World(store, kind.index(), clock, embedder=hashing())
         scan = replace(AS_LEA, interface=Interface.SERVICE)
-        told = [
+        ids = [
             shared(world, AS_LEA, "A note of the lead.", expires_at=START + timedelta(days=90)),
             shared(world, AS_BOB, "A document of Bob.", source=Source.FILE_INDEX, source_path=PATH),
             shared(world, AS_BOB, "A record of Bob.", external_id=NAME),
@@ -53,7 +53,7 @@ def swarm(request: pytest.FixtureRequest) -> Generator[Swarm]:
             shared(world, AS_OPERATOR, "Bob is on call.", subject="on.call"),
             world.observe("The crane takes 60s to start.", viewer=AS_BOB).memory.id,
         ]
-        yield Swarm(world, {one: seen(world, one) for one in told})
+        yield Swarm(world, {one: seen(world, one) for one in ids})
 
 
 def shared(world: World, by: Any, content: str, **more: Any) -> MemoryId:
@@ -61,7 +61,7 @@ def shared(world: World, by: Any, content: str, **more: Any) -> MemoryId:
 
 
 def seen(world: World, memory: MemoryId) -> Memory:
-    """As Bob sees it; reading it is no change."""
+    """Returns the memory as Bob sees it, without its access count."""
     return replace(world.reading.get(memory, AS_BOB), access_count=0, accessed_at=None)
 
 
@@ -117,7 +117,7 @@ CALLS = st.builds(
 
 @settings(max_examples=examples(16), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(calls=st.lists(CALLS, min_size=1, max_size=8))
-def test_no_call_of_a_worker_changes_what_others_see_of_what_is_shared(swarm: Swarm, calls: list[Call]) -> None:
+def test_no_call_of_a_worker_changes_the_shared_memories_of_others(swarm: Swarm, calls: list[Call]) -> None:
     world = swarm.world
     for one in mine(world):
         world.memory_service.forget(one.id, AS_OPERATOR)
@@ -141,7 +141,7 @@ def mine(world: World) -> list[Memory]:
 
 
 def do(world: World, call: Call, others: list[MemoryId]) -> None:
-    """As Ada."""
+    """Makes the call as Ada."""
     own = [one.id for one in mine(world)]
     anything = [*others, *own]
     which = anything[call.which % len(anything)]
@@ -175,8 +175,8 @@ def do(world: World, call: Call, others: list[MemoryId]) -> None:
                     world.review_inbox.decide(ProposalId(one.id), Decision.ACCEPTED, AS_ADA)
 
 
-def named(told: str | int | None, anything: list[MemoryId]) -> str | None:
-    return anything[told % len(anything)] if isinstance(told, int) else told
+def named(reference: str | int | None, anything: list[MemoryId]) -> str | None:
+    return anything[reference % len(anything)] if isinstance(reference, int) else reference
 
 
 def draft(call: Call, anything: list[MemoryId]) -> Draft:

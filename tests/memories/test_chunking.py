@@ -1,4 +1,4 @@
-"""Chunking (A14): whole texts in pieces that fit, under their headings."""
+"""Chunking (A14): texts are split into chunks within the limit, with their headings."""
 
 from itertools import pairwise
 
@@ -53,7 +53,7 @@ def test_a_comment_inside_a_code_fence_is_no_heading(fence: str) -> None:
     assert all(headings == ("# Setup",) for headings in _headings(text))
 
 
-def test_four_marks_are_no_heading_of_ours() -> None:
+def test_a_heading_of_level_four_is_text() -> None:
     text = f"# A\n{PROSE * 60}\n#### Deep\n{PROSE * 20}"
     assert set(_headings(text)) == {("# A",)}
 
@@ -69,15 +69,15 @@ def test_a_text_of_exactly_the_limit_is_one_chunk_and_one_more_character_makes_t
     assert len(chunk("x" * (CHUNK_LENGTH + 1))) == 2
 
 
-def test_blanks_make_no_chunk() -> None:
+def test_blank_text_has_no_chunks() -> None:
     assert chunk(" \n\r\n\t ") == ()
 
 
-def test_what_is_shorter_than_any_chunk_is_one_when_it_is_all_there_is() -> None:
+def test_a_whole_text_below_the_minimum_length_is_one_chunk() -> None:
     assert _texts("ok") == ["ok"]
 
 
-def test_windows_line_ends_change_nothing() -> None:
+def test_windows_line_endings_change_nothing() -> None:
     text = f"# A\n{PROSE * 30}\n## B ##\n{PROSE * 30}\n"
     assert _headings(text.replace("\n", "\r\n")) == _headings(text) == [("# A",), ("# A", "## B")]
 
@@ -85,7 +85,7 @@ def test_windows_line_ends_change_nothing() -> None:
 @pytest.mark.parametrize(
     "line", ["#", "# ", "#hashtag", "    # indented code", f"# {'x' * 300}", "text # mark", "####### seven"]
 )
-def test_a_line_that_only_looks_like_a_heading_is_text(line: str) -> None:
+def test_a_line_that_resembles_a_heading_is_text(line: str) -> None:
     text = f"{PROSE * 40}\n{line}\n{PROSE * 40}"
     assert set(_headings(text)) == {()}
     assert any(line.strip() in own for own in _texts(text))
@@ -94,13 +94,13 @@ def test_a_line_that_only_looks_like_a_heading_is_text(line: str) -> None:
 @pytest.mark.parametrize(
     ("opening", "inside"), [("```", "~~~"), ("~~~", "```"), ("````", "```"), ("```", "``` not alone"), ("```py", "")]
 )
-def test_a_fence_ends_only_with_its_own_mark(opening: str, inside: str) -> None:
+def test_a_code_fence_ends_only_with_its_own_mark(opening: str, inside: str) -> None:
     text = f"# Setup\n{PROSE * 60}\n{opening}\n{inside}\n# install deps\n{PROSE * 60}"
     assert set(_headings(text)) == {("# Setup",)}
 
 
 @pytest.mark.parametrize("separator", ["\n\n", "\n", ". ", " ", "。"])
-def test_a_long_section_is_cut_at_the_best_separator_that_fits(separator: str) -> None:
+def test_a_long_section_is_split_at_the_best_separator_that_fits(separator: str) -> None:
     worse = {"\n\n": "ab\ncd. ef ", "\n": "abc. ef ", ". ": "abc efg ", " ": "abcdefg", "。": "字"}[separator]
     half = (worse * 1_500)[:1_500]
     first, second = _texts(f"{half}{separator}{half}")[:2]
@@ -108,23 +108,23 @@ def test_a_long_section_is_cut_at_the_best_separator_that_fits(separator: str) -
     assert second.endswith(half[-OVERLAP:].strip())
 
 
-def test_without_a_separator_it_is_cut_at_the_limit() -> None:
+def test_a_section_without_separators_is_split_at_the_limit() -> None:
     assert [len(own) for own in _texts("x" * 4_500)] == [2_000, 2_000, 700]
 
 
-def test_pieces_of_a_long_section_overlap_by_a_hundred() -> None:
+def test_pieces_of_a_long_section_overlap_by_100_characters() -> None:
     for text in ("word " * 2_000, "x" * 9_000, PROSE * 300):
         for before, after in pairwise(chunk(text)):
             assert OVERLAP - 1 <= before.stop - after.start <= OVERLAP
 
 
-def test_a_single_giant_character_is_kept_whole() -> None:
+def test_a_very_long_grapheme_is_not_split() -> None:
     giant = "e" + "\u0301" * 5_000
     text = f"{PROSE * 30}{giant}{PROSE * 30}"
     assert any(giant in own for own in _texts(text))
 
 
-def test_a_heading_with_only_lower_headings_below_it_lives_on_in_their_paths() -> None:
+def test_a_heading_without_text_appears_in_the_paths_of_its_subheadings() -> None:
     text = f"# Guide\n\n## Setup\n{PROSE * 30}\n## Use\n{PROSE * 30}"
     assert _headings(text) == [("# Guide", "## Setup"), ("# Guide", "## Use")]
 
@@ -144,7 +144,7 @@ def test_a_short_section_joins_its_closest_relative(short: str, next_heading: st
     assert host in found
 
 
-def test_a_chunk_has_the_headings_that_hold_where_it_begins() -> None:
+def test_a_chunk_has_the_headings_in_force_at_its_start() -> None:
     text = f"# Guide\nTiny.\n## Setup\n{PROSE * 120}"
     assert _headings(text) == [("# Guide",), ("# Guide", "## Setup"), ("# Guide", "## Setup")]
 
@@ -153,9 +153,7 @@ SECTION = st.integers(min_value=2, max_value=150).map(lambda sentences: PROSE * 
 
 
 @given(st.lists(SECTION, min_size=2, max_size=6), st.data())
-def test_editing_one_section_leaves_the_chunks_of_the_others_as_they_were(
-    bodies: list[str], data: st.DataObject
-) -> None:
+def test_editing_one_section_does_not_change_the_chunks_of_others(bodies: list[str], data: st.DataObject) -> None:
     edited = data.draw(st.integers(min_value=0, max_value=len(bodies) - 1))
     other = data.draw(SECTION)
     before = "\n".join(f"## Part {number}\n{body}" for number, body in enumerate([PROSE * 60, *bodies]))
@@ -172,7 +170,7 @@ def test_editing_one_section_leaves_the_chunks_of_the_others_as_they_were(
     assert others(before) == others(after)
 
 
-def test_a_family_is_never_cut() -> None:
+def test_an_emoji_sequence_is_never_split() -> None:
     family = "👨‍👩‍👧‍👦"
     text = family * 1_000
     for one in chunk(text):
@@ -191,7 +189,7 @@ TEXTS = st.lists(
 
 
 @given(TEXTS)
-def test_chunks_are_in_order_fit_and_do_not_tear_characters(text: str) -> None:
+def test_chunks_are_in_order_fit_and_do_not_split_characters(text: str) -> None:
     chunks = chunk(text)
     assert [one.index for one in chunks] == list(range(len(chunks)))
     edges = {0, *(grapheme.end() for grapheme in regex.finditer(r"\X", text))}
@@ -204,7 +202,7 @@ def test_chunks_are_in_order_fit_and_do_not_tear_characters(text: str) -> None:
 
 
 @given(st.text(alphabet="abc \n#.字é", max_size=6_000))
-def test_no_chunk_is_over_the_limit_and_none_is_short_beside_others(text: str) -> None:
+def test_chunks_are_within_the_limit_and_not_short_next_to_others(text: str) -> None:
     chunks = chunk(text)
     for one in chunks:
         assert one.stop - one.start <= CHUNK_LENGTH
@@ -212,7 +210,7 @@ def test_no_chunk_is_over_the_limit_and_none_is_short_beside_others(text: str) -
 
 
 @given(TEXTS)
-def test_nothing_visible_but_headings_is_lost(text: str) -> None:
+def test_no_visible_text_except_headings_is_lost(text: str) -> None:
     covered = [False] * len(text)
     headings: set[str] = set()
     for one in chunk(text):
@@ -236,7 +234,7 @@ def test_passages_cover_their_chunk_without_overlap(text: str) -> None:
 
 
 @given(TEXTS)
-def test_cutting_again_is_cutting_the_same(text: str) -> None:
+def test_chunking_is_deterministic(text: str) -> None:
     assert chunk(text) == chunk(text)
 
 
@@ -248,7 +246,7 @@ def test_passages_are_about_a_thousand_characters(text: str) -> None:
         assert one.passages[-1].stop - one.passages[-1].start <= PASSAGE_RANGE[1]
 
 
-def test_a_chunk_a_little_over_a_passage_is_two_of_about_the_same_length() -> None:
+def test_a_chunk_slightly_longer_than_a_passage_becomes_two_of_similar_length() -> None:
     (only,) = chunk(PROSE * 30)
     assert [passage.stop - passage.start for passage in only.passages] == [614, 614]
     (only,) = chunk("x" * 1_300)
@@ -274,7 +272,7 @@ HOSTILE = (
 
 
 @pytest.mark.parametrize("piece", HOSTILE, ids=repr)
-def test_a_hostile_text_of_150_000_characters_is_cut_in_no_more_time_than_its_length(piece: str) -> None:
+def test_chunking_a_hostile_text_takes_linear_time(piece: str) -> None:
     text = piece * (150_000 // len(piece))
     for one in chunk(text):
         assert text[one.start : one.stop].strip()

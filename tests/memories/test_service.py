@@ -1,4 +1,4 @@
-"""Remembering: what becomes of a draft, and who may change what came of it."""
+"""The memory service: storing drafts, and permissions to change memories."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -16,20 +16,20 @@ from support.memories import operational
 from support.world import ADA, AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, BOB, World
 
 
-def test_a_memory_is_named_and_summarised_when_nobody_did(world: World) -> None:
+def test_a_memory_without_a_name_and_summary_gets_both(world: World) -> None:
     memory = world.remember("The API wants a Bearer prefix. Everything else is refused with a misleading 403.")
     assert memory.name.startswith("The API wants a Bearer prefix")
     assert memory.summary
     assert (memory.owner, memory.scope, memory.version) == (ADA, Scope.AGENT, 1)
 
 
-def test_the_same_again_is_the_same_memory(world: World) -> None:
+def test_the_same_text_again_is_the_same_memory(world: World) -> None:
     first = world.remember("Use pnpm.", name="pnpm")
     again = world.memory_service.remember(Draft(content="Use pnpm.", name="pnpm"), AS_ADA)
     assert (again.memory.id, again.created, again.changed) == (first.id, False, False)
 
 
-def test_what_is_new_in_the_same_text_is_kept(world: World) -> None:
+def test_new_fields_of_the_same_text_are_stored(world: World) -> None:
     first = world.remember("Use pnpm.", name="pnpm", tags=("node",))
     again = world.memory_service.remember(
         Draft(content="Use pnpm.", name="pnpm", tags=("build",), category="fact"), AS_ADA
@@ -38,15 +38,15 @@ def test_what_is_new_in_the_same_text_is_kept(world: World) -> None:
     assert (again.memory.tags, again.memory.category) == (("node", "build"), "fact")
 
 
-def test_what_is_known_of_running_things_is_kept_and_a_new_telling_changes_nothing_of_it(world: World) -> None:
+def test_storing_the_same_text_again_keeps_the_operational_state(world: World) -> None:
     first = world.remember("Takes 60 s.", operational=operational("jellyfin"))
     assert first.operational == operational("jellyfin")
-    told = Draft(content="Takes 60 s.", operational=operational(base=0.1))
-    again = world.memory_service.remember(told, replace(AS_ADA, role=Role.OPERATOR))
+    draft = Draft(content="Takes 60 s.", operational=operational(base=0.1))
+    again = world.memory_service.remember(draft, replace(AS_ADA, role=Role.OPERATOR))
     assert (again.memory, again.changed) == (first, False)
 
 
-def test_a_note_may_turn_out_to_be_about_running_things(world: World) -> None:
+def test_a_note_can_become_an_operational_memory(world: World) -> None:
     first = world.remember("Takes 60 s.")
     again = world.remember("Takes 60 s.", operational=operational("jellyfin"))
     assert (again.id, again.version, again.operational) == (first.id, 2, operational("jellyfin"))
@@ -54,7 +54,7 @@ def test_a_note_may_turn_out_to_be_about_running_things(world: World) -> None:
     assert after.operational == again.operational
 
 
-def test_what_is_known_of_running_things_only_operators_change(world: World) -> None:
+def test_only_operators_change_an_operational_memory(world: World) -> None:
     memory = world.remember("Takes 60 s.", operational=operational())
     for change in (Edit(content="Takes 61 s."), Edit(scope=Scope.SWARM)):
         with pytest.raises(Forbidden):
@@ -66,19 +66,19 @@ def test_what_is_known_of_running_things_only_operators_change(world: World) -> 
 
 @pytest.mark.parametrize("viewer", [AS_ADA, AS_LEA])
 @pytest.mark.parametrize("scope", list(Scope))
-def test_an_agent_does_not_say_how_sure_something_is(world: World, viewer: Viewer, scope: Scope) -> None:
-    told = Draft(content="Takes 60 s.", scope=scope, operational=operational(base=1.0))
+def test_an_agent_cannot_set_a_confidence(world: World, viewer: Viewer, scope: Scope) -> None:
+    draft = Draft(content="Takes 60 s.", scope=scope, operational=operational(base=1.0))
     with pytest.raises(Forbidden, match="POST /memories"):
-        world.memory_service.remember(told, viewer)
+        world.memory_service.remember(draft, viewer)
     with pytest.raises(Forbidden, match="hivelore observe"):
-        world.memory_service.remember_many([Draft(content="Use pnpm."), told], viewer)
+        world.memory_service.remember_many([Draft(content="Use pnpm."), draft], viewer)
     assert world.found("pnpm takes 60 s", AS_OPERATOR) == []
 
 
-def test_an_operator_says_how_sure_something_is_and_that_time_does_not_wear_it_off(world: World) -> None:
-    told = replace(operational(base=1.0), tier=0, persistent=True)
-    memory = world.remember("Takes 60 s.", AS_OPERATOR, scope=Scope.SWARM, operational=told)
-    assert memory.operational == told
+def test_an_operator_sets_confidence_tier_and_persistence(world: World) -> None:
+    known = replace(operational(base=1.0), tier=0, persistent=True)
+    memory = world.remember("Takes 60 s.", AS_OPERATOR, scope=Scope.SWARM, operational=known)
+    assert memory.operational == known
 
 
 @pytest.mark.parametrize(("service", "kept"), [(" jellyfin ", "jellyfin"), ("  ", None), (" general", None)])
@@ -86,7 +86,7 @@ def test_the_name_of_a_service_is_cleaned(world: World, service: str, kept: str 
     assert world.remember("Takes 60 s.", operational=operational(service)).operational == operational(kept)
 
 
-def test_nothing_was_observed_in_the_future(world: World) -> None:
+def test_an_observation_time_in_the_future_is_refused(world: World) -> None:
     with pytest.raises(Invalid, match="future"):
         world.remember("Takes 60 s.", operational=operational(since=world.clock.now() + timedelta(days=2)))
 
@@ -100,7 +100,7 @@ def test_the_same_text_of_another_agent_is_another_memory(world: World) -> None:
 def test_the_same_sentence_of_another_project_is_another_memory(
     world: World, projects: tuple[str | None, str | None], scope: Scope
 ) -> None:
-    """Every program of a machine speaks for one agent: what it tells in one project stays in the other ones."""
+    """All programs of a machine share one agent: storing in one project changes no memory of another one."""
     first, second = (world.remember("Run make check.", project=project, scope=scope) for project in projects)
     assert first.id != second.id
     for memory in (first, second):
@@ -112,24 +112,24 @@ def test_the_same_sentence_of_another_project_is_another_memory(
 
 
 @pytest.mark.parametrize("name", ["source_path", "external_id"])
-def test_a_path_and_an_external_id_name_a_document_per_project(world: World, name: str) -> None:
+def test_a_path_or_external_id_identifies_one_document_per_project(world: World, name: str) -> None:
     known: dict[str, Any] = {name: "docs/a.md"}
     first = world.remember("A. The port is 5432.", project="a", **known)
-    assert world.remember("A. The port is 5433.", **known).id == first.id  # Nothing else can be meant.
+    assert world.remember("A. The port is 5433.", **known).id == first.id  # The only candidate.
     second = world.remember("B. The port is 6000.", project="b", **known)
     assert second.id != first.id
-    third = world.remember("The port is 7000.", **known)  # Of which of them, nobody knows.
+    third = world.remember("The port is 7000.", **known)  # Ambiguous: two candidates.
     assert third.id not in (first.id, second.id)
-    told = [world.remember("Two.", project=project, **known) for project in ("a", "b", None)]
-    assert [one.id for one in told] == [first.id, second.id, third.id]
+    stored = [world.remember("Two.", project=project, **known) for project in ("a", "b", None)]
+    assert [one.id for one in stored] == [first.id, second.id, third.id]
 
 
-def test_lines_of_a_conversation_that_repeat_stay_apart(world: World) -> None:
+def test_repeated_turns_of_a_conversation_are_separate_memories(world: World) -> None:
     first = world.remember("Thanks!", session="s", external_id="turn-1")
     assert world.remember("Thanks!", session="s", external_id="turn-2").id != first.id
 
 
-def test_the_same_path_is_the_same_document_with_a_history(world: World) -> None:
+def test_the_same_path_is_a_new_version_of_the_same_document(world: World) -> None:
     first = world.remember("old words", source=Source.FILE_INDEX, source_path="/notes/a.md")
     second = world.remember("new words", source=Source.FILE_INDEX, source_path="/notes/a.md")
     assert (second.id, second.version, second.content) == (first.id, 2, "new words")
@@ -143,7 +143,7 @@ def test_a_shared_path_is_one_document_for_all_who_may_change_it(world: World, v
     assert (second.id, second.owner, second.provenance.actor) == (first.id, viewer.agent, viewer.agent)
 
 
-def test_writing_again_renews_the_time_to_live_as_no_new_version(world: World) -> None:
+def test_storing_again_renews_the_expiry_without_a_new_version(world: World) -> None:
     first = world.remember("words", source=Source.FILE_INDEX, source_path="/a")
     world.clock.advance(timedelta(days=20))
     second = world.remember("words", source=Source.FILE_INDEX, source_path="/a")
@@ -153,13 +153,13 @@ def test_writing_again_renews_the_time_to_live_as_no_new_version(world: World) -
     assert second.version == 1
 
 
-def test_importing_the_past_again_changes_nothing(world: World) -> None:
-    told = Draft(
+def test_importing_the_same_past_memory_again_changes_nothing(world: World) -> None:
+    draft = Draft(
         content="x", external_id="1", source=Source.SESSION_SUMMARY, created_at=datetime(2025, 1, 1, tzinfo=UTC)
     )
-    world.memory_service.remember(told, AS_ADA)
+    world.memory_service.remember(draft, AS_ADA)
     world.clock.advance(timedelta(days=1))
-    assert not world.memory_service.remember(told, AS_ADA).changed
+    assert not world.memory_service.remember(draft, AS_ADA).changed
 
 
 @pytest.mark.parametrize("content", ["", "   ", "\n\t"])
@@ -170,42 +170,42 @@ def test_blank_content_is_refused(world: World, content: str) -> None:
 
 
 @pytest.mark.parametrize("content", ["a\0b", "a\ud800b"])
-def test_text_no_store_can_keep_is_refused_with_its_place(world: World, content: str) -> None:
+def test_unstorable_text_is_refused_with_its_position(world: World, content: str) -> None:
     with pytest.raises(Invalid, match="1"):
         world.memory_service.remember(Draft(content=content), AS_ADA)
 
 
-def test_five_million_characters_are_too_many(world: World) -> None:
+def test_content_of_five_million_characters_is_refused(world: World) -> None:
     with pytest.raises(TooLarge):
         world.memory_service.remember(Draft(content="x" * 5_000_000), AS_ADA)
 
 
-def test_secrets_are_masked_before_anything_is_kept(world: World) -> None:
+def test_secrets_are_masked_before_a_memory_is_stored(world: World) -> None:
     secret = "gh" + "p_" + "a1B2" * 9
     memory = world.remember(f"The token is {secret}", name=f"token {secret}", tags=(secret,))
     assert secret not in repr(memory)
 
 
-def test_an_agent_cannot_write_for_another(world: World) -> None:
+def test_an_agent_cannot_write_for_another_agent(world: World) -> None:
     with pytest.raises(Forbidden):
         world.memory_service.remember(Draft(content="x", owner=BOB), AS_ADA)
     assert world.memory_service.remember(Draft(content="x", owner=BOB), AS_OPERATOR).memory.owner == BOB
 
 
-def test_an_operator_for_nobody_writes_only_what_is_shared(world: World) -> None:
+def test_an_operator_without_an_agent_stores_only_shared_memories(world: World) -> None:
     with pytest.raises(Invalid, match="agent"):
         world.memory_service.remember(Draft(content="x"), AS_OPERATOR)
     memory = world.memory_service.remember(Draft(content="x", scope=Scope.SWARM), AS_OPERATOR).memory
     assert (memory.owner, memory.provenance.trust) == (None, Trust.OPERATOR)
 
 
-def test_many_are_kept_all_or_none(world: World) -> None:
+def test_a_batch_is_stored_whole_or_not_at_all(world: World) -> None:
     with pytest.raises(Invalid):
         world.memory_service.remember_many([Draft(content="good"), Draft(content=" ")], AS_ADA)
     assert world.found("good") == []
 
 
-def test_an_edit_is_a_version_and_keeps_the_id(world: World) -> None:
+def test_an_edit_adds_a_version_and_keeps_the_id(world: World) -> None:
     memory = world.remember("Port 8080.", name="port")
     edited = world.memory_service.edit(memory.id, Edit(content="Port 9090.", reason="moved"), AS_ADA)
     assert (edited.id, edited.version, edited.name) == (memory.id, 2, "port")
@@ -221,7 +221,7 @@ def test_an_edit_is_a_version_and_keeps_the_id(world: World) -> None:
 LONG = "It has moved to a shelf in the cellar, behind the boxes with the wires that nobody has ever sorted."
 
 
-def test_a_name_made_from_the_content_follows_an_edit(world: World) -> None:
+def test_a_derived_name_changes_with_an_edit(world: World) -> None:
     memory = world.remember("The drill is in the attic. Its battery is flat.")
     edited = world.memory_service.edit(memory.id, Edit(content=LONG), AS_ADA)
     assert (edited.name, edited.summary) == (world.remember(LONG).name, LONG)
@@ -229,30 +229,30 @@ def test_a_name_made_from_the_content_follows_an_edit(world: World) -> None:
     assert [one.name for one in world.reading.history(memory.id, AS_ADA).versions] == [memory.name, edited.name]
 
 
-def test_a_name_made_from_the_content_follows_what_is_told_again_of_a_path(world: World) -> None:
+def test_a_derived_name_changes_with_new_content_of_the_same_path(world: World) -> None:
     world.remember("The drill is in the attic.", source=Source.FILE_INDEX, source_path="/notes/drill.md")
     again = world.remember(LONG, source=Source.FILE_INDEX, source_path="/notes/drill.md")
     assert (again.version, again.name) == (2, world.remember(LONG).name)
 
 
 @pytest.mark.parametrize("path", [None, "/notes/drill.md"])
-def test_a_name_that_somebody_gave_stays(world: World, path: str | None) -> None:
+def test_a_given_name_stays(world: World, path: str | None) -> None:
     memory = world.remember("The drill is in the attic.", name="drill", source_path=path)
     if path is not None:
         assert world.remember("The drill is lost.", source_path=path).name == "drill"
     assert world.memory_service.edit(memory.id, Edit(content=LONG), AS_ADA).name == "drill"
 
 
-def test_a_name_that_comes_with_new_content_is_kept(world: World) -> None:
+def test_a_name_given_with_new_content_is_stored(world: World) -> None:
     memory = world.remember("The drill is in the attic.")
     edited = world.memory_service.edit(memory.id, Edit(content=LONG, name="drill"), AS_ADA)
     assert edited.name == "drill"
-    told = Draft(content="It is lost.", name="tool", external_id="1")
+    draft = Draft(content="It is lost.", name="tool", external_id="1")
     world.remember("The drill is lost.", external_id="1")
-    assert world.memory_service.remember(told, AS_ADA).memory.name == "tool"
+    assert world.memory_service.remember(draft, AS_ADA).memory.name == "tool"
 
 
-def test_an_edit_of_a_stale_version_is_refused_with_the_present_one(world: World) -> None:
+def test_an_edit_of_a_stale_version_is_refused_with_the_current_one(world: World) -> None:
     memory = world.remember("one")
     world.memory_service.edit(memory.id, Edit(content="two"), AS_ADA, version=1)
     with pytest.raises(Stale) as error:
@@ -260,12 +260,12 @@ def test_an_edit_of_a_stale_version_is_refused_with_the_present_one(world: World
     assert error.value.current == 2
 
 
-def test_an_edit_that_changes_nothing_is_no_version(world: World) -> None:
+def test_an_edit_without_changes_adds_no_version(world: World) -> None:
     memory = world.remember("one", name="n")
     assert world.memory_service.edit(memory.id, Edit(name="n"), AS_ADA).version == 1
 
 
-def test_others_cannot_even_tell_that_a_private_memory_exists(world: World) -> None:
+def test_a_private_memory_is_indistinguishable_from_an_unknown_one(world: World) -> None:
     memory = world.remember("private")
     answers: list[str] = []
     for unknown in (memory.id, MemoryId("m9999")):
@@ -280,7 +280,7 @@ def test_others_cannot_even_tell_that_a_private_memory_exists(world: World) -> N
     assert len(set(answers)) == 1
 
 
-def test_a_lead_changes_what_is_shared_and_nothing_private(world: World) -> None:
+def test_a_lead_edits_shared_memories_and_no_private_ones(world: World) -> None:
     shared, private = world.remember("shared", scope=Scope.SWARM), world.remember("private")
     assert world.memory_service.edit(shared.id, Edit(content="better"), AS_LEA).content == "better"
     with pytest.raises(Forbidden):
@@ -289,13 +289,13 @@ def test_a_lead_changes_what_is_shared_and_nothing_private(world: World) -> None
         world.memory_service.edit(private.id, Edit(scope=Scope.SWARM), AS_LEA)
 
 
-def test_a_worker_does_not_change_what_another_shared(world: World) -> None:
+def test_a_worker_cannot_change_a_shared_memory_of_another_agent(world: World) -> None:
     shared = world.remember("shared", scope=Scope.SWARM)
     with pytest.raises(Forbidden):
         world.memory_service.forget(shared.id, AS_BOB)
 
 
-def test_promoting_shares_and_keeps_the_identity(world: World) -> None:
+def test_promotion_shares_a_memory_and_keeps_its_id_and_owner(world: World) -> None:
     memory = world.remember("Useful for all.")
     assert world.found("useful", AS_BOB) == []
     promoted = world.memory_service.edit(memory.id, Edit(scope=Scope.SWARM), AS_ADA)
@@ -304,14 +304,14 @@ def test_promoting_shares_and_keeps_the_identity(world: World) -> None:
     assert world.audit()[0].action is Action.PROMOTED
 
 
-def test_text_from_the_web_is_promoted_only_by_an_operator(world: World) -> None:
+def test_only_an_operator_promotes_text_from_the_web(world: World) -> None:
     memory = world.remember("Run this.", trust=Trust.WEB)
     with pytest.raises(Proposed, match="needs a review"):
         world.memory_service.edit(memory.id, Edit(scope=Scope.SWARM), AS_ADA)
     assert world.memory_service.edit(memory.id, Edit(scope=Scope.SWARM), AS_OPERATOR).scope is Scope.SWARM
 
 
-def test_forgetting_leaves_no_word_to_find(world: World) -> None:
+def test_a_forgotten_memory_is_not_found(world: World) -> None:
     memory = world.remember("xylophone")
     world.memory_service.forget(memory.id, AS_ADA)
     assert world.found("xylophone") == []
@@ -320,7 +320,7 @@ def test_forgetting_leaves_no_word_to_find(world: World) -> None:
     assert [entry.action for entry in world.audit()] == [Action.FORGOTTEN]
 
 
-def test_forgetting_takes_its_words_out_of_its_neighbours_context(world: World) -> None:
+def test_forgetting_removes_the_words_from_the_context_of_neighbours(world: World) -> None:
     gone = world.remember("zanzibar", session="s")
     world.remember("and then we went on", session="s")
     assert "and then we went on" in world.found("zanzibar")
@@ -332,7 +332,7 @@ def _by_keyword(world: World, text: str) -> list[str]:
     return [hit.memory.content for hit in world.recall(text).hits if hit.score.keyword > 0.0]
 
 
-def test_what_is_said_next_makes_the_one_before_it_findable_for_as_long_as_it_is_there(world: World) -> None:
+def test_a_question_is_found_by_the_words_of_its_answer_while_the_answer_exists(world: World) -> None:
     world.remember("and before that?", session="s")
     world.remember("what did you see there?", session="s")
     answer = world.remember("a zebra on zanzibar", session="s", name="reply")
@@ -344,7 +344,7 @@ def test_what_is_said_next_makes_the_one_before_it_findable_for_as_long_as_it_is
     assert _by_keyword(world, "kenya") == []
 
 
-def test_what_moves_to_another_session_leaves_its_neighbours(world: World) -> None:
+def test_a_memory_moved_to_another_session_leaves_the_context_of_its_old_neighbours(world: World) -> None:
     world.remember("what did you see there?", session="s")
     world.remember("a zebra on zanzibar", session="s", external_id="x")
     world.remember("and what did you hear?", session="t")
@@ -352,21 +352,21 @@ def test_what_moves_to_another_session_leaves_its_neighbours(world: World) -> No
     assert set(_by_keyword(world, "zanzibar")) == {"a zebra on zanzibar", "and what did you hear?"}
 
 
-def test_private_words_never_make_a_shared_note_findable(world: World) -> None:
+def test_a_shared_note_is_not_found_by_words_of_private_neighbours(world: World) -> None:
     world.remember("zanzibar is the secret", session="s")
     world.remember("and then we went on", session="s", scope=Scope.SWARM)
     hits = world.recall("zanzibar", AS_BOB).hits
     assert all(hit.score.keyword == 0 for hit in hits)
 
 
-def test_promoting_drops_the_private_context(world: World) -> None:
+def test_promotion_drops_the_private_context(world: World) -> None:
     world.remember("zanzibar is the secret", session="s")
     later = world.remember("and then we went on", session="s")
     world.memory_service.edit(later.id, Edit(scope=Scope.SWARM), AS_ADA)
     assert all(hit.score.keyword == 0 for hit in world.recall("zanzibar", AS_BOB).hits)
 
 
-def test_forgetting_a_path_says_how_many(world: World) -> None:
+def test_forgetting_a_path_returns_the_number_of_memories(world: World) -> None:
     world.remember("private", source_path="/a")
     world.remember("shared", source_path="/a", scope=Scope.SWARM)
     assert world.memory_service.forget_path("/a", AS_BOB) == 0
@@ -374,7 +374,7 @@ def test_forgetting_a_path_says_how_many(world: World) -> None:
     assert world.memory_service.forget_path("/a", AS_ADA) == 0
 
 
-def test_a_path_of_several_projects_is_forgotten_in_one(world: World) -> None:
+def test_a_path_in_several_projects_is_forgotten_in_one_of_them(world: World) -> None:
     for project in ("a", "b", None):
         world.remember(f"Of {project}.", project=project, source_path="docs/a.md")
     with pytest.raises(Invalid, match=r"several projects \(a, b, none\)"):
@@ -386,14 +386,14 @@ def test_a_path_of_several_projects_is_forgotten_in_one(world: World) -> None:
     assert world.memory_service.forget_path("docs/a.md", AS_ADA, project="b") == 0
 
 
-def test_what_takes_a_place_by_an_external_id_takes_that_of_its_project(world: World) -> None:
+def test_supersession_by_external_id_stays_within_the_project(world: World) -> None:
     old = [world.remember(f"The port of {one} is 1.", project=one, external_id="port") for one in ("a", "b")]
     new = world.remember("The port of b is 2.", project="b", supersedes="port")
     assert new.supersedes == old[1].id
     assert world.reading.get(old[0].id, AS_ADA).valid_until is None
 
 
-def test_a_lead_injects_a_learning_that_all_can_find(world: World) -> None:
+def test_a_learning_injected_by_a_lead_is_found_by_all(world: World) -> None:
     memory = world.memory_service.inject_learning("Always run the linter.", "best-practice", BOB, AS_LEA)
     assert (memory.owner, memory.scope, memory.tags, memory.category) == (
         BOB,
@@ -405,7 +405,7 @@ def test_a_lead_injects_a_learning_that_all_can_find(world: World) -> None:
     assert world.found("linter", AS_ADA) == ["Always run the linter."]
 
 
-def test_injecting_is_refused_clearly(world: World) -> None:
+def test_an_invalid_injection_is_refused_with_its_reason(world: World) -> None:
     with pytest.raises(Forbidden, match="lead"):
         world.memory_service.inject_learning("x", "best-practice", BOB, AS_ADA)
     with pytest.raises(NotFound, match="nobody"):
@@ -424,7 +424,7 @@ def test_injecting_is_refused_clearly(world: World) -> None:
         {"metadata": {"text": "x" * (CONTENT_LENGTH + 1)}},
     ],
 )
-def test_what_is_too_much_is_refused_before_any_text_is_looked_through(
+def test_oversized_fields_are_refused_before_redaction(
     world: World, monkeypatch: pytest.MonkeyPatch, more: dict[str, Any]
 ) -> None:
     def clean(_self: Redactor, text: str, *, field: str = "") -> str:
@@ -436,6 +436,6 @@ def test_what_is_too_much_is_refused_before_any_text_is_looked_through(
         world.memory_service.remember_many([fine, Draft(content="The heron wakes.", **more)], AS_ADA)
 
 
-def test_the_same_tag_many_times_is_one_tag(world: World) -> None:
+def test_repeated_tags_are_one_tag(world: World) -> None:
     memory = world.remember("The heron sleeps.", tags=(" bird", "bird ", *["bird"] * 100_000, " "))
     assert memory.tags == ("bird",)

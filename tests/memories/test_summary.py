@@ -1,4 +1,4 @@
-"""Summaries: one telling line, whatever the content."""
+"""Summaries: one informative line for any content."""
 
 import pytest
 from hypothesis import given
@@ -48,20 +48,20 @@ def test_a_long_sentence_is_cut_between_words() -> None:
     assert len(summary) <= SUMMARY_LENGTH
 
 
-def test_families_are_not_torn_apart() -> None:
+def test_emoji_sequences_are_not_split() -> None:
     family = "👨‍👩‍👧‍👦"
     assert summarise(family * 60).rstrip("…").replace(family, "") == ""
 
 
 @given(st.text(min_size=1).filter(lambda text: bool(text.strip())))
-def test_something_on_one_line_is_always_said(content: str) -> None:
+def test_a_summary_is_one_line_that_is_not_empty(content: str) -> None:
     summary = summarise(content)
     assert summary.strip()
     assert len(summary) <= SUMMARY_LENGTH
     assert "\n" not in summary
 
 
-def test_a_blank_content_has_no_summary() -> None:
+def test_blank_content_has_no_summary() -> None:
     assert summarise(" \n\t") == ""
 
 
@@ -72,5 +72,5 @@ def test_a_sentence_without_spaces_is_cut_between_characters() -> None:
 @pytest.mark.parametrize(
     "piece", ["\n", "a", "A. ", "```\n", "---\r\n", "> ", "- ", "[a](", "**", "🇩", "ok.\n\n"], ids=repr
 )
-def test_a_hostile_content_of_two_million_characters_is_summed_up_at_once(piece: str) -> None:
+def test_hostile_content_of_two_million_characters_is_summarised_fast(piece: str) -> None:
     assert len(summarise(piece * (2_000_000 // len(piece)))) <= SUMMARY_LENGTH

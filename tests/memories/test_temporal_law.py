@@ -1,5 +1,5 @@
-"""Laws of what takes whose place: whatever is told, edited, forgotten and purged, something of it all holds, and an
-export that is read in again holds the same."""
+"""Laws of supersession: after any storing, editing, forgetting and purging a current memory remains, and an imported
+export has the same valid times."""
 
 from contextlib import suppress
 from datetime import timedelta
@@ -27,7 +27,7 @@ from support.world import AS_ADA, AS_OPERATOR, World
 
 BEGINNING = START - timedelta(days=30)
 IMPORTED = 5_000
-"""The first number of an id where an export is read in."""
+"""First number of the ids of the importing world."""
 
 
 class Deed(NamedTuple):
@@ -40,7 +40,7 @@ class Deed(NamedTuple):
 
 deeds = st.builds(
     Deed,
-    st.sampled_from(["tell", "tell", "tell", "tell", "edit", "share", "forget"]),
+    st.sampled_from(["store", "store", "store", "store", "edit", "share", "forget"]),
     st.integers(0, 9),
     st.none() | st.integers(0, 9),
     st.sampled_from([None, "db.port", "on.call"]),
@@ -59,7 +59,7 @@ def everything(world: World) -> list[Memory]:
 
 
 def lived(happened: list[Deed]) -> World:
-    """Some of it is refused."""
+    """Returns a world after these deeds; refused ones are skipped."""
     world, number = a_world(), count()
     for deed in happened:
         there = sorted(everything(world), key=lambda one: one.id)
@@ -72,15 +72,15 @@ def _do(world: World, deed: Deed, there: list[Memory], content: str) -> None:
     named = there[deed.named % len(there)].id if there and deed.named is not None else None
     since = None if deed.minute is None else BEGINNING + timedelta(minutes=deed.minute)
     one = there[deed.which % len(there)] if there else None
-    if deed.what == "tell":
+    if deed.what == "store":
         expires = START + timedelta(hours=1) if deed.which < 5 else None
         place: dict[str, Any] = {"subject": deed.subject, "supersedes": named, "valid_from": since}
         world.remember(content, AS_ADA, expires_at=expires, **place)
     elif one is None:
         pass
     elif deed.what == "edit":
-        told: dict[str, Any] = {"subject": deed.subject, "supersedes": named or UNSET, "valid_from": since or UNSET}
-        world.memory_service.edit(one.id, Edit(**told), AS_ADA)
+        changes: dict[str, Any] = {"subject": deed.subject, "supersedes": named or UNSET, "valid_from": since or UNSET}
+        world.memory_service.edit(one.id, Edit(**changes), AS_ADA)
     elif deed.what == "share":
         world.memory_service.edit(one.id, Edit(scope=Scope.SWARM), AS_ADA)
     else:
@@ -88,13 +88,13 @@ def _do(world: World, deed: Deed, there: list[Memory], content: str) -> None:
 
 
 def held(world: World) -> list[tuple[str, str, str]]:
-    """What holds from when to when."""
+    """Returns each content with its valid time."""
     return sorted((one.content, one.holds_since.isoformat(), str(one.valid_until)) for one in everything(world))
 
 
 @settings(max_examples=examples(200))
 @given(happened=st.lists(deeds, max_size=9))
-def test_what_was_replaced_leads_to_something_that_holds(happened: list[Deed]) -> None:
+def test_every_superseded_memory_leads_to_a_current_one(happened: list[Deed]) -> None:
     world = lived(happened)
     with world.store.read() as view:
 
@@ -117,7 +117,7 @@ def test_what_was_replaced_leads_to_something_that_holds(happened: list[Deed]) -
 
 @settings(max_examples=examples(200))
 @given(happened=st.lists(deeds, max_size=9), order=st.randoms(use_true_random=False))
-def test_an_export_that_is_read_in_holds_the_same_in_whatever_order(happened: list[Deed], order: Random) -> None:
+def test_an_imported_export_has_the_same_valid_times_in_any_order(happened: list[Deed], order: Random) -> None:
     world, other = lived(happened), a_world(IMPORTED)
     lines = [_canonical_json(to_builtins(memory)).encode() for memory in everything(world)]
     for _ in range(2):
@@ -131,7 +131,7 @@ def test_an_export_that_is_read_in_holds_the_same_in_whatever_order(happened: li
 
 @settings(max_examples=examples(200))
 @given(happened=st.lists(deeds, max_size=9))
-def test_a_purge_lets_nothing_hold_again(happened: list[Deed]) -> None:
+def test_a_purge_makes_no_superseded_memory_current_again(happened: list[Deed]) -> None:
     world = lived(happened)
     world.clock.advance(timedelta(hours=2))
     ended = {one.id for one in everything(world) if one.valid_until is not None}

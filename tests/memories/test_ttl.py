@@ -1,4 +1,4 @@
-"""How long memories live: the documented spans, and the laws of expiry (B08)."""
+"""Lifetimes of memories: the documented values, and the laws of expiry (B08)."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -38,7 +38,7 @@ def test_every_source_has_a_lifetime() -> None:
 
 
 @given(mortals, births)
-def test_a_memory_expires_on_a_whole_second_and_never_late(source: Source, born: datetime) -> None:
+def test_a_memory_expires_on_a_whole_second_and_not_late(source: Source, born: datetime) -> None:
     lifetime, expires_at = LIFETIMES[source], Lifetimes().expiry(source, born)
     assert lifetime is not None
     assert expires_at is not None
@@ -48,7 +48,7 @@ def test_a_memory_expires_on_a_whole_second_and_never_late(source: Source, born:
 
 
 @given(mortals, births)
-def test_a_memory_lives_until_its_expiry_and_no_longer(source: Source, born: datetime) -> None:
+def test_a_memory_is_valid_until_its_expiry(source: Source, born: datetime) -> None:
     expires_at = Lifetimes().expiry(source, born)
     assert expires_at is not None
     memory = a_memory(source=source, created_at=born, updated_at=born, expires_at=expires_at)
@@ -59,14 +59,14 @@ def test_a_memory_lives_until_its_expiry_and_no_longer(source: Source, born: dat
 
 
 @given(births)
-def test_a_memory_without_an_expiry_lives_for_ever(now: datetime) -> None:
+def test_a_memory_without_an_expiry_never_expires(now: datetime) -> None:
     memory = a_memory(expires_at=Lifetimes().expiry(Source.MANUAL, BORN))
     assert memory.is_live(now)
     assert replace(memory, expires_at=BORN).is_live(now) == (now < BORN)
 
 
 @given(mortals, births, births)
-def test_what_is_written_later_never_expires_sooner(source: Source, one: datetime, other: datetime) -> None:
+def test_a_later_memory_never_expires_sooner(source: Source, one: datetime, other: datetime) -> None:
     first, second = (Lifetimes().expiry(source, born) for born in sorted((one, other)))
     assert first is not None
     assert second is not None
@@ -74,9 +74,7 @@ def test_what_is_written_later_never_expires_sooner(source: Source, one: datetim
 
 
 @given(st.sampled_from(Source), lifetimes, births)
-def test_each_lifetime_is_a_setting_that_leaves_the_others_alone(
-    source: Source, lifetime: timedelta, born: datetime
-) -> None:
+def test_each_lifetime_is_a_separate_setting(source: Source, lifetime: timedelta, born: datetime) -> None:
     changed = Lifetimes({**LIFETIMES, source: lifetime})
     assert changed.expiry(source, born) == (born + lifetime).replace(microsecond=0)
     for other in set(Source) - {source}:

@@ -1,4 +1,4 @@
-"""When a memory holds, how it was, and what changed."""
+"""Valid times of memories, their earlier states, and differences of versions."""
 
 from datetime import datetime
 
@@ -36,7 +36,7 @@ def a_version(number: int, content: str = "one", at: datetime | None = None) -> 
     )
 
 
-def test_a_memory_ends_where_the_first_that_took_its_place_begins() -> None:
+def test_validity_ends_where_the_first_superseding_memory_begins() -> None:
     memory = a_memory(valid_from=instant(1))
     assert end_of_validity(memory, []) is None
     assert end_of_validity(memory, [a_memory(valid_from=instant(minute)) for minute in (3, 2)]) == instant(2)
@@ -53,11 +53,13 @@ def test_a_memory_ends_where_the_first_that_took_its_place_begins() -> None:
         (a_memory(), a_memory(owner=BOB), False),
     ],
 )
-def test_what_takes_a_place_is_seen_by_all_who_saw_what_was_there(newer: Memory, older: Memory, may: bool) -> None:
+def test_a_superseding_memory_is_visible_to_all_who_saw_the_superseded_one(
+    newer: Memory, older: Memory, may: bool
+) -> None:
     assert may_supersede(newer, older) is may
 
 
-def test_a_memory_was_what_its_version_of_then_says() -> None:
+def test_the_state_at_a_time_is_the_version_of_that_time() -> None:
     history = [a_version(number, f"text {number}") for number in (1, 2, 3)]
     memory = a_memory("text 3", version=3, updated_at=instant(3))
     assert [state_at(memory, history, instant(at)).content for at in (0, 1, 2, 2.9, 3, 9)] == [
@@ -68,11 +70,11 @@ def test_a_memory_was_what_its_version_of_then_says() -> None:
     assert (was.id, was.owner) == (memory.id, ADA)
 
 
-def test_versions_that_say_the_same_differ_in_nothing() -> None:
+def test_equal_versions_have_no_differences() -> None:
     assert difference(a_version(1), a_version(2)).fields == {}
 
 
-def test_each_field_that_differs_is_told_by_itself() -> None:
+def test_each_changed_field_has_its_own_difference() -> None:
     other = replace(
         a_version(2, "two"),
         tags=(Clean("a"), Clean("c")),
@@ -80,20 +82,20 @@ def test_each_field_that_differs_is_told_by_itself() -> None:
         valid_from=instant(0),
         scope=Scope.SWARM,
     )
-    told = difference(a_version(1), other)
-    assert (told.older, told.newer) == (1, 2)
-    assert set(told.fields) == {"content", "tags", "subject", "validFrom", "scope"}
-    assert told.fields["content"].splitlines() == ["--- version 1", "+++ version 2", "@@ -1 +1 @@", "-one", "+two"]
-    assert told.fields["tags"].splitlines()[-3:] == [" a", "-b", "+c"]
-    assert "+db.port" in told.fields["subject"]
-    assert told.fields["validFrom"].endswith("Z")
+    changes = difference(a_version(1), other)
+    assert (changes.older, changes.newer) == (1, 2)
+    assert set(changes.fields) == {"content", "tags", "subject", "validFrom", "scope"}
+    assert changes.fields["content"].splitlines() == ["--- version 1", "+++ version 2", "@@ -1 +1 @@", "-one", "+two"]
+    assert changes.fields["tags"].splitlines()[-3:] == [" a", "-b", "+c"]
+    assert "+db.port" in changes.fields["subject"]
+    assert changes.fields["validFrom"].endswith("Z")
 
 
 lines = st.lists(st.sampled_from(["a", "b", "", "  c", "-x", "@@ 1"]), max_size=12)
 
 
 def applied(before: list[str], diff: list[str]) -> list[str]:
-    """What comes of lines when a unified diff is applied."""
+    """Returns the lines after a unified diff is applied."""
     result: list[str] = []
     at = 0
     for line in diff[2:]:
@@ -119,19 +121,19 @@ def test_a_diff_applied_to_the_older_text_gives_the_newer_one(
     start: list[str], before: list[str], after: list[str], end: list[str]
 ) -> None:
     one, other = ("\n".join(["x", *start, *middle, *end]) for middle in (before, after))
-    told = difference(a_version(1, one), a_version(2, other)).fields
-    found = told["content"].split("\n") if told else ["", ""]
+    changes = difference(a_version(1, one), a_version(2, other)).fields
+    found = changes["content"].split("\n") if changes else ["", ""]
     assert applied(one.split("\n"), found) == other.split("\n")
 
 
-def test_a_text_that_is_all_another_is_compared_at_once() -> None:
-    """Half a million lines, of which none is alike: the diff of the library would take minutes."""
+def test_completely_different_long_texts_are_compared_fast() -> None:
+    """Half a million different lines: the diff of the standard library would take minutes."""
     one, other = ("\n".join(f"{name} {number}" for number in range(250_000)) for name in ("old", "new"))
     found = difference(a_version(1, one), a_version(2, other)).fields["content"].split("\n")
     assert applied(one.split("\n"), found) == other.split("\n")
 
 
-def test_far_behind_in_a_long_text_a_change_has_its_place() -> None:
+def test_a_change_late_in_a_long_text_has_its_line_number() -> None:
     texts = [[f"line {number}" for number in range(5_000)] for _ in range(2)]
     texts[1][4_000] = "other"
     one, other = ("\n".join(text) for text in texts)

@@ -80,7 +80,7 @@ def confidence(world: World, memory: MemoryId) -> float:
     return world.curation.get(memory, AS_OPERATOR).confidence
 
 
-def test_a_contradiction_that_the_model_is_sure_of_is_accepted(
+def test_a_contradiction_is_accepted_if_the_model_is_sure(
     world: World, judge: Adjudicator, server: LanguageServer
 ) -> None:
     older, newer = doubt(world)
@@ -99,7 +99,7 @@ def test_a_contradiction_that_the_model_is_sure_of_is_accepted(
 
 
 @pytest.mark.parametrize("verdict", ["same", "different"])
-def test_what_is_no_contradiction_is_rejected_and_nothing_else_changes(
+def test_a_denied_contradiction_is_rejected_without_other_changes(
     world: World, judge: Adjudicator, server: LanguageServer, verdict: str
 ) -> None:
     says(server, verdict)
@@ -112,7 +112,7 @@ def test_what_is_no_contradiction_is_rejected_and_nothing_else_changes(
 
 
 @pytest.mark.parametrize(("verdict", "sure"), [("conflict", False), ("unsure", True)])
-def test_where_the_model_is_not_sure_a_person_decides_and_it_is_not_asked_again(
+def test_an_unsure_verdict_leaves_the_proposal_to_a_person_and_is_not_repeated(
     world: World, judge: Adjudicator, server: LanguageServer, verdict: str, sure: bool
 ) -> None:
     says(server, verdict, sure=sure)
@@ -126,7 +126,7 @@ def test_where_the_model_is_not_sure_a_person_decides_and_it_is_not_asked_again(
         assert not judged_by(world, model).step()
 
 
-def test_each_is_asked_about_once_oldest_first(world: World, judge: Adjudicator, server: LanguageServer) -> None:
+def test_each_proposal_is_judged_once_oldest_first(world: World, judge: Adjudicator, server: LanguageServer) -> None:
     for service in ("a", "b", "c"):
         doubt(world, service)
     assert judge.step()
@@ -139,14 +139,14 @@ def test_each_is_asked_about_once_oldest_first(world: World, judge: Adjudicator,
     assert len(server.asked) == 4
 
 
-def test_what_a_person_has_decided_costs_nothing(world: World, judge: Adjudicator, server: LanguageServer) -> None:
+def test_a_decided_proposal_causes_no_request(world: World, judge: Adjudicator, server: LanguageServer) -> None:
     doubt(world)
     world.review_inbox.decide(inbox(world)[0].id, Decision.REJECTED, AS_OPERATOR)
     assert not judge.step()
     assert server.asked == []
 
 
-def test_a_note_that_has_changed_since_is_left_to_a_person(
+def test_a_proposal_about_an_edited_note_is_left_to_a_person(
     world: World, judge: Adjudicator, server: LanguageServer
 ) -> None:
     older, _ = doubt(world)
@@ -157,7 +157,7 @@ def test_a_note_that_has_changed_since_is_left_to_a_person(
     assert confidence(world, older) == 0.7
 
 
-def test_no_more_is_spent_than_a_day_has(world: World, server: LanguageServer) -> None:
+def test_the_daily_token_quota_is_respected(world: World, server: LanguageServer) -> None:
     doubt(world)
     with closing(a_model(world, server)) as model:
         judge = judged_by(world, model, cap=100)
@@ -168,9 +168,7 @@ def test_no_more_is_spent_than_a_day_has(world: World, server: LanguageServer) -
         assert TokenQuota(world.store, world.clock, CAP).today() == server.tokens
 
 
-def test_a_model_that_cannot_be_reached_is_asked_again_later(
-    world: World, judge: Adjudicator, server: LanguageServer
-) -> None:
+def test_an_unreachable_model_is_retried(world: World, judge: Adjudicator, server: LanguageServer) -> None:
     server.script(503, 503)
     doubt(world)
     for _ in range(2):
@@ -182,7 +180,7 @@ def test_a_model_that_cannot_be_reached_is_asked_again_later(
     assert inbox(world)[0].decided is not None
 
 
-def test_a_question_that_is_refused_again_and_again_is_left_to_a_person(
+def test_a_repeatedly_refused_request_is_left_to_a_person(
     world: World, judge: Adjudicator, server: LanguageServer
 ) -> None:
     server.script(400, 400, 400)
@@ -191,7 +189,7 @@ def test_a_question_that_is_refused_again_and_again_is_left_to_a_person(
     assert inbox(world)[0].decided is None
 
 
-def test_only_one_process_asks(world: World, judge: Adjudicator, server: LanguageServer) -> None:
+def test_only_one_process_uses_the_model(world: World, judge: Adjudicator, server: LanguageServer) -> None:
     doubt(world)
     with closing(a_model(world, server)) as model:
         other = judged_by(world, model, holder="two")
@@ -200,7 +198,7 @@ def test_only_one_process_asks(world: World, judge: Adjudicator, server: Languag
         assert other.step() is not world.store.is_shared
 
 
-def test_it_runs_until_it_is_told_to_stop(world: World, judge: Adjudicator) -> None:
+def test_the_adjudicator_runs_until_it_is_stopped(world: World, judge: Adjudicator) -> None:
     doubt(world)
     stop = Event()
     thread = Thread(target=judge.run, args=(stop, 0.01))
@@ -211,18 +209,18 @@ def test_it_runs_until_it_is_told_to_stop(world: World, judge: Adjudicator) -> N
     assert not thread.is_alive()
 
 
-def test_by_default_nobody_is_asked(tmp_path: Path) -> None:
+def test_no_model_is_used_by_default(tmp_path: Path) -> None:
     with closing(Application(load(home=tmp_path, embedder="none"))) as app:
         assert app.adjudicator is None
         assert read_status(app).judge == "rules"
 
 
-def test_a_judge_needs_a_model(tmp_path: Path) -> None:
+def test_the_model_judge_requires_a_summarizer(tmp_path: Path) -> None:
     with pytest.raises(Invalid, match="HIVELORE_SUMMARIZER"):
         Application(load(home=tmp_path, embedder="none", judge="model"))
 
 
-def test_an_application_asks_the_model_of_its_summaries(
+def test_the_application_uses_the_model_of_its_summarizer(
     tmp_path: Path, server: LanguageServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)

@@ -58,24 +58,24 @@ def test_every_number_is_read_as_itself(number: int) -> None:
         ("三点五秒", "3.5", 3),
     ],
 )
-def test_reads(text: str, digits: str, length: int) -> None:
+def test_a_chinese_number_is_read(text: str, digits: str, length: int) -> None:
     found = number_at(text, 0)
     assert found is not None
     assert (found.digits, found.length) == (digits, length)
 
 
 @pytest.mark.parametrize("text", ["一般", "万一", "千万", "三四个", "两三次", "三点五分", "十", "百", "零", "秒"])
-def test_is_no_number_of_several_characters(text: str) -> None:
+def test_other_texts_are_not_read_as_a_number_of_several_characters(text: str) -> None:
     assert number_at(text, 0) is None
 
 
-def test_a_day_of_the_week_takes_no_numeral_from_the_hour() -> None:
+def test_a_day_of_the_week_is_separate_from_the_hour() -> None:
     assert number_at("星期二十点", 2) is None
 
 
 @settings(max_examples=examples(60))
 @given(number=st.integers(11, 5_000), times=st.integers(1, 3))
-def test_spans_agree_or_conflict_by_their_value(number: int, times: int) -> None:
+def test_spans_are_compared_by_their_value(number: int, times: int) -> None:
     """二十 was read as 十, and so twenty seconds contradicted 20 seconds."""
     expected = Verdict.SAME if times == 1 else Verdict.CONFLICT
     assert judge(f"超时是{in_chinese(number)}秒", f"超时是 {number * times} 秒", None).verdict is expected
@@ -99,5 +99,5 @@ def test_notes_in_chinese_are_compared_by_their_quantities(first: str, second: s
     assert judge(first, second, None).verdict is verdict
 
 
-def test_places_in_an_order_do_not_contradict_each_other() -> None:
+def test_ordinal_numbers_do_not_conflict() -> None:
     assert judge("第二十个副本失败", "第十个副本失败", None).verdict is not Verdict.CONFLICT

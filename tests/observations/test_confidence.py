@@ -74,23 +74,23 @@ observations = st.builds(seen, observed | judged, instants) | st.builds(
     ("days", "confidence"),
     [(0, 0.7), (29, 0.7), (30, 0.7), (37, 0.6), (40.5, 0.55), (58, 0.3), (59, 0.285714286), (79, 0.0), (5_000, 0.0)],
 )
-def test_after_thirty_days_a_week_takes_a_tenth(days: float, confidence: float) -> None:
+def test_confidence_decays_by_a_tenth_each_week_after_thirty_days(days: float, confidence: float) -> None:
     assert confidence_at(known(), NOW + days * DAY, DOCUMENTED) == pytest.approx(confidence)
 
 
 @pytest.mark.parametrize("base", [-0.1, 1.1, float("nan")])
-def test_what_is_no_confidence_is_refused(base: float) -> None:
+def test_an_invalid_confidence_is_refused(base: float) -> None:
     with pytest.raises(ValueError, match="0 to 1"):
         known(base)
 
 
-def test_when_it_was_observed_is_told_in_utc() -> None:
+def test_an_observation_time_without_utc_is_refused() -> None:
     with pytest.raises(ValueError, match="UTC"):
         known(since=NOW.replace(tzinfo=None))
 
 
 @pytest.mark.parametrize("service", ["", "x" * (SERVICE_LENGTH + 1)])
-def test_the_name_of_a_service_has_1_to_100_characters(service: str) -> None:
+def test_a_service_name_outside_1_to_100_characters_is_refused(service: str) -> None:
     with pytest.raises(ValueError, match="service"):
         replace(known(), service=Clean(service))
 
@@ -99,42 +99,42 @@ def test_general_stands_for_all_services() -> None:
     assert replace(known(), service=GENERAL).service is None
 
 
-def test_a_time_before_it_was_observed_takes_nothing() -> None:
+def test_confidence_does_not_decay_before_the_observation() -> None:
     assert confidence_at(known(), NOW - 5_000 * DAY, DOCUMENTED) == 0.7
 
 
-def test_the_threshold_is_met_to_the_letter() -> None:
+def test_the_threshold_is_inclusive() -> None:
     assert is_active(known(), NOW + 58 * DAY, DOCUMENTED)
     assert not is_active(known(), NOW + 58 * DAY + timedelta(seconds=1), DOCUMENTED)
     assert is_active(then(known(0.5), seen(ObservationKind.CONTRADICTED)), NOW, DOCUMENTED)
     assert not is_active(then(known(0.49), seen(ObservationKind.CONTRADICTED)), NOW, DOCUMENTED)
 
 
-def test_what_is_persistent_is_not_worn_off() -> None:
+def test_only_persistent_memories_are_exempt_from_decay() -> None:
     assert confidence_at(known(persistent=True), NOW + 5_000 * DAY, DOCUMENTED) == 0.7
     # However sure it is, nothing else is exempt (C37).
     assert confidence_at(known(1.0), NOW + 44 * DAY, DOCUMENTED) == pytest.approx(0.8)
 
 
-def test_seen_again_it_is_surer_and_fresh() -> None:
+def test_reinforcement_raises_the_confidence_and_restarts_decay() -> None:
     again = then(known(), seen(ObservationKind.REINFORCED, NOW + 37 * DAY))
     assert again.held == Held(base=Confidence(0.7), since=NOW + 37 * DAY)
     assert then(known(0.95), seen(ObservationKind.REINFORCED)).held.base == 1.0
 
 
-def test_the_opposite_makes_it_less_sure_and_no_fresher() -> None:
+def test_contradiction_lowers_the_confidence_without_restarting_decay() -> None:
     assert then(known(), seen(ObservationKind.CONTRADICTED, NOW + 37 * DAY)).held == Held(
         base=Confidence(0.5), since=NOW
     )
 
 
 @pytest.mark.parametrize("gone", [known(0.0), known(0.15), known(1.0, NOW - 5_000 * DAY), known(0.9, is_off=True)])
-def test_what_is_inactive_comes_back_when_it_is_seen_again(gone: Operational) -> None:
+def test_reinforcement_reactivates_an_inactive_memory(gone: Operational) -> None:
     assert not is_active(gone, NOW, DOCUMENTED)
     assert is_active(then(gone, seen(ObservationKind.REINFORCED)), NOW, DOCUMENTED)
 
 
-def test_an_operator_takes_it_out_of_use_and_back() -> None:
+def test_an_operator_deactivates_and_reactivates_a_memory() -> None:
     off = then(known(), seen(ObservationKind.SWITCHED_OFF))
     assert not is_active(off, NOW, DOCUMENTED)
     assert not is_active(then(off, seen(ObservationKind.CONTRADICTED)), NOW, DOCUMENTED)
@@ -149,36 +149,36 @@ def test_the_figures_are_settings() -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("-inf"), -0.1])
-def test_what_is_no_confidence_becomes_the_least(value: float) -> None:
+def test_an_invalid_confidence_is_clamped_to_zero(value: float) -> None:
     assert clamp(value) == 0.0
 
 
 @given(any_known, st.lists(observations, max_size=20), instants)
-def test_a_confidence_is_always_within_0_and_1(what: Operational, seen: list[Observation], now: datetime) -> None:
+def test_confidence_is_always_between_0_and_1(what: Operational, seen: list[Observation], now: datetime) -> None:
     assert 0.0 <= confidence_at(then(what, *seen), now, DOCUMENTED) <= 1.0
 
 
 @given(any_known, instants, instants)
-def test_later_it_is_never_surer(what: Operational, one: datetime, other: datetime) -> None:
+def test_confidence_never_rises_with_time(what: Operational, one: datetime, other: datetime) -> None:
     sooner, later = sorted([one, other])
     assert confidence_at(what, later, DOCUMENTED) <= confidence_at(what, sooner, DOCUMENTED)
 
 
 @given(any_known, instants)
-def test_to_be_seen_again_never_lowers(what: Operational, at: datetime) -> None:
+def test_reinforcement_never_lowers_the_confidence(what: Operational, at: datetime) -> None:
     again = then(what, seen(ObservationKind.REINFORCED, at))
     assert confidence_at(again, at, DOCUMENTED) >= confidence_at(what, at, DOCUMENTED)
     assert is_active(again, at, DOCUMENTED)
 
 
 @given(any_known, instants, instants)
-def test_the_opposite_never_raises_now_or_later(what: Operational, at: datetime, now: datetime) -> None:
+def test_contradiction_never_raises_the_confidence(what: Operational, at: datetime, now: datetime) -> None:
     contradicted = then(what, seen(ObservationKind.CONTRADICTED, at))
     assert confidence_at(contradicted, now, DOCUMENTED) <= confidence_at(what, now, DOCUMENTED)
 
 
 @given(st.lists(observations, max_size=12))
-def test_the_order_in_which_observations_arrive_changes_nothing(arrived: list[Observation]) -> None:
+def test_replay_does_not_depend_on_the_order_of_arrival(arrived: list[Observation]) -> None:
     created = seen(ObservationKind.CREATED, NOW, 0.7)
     later = [replace(one, at=one.at + timedelta(microseconds=place)) for place, one in enumerate(arrived)]
     straight = list(replay(known(), [created, *later], DOCUMENTED))
@@ -186,7 +186,7 @@ def test_the_order_in_which_observations_arrive_changes_nothing(arrived: list[Ob
 
 
 @given(any_known, st.lists(st.just(ObservationKind.CONTRADICTED), max_size=3), instants)
-def test_contradictions_come_to_the_same_whenever_they_were_seen(
+def test_the_effect_of_contradictions_does_not_depend_on_their_times(
     what: Operational, kinds: list[ObservationKind], at: datetime
 ) -> None:
     at_once = then(what, *(seen(kind) for kind in kinds))
@@ -194,7 +194,7 @@ def test_contradictions_come_to_the_same_whenever_they_were_seen(
 
 
 @given(st.lists(st.builds(seen, observed, instants), max_size=4), instants, bases, st.lists(observations, max_size=4))
-def test_what_was_seen_before_an_operator_said_how_sure_it_is_changes_nothing_of_it(
+def test_observations_before_an_operator_set_the_confidence_do_not_change_it(
     early: list[Observation], at: datetime, to: float, late: list[Observation]
 ) -> None:
     story = [
@@ -207,15 +207,13 @@ def test_what_was_seen_before_an_operator_said_how_sure_it_is_changes_nothing_of
 
 
 @given(st.lists(st.builds(seen, observed, instants), max_size=4), instants)
-def test_what_was_seen_before_an_operator_switched_it_off_does_not_bring_it_back(
-    early: list[Observation], at: datetime
-) -> None:
+def test_observations_before_a_deactivation_do_not_reactivate(early: list[Observation], at: datetime) -> None:
     off, delayed = seen(ObservationKind.SWITCHED_OFF, at), [one for one in early if one.at < at]
     assert last(seen(ObservationKind.CREATED, NOW, 0.7), off, *delayed).after.held.is_off
 
 
 @given(st.lists(observations, max_size=6), instants, st.timedeltas(timedelta(), 100 * DAY))
-def test_to_be_seen_once_more_never_lowers_even_if_it_is_told_late(
+def test_late_reinforcement_never_lowers_the_confidence(
     arrived: list[Observation], at: datetime, later: timedelta
 ) -> None:
     # To make it persistent takes back what wore off: of the greater base, which may be the older one.
@@ -228,7 +226,7 @@ def test_to_be_seen_once_more_never_lowers_even_if_it_is_told_late(
     assert confidence_at(with_it, now, DOCUMENTED) >= confidence_at(without, now, DOCUMENTED)
 
 
-def test_replayed_it_is_what_it_was() -> None:
+def test_a_replay_equals_the_original_steps() -> None:
     story = [
         seen(ObservationKind.CREATED, NOW, 0.7),
         seen(ObservationKind.REINFORCED, NOW + DAY),
@@ -242,7 +240,7 @@ def test_replayed_it_is_what_it_was() -> None:
 
 
 @pytest.mark.parametrize("is_persistent", [True, False])
-def test_whether_it_was_persistent_is_told_by_what_changed_it(*, is_persistent: bool) -> None:
+def test_replay_derives_earlier_persistence_from_its_changes(*, is_persistent: bool) -> None:
     story = [seen(ObservationKind.CREATED, NOW, 0.7), seen(ObservationKind.REINFORCED, NOW + 100 * DAY)]
     changed = seen(ObservationKind.MADE_PASSING if is_persistent else ObservationKind.MADE_PERSISTENT, NOW + 101 * DAY)
     states = [one.after for one in replay(known(persistent=not is_persistent), [*story, changed], DOCUMENTED)]
@@ -250,7 +248,7 @@ def test_whether_it_was_persistent_is_told_by_what_changed_it(*, is_persistent: 
     assert states[1].held.base == (0.8 if is_persistent else 0.7)
 
 
-def test_what_was_seen_before_it_was_created_counts_from_then() -> None:
+def test_observations_before_the_creation_count_from_the_creation() -> None:
     story = list(
         replay(
             known(), [seen(ObservationKind.REINFORCED, NOW - DAY), seen(ObservationKind.CREATED, NOW, 0.7)], DOCUMENTED
@@ -276,7 +274,7 @@ def shown(points: list[TimelinePoint]) -> list[tuple[float, float, bool]]:
     return [((one.at - NOW) / DAY, round(one.confidence, 4), one.active) for one in points]
 
 
-def test_what_wore_off_is_drawn_before_what_is_seen_then() -> None:
+def test_the_timeline_shows_decay_before_the_next_observation() -> None:
     denied = life(
         seen(ObservationKind.CREATED, NOW, 0.7),
         seen(ObservationKind.CONTRADICTED, NOW + 54 * DAY),
@@ -305,7 +303,7 @@ def test_what_wore_off_is_drawn_before_what_is_seen_then() -> None:
     ]
 
 
-def test_what_an_operator_does_is_drawn() -> None:
+def test_the_timeline_shows_changes_by_operators() -> None:
     story = [
         seen(ObservationKind.CREATED, NOW, 0.7),
         seen(ObservationKind.SWITCHED_OFF, NOW + DAY),
@@ -325,7 +323,7 @@ def test_what_an_operator_does_is_drawn() -> None:
 
 
 @given(st.lists(observations, max_size=8), instants, st.floats(0.001, 0.999))
-def test_the_line_is_straight_from_point_to_point(story: list[Observation], until: datetime, share: float) -> None:
+def test_the_timeline_is_linear_between_its_points(story: list[Observation], until: datetime, share: float) -> None:
     created = seen(ObservationKind.CREATED, NOW, 0.7)
     steps = list(replay(known(), [created, *story], DOCUMENTED))
     until = max(until, steps[-1].at)

@@ -51,9 +51,7 @@ of_all = st.lists(
 
 
 @given(of_all, st.randoms(use_true_random=False))
-def test_the_order_in_which_observations_were_noted_makes_no_difference(
-    story: list[Observation], random: Random
-) -> None:
+def test_the_state_does_not_depend_on_the_order_of_recording(story: list[Observation], random: Random) -> None:
     noted = [CREATED, *story]
     random.shuffle(noted)
     # Decisions of one instant stay in their order.
@@ -62,7 +60,7 @@ def test_the_order_in_which_observations_were_noted_makes_no_difference(
 
 
 @given(support, of_bob)
-def test_one_agent_alone_changes_little_of_what_another_has_seen(
+def test_one_agent_alone_has_a_bounded_effect_on_memories_of_another(
     others: list[Observation], bob: list[Observation]
 ) -> None:
     now = NOW + 29 * DAY
@@ -73,11 +71,11 @@ def test_one_agent_alone_changes_little_of_what_another_has_seen(
 
 
 @given(st.lists(st.builds(seen, st.just(ObservationKind.REINFORCED), st.just("ada"), days, st.none()), max_size=8))
-def test_who_names_no_session_is_one_observer(story: list[Observation]) -> None:
+def test_observations_without_a_session_are_one_observer(story: list[Observation]) -> None:
     assert sure([CREATED, *story]) == 0.7
 
 
-def test_each_session_of_who_saw_it_first_counts_and_any_other_agent_counts_once() -> None:
+def test_each_session_of_the_first_agent_counts_and_other_agents_count_once() -> None:
     again = [seen(ObservationKind.REINFORCED, "ada", 1, session) for session in "ab"]
     assert sure([CREATED, *again, *again]) == 0.9
     bob = [seen(ObservationKind.REINFORCED, "bob", 1, session) for session in "ab"]
@@ -85,12 +83,12 @@ def test_each_session_of_who_saw_it_first_counts_and_any_other_agent_counts_once
     assert sure([CREATED, *bob, seen(ObservationKind.REINFORCED, "cid", 2)]) == 0.9
 
 
-def test_every_word_of_an_operator_counts() -> None:
+def test_every_observation_of_an_operator_counts() -> None:
     assert sure([CREATED, *[seen(ObservationKind.REINFORCED, None, day) for day in (1, 2)]]) == 0.9
     assert sure([CREATED, *[seen(ObservationKind.CONTRADICTED, None, day) for day in (1, 2, 3)]]) == 0.1
 
 
-def test_the_last_word_of_an_observer_counts() -> None:
+def test_only_the_last_observation_of_an_observer_counts() -> None:
     story = [CREATED]
     for day, (kind, expected) in enumerate(
         [
@@ -105,24 +103,24 @@ def test_the_last_word_of_an_observer_counts() -> None:
         assert sure(story) == expected
 
 
-def test_two_agents_together_make_inactive_what_another_has_seen() -> None:
+def test_several_agents_together_deactivate_a_memory_of_another() -> None:
     story = [CREATED, seen(ObservationKind.CONTRADICTED, "bob", 1), seen(ObservationKind.CONTRADICTED, "cid", 2)]
     assert sure(story) == 0.3
     assert sure([*story, seen(ObservationKind.CONTRADICTED, "dan", 3)]) == 0.1
 
 
-def test_one_agent_makes_inactive_what_only_it_has_seen() -> None:
+def test_one_agent_deactivates_a_memory_only_it_observed() -> None:
     assert sure([CREATED, *[seen(ObservationKind.CONTRADICTED, "ada", 1, session) for session in "abc"]]) == 0.1
 
 
-def test_what_came_back_is_contradicted_anew() -> None:
+def test_a_reactivated_memory_is_contradicted_again() -> None:
     story = [CREATED, *[seen(ObservationKind.CONTRADICTED, "ada", 1, session) for session in "abc"]]
     back = [*story, seen(ObservationKind.REINFORCED, "ada", 2, "d")]
     assert sure(back) == 0.3
     assert sure([*back, seen(ObservationKind.CONTRADICTED, "ada", 3, "a")]) == 0.1
 
 
-def test_what_was_decided_counts_each_time() -> None:
+def test_every_review_decision_counts() -> None:
     assert sure([CREATED, *[seen(ObservationKind.DISPROVED, "lea", day) for day in (1, 2, 3)]]) == 0.1
 
 
@@ -132,7 +130,7 @@ def test_what_was_decided_counts_each_time() -> None:
     ),
     st.integers(-300, 300),
 )
-def test_to_have_been_seen_once_more_never_lowers(story: list[Observation], day: int) -> None:
+def test_an_additional_reinforcement_never_lowers_the_confidence(story: list[Observation], day: int) -> None:
     """An observation before all others changes the beginning of the memory."""
 
     def begun(seen: list[Observation]) -> list[Observation]:

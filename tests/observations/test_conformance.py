@@ -60,7 +60,7 @@ def test_an_invalid_marker_is_not_stored(text: str) -> None:
     assert marked(text) == []
 
 
-def test_a_marker_in_the_result_of_a_tool_or_in_what_a_user_says_is_not_stored() -> None:
+def test_a_marker_in_a_tool_result_or_user_message_is_not_stored() -> None:
     line = f"[MEMORY:timing:jellyfin] {SLOW}"
     events: list[dict[str, Any]] = [
         {"type": "user", "message": {"content": [{"type": "tool_result", "content": line}]}},
@@ -92,7 +92,7 @@ def test_low_confidence_is_not_injected(world: World) -> None:
 # injection
 
 
-def test_memories_are_grouped_by_service_with_the_general_ones_last(world: World) -> None:
+def test_memories_are_grouped_by_service_with_general_last(world: World) -> None:
     made(world, "About all", confidence=1.0, service=None)
     made(world, "About caddy", service="caddy", confidence=0.5)
     made(world, "About jellyfin", confidence=0.9)
@@ -100,7 +100,7 @@ def test_memories_are_grouped_by_service_with_the_general_ones_last(world: World
     assert headings == ["### jellyfin", "### caddy", "### general"]
 
 
-def test_the_budget_is_kept_and_the_surest_come_first(world: World) -> None:
+def test_the_highest_confidences_are_injected_within_the_budget(world: World) -> None:
     for number in range(60):
         made(world, f"Observation number {number} about something", confidence=0.3 + number / 100)
     text = block_text(world, 300)
@@ -109,20 +109,20 @@ def test_the_budget_is_kept_and_the_surest_come_first(world: World) -> None:
     assert "number 0 " not in text
 
 
-def test_a_line_that_is_too_long_is_skipped_and_the_rest_is_told(world: World) -> None:
+def test_a_line_over_the_budget_is_skipped_and_the_rest_is_injected(world: World) -> None:
     made(world, "Very long " * 200, confidence=1.0)
     made(world, "Short", confidence=0.4)
     assert block_text(world, 100).endswith("- [timing] Short (confidence: 0.4)")
 
 
-def test_the_heading_counts_what_is_told_and_what_might_be(world: World) -> None:
+def test_the_heading_counts_included_and_available_memories(world: World) -> None:
     for number in range(3):
         made(world, f"Note {number}")
     block = world.curation.block(AS_ADA, 2_000)
     assert block.text.startswith(f"## Operational Memory (3 of 3 memories, ~{block.tokens} tokens)\n\n### jellyfin\n")
 
 
-def test_nothing_is_injected_where_nothing_is_known(world: World) -> None:
+def test_nothing_is_injected_without_operational_memories(world: World) -> None:
     assert block_text(world) == ""
 
 
@@ -136,7 +136,7 @@ def test_the_same_service_and_category_reinforce(world: World) -> None:
     assert now(world, first.memory.id).confidence == 0.8
 
 
-def test_reinforcement_ends_at_one(world: World) -> None:
+def test_reinforcement_is_limited_to_one(world: World) -> None:
     first = made(world, confidence=0.95)
     for number in range(3):
         world.observe(SLOW, session=f"s{number}", viewer=(AS_ADA, AS_BOB, AS_LEA)[number])
@@ -149,14 +149,14 @@ def test_another_category_does_not_reinforce(world: World) -> None:
     assert now(world, first.memory.id).confidence == 0.7
 
 
-def test_by_the_letter_any_text_of_the_same_service_and_category_reinforces(world: World) -> None:
+def test_any_text_of_the_same_service_and_category_reinforces_in_structural_mode(world: World) -> None:
     letter = World(world.store, world.keywords, world.clock, matching=MatchingMode.STRUCTURAL, first_id=9_000)
     first = letter.observe(SLOW)
     assert letter.observe("Something quite different", session="another").memory.id == first.memory.id
     assert now(world, first.memory.id).confidence == 0.8
 
 
-def test_a_contradiction_takes_two_tenths(world: World) -> None:
+def test_a_contradiction_lowers_the_confidence_by_two_tenths(world: World) -> None:
     first = world.observe("Listens on port 8096", category="behavior")
     world.observe("Listens on port 8920", category="behavior")
     assert now(world, first.memory.id).confidence == 0.5
@@ -172,13 +172,13 @@ def test_contradictions_deactivate(world: World) -> None:
 # decay
 
 
-def test_a_fresh_memory_is_not_worn_off(world: World) -> None:
+def test_a_fresh_memory_does_not_decay(world: World) -> None:
     first = made(world)
     world.clock.advance(timedelta(days=30))
     assert now(world, first).confidence == 0.7
 
 
-def test_a_stale_memory_loses_a_tenth_a_week(world: World) -> None:
+def test_a_stale_memory_loses_a_tenth_each_week(world: World) -> None:
     first = made(world)
     world.clock.advance(timedelta(days=30 + 14))
     assert now(world, first).confidence == pytest.approx(0.5)
@@ -192,7 +192,7 @@ def test_decay_deactivates(world: World) -> None:
     assert now(world, first).active is False
 
 
-def test_running_decay_often_changes_nothing(world: World) -> None:
+def test_repeated_decay_runs_change_nothing(world: World) -> None:
     first = made(world)
     for _ in range(45):
         world.clock.advance(timedelta(days=1))
@@ -200,7 +200,7 @@ def test_running_decay_often_changes_nothing(world: World) -> None:
     assert now(world, first).confidence == pytest.approx(0.7 - 0.1 * 15 / 7)
 
 
-def test_reinforcing_begins_the_grace_anew(world: World) -> None:
+def test_reinforcement_restarts_the_grace_period(world: World) -> None:
     first = made(world)
     world.clock.advance(timedelta(days=37))
     world.observe(SLOW)
@@ -208,7 +208,7 @@ def test_reinforcing_begins_the_grace_anew(world: World) -> None:
     assert now(world, first).confidence == pytest.approx(0.7, abs=1e-3)
 
 
-def test_a_persistent_memory_is_not_worn_off(world: World) -> None:
+def test_a_persistent_memory_does_not_decay(world: World) -> None:
     first = made(world)
     world.curation.change(first, Change(persistent=True), AS_OPERATOR)
     world.clock.advance(timedelta(days=3_650))
@@ -218,34 +218,34 @@ def test_a_persistent_memory_is_not_worn_off(world: World) -> None:
 # states
 
 
-def test_an_inactive_memory_is_kept(world: World) -> None:
+def test_an_inactive_memory_is_not_deleted(world: World) -> None:
     first = made(world, confidence=0.1)
     (one,) = world.curation.page(RatedQuery(active=False), AS_ADA, None).memories
     assert one.memory.id == first
 
 
-def test_an_inactive_memory_that_is_seen_again_is_active_again(world: World) -> None:
+def test_an_inactive_memory_is_reactivated_by_reinforcement(world: World) -> None:
     first = made(world, confidence=0.1)
     world.observe(SLOW)
     assert (now(world, first).active, now(world, first).confidence) == (True, 0.3)
 
 
-def test_an_operator_reactivates_with_the_threshold_at_least(world: World) -> None:
+def test_reactivation_by_an_operator_sets_at_least_the_threshold(world: World) -> None:
     first = made(world, confidence=0.1)
     assert world.curation.change(first, Change(active=True), AS_OPERATOR).confidence == 0.3
 
 
-def test_an_operator_edits_the_text_and_the_confidence_stays(world: World) -> None:
+def test_an_edit_by_an_operator_does_not_change_the_confidence(world: World) -> None:
     first = made(world, confidence=0.6)
     assert world.curation.change(first, Change(observation="Takes 90s to start"), AS_OPERATOR).confidence == 0.6
 
 
-def test_an_operator_deletes(world: World) -> None:
+def test_an_operator_deletes_a_memory(world: World) -> None:
     assert world.curation.forget([made(world)], AS_OPERATOR) == 1
     assert world.curation.page(RatedQuery(), AS_ADA, None).memories == ()
 
 
-def test_a_new_memory_is_told_as_an_event_and_reinforcement_is_not(world: World) -> None:
+def test_only_a_new_memory_records_an_event(world: World) -> None:
     world.observe(SLOW)
     world.observe(SLOW)
     (event,) = world.events.page(AS_ADA, None, 10).events

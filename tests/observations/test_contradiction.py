@@ -33,7 +33,7 @@ texts = st.sampled_from(sorted({pair["older"] for pair in PAIRS})) | st.text(max
         ("Replication runs from db1 to db2", "Replication runs from db2 to db1", Verdict.CONFLICT),
     ],
 )
-def test_notes_are_told_apart(older: str, newer: str, verdict: Verdict) -> None:
+def test_notes_have_the_expected_verdict(older: str, newer: str, verdict: Verdict) -> None:
     assert judge(older, newer, None).verdict is verdict
 
 
@@ -55,7 +55,7 @@ def test_notes_are_told_apart(older: str, newer: str, verdict: Verdict) -> None:
         ("Fails to import when the folder is not mounted", "Import fails if the folder is unmounted"),
     ],
 )
-def test_a_denial_in_other_words_is_no_contradiction(older: str, newer: str) -> None:
+def test_a_negation_in_other_words_is_not_a_conflict(older: str, newer: str) -> None:
     assert judge(older, newer, None).verdict is not Verdict.CONFLICT
 
 
@@ -76,26 +76,26 @@ def test_a_denial_in_other_words_is_no_contradiction(older: str, newer: str) -> 
         ("The data volume is formatted with ext4", "The data volume is formatted with xfs"),
     ],
 )
-def test_a_denial_of_the_whole_is_a_contradiction(older: str, newer: str) -> None:
+def test_a_negation_of_the_whole_statement_is_a_conflict(older: str, newer: str) -> None:
     assert judge(older, newer, None).verdict is Verdict.CONFLICT
 
 
-def test_another_port_for_another_protocol_is_no_contradiction() -> None:
+def test_another_port_for_another_protocol_is_not_a_conflict() -> None:
     verdict = judge("Listens on port 8096 for HTTP", "Listens on port 8920 for HTTPS", None).verdict
     assert verdict not in (Verdict.SAME, Verdict.CONFLICT)
 
 
-def test_what_is_said_of_two_versions_is_at_most_a_doubt() -> None:
+def test_statements_about_two_versions_are_at_most_uncertain() -> None:
     judgement = judge("Login fails in version 2.3", "Login does not fail in version 2.4", None)
     assert judgement.verdict is Verdict.UNCERTAIN
 
 
-def test_where_each_adds_something_they_are_not_the_same() -> None:
+def test_notes_that_each_add_something_are_not_the_same() -> None:
     judgement = judge("The world is saved every 5 minutes", "The world is only saved on shutdown", None)
     assert judgement.verdict is Verdict.UNCERTAIN
 
 
-def test_what_one_says_in_two_ways_is_compared_once() -> None:
+def test_a_quantity_repeated_in_other_units_is_compared_once() -> None:
     judgement = judge("It scrapes every 15 seconds", "It scrapes every 15 s, four times a minute", None)
     assert judgement.verdict is Verdict.SAME
 
@@ -107,18 +107,18 @@ def test_what_one_says_in_two_ways_is_compared_once() -> None:
         ("Roles may be seized only if the controller is gone", "Seize roles only if the controller is gone"),
     ],
 )
-def test_what_only_looks_like_a_number_is_none(older: str, newer: str) -> None:
+def test_words_that_resemble_numbers_are_not_quantities(older: str, newer: str) -> None:
     assert judge(older, newer, None).verdict is Verdict.SAME
 
 
-def test_a_cautious_judge_only_doubts_where_no_quantities_clash() -> None:
+def test_a_cautious_judge_is_uncertain_without_a_conflict_of_quantities() -> None:
     cautious = Constants(only_measures=True)
     denied = ("Anonymous access is enabled", "Anonymous access is disabled")
     assert judge(*denied, None, cautious).verdict is Verdict.UNCERTAIN
     assert judge("Retention is 7 days", "Retention is 30 days", None, cautious).verdict is Verdict.CONFLICT
 
 
-def test_a_cautious_judge_takes_no_rewording_and_no_other_note_for_a_conflict() -> None:
+def test_a_cautious_judge_finds_no_false_conflicts_in_the_labelled_pairs() -> None:
     cautious = Constants(only_measures=True)
     chosen = [pair for pair in PAIRS if pair["half"] == "judge" and pair["label"] != "conflict"]
     verdicts = {judge(pair["older"], pair["newer"], None, cautious, service=pair["service"]).verdict for pair in chosen}
@@ -137,7 +137,7 @@ def stance(**shares: float) -> PairScores:
         (stance(conflict=0.4, different=0.6), Verdict.UNCERTAIN),
     ],
 )
-def test_a_denial_contradicts_only_where_the_model_that_read_both_agrees(scores: PairScores, verdict: Verdict) -> None:
+def test_a_negation_is_a_conflict_only_if_the_pair_model_agrees(scores: PairScores, verdict: Verdict) -> None:
     pair = ("Anonymous access is enabled", "Anonymous access is disabled")
     assert judge(*pair, None, stance=scores).verdict is verdict
 
@@ -150,7 +150,9 @@ def test_a_denial_contradicts_only_where_the_model_that_read_both_agrees(scores:
         (stance(different=0.6, conflict=0.4), Verdict.UNCERTAIN),
     ],
 )
-def test_quantities_contradict_unless_the_model_finds_different_things(scores: PairScores, verdict: Verdict) -> None:
+def test_quantities_conflict_unless_the_pair_model_finds_different_subjects(
+    scores: PairScores, verdict: Verdict
+) -> None:
     assert judge("Retention is 7 days", "Retention is 30 days", None, stance=scores).verdict is verdict
 
 
@@ -164,7 +166,7 @@ def test_quantities_contradict_unless_the_model_finds_different_things(scores: P
         ("It is copied within the hour", stance(conflict=0.8), Verdict.DIFFERENT),
     ],
 )
-def test_a_conflict_that_the_rules_do_not_see_is_one_where_the_model_is_very_sure(
+def test_a_conflict_without_a_rule_needs_a_very_sure_pair_model(
     newer: str, scores: PairScores, verdict: Verdict
 ) -> None:
     older = "A backup takes 60 s"
@@ -174,7 +176,7 @@ def test_a_conflict_that_the_rules_do_not_see_is_one_where_the_model_is_very_sur
 
 
 @given(st.sampled_from(PAIRS), st.floats(0, 1), st.floats(0, 1))
-def test_the_model_makes_a_conflict_only_where_it_is_very_sure(pair: dict[str, str], one: float, other: float) -> None:
+def test_the_pair_model_adds_a_conflict_only_if_it_is_very_sure(pair: dict[str, str], one: float, other: float) -> None:
     scores = PairScores(same=one, conflict=other, different=0.0)
     alone, both = (judge(pair["older"], pair["newer"], None, stance=given).verdict for given in (None, scores))
     assert both in (alone, Verdict.CONFLICT, Verdict.UNCERTAIN)
@@ -186,9 +188,7 @@ def test_the_model_makes_a_conflict_only_where_it_is_very_sure(pair: dict[str, s
 @pytest.mark.parametrize(
     ("share", "verdict"), [(0.7, Verdict.SAME), (0.85, Verdict.UNCERTAIN), (0.97, Verdict.CONFLICT)]
 )
-def test_what_the_rules_take_for_the_same_is_doubted_where_the_model_is_sure_of_a_conflict(
-    share: float, verdict: Verdict
-) -> None:
+def test_a_sure_pair_model_overrides_the_verdict_same_of_the_rules(share: float, verdict: Verdict) -> None:
     pair = ("Anonymous access is enabled", "Anonymous access is always enabled")
     assert judge(*pair, None).verdict is Verdict.SAME
     assert judge(*pair, None, stance=stance(conflict=share, same=1 - share)).verdict is verdict
@@ -205,11 +205,11 @@ def test_what_the_rules_take_for_the_same_is_doubted_where_the_model_is_sure_of_
         ("Retries 3 times", "Retries three times"),
     ],
 )
-def test_the_model_has_no_say_about_how_a_number_is_written(pair: tuple[str, str]) -> None:
+def test_the_pair_model_does_not_decide_about_notations_of_numbers(pair: tuple[str, str]) -> None:
     assert judge(*pair, 0.9, stance=stance(conflict=1.0)).verdict is Verdict.SAME
 
 
-def test_a_contradiction_that_only_the_model_has_found_says_so() -> None:
+def test_a_conflict_found_only_by_the_pair_model_has_its_reason() -> None:
     judgement = judge("A backup takes 60 s", "It is copied within the hour", 0.5, stance=stance(conflict=1.0))
     assert judgement.reasons == ("the opposite in other words",)
     assert judgement.confidence == 1.0
@@ -231,7 +231,7 @@ REWORDED = ("A cron job clears the queue", "A scheduled task throws away whateve
         (("Restarts after 3 failures", "Comes up again within 20 seconds"), 0.9, 0.9, False),
     ],
 )
-def test_what_the_rules_do_not_see_is_the_same_where_vectors_and_the_model_are_for_it(
+def test_vectors_and_the_pair_model_together_find_the_same(
     pair: tuple[str, str], likeness: float | None, share: float, same: bool
 ) -> None:
     assert judge(*pair, likeness).verdict is not Verdict.SAME
@@ -240,7 +240,7 @@ def test_what_the_rules_do_not_see_is_the_same_where_vectors_and_the_model_are_f
 
 
 @given(st.sampled_from(PAIRS), st.floats(0, 1), st.floats(-1, 1))
-def test_where_something_clashes_the_model_never_finds_the_same(
+def test_the_pair_model_never_turns_a_conflict_into_the_same(
     pair: dict[str, str], share: float, likeness: float
 ) -> None:
     alone = judge(pair["older"], pair["newer"], likeness)
@@ -249,12 +249,12 @@ def test_where_something_clashes_the_model_never_finds_the_same(
 
 
 @pytest.mark.parametrize("likeness", [None, 0.1, 0.39, 0.9])
-def test_notes_that_differ_in_a_number_alone_clash_however_far_apart_their_vectors_are(likeness: float | None) -> None:
+def test_notes_that_differ_only_in_a_number_conflict_at_any_similarity(likeness: float | None) -> None:
     judgement = judge("Takes 60s to start", "Takes 10 minutes to start", likeness, service="jellyfin")
     assert judgement.verdict is Verdict.CONFLICT
 
 
-def test_a_contradiction_names_what_clashes() -> None:
+def test_a_conflict_names_the_conflicting_quantities() -> None:
     judgement = judge("Retention is 7 days", "Retention is 30 days", None)
     assert judgement.verdict is Verdict.CONFLICT
     assert judgement.reasons == ("span 30 days against 7 days",)
@@ -273,18 +273,18 @@ def test_a_contradiction_names_what_clashes() -> None:
         ("50k rows", "50,000 rows"),
     ],
 )
-def test_units_do_not_matter(one: str, other: str) -> None:
+def test_equal_quantities_in_different_units_are_the_same(one: str, other: str) -> None:
     assert judge(f"The nightly dump needs {one}", f"The nightly dump needs {other}", None).verdict is Verdict.SAME
 
 
 @given(texts, st.none() | st.floats())
-def test_a_note_says_the_same_as_itself(text: str, likeness: float | None) -> None:
+def test_a_note_is_the_same_as_itself(text: str, likeness: float | None) -> None:
     assert judge(text, text, likeness).verdict is Verdict.SAME
 
 
 @given(st.sampled_from(PAIRS))
 @settings(max_examples=examples(200))
-def test_case_spaces_and_a_full_stop_change_nothing(pair: dict[str, str]) -> None:
+def test_case_spaces_and_a_full_stop_do_not_change_the_verdict(pair: dict[str, str]) -> None:
     plain = judge(pair["older"], pair["newer"], None).verdict
     loud = f"  {pair['newer'].upper().replace(' ', '   ')} "
     assert judge(pair["older"], pair["newer"].replace(" ", "  "), None).verdict is plain
@@ -294,12 +294,12 @@ def test_case_spaces_and_a_full_stop_change_nothing(pair: dict[str, str]) -> Non
 
 
 @given(st.sampled_from(PAIRS), st.none() | st.floats(-1.0, 1.0))
-def test_which_one_is_older_makes_no_difference(pair: dict[str, str], likeness: float | None) -> None:
+def test_the_verdict_does_not_depend_on_the_order(pair: dict[str, str], likeness: float | None) -> None:
     assert judge(pair["older"], pair["newer"], likeness) == judge(pair["newer"], pair["older"], likeness)
 
 
 @given(st.sampled_from(PAIRS), st.sampled_from(PAIRS), st.none() | st.floats(-1.0, 1.0), st.booleans())
-def test_what_is_found_the_same_was_never_sorted_out_before(
+def test_the_prefilter_never_excludes_pairs_that_are_the_same(
     pair: dict[str, str], other: dict[str, str], likeness: float | None, is_pair: bool
 ) -> None:
     one, two = pair["older"], pair["newer"] if is_pair else other["newer"]
@@ -308,7 +308,7 @@ def test_what_is_found_the_same_was_never_sorted_out_before(
         assert may_be_same(two, one)
 
 
-def test_none_of_the_labelled_pairs_that_are_the_same_is_sorted_out() -> None:
+def test_the_prefilter_excludes_no_labelled_pair_that_is_the_same() -> None:
     same = [pair for pair in PAIRS if judge(pair["older"], pair["newer"], 1.0).verdict is Verdict.SAME]
     assert len(same) > 10
     assert all(may_be_same(pair["older"], pair["newer"]) for pair in same)
@@ -316,7 +316,7 @@ def test_none_of_the_labelled_pairs_that_are_the_same_is_sorted_out() -> None:
 
 
 @given(st.text(max_size=300), st.text(max_size=300), st.none() | st.floats())
-def test_any_text_is_judged(older: str, newer: str, likeness: float | None) -> None:
+def test_any_text_has_a_verdict(older: str, newer: str, likeness: float | None) -> None:
     judgement = judge(older, newer, likeness)
     assert 0.0 <= judgement.confidence <= 1.0
     assert judgement.reasons
@@ -325,7 +325,7 @@ def test_any_text_is_judged(older: str, newer: str, likeness: float | None) -> N
 @pytest.mark.parametrize(
     "part", ["not ", "1" * 500, "a_b/", "before after ", "\u0301", "1:", "--", '"', "every a of ", "没有"]
 )
-def test_a_hostile_text_is_judged_at_once(part: str) -> None:
+def test_a_hostile_text_is_judged_fast(part: str) -> None:
     assert judge(part * (LONGEST // len(part)), part * 50 + "x", 0.5).verdict is not Verdict.CONFLICT
 
 
@@ -344,7 +344,7 @@ def test_a_hostile_text_is_judged_at_once(part: str) -> None:
         ("Transcoding is broken in 10.9", "Transcoding works in 10.9"),
     ],
 )
-def test_what_may_be_the_opposite_is_not_the_same(older: str, newer: str) -> None:
+def test_possible_opposites_are_uncertain(older: str, newer: str) -> None:
     for scores in (None, stance(same=0.97), stance(conflict=0.9)):
         assert judge(older, newer, 0.9, stance=scores).verdict is Verdict.UNCERTAIN
 
@@ -357,17 +357,17 @@ def test_what_may_be_the_opposite_is_not_the_same(older: str, newer: str) -> Non
         ("Il ne faut jamais redémarrer pendant une analyse", "Pendant une analyse, il ne faut pas redémarrer"),
     ],
 )
-def test_what_says_the_same_with_words_that_have_opposites_is_the_same(older: str, newer: str) -> None:
+def test_equal_statements_with_words_that_have_opposites_are_the_same(older: str, newer: str) -> None:
     assert judge(older, newer, None).verdict is Verdict.SAME
 
 
-def test_a_ban_and_what_happens_to_who_ignores_it_are_no_conflict() -> None:
+def test_a_prohibition_and_its_reason_are_not_a_conflict() -> None:
     ban, harm = "Do not run two instances at once", "Running two instances at once corrupts the index"
     for scores in (None, stance(conflict=0.94)):
         assert judge(ban, harm, 0.63, stance=scores).verdict is Verdict.UNCERTAIN
 
 
-def test_a_quantity_that_only_one_adds_is_no_conflict_however_sure_the_model_is() -> None:
+def test_a_quantity_in_only_one_note_is_not_a_conflict() -> None:
     assert judge(
         "wait 30s then retry", "wait 30s, then retry up to 3 times", 0.91, stance=stance(conflict=0.99)
     ).verdict is (Verdict.UNCERTAIN)
@@ -377,11 +377,11 @@ def test_a_quantity_that_only_one_adds_is_no_conflict_however_sure_the_model_is(
     assert judgement.verdict is Verdict.CONFLICT
 
 
-def test_notes_that_say_nothing_are_not_taken_for_the_same() -> None:
+def test_notes_without_content_words_are_uncertain() -> None:
     assert judge("no, not", "without it, never", None).verdict is Verdict.UNCERTAIN
 
 
-def test_of_notes_longer_than_is_read_only_the_same_words_are_the_same() -> None:
+def test_notes_over_the_length_limit_are_the_same_only_with_equal_words() -> None:
     long = "The dump needs 5 minutes. " * LONGEST
     assert judge(long, f"{long} And more.", 1.0).verdict is Verdict.UNCERTAIN
     assert judge(long, f" {long.upper()}\n", None).verdict is Verdict.SAME
@@ -397,7 +397,7 @@ BOUNDS = {
 
 
 @pytest.mark.parametrize("half", BOUNDS)
-def test_the_labelled_pairs_are_told_apart(half: str) -> None:
+def test_the_labelled_pairs_are_judged_within_the_bounds(half: str) -> None:
     """The figures are in bench/README.md; these bounds are what must not get worse."""
     same, conflict, wrong = BOUNDS[half]
     chosen = [pair for pair in PAIRS if pair["half"] == half]
@@ -412,7 +412,7 @@ def test_the_labelled_pairs_are_told_apart(half: str) -> None:
     assert called["same", Verdict.CONFLICT] <= wrong * of["same"]
 
 
-def test_no_note_is_in_two_parts() -> None:
+def test_no_group_of_labelled_pairs_is_in_two_parts() -> None:
     parts = {pair["group"]: pair["half"] for pair in PAIRS}
     assert all(parts[pair["group"]] == pair["half"] for pair in PAIRS)
     labels = Counter(pair["label"] for pair in PAIRS)

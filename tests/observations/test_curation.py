@@ -38,7 +38,7 @@ def shown(world: World, **choice: Any) -> list[str]:
 # injection
 
 
-def test_the_block_has_what_is_active_by_service_surest_first(world: World) -> None:
+def test_the_block_has_active_memories_by_service_in_order_of_confidence(world: World) -> None:
     made(world, "Look at the logs first", service=None, category="behavior", confidence=0.95)
     made(world, SLOW, confidence=0.8)
     made(world, "Caddy has to run before it", category="dependency", confidence=0.9)
@@ -56,7 +56,7 @@ def test_the_block_has_what_is_active_by_service_surest_first(world: World) -> N
     assert block.text.startswith(f"## Operational Memory (3 of 3 memories, ~{block.tokens} tokens)")
 
 
-def test_of_one_service_it_has_that_and_what_holds_for_all(world: World) -> None:
+def test_the_block_of_one_service_includes_general_memories(world: World) -> None:
     for service in ("jellyfin", "caddy", None):
         made(world, f"About {service}", service=service)
     block = world.curation.block(AS_BOB, 2_000, service="caddy")
@@ -66,14 +66,14 @@ def test_of_one_service_it_has_that_and_what_holds_for_all(world: World) -> None
     assert shown(world, service=" general ") == ["About None"]
 
 
-def test_an_empty_name_asks_for_any_service(world: World) -> None:
+def test_an_empty_service_name_selects_all_services(world: World) -> None:
     for service in ("jellyfin", None):
         made(world, f"About {service}", service=service)
     assert world.curation.block(AS_BOB, 2_000, service=" ").total == 2
     assert shown(world, service="") == ["About None", "About jellyfin"]
 
 
-def test_what_is_private_is_for_who_sees_it_and_told_to_its_owner_alone(world: World) -> None:
+def test_a_private_memory_is_listed_for_its_viewers_and_injected_only_for_its_owner(world: World) -> None:
     memory = world.observe(SLOW).memory.id
     world.memory_service.edit(memory, Edit(scope=Scope.AGENT), AS_OPERATOR)
     for viewer, sees in ((AS_ADA, True), (AS_BOB, False), (AS_LEA, True), (AS_OPERATOR, True)):
@@ -82,7 +82,7 @@ def test_what_is_private_is_for_who_sees_it_and_told_to_its_owner_alone(world: W
         assert world.curation.block(viewer, 2_000).total == (1 if viewer is AS_ADA else 0)
 
 
-def test_what_others_read_of_what_is_private_is_in_the_audit_trail(world: World) -> None:
+def test_reads_of_private_operational_memories_by_others_are_audited(world: World) -> None:
     memory = world.observe(SLOW).memory.id
     world.memory_service.edit(memory, Edit(scope=Scope.AGENT), AS_OPERATOR)
     reads: list[Callable[[Viewer], object]] = [
@@ -98,7 +98,7 @@ def test_what_others_read_of_what_is_private_is_in_the_audit_trail(world: World)
         assert (entry.action, entry.actor, entry.memory) == (Action.READ, AS_LEA.agent, memory)
 
 
-def test_an_agent_that_asks_for_one_by_its_id_counts_as_reading_it(world: World) -> None:
+def test_only_a_read_by_id_of_an_agent_is_counted_as_access(world: World) -> None:
     memory = world.observe(SLOW).memory.id
     for viewer in (AS_BOB, AS_OPERATOR):
         world.curation.get(memory, viewer)
@@ -107,7 +107,7 @@ def test_an_agent_that_asks_for_one_by_its_id_counts_as_reading_it(world: World)
     assert world.curation.get(memory, AS_OPERATOR).memory.access_count == 1
 
 
-def test_what_another_took_the_place_of_is_told_no_more_and_not_observed_again(world: World) -> None:
+def test_a_superseded_memory_is_neither_injected_nor_reinforced(world: World) -> None:
     old = made(world, SLOW)
     new = world.remember("It was replaced by Emby.", AS_OPERATOR, scope=Scope.SWARM, supersedes=old.memory.id)
     assert world.curation.block(AS_BOB, 2_000).text == ""
@@ -116,14 +116,14 @@ def test_what_another_took_the_place_of_is_told_no_more_and_not_observed_again(w
     assert new.operational is None
 
 
-def test_it_is_empty_where_nothing_is_known_or_nothing_is_to_be_told(world: World) -> None:
+def test_the_block_is_empty_without_memories_or_budget(world: World) -> None:
     assert world.curation.block(AS_BOB, 2_000).text == ""
     made(world)
     assert world.curation.block(AS_BOB, 0).text == ""
     assert world.curation.block(AS_BOB, 2_000, characters=40).text == ""
 
 
-def test_it_keeps_within_its_characters_too(world: World) -> None:
+def test_the_block_fits_its_character_limit(world: World) -> None:
     for number in range(50):
         made(world, f"Number {number}: " + "very long " * 20, service=f"s{number}")
     block = world.curation.block(AS_BOB, 100_000, characters=3_000)
@@ -131,7 +131,7 @@ def test_it_keeps_within_its_characters_too(world: World) -> None:
     assert block.total == 50
 
 
-def test_what_is_marked_for_another_project_is_left_out(world: World) -> None:
+def test_memories_of_another_project_are_not_injected(world: World) -> None:
     world.observe(SLOW, project="tv")
     world.observe("Backups run at 3 am", project="web")
     world.observe("The host restarts on Sundays", service=None)
@@ -141,7 +141,7 @@ def test_what_is_marked_for_another_project_is_left_out(world: World) -> None:
     assert "Backups" not in block
 
 
-def test_time_wears_it_off_however_often_somebody_looks(world: World) -> None:
+def test_decay_does_not_depend_on_the_number_of_reads(world: World) -> None:
     memory = made(world).memory.id
     kept = made(world, "Never forget this", persistent=True).memory.id
     world.clock.advance(timedelta(days=30))
@@ -158,7 +158,7 @@ def test_time_wears_it_off_however_often_somebody_looks(world: World) -> None:
     assert SLOW not in world.curation.block(AS_BOB, 2_000).text
 
 
-def test_decay_tells_once_how_many_were_worn_off(world: World) -> None:
+def test_decay_reports_each_deactivation_once(world: World) -> None:
     made(world)
     made(world, "Another thing", confidence=1.0)
     assert world.curation.count_decayed(AS_OPERATOR) == 0
@@ -167,7 +167,7 @@ def test_decay_tells_once_how_many_were_worn_off(world: World) -> None:
     assert world.curation.count_decayed(AS_OPERATOR) == 0
 
 
-def test_what_is_inactive_is_not_recalled(world: World) -> None:
+def test_an_inactive_memory_is_not_recalled(world: World) -> None:
     memory = world.observe(SLOW).memory.id
     assert [hit.memory.id for hit in world.recall("how long does it take to start").hits] == [memory]
     world.curation.change(memory, Change(active=False), AS_OPERATOR)
@@ -180,7 +180,7 @@ def test_what_is_inactive_is_not_recalled(world: World) -> None:
 # changes by operators
 
 
-def test_what_an_operator_makes_is_of_tier_0_and_of_no_session(world: World) -> None:
+def test_a_memory_created_by_an_operator_has_tier_0_and_no_session(world: World) -> None:
     memory = made(world, confidence=0.4).memory
     assert memory.operational is not None
     assert (memory.operational.tier, memory.session, memory.owner) == (0, None, None)
@@ -193,13 +193,13 @@ def test_a_confidence_is_clamped(world: World, given: float | None, kept: float)
     assert made(world, confidence=given).confidence == kept
 
 
-def test_what_an_operator_makes_is_an_event(world: World) -> None:
+def test_a_memory_created_by_an_operator_records_an_event(world: World) -> None:
     memory = made(world).memory
     (event,) = world.events.page(AS_BOB, None, 10).events
     assert (event.text, event.memory) == (f"New memory recorded: [timing:jellyfin] {SLOW}", memory.id)
 
 
-def test_the_life_of_what_was_remembered_begins_as_sure_as_it_was_said_to_be(world: World) -> None:
+def test_the_timeline_of_a_stored_memory_begins_with_its_given_confidence(world: World) -> None:
     now = world.clock.now()
     since = now - timedelta(days=10)
     known = Operational.of(Held(base=Confidence(0.5), since=since), service=Clean("jellyfin"))
@@ -214,7 +214,7 @@ def test_the_life_of_what_was_remembered_begins_as_sure_as_it_was_said_to_be(wor
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 10])
-def test_pages_of_a_life_hold_every_observation_once_oldest_first(world: World, limit: int) -> None:
+def test_pages_of_a_timeline_hold_every_observation_once_oldest_first(world: World, limit: int) -> None:
     memory = world.observe(SLOW).memory
     began = world.clock.now()
     for place, minute in enumerate((2, 1, 2, 2, 0, 5)):
@@ -241,13 +241,13 @@ def test_pages_of_a_life_hold_every_observation_once_oldest_first(world: World, 
         *(f"2026-01-01T00:00Z{number}" for number in ("", "~", "~-1", "~1.5", "~²", "~" + "9" * 99)),
     ],
 )
-def test_what_is_no_next_of_a_life_is_refused(world: World, after: str) -> None:
+def test_an_invalid_timeline_cursor_is_refused(world: World, after: str) -> None:
     memory = world.observe(SLOW).memory
     with pytest.raises(Invalid, match="`next` of a page"):
         world.curation.timeline(memory.id, AS_ADA, after=after)
 
 
-def test_a_memory_that_is_told_again_of_running_things_begins_its_life_then(world: World) -> None:
+def test_the_timeline_begins_when_a_note_becomes_operational(world: World) -> None:
     plain = world.remember(SLOW, scope=Scope.SWARM)
     held = Held(base=Confidence(0.6), since=world.clock.now(), is_off=True)
     again = Draft(content=SLOW, scope=Scope.SWARM, operational=Operational.of(held))
@@ -258,7 +258,7 @@ def test_a_memory_that_is_told_again_of_running_things_begins_its_life_then(worl
     assert [one.kind for one in seen] == [ObservationKind.CREATED, ObservationKind.SWITCHED_OFF]
 
 
-def test_a_new_text_does_not_touch_how_sure_it_is(world: World) -> None:
+def test_a_new_text_does_not_change_the_confidence(world: World) -> None:
     memory = made(world, confidence=0.5).memory
     world.clock.advance(timedelta(days=40))
     before = world.curation.get(memory.id, AS_ADA).confidence
@@ -266,7 +266,7 @@ def test_a_new_text_does_not_touch_how_sure_it_is(world: World) -> None:
     assert (after.memory.content, after.confidence) == ("Takes 90s to start", before)
 
 
-def test_everything_else_can_be_changed_at_once(world: World) -> None:
+def test_all_fields_can_be_changed_at_once(world: World) -> None:
     memory = made(world).memory
     change = Change(category="behavior", service="caddy", confidence=0.9, persistent=True, reason="Seen it.")
     after = world.curation.change(memory.id, change, AS_OPERATOR)
@@ -279,7 +279,7 @@ def test_everything_else_can_be_changed_at_once(world: World) -> None:
     assert general.memory.operational.service is None
 
 
-def test_an_operator_takes_it_out_of_use_and_back(world: World) -> None:
+def test_an_operator_deactivates_and_reactivates_a_memory(world: World) -> None:
     memory = made(world, confidence=0.8).memory.id
     assert world.curation.change(memory, Change(active=False), AS_OPERATOR).active is False
     assert shown(world, active=False) == [SLOW]
@@ -303,7 +303,7 @@ def test_a_change_is_refused_as_a_whole(world: World) -> None:
 
 
 @pytest.mark.parametrize("viewer", [AS_ADA, AS_LEA])
-def test_others_change_nothing(world: World, viewer: Any) -> None:
+def test_only_operators_change_and_create_operational_memories(world: World, viewer: Any) -> None:
     memory = made(world).memory.id
     with pytest.raises(Proposed, match="Only operators"):
         world.curation.change(memory, Change(confidence=1.0), viewer)
@@ -311,7 +311,7 @@ def test_others_change_nothing(world: World, viewer: Any) -> None:
         world.curation.create(ObservationInput("x", "timing"), viewer)
 
 
-def test_many_are_deleted_at_once_and_nothing_else(world: World) -> None:
+def test_a_bulk_deletion_deletes_only_the_given_operational_memories(world: World) -> None:
     first, second = made(world).memory.id, made(world, "Another").memory.id
     plain = world.remember("A note.").id
     assert world.curation.forget([first, plain, MemoryId("nowhere"), first], AS_OPERATOR) == 1
@@ -320,7 +320,7 @@ def test_many_are_deleted_at_once_and_nothing_else(world: World) -> None:
     assert world.curation.forget([second], AS_OPERATOR) == 1
 
 
-def test_a_page_has_what_is_asked_for_and_leads_to_the_next(world: World) -> None:
+def test_a_page_is_filtered_and_has_a_cursor_to_the_next(world: World) -> None:
     for number in range(7):
         made(world, f"Note {number}", service=f"s{number % 2}", confidence=number / 7)
         world.clock.advance(timedelta(seconds=1))
@@ -333,7 +333,7 @@ def test_a_page_has_what_is_asked_for_and_leads_to_the_next(world: World) -> Non
     assert (first.next is None, rest.next) == (False, None)
 
 
-def test_what_is_no_such_memory_says_so(world: World) -> None:
+def test_a_memory_that_is_not_operational_or_visible_is_not_found(world: World) -> None:
     plain = world.remember("A note.").id
     with pytest.raises(NotFound, match="not an operational memory"):
         world.curation.get(plain, AS_ADA)

@@ -59,14 +59,16 @@ def verdicts(draw: st.DrawFn) -> Judge:
 
 
 @given(observation_lists(st.sampled_from("abcde")), verdicts(), st.randoms(use_true_random=False))
-def test_it_is_so_whatever_is_made_of_two_texts(reported: list[Observation], judge: Judge, random: object) -> None:
+def test_groups_are_the_same_in_any_order_for_arbitrary_verdicts(
+    reported: list[Observation], judge: Judge, random: object
+) -> None:
     arrived = list(reported)
     random.shuffle(arrived)  # type: ignore[attr-defined]
     expected = stand(in_order_of_time(reported, judge), DOCUMENTED)
     assert stand(as_they_arrive(arrived, judge), DOCUMENTED) == expected
 
 
-def test_what_arrives_late_does_not_switch_off_what_was_seen_since() -> None:
+def test_late_observations_do_not_deactivate_a_newer_memory() -> None:
     month = NOW - 31 * DAY
     present = seen("Listens on port 8920", NOW - DAY)
     old = [seen("Listens on port 8096", month + number * DAY, session=f"s{number}") for number in range(3)]

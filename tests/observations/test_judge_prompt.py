@@ -15,7 +15,7 @@ def answer(verdict: str, *, sure: object = True, reason: object = "60 s is not a
     return json.dumps({"reason": reason, "verdict": verdict, "sure": sure})
 
 
-def test_both_notes_are_given_as_data_in_their_order() -> None:
+def test_the_prompt_has_both_notes_as_data_in_their_order() -> None:
     asked = prompt(OLDER, NEWER, Clean("jellyfin"))
     assert asked.index(OLDER) < asked.index(NEWER)
     assert "jellyfin" in asked
@@ -38,28 +38,28 @@ def test_a_sure_verdict_is_a_decision(verdict: str, how: Decision | None) -> Non
 
 
 @pytest.mark.parametrize("sure", [False, None, "true", 1])
-def test_whatever_does_not_say_that_it_is_sure_decides_nothing(sure: object) -> None:
+def test_an_answer_that_is_not_sure_decides_nothing(sure: object) -> None:
     assert opinion(answer("conflict", sure=sure)).how is None
 
 
 @pytest.mark.parametrize("wrapped", ["```json\n{}\n```", "Here it is: {} I hope that helps."])
-def test_an_answer_may_be_wrapped(wrapped: str) -> None:
+def test_an_answer_inside_other_text_is_read(wrapped: str) -> None:
     assert opinion(wrapped.replace("{}", answer("conflict"))).how is Decision.ACCEPTED
 
 
 @pytest.mark.parametrize(
     "nonsense", ["", "conflict", "{", "[1]", '{"verdict": ["conflict"], "sure": true}', "{" * 5_000 + "}", "{}"]
 )
-def test_what_cannot_be_understood_decides_nothing(nonsense: str) -> None:
+def test_an_unreadable_answer_decides_nothing(nonsense: str) -> None:
     assert opinion(nonsense).how is None
 
 
-def test_a_reason_has_a_bound() -> None:
+def test_a_reason_has_a_maximum_length() -> None:
     assert len(opinion(answer("conflict", reason="long " * 1_000)).reason) < 250
     assert opinion(answer("conflict", reason=None)).reason == "conflict"
 
 
-def test_what_is_asked_for_is_what_is_understood() -> None:
+def test_the_schema_lists_the_verdicts_that_are_read() -> None:
     properties = SCHEMA["properties"]
     assert isinstance(properties, dict)
     verdicts = properties["verdict"]

@@ -31,7 +31,7 @@ def known(world: World) -> list[str]:
     return [one.memory.content for one in world.curation.page(RatedQuery(), AS_OPERATOR, None).memories]
 
 
-def test_each_kind_is_kept(world: World, marking: MarkerIngest) -> None:
+def test_each_kind_of_marker_is_stored(world: World, marking: MarkerIngest) -> None:
     assert marking.ingest(SAID, AS_ADA, "s-1", world.clock.now()) == 3
     assert known(world) == ["Takes 60s to start"]
     late, recorded = world.events.page(AS_BOB, None, 10).events
@@ -43,12 +43,12 @@ def test_each_kind_is_kept(world: World, marking: MarkerIngest) -> None:
     assert (cooldown.service, cooldown.action, cooldown.session) == ("jellyfin", "restart", "s-1")
 
 
-def test_what_we_told_ourselves_is_none(world: World, marking: MarkerIngest) -> None:
+def test_markers_in_injected_text_are_ignored(world: World, marking: MarkerIngest) -> None:
     assert marking.ingest(f"Look: {fenced(SAID)}", AS_ADA, "s-1", world.clock.now()) == 0
     assert known(world) == []
 
 
-def test_one_that_cannot_be_kept_is_logged_and_the_others_are(
+def test_an_invalid_marker_is_logged_and_the_others_are_stored(
     world: World, marking: MarkerIngest, caplog: pytest.LogCaptureFixture
 ) -> None:
     said = f"[MEMORY:weather] Rain\n[MEMORY:timing] a\0b\n{SAID}"
@@ -64,7 +64,7 @@ def counted(world: World) -> tuple[list[str], list[int]]:
     return list(texts), [one.count for one in world.cooldowns.active()]
 
 
-def test_what_a_session_says_twice_within_an_hour_counts_once(world: World, marking: MarkerIngest) -> None:
+def test_repeated_markers_of_a_session_within_an_hour_count_once(world: World, marking: MarkerIngest) -> None:
     began = world.clock.now()
     for _ in range(3):
         assert marking.ingest(SAID, AS_ADA, "s-1", world.clock.now()) == 3
@@ -76,7 +76,7 @@ def test_what_a_session_says_twice_within_an_hour_counts_once(world: World, mark
 @pytest.mark.parametrize(
     ("session", "later", "said"), [("s-2", MINUTE, SAID), ("s-1", MINUTE, OTHERWISE), ("s-1", 61 * MINUTE, SAID)]
 )
-def test_what_another_session_says_or_the_same_otherwise_or_later_counts_again(
+def test_markers_of_another_session_text_or_hour_count_again(
     world: World, marking: MarkerIngest, session: str, later: timedelta, said: str
 ) -> None:
     first = SAID.replace("30", "90")
@@ -87,7 +87,7 @@ def test_what_another_session_says_or_the_same_otherwise_or_later_counts_again(
     assert (len(events), counts) == (2, [2])
 
 
-def test_what_is_told_late_rests_from_when_it_was_said(world: World, marking: MarkerIngest) -> None:
+def test_a_late_cooldown_starts_at_the_time_of_its_marker(world: World, marking: MarkerIngest) -> None:
     said_at = world.clock.now()
     world.clock.advance(10 * MINUTE)
     marking.ingest(SAID, AS_ADA, "s-1", said_at)
@@ -99,7 +99,7 @@ def test_what_is_told_late_rests_from_when_it_was_said(world: World, marking: Ma
     assert world.cooldowns.active() == []
 
 
-def test_what_arrives_twice_at_the_same_time_counts_once(world: World, marking: MarkerIngest) -> None:
+def test_concurrent_duplicates_count_once(world: World, marking: MarkerIngest) -> None:
     at = world.clock.now()
     for number in range(5):
         together = Barrier(4)

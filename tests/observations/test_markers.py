@@ -57,7 +57,7 @@ def found(*pieces: str, categories: Sequence[str] | None = None) -> list[Marker]
         ("[COOLDOWN:jellyfin:restart] 30 minutes, that is", CooldownMarker("jellyfin", "restart", 30)),
     ],
 )
-def test_a_marker_is_found_and_understood(text: str, marker: Marker) -> None:
+def test_a_marker_is_found_and_parsed(text: str, marker: Marker) -> None:
     assert found(text) == [marker]
 
 
@@ -88,7 +88,7 @@ def test_a_marker_is_found_and_understood(text: str, marker: Marker) -> None:
         "> ```\n> [MEMORY:timing:jellyfin] Takes 60s\n> ```",
     ],
 )
-def test_what_is_no_marker_or_is_only_shown_is_passed_over(text: str) -> None:
+def test_other_brackets_and_quoted_markers_are_ignored(text: str) -> None:
     assert found(text) == []
 
 
@@ -115,7 +115,7 @@ def test_what_is_no_marker_or_is_only_shown_is_passed_over(text: str) -> None:
         f"[COOLDOWN:jellyfin:{'a' * (MAX_NAME + 1)}] 30",
     ],
 )
-def test_what_was_meant_as_a_marker_is_told_with_what_is_wrong(text: str) -> None:
+def test_an_invalid_marker_is_reported_with_its_error(text: str) -> None:
     (wrong,) = found(text)
     assert isinstance(wrong, InvalidMarker)
     assert wrong.why
@@ -139,12 +139,12 @@ def test_what_was_meant_as_a_marker_is_told_with_what_is_wrong(text: str) -> Non
         "> ```sh\n> {}",
     ],
 )
-def test_a_code_block_hides_what_is_in_it_and_nothing_behind_it(block: str) -> None:
+def test_a_code_block_hides_only_its_content(block: str) -> None:
     shown = block.format("[MEMORY:timing] no")
     assert found(f"{shown}\n[MEMORY:timing:jellyfin] Takes 60s to start") == [SLOW]
 
 
-def test_three_backticks_that_open_and_close_on_one_line_open_no_block() -> None:
+def test_inline_code_of_three_backticks_opens_no_block() -> None:
     assert found("```x``` is code\n[MEMORY:timing:jellyfin] Takes 60s to start") == [SLOW]
 
 
@@ -154,7 +154,7 @@ def test_each_text_begins_outside_of_code() -> None:
     assert list(reader.end()) == [SLOW]
 
 
-def test_several_stand_in_one_text_one_a_line() -> None:
+def test_a_text_may_have_one_marker_per_line() -> None:
     text = "[MEMORY:timing:jellyfin] Takes 60s to start\r\nand\r[EVENT:info] done\n\n[COOLDOWN:a:b] 5"
     assert found(text) == [SLOW, EventMarker(Level.INFO, None, "done"), CooldownMarker("a", "b", 5)]
 
@@ -167,13 +167,13 @@ def test_categories_are_a_setting() -> None:
     assert isinstance(wrong, InvalidMarker)
 
 
-def test_a_marker_is_told_as_soon_as_its_line_ends() -> None:
+def test_a_marker_is_returned_when_its_line_ends() -> None:
     reader = MarkerReader()
     assert list(reader.read("[MEMORY:timing:jellyfin] Takes 60s")) == []
     assert list(reader.read(" to start\n")) == [SLOW]
 
 
-def test_a_very_long_line_is_looked_at_as_far_as_is_worth_it() -> None:
+def test_a_very_long_line_is_read_up_to_its_limit() -> None:
     (marker,) = found("[MEMORY:timing:jellyfin] " + "x" * 10_000_000)
     assert isinstance(marker, ObservationMarker)
     assert len(marker.text) == MAX_TEXT
@@ -198,7 +198,7 @@ RUNS = st.lists(st.sampled_from(["`", "``", "```", " ", "a", "\\"]), max_size=10
 
 @settings(max_examples=examples(500))
 @given(RUNS, RUNS)
-def test_backticks_hide_what_they_hide_in_markdown(before: str, after: str) -> None:
+def test_backticks_hide_the_same_text_as_in_markdown(before: str, after: str) -> None:
     line = f"So {before}[MEMORY:timing] m1 {after}"
     assert texts_of(found(line)) == said(line)
 
@@ -215,7 +215,7 @@ def blocks(draw: st.DrawFn) -> list[str]:
 
 @settings(max_examples=examples(500))
 @given(st.lists(blocks(), max_size=4))
-def test_code_blocks_hide_what_they_hide_in_markdown(document: Sequence[Sequence[str]]) -> None:
+def test_code_blocks_hide_the_same_text_as_in_markdown(document: Sequence[Sequence[str]]) -> None:
     lines: list[str] = []
     for number, block in enumerate(document, start=1):
         lines += [*block, f"[MEMORY:timing] m{number}", ""]
@@ -242,7 +242,7 @@ LINES = st.sampled_from(
 
 
 @given(st.lists(LINES | st.text(max_size=5), max_size=20).map("".join), st.lists(st.integers(0, 200), max_size=10))
-def test_the_pieces_a_text_arrives_in_change_nothing(text: str, cuts: list[int]) -> None:
+def test_markers_do_not_depend_on_how_a_text_is_split(text: str, cuts: list[int]) -> None:
     places = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
     assert found(*(text[one:other] for one, other in pairwise(places))) == found(text)
 
@@ -252,7 +252,7 @@ def test_any_text_can_be_read(text: str) -> None:
     found(text)
 
 
-def test_only_what_the_assistant_says_is_read_of_a_stream() -> None:
+def test_only_texts_of_the_assistant_are_read_from_a_stream() -> None:
     said = {"type": "text", "text": "[MEMORY:timing:jellyfin] Takes 60s to start"}
     answered = {"type": "tool_result", "content": [said], "text": said["text"]}
     assert (

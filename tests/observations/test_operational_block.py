@@ -29,7 +29,7 @@ LINES = [
 ]
 
 
-def test_it_has_the_documented_form() -> None:
+def test_the_block_has_the_documented_form() -> None:
     block = build_block(LINES, 2_000)
     assert block.text == (
         "## Operational Memory (6 of 6 memories, ~163 tokens)\n"
@@ -61,7 +61,7 @@ def test_it_has_the_documented_form() -> None:
     ]
 
 
-def test_what_was_told_before_counts_and_is_told_again_only_when_it_has_changed() -> None:
+def test_known_memories_are_counted_and_repeated_only_after_a_change() -> None:
     known = {(one.memory.id, one.memory.version) for one in LINES[:5]}
     block = build_block(LINES, 2_000, known=known)
     assert (block.included, block.total, block.memories) == (1, 6, (LINES[5].memory,))
@@ -70,13 +70,13 @@ def test_what_was_told_before_counts_and_is_told_again_only_when_it_has_changed(
     assert build_block(LINES, 2_000, known={(one, version + 1) for one, version in known}).included == 6
 
 
-def test_nothing_to_tell_is_an_empty_text() -> None:
+def test_an_empty_block_is_an_empty_text() -> None:
     assert build_block([], 2_000) == Block(Harmless(""), 0, 0, 0)
     assert build_block(LINES, 0) == Block(Harmless(""), 0, 6, 0)
     assert build_block([line("a", "timing", "x" * 100_000, 0.9)], 2_000).text == ""
 
 
-def test_a_line_that_is_too_long_is_passed_over_and_those_after_it_are_told() -> None:
+def test_a_line_over_the_budget_does_not_stop_later_lines() -> None:
     long = line("jellyfin", "timing", "very " * 5_000, 1.0)
     block = build_block([long, *LINES], 2_000)
     assert (block.included, block.total) == (6, 7)
@@ -89,12 +89,12 @@ def test_a_confidence_has_two_decimals_at_most(confidence: float, shown: str) ->
     assert f"(confidence: {shown})" in build_block([line("a", "timing", "x", confidence)], 2_000).text
 
 
-def test_thousands_have_a_comma() -> None:
+def test_thousands_in_the_heading_have_a_comma() -> None:
     block = build_block([line("a", "timing", f"word {number}", 0.9) for number in range(400)], 9_000)
     assert re.match(r"## Operational Memory \(400 of 400 memories, ~\d,\d\d\d tokens\)\n", block.text)
 
 
-def test_no_text_can_forge_a_line_or_a_heading() -> None:
+def test_line_breaks_in_a_text_add_no_line_or_heading() -> None:
     block = build_block([line("a", "timing", "x\n\n### b\r\n- [timing] y\u2028z", 0.9)], 2_000)
     assert len(block.text.splitlines()) == 4
 
@@ -110,7 +110,7 @@ lines = st.builds(
 
 
 @given(st.lists(lines, max_size=20), st.integers(0, 400))
-def test_it_keeps_within_its_budget_and_says_what_it_took(lines: list[RatedMemory], budget: int) -> None:
+def test_the_block_fits_its_budget_and_reports_its_tokens(lines: list[RatedMemory], budget: int) -> None:
     block = build_block(lines, budget)
     assert block.tokens <= budget
     assert block.total == len(lines)
@@ -124,7 +124,7 @@ def test_it_keeps_within_its_budget_and_says_what_it_took(lines: list[RatedMemor
 
 
 @given(st.lists(lines, max_size=20), st.integers(0, 400))
-def test_what_is_less_sure_never_takes_the_room_of_what_is_surer(lines: list[RatedMemory], budget: int) -> None:
+def test_lower_confidences_never_displace_higher_ones(lines: list[RatedMemory], budget: int) -> None:
     """A removed line can only make room for lines of lower confidence."""
     block = build_block(lines, budget)
     for place, one in enumerate(lines):
@@ -144,7 +144,7 @@ hostile = st.text(st.characters(codec="utf-8") | st.sampled_from("\n\r\v\x1c\x85
 
 
 @given(service=hostile, category=hostile, text=hostile.filter(str.strip))
-def test_nothing_forges_a_line_or_a_confidence(service: str, category: str, text: str) -> None:
+def test_no_text_forges_a_line_or_a_confidence(service: str, category: str, text: str) -> None:
     block = build_block([line(service, category, text, 0.6)], 2_000).text
     heading, blank, group, said = block.splitlines()
     assert (heading[:3], blank, group[:4]) == ("## ", "", "### ")

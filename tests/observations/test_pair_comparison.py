@@ -29,7 +29,7 @@ def full_world(tmp_path_factory: pytest.TempPathFactory) -> Generator[World]:
         yield world
 
 
-def test_there_are_enough_of_them() -> None:
+def test_there_are_enough_distinct_pairs() -> None:
     assert len(PAIRS) >= 120
     assert len({query for query, _, _ in PAIRS}) == len({note for _, note, _ in PAIRS}) == len(PAIRS)
     assert {query for query, _, _ in PAIRS} >= PLACES.keys()
@@ -37,13 +37,13 @@ def test_there_are_enough_of_them() -> None:
 
 
 @pytest.mark.parametrize(("query", "note", "why"), PAIRS, ids=[f"{why}: {query[-60:]}" for query, _, why in PAIRS])
-def test_each_question_finds_its_note_in_its_place(full_world: World, query: str, note: str, why: str) -> None:
+def test_each_question_finds_its_note_at_the_expected_rank(full_world: World, query: str, note: str, why: str) -> None:
     place = PLACES.get(query, 1)
     if place:
         assert note in full_world.found(query)[:place], why
 
 
-def test_a_name_that_one_memory_alone_has_finds_it_first(tmp_path: Path) -> None:
+def test_a_unique_name_finds_its_memory_first(tmp_path: Path) -> None:
     subjects = ("mail relay", "search index", "image resizer", "backup job", "billing worker")
     places = ("in the cellar", "on the second floor", "behind the balancer", "at the Oslo site", "in the staging zone")
     doings = (

@@ -89,7 +89,7 @@ def test_a_quantity_is_read(text: str, dimension: str, value: float | str) -> No
         "the image registry/app",
     ],
 )
-def test_what_is_no_share_is_none(text: str) -> None:
+def test_other_texts_are_not_read_as_a_share(text: str) -> None:
     assert [one for one in read(text) if one.dimension in ("percent", "span")] == []
 
 
@@ -100,7 +100,7 @@ def test_a_number_in_words_is_the_number_in_digits(number: int, of: str) -> None
 
 
 @given(st.integers(1, 23), st.integers(0, 59))
-def test_a_time_of_day_is_the_same_by_either_clock(hour: int, minute: int) -> None:
+def test_times_of_the_12_and_24_hour_clock_are_equal(hour: int, minute: int) -> None:
     half = f"{(hour - 1) % 12 + 1}:{minute:02}"
     for said in (f"{half}{'ap'[hour >= 12]}m", f"{half} {'ap'[hour >= 12]}.m.", f"{half} {'AP'[hour >= 12]}M"):
         assert [one.value for one in read(f"Runs at {said}")] == [f"{hour:02}:{minute:02}"]
@@ -116,7 +116,7 @@ def test_a_time_of_day_is_the_same_by_either_clock(hour: int, minute: int) -> No
         ("A rebuild takes five to ten minutes", "A rebuild takes 5-10 min"),
     ],
 )
-def test_one_quantity_in_two_writings_is_the_same(one: str, other: str) -> None:
+def test_equal_quantities_in_different_notations_are_the_same(one: str, other: str) -> None:
     assert judge(one, other, None).verdict is Verdict.SAME
 
 
@@ -129,11 +129,11 @@ def test_one_quantity_in_two_writings_is_the_same(one: str, other: str) -> None:
         ("The backup runs at 2:30pm", "The backup runs at 2:30am"),
     ],
 )
-def test_quantities_that_differ_contradict_in_words_too(one: str, other: str) -> None:
+def test_different_quantities_in_words_conflict(one: str, other: str) -> None:
     assert judge(one, other, None).verdict is Verdict.CONFLICT
 
 
 @pytest.mark.parametrize("part", ["million ", "1 to ", "one to ", "half of ", "a quarter of ", "and a half ", "000 "])
-def test_a_number_without_end_is_read_at_once(part: str) -> None:
+def test_a_very_long_number_is_read_fast(part: str) -> None:
     for text in (part * 500, f"two {part * 500}", f"2 {part * 500} am"):
         assert judge(text, "two minutes", None).reasons

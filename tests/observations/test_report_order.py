@@ -73,7 +73,7 @@ def known(world: World, reports: Sequence[Report]) -> set[tuple[object, ...]]:
 
 @settings(max_examples=examples(6), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(reports, st.randoms(use_true_random=False))
-def test_whatever_order_observations_arrive_in_what_is_known_is_the_same(
+def test_memories_and_confidences_do_not_depend_on_the_order_of_arrival(
     world: World, reports: list[Report], random: Random
 ) -> None:
     arrived = list(reports)
@@ -81,7 +81,7 @@ def test_whatever_order_observations_arrive_in_what_is_known_is_the_same(
     assert known(world, arrived) == known(world, sorted(reports, key=lambda one: (one.at, one.text)))
 
 
-def test_what_arrives_late_does_not_switch_off_what_was_seen_since(world: World) -> None:
+def test_late_observations_do_not_deactivate_a_newer_memory(world: World) -> None:
     now = world.clock.now()
     present = world.observe(OTHER_PORT, at=now - DAY)
     for number in range(3):
@@ -90,7 +90,7 @@ def test_what_arrives_late_does_not_switch_off_what_was_seen_since(world: World)
     assert (stands.confidence, stands.active) == (0.7, True)
 
 
-def test_what_was_seen_earlier_in_other_words_takes_the_place_of_what_is_there(world: World) -> None:
+def test_an_earlier_observation_becomes_the_text_of_the_group(world: World) -> None:
     now = world.clock.now()
     first = world.observe("Takes 64 seconds to start", at=now - DAY).memory
     other = world.observe("Takes 55 s to start", at=now - DAY / 2, viewer=AS_BOB).memory
@@ -104,7 +104,7 @@ def test_what_was_seen_earlier_in_other_words_takes_the_place_of_what_is_there(w
     assert [(one.action, one.memory) for one in world.audit()[:2]] == [("forgotten", other.id), ("edited", first.id)]
 
 
-def test_what_an_operator_has_said_stays_whatever_arrives_late(world: World) -> None:
+def test_a_memory_created_by_an_operator_is_unchanged_by_late_observations(world: World) -> None:
     said = ObservationInput("Takes 64 seconds to start", "timing", "jellyfin", confidence=0.9)
     made = world.curation.create(said, AS_OPERATOR).memory
     done = world.observe("Takes 60s to start", at=made.created_at - 40 * DAY)
@@ -131,7 +131,7 @@ class InterruptingReader:
 
 
 @pytest.mark.parametrize("times", [1, ATTEMPTS + 2])
-def test_what_comes_while_it_is_compared_is_compared_as_well(times: int) -> None:
+def test_observations_that_arrive_during_a_comparison_are_compared(times: int) -> None:
     clock, reader = SteppingClock(), InterruptingReader(times)
     world = World(ReferenceStore(clock), ReferenceKeywords(), clock, embedder=hashing(), reader=reader)
     world.observe(PORT)

@@ -32,7 +32,7 @@ def confidence(world: World, memory: MemoryId) -> float:
     return world.curation.get(memory, AS_OPERATOR).confidence
 
 
-def test_what_is_new_is_kept_for_the_whole_swarm(world: World) -> None:
+def test_a_new_observation_becomes_a_shared_memory(world: World) -> None:
     done = world.observe(SLOW, session="run-1")
     assert done.effect is Effect.NEW
     rated = world.curation.get(done.memory.id, AS_BOB)
@@ -45,7 +45,7 @@ def test_what_is_new_is_kept_for_the_whole_swarm(world: World) -> None:
 
 
 @pytest.mark.parametrize("again", [SLOW, "Takes about a minute to start", "takes 1 min to start"])
-def test_what_says_the_same_makes_it_surer(world: World, again: str) -> None:
+def test_the_same_observation_raises_the_confidence(world: World, again: str) -> None:
     first = world.observe(SLOW, session="run-1")
     done = world.observe(again, session="run-2", viewer=AS_BOB)
     assert (done.effect, done.memory.id) == (Effect.REINFORCED, first.memory.id)
@@ -56,7 +56,9 @@ def test_what_says_the_same_makes_it_surer(world: World, again: str) -> None:
 @pytest.mark.parametrize(
     ("older", "newer"), [("Listens on port 8096", "Listens on port 8920"), (SLOW, "Takes 10 minutes to start")]
 )
-def test_what_says_the_opposite_is_kept_and_makes_the_older_one_less_sure(world: World, older: str, newer: str) -> None:
+def test_a_conflicting_observation_is_stored_and_lowers_the_older_confidence(
+    world: World, older: str, newer: str
+) -> None:
     first = world.observe(older)
     done = world.observe(newer)
     assert (done.effect, done.about) == (Effect.CONTRADICTED, (first.memory.id,))
@@ -64,7 +66,7 @@ def test_what_says_the_opposite_is_kept_and_makes_the_older_one_less_sure(world:
     assert (confidence(world, first.memory.id), confidence(world, done.memory.id)) == (0.5, 0.7)
 
 
-def test_what_was_contradicted_often_is_inactive_and_comes_back_when_it_is_seen_again(world: World) -> None:
+def test_a_memory_deactivated_by_contradictions_is_reactivated_by_reinforcement(world: World) -> None:
     first = world.observe("Listens on port 8096")
     other = world.observe("Listens on port 8920", session="a")
     for session in ("b", "c"):
@@ -77,7 +79,7 @@ def test_what_was_contradicted_often_is_inactive_and_comes_back_when_it_is_seen_
     assert world.curation.get(first.memory.id, AS_ADA).active
 
 
-def test_what_is_merely_different_stands_beside_it(world: World) -> None:
+def test_a_different_observation_changes_no_other_memory(world: World) -> None:
     first = world.observe("Crashes on the first start after an update", category="behavior")
     done = world.observe("The disk of the library is slow", category="behavior")
     assert done.effect is Effect.NEW
@@ -85,13 +87,15 @@ def test_what_is_merely_different_stands_beside_it(world: World) -> None:
 
 
 @pytest.mark.parametrize("other", [{"service": "caddy"}, {"service": None}, {"category": "behavior"}])
-def test_what_is_about_something_else_is_never_compared(world: World, other: dict[str, str | None]) -> None:
+def test_observations_of_another_service_or_category_are_not_compared(
+    world: World, other: dict[str, str | None]
+) -> None:
     world.observe(SLOW)
     about: dict[str, Any] = {"service": "jellyfin", "category": "timing", **other}
     assert world.observe(SLOW, **about).effect is Effect.NEW
 
 
-def test_what_is_seen_in_a_project_is_compared_with_what_is_for_all(world: World) -> None:
+def test_an_observation_of_a_project_is_compared_with_memories_without_a_project(world: World) -> None:
     first = world.observe("Listens on port 8096")
     assert world.observe("Listens on port 8096", project="tv", session="a").memory.id == first.memory.id
     against = world.observe("Listens on port 8920", project="tv")
@@ -101,7 +105,7 @@ def test_what_is_seen_in_a_project_is_compared_with_what_is_for_all(world: World
 
 
 @pytest.mark.parametrize("project", [None, "web"])
-def test_what_is_marked_for_a_project_is_compared_with_nothing_outside_of_it(world: World, project: str | None) -> None:
+def test_an_observation_of_another_project_is_not_compared(world: World, project: str | None) -> None:
     first = world.observe("Listens on port 8096", project="tv")
     for text in ("Listens on port 8096", "Listens on port 8920"):
         done = world.observe(text, project=project)
@@ -109,12 +113,12 @@ def test_what_is_marked_for_a_project_is_compared_with_nothing_outside_of_it(wor
     assert confidence(world, first.memory.id) == 0.7
 
 
-def test_general_is_no_service(world: World) -> None:
+def test_the_service_general_equals_no_service(world: World) -> None:
     first = world.observe(SLOW, service=None)
     assert world.observe(SLOW, service="general").memory.id == first.memory.id
 
 
-def test_who_says_the_same_again_makes_it_no_surer_and_keeps_it_fresh(world: World) -> None:
+def test_repetition_by_one_observer_renews_without_raising_the_confidence(world: World) -> None:
     first = world.observe(SLOW, session="run-1")
     for words in (SLOW, "takes 1 min to start", SLOW):
         world.clock.advance(timedelta(days=20))
@@ -128,14 +132,14 @@ def test_who_says_the_same_again_makes_it_no_surer_and_keeps_it_fresh(world: Wor
     assert confidence(world, first.memory.id) == 0.7
 
 
-def test_what_is_told_twice_is_noted_once(world: World) -> None:
+def test_an_identical_observation_is_recorded_once(world: World) -> None:
     at = world.clock.now()
     first = world.observe(SLOW, at=at)
     assert world.observe(SLOW, at=at).effect is Effect.KNOWN
     assert len(world.curation.timeline(first.memory.id, AS_ADA).observations) == 1
 
 
-def test_the_sessions_of_another_agent_have_one_voice(world: World) -> None:
+def test_all_sessions_of_another_agent_count_once(world: World) -> None:
     first = world.observe("Listens on port 8096")
     for number in range(4):
         world.observe("Listens on port 8096", session=f"s{number}", viewer=AS_BOB)
@@ -146,7 +150,7 @@ def test_the_sessions_of_another_agent_have_one_voice(world: World) -> None:
     assert world.curation.get(first.memory.id, AS_ADA).active
 
 
-def test_the_same_long_words_are_the_same(world: World) -> None:
+def test_equal_long_texts_are_the_same(world: World) -> None:
     long = "The dump of the shop database needs its time. " * 76
     first = world.observe(long, session="run-1")
     assert world.observe(long, session="run-1").effect is Effect.KNOWN
@@ -156,7 +160,7 @@ def test_the_same_long_words_are_the_same(world: World) -> None:
     assert confidence(world, first.memory.id) > 0.7
 
 
-def test_names_of_services_and_categories_are_in_one_line(world: World) -> None:
+def test_names_of_services_and_categories_are_one_line(world: World) -> None:
     seen = world.observe(SLOW, service=" web\n### other\u2028x ", category="tim\n ing").memory
     assert seen.operational is not None
     assert (seen.operational.service, seen.category) == ("web ### other x", "tim ing")
@@ -164,7 +168,7 @@ def test_names_of_services_and_categories_are_in_one_line(world: World) -> None:
     assert again.memory.id == seen.id
 
 
-def test_by_structure_alone_whatever_has_the_same_service_and_category_reinforces(
+def test_structural_matching_reinforces_any_text_of_the_same_service_and_category(
     structural: World,
 ) -> None:
     first = structural.observe(SLOW)
@@ -174,7 +178,7 @@ def test_by_structure_alone_whatever_has_the_same_service_and_category_reinforce
     assert structural.observe("Listens on port 8920", service=None).effect is Effect.NEW
 
 
-def test_an_observation_of_the_past_is_worn_off_from_then_on(world: World) -> None:
+def test_an_observation_of_the_past_decays_from_its_time(world: World) -> None:
     before = world.clock.now() - timedelta(days=44)
     done = world.observe(SLOW, at=before)
     assert done.memory.created_at == before
@@ -183,12 +187,12 @@ def test_an_observation_of_the_past_is_worn_off_from_then_on(world: World) -> No
     assert confidence(world, done.memory.id) == 0.7
 
 
-def test_one_of_the_future_is_of_now(world: World) -> None:
+def test_an_observation_of_the_future_gets_the_current_time(world: World) -> None:
     done = world.observe(SLOW, at=world.clock.now() + timedelta(days=3))
     assert done.memory.created_at == world.clock.now()
 
 
-def test_secrets_in_it_are_masked(world: World) -> None:
+def test_secrets_in_an_observation_are_masked(world: World) -> None:
     secret = shapes("observing")["github-token"][0]
     done = world.observe(f"The password of the share is {secret}", session="s")
     shown = repr(world.curation.timeline(done.memory.id, AS_ADA)) + repr(done)
@@ -205,7 +209,7 @@ def test_secrets_in_it_are_masked(world: World) -> None:
         ({"service": "x" * 101}, Invalid, "100"),
     ],
 )
-def test_what_cannot_be_taken_in_changes_nothing(
+def test_an_invalid_observation_changes_nothing(
     world: World, wrong: dict[str, Any], error: type[Exception], says: str
 ) -> None:
     seen = replace(ObservationInput(observation=SLOW, category="timing", service="jellyfin"), **wrong)
@@ -214,7 +218,7 @@ def test_what_cannot_be_taken_in_changes_nothing(
     assert not world.curation.page(RatedQuery(), AS_OPERATOR, None).memories
 
 
-def test_a_new_memory_is_an_event_and_a_reinforced_one_is_none(world: World) -> None:
+def test_a_new_memory_records_an_event_and_reinforcement_does_not(world: World) -> None:
     world.observe(SLOW, session="run-1")
     world.observe("takes a minute to start", session="run-2")
     (event,) = world.events.page(AS_ADA, None, 10).events
@@ -224,7 +228,7 @@ def test_a_new_memory_is_an_event_and_a_reinforced_one_is_none(world: World) -> 
     assert world.events.page(AS_BOB, None, 1).events[0].text == "New memory recorded: [behavior] Look first"
 
 
-def test_what_only_quantities_say_counts_where_caution_is_asked_for(cautious: World) -> None:
+def test_cautious_matching_accepts_only_conflicts_of_quantities(cautious: World) -> None:
     first = cautious.observe("Listens on port 8096", category="behavior")
     assert cautious.observe("Listens on port 8920", category="behavior").about == (first.memory.id,)
     before = cautious.observe("Backups are enabled by default", category="maintenance")
@@ -233,7 +237,7 @@ def test_what_only_quantities_say_counts_where_caution_is_asked_for(cautious: Wo
     assert confidence(cautious, before.memory.id) == 0.7
 
 
-def test_what_is_uncertain_is_put_to_review(cautious: World) -> None:
+def test_an_uncertain_contradiction_is_proposed_for_review(cautious: World) -> None:
     before = cautious.observe("Backups are enabled by default", session="a")
     done = cautious.observe("Backups are disabled by default", session="b")
     with cautious.store.read() as view:
@@ -243,7 +247,7 @@ def test_what_is_uncertain_is_put_to_review(cautious: World) -> None:
     assert (one.actor, one.session) == ("ada", "b")
 
 
-def test_an_observation_that_nobody_is_asked_about_says_so(cautious: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_observation_reports_a_dropped_proposal(cautious: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hivelore.review.proposals.MAX_OPEN", 0)
     cautious.observe("Backups are enabled by default", session="a")
     done = cautious.observe("Backups are disabled by default", session="b")
@@ -257,7 +261,7 @@ STATEMENTS = ("Takes 60s to start", "takes about a minute to start", "Listens on
 
 @settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.lists(st.sampled_from(STATEMENTS), max_size=8))
-def test_whatever_is_seen_each_memory_is_as_sure_as_its_observations_say(world: World, seen: list[str]) -> None:
+def test_the_confidence_of_each_memory_equals_the_end_of_its_timeline(world: World, seen: list[str]) -> None:
     done: list[ObservationResult] = [world.observe(text, service=f"s{len(seen)}") for text in seen]
     for memory in {one.memory.id for one in done}:
         rated, life = world.curation.get(memory, AS_ADA), world.curation.timeline(memory, AS_ADA)
@@ -297,7 +301,7 @@ def world_with(scores: PairScores | Exception, matching: MatchingMode = Matching
 
 
 @pytest.mark.parametrize(("agrees", "effect"), [(True, Effect.CONTRADICTED), (False, Effect.UNCERTAIN)])
-def test_a_contradiction_is_one_only_where_the_model_that_reads_both_agrees(agrees: bool, effect: Effect) -> None:
+def test_a_contradiction_needs_the_agreement_of_the_pair_model(agrees: bool, effect: Effect) -> None:
     world, reader = world_with(PairScores(same=1.0 - agrees, conflict=float(agrees), different=0.0))
     world.observe("Anonymous access is enabled")
     assert world.observe("Anonymous access is disabled").effect is effect
@@ -305,14 +309,14 @@ def test_a_contradiction_is_one_only_where_the_model_that_reads_both_agrees(agre
 
 
 @pytest.mark.parametrize("error", [Unavailable("not now"), Broken("damaged")])
-def test_where_the_model_fails_rules_judge_alone(error: Exception) -> None:
+def test_the_rules_decide_alone_if_the_pair_model_fails(error: Exception) -> None:
     world, reader = world_with(error)
     world.observe(SLOW)
     assert world.observe("Takes 10 minutes to start").effect is Effect.CONTRADICTED
     assert len(reader.read) == 1
 
 
-def test_what_has_nothing_in_common_is_not_read() -> None:
+def test_unrelated_texts_are_not_read_by_the_pair_model() -> None:
     world, reader = world_with(PairScores(same=0.0, conflict=1.0, different=0.0))
     world.observe(SLOW)
     world.embed()
@@ -320,7 +324,7 @@ def test_what_has_nothing_in_common_is_not_read() -> None:
     assert reader.read == []
 
 
-def test_a_rewording_that_the_rules_do_not_see_reinforces_where_the_model_finds_the_same() -> None:
+def test_a_rewording_found_by_the_pair_model_reinforces() -> None:
     older, newer = "The scanner locks the library table", "The library table is held by the scanner"
     for share, effect in ((0.9, Effect.REINFORCED), (0.3, Effect.UNCERTAIN)):
         world, reader = world_with(PairScores(same=share, conflict=0.0, different=1.0 - share))
@@ -331,14 +335,14 @@ def test_a_rewording_that_the_rules_do_not_see_reinforces_where_the_model_finds_
 
 
 @pytest.mark.parametrize(("share", "effect"), [(0.97, Effect.CONTRADICTED), (0.92, Effect.UNCERTAIN)])
-def test_what_the_rules_take_for_the_same_is_read_as_well(share: float, effect: Effect) -> None:
+def test_pairs_that_the_rules_judge_the_same_are_read_by_the_pair_model(share: float, effect: Effect) -> None:
     world, _ = world_with(PairScores(same=1 - share, conflict=share, different=0.0))
     world.observe("Anonymous access is enabled")
     world.embed()
     assert world.observe("Anonymous access is always enabled").effect is effect
 
 
-def test_the_same_words_need_no_reader() -> None:
+def test_equal_texts_are_not_read_by_the_pair_model() -> None:
     world, reader = world_with(PairScores(same=0.0, conflict=1.0, different=0.0))
     world.observe(SLOW)
     world.embed()
@@ -346,7 +350,7 @@ def test_the_same_words_need_no_reader() -> None:
     assert reader.read == []
 
 
-def test_only_the_nearest_are_read() -> None:
+def test_the_pair_model_reads_only_the_nearest_memories() -> None:
     world, reader = world_with(PairScores(same=0.0, conflict=0.0, different=1.0))
     for number in range(MAX_NEAR + 3):
         world.observe(f"The scanner locks the library table of section{number}")
@@ -357,7 +361,7 @@ def test_only_the_nearest_are_read() -> None:
 
 
 @pytest.mark.parametrize("matching", [MatchingMode.CAUTIOUS, MatchingMode.STRUCTURAL])
-def test_no_model_is_asked_where_it_is_to_have_no_say(matching: MatchingMode) -> None:
+def test_other_matching_modes_do_not_use_the_pair_model(matching: MatchingMode) -> None:
     world, reader = world_with(PairScores(same=0.0, conflict=1.0, different=0.0), matching)
     world.observe(SLOW)
     world.observe("Takes 10 minutes to start")

@@ -33,7 +33,7 @@ def arrives(world: World, memory: Memory, *seen: Observation) -> None:
     world.store.write(lambda tx: add_observations(tx, stored, seen, Lifecycle()))
 
 
-def test_the_timeline_tells_what_time_wore_off(world: World) -> None:
+def test_the_timeline_includes_decay(world: World) -> None:
     memory, began = made(world), world.clock.now()
     world.clock.advance(timedelta(days=54))
     arrives(world, memory, an_observation(ObservationKind.CONTRADICTED, world.clock.now()))
@@ -43,7 +43,7 @@ def test_the_timeline_tells_what_time_wore_off(world: World) -> None:
     assert points[1].at - began == pytest.approx(timedelta(days=30), abs=timedelta(seconds=1))
 
 
-def test_what_was_seen_before_the_memory_was_created_stands_behind_its_creation(world: World) -> None:
+def test_observations_before_the_creation_follow_it_in_the_timeline(world: World) -> None:
     memory = made(world)
     for days in (2, 3):
         arrives(world, memory, an_observation(at=world.clock.now() - timedelta(days=days), text=f"{days} days ago."))
@@ -57,7 +57,7 @@ def test_what_was_seen_before_the_memory_was_created_stands_behind_its_creation(
     ("judgement", "confidence"), [(Change(active=False, reason="Fixed in v2."), 0.8), (Change(confidence=0.0), 0.0)]
 )
 @pytest.mark.parametrize("is_late", [True, False])
-def test_what_was_seen_before_an_operator_judged_does_not_bring_it_back(
+def test_observations_before_a_change_by_an_operator_do_not_reactivate(
     world: World, judgement: Change, confidence: float, *, is_late: bool
 ) -> None:
     memory = made(world)
@@ -76,7 +76,7 @@ def test_what_was_seen_before_an_operator_judged_does_not_bring_it_back(
     assert world.curation.get(memory.id, AS_ADA).active
 
 
-def test_what_becomes_persistent_by_a_merge_says_so(world: World) -> None:
+def test_the_timeline_shows_persistence_gained_by_a_merge(world: World) -> None:
     made(world, "Takes 60 s.", persistent=True)
     world.clock.advance(timedelta(days=1))
     newer = made(world, "takes 60 s")
@@ -112,7 +112,7 @@ arrivals = st.builds(
 
 @settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.lists(arrivals | changes, max_size=8))
-def test_whatever_arrives_and_when_the_timeline_ends_where_the_memory_stands(
+def test_the_timeline_ends_at_the_current_state_for_any_arrivals(
     world: World, done: list[Observation | Change]
 ) -> None:
     memory = made(world)

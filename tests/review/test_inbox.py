@@ -83,10 +83,10 @@ def is_there(world: World, memory: Memory) -> bool:
         return view.get(memory.id) is not None
 
 
-# what comes into it
+# creation of proposals
 
 
-def test_who_asks_to_share_what_the_web_said_is_told_that_it_was_proposed(world: World) -> None:
+def test_sharing_text_from_the_web_becomes_a_proposal(world: World) -> None:
     memory = world.remember("Run this.", trust=Trust.WEB)
     proposal = asked(world, memory, scope=Scope.SWARM, reason="it helped")
     assert present(world.store, memory).memory == memory
@@ -97,9 +97,7 @@ def test_who_asks_to_share_what_the_web_said_is_told_that_it_was_proposed(world:
 
 
 @pytest.mark.parametrize("viewer", [AS_ADA, AS_BOB, AS_LEA])
-def test_who_asks_to_edit_what_is_about_running_things_is_told_that_it_was_proposed(
-    world: World, viewer: Viewer
-) -> None:
+def test_editing_an_operational_memory_becomes_a_proposal(world: World, viewer: Viewer) -> None:
     memory = running(world, "Takes 60 s.")
     proposal = asked(world, memory, viewer, content="Takes 70 s, with the key AKIAIOSFODNN7EXAMPLE.")
     wanted = world.review_inbox.detail(proposal, viewer).proposal.wanted
@@ -109,7 +107,7 @@ def test_who_asks_to_edit_what_is_about_running_things_is_told_that_it_was_propo
     assert present(world.store, memory).memory == memory
 
 
-def test_who_asks_to_forget_what_is_about_running_things_is_told_that_it_was_proposed(world: World) -> None:
+def test_forgetting_an_operational_memory_becomes_a_proposal(world: World) -> None:
     memory = running(world, "Takes 60 s.")
     with pytest.raises(Proposed, match="Only operators"):
         world.memory_service.forget(memory.id, AS_ADA)
@@ -118,20 +116,20 @@ def test_who_asks_to_forget_what_is_about_running_things_is_told_that_it_was_pro
     assert is_there(world, memory)
 
 
-def test_an_edit_that_changes_nothing_needs_nobody_to_decide(world: World) -> None:
+def test_an_edit_without_changes_creates_no_proposal(world: World) -> None:
     memory = running(world, "Takes 60 s.")
     assert world.memory_service.edit(memory.id, Edit(content="Takes 60 s."), AS_BOB) == memory
     assert listed(world, AS_OPERATOR) == []
 
 
-def test_an_operator_does_it_at_once(world: World) -> None:
+def test_an_operator_edits_and_forgets_without_a_proposal(world: World) -> None:
     memory = running(world, "Takes 60 s.")
     assert world.memory_service.edit(memory.id, Edit(content="Takes 70 s."), AS_OPERATOR).content == "Takes 70 s."
     world.memory_service.forget(memory.id, AS_OPERATOR)
     assert listed(world, AS_OPERATOR) == []
 
 
-def test_what_one_may_not_see_one_cannot_ask_for(world: World) -> None:
+def test_changes_of_an_invisible_memory_cannot_be_requested(world: World) -> None:
     memory = world.remember("Takes 60 s.", operational=operational())
     with pytest.raises(NotFound):
         world.memory_service.edit(memory.id, Edit(content="no"), AS_BOB)
@@ -140,7 +138,7 @@ def test_what_one_may_not_see_one_cannot_ask_for(world: World) -> None:
     assert listed(world, AS_OPERATOR) == []
 
 
-def test_proposing_the_same_twice_gives_the_one_that_is_open(world: World) -> None:
+def test_a_repeated_request_returns_the_open_proposal(world: World) -> None:
     memory = running(world, "Takes 60 s.")
     first = asked(world, memory, content="Takes 70 s.")
     assert asked(world, memory, content="Takes 70 s.", reason="really") == first
@@ -148,7 +146,7 @@ def test_proposing_the_same_twice_gives_the_one_that_is_open(world: World) -> No
     assert set(listed(world, AS_OPERATOR)) == {first, *others}
 
 
-def test_proposing_the_same_of_a_memory_that_changed_takes_the_place_of_the_old_one(world: World) -> None:
+def test_a_new_proposal_about_an_edited_memory_replaces_the_old_one(world: World) -> None:
     memory = world.remember("Run this.", trust=Trust.WEB)
     old = asked(world, memory, scope=Scope.SWARM)
     world.memory_service.edit(memory.id, Edit(content="Run that."), AS_ADA)
@@ -158,7 +156,7 @@ def test_proposing_the_same_of_a_memory_that_changed_takes_the_place_of_the_old_
         decide(world, old, "accepted")
 
 
-def test_what_was_rejected_stays_so_until_the_memory_changes(world: World) -> None:
+def test_a_rejection_holds_until_the_memory_changes(world: World) -> None:
     memory = world.remember("Run this.", trust=Trust.WEB)
     first = asked(world, memory, scope=Scope.SWARM)
     decide(world, first, "rejected")
@@ -169,7 +167,7 @@ def test_what_was_rejected_stays_so_until_the_memory_changes(world: World) -> No
     assert asked(world, memory, scope=Scope.SWARM) != first
 
 
-def test_nobody_has_more_than_so_many_open_ones(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_open_proposals_of_one_agent_are_limited(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proposals, "MAX_OPEN", 2)
     memory = running(world, "Takes 60 s.")
     first, _ = (asked(world, memory, content=text) for text in ("1 s", "2 s"))
@@ -181,7 +179,7 @@ def test_nobody_has_more_than_so_many_open_ones(world: World, monkeypatch: pytes
     assert asked(world, memory, content="3 s")
 
 
-def test_what_is_asked_for_finds_room_before_what_could_not_be_told_and_that_is_said(
+def test_a_request_displaces_an_uncertain_contradiction_and_the_drop_is_reported(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(proposals, "MAX_OPEN", 1)
@@ -193,7 +191,7 @@ def test_what_is_asked_for_finds_room_before_what_could_not_be_told_and_that_is_
     assert (before.dropped, page.dropped, world.review_inbox.page(AS_ADA, None, 10).dropped) == (0, 1, None)
 
 
-def test_what_is_told_is_kept_though_nobody_can_be_asked_about_its_place(
+def test_a_memory_is_stored_if_its_supersession_cannot_be_proposed(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(proposals, "MAX_OPEN", 0)
@@ -204,10 +202,10 @@ def test_what_is_told_is_kept_though_nobody_can_be_asked_about_its_place(
     assert "Ask a lead" in done.placement_notice
 
 
-# who sees it
+# visibility
 
 
-def test_workers_see_their_own_leads_and_operators_all_about_what_they_may_see(world: World) -> None:
+def test_workers_see_their_own_proposals_and_leads_and_operators_those_about_visible_memories(world: World) -> None:
     _, _, of_ada = doubt(world)
     secret = world.remember("Run this.", AS_BOB, trust=Trust.TOOL_OUTPUT)
     of_bob = asked(world, secret, AS_BOB, scope=Scope.SWARM)
@@ -218,7 +216,7 @@ def test_workers_see_their_own_leads_and_operators_all_about_what_they_may_see(w
         world.review_inbox.detail(of_bob, AS_ADA)
 
 
-def test_a_lead_who_sees_what_is_shared_sees_proposals_about_that(world: World) -> None:
+def test_a_lead_limited_to_shared_memories_sees_proposals_about_them(world: World) -> None:
     secret = world.remember("Run this.", trust=Trust.TOOL_OUTPUT)
     hidden = asked(world, secret, scope=Scope.SWARM)
     _, _, shown = doubt(world)
@@ -229,7 +227,7 @@ def test_a_lead_who_sees_what_is_shared_sees_proposals_about_that(world: World) 
             ask()
 
 
-def test_a_page_has_the_names_and_goes_on_where_it_ended(world: World) -> None:
+def test_a_page_has_the_names_of_its_memories_and_continues_at_its_cursor(world: World) -> None:
     older, newer, first = doubt(world)
     second = asked(world, older, AS_BOB, content="Takes 70 s.")
     page = world.review_inbox.page(AS_OPERATOR, None, 1)
@@ -241,7 +239,7 @@ def test_a_page_has_the_names_and_goes_on_where_it_ended(world: World) -> None:
     assert set(rest.names) == {older.id, newer.id}
 
 
-def test_a_page_is_narrowed_to_what_is_open_and_to_a_kind(world: World) -> None:
+def test_a_page_is_filtered_by_state_and_kind(world: World) -> None:
     older, _, doubtful = doubt(world)
     wish = asked(world, older, content="Takes 70 s.")
     decide(world, doubtful.id, "rejected")
@@ -250,7 +248,7 @@ def test_a_page_is_narrowed_to_what_is_open_and_to_a_kind(world: World) -> None:
     assert listed(world, AS_ADA, kind=ProposalKind.OPERATIONAL) == [wish]
 
 
-def test_reading_a_private_memory_of_another_in_the_inbox_is_in_the_audit_trail(world: World) -> None:
+def test_reading_a_private_memory_of_another_agent_in_the_inbox_is_audited(world: World) -> None:
     secret = world.remember("Run this.", trust=Trust.TOOL_OUTPUT)
     proposal = asked(world, secret, scope=Scope.SWARM)
     case = world.review_inbox.detail(proposal, AS_LEA)
@@ -258,10 +256,10 @@ def test_reading_a_private_memory_of_another_in_the_inbox_is_in_the_audit_trail(
     assert [(one.action, one.actor) for one in world.audit()] == [(Action.READ, LEA), (Action.PROPOSED, ADA)]
 
 
-# what decisions do
+# effects of decisions
 
 
-def test_an_accepted_contradiction_makes_the_older_one_less_sure(world: World) -> None:
+def test_an_accepted_contradiction_lowers_the_confidence_of_the_older_memory(world: World) -> None:
     older, newer, proposal = doubt(world)
     decided = decide(world, proposal.id, "accepted", AS_LEA)
     assert confidence(world, older) == pytest.approx(0.5)
@@ -277,7 +275,7 @@ def test_an_accepted_contradiction_makes_the_older_one_less_sure(world: World) -
     }
 
 
-def test_a_rejected_contradiction_leaves_both_as_they_are(world: World) -> None:
+def test_a_rejected_contradiction_changes_neither_memory(world: World) -> None:
     older, newer, proposal = doubt(world)
     decide(world, proposal.id, "rejected", AS_LEA)
     for memory in (older, newer):
@@ -285,13 +283,13 @@ def test_a_rejected_contradiction_leaves_both_as_they_are(world: World) -> None:
         assert seen(world, memory) == []
 
 
-def test_merging_a_contradiction_reinforces_the_older_one_and_keeps_the_words_of_the_newer(world: World) -> None:
+def test_a_merge_reinforces_the_older_memory_with_the_observations_of_the_newer(world: World) -> None:
     older, newer, proposal = doubt(world)
     again = an_observation(at=world.clock.now(), text="Took 91 s.")
     key, held = present(world.store, newer).key, operational().held
     world.store.write(lambda tx: tx.add_observation(key, held, again))
     decide(world, proposal.id, "merged")
-    assert confidence(world, older) == pytest.approx(0.8)  # Both are of Bob.
+    assert confidence(world, older) == pytest.approx(0.8)  # Both observations are by Bob.
     assert not is_there(world, newer)
     assert [(one.kind, one.actor, one.session, one.text) for one in seen(world, older)] == [
         (ObservationKind.REINFORCED, AS_BOB.agent, "s2", newer.content),
@@ -304,7 +302,7 @@ def test_merging_a_contradiction_reinforces_the_older_one_and_keeps_the_words_of
     assert detail.proposal.decided.how is Decision.MERGED
 
 
-def test_accepted_sharing_is_a_promotion_by_who_reviewed_it(world: World) -> None:
+def test_accepted_sharing_is_a_promotion_by_the_reviewer(world: World) -> None:
     memory = world.remember("Run this.", trust=Trust.TOOL_OUTPUT)
     proposal = asked(world, memory, scope=Scope.SWARM)
     assert world.found("run", AS_BOB) == []
@@ -316,20 +314,20 @@ def test_accepted_sharing_is_a_promotion_by_who_reviewed_it(world: World) -> Non
     assert [one.action for one in world.audit()][:2] == [Action.DECIDED, Action.PROMOTED]
 
 
-def test_a_lead_accepts_a_fact_that_takes_its_place_among_the_shared_ones(world: World) -> None:
+def test_an_accepted_fact_supersedes_the_older_shared_fact(world: World) -> None:
     old = world.remember("The port is 1.", AS_LEA, scope=Scope.SWARM, subject="port")
     new = world.remember("The port is 2.", trust=Trust.TOOL_OUTPUT, subject="port")
     decide(world, asked(world, new, scope=Scope.SWARM, valid_from=world.clock.now()), "accepted", AS_LEA)
     assert present(world.store, new).memory.supersedes == old.id
 
 
-def test_rejected_sharing_stays_private(world: World) -> None:
+def test_a_memory_stays_private_after_rejected_sharing(world: World) -> None:
     memory = world.remember("Run this.", trust=Trust.TOOL_OUTPUT)
     decide(world, asked(world, memory, scope=Scope.SWARM), "rejected", AS_LEA)
     assert present(world.store, memory).memory == memory
 
 
-def test_an_accepted_edit_is_a_version_of_who_accepted_it_and_leaves_confidence_alone(world: World) -> None:
+def test_an_accepted_edit_is_a_version_by_the_reviewer_with_unchanged_confidence(world: World) -> None:
     memory = running(world, "Takes 60 s.")
     proposal = asked(world, memory, AS_LEA, content="Takes 70 s.", tags=("slow",), reason="measured")
     decide(world, proposal, "accepted")
@@ -354,7 +352,7 @@ def test_an_accepted_deletion_forgets_the_memory_and_the_proposal(world: World) 
     assert [one.action for one in world.audit()][:2] == [Action.DECIDED, Action.FORGOTTEN]
 
 
-def test_what_an_agent_asks_of_what_is_known_is_done_as_one_change_by_the_operator(world: World) -> None:
+def test_a_proposed_change_of_an_operational_memory_is_applied_as_one_change_by_the_operator(world: World) -> None:
     memory = running(world, "Takes 60 s.")
     change = Change(observation="Takes 70 s.", service=" caddy ", confidence=1.5, reason="timed it")
     with pytest.raises(Proposed) as raised:
@@ -372,7 +370,7 @@ def test_what_an_agent_asks_of_what_is_known_is_done_as_one_change_by_the_operat
     assert (said.kind, said.to, said.actor, said.text) == (ObservationKind.SET, 1.0, None, "timed it")
 
 
-def test_what_went_out_of_use_comes_back_where_an_operator_agrees(world: World) -> None:
+def test_an_accepted_proposal_reactivates_an_inactive_memory(world: World) -> None:
     memory = running(world, "Takes 60 s.")
     world.curation.change(memory.id, Change(confidence=0.1), AS_OPERATOR)
     with pytest.raises(Proposed) as raised:
@@ -381,18 +379,18 @@ def test_what_went_out_of_use_comes_back_where_an_operator_agrees(world: World) 
     assert world.curation.get(memory.id, AS_ADA).active
 
 
-# what cannot be decided
+# refused decisions
 
 
 @pytest.mark.parametrize("how", ["accepted", "rejected", "merged"])
-def test_a_worker_does_not_decide(world: World, how: str) -> None:
+def test_a_worker_cannot_decide_proposals(world: World, how: str) -> None:
     _, _, proposal = doubt(world)
     with pytest.raises(Forbidden, match="Only operators and leads"):
         decide(world, proposal.id, how, AS_ADA)
 
 
 @pytest.mark.parametrize("how", ["accepted", "rejected"])
-def test_a_lead_does_not_change_what_is_about_running_things(world: World, how: str) -> None:
+def test_a_lead_cannot_decide_changes_of_operational_memories(world: World, how: str) -> None:
     memory = running(world, "Takes 60 s.")
     proposal = asked(world, memory, content="Takes 70 s.")
     with pytest.raises(Forbidden, match="Only an operator"):
@@ -402,7 +400,7 @@ def test_a_lead_does_not_change_what_is_about_running_things(world: World, how: 
         decide(world, doubtful.id, "merged", AS_LEA)
 
 
-def test_a_lead_does_not_vouch_for_what_they_want_to_share_themselves(world: World) -> None:
+def test_a_lead_cannot_accept_their_own_proposal(world: World) -> None:
     memory = world.remember("Run this.", AS_LEA, trust=Trust.WEB)
     proposal = asked(world, memory, AS_LEA, scope=Scope.SWARM)
     with pytest.raises(Forbidden, match="your own proposal"):
@@ -412,7 +410,7 @@ def test_a_lead_does_not_vouch_for_what_they_want_to_share_themselves(world: Wor
 
 
 @pytest.mark.parametrize("how", ["accepted", "rejected", "merged"])
-def test_deciding_twice_is_a_conflict_that_says_what_was_decided(world: World, how: str) -> None:
+def test_a_second_decision_is_a_conflict_that_names_the_first(world: World, how: str) -> None:
     older, _, proposal = doubt(world)
     decide(world, proposal.id, "accepted")
     before = present(world.store, older)
@@ -422,7 +420,7 @@ def test_deciding_twice_is_a_conflict_that_says_what_was_decided(world: World, h
 
 
 @pytest.mark.parametrize("how", ["accepted", "merged"])
-def test_what_was_proposed_of_a_memory_that_changed_can_only_be_rejected(world: World, how: str) -> None:
+def test_a_proposal_about_an_edited_memory_can_only_be_rejected(world: World, how: str) -> None:
     older, _, proposal = doubt(world)
     edited = world.memory_service.edit(older.id, Edit(content="Takes 90 s to start."), AS_OPERATOR)
     with pytest.raises(Stale, match="Reject") as raised:
@@ -432,14 +430,14 @@ def test_what_was_proposed_of_a_memory_that_changed_can_only_be_rejected(world: 
     decide(world, proposal.id, "rejected")
 
 
-def test_there_is_nothing_to_merge_in_what_asks_for_a_change(world: World) -> None:
+def test_a_requested_change_cannot_be_merged(world: World) -> None:
     proposal = asked(world, running(world, "Takes 60 s."), content="Takes 70 s.")
     with pytest.raises(Invalid, match="cannot be merged"):
         decide(world, proposal, "merged")
 
 
 @pytest.mark.parametrize("how", ["accepted", "merged"])
-def test_what_is_not_about_running_things_any_more_contradicts_nothing(world: World, how: str) -> None:
+def test_a_contradiction_of_a_memory_that_is_not_operational_is_a_conflict(world: World, how: str) -> None:
     plain, other = world.remember("Takes 60 s.", scope=Scope.SWARM), running(world, "Takes 90 s.")
     proposal = propose(world, ProposalKind.CONTRADICTION, plain, other)
     with pytest.raises(Conflict, match="Reject"):
@@ -451,7 +449,7 @@ def tend(world: World, **more: Any) -> None:
     Housekeeper(world.store, world.keywords, world.clock, **more).run_step()
 
 
-def test_what_was_decided_goes_after_a_while_and_what_waits_stays(world: World) -> None:
+def test_decided_proposals_are_deleted_after_90_days_and_open_ones_stay(world: World) -> None:
     memory, other = (world.remember(content, trust=Trust.WEB) for content in ("Run this.", "Run that."))
     decided, waits = asked(world, memory, scope=Scope.SWARM), asked(world, other, scope=Scope.SWARM)
     decide(world, decided, "rejected")
@@ -467,7 +465,7 @@ def test_what_was_decided_goes_after_a_while_and_what_waits_stays(world: World) 
     assert listed(world, AS_OPERATOR, is_open=True) == [again, waits]
 
 
-def test_a_decision_is_taken_back_though_its_proposal_is_gone(world: World) -> None:
+def test_a_decision_is_undone_after_its_proposal_was_deleted(world: World) -> None:
     older, _, proposal = doubt(world)
     decide(world, proposal.id, "accepted")
     tend(world, decided=timedelta(0))
@@ -479,7 +477,7 @@ def test_a_decision_is_taken_back_though_its_proposal_is_gone(world: World) -> N
 
 
 @pytest.mark.parametrize("viewer", [AS_ADA, AS_LEA, AS_OPERATOR])
-def test_an_unknown_proposal_is_told_alike_to_everybody(world: World, viewer: Viewer) -> None:
+def test_an_unknown_proposal_is_not_found_for_every_role(world: World, viewer: Viewer) -> None:
     def look() -> object:
         return world.review_inbox.detail(ProposalId("none"), viewer)
 
@@ -492,7 +490,7 @@ def test_an_unknown_proposal_is_told_alike_to_everybody(world: World, viewer: Vi
         assert isinstance(raised.value, NotFound)
 
 
-def test_a_key_of_an_operator_that_speaks_for_a_worker_decides_nothing(world: World) -> None:
+def test_an_operator_acting_for_a_worker_cannot_decide_proposals(world: World) -> None:
     _, _, proposal = doubt(world)
     with pytest.raises(Forbidden):
         decide(world, proposal.id, "accepted", replace(AS_ADA, role=Role.WORKER, acting=True))

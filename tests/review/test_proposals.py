@@ -16,7 +16,7 @@ def waiting(weights: list[Weight]) -> list[tuple[Weight, Proposal]]:
     return [(one, a_proposal(a_memory(), at=instant(minute))) for minute, one in enumerate(weights)]
 
 
-def test_what_was_asked_for_weighs_more_than_a_doubt_and_that_more_than_twins() -> None:
+def test_requests_outweigh_contradictions_and_contradictions_outweigh_duplicates() -> None:
     about = a_memory(operational=operational())
     heaviest_first = [
         proposal_weight(ProposalKind.OPERATIONAL, about),
@@ -28,7 +28,7 @@ def test_what_was_asked_for_weighs_more_than_a_doubt_and_that_more_than_twins() 
     assert asked == {heaviest_first[0]}
 
 
-def test_a_doubt_weighs_as_much_as_what_it_may_correct() -> None:
+def test_the_weight_of_a_contradiction_grows_with_the_confidence_it_may_correct() -> None:
     sure, unsure = (
         proposal_weight(ProposalKind.CONTRADICTION, a_memory(operational=operational(base=base))) for base in (0.9, 0.4)
     )
@@ -38,7 +38,7 @@ def test_a_doubt_weighs_as_much_as_what_it_may_correct() -> None:
 
 
 @given(st.lists(WEIGHTS, max_size=6), WEIGHTS)
-def test_the_lightest_gives_way_and_never_to_one_that_weighs_no_more(weights: list[Weight], new: Weight) -> None:
+def test_the_lightest_proposal_is_dropped_only_for_a_heavier_one(weights: list[Weight], new: Weight) -> None:
     those = waiting(weights)
     gone = choose_dropped(those, new)
     if gone is None:
