@@ -28,6 +28,8 @@ def _lines() -> Iterator[str]:
 def _shown(value: object) -> str:
     if value is None:
         return ""
+    if isinstance(value, bool):
+        return str(int(value))
     if isinstance(value, tuple):
         return ",".join(map(str, cast(tuple[object, ...], value)))
     return str(value.value) if isinstance(value, Enum) else str(value)

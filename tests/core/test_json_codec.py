@@ -1,5 +1,6 @@
 """Requests and answers as JSON: accepted input, and the errors for other input."""
 
+import json
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal
@@ -126,3 +127,24 @@ def test_a_request_made_in_python_passes_the_same_checks() -> None:
 
 def test_an_answer_may_have_fields_of_a_newer_service() -> None:
     assert decode(Receipt, b'{"number": 1, "color": "red"}') == Receipt(1)
+
+
+class Schedule(Request, frozen=True):
+    orders: tuple[Order, ...]
+
+
+@pytest.mark.parametrize("text", ["2026-01-31T12:00Z", "2026-01-31 12:00+00:00", "2026-01-31T12Z", "20260131T120000Z"])
+def test_times_need_not_be_complete(text: str) -> None:
+    order = {"article": "tea", "at": text}
+    at = datetime(2026, 1, 31, 12, tzinfo=UTC)
+    assert convert(Order, order).at == at
+    assert from_text(Order, order).at == at
+    many = json.dumps({"orders": [order, {"article": "soap"}, order]}).encode()
+    assert [one.at for one in decode(Schedule, many).orders] == [at, None, at]
+
+
+@pytest.mark.parametrize("text", ["tomorrow", "2026-01-31", "2026-01-31T12:00", ""])
+def test_a_text_that_is_no_time_with_a_zone_is_refused(text: str) -> None:
+    with pytest.raises(Invalid) as error:
+        decode(Schedule, json.dumps({"orders": [{"article": "tea", "at": text}]}).encode())
+    assert error.value.field == "orders[0].at"

@@ -142,8 +142,9 @@ def metrics(service: Service) -> str:
 
 def test_a_list_in_the_query_is_the_same_parameter_several_times(client: Client) -> None:
     assert client.call("GET", "/api/things", query={"ids": ["a", "b"], "limit": 2})["text"] == repr(Find(("a", "b"), 2))
-    with pytest.raises(Invalid, match="limit is given twice"):
+    with pytest.raises(Invalid, match="limit is given twice") as refused:
         client.call("GET", "/api/things", query={"limit": ["1", "2"]})
+    assert refused.value.field == "limit"
 
 
 def test_a_fixed_path_wins_over_a_parameter(client: Client) -> None:

@@ -96,7 +96,7 @@ def test_the_log_has_the_error_and_its_place_with_secrets_masked(
     assert "KeyError" in caplog.text
     assert "/some/place inside has [" in caplog.text
     assert "test_unexpected_errors.py" in caplog.text
-    assert "GET /api/memory/{memory_id}" in caplog.text
+    assert "GET /api/memory/{memoryId}" in caplog.text
     assert TOKEN not in caplog.text
     assert "whatever-somebody-typed" not in caplog.text
 

@@ -175,21 +175,21 @@ ROUTES: dict[tuple[str, str], Probe] = {
     ("POST", "/api/hooks/{program}"): _hooks,
     ("POST", "/api/memory/search"): _search,
     ("GET", "/api/memory"): _lists,
-    ("GET", "/api/memory/{memory_id}"): _at,
-    ("GET", "/api/memory/{memory_id}/chunks"): lambda asker: _at(asker, "/chunks"),
-    ("GET", "/api/memory/{memory_id}/history"): lambda asker: _at(asker, "/history"),
-    ("GET", "/api/memory/{memory_id}/diff"): lambda asker: _at(asker, "/diff?from=1&to=1"),
-    ("PATCH", "/api/memory/{memory_id}"): lambda asker: asker.each(
+    ("GET", "/api/memory/{memoryId}"): _at,
+    ("GET", "/api/memory/{memoryId}/chunks"): lambda asker: _at(asker, "/chunks"),
+    ("GET", "/api/memory/{memoryId}/history"): lambda asker: _at(asker, "/history"),
+    ("GET", "/api/memory/{memoryId}/diff"): lambda asker: _at(asker, "/diff?from=1&to=1"),
+    ("PATCH", "/api/memory/{memoryId}"): lambda asker: asker.each(
         # A version that never existed: a permitted caller gets the current one, and nothing changes.
         lambda memory: asker.rest("PATCH", f"/api/memory/{memory}", body={"name": "x"}, version=99)
     ),
-    ("DELETE", "/api/memory/{memory_id}"): lambda asker: asker.each(
+    ("DELETE", "/api/memory/{memoryId}"): lambda asker: asker.each(
         lambda memory: asker.rest("DELETE", f"/api/memory/{memory}", version=99)
     ),
-    ("PUT", "/api/memory/{memory_id}/rating"): lambda asker: asker.each(
+    ("PUT", "/api/memory/{memoryId}/rating"): lambda asker: asker.each(
         lambda memory: asker.rest("PUT", f"/api/memory/{memory}/rating", body={"useful": True})
     ),
-    ("DELETE", "/api/memory/{memory_id}/usefulness"): lambda asker: asker.each(
+    ("DELETE", "/api/memory/{memoryId}/usefulness"): lambda asker: asker.each(
         lambda memory: asker.rest("DELETE", f"/api/memory/{memory}/usefulness")
     ),
     ("DELETE", "/api/memory"): lambda asker: [
@@ -299,6 +299,8 @@ METHODS: dict[str, Probe] = {
     ],
     "get": lambda asker: asker.each(lambda memory: _answer_or_error(lambda: asker.hive.get(memory))),
     "history": lambda asker: asker.each(lambda memory: _answer_or_error(lambda: asker.hive.history(memory))),
+    "chunks": lambda asker: asker.each(lambda memory: _answer_or_error(lambda: asker.hive.chunks(memory))),
+    "forget_path": lambda asker: [_answer_or_error(lambda: asker.hive.forget_path("/nowhere"))],
     "diff": lambda asker: asker.each(lambda memory: _answer_or_error(lambda: asker.hive.diff(memory))),
     "list": lambda asker: [_answer_or_error(lambda: asker.hive.list(limit=500))],
     "edit": lambda asker: asker.each(
@@ -454,9 +456,9 @@ SHOWS_ALL = {"recall", "list", "get", "history", "memory-get", "memory-search"} 
     "hivelore export",
     ("POST", "/api/memory/search"),
     ("GET", "/api/memory"),
-    ("GET", "/api/memory/{memory_id}"),
-    ("GET", "/api/memory/{memory_id}/chunks"),
-    ("GET", "/api/memory/{memory_id}/history"),
+    ("GET", "/api/memory/{memoryId}"),
+    ("GET", "/api/memory/{memoryId}/chunks"),
+    ("GET", "/api/memory/{memoryId}/history"),
     "recalls",
     "hivelore recalls",
     ("GET", "/api/recalls"),
@@ -663,7 +665,7 @@ def test_a_revoked_key_is_refused_everywhere(world: World) -> None:
         if not path.startswith("/health"):
             with pytest.raises(Unauthenticated):
                 client.call(
-                    method, path.replace("{memory_id}", world.ids["shared"]).replace("{memory}", world.ids["shared"])
+                    method, path.replace("{memoryId}", world.ids["shared"]).replace("{memory}", world.ids["shared"])
                 )
 
 

@@ -192,7 +192,7 @@ def holder(owner: Owner | None, alive: Callable[[str], bool]) -> Finding:
     if owner.kind != SERVICE or owner.url is None:
         return warning(
             "service",
-            f"Process {owner.pid} has the data directory open: no verb can reach it meanwhile.",
+            f"Process {owner.pid} has the data directory open. Commands cannot use it until that process ends.",
             "End that process, or run 'hivelore start' before it, so that it uses the service.",
         )
     if not alive(owner.url):
@@ -206,8 +206,10 @@ def holder(owner: Owner | None, alive: Callable[[str], bool]) -> Finding:
 
 def port(url: str, owner: Owner | None, taken: Callable[[str], bool], alive: Callable[[str], bool]) -> Finding:
     """Check the port of the service. ``taken``: returns True if a program listens at a URL."""
-    if owner is not None or not taken(url):
-        return ok("port", f"{url} is used by the service" if owner is not None else f"{url} is free")
+    if owner is not None and owner.url is not None:
+        return ok("port", f"{owner.url} is used by the service")
+    if not taken(url):
+        return ok("port", f"{url} is free")
     remedy = "End the other program, or choose another port with HIVELORE_URL=http://127.0.0.1:PORT."
     if alive(url):
         return error("port", f"A Hivelore with another home folder answers at {url}.", remedy)

@@ -109,9 +109,12 @@ def shortened(text: str, length: int) -> str:
 
 
 def field(name: str, value: Any, *, width: int = 20) -> None:
-    """Print one named value; a list is joined with commas."""
+    """Print one named value; the items of a list or an object are joined with commas."""
     if isinstance(value, list):
         value = ", ".join(map(str, cast(list[object], value)))
+    elif isinstance(value, dict):
+        items = cast(dict[str, object], value).items()
+        value = ", ".join(f"{key} {part}" for key, part in items if part is not None)
     say((f"{name:{width}}", "dim"), "-" if value is None else str(value))
 
 

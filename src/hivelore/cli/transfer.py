@@ -141,8 +141,8 @@ def _import_lines(file: str, agent: str | None, *, as_json: bool) -> int:
         output.as_json({**_counts(report), "bad": shown})
     else:
         output.say(
-            f"{report.lines} lines: {report.created} new, {report.changed} changed, {report.unchanged} unchanged, "
-            f"{report.refused} skipped."
+            f"{report.lines} line{'' if report.lines == 1 else 's'}: {report.created} new, {report.changed} changed, "
+            f"{report.unchanged} unchanged, {report.refused} skipped."
         )
     return exits.LEFT_OUT if report.refused else 0
 

@@ -3,14 +3,14 @@
 import difflib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from functools import cache
 from types import UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin
 from uuid import UUID
 
 import msgspec
@@ -20,6 +20,8 @@ from hivelore.errors import Invalid
 
 T = TypeVar("T")
 
+_SHORT_TIME = "RFC3339"
+"""Part of the error of msgspec for a text that is not a complete time."""
 _SURROGATE = "A text has half of a surrogate pair, which is not valid Unicode."
 _PLACE = re.compile(r" - at `(?P<place>[^`]*)`$")
 _TYPES = {
@@ -47,20 +49,46 @@ def decode(kind: type[T], data: bytes) -> T:
     try:
         return msgspec.json.decode(data, type=kind)
     except msgspec.ValidationError as error:
+        if _SHORT_TIME in str(error):
+            return convert(kind, msgspec.json.decode(data))
         raise explained(error, kind) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         with suppress(ValueError, RecursionError):
-            json.loads(data)
+            json.loads(data, parse_constant=_refuse_constant)
             raise Invalid(_SURROGATE) from None
         raise NotJson("The body is not valid JSON.") from None
 
 
+def _refuse_constant(name: str) -> None:
+    raise ValueError(name)
+
+
 def convert(kind: type[T], data: Any) -> T:
-    """Reads plain values. Raises Invalid."""
-    try:
-        return msgspec.convert(data, kind)
-    except msgspec.ValidationError as error:
-        raise explained(error, kind) from None
+    """Reads plain values. Times may be any ISO 8601 time with a zone. Raises Invalid."""
+    while True:
+        try:
+            return msgspec.convert(data, kind)
+        except msgspec.ValidationError as error:
+            place = _PLACE.search(str(error))
+            full = data
+            if _SHORT_TIME in str(error) and place is not None:
+                full = _with_full_times(data, re.findall(r"\w+|\[", place["place"]))
+            if full == data:
+                raise explained(error, kind) from None
+            data = full
+
+
+def _with_full_times(data: Any, path: Sequence[str]) -> Any:
+    """Returns a copy of plain values with RFC 3339 times at a path; ``[`` and a number in it stand for all entries."""
+    if isinstance(data, list) and path[:1] == ["["]:
+        return [_with_full_times(one, path[2:]) for one in cast("list[Any]", data)]
+    if isinstance(data, Mapping) and path:
+        values = cast("Mapping[str, Any]", data)
+        return {name: _with_full_times(one, path[1:]) if name == path[0] else one for name, one in values.items()}
+    if isinstance(data, str) and not path:
+        with suppress(ValueError):
+            return datetime.fromisoformat(data).isoformat()
+    return data
 
 
 def from_text(kind: type[T], given: Mapping[str, Any]) -> T:
@@ -183,7 +211,7 @@ def _fields(kind: Any) -> tuple[structs.FieldInfo, ...]:
 
 def _in_words(text: str) -> str:
     """What a field must be, from the words of msgspec."""
-    if "RFC3339" in text:
+    if _SHORT_TIME in text:
         return f"must be {_TYPES['datetime']}"
     if "timezone" in text:
         return "needs a time zone, like 2026-01-31T12:00:00Z"

@@ -114,7 +114,10 @@ def _query(kind: type[Any], http: Request) -> dict[str, Any]:
         if name in lists:
             given.setdefault(name, []).append(value)
         elif name in given:
-            raise Invalid(f"{name if is_shown(name) else 'A parameter'} is given twice. Send it once.", field="query")
+            shown = is_shown(name)
+            raise Invalid(
+                f"{name if shown else 'A parameter'} is given twice. Send it once.", field=name if shown else "query"
+            )
         else:
             given[name] = value
     return given

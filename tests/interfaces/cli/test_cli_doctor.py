@@ -207,6 +207,12 @@ def test_a_port_in_use_by_another_program_is_found(alone: CommandLine, monkeypat
         assert found(alone, "port", 1)[:2] == ("error", f"Another program listens at {url}.")
 
 
+def test_the_port_of_a_running_service_is_shown_even_if_the_url_names_another() -> None:
+    owner = Owner(pid=1, kind=SERVICE, url="http://127.0.0.1:4483", started_at="")
+    finding = checks.port("http://127.0.0.1:1", owner, lambda _: False, lambda _: False)
+    assert (finding.level, finding.what) == (Level.OK, "http://127.0.0.1:4483 is used by the service")
+
+
 def test_a_hivelore_of_another_home_on_our_port_is_found(
     alone: CommandLine, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,6 +37,7 @@ def test_every_option_is_stored(cli: CommandLine, me: str) -> None:
     assert (memory["source"], memory["session"], memory["author"]) == ("task_completion", "s1", "ann")
     assert (memory["project"], memory["expiresAt"]) == ("acme/shop", "2031-05-01T12:00:00Z")
     assert memory["provenance"]["interface"] == "cli"
+    assert f"provenance    actor {memory['agentId']}, interface cli, trust agent\n" in cli("get", memory["id"]).out
 
 
 def test_words_need_no_quotes(cli: CommandLine, me: str) -> None:

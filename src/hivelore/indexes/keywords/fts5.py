@@ -199,8 +199,10 @@ class Fts5:
 
     def rarities(self, view: View, terms: Sequence[str]) -> Mapping[str, float]:
         snapshot = _view(view)
-        chunks = _row_count(snapshot.row("keyword_averages")[0])
-        return {term: rarity(chunks, snapshot.row("keyword_having", term=_quoted(term))[0]) for term in terms}
+        counts = {term: snapshot.row("keyword_having", term=_quoted(term))[0] for term in terms}
+        # FTS5 counts the rows of a transaction when it commits.
+        chunks = max(_row_count(snapshot.row("keyword_averages")[0]), *counts.values(), 0)
+        return {term: rarity(chunks, count) for term, count in counts.items()}
 
 
 def _by_document(found: Sequence[tuple[DocumentKey, ChunkKey, float]]) -> list[Candidate]:
