@@ -88,7 +88,7 @@ def _with_full_times(data: Any, path: Sequence[str]) -> Any:
     if isinstance(data, str) and not path:
         with suppress(ValueError):
             return datetime.fromisoformat(data).isoformat()
-    return data
+    return cast(Any, data)
 
 
 def from_text(kind: type[T], given: Mapping[str, Any]) -> T:
