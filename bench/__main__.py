@@ -1,4 +1,4 @@
-"""``make bench``: runs the sections that are named, or all but the longest, and writes bench/README.md anew."""
+"""``make bench``: runs the named sections, or all but the longest, and rewrites bench/README.md."""
 
 import argparse
 import os

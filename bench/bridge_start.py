@@ -1,4 +1,4 @@
-"""How long `hivelore mcp` takes to start, beside the bare interpreter in the same run."""
+"""Start time of `hivelore mcp`, compared with the bare interpreter in the same run."""
 
 import json
 import os
@@ -59,7 +59,7 @@ def whole_run(command: list[str], environment: Mapping[str, str]) -> Taken:
 
 
 def first_answer(command: list[str], environment: Mapping[str, str]) -> Taken:
-    """The time is until the answer, the rest until the end."""
+    """Returns the time until the answer, and the rest of the time until the end."""
     asked, ask = os.pipe()
     answer, answered = os.pipe()
     # The message lies ready, as it does where a client writes at once.
@@ -87,7 +87,7 @@ def run(bench: Bench) -> Section:
     answers: dict[str, list[Taken]] = {name: [] for name in COMMANDS if name != BARE and "import" not in name}
     home = bench.place()
     with Service(home, {"HIVELORE_EMBEDDER": "none"}):
-        # Nothing tells the port: the bridge asks the folder for it.
+        # The port is not configured: the bridge reads it from the folder.
         given = environment(home)
         for number in range(rounds + 1):
             for name, command in COMMANDS.items():

@@ -29,7 +29,7 @@ UNIT = 500
 """Memories to a commit."""
 SETTLED = 10_000
 """Memories after which the keyword index is settled."""
-TOLD = 100_000
+PROGRESS_EVERY = 100_000
 PASSAGES = 5_000
 """Vectors to a commit."""
 _SEED = 20_26
@@ -48,7 +48,7 @@ class Filled:
 
 
 class Lines:
-    """The lines that memories are composed of, as the model sees them."""
+    """The lines that memories are composed of, with their vectors and tokens."""
 
     def __init__(self, embedded: Mapping[str, TextEmbedding]) -> None:
         self._numbers = {line: number for number, line in enumerate(embedded)}
@@ -60,7 +60,7 @@ class Lines:
         return len(self._numbers)
 
     def composed(self, texts: Sequence[str]) -> list[TextEmbedding]:
-        """Of passages, each with a line of these or more."""
+        """Returns vectors and tokens of passages, each composed of one or more lines."""
         held = [[self._numbers[line] for line in text.split("\n") if line in self._numbers] for text in texts]
         starts = np.cumsum([0, *map(len, held[:-1])])
         sums = np.add.reduceat(self._vectors[[number for numbers in held for number in numbers]], starts)
@@ -71,7 +71,7 @@ class Lines:
 
 
 def fill(home: Path, drafts: Iterable[Draft], lines: Lines, say: Callable[[str], None]) -> Filled:
-    """Keep the drafts as this machine's agent, in a new data directory."""
+    """Stores the drafts as the local agent, in a new data directory."""
     app = Application(load(home=home))
     try:
         app.make_keys()
@@ -85,7 +85,7 @@ def fill(home: Path, drafts: Iterable[Draft], lines: Lines, say: Callable[[str],
 
 
 def _keep(app: Application, drafts: Iterable[Draft], say: Callable[[str], None]) -> int:
-    """As a service does it, which settles its index every now and then."""
+    """Stores the drafts like a service, which compacts its index from time to time."""
     viewer, left, count = local(app), iter(drafts), 0
     while unit := list(islice(left, UNIT)):
         app.memory_service.remember_many(unit, viewer)
@@ -93,7 +93,7 @@ def _keep(app: Application, drafts: Iterable[Draft], say: Callable[[str], None])
         if count % SETTLED == 0 or len(unit) < UNIT:
             while app.keywords.compact(app.store):
                 pass
-        if count % TOLD == 0:
+        if count % PROGRESS_EVERY == 0:
             say(f"{count:,} memories are kept")
     return count
 
@@ -117,6 +117,6 @@ def _put_vectors(app: Application, lines: Lines) -> None:
 
 
 def local(app: Application) -> Viewer:
-    """This machine's agent, as the operator speaks for it."""
+    """Returns the operator acting for the local agent."""
     key = (app.settings.home / endpoint.OPERATOR_KEY).read_text(encoding="ascii").strip()
     return app.agents.viewer(key, Interface.PYTHON, LOCAL_AGENT)

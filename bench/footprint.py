@@ -1,4 +1,4 @@
-"""What the service takes: memory, time to start, and room on the disk."""
+"""Resources of the service: memory, start time and disk space."""
 
 import json
 import subprocess
@@ -120,7 +120,7 @@ def _wheels(bench: Bench) -> Table:
 
 
 def locked_wheels(lock: Path) -> Iterator[tuple[str, int]]:
-    """Name and bytes of each wheel that an installation without extras and groups downloads here."""
+    """Yields name and size of each wheel that an installation without extras and groups downloads here."""
     packages: dict[str, Any] = {one["name"]: one for one in tomllib.loads(lock.read_text("utf-8"))["package"]}
     order = {tag: place for place, tag in enumerate(sys_tags())}
     waiting: list[tuple[str, tuple[str, ...]]] = [("hivelore", ())]
@@ -146,7 +146,7 @@ def locked_wheels(lock: Path) -> Iterator[tuple[str, int]]:
 
 
 def _best_wheel(package: Mapping[str, Any], order: Mapping[Any, int]) -> int:
-    """Bytes of the wheel that an installer would take here; of the source where there is none."""
+    """Returns the size of the wheel that an installer would use here, or of the source distribution without one."""
     ranked: list[tuple[int, int]] = []
     for wheel in package.get("wheels", ()):
         tags = parse_wheel_filename(wheel["url"].rpartition("/")[2])[3]

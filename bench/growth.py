@@ -1,4 +1,4 @@
-"""Whether adding one memory takes longer where many are already."""
+"""Time to add one memory to small and large stores."""
 
 import shutil
 from itertools import count

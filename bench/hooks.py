@@ -1,4 +1,4 @@
-"""How long a hook keeps an agent waiting, beside `sh` with `curl` and the bare interpreter in the same run."""
+"""Delay of an agent by a hook, compared with `sh` with `curl` and the bare interpreter in the same run."""
 
 import json
 import os
@@ -35,7 +35,7 @@ Taken = tuple[float, float]
 
 
 class Prompts:
-    """Events on disk, a session of its own each, as programs tell them and as the route takes them."""
+    """Events on disk, each of a separate session, as sent by agent programs and as accepted by the route."""
 
     def __init__(self, folder: Path, questions: Sequence[str]) -> None:
         self._folder = folder
@@ -50,7 +50,7 @@ class Prompts:
             "cwd": "/",
             "prompt": next(self._questions),
         }
-        files = self._folder / f"{number}.json", self._folder / f"{number}-told.json"
+        files = self._folder / f"{number}.json", self._folder / f"{number}-body.json"
         for file, said in zip(files, (payload, {"id": f"curl-{number}", "payload": payload}), strict=True):
             file.write_text(json.dumps(said), encoding="utf-8")
         return files
@@ -81,7 +81,7 @@ def run(bench: Bench) -> Section:
 
 
 def _curl(service: Service) -> Mapping[str, Sequence[str]]:
-    """Nothing where there is no curl."""
+    """Returns the command with curl, if it is installed."""
     post = 'curl -s -H "Authorization: Bearer $1" -H "Content-Type: application/json" --data-binary @- "$2"'
     command = [shutil.which("sh") or "", "-c", post, "sh", service.key, f"{service.url}/api/hooks/claude-code"]
     return {CURL: command} if shutil.which("curl") else {}

@@ -1,4 +1,4 @@
-"""How long an import takes until everything in it can be found by meaning, beside the embedding model alone."""
+"""Duration of an import until all of it can be found by meaning, compared with the embedding model alone."""
 
 import io
 import json

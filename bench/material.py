@@ -1,4 +1,4 @@
-"""What the benchmarks of speed work on: real texts and questions, and data directories filled with them.
+"""Data for the speed benchmarks: real texts and queries, and data directories filled with them.
 
 Many memories are composed from runs of lines of few notes, with a fixed seed, so that words keep about their natural
 distribution; their vectors are composed too (``bench.filling``).
@@ -30,12 +30,12 @@ SHORTEST_LINE, LONGEST_LINE = 25, 120
 LENGTHS = (200, 380)
 """Characters that a memory has at least; its last line comes on top of them."""
 PRIVATE = 10
-"""Every so many memories one is private."""
+"""One of this number of memories is private."""
 
 
 @dataclass
 class Bench:
-    """One run of the benchmarks: how much, on what, and where its files go until it ends."""
+    """One run of the benchmarks: its scale, its data and its temporary files."""
 
     scale: float
     data: Path | None
@@ -44,11 +44,11 @@ class Bench:
     _filled: dict[int, Filled] = field(default_factory=dict[int, Filled])
 
     def count(self, full: int, least: int = 1) -> int:
-        """As many as the scale asks for."""
+        """Returns a number of items, reduced by the scale."""
         return max(least, round(full * self.scale))
 
     def place(self) -> Path:
-        """A new empty folder."""
+        """Returns a new empty folder."""
         return Path(tempfile.mkdtemp(dir=self.folder))
 
     @cached_property
@@ -64,7 +64,7 @@ class Bench:
 
     @cached_property
     def questions(self) -> Sequence[str]:
-        """Each once, in no order."""
+        """Returns the distinct queries, shuffled."""
         if self.data is None:
             questions = [line for note in self.notes for line in lines_of(note)]
         else:
@@ -76,14 +76,14 @@ class Bench:
 
     @property
     def source(self) -> str:
-        """Where the texts come from, for the report."""
+        """The origin of the texts, for the report."""
         if self.data is None:
             return "the documents of this checkout"
         return f"{len(self.notes):,} public commit messages"
 
     @cached_property
     def _lines(self) -> Sequence[str]:
-        """Lines of whole notes, in their order."""
+        """Returns the lines of whole notes, in order."""
         notes = list(self.notes)
         random.Random(SEED).shuffle(notes)
         lines = list(dict.fromkeys(line for note in notes for line in lines_of(note) if len(line) <= LONGEST_LINE))
@@ -91,13 +91,13 @@ class Bench:
 
     @cached_property
     def lines(self) -> Lines:
-        """The lines that memories are composed of, as the model sees them."""
+        """The lines that memories are composed of, with their vectors and tokens."""
         self.say(f"embedding {len(self._lines):,} lines")
         embedded = self.embedder.embed_in_detail([Clean(line) for line in self._lines])
         return Lines(dict(zip(self._lines, embedded, strict=True)))
 
     def texts(self, count: int, seed: int = SEED) -> Iterator[str]:
-        """Composed notes, all different, about as long as the real ones."""
+        """Yields composed notes, all different, about as long as the real ones."""
         chance = random.Random(seed)
         for number in range(count):
             wanted = len(chance.choice(self.notes))
@@ -110,7 +110,7 @@ class Bench:
             yield "\n".join(parts)[: wanted + len(parts[0])]
 
     def memories(self, count: int) -> Iterator[str]:
-        """Composed memories, all different, of 200 to 500 characters in whole lines: one passage each."""
+        """Yields composed memories, all different, of 200 to 500 characters in whole lines: one passage each."""
         chance = random.Random(SEED)
         for number in range(count):
             parts = [f"Memory {number}."]
@@ -124,7 +124,7 @@ class Bench:
             yield "\n".join(parts)
 
     def filled(self, memories: int) -> Filled:
-        """A data directory with so many memories, all with vectors and tokens: every tenth one is private to this
+        """Returns a data directory with this many memories with vectors and tokens: every tenth one is private to this
         machine's agent, the others are shared. Made once, and shared: who writes into it copies it before."""
         if memories not in self._filled:
             drafts = (
@@ -138,7 +138,7 @@ class Bench:
 
 
 def lines_of(note: str) -> Iterator[str]:
-    """Its lines that say something, without blanks at the ends."""
+    """Returns its nonempty lines, stripped."""
     return (line for line in map(str.strip, note.split("\n")) if len(line) >= SHORTEST_LINE)
 
 

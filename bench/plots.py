@@ -1,4 +1,4 @@
-"""Pictures of figures, as PNG and SVG: the same figures give the same files, and no paper is needed behind them."""
+"""Charts as PNG and SVG, with a background. The same figures give the same files."""
 
 # matplotlib's types leave the parameters of most methods open.
 # pyright: reportUnknownMemberType=false
@@ -55,14 +55,14 @@ class Lines:
         return f"![{self.title}](results/{self.file}.svg)\n"
 
     def joined(self, other: "Lines") -> "Lines":
-        """With the points of another part of the same picture."""
+        """Returns the picture with the points of another part added."""
         names = dict.fromkeys((*self.series, *other.series))
         points = {name: (*self.series.get(name, ()), *other.series.get(name, ())) for name in names}
         return replace(self, series={name: sorted(map(tuple, each)) for name, each in points.items()})
 
 
 def draw(picture: Bars | Lines, folder: Path) -> None:
-    """Write ``file.svg`` and ``file.png``. Without a date, and with ids that follow from what is drawn."""
+    """Writes ``file.svg`` and ``file.png``, without a date and with ids derived from the contents."""
     with mpl.rc_context({"svg.hashsalt": picture.file, "font.size": 10, "font.family": "DejaVu Sans"}):
         figure = Figure(figsize=(WIDTH, HEIGHT), layout="constrained")
         axes = figure.subplots()

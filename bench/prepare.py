@@ -1,4 +1,4 @@
-"""``python -m bench.prepare locomo|longmemeval FILE FOLDER``: a set to ask, out of a file that its authors publish.
+"""``python -m bench.prepare locomo|longmemeval FILE FOLDER``: converts the published file of a query set.
 
 LoCoMo: locomo10.json. LongMemEval: longmemeval_s.json, _m or _oracle; the whole file is held in memory. The licences of
 the data are their own: LoCoMo's forbids commercial use. Writes what ``bench.quality.data`` reads.
@@ -37,7 +37,8 @@ class NormalizedDraft:
 
 
 def locomo(samples: Sequence[Json]) -> NormalizedDraft:
-    """A collection for each conversation, an item for each turn. Captions of photos belong to the text of a turn."""
+    """Returns a collection for each conversation, an item for each turn. Captions of photos belong to the text of a
+    turn."""
     corpus: list[Json] = []
     queries: list[Json] = []
     left_out = 0
@@ -69,7 +70,8 @@ def _locomo_turns(name: str, conversation: Json) -> Iterator[Json]:
 
 
 def longmemeval(instances: Sequence[Json]) -> NormalizedDraft:
-    """A collection for each question, an item for each turn. Turns that are marked to have the answer are relevant."""
+    """Returns a collection for each question, an item for each turn. Turns that are marked to have the answer are
+    relevant."""
     corpus: list[Json] = []
     queries: list[Json] = []
     left_out = 0
@@ -127,7 +129,7 @@ def main() -> None:
     parser.add_argument("kind", choices=KINDS)
     parser.add_argument("file", type=Path, help="as its authors publish it")
     parser.add_argument("folder", type=Path, help="$HIVELORE_BENCH_DATA/quality/NAME; made where it is not there")
-    parser.add_argument("--stores", type=int, help="so many at most, spread over the file: LongMemEval has 500")
+    parser.add_argument("--stores", type=int, help="maximum number, spread over the file: LongMemEval has 500")
     given = parser.parse_args()
     try:
         records = json.loads(given.file.read_text(encoding="utf-8"))

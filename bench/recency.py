@@ -1,4 +1,4 @@
-"""What age should count for: the same questions under several rules of recency, asked right after the last memory."""
+"""Weight of age: the same queries under several recency rules, right after the last memory."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -74,7 +74,7 @@ class _Kept:
 
 
 def run(bench: Bench) -> Section | None:
-    """None where no set has dates, or the data is not there."""
+    """Returns the section, or None without data or without a dated set."""
     found = [name for name in SETS if bench.data is not None and name in names(bench.data)]
     if not found:
         return None
@@ -109,7 +109,7 @@ def _ask(bench: Bench, collection: Collection, kept: dict[tuple[str, str], _Kept
 
 
 def _newer_first(bench: Bench) -> dict[tuple[str, str], list[bool]]:
-    """By rule and kind, of every question."""
+    """Returns by rule and kind, for each query, if the newer note is first."""
     first: dict[tuple[str, str], list[bool]] = {}
     for collection in restated_projects(bench):
         with retold(bench, collection) as (store, pairs):
@@ -145,7 +145,7 @@ def _with_floor(store: Store, recipe: Recipe, now: datetime) -> Ask:
 
 
 def _conclusion(recalls: Mapping[str, Mapping[str, float]], newer_first: Mapping[tuple[str, str], list[bool]]) -> str:
-    """Which default follows from which row."""
+    """Returns the text with the default that follows from the rows."""
 
     def change(rule: str) -> str:
         steps = [f"from {by_rule[NONE]:.1f} to {by_rule[rule]:.1f} on *{name}*" for name, by_rule in recalls.items()]

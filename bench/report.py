@@ -1,4 +1,4 @@
-"""What a benchmark says: tables with a few words around them, kept as JSON and shown as Markdown."""
+"""Results of benchmarks: tables with text, stored as JSON and rendered as Markdown."""
 
 import json
 import os
@@ -58,7 +58,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """``text`` says in Markdown what was measured and how. ``figures`` are for programs: they are kept, not shown."""
+    """``text`` describes the measurement in Markdown. ``figures`` are for programs: stored, not rendered."""
 
     title: str
     text: str
@@ -92,7 +92,7 @@ def keep(folder: Path, name: str, section: Section, scale: float, seconds: float
 
 
 def _whole(results: Path, file: str) -> Lines:
-    """A picture with the points of every section that has a part of it."""
+    """Returns the picture with the points of every section that has a part of it."""
     parts = [
         Lines(**one)
         for kept in sorted(results.glob("*.json"))
@@ -103,7 +103,7 @@ def _whole(results: Path, file: str) -> Lines:
 
 
 def render(folder: Path, names: Sequence[str]) -> str:
-    """The whole page: every section that has a result, in this order."""
+    """Returns the whole page: every section with a result, in this order."""
     parts, shown = [HEAD], set[str]()
     for name in names:
         file = folder / "results" / f"{name}.json"
@@ -167,7 +167,7 @@ def _lines(file: str) -> list[str]:
 
 
 def spread(milliseconds: Sequence[float]) -> tuple[str, str, str]:
-    """p50, p95 and p99 as text."""
+    """Returns p50, p95 and p99 as text."""
     p50, p95, p99 = np.percentile(milliseconds, [50, 95, 99])
     return f"{p50:.2f}", f"{p95:.2f}", f"{p99:.2f}"
 
@@ -177,5 +177,5 @@ def median(values: Sequence[float]) -> float:
 
 
 def judged(good: bool, target: str) -> str:
-    """A target, and whether it was met."""
+    """Returns a target with its verdict."""
     return f"{target}: {'met' if good else '**missed**'}"

@@ -1,4 +1,4 @@
-"""A service in a process of its own, as a user has it, and what the kernel knows about it."""
+"""A service in a separate process, as a user runs it, and its resource usage."""
 
 import json
 import os
@@ -21,14 +21,14 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
-    """That of this process without anything that was set for Hivelore; ``home`` is the data directory."""
+    """Returns the environment of this process without settings of Hivelore; ``home`` is the data directory."""
     ours = ("HIVELORE_", "MEMORY_", "OPENAI_", "PYTHON")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     return {**kept, "HOME": str(home), "HIVELORE_HOME": str(home), **more}
 
 
 class Service:
-    """Runs on any free port while the context is open. ``started`` is how many seconds it took to answer."""
+    """Runs on any free port while the context is open. ``started`` is the time to the first answer, in seconds."""
 
     def __init__(self, home: Path, given: Mapping[str, str] | None = None) -> None:
         began = perf_counter()
@@ -58,7 +58,7 @@ class Service:
 
     @property
     def key(self) -> str:
-        """The key of this machine's agent."""
+        """The key of the local agent."""
         return endpoint.key(endpoint.AGENT_KEY, self.home, {})
 
     def client(self, key: str | None = None) -> Client:
@@ -67,13 +67,13 @@ class Service:
         return client
 
     def until_ready(self) -> None:
-        """Wait until every vector there is can be searched."""
+        """Waits until all vectors can be searched."""
         operator = self.client(endpoint.key(endpoint.OPERATOR_KEY, self.home, {}))
         while not operator.call("GET", "/api/status")["vectorsReady"]:
             sleep(0.05)
 
     def pending(self) -> int:
-        """How many passages wait for their vector."""
+        """Returns the number of passages without a vector."""
         return int(self.client().call("GET", "/api/status")["pendingEmbeddings"])
 
     def close(self) -> None:
@@ -117,7 +117,7 @@ class Clients:
             assert said == "ready\n", said
 
     def took(self) -> list[list[float]]:
-        """Let them begin, and wait for them."""
+        """Starts all clients and waits for their results."""
         with ExitStack() as stack:
             for process in self._processes:
                 stack.enter_context(process)
@@ -128,13 +128,13 @@ class Clients:
 
 
 def processor_seconds(pid: int | str) -> float:
-    """What a process has used so far, all its threads together; in steps of the kernel's clock, often 10 ms."""
+    """Returns the CPU time of a process with all its threads, in steps of the kernel's clock, often 10 ms."""
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
 class Others:
-    """What share of the machine's processors everybody else used, from construction to ``share``. Processes of ours
+    """Share of the CPUs that other processes used, from construction to ``share``. Processes of ours
     count once they have ended and were waited for."""
 
     def __init__(self) -> None:
@@ -157,7 +157,8 @@ def _own_seconds() -> float:
 
 
 def memory(pid: int | str = "self") -> dict[str, float]:
-    """Megabytes (10**6 bytes) of a process: ``Rss``, ``Pss``, ``Anonymous`` and what else smaps_rollup has."""
+    """Returns the megabytes (10**6 bytes) of a process: ``Rss``, ``Pss``, ``Anonymous`` and what else smaps_rollup
+    has."""
     figures: dict[str, float] = {}
     for line in Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8").splitlines()[1:]:
         name, _, rest = line.partition(":")

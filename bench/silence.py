@@ -1,4 +1,4 @@
-"""What a floor under the fit of an answer loses where there is one, and what it lets through where there is none."""
+"""Effect of the relevance floor: relevant answers lost, and irrelevant answers returned."""
 
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -51,7 +51,7 @@ MODES: Mapping[str, Embedder] = {"hybrid": Embedder.LOCAL, "keywords only": Embe
 
 
 def run(bench: Bench) -> Section | None:
-    """None where the data is not there."""
+    """Returns the section, or None without the data."""
     if bench.data is None:
         return None
     stores = [one for name in names(bench.data) for one in collections(bench, name) if one.number < KEPT]
@@ -89,7 +89,7 @@ def _asked(app: Application, mode: str, store: Collection, stores: Sequence[Coll
 
 
 def _answer(app: Application, case: Case) -> tuple[float, float]:
-    """The fit of the hit that fits best, and the share of what is relevant among the first."""
+    """Returns the fit of the best hit, and the share of relevant memories among the first hits."""
     hits = app.search_service.recall(
         Query(text=app.redactor.clean(case.query), limit=AMONG, now=case.now), local(app)
     ).hits

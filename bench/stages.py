@@ -1,6 +1,6 @@
-"""What takes how much memory: ``python -m bench.stages HOME`` loads the service step by step, a line of JSON for each.
+"""Memory by step: ``python -m bench.stages HOME`` loads the service step by step, with a line of JSON for each.
 
-Everything is imported where it is needed, so that each step is counted by itself.
+Everything is imported where it is needed, so that each step is counted separately.
 """
 
 import json

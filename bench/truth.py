@@ -1,4 +1,4 @@
-"""How often it is told right whether two notes say the same, contradict each other, or say different things.
+"""Accuracy of the contradiction judge: same, conflict or different, for pairs of notes.
 
 The pairs were written for this and are in ``bench/data``: ``statements.jsonl``, ``statements_more.jsonl``, and what
 follows from the clusters of ``statement_clusters.jsonl``. Most were used to build the policy or to train the model,
@@ -111,7 +111,7 @@ def pairs() -> Iterator[Pair]:
 def _of_cluster(
     says: Sequence[str], against: Sequence[Sequence[str]], apart: Sequence[str]
 ) -> Iterator[tuple[str, str, str]]:
-    """Every sentence of a cluster beside one that says the fact."""
+    """Yields every sentence of a cluster paired with one that states the fact."""
     for older, newer in ((0, 1), (2, 3), (4, 0)):
         if max(older, newer) < len(says):
             yield says[older], says[newer], SAME
@@ -125,9 +125,9 @@ def by_words(pair: Pair) -> str:
     return judge(pair.older, pair.newer, None, service=pair.service).verdict.value
 
 
-def counted(told: Sequence[Pair], by: Judge) -> Mapping[tuple[str, str], int]:
-    """How many pairs of each label were called what."""
-    return Counter((pair.label, by(pair)) for pair in told)
+def count_verdicts(labelled: Sequence[Pair], by: Judge) -> Mapping[tuple[str, str], int]:
+    """Counts pairs by label and verdict."""
+    return Counter((pair.label, by(pair)) for pair in labelled)
 
 
 def run(bench: Bench) -> Section:
@@ -138,8 +138,8 @@ def run(bench: Bench) -> Section:
     threshold = _best_threshold(parts["build"], near)
 
     def ours(pair: Pair) -> str:
-        told = judge(pair.older, pair.newer, near(pair), service=pair.service, stance=stance(pair))
-        return told.verdict.value
+        judgement = judge(pair.older, pair.newer, near(pair), service=pair.service, stance=stance(pair))
+        return judgement.verdict.value
 
     def by_rules(pair: Pair) -> str:
         return judge(pair.older, pair.newer, near(pair), service=pair.service).verdict.value
@@ -166,11 +166,11 @@ def run(bench: Bench) -> Section:
     }
     tables = [
         Table(
-            f"**{TITLES[half]}** ({len(told)} pairs)",
+            f"**{TITLES[half]}** ({len(labelled)} pairs)",
             HEAD,
-            [_row(name, counted(told, by)) for name, by in judges.items()],
+            [_row(name, count_verdicts(labelled, by)) for name, by in judges.items()],
         )
-        for half, told in parts.items()
+        for half, labelled in parts.items()
     ]
     text = TEXT.format(
         pairs=f"{len(every):,}",
@@ -186,10 +186,10 @@ def run(bench: Bench) -> Section:
     return Section("Contradiction judge", text.strip(), tables)
 
 
-def _likeness(bench: Bench, told: Sequence[Pair]) -> Callable[[Pair], float | None]:
-    """None where the model knows no word of a text."""
+def _likeness(bench: Bench, labelled: Sequence[Pair]) -> Callable[[Pair], float | None]:
+    """Returns a function for the cosine of a pair; None without a vector."""
     vectors: dict[str, Sequence[float]] = {}
-    for text in dict.fromkeys(text for pair in told for text in (pair.older, pair.newer)):
+    for text in dict.fromkeys(text for pair in labelled for text in (pair.older, pair.newer)):
         try:
             vectors[text] = bench.embedder.embed_documents([Clean(text)])[0].tolist()
         except Invalid:
@@ -203,15 +203,15 @@ def _likeness(bench: Bench, told: Sequence[Pair]) -> Callable[[Pair], float | No
     return near
 
 
-def _stances(told: Sequence[Pair]) -> Callable[[Pair], PairScores]:
+def _stances(labelled: Sequence[Pair]) -> Callable[[Pair], PairScores]:
     reader = OnnxPairReader()
-    known = {pair: reader.stance(Clean(pair.older), Clean(pair.newer)) for pair in told}
+    known = {pair: reader.stance(Clean(pair.older), Clean(pair.newer)) for pair in labelled}
     return lambda pair: known[pair]
 
 
-def _best_threshold(told: Sequence[Pair], near: Callable[[Pair], float | None]) -> float:
-    """At which most of the same and the different are told right."""
-    known = [(near(pair) or 0.0, pair.label) for pair in told if pair.label != CONFLICT]
+def _best_threshold(labelled: Sequence[Pair], near: Callable[[Pair], float | None]) -> float:
+    """Returns the threshold with the most correct verdicts on same and different."""
+    known = [(near(pair) or 0.0, pair.label) for pair in labelled if pair.label != CONFLICT]
 
     def right(threshold: float) -> int:
         return sum((cosine >= threshold) is (label == SAME) for cosine, label in known)

@@ -1,4 +1,4 @@
-"""How often the newer of two tellings comes first: notes whose question is known, told again with another number."""
+"""Rank of the newer of two versions: notes with a known query, restated with another number."""
 
 import random
 import re
@@ -32,7 +32,7 @@ the newer version before the older one, among the queries that find either in th
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A note and how it is told again. ``kind`` is one of ``KINDS``."""
+    """A note and its restatement. ``kind`` is one of ``KINDS``."""
 
     question: str
     older: str
@@ -40,13 +40,13 @@ class Pair:
     kind: str
 
     def newer_first(self, found: Sequence[str]) -> bool | None:
-        """None where neither was found."""
+        """Returns True if the newer note is first; None if neither was found."""
         result = [one for one in found if one in (self.older, self.newer.external_id)]
         return result[0] != self.older if result else None
 
 
 def run(bench: Bench) -> Section | None:
-    """None where the data is not there."""
+    """Returns the section, or None without the data."""
     newer_first: dict[tuple[str, str], list[bool]] = {}
     projects = restated_projects(bench)
     for collection in projects:
@@ -68,7 +68,7 @@ def run(bench: Bench) -> Section | None:
 
 
 def restated_projects(bench: Bench) -> list[Collection]:
-    """The projects whose notes are told again; none where the data is not there."""
+    """Returns the projects with restated notes; none without the data."""
     if bench.data is None or not (bench.data / "quality" / COMMITS).exists():
         return []
     return list(collections(bench, COMMITS))[: bench.count(PROJECTS)]
@@ -76,7 +76,7 @@ def restated_projects(bench: Bench) -> list[Collection]:
 
 @contextmanager
 def retold(bench: Bench, collection: Collection) -> Generator[tuple[Store, Sequence[Pair]]]:
-    """A store of its own with a collection and the second tellings of it."""
+    """Opens a separate store with a collection and its restatements."""
     pairs = list(_pairs(collection))
     home = bench.place()
     shutil.copytree(filled(bench, collection), home, dirs_exist_ok=True)

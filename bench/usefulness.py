@@ -1,4 +1,4 @@
-"""What usefulness does to quality: to questions of a past that showed what was used, and to new ones."""
+"""Effect of usefulness on quality, for past queries with recorded use and for new ones."""
 
 import random
 import shutil
@@ -65,7 +65,7 @@ Kept = dict[tuple[str, Row, str], _Kept]
 
 
 def run(bench: Bench) -> Section | None:
-    """None where the data is not there."""
+    """Returns the section, or None without the data."""
     found = [name for name in SETS if bench.data is not None and name in names(bench.data)]
     if not found:
         return None
@@ -92,11 +92,11 @@ def _measure(bench: Bench, collection: Collection, kept: Kept) -> None:
     with opened(home) as store:
         _ask(store, collection.set, (WITHOUT, ""), UsefulnessBounds(), halves, kept)
         for noise in NOISES:
-            result = _told(store, halves[PAST], noise)
-            store.app.store.write(lambda tx, result=result: tx.add_evidence(result))
+            evidence_by_memory = _evidence(store, halves[PAST], noise)
+            store.app.store.write(lambda tx, evidence_by_memory=evidence_by_memory: tx.add_evidence(evidence_by_memory))
             for bounds, worth in BOUNDS.items():
                 _ask(store, collection.set, (bounds, f"{100 * noise:.0f} %"), worth, halves, kept)
-            for key in result:
+            for key in evidence_by_memory:
                 store.app.store.write(lambda tx, key=key: tx.drop_evidence(key))
 
 
@@ -110,14 +110,14 @@ def _ask(
             held.add(ask(case.query, LIMIT, case.now), case.relevant)
 
 
-def _told(store: Store, cases: Sequence[Case], noise: float) -> dict[DocumentKey, list[Evidence]]:
-    """What the past tells of each memory that was given in it."""
+def _evidence(store: Store, cases: Sequence[Case], noise: float) -> dict[DocumentKey, list[Evidence]]:
+    """Returns the evidence about each memory that past queries returned."""
     with store.app.store.read() as view:
         keys = {one.id: key for key, one in view.rank_features_of(view.matching_keys(EVERYTHING), EVERYTHING).items()}
-    result: dict[DocumentKey, list[Evidence]] = {}
+    evidence_by_memory: dict[DocumentKey, list[Evidence]] = {}
     for memory, evidence in _lived(store, cases, noise):
-        result.setdefault(keys[memory], []).append(evidence)
-    return result
+        evidence_by_memory.setdefault(keys[memory], []).append(evidence)
+    return evidence_by_memory
 
 
 def _lived(store: Store, cases: Sequence[Case], noise: float) -> Iterator[tuple[MemoryId, Evidence]]:

@@ -1,4 +1,4 @@
-"""How fast the vector engines answer, beside a plain numpy scan of the same vectors in the same run."""
+"""Search time of the vector engines, compared with a plain numpy scan of the same vectors in the same run."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -38,7 +38,7 @@ SIZES = (1_000, 10_000, 100_000)
 DIMENSION = 384
 SECONDS = 1.0
 FEW = 10_000
-"""More than this the engine that reads every vector from the database anew is not asked for."""
+"""Maximum size for the engine that reads every vector from the database for each query."""
 TEXT = """
 The ten nearest vectors of {dimension} dimensions, in milliseconds a query. The vectors are clustered and the same in
 every run. They are stored in SQLite, four per memory, and a tenth of the memories is private to one agent. *10 %* is
@@ -48,7 +48,7 @@ BORN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def clustered(size: int, dimension: int, seed: int) -> Vector:
-    """Unit vectors in clusters of about 25, each near its centre as paraphrases are (cosine about 0.8)."""
+    """Returns unit vectors in clusters of about 25, each near its centre as paraphrases are (cosine about 0.8)."""
     random = np.random.default_rng(seed)
     centres = np.random.default_rng(0).standard_normal((4_000, dimension), np.float32)
     rows = centres[random.integers(0, len(centres), size)]
@@ -101,7 +101,7 @@ class Timing:
 
 
 def timed(call: Callable[[Vector], object], queries: Vector, seconds: float) -> Timing:
-    """Call with one query after the other, for about so long, at least five times."""
+    """Calls with one query after the other for about this long, at least five times."""
     call(queries[0])
     took: list[float] = []
     for query in queries:
@@ -119,7 +119,7 @@ def floor(vectors: Vector, query: Vector) -> object:
 
 
 def measure(store: SqliteStore, vectors: Vector, queries: Vector, seconds: float) -> Iterator[list[str]]:
-    """The rows of one size."""
+    """Yields the rows of one size."""
     dimension = vectors.shape[1]
     yield ["numpy float32 floor", *timed(lambda query: floor(vectors, query), queries, seconds).cells(), ""]
     scan = ScanVectors(FINGERPRINT, dimension)
@@ -148,7 +148,7 @@ def searching(engine: VectorIndex, view: View, where: Filter) -> Callable[[Vecto
 
 
 def overlap(engine: VectorIndex, view: View, vectors: Vector, query: Vector) -> float:
-    """The part of the truly nearest documents that the engine finds."""
+    """Returns the share of the nearest documents that the engine finds."""
     best = (vectors @ query).reshape(-1, PER_MEMORY).max(axis=1)
     # The store is new and filled in order, so its keys count from 1.
     truth = {DocumentKey(int(number) + 1) for number in np.argsort(-best)[:LIMIT]}

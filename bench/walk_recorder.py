@@ -1,4 +1,4 @@
-"""The recorded side of ``bench.walks``: runs Hivelore in a process that notes every call of a function of the package.
+"""The recorded side of ``bench.walks``: runs Hivelore in a process that records every function call of the package.
 
     python -m bench.walk_recorder service PORT COMMANDS REPORTS    the service, until SIGTERM
     python -m bench.walk_recorder search HOME                      the Python API, in this process
@@ -53,7 +53,8 @@ Call = tuple[str, str, int]
 
 
 class Recorder:
-    """Notes the calls of functions of the package in all threads that start after it is installed, and in this one."""
+    """Records the calls of functions of the package in all threads that start after it is installed, and in this
+    one."""
 
     def __init__(self) -> None:
         found = find_spec("hivelore")
@@ -95,7 +96,7 @@ def _niceness(thread: int | None) -> int:
 
 
 def serve(recorder: Recorder, port: str, commands: int, reports: int) -> None:
-    """Runs ``hivelore serve`` and obeys the commands in a thread."""
+    """Runs ``hivelore serve`` and executes the commands in a thread."""
 
     def obey() -> None:
         with os.fdopen(commands) as lines, os.fdopen(reports, "w") as answers:

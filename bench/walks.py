@@ -116,7 +116,7 @@ def _walk(line: str) -> Walk:
 
 
 def _environment(home: Path) -> dict[str, str]:
-    """That of this process without the settings of Hivelore; everything it writes is below ``home``."""
+    """Returns the environment of this process without settings of Hivelore; all files are written below ``home``."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("HIVELORE_", "MEMORY_"))}
     return kept | {"HOME": str(home), "HIVELORE_HOME": str(home), "HIVELORE_WORKSPACE": str(home / "workspace")}
 

@@ -1,9 +1,9 @@
-"""A client that writes for a while, as a process of its own.
+"""A client that writes for a while, in a separate process.
 
     python -m bench.writer URL KEY TEXTS NAME BATCH SECONDS
 
-TEXTS is a file with a JSON list of contents, NAME makes them this client's own. Says ``ready``, begins at the first
-line it is given, and ends with the milliseconds of each acknowledged call as a JSON list.
+TEXTS is a file with a JSON list of contents, NAME makes them unique to this client. Prints ``ready``, begins at the
+first line of input, and ends with the milliseconds of each acknowledged call as a JSON list.
 """
 
 import json

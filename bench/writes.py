@@ -1,4 +1,4 @@
-"""How many memories are acknowledged in a second, each of them on the disk by then."""
+"""Memories acknowledged per second, each durably stored."""
 
 # apsw's types name a Buffer that Python 3.11 does not have.
 # pyright: reportUnknownMemberType=false
@@ -65,7 +65,7 @@ VARIANTS: Mapping[str, tuple[str, int | None]] = {
 
 @dataclass
 class Row:
-    """One way to write: what each round gave."""
+    """One way to write, with the result of each round."""
 
     acknowledged: int = 0
     seconds: float = 0.0
@@ -114,7 +114,7 @@ def _measured(bench: Bench, texts: Sequence[str], embedder: str, rounds: int, se
 
 
 def _ways(interface: str, one: str) -> list[tuple[str, int, int]]:
-    """Names with how many write at a time, and how many memories each in one call."""
+    """Returns names with the number of writers, and of memories per call."""
     return [
         (f"{interface}, 1 {one}", 1, 1),
         (f"{interface}, {CLIENTS} {one}s", CLIENTS, 1),
@@ -123,7 +123,7 @@ def _ways(interface: str, one: str) -> list[tuple[str, int, int]]:
 
 
 def _measure(row: Row, write: Writes, seconds: float, threads: int, batch: int) -> None:
-    """Write from so many threads of this process for so long."""
+    """Writes from this many threads of this process for this long."""
     write()
     go = threading.Barrier(threads + 1)
     took: list[list[float]] = [[] for _ in range(threads)]
@@ -154,7 +154,7 @@ def _add(row: Row, took: Sequence[Sequence[float]], batch: int, seconds: float, 
 
 
 class _Bare:
-    """A table of texts, and nothing else."""
+    """A store with only a table of texts."""
 
     def __init__(self, file: Path, texts: Sequence[str]) -> None:
         self._connection = apsw.Connection(str(file))
@@ -180,7 +180,7 @@ class _Bare:
 def _measure_clients(
     row: Row, service: Service, file: Path, name: str, clients: int, batch: int, seconds: float
 ) -> None:
-    """Write over REST from so many processes for so long."""
+    """Writes over REST from this many processes for this long."""
     command = ["bench.writer", service.url, service.key, str(file)]
     processes = Clients(
         service.home, [[*command, f"{name}-{number}", str(batch), str(seconds)] for number in range(clients)]
@@ -199,7 +199,7 @@ def _embedded(home: Path, embedder: str) -> Generator[Hive]:
 
 
 def _fresh(texts: Sequence[str], name: str) -> Iterator[str]:
-    """The texts over and over, each time another."""
+    """Returns the texts repeatedly, made unique each time."""
     return (f"Note {name}-{number}.\n{texts[number % len(texts)]}" for number in count())
 
 
@@ -225,7 +225,7 @@ def _table(title: str, rows: dict[str, Row]) -> Table:
 
 
 def _judged(name: str, rows: dict[str, Row]) -> str:
-    """Against the targets: 1,500/s and 4 times one of them by eight, 5,000/s in batches."""
+    """Returns the verdicts on the targets: 1,500/s and 4 times one of them by eight, 5,000/s in batches."""
     rate = rows[name].rate
     for ways in (_ways("REST", "client"), _ways("embedded", "thread")):
         one, many, batch = (way[0] for way in ways)

@@ -39,9 +39,9 @@ MOST_TOKENS = 256
 NEAREST, BUCKETS, FURTHEST = 8, 32, 128
 """Half of the buckets are for words before a word; of those half are for the nearest, one each, the others wider."""
 BLOCK, WORD_BLOCK = 128, 64
-"""So many weights have one scale."""
+"""Number of weights that share a scale."""
 SHRUNK = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75)
-"""Shares of the largest weight of a block that are tried as the largest number: what is above is cut."""
+"""Shares of the largest weight of a block that are tried as the maximum; larger weights are clipped."""
 SAMPLES = (
     ("Takes 60s to start", "Takes about a minute to start"),
     ("Must be started after WireGuard", "Can be started independently of WireGuard"),
@@ -51,7 +51,7 @@ SAMPLES = (
 
 
 def int4_linear(graph: Graph, x: str, weight: Floats, bias: Floats) -> str:
-    """Weights in four bits, with one scale for each block of a column."""
+    """Returns weights in four bits, with one scale for each block of a column."""
     rows, columns = weight.shape
     quantised, scales = blocks(weight.T.reshape(columns, rows // BLOCK, BLOCK))
     packed = quantised[..., 0::2] | (quantised[..., 1::2] << 4)
@@ -78,8 +78,8 @@ def numbers(weights: Floats, scales: Floats) -> NDArray[np.uint8]:
 
 
 def int4_words(graph: Graph, table: Floats) -> str:
-    """The rows of the word table in four bits, with one scale for each block of a row; a byte has one number of the
-    first half of a row and one of the second."""
+    """Returns the rows of the word table in four bits, with one scale for each block of a row; a byte has one number
+    of the first half of a row and one of the second."""
     count, width = table.shape
     parts = table.reshape(count, width // WORD_BLOCK, WORD_BLOCK)
     scales = (np.abs(parts).max(axis=-1, keepdims=True) / 7.5).astype(np.float16)
@@ -108,7 +108,7 @@ class Reader:
         return self._normalised(self._words(graph, weights["words.weight"]), places, "embedded")
 
     def distances(self) -> str:
-        """What each head adds for how far two words stand from each other."""
+        """Returns the bias of each head for the distance of two words."""
         graph = self._graph
         zero, one = graph.constant(np.array([0])), graph.constant(np.array([1]))
         length = graph.add("Gather", graph.add("Shape", "ids"), one)
@@ -138,7 +138,7 @@ class Reader:
 
 
 def buckets(distance: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The number of the bucket of a word that stands so far behind another one (MPNet's, as T5's)."""
+    """Returns the bucket of a distance between two words (of MPNet, as in T5)."""
     half = BUCKETS // 2
     away = np.abs(distance)
     wide = np.log(np.maximum(away, 1) / NEAREST) / np.log(FURTHEST / NEAREST) * (half - NEAREST)

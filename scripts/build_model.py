@@ -1,7 +1,7 @@
 """Builds the embedding model that ships with Hivelore, from its published weights and a last layer that
 scripts/train_encoder.py has made; what it writes goes into git.
 
-Needs a virtual environment of its own (docs/decisions/0003-embedding-model.md has the commands). Run as
+Needs a separate virtual environment (docs/decisions/0003-embedding-model.md has the commands). Run as
 ``python scripts/build_model.py``; it checks what it built before it writes, and the same versions of the
 packages give the same bytes.
 """
@@ -62,7 +62,7 @@ SAMPLES = (
 
 
 class Graph:
-    """Collects nodes and constants, each under a name that nothing else has."""
+    """Collects nodes and constants, each under a unique name."""
 
     def __init__(self) -> None:
         self._nodes: list[onnx.NodeProto] = []
@@ -74,7 +74,7 @@ class Graph:
         return name
 
     def add(self, operator: str, *inputs: str, outputs: Sequence[str] = (), domain: str = "", **options: object) -> str:
-        """A node; answers the name of its first output."""
+        """Adds a node and returns the name of its first output."""
         name = f"{operator}_{len(self._nodes)}"
         names = list(outputs) or [name]
         self._nodes.append(helper.make_node(operator, list(inputs), names, name=name, domain=domain, **options))
@@ -112,7 +112,7 @@ def exact_words(graph: Graph, table: Floats) -> str:
 
 
 def int8_words(graph: Graph, table: Floats) -> str:
-    """The rows of the word table with one scale each."""
+    """Returns the rows of the word table with one scale each."""
     scale = np.abs(table).max(axis=1, keepdims=True) / 127
     rows = graph.add("Gather", graph.constant(np.rint(table / scale).astype(np.int8)), "ids")
     scales = graph.add("Gather", graph.constant(scale), "ids")
@@ -126,12 +126,12 @@ class Encoder:
         self._graph, self._weights, self._words, self._linear = graph, weights, words, linear
 
     def embedded(self, places: str) -> str:
-        """The words, and what is added to each for its place."""
+        """Adds the word embeddings and position embeddings."""
         words = self._words(self._graph, self._weights["embeddings.word_embeddings.weight"])
         return self._normalised(words, places, "embeddings.LayerNorm")
 
     def attended(self, x: str, layers: int = LAYERS) -> str:
-        """So many layers."""
+        """Adds this many layers."""
         for layer in range(layers):
             x = self.layer(x, layer)
         return x
@@ -185,14 +185,14 @@ def unit_mean(graph: Graph, x: str) -> None:
 
 
 def first_of(graph: Graph, table: Floats) -> str:
-    """As many rows as there are ids."""
+    """Returns the first rows, one for each id."""
     length = graph.add("Gather", graph.add("Shape", "ids"), graph.constant(np.array([1])))
     zero = graph.constant(np.array([0]))
     return graph.add("Slice", graph.constant(table), zero, length, zero)
 
 
 def position_table(weights: Weights) -> Floats:
-    """What is added to a word for its place, with what BERT adds for being in the first of two texts."""
+    """Returns the position embeddings, including BERT's segment embedding of the first text."""
     places = weights["embeddings.position_embeddings.weight"][:MOST_TOKENS]
     return places + weights["embeddings.token_type_embeddings.weight"][0]
 
@@ -231,14 +231,14 @@ def by_hand(weights: Weights, ids: Sequence[int]) -> NDArray[np.float64]:
 
 
 def cosines(model: onnx.ModelProto, texts: Sequence[Sequence[int]], expected: Sequence[NDArray[np.float64]]) -> Floats:
-    """How near the vectors of a graph are to what they should be."""
+    """Returns the cosines of the vectors of a graph with the expected ones."""
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     vectors = [session.run(["vector"], {"ids": np.array([ids])})[0][0] for ids in texts]
     return np.array([vector @ right for vector, right in zip(vectors, expected, strict=True)], np.float32)
 
 
 def published() -> tuple[Weights, Tokenizer]:
-    """The weights and the tokenizer out of the package, without importing it."""
+    """Returns the weights and the tokenizer of the package, without importing it."""
     archive = zipfile.ZipFile(str(distribution(PACKAGE).locate_file("all_minilm_l6_v2/model.zip")))
     weights = archive.read("model.safetensors")
     if digest(weights) != WEIGHTS_SHA256:

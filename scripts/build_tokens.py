@@ -1,5 +1,5 @@
 """Builds what late interaction needs of the shipped model: the directions its token vectors are kept in, and which
-word pieces say nothing. Writes tokens.npz beside the model, and its hash into model.json.
+word pieces say nothing. Writes tokens.npz next to the model, and its hash into model.json.
 
 Run as ``.venv/bin/python scripts/build_tokens.py`` after scripts/build_model.py. The directions are the principal
 components of the token vectors of docstrings of Python's standard library: text that no benchmark asks about.
@@ -35,7 +35,7 @@ Floats = NDArray[np.float32]
 
 
 def docstrings() -> Iterator[str]:
-    """Of the standard library, without its tests."""
+    """Yields the docstrings of the standard library, without its tests."""
     for file in sorted(Path(sysconfig.get_path("stdlib")).rglob("*.py")):
         if {"site-packages", "dist-packages", "test", "tests"}.isdisjoint(file.parts):
             try:
@@ -50,14 +50,14 @@ def docstrings() -> Iterator[str]:
 
 
 def token_vectors(session: Any, tokenizer: Tokenizer, text: str) -> Floats:
-    """Unit vectors of all tokens but the first and the last, which are marks."""
+    """Returns unit vectors of all tokens but the first and the last, which are marks."""
     ids = np.array([tokenizer.encode(text).ids], np.int64)
     vectors: Floats = session.run(["tokens"], {"ids": ids})[0][0][1:-1]
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
 def silent(tokenizer: Tokenizer) -> NDArray[np.bool_]:
-    """By id: stop words, punctuation and marks."""
+    """Returns by id True for stop words, punctuation and marks."""
     pieces = [str(tokenizer.id_to_token(number)) for number in range(tokenizer.get_vocab_size())]
     return np.array([piece in STOP_WORDS or not re.search(r"\w", piece) or piece[0] == "[" for piece in pieces])
 

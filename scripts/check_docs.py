@@ -23,7 +23,7 @@ NOT_IN_A_SLUG = re.compile(r"[^\w\- ]")
 
 
 def problems(root: Path) -> Iterator[str]:
-    """What is wrong in the documents under ``root``, as ``file:line: sentence``."""
+    """Yields the problems in the documents under ``root``, as ``file:line: sentence``."""
     for pattern in DOCUMENTS:
         for document in sorted(root.glob(pattern)):
             for line, problem in _problems_of(document, root):
@@ -57,7 +57,7 @@ def _problem_of_link(link: str, document: Path, root: Path) -> str | None:
 
 
 def anchors(document: Path) -> set[str]:
-    """What a link to this document may name behind ``#``, as GitHub makes it out of headings."""
+    """Returns the anchors of this document, as GitHub derives them from headings."""
     found: set[str] = set()
     tokens = _tokens(document)
     for opening, heading in pairwise(tokens):

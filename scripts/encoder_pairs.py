@@ -1,6 +1,6 @@
-"""Mines what scripts/train_encoder.py learns from: a line about something, and the text that says more about it.
+"""Collects training pairs for scripts/train_encoder.py: a short line, and the text that explains it.
 
-*commits*: subjects and bodies out of the changelogs of Debian packages, as far as they are the log of a repository.
+*commits*: subjects and bodies from those changelogs of Debian packages that are the log of a repository.
 *code*: the first sentence of a docstring, and its rest or the code below it, out of Python packages. Nothing is kept
 that shares eight words in a row with a text or question of the benchmarks. Run as ``python -m scripts.encoder_pairs
 build/pairs.jsonl FOLDER...``; changelogs and Python files are looked for in all of the folders.
@@ -20,7 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 ROW = 8
-"""So many words in a row are not to be shared with a benchmark."""
+"""Number of consecutive words that must not be shared with a benchmark."""
 FEWEST_ENTRIES = 15
 SHORTEST_BODY, LONGEST_BODY = 80, 1_200
 SHORTEST_CODE, LONGEST_CODE = 100, 700
@@ -58,7 +58,7 @@ class Pair:
 
 
 def commits(file: Path) -> Iterator[Pair]:
-    """None where the changelog is not the log of a repository."""
+    """Yields the pairs of a changelog; none if it is not the log of a repository."""
     text = gzip.decompress(file.read_bytes()).decode("utf-8", errors="ignore")
     tool = max(STARTS, key=lambda name: len(STARTS[name].findall(text)))
     entries = STARTS[tool].split(text)
@@ -71,7 +71,7 @@ def commits(file: Path) -> Iterator[Pair]:
 
 
 def split_entry(tool: str, entry: str) -> tuple[str, str]:
-    """The subject and the body of an entry."""
+    """Returns the subject and the body of an entry."""
     if tool == "git log":
         lines = [line.strip() for line in HEADER.sub("", entry, count=1).split("\n")]
         subject, _, body = "\n".join(lines).strip().partition("\n\n")
@@ -112,7 +112,7 @@ def docstrings(file: Path, package: str) -> Iterator[Pair]:
 
 
 def code_of(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, lines: list[str]) -> str:
-    """Without its docstring."""
+    """Returns the code of a function without its docstring."""
     head = lines[node.lineno - 1 : node.body[0].lineno - 1]
     body = lines[node.body[1].lineno - 1 : node.end_lineno]
     return re.sub(r"\n\s{4,}", "\n ", "\n".join(head + body)).strip()

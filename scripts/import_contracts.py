@@ -1,4 +1,4 @@
-"""The kinds of import rule that import-linter lacks; the rules themselves stand in pyproject.toml.
+"""The kinds of import rule that import-linter lacks; the rules themselves are in pyproject.toml.
 
 Both pass over modules that do not exist, so that a rule may be written before the last module it speaks of.
 """
@@ -48,7 +48,7 @@ class StandsOnlyOn(ChainContract):
         for module in sorted(_with_descendants(graph, modules)):
             for reached in sorted(graph.find_upstream_modules(module)):
                 chain = graph.find_shortest_chain(importer=module, imported=reached)
-                # Only the first step off the allowed ground is told, not all that lies behind it.
+                # Only the first forbidden import is reported, not the imports behind it.
                 if chain and not _lies_in(reached, allowed) and all(_lies_in(step, allowed) for step in chain[:-1]):
                     yield chain
 

@@ -1,7 +1,7 @@
-"""Puts the agent programs that tests/agents runs into .tools/agents, with the Node.js that comes as a package.
+"""Puts the agent programs that tests/agents runs into .tools/agents, with the Node.js of a package.
 
 Which ones stands in tests/agents/package.json. A second run with nothing to do ends at once. Where npm's registry
-cannot be reached it says so and ends well, for whoever works without a network; with CI set it ends with 1.
+cannot be reached it says so and exits with 0, for work without a network; with CI set it exits with 1.
 """
 
 import json
@@ -22,13 +22,13 @@ LOCK = "package-lock.json"
 
 
 def is_installed(place: Path = PLACE) -> bool:
-    """Whether the versions wanted now are there, whole."""
+    """Returns True if the wanted versions are completely installed."""
     done = place / "ready"
     return done.exists() and done.read_bytes() == (WANTED / LOCK).read_bytes()
 
 
 def install(place: Path = PLACE) -> bool:
-    """Whether it went well; npm says on stderr why not."""
+    """Returns True on success; npm reports failures on stderr."""
     place.mkdir(parents=True, exist_ok=True)
     (place / "ready").unlink(missing_ok=True)
     for name in ("package.json", LOCK):
@@ -37,7 +37,7 @@ def install(place: Path = PLACE) -> bool:
     environment = {**os.environ, "PATH": f"{NODE}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
     npm = [str(NODE / "node"), str(NPM), "--no-audit", "--no-fund", "--loglevel=error"]
     programs = json.loads((WANTED / "package.json").read_bytes())["dependencies"]
-    # Of all packages only those of the programs themselves run anything: others would fetch what is in no registry.
+    # Only the packages of the programs run install scripts: others would download files from outside the registry.
     for step in (["ci", "--ignore-scripts"], ["rebuild", *programs]):
         if subprocess.run([*npm, *step], cwd=place, env=environment, check=False).returncode:
             return False

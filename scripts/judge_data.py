@@ -1,5 +1,5 @@
-"""What the model that reads two notes together learns from: the labelled pairs of bench/data, and what follows from
-them."""
+"""Training data of the model that reads two notes together: the labelled pairs of bench/data, and those that
+follow from them."""
 
 import itertools
 import json
@@ -23,7 +23,7 @@ NO_WORD_OF_A_NAME = r"[\w./:-]"
 
 
 def epoch(rng: random.Random) -> list[Pair]:
-    """All that was written in pairs, a part of what follows from it, some of each cluster, and made ones."""
+    """Returns the written pairs, some that follow from them, some of each cluster, and generated ones."""
     rows = to_train_on()
     labelled = [(row["older"], row["newer"], row["label"]) for row in rows]
     follow = following(rows)
@@ -42,7 +42,8 @@ def to_train_on() -> list[Mapping[str, str]]:
 
 
 def following(rows: Sequence[Mapping[str, str]]) -> list[Pair]:
-    """What is the same as the same is the same, and contradicts what that contradicts; within a group."""
+    """Returns the pairs that follow within a group: same is transitive, and notes that are the same have the same
+    conflicts."""
     parents: dict[tuple[str, str], tuple[str, str]] = {}
 
     def root(of: tuple[str, str]) -> tuple[str, str]:
@@ -70,13 +71,14 @@ def following(rows: Sequence[Mapping[str, str]]) -> list[Pair]:
 
 
 def clusters(part: str) -> list[Mapping[str, Any]]:
-    """Of one fact each: what ``says`` it, what is ``against`` it (lists of wordings), and what stands ``apart``."""
+    """Returns clusters about one fact each: wordings that state it (``says``), contradict it (``against``, lists) or
+    are unrelated (``apart``)."""
     rows = [json.loads(line) for line in (DATA / "statement_clusters.jsonl").read_text(encoding="utf-8").splitlines()]
     return [row for row in rows if row["part"] == part]
 
 
 def of_cluster(cluster: Mapping[str, Any]) -> list[Pair]:
-    """All pairs of which it is known how they stand to each other."""
+    """Returns all pairs with a known label."""
     says, against, apart = cluster["says"], cluster["against"], cluster["apart"]
     same = [pair for texts in (says, *against) for pair in itertools.combinations(texts, 2)]
     conflict = [pair for texts in against for pair in itertools.product(says, texts)]
@@ -95,7 +97,7 @@ def some_of(pairs: Sequence[Pair], rng: random.Random) -> Iterator[Pair]:
 
 
 def renamed(pairs: Sequence[Pair], rng: random.Random) -> Callable[[Pair], Pair]:
-    """Exchanges words that both notes have, which changes nothing about how they stand to each other."""
+    """Exchanges words that both notes have, which does not change their label."""
     pool = sorted({word for pair in pairs for word in _shared(pair)} | {*WORDS["things"], *WORDS["parts"]})
 
     def exchanged(pair: Pair) -> Pair:

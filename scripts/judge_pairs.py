@@ -45,7 +45,7 @@ SIZES = (*(2**power for power in range(6, 16)), 50, 100, 200, 10_240, 20_480, 51
 
 
 def made(count: int, seed: int) -> list[Pair]:
-    """The same for the same seed."""
+    """Returns generated pairs, the same for the same seed."""
     rng = random.Random(seed)
     known = schemas()
     return [_pair(rng.choice(known), rng) for _ in range(count)]
@@ -82,7 +82,7 @@ def _pair(schema: Schema, rng: random.Random) -> Pair:
 def _about_another(
     schema: Schema, values: Mapping[str, object], rng: random.Random
 ) -> tuple[tuple[str, str], Mapping[str, object]] | None:
-    """The same statement, or its denial, of another thing; None where it is about none."""
+    """Returns the same statement, or its denial, about another subject; None without a subject."""
     says = schema["="]
     kinds = [kind for kind in ("part", "things") if any(f"{{{kind}" in one.lower() for one in says)]
     if not kinds:
@@ -151,7 +151,7 @@ def _filled(template: str, values: Mapping[str, object], rng: random.Random) -> 
 
 
 def _worded(text: str, rng: random.Random) -> str:
-    """As different people put it."""
+    """Returns a different wording."""
     for word, other in rng.sample(WORDS["synonyms"], len(WORDS["synonyms"])):
         if rng.random() < 0.13:
             text = re.sub(rf"\b{word}\b", other, text, count=1)

@@ -1,4 +1,4 @@
-"""Write .env.example from the settings in the code: ``python scripts/render_settings.py > .env.example``."""
+"""Writes .env.example from the settings in the code: ``python scripts/render_settings.py > .env.example``."""
 
 from collections.abc import Iterator
 from enum import Enum

@@ -1,4 +1,4 @@
-"""Start Hivelore on a PostgreSQL server of its own, to try it out: ``make run-postgres``.
+"""Starts Hivelore on a new PostgreSQL server, to try it out: ``make run-postgres``.
 
 The server lies in a folder below /var/tmp (the package that brings it opens every folder above its data to everybody)
 and ends with this. Keys and lock have a home of their own, so that those of a Hivelore on SQLite stay as they are.

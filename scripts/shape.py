@@ -12,7 +12,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def functions(node: ast.AST, prefix: str = "") -> Iterator[tuple[str, Function]]:
-    """Every function under a node with its dotted name."""
+    """Yields every function under a node with its dotted name."""
     for child in ast.iter_child_nodes(node):
         name = f"{prefix}{child.name}" if isinstance(child, Function | ast.ClassDef) else prefix
         if isinstance(child, Function):
@@ -21,7 +21,7 @@ def functions(node: ast.AST, prefix: str = "") -> Iterator[tuple[str, Function]]
 
 
 def report(source: Path, count: int = 10) -> list[str]:
-    """The ``count`` longest files and functions, longest first, one line each with its number of lines."""
+    """Returns the ``count`` longest files and functions, longest first, one line each with its number of lines."""
     files: list[tuple[int, str]] = []
     found: list[tuple[int, str]] = []
     for path in sorted(source.rglob("*.py")):

@@ -1,7 +1,7 @@
-"""Trains the last layer anew for the one vector of a text; the layers below it, and the tokens, stay as published.
+"""Trains the last layer for the single vector of a text; the lower layers and the tokens stay as published.
 
-On pairs of scripts/encoder_pairs.py, told from the others of the same project (InfoNCE). What the layers below make of
-a text is computed once, by the graph with 8-bit weights that ships. The weights are the mean of those of two runs, a
+On pairs of scripts/encoder_pairs.py, contrasted with others of the same project (InfoNCE). What the layers below make
+of a text is computed once, by the graph with 8-bit weights that ships. The weights are the mean of those of two runs, a
 short and a long one. Needs torch, and takes half an hour on two threads; other machines give slightly other weights
 (docs/decisions/0003-embedding-model.md has the commands).
 Run as ``python -m scripts.train_encoder build/pairs.jsonl``; it writes scripts/tuned_layer.safetensors.
@@ -109,7 +109,7 @@ class Text:
 
 
 class Below:
-    """The shipped layers but the last one."""
+    """The shipped layers except the last."""
 
     def __init__(self) -> None:
         weights, self._tokenizer = published()
@@ -142,7 +142,7 @@ Batch = tuple[list[Text], list[Text]]
 
 
 def batches(pairs: Sequence[Pair], wanted: Mapping[str, int], below: Below) -> dict[str, list[Batch]]:
-    """Each of one project, so many of a kind."""
+    """Returns batches of one project each, with a fixed number of each kind."""
     of_project: dict[tuple[str, str], list[Pair]] = defaultdict(list)
     for pair in pairs:
         of_project[pair.kind, pair.source].append(pair)
@@ -163,7 +163,7 @@ def as_batch(pairs: Sequence[Pair], below: Below) -> Batch:
 
 
 def vectors(layer: Layer, texts: Sequence[Text]) -> Tensor:
-    """Of unit length."""
+    """Returns the unit vectors of texts."""
     longest = max(len(text.below) for text in texts)
     x = torch.zeros(len(texts), longest, DIMENSION)
     mask = torch.zeros(len(texts), longest, dtype=torch.bool)
@@ -210,7 +210,7 @@ def endless(some: Sequence[Batch]) -> Iterator[Batch]:
 
 
 def gain(layer: Layer, aside: Sequence[Batch]) -> float:
-    """NDCG@10, in percent, each question asked of its own batch."""
+    """Returns NDCG@10 in percent; each query searches its batch."""
     gains: list[Tensor] = []
     with torch.no_grad():
         for questions, passages in aside:

@@ -47,7 +47,7 @@ THREADS, BATCH, RATE, WARM_UP = 2, 32, 5e-5, 0.05
 class Run:
     steps: int
     of: int
-    """The rate falls as if there were so many."""
+    """Number of steps of the learning-rate schedule."""
     seed: int
 
 
@@ -95,7 +95,7 @@ class Judge(nn.Module):
         return self.head(self.drop((x.float() * share).sum(1) / share.sum(1)))
 
     def lower(self, layers: int) -> "Judge":
-        """The same with so many layers only."""
+        """Returns the model with only this many lower layers."""
         left = Judge(layers)
         known = left.state_dict()
         left.load_state_dict({name: value for name, value in self.state_dict().items() if name in known})
@@ -121,9 +121,9 @@ def _part(package: str, number: int) -> bytes:
 
 
 def _named(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """By our names."""
+    """Returns the weights under our names."""
     table = weights["embeddings.word_embeddings.weight"]
-    words = table[4:30_526].clone()  # four numbers are taken by marks of its own,
+    words = table[4:30_526].clone()  # The model uses four numbers for its special tokens,
     words[0], words[101], words[102] = table[1], table[0], table[2]  # which stand for BERT's [PAD], [CLS] and [SEP]
     places = weights["embeddings.position_embeddings.weight"][2 : MOST_TOKENS + 2]
     named = {"words.weight": words, "places.weight": places}
@@ -206,7 +206,7 @@ def train(model: Judge, encoded: Encoded, run: Run) -> None:
 
 
 def batches(encoded: Encoded, rng: random.Random) -> Iterator[list[Pair]]:
-    """Without an end, of about the same length each."""
+    """Yields endless batches, each of texts of similar length."""
     while True:
         pairs = epoch(rng)
         rng.shuffle(pairs)

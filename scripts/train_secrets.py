@@ -1,4 +1,4 @@
-"""Trains the weights by which candidates are taken for secrets (``hivelore.core.redaction.suspicion``).
+"""Trains the weights that classify candidates as secrets (``hivelore.core.redaction.suspicion``).
 
 Logistic regression over the traits of candidates: of the texts of bench/data/secret_texts.jsonl, filled with random
 values, and of ordinary text, in which nothing is a secret. Takes a few minutes on one thread.
@@ -321,7 +321,7 @@ class Values:
 
 
 def filled(text: str, values: Values) -> tuple[str, list[tuple[int, int]]]:
-    """The text with values in place of its placeholders, and where its secrets stand."""
+    """Returns the text with values in place of its placeholders, and the positions of its secrets."""
     known: dict[str, str] = {}
     pieces: list[str] = []
     spans: list[tuple[int, int]] = []
@@ -339,7 +339,7 @@ def filled(text: str, values: Values) -> tuple[str, list[tuple[int, int]]]:
 
 
 def examples(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[tuple[int, ...], int]]:
-    """The traits of each candidate, with 1 for a secret."""
+    """Yields the features of each candidate, with 1 for a secret."""
     rendition = next(iter(renditions(text)))
     for region in regions(rendition):
         around = Surroundings(rendition.view, region)
@@ -351,7 +351,7 @@ def examples(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[tupl
 
 
 def _label(start: int, stop: int, spans: Sequence[tuple[int, int]]) -> int | None:
-    """None for a candidate that is neither a secret nor free of one."""
+    """Returns the label, or None for a candidate that contains only part of a secret."""
     for first, last in spans:
         shared = min(stop, last) - max(start, first)
         if shared > 0:
@@ -360,7 +360,7 @@ def _label(start: int, stop: int, spans: Sequence[tuple[int, int]]) -> int | Non
 
 
 def trained(rows: list[Row], *, epochs: int = 6, rate: float = 0.15, seed: int = 1) -> np.ndarray:
-    """Weights by AdaGrad over the logistic loss (Duchi, Hazan and Singer 2011)."""
+    """Returns weights trained by AdaGrad over the logistic loss (Duchi, Hazan and Singer 2011)."""
     rng = random.Random(seed)
     weights = np.zeros(TABLE_SIZE)
     squares = np.full(TABLE_SIZE, 1e-2)

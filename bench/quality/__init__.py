@@ -1,1 +1,1 @@
-"""How good the answers are: public questions with known answers, asked of stores that are filled with their texts."""
+"""Quality of answers: public queries with known answers, on stores filled with their texts."""

@@ -1,4 +1,4 @@
-"""What else could be asked: search without any product, over the same texts."""
+"""Baselines: plain searches over the same texts."""
 
 # apsw's types name a Buffer that Python 3.11 does not have.
 # pyright: reportUnknownMemberType=false
@@ -25,27 +25,27 @@ _STOP = frozenset(
 
 class Ask(Protocol):
     def __call__(self, text: str, limit: int, now: datetime | None = None, /) -> Sequence[str]:
-        """The ids of at most so many, best first. ``now``: when it is asked, as far as that matters."""
+        """Returns the ids of at most ``limit`` texts, best first. ``now``: the time of the query."""
         ...
 
 
 def words(text: str) -> list[str]:
-    """All but the commonest, in lower case, each once."""
+    """Returns the distinct words in lower case, without the most common."""
     return list(dict.fromkeys(word for word in _WORD.findall(text.lower()) if word not in _STOP))
 
 
 def any_word(text: str) -> str:
-    """A query of FTS5 for any of the words but the commonest; empty where there is no other."""
+    """Returns an FTS5 query for any of the less common words; empty if there is none."""
     return " OR ".join(f'"{word}"' for word in words(text))
 
 
 def phrase(text: str) -> str:
-    """A query of FTS5 for all the words, one directly after the other."""
+    """Returns an FTS5 query for the phrase of all words."""
     return '"' + text.replace('"', '""').replace("\0", " ") + '"'
 
 
 def grep(items: Sequence[Item]) -> Ask:
-    """The texts with any of the words inside, letter case apart: those with the most of them first, then the newest."""
+    """Finds texts that contain any of the words, ignoring case: most words first, then newest first."""
     newest_first = sorted(enumerate(items), key=lambda one: (one[1]["timestamp"] or "", one[0]), reverse=True)
     lowered = [(item["id"], item["text"].lower()) for _, item in newest_first]
 
@@ -59,7 +59,7 @@ def grep(items: Sequence[Item]) -> Ask:
 
 
 def fts5(items: Sequence[Item], query: Callable[[str], str]) -> Ask:
-    """SQLite's own full text with its porter tokenizer, by bm25."""
+    """Searches with SQLite's full-text index and its porter tokenizer, by bm25."""
     connection = apsw.Connection(":memory:")
     list(connection.execute("CREATE VIRTUAL TABLE note USING fts5(id UNINDEXED, text, tokenize='porter unicode61')"))
     connection.executemany("INSERT INTO note VALUES (?, ?)", ((item["id"], item["text"]) for item in items))

@@ -1,7 +1,7 @@
-"""The sets of questions: which there are in the folder of data, and reading them.
+"""Query sets in the data folder, and how they are read.
 
 A set is a folder ``quality/NAME`` with two files of one JSON object a line. ``corpus.jsonl``: id, collection, text,
-timestamp (ISO 8601 or null), metadata (as far as known: session, speaker, raw, tags). ``queries.jsonl``: qid,
+timestamp (ISO 8601 or null), metadata (if known: session, speaker, raw, tags). ``queries.jsonl``: qid,
 collection, query, category, relevant (ids). ``bench.prepare`` makes them out of files that others publish.
 """
 
@@ -35,14 +35,14 @@ PARAPHRASED = {"aside": "paraphrases, held out", "tune": "paraphrases, tuning"}
 WITH_DATES = "dated"
 CONVERSATIONS = "locomo"
 LEAST = 60
-"""Of a set that is tried out, so many memories of a collection are there at least."""
+"""Minimum number of memories of a collection at a reduced scale."""
 
 Item = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Group:
-    """Questions with figures of their own: a set, or a ``part`` of it."""
+    """Queries with separate figures: a set, or a ``part`` of it."""
 
     name: str
     part: str = ""
@@ -60,7 +60,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """What goes into one store. ``number`` counts those of a set from 0."""
+    """The contents of one store. ``number`` counts the collections of a set from 0."""
 
     set: str
     number: int
@@ -69,18 +69,18 @@ class Collection:
 
     @property
     def sessions(self) -> dict[str, str]:
-        """The session of each item that has one, by id."""
+        """Returns the session of each item that has one, by id."""
         return {one["id"]: one["metadata"]["session"] for one in self.items if one["metadata"].get("session")}
 
 
 def names(data: Path) -> list[str]:
-    """The sets that are there, known ones first."""
+    """Returns the names of the available sets, known ones first."""
     found = {one.parent.name for one in data.glob(f"quality/*/{QUERIES}") if (one.parent / CORPUS).exists()}
     return [name for name in KNOWN if name in found] + sorted(found - KNOWN.keys())
 
 
 def collections(bench: Bench, name: str) -> Iterator[Collection]:
-    """Those of a set, each with its questions: as much as the scale asks for. Adversarial questions, which have no
+    """Yields the collections of a set with their queries, reduced by the scale. Adversarial questions, which have no
     answer, are left out; ours in other words are asked of the commits."""
     if bench.data is None:
         return
@@ -99,7 +99,7 @@ def said_at(item: Item) -> datetime | None:
 
 
 def _day_after(items: Iterable[Item]) -> dict[str, datetime]:
-    """Of each collection, the day after its last item: when its questions are asked."""
+    """Returns the day after the last item of each collection, at which its queries run."""
     last: dict[str, datetime] = {}
     for item in items:
         at = said_at(item)
@@ -126,7 +126,7 @@ def _cases(folder: Path, ends: Mapping[str, datetime]) -> dict[str, list[Case]]:
 
 
 def _part(whole: Collection, bench: Bench) -> Collection:
-    """Few questions with what answers them and some more, where the scale asks for less than all."""
+    """Returns a few queries with their relevant items and some others, at a reduced scale."""
     if bench.scale >= 1:
         return whole
     cases = whole.cases[: bench.count(len(whole.cases), 5)]

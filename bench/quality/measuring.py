@@ -1,4 +1,4 @@
-"""Asking every question of a set in every way, question by question, so that what else runs falls on all ways alike."""
+"""Measurement of all queries of a set in every variant, query by query, so that other load affects all alike."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ class _Answers:
 
 
 def measured(bench: Bench, name: str) -> dict[tuple[Group, str], Figures]:
-    """Figures of every group and row over all questions of a set."""
+    """Returns the figures of every group and row over all queries of a set."""
     answers: dict[tuple[Group, str], _Answers] = {}
     for collection in collections(bench, name):
         with opened(filled(bench, collection)) as store:
@@ -71,7 +71,7 @@ def _embedding(store: Store) -> Callable[[str], object]:
 def _asked(
     case: Case, ways: Mapping[str, Way], sessions: Mapping[str, str], embed: Callable[[str], object]
 ) -> Sequence[tuple[str, Metrics, float]]:
-    """Embedded once and from then on known to the embedder, so that it costs each way the same."""
+    """Runs one query in every variant. Its embedding is cached before, and its time added to variants that embed."""
     began = perf_counter()
     embed(case.query)
     embedding = perf_counter() - began

@@ -1,4 +1,4 @@
-"""How good one answer is, and many of them together.
+"""Quality figures of one answer and of many.
 
 Every figure but the time is a share, 0..1 for one answer and percent for many: the mean over all questions, whatever
 collection they belong to.
@@ -33,7 +33,7 @@ Metrics = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """``shares`` are in percent, by ``COLUMNS``, as far as they were asked for. ``milliseconds`` is the median."""
+    """``shares`` are in percent, by ``COLUMNS``; some may be absent. ``milliseconds`` is the median."""
 
     count: int
     shares: Metrics
@@ -68,7 +68,7 @@ def of_deep_answer(found: Sequence[str], relevant: frozenset[str], sessions: Map
 
 
 def together(metrics: Sequence[Metrics], seconds: Sequence[float]) -> Figures:
-    """The figures of as many answers, each with its time."""
+    """Returns the mean figures of many answers, each with its time."""
     columns = [column for column in COLUMNS if all(column in one for one in metrics)]
     shares = {column: 100 * fmean(one[column] for one in metrics) for column in columns}
     return Figures(len(metrics), shares, 1000 * median(seconds))
@@ -83,7 +83,7 @@ def hit_at(found: Sequence[str], relevant: frozenset[str], depth: int) -> float:
 
 
 def ndcg_at(found: Sequence[str], relevant: frozenset[str], depth: int) -> float:
-    """Binary: what is relevant counts 1, discounted by the logarithm of its rank."""
+    """Binary NDCG: each relevant item counts 1, discounted by the logarithm of its rank."""
     gain = sum(1 / math.log2(rank + 2) for rank, one in enumerate(found[:depth]) if one in relevant)
     return gain / sum(1 / math.log2(rank + 2) for rank in range(min(len(relevant), depth)))
 

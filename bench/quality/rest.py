@@ -1,4 +1,4 @@
-"""The section that asks the same questions over REST: a door must not change the answers."""
+"""The section that runs the same queries over REST: the interface must not change the answers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -41,7 +41,7 @@ _ByInterface = Mapping[str, _Measured]
 
 
 def run(bench: Bench) -> Section | None:
-    """None where the data is not there."""
+    """Returns the section, or None without the data."""
     if bench.data is None:
         return None
     asked: dict[str, _ByInterface] = {}

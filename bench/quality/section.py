@@ -1,4 +1,4 @@
-"""The section about retrieval quality: ours beside plain searches, and ours with one part left out in each row."""
+"""The section about retrieval quality: Hivelore, plain searches, and Hivelore without one part in each row."""
 
 from bench.material import Bench
 from bench.quality import tables
@@ -44,7 +44,7 @@ The sets:
 
 
 def run(bench: Bench) -> Section | None:
-    """None where the data is not there."""
+    """Returns the section, or None without the data."""
     if bench.data is None:
         return None
     found = names(bench.data)

@@ -1,4 +1,4 @@
-"""Stores filled with the collections, as a user would fill them: made once, and opened by every section that asks."""
+"""Stores filled with the collections as a user would fill them, made once and shared by all sections."""
 
 import shutil
 from collections.abc import Generator, Sequence
@@ -17,7 +17,7 @@ from hivelore.runtime.settings import load
 
 TOGETHER = 100
 KEPT = 5
-"""So many collections of a set are kept for the next section: as many as most sets have, and some have hundreds."""
+"""Number of collections of a set that are kept for the next section. Most sets have fewer, some have hundreds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Store:
     viewer: Viewer
 
     def remember(self, drafts: Sequence[Draft]) -> None:
-        """Until all can be found by words and by meaning."""
+        """Stores all items and waits until they are found by words and by meaning."""
         for at in range(0, len(drafts), TOGETHER):
             self.app.memory_service.remember_many(drafts[at : at + TOGETHER], self.viewer)
         while self.app.embedding.step():
@@ -34,7 +34,7 @@ class Store:
 
 
 def filled(bench: Bench, collection: Collection) -> Path:
-    """The data directory with a collection in it. Who writes into it copies it before."""
+    """Returns the data directory of a collection. Sections that write make a copy first."""
     home = _place(bench, collection)
     if not home.exists():
         fresh = bench.place()
@@ -53,7 +53,7 @@ def filled(bench: Bench, collection: Collection) -> Path:
 
 @contextmanager
 def opened(home: Path) -> Generator[Store]:
-    """A store with all its vectors in memory and nothing running beside the questions."""
+    """Opens a store with all vectors in memory and no background work."""
     app = Application(load(home=home), clock=SystemClock())
     try:
         model = app.active_model.current
@@ -66,7 +66,7 @@ def opened(home: Path) -> Generator[Store]:
 
 
 def done(bench: Bench, collection: Collection) -> None:
-    """Drop what no other section will open."""
+    """Deletes stores that no other section opens."""
     if collection.number >= KEPT:
         shutil.rmtree(_place(bench, collection))
 

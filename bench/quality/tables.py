@@ -17,7 +17,7 @@ All = Mapping[tuple[Group, str], Figures]
 
 
 def main_table(figures: All) -> Table:
-    """Sets, each with the leading rows. Of our questions in other words the hard ones have rows of their own."""
+    """Returns the table of sets with the leading rows. The hard paraphrased queries have separate rows."""
     rows = [
         [f"{_titled(group, figures)}: {row}", *(figures[group, row].cell(column) for column in MAIN)]
         for group in _headed(figures)
@@ -27,7 +27,7 @@ def main_table(figures: All) -> Table:
 
 
 def ablation(figures: All) -> Table:
-    """What each ingredient is worth: rows leave one out, columns are sets."""
+    """Returns the table of ablations: each row omits one part, columns are sets."""
     groups = _headed(figures)
     left_out = [row for row in ROWS if row == OURS or row not in LEADING]
     rows = [[row, *(_both(figures[group, row]) for group in groups)] for row in left_out]
@@ -35,7 +35,7 @@ def ablation(figures: All) -> Table:
 
 
 def by_category(figures: All, name: str) -> Table | None:
-    """Of a set of conversations; None for another one, whose categories say little."""
+    """Returns the table of a set of conversations by category; None for other sets."""
     parts = [group for group in _groups(figures) if group.name == name and group.part]
     if not parts or SESSIONS not in figures[parts[0], OURS].shares:
         return None
@@ -45,7 +45,7 @@ def by_category(figures: All, name: str) -> Table | None:
 
 
 def bars(figures: All) -> Sequence[Bars]:
-    """One picture for each of the two main figures."""
+    """Returns a chart for each of the two main figures."""
     groups = _headed(figures)
     return [
         Bars(
@@ -59,7 +59,7 @@ def bars(figures: All) -> Sequence[Bars]:
 
 
 def everything(figures: All) -> Sequence[Mapping[str, object]]:
-    """Every figure there is, for programs."""
+    """Returns all figures, for programs."""
     return [
         {
             "set": group.name,
@@ -76,7 +76,7 @@ def everything(figures: All) -> Sequence[Mapping[str, object]]:
 
 
 def _groups(figures: All) -> list[Group]:
-    """In the order in which they were asked."""
+    """Returns the groups in the order of the queries."""
     return list(dict.fromkeys(group for group, _ in figures))
 
 

@@ -64,7 +64,7 @@ def search_service(store: Store, recipe: Recipe) -> SearchService:
 
 
 def asking(store: Store, recipe: Recipe, now: datetime | None = None) -> Ask:
-    """``now``: when questions are asked for which nothing else is said; None: the present."""
+    """``now``: the default time of queries; None: the current time."""
     by = search_service(store, recipe)
 
     def ask(text: str, limit: int, at: datetime | None = None) -> list[str]:

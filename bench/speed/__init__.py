@@ -1,1 +1,1 @@
-"""How long a question takes among few memories and among many, beside what else could be asked."""
+"""Search time with few and many memories, compared with other engines."""

@@ -1,9 +1,9 @@
-"""A client that asks, as a process of its own.
+"""A client that sends queries, in a separate process.
 
     python -m bench.speed.asker URL KEY QUESTIONS
 
-QUESTIONS is a file with a JSON list, of which the first one is not measured. Says ``ready``, begins at the first line
-it is given, and ends with the milliseconds of each answer as a JSON list.
+QUESTIONS is a file with a JSON list, of which the first one is not measured. Prints ``ready``, begins at the first line
+of input, and ends with the milliseconds of each answer as a JSON list.
 """
 
 import json

@@ -1,4 +1,5 @@
-"""LangGraph's store on SQLite, in a process of its own: sqlite-vec cannot be loaded by two SQLites in one.
+"""LangGraph's store on SQLite, in a separate process: sqlite-vec cannot be loaded by two SQLite libraries in one
+process.
 
     python -m bench.speed.langgraph_store FOLDER
 
@@ -28,7 +29,8 @@ NAMESPACE = ("memories",)
 
 
 def filled(folder: Path) -> tuple[Any, float]:
-    """The store, and the seconds it took to fill. Its embedding function looks vectors up: no model is measured."""
+    """Returns the store, and the seconds it took to fill. Its embedding function looks vectors up: no model is
+    measured."""
     base, module = import_module("langgraph.store.base"), import_module("langgraph.store.sqlite")
     texts, vectors = _read(folder, "texts")
     questions = dict(zip(*_read(folder, "questions"), strict=True))
@@ -54,7 +56,8 @@ def _read(folder: Path, name: str) -> tuple[list[str], Any]:
 
 
 def _connection(file: Path) -> Any:
-    """As ``SqliteStore.from_conn_string`` makes it, by a library that takes extensions: many Pythons do not."""
+    """Opens a connection like ``SqliteStore.from_conn_string``, with a library that loads extensions, unlike many
+    Pythons."""
     able = hasattr(sqlite3.Connection, "enable_load_extension")
     library: Any = sqlite3 if able else import_module("pysqlite3")
     return library.connect(str(file), check_same_thread=False, isolation_level=None)

@@ -1,4 +1,4 @@
-"""Everything that is measured at one number of memories."""
+"""All measurements at one number of memories."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -27,7 +27,7 @@ QUESTIONS, PRIVATE_QUESTIONS, WARM_UP = 400, 115, 40
 COMPARED = 200
 """Questions whose answers on both engines are compared."""
 SECONDS = 40.0
-"""A row gets at most so many for all its questions, but for the one it is busy with then."""
+"""Maximum seconds for all queries of a row; the query that is running then still completes."""
 PASSAGES = 200
 """That the model embeds, to say how many it does in a second."""
 
@@ -42,7 +42,7 @@ class Measured:
     """Of each question, by row."""
     peers: Mapping[str, Peer]
     compared: int
-    """So many questions were asked of both engines,"""
+    """Number of queries on both engines,"""
     same: float
     """and to this part of them PostgreSQL gave the same answers in the same order."""
     moving: float
@@ -63,7 +63,7 @@ def measured(bench: Bench, size: int) -> Measured:
         # Before the home is opened: a move is done when nobody else has it open.
         place, database, moving = stack.enter_context(on_postgres.moved(filled.home, bench.place()))
         hive = stack.enter_context(ours.opened(filled.home))
-        rows, beside = _rows(bench, stack, hive, size, questions, others)
+        rows, peers_opened = _rows(bench, stack, hive, size, questions, others)
         elsewhere = stack.enter_context(ours.opened(place, database))
         rows[ON_POSTGRES] = Row(elsewhere.recall, questions)
         rows[KEYWORDS_ON_POSTGRES] = Row(elsewhere.keywords, questions)
@@ -73,7 +73,9 @@ def measured(bench: Bench, size: int) -> Measured:
         took = {name: row.milliseconds for name, row in rows.items()}
     over_rest = {REST: served.one, REST_AGAIN: served.again, REST_MANY: served.many}
     megabytes = sum(file.stat().st_size for file in filled.home.glob("hivelore.db*")) / 1e6
-    return Measured(filled, megabytes, served, took | over_rest, beside, len(compared), same, moving, _model(bench))
+    return Measured(
+        filled, megabytes, served, took | over_rest, peers_opened, len(compared), same, moving, _model(bench)
+    )
 
 
 def _rows(
@@ -81,7 +83,7 @@ def _rows(
 ) -> tuple[dict[str, Row], dict[str, Peer]]:
     vectors, alone = hive.vectors(), OnnxEmbedder()
     embedded = {text: bench.embedder.embed_query(Clean(text_to_embed(text))) for text in questions}
-    beside = peers.opened(stack, bench.place(), bench.memories(size), vectors, embedded)
+    peers_opened = peers.opened(stack, bench.place(), bench.memories(size), vectors, embedded)
     rows = {
         RECALL: Row(hive.recall, questions),
         AGAIN: Row(hive.recall, questions),
@@ -91,10 +93,10 @@ def _rows(
         STREAM: Row(ours.stream(vectors), questions),
         KEYWORDS: Row(hive.keywords, questions),
     }
-    for name, peer in beside.items():
+    for name, peer in peers_opened.items():
         if peer.ask is not None:
             rows[name] = Row(peer.ask, questions)
-    return rows, beside
+    return rows, peers_opened
 
 
 def _model(bench: Bench) -> float:

@@ -1,4 +1,4 @@
-"""The same memories on PostgreSQL: on a server that a package brings, in a database that `hivelore move` fills."""
+"""The same memories on PostgreSQL: on the server of a package, in a database filled by `hivelore move`."""
 
 import os
 import shutil
@@ -29,7 +29,7 @@ BUFFERS = "1GB"
 
 @contextmanager
 def moved(home: Path, place: Path) -> Generator[tuple[Path, str, float]]:
-    """A home for the swarm of another one, the URL of the database that it is in, and the seconds that moving took."""
+    """Yields a new home for the swarm, the URL of its database, and the seconds of the migration."""
     with _server() as server, psycopg.connect(server.get_uri(), autocommit=True) as connection:
         connection.execute(f"DROP DATABASE IF EXISTS {DATABASE} WITH (FORCE)".encode())
         connection.execute(f"CREATE DATABASE {DATABASE} ENCODING 'UTF8' TEMPLATE template0".encode())

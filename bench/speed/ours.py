@@ -1,4 +1,4 @@
-"""Asking Hivelore inside one process: whole answers, and the two searches that each of them consists of."""
+"""Hivelore inside one process: whole recalls, and their two searches."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -25,7 +25,7 @@ _BLOCK = 65_536
 
 
 class Embedded:
-    """The Python API on a data directory, and what is behind it."""
+    """The Python API on a data directory, and its internals."""
 
     def __init__(self, app: Application, viewer: Viewer) -> None:
         self._app = app
@@ -39,25 +39,25 @@ class Embedded:
         return self._hive.recall(text, limit=LIMIT)
 
     def ids(self, text: str) -> list[str]:
-        """Of what a recall answers."""
+        """Returns the ids of the hits of a recall."""
         return [hit.memory.id for hit in self._hive.recall(text, limit=LIMIT)]
 
     def recall_private(self, text: str) -> object:
         return self._hive.recall(text, limit=LIMIT, scope=ScopeChoice.AGENT)
 
     def keywords(self, text: str) -> object:
-        """What a recall asks of the keyword index."""
+        """Runs the keyword search of a recall."""
         terms = query_terms(text)
         with self._app.store.read() as view:
             return self._app.keywords.search(view, terms, self._where, KEYWORD_DEPTH)
 
     def nearest(self, vector: Vector) -> object:
-        """What a recall asks of the vector index."""
+        """Runs the vector search of a recall."""
         with self._app.store.read() as view:
             return self._model.index.nearest(view, vector, self._where, LEAST_CANDIDATES)
 
     def vectors(self) -> Vector:
-        """All there are, in the order in which the memories came."""
+        """Returns all vectors, in the order of the memories."""
         with self._app.store.read() as view:
             model = view.model_key(self._model.provider.fingerprint)
             batches = [] if model is None else list(view.all_embedded(model))
@@ -67,7 +67,7 @@ class Embedded:
 
 @contextmanager
 def opened(home: Path, database: str | None = None) -> Generator[Embedded]:
-    """A hive with all its vectors ready; on PostgreSQL where ``database`` is the URL of one."""
+    """Opens a hive with all its vectors ready; on PostgreSQL where ``database`` is the URL of one."""
     app = open_application(load(home=home, database=database), kind=EMBEDDED)
     try:
         if not app.embedding.wait(_READY):
@@ -78,7 +78,7 @@ def opened(home: Path, database: str | None = None) -> Generator[Embedded]:
 
 
 def stream(vectors: Vector) -> Ask:
-    """Read the codes of all vectors once, and do nothing else: what no scan of them can be faster than, on one core."""
+    """Reads the codes of all vectors once: the lower bound of any scan on one core."""
     parts = [Quantised.of(vectors[start : start + _BLOCK]).codes for start in range(0, len(vectors), _BLOCK)]
     codes = np.concatenate(parts)
     return lambda _text: codes.max()

@@ -1,4 +1,4 @@
-"""What else could be asked about the same texts and vectors: plain engines, and LangGraph's store on SQLite."""
+"""Other engines on the same texts and vectors: plain engines, and LangGraph's store on SQLite."""
 
 # apsw's types name a Buffer that Python 3.11 does not have.
 # pyright: reportUnknownMemberType=false
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A way to ask, and the seconds that filling it took; ``ask`` None: it is not here, for the reason given."""
+    """A search function, and the seconds that filling took; ``ask`` None: unavailable, for the given reason."""
 
     ask: Ask | None
     filling: float = 0.0
@@ -44,7 +44,8 @@ class Peer:
 def opened(
     stack: ExitStack, folder: Path, texts: Iterable[str], vectors: Vector, questions: Mapping[str, Vector]
 ) -> dict[str, Peer]:
-    """All of them, filled with texts and the vector of each; closed with the stack. ``questions`` have theirs, too."""
+    """Opens all engines, filled with texts and vectors, and closes them with the stack. ``questions`` have vectors
+    too."""
     held = list(texts)
     return {
         NUMPY: Peer(lambda text: nearest(vectors, questions[text])),
@@ -112,7 +113,7 @@ def _langgraph(
     questioned, answers = process.stdin, process.stdout
 
     def ask(text: str) -> str:
-        """The way to the process and back takes less than 0.1 ms."""
+        """Sends a query to the process; the round trip takes less than 0.1 ms."""
         questioned.write(json.dumps(text) + "\n")
         questioned.flush()
         return answers.readline()

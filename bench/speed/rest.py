@@ -1,4 +1,4 @@
-"""Asking a service over REST: how soon after its start, how fast one client and several, and in how much memory."""
+"""A service over REST: start time, search time of one and several clients, and memory."""
 
 import json
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ CLIENTS = 8
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Seconds from the command on."""
+    """Seconds since the start command."""
 
     answers: float
     recalled: float
@@ -29,7 +29,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What a service was measured to do. Milliseconds of each question, and MB of 10**6 bytes."""
+    """Measurements of a service: milliseconds of each query, and MB of 10**6 bytes."""
 
     starts: Sequence[Start]
     one: Sequence[float]
@@ -45,7 +45,7 @@ class Served:
 
 
 def measured(bench: Bench, home: Path, questions: Sequence[str], warm: int, seconds: float) -> Served:
-    """One client first; then several ask a service that was started anew, so that no question is known to it."""
+    """Measures one client first, then several on a restarted service, so that no query is cached."""
     with Service(home) as service:
         starts = [_started(service, questions[0])]
         client = service.client()
@@ -63,7 +63,7 @@ def measured(bench: Bench, home: Path, questions: Sequence[str], warm: int, seco
 
 
 def _started(service: Service, question: str) -> Start:
-    """Ask at once, again where that took longer than a call may, and wait for the vectors then."""
+    """Sends a query at once, repeats it after a time-out, and then waits for the vectors."""
     began, client, answer = perf_counter() - service.started, service.client(), None
     while answer is None:
         with suppress(Expired):
@@ -74,7 +74,7 @@ def _started(service: Service, question: str) -> Start:
 
 
 def _many(bench: Bench, service: Service, questions: Sequence[str]) -> tuple[list[float], float, float]:
-    """Every client asks its share of the questions, after one that is not counted."""
+    """Sends the queries from several clients, each after one that is not counted."""
     commands: list[list[str]] = []
     for number in range(CLIENTS):
         file = bench.place() / "questions.json"

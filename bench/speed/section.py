@@ -1,4 +1,4 @@
-"""The tables about speed: each row beside what it is to be compared with, and the targets."""
+"""The tables about speed: each row with its comparisons, and the targets."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -96,7 +96,7 @@ START = (
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A percentile of a row in milliseconds, to stay below."""
+    """A maximum for a percentile of a row, in milliseconds."""
 
     row: str
     percentile: int

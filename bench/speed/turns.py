@@ -1,4 +1,4 @@
-"""Asking in turns, so that whatever else the machine does falls on every row."""
+"""Interleaved measurement, so that other load on the machine affects every row alike."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ Ask = Callable[[str], object]
 
 @dataclass(slots=True)
 class Row:
-    """A way to ask, its questions, and how many milliseconds each took."""
+    """A search function, its queries, and the milliseconds of each."""
 
     ask: Ask
     questions: Sequence[str]
@@ -22,11 +22,11 @@ class Row:
 
     @property
     def total(self) -> float:
-        """Seconds, all questions together."""
+        """Returns the seconds of all queries together."""
         return sum(self.milliseconds) / 1e3
 
     def turn(self, questions: Sequence[str], seconds: float) -> None:
-        """Ask these, as far as fewer than so many seconds were used by then."""
+        """Runs these queries until the time limit is used up."""
         for text in questions:
             if self.total >= seconds:
                 return
@@ -36,7 +36,7 @@ class Row:
 
 
 def take_turns(rows: Mapping[str, Row], warm: int, seconds: float) -> None:
-    """Ask every row its questions; the first ``warm`` are not counted. A row that is so slow that it has used up its
+    """Runs the queries of every row; the first ``warm`` are not counted. A row that is so slow that it has used up its
     ``seconds`` is left with fewer."""
     for row in rows.values():
         row.turn(row.questions[:warm], seconds / TURN)

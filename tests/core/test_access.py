@@ -44,8 +44,8 @@ VIEWERS = {
 }
 
 ALL = "see edit delete promote demote"
-SHARED_BY_LEAD = "see edit delete promote"  # not demote: that would make it somebody else's secret
-NOBODY_S = "see edit delete promote"  # not demote: there is nobody it could belong to
+SHARED_BY_LEAD = "see edit delete promote"  # not demote: it would become a private memory of its owner
+NOBODY_S = "see edit delete promote"  # not demote: it has no owner
 
 # Written from X3 and X4, not from the code: worker and other worker, lead and operator, own and not own.
 #                                     own private  own shared  other's private  other's shared  swarm's own

@@ -1,4 +1,4 @@
-"""Requests and answers as JSON: what is read, and the errors for what is not."""
+"""Requests and answers as JSON: accepted input, and the errors for other input."""
 
 import json
 from datetime import UTC, datetime

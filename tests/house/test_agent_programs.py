@@ -7,7 +7,7 @@ from pathlib import Path
 from install_agents import LOCK, WANTED, is_installed
 
 
-def test_each_program_has_one_exact_version_and_the_lock_names_the_same() -> None:
+def test_each_agent_program_has_one_exact_version_equal_to_the_lock() -> None:
     wanted = json.loads((WANTED / "package.json").read_text(encoding="utf-8"))["dependencies"]
     packages = json.loads((WANTED / LOCK).read_text(encoding="utf-8"))["packages"]
     assert all(re.fullmatch(r"\d+\.\d+\.\d+", version) for version in wanted.values())

@@ -1,4 +1,4 @@
-"""Every benchmark runs, on next to nothing, and says what it measured in tables that are well formed."""
+"""Every benchmark runs at a small scale and produces well-formed tables."""
 
 import json
 import os
@@ -29,7 +29,7 @@ SECTIONS = (
     "walks",
 )
 SLOW = (*NEEDS_DATA[1:], "speed", "writes", "growth", "footprint", "hooks")
-"""They fill one store after the other, or start as many services; `make soak` runs them."""
+"""Sections that fill several stores or start several services; `make soak` runs them."""
 QUICK = "vectors"
 DATA = os.environ.get("HIVELORE_BENCH_DATA", "")
 
@@ -42,7 +42,7 @@ def bench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in SECTIONS]
 )
-def test_a_section_yields_tables_that_are_well_formed(name: str, tmp_path: Path) -> None:
+def test_a_benchmark_section_has_well_formed_tables(name: str, tmp_path: Path) -> None:
     if name in NEEDS_DATA and not DATA:
         pytest.skip("HIVELORE_BENCH_DATA is not set")
     done = bench(name, "--scale", "0.001", "--into", tmp_path)
@@ -64,7 +64,7 @@ def test_a_section_yields_tables_that_are_well_formed(name: str, tmp_path: Path)
     assert "at a scale of 0.001" in page
 
 
-def test_the_page_keeps_the_sections_that_were_not_run_again(tmp_path: Path) -> None:
+def test_the_page_retains_sections_that_were_not_run(tmp_path: Path) -> None:
     assert bench(QUICK, "--scale", "0.001", "--into", tmp_path).returncode == 0
     kept = json.loads((tmp_path / "results" / f"{QUICK}.json").read_text(encoding="utf-8"))
     older = {**kept, "title": "Older", "made": {**kept["made"], "date": "2026-01-02"}}
@@ -77,13 +77,13 @@ def test_the_page_keeps_the_sections_that_were_not_run_again(tmp_path: Path) -> 
     assert page.count("on 2026-01-02 at commit") == 2
 
 
-def test_a_section_that_is_not_there_is_refused_with_those_that_are() -> None:
+def test_an_unknown_section_is_refused_with_the_available_ones() -> None:
     done = bench("haste")
     assert done.returncode == 2
     assert done.stderr.strip().endswith(f"choose from {', '.join(SECTIONS)}")
 
 
-def test_a_part_of_the_work_is_shown_and_not_kept() -> None:
+def test_a_scaled_run_prints_its_tables_and_stores_nothing() -> None:
     before = [file.read_bytes() for file in sorted((ROOT / "bench" / "results").glob("*"))]
     done = bench(QUICK, "--scale", "0.001")
     assert "| numpy float32 floor |" in done.stdout
@@ -105,7 +105,7 @@ def test_a_paraphrase_shares_at_most_one_term_with_its_note() -> None:
 
 
 @pytest.mark.skipif(not DATA, reason="HIVELORE_BENCH_DATA is not set")
-def test_a_dated_question_names_a_time_at_which_its_note_was_written() -> None:
+def test_a_dated_question_names_the_time_of_its_note() -> None:
     corpus = Path(DATA) / "quality" / "commits" / "corpus.jsonl"
     notes = {note["id"]: note for note in map(json.loads, corpus.read_text(encoding="utf-8").splitlines())}
     questions = (ROOT / "bench" / "data" / "dated.jsonl").read_text(encoding="utf-8").splitlines()

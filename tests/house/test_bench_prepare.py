@@ -1,4 +1,4 @@
-"""The published files of others become sets that the benchmarks of quality can ask."""
+"""Conversion of published data sets for the quality benchmarks."""
 
 import json
 import subprocess
@@ -77,7 +77,7 @@ def prepare(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
 
 
-def test_turns_of_locomo_become_memories_in_the_order_in_which_they_were_said() -> None:
+def test_turns_of_locomo_become_memories_in_chronological_order() -> None:
     corpus = locomo(LOCOMO).corpus
     assert [one["id"] for one in corpus] == ["conv-1/D1:1", "conv-1/D1:2", "conv-1/D2:1"]
     assert corpus[0] == {
@@ -97,7 +97,7 @@ def test_turns_of_locomo_become_memories_in_the_order_in_which_they_were_said() 
     assert corpus[2]["timestamp"] == "2023-09-13T00:09:00+00:00"
 
 
-def test_evidence_of_locomo_is_read_however_it_is_written() -> None:
+def test_all_notations_of_evidence_in_locomo_are_read() -> None:
     prepared = locomo(LOCOMO)
     assert [(one["qid"], one["category"], one["relevant"]) for one in prepared.queries] == [
         ("conv-1/q0", "single-hop", ["conv-1/D1:1"]),
@@ -107,7 +107,7 @@ def test_evidence_of_locomo_is_read_however_it_is_written() -> None:
     assert prepared.left_out == 2
 
 
-def test_every_question_of_longmemeval_has_a_store_of_its_own_turns() -> None:
+def test_every_question_of_longmemeval_has_a_separate_store() -> None:
     prepared = longmemeval(LONGMEMEVAL)
     assert [(one["id"], one["collection"], one["text"]) for one in prepared.corpus] == [
         ("q1/D1:1", "q1", "user: Any news?"),
@@ -128,7 +128,7 @@ def test_every_question_of_longmemeval_has_a_store_of_its_own_turns() -> None:
     assert prepared.left_out == 2
 
 
-def test_prepared_sets_can_be_asked_and_have_the_wanted_number_of_stores(tmp_path: Path) -> None:
+def test_a_prepared_set_has_the_requested_number_of_stores(tmp_path: Path) -> None:
     records = [instance(f"q{number}", CHAT, ANSWER) for number in range(10)]
     file = tmp_path / "longmemeval_s.json"
     file.write_text(json.dumps(records), encoding="utf-8")
@@ -146,7 +146,7 @@ def test_prepared_sets_can_be_asked_and_have_the_wanted_number_of_stores(tmp_pat
 
 
 @pytest.mark.parametrize("text", [json.dumps(LOCOMO), "not JSON", "[1]", '{"sample_id": 1}'])
-def test_a_file_of_another_kind_is_refused_and_leaves_nothing(text: str, tmp_path: Path) -> None:
+def test_a_file_of_another_format_is_refused_without_output(text: str, tmp_path: Path) -> None:
     file = tmp_path / "locomo10.json"
     file.write_text(text, encoding="utf-8")
     done = prepare("longmemeval", file, tmp_path / "made")

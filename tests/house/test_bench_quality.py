@@ -24,12 +24,12 @@ def item(name: str, text: str, timestamp: str | None = None) -> dict[str, Any]:
     return {"id": name, "collection": "c", "text": text, "timestamp": timestamp, "metadata": {}}
 
 
-def test_recall_is_the_share_of_what_is_relevant() -> None:
+def test_recall_is_the_share_of_relevant_items_found() -> None:
     assert recall_at(["a", "x", "b"], frozenset("abcd"), 3) == 0.5
     assert recall_at(["a", "x", "b"], frozenset("abcd"), 2) == 0.25
 
 
-def test_a_hit_takes_one_that_is_relevant() -> None:
+def test_one_relevant_item_is_a_hit() -> None:
     assert hit_at(["x", "y", "a"], frozenset("ab"), 3) == 1
     assert hit_at(["x", "y", "a"], frozenset("ab"), 2) == 0
 
@@ -40,22 +40,20 @@ def test_gain_is_discounted_by_rank() -> None:
     assert ndcg_at(["x", "a", "y", "b"], frozenset("ab"), 10) == pytest.approx(0.6510, abs=1e-4)
 
 
-def test_the_first_relevant_one_decides_the_reciprocal_rank() -> None:
+def test_the_reciprocal_rank_is_that_of_the_first_relevant_item() -> None:
     assert reciprocal_rank(["x", "a", "b"], frozenset("ab")) == 0.5
     assert reciprocal_rank(["x"], frozenset("ab")) == 0
 
 
 @given(answers, st.frozensets(ids, min_size=1))
-def test_an_answer_is_never_worse_for_having_the_relevant_ones_first(
-    found: list[str], relevant: frozenset[str]
-) -> None:
+def test_relevant_items_first_never_lower_the_metrics(found: list[str], relevant: frozenset[str]) -> None:
     better = sorted(found, key=lambda one: one not in relevant)
     for depth in (1, 3, 10):
         assert 0 <= ndcg_at(found, relevant, depth) <= ndcg_at(better, relevant, depth) <= 1
         assert 0 <= recall_at(found, relevant, depth) <= recall_at(better, relevant, depth) <= 1
 
 
-def test_a_session_counts_where_it_first_comes_up() -> None:
+def test_a_session_counts_at_its_first_rank() -> None:
     sessions = {"a1": "A", "a2": "A", "b1": "B", "c1": "C", "d1": "D", "e1": "E", "f1": "F"}
     found = ["a1", "a2", "b1", "c1", "d1", "e1", "f1"]
     assert of_deep_answer(found, frozenset(["e1"]), sessions)["session hit@5"] == 1
@@ -72,7 +70,7 @@ def test_figures_are_means_over_questions_and_the_time_is_the_median() -> None:
     assert (figures.cell("R@1"), figures.cell("R@20"), figures.cell("ms")) == ("25.0", "", "3.0")
 
 
-def test_grep_puts_more_words_first_and_the_newest_where_it_is_a_tie() -> None:
+def test_grep_orders_by_matched_words_then_by_newest() -> None:
     ask = baselines.grep(
         [
             item("old", "A red boat", "2025-01-01T00:00:00"),
@@ -89,11 +87,11 @@ def test_grep_puts_more_words_first_and_the_newest_where_it_is_a_tie() -> None:
 
 @pytest.mark.parametrize("query", [baselines.any_word, baselines.phrase])
 @pytest.mark.parametrize("text", ["", "?", 'say "boat" OR (', "the", "NEAR(boat*", "\x00"])
-def test_full_text_takes_any_question(query: Any, text: str) -> None:
+def test_full_text_search_accepts_any_question(query: Any, text: str) -> None:
     assert set(baselines.fts5([item("a", "A boat")], query)(text, 10)) <= {"a"}
 
 
-def test_a_phrase_is_found_word_by_word_only() -> None:
+def test_a_phrase_matches_only_adjacent_words_in_order() -> None:
     notes = [item("a", "the red boat sank"), item("b", "a boat, red")]
     assert baselines.fts5(notes, baselines.phrase)("Red boat", 10) == ["a"]
     assert set(baselines.fts5(notes, baselines.any_word)("Red boat", 10)) == {"a", "b"}
@@ -113,7 +111,7 @@ def test_ranks_are_fused_by_the_sum_of_their_reciprocals() -> None:
     assert ask("", 1) == ["c"]
 
 
-def test_low_in_both_lists_is_better_than_first_in_one() -> None:
+def test_low_ranks_in_both_lists_beat_the_first_rank_in_one() -> None:
     def ranked(first: str) -> baselines.Ask:
         return always(first, *(f"{first}{number}" for number in range(59)), "both")
 
@@ -131,14 +129,14 @@ def asked(query: str, category: str) -> dict[str, Any]:
     return {"qid": query, "collection": "c", "query": query, "category": category, "relevant": ["a"]}
 
 
-def test_every_set_in_the_folder_is_asked_and_known_ones_come_first(tmp_path: Path) -> None:
+def test_every_set_in_the_folder_is_listed_with_known_ones_first(tmp_path: Path) -> None:
     for name in ("zebra", "devbench", "another", "locomo"):
         write(tmp_path / "quality" / name, [], [])
     (tmp_path / "quality" / "no set").mkdir()
     assert names(tmp_path) == ["locomo", "devbench", "another", "zebra"]
 
 
-def test_questions_are_grouped_by_category_and_adversarial_ones_left_out(tmp_path: Path) -> None:
+def test_questions_are_grouped_by_category_without_adversarial_ones(tmp_path: Path) -> None:
     queries = [asked("one", "temporal"), asked("two", "adversarial"), asked("three", "c")]
     write(tmp_path / "quality" / "own", [item("a", "A boat"), {**item("b", "Lonely"), "collection": "d"}], queries)
     (only,) = collections(Bench(1, tmp_path, tmp_path, print), "own")
@@ -149,7 +147,7 @@ def test_questions_are_grouped_by_category_and_adversarial_ones_left_out(tmp_pat
     ]
 
 
-def test_a_part_of_the_work_keeps_what_answers_its_questions(tmp_path: Path) -> None:
+def test_a_scaled_set_keeps_the_items_that_answer_its_questions(tmp_path: Path) -> None:
     items = [item(f"{number}", "A boat") for number in range(200)] + [item("a", "The boat")]
     write(tmp_path / "quality" / "own", items, [asked(f"{number}", "c") for number in range(40)])
     (only,) = collections(Bench(0.001, tmp_path, tmp_path, print), "own")
@@ -158,7 +156,7 @@ def test_a_part_of_the_work_keeps_what_answers_its_questions(tmp_path: Path) -> 
     assert len(only.items) == 61
 
 
-def test_pictures_are_the_same_each_time_they_are_drawn(tmp_path: Path) -> None:
+def test_charts_are_reproducible(tmp_path: Path) -> None:
     bars = Bars("shares", "Shares", ["one, two", "three"], {"theirs": [1.0, 2.0], "ours": [90.0, 100.0]})
     for folder in ("first", "second"):
         (tmp_path / folder).mkdir()
@@ -168,7 +166,7 @@ def test_pictures_are_the_same_each_time_they_are_drawn(tmp_path: Path) -> None:
     assert "<dc:date>" not in (tmp_path / "first" / "shares.svg").read_text(encoding="utf-8")
 
 
-def test_figures_are_kept_for_programs_and_the_pictures_are_on_the_page(tmp_path: Path) -> None:
+def test_figures_are_stored_as_json_and_charts_are_on_the_page(tmp_path: Path) -> None:
     bars = Bars("shares", "Shares", ["one"], {"ours": [90.0]})
     figures = [{"set": "one", "R@10": 90.0}, {"set": "zwö", "R@10": 1.0}]
     keep(

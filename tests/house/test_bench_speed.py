@@ -1,4 +1,4 @@
-"""What the benchmark of speed asks, of what, and how it is drawn."""
+"""The speed benchmark: its memories, its questions and its charts."""
 
 import json
 from pathlib import Path
@@ -27,7 +27,7 @@ def picture(points: list[tuple[float, float]]) -> Lines:
     return Lines("speed", "Speed", "memories", {"theirs": points, "ours": points})
 
 
-def test_a_memory_has_200_to_500_characters_in_one_passage_and_is_like_no_other(tmp_path: Path) -> None:
+def test_memories_are_distinct_with_200_to_500_characters_in_one_passage(tmp_path: Path) -> None:
     memories = list(material(tmp_path).memories(200))
     assert len(set(memories)) == 200
     for memory in memories:
@@ -35,11 +35,11 @@ def test_a_memory_has_200_to_500_characters_in_one_passage_and_is_like_no_other(
         assert [len(one.passages) for one in chunk(memory)] == [1]
 
 
-def test_the_same_memories_come_every_time(tmp_path: Path) -> None:
+def test_generated_memories_are_reproducible(tmp_path: Path) -> None:
     assert list(material(tmp_path).memories(20)) == list(material(tmp_path).memories(20))
 
 
-def test_a_passage_has_the_tokens_of_its_lines_and_a_vector_near_theirs() -> None:
+def test_a_passage_has_the_tokens_of_its_lines_and_a_similar_vector() -> None:
     units = np.eye(4, dtype=np.float32)
     lines = KnownLines({name: TextEmbedding(units[at], bytes([at]) * SIZE) for at, name in enumerate("abcd")})
     one, other = lines.composed(["Memory 1.\na\nc", "Memory 2.\nd"])
@@ -62,18 +62,18 @@ def test_rows_are_measured_alternately() -> None:
     assert [len(row.milliseconds) for row in rows.values()] == [TURN + 3, TURN + 3]
 
 
-def test_a_row_that_has_used_its_time_is_asked_no_more() -> None:
+def test_a_row_stops_when_its_time_is_used() -> None:
     row = Row(lambda _: None, ["one", "two", "three"], [2_000.0])
     row.turn(row.questions, 1.0)
     assert row.milliseconds == [2_000.0]
 
 
-def test_a_target_says_whether_it_was_met() -> None:
+def test_a_target_reports_met_or_missed() -> None:
     assert Target("recall", 50, 2.0).judged([1.0, 1.0, 9.0]) == "p50 < 2 ms: met"
     assert Target("recall", 99, 2.0).judged([1.0, 1.0, 9.0]) == "p99 < 2 ms: **missed**"
 
 
-def test_a_picture_has_the_points_of_every_section_that_adds_to_it(tmp_path: Path) -> None:
+def test_a_chart_has_the_points_of_all_its_sections(tmp_path: Path) -> None:
     table = Table("", ["", "ms"], [["ours", "1"]])
     for name, points in (("speed-1m", [(1e6, 9.0)]), ("speed", [(1e3, 1.0), (1e5, 3.0)])):
         keep(tmp_path, name, Section("Speed", "Text.", [table], lines=[picture(points)]), 1.0, 1.0, 0.0)

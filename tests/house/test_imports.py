@@ -1,4 +1,4 @@
-"""The direction of imports: the tree keeps every rule in pyproject.toml, and no rule sleeps."""
+"""Import rules: the sources keep all rules of pyproject.toml, and each rule reports a violation."""
 
 import logging
 import shutil
@@ -11,7 +11,7 @@ from importlinter.cli import lint_imports
 
 ROOT = Path(__file__).parents[2]
 Judge = Callable[[tuple[str, ...]], tuple[bool, str]]
-"""Answers whether the rules of these ids (none: all) were kept, and what import-linter printed."""
+"""Returns True if the rules with these ids (none: all) were kept, and the output of import-linter."""
 
 FORBIDDEN = [
     ("layers", "hivelore.errors", "hivelore.core.text"),
@@ -52,9 +52,9 @@ def copy(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def judge(copy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Judge:
-    """import-linter on the copy, which it finds in place of the tree that is installed."""
+    """Runs import-linter on the copy instead of the installed sources."""
     for logger in logging.Logger.manager.loggerDict.values():
-        if isinstance(logger, logging.Logger):  # It turns off whatever logs besides; this turns it on again afterwards.
+        if isinstance(logger, logging.Logger):  # import-linter disables other loggers; restore them.
             monkeypatch.setattr(logger, "disabled", logger.disabled)
     monkeypatch.setenv("COLUMNS", "300")
     monkeypatch.setattr(sys, "path", [str(copy), str(ROOT), *sys.path])
@@ -69,7 +69,7 @@ def judge(copy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
 
 
 def plant(source: Path, importer: str, imported: str) -> str:
-    """Make one module of the copy import another. Answers the name of the module that does it."""
+    """Adds an import to a module of the copy, and returns the name of the importing module."""
     for module in (importer, imported):
         place = source / module.replace(".", "/")
         if module.startswith("hivelore.") and not place.is_dir() and not place.with_suffix(".py").exists():
@@ -82,27 +82,27 @@ def plant(source: Path, importer: str, imported: str) -> str:
     return importer
 
 
-def test_the_tree_keeps_every_rule(judge: Judge) -> None:
+def test_the_sources_keep_every_import_rule(judge: Judge) -> None:
     kept, output = judge(())
     assert kept, output
 
 
 @pytest.mark.parametrize(("rule", "importer", "imported"), FORBIDDEN)
-def test_a_forbidden_import_is_found(copy: Path, judge: Judge, rule: str, importer: str, imported: str) -> None:
+def test_a_forbidden_import_is_reported(copy: Path, judge: Judge, rule: str, importer: str, imported: str) -> None:
     importer = plant(copy, importer, imported)
     kept, output = judge((rule,))
     assert not kept
     assert f"{importer} -> {imported} (l." in output
 
 
-def test_a_cycle_is_found(copy: Path, judge: Judge) -> None:
+def test_an_import_cycle_is_reported(copy: Path, judge: Judge) -> None:
     plant(copy, "hivelore.memories.model", "hivelore.memories.service")
     kept, output = judge(("cycles",))
     assert not kept
     assert "hivelore.memories.model -> hivelore.memories.service (l." in output
 
 
-def test_a_module_without_a_place_is_found(copy: Path, judge: Judge) -> None:
+def test_a_module_outside_the_layers_is_reported(copy: Path, judge: Judge) -> None:
     (copy / "hivelore" / "elsewhere.py").touch()
     kept, output = judge(("layers",))
     assert not kept

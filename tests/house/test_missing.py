@@ -1,4 +1,4 @@
-"""In CI nothing is left out unnoticed."""
+"""Missing programs and servers skip a test locally and fail it in CI."""
 
 import re
 import sys
@@ -19,7 +19,7 @@ NEED_A_PLATFORM = {"models/test_onnx.py", "agents/conftest.py"}
 
 @pytest.fixture(params=["", "true"])
 def outcome(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> type[BaseException]:
-    """What becomes of a test that misses something."""
+    """Returns the outcome of a test without its prerequisite: skipped, or failed in CI."""
     monkeypatch.setenv("CI", request.param)
     return pytest.fail.Exception if request.param else pytest.skip.Exception
 
@@ -42,7 +42,7 @@ def test_a_database_server_that_is_too_old_is_missing(outcome: type[BaseExceptio
         plan(cast("Any", old), "SELECT 1")
 
 
-def test_nothing_else_is_skipped() -> None:
+def test_only_listed_test_files_skip_tests() -> None:
     skipping = re.compile(r"pytest\.skip\(|skipif\(|importorskip\(|pytest\.mark\.skip\b")
     found = {str(file.relative_to(TESTS)) for file in TESTS.rglob("*.py") if skipping.search(file.read_text("utf-8"))}
     assert found - {"support/missing.py", "house/test_missing.py"} == NEED_DATA | NEED_A_PLATFORM

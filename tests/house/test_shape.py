@@ -22,8 +22,8 @@ BROAD_EXCEPTS = {
 
 
 def broad_excepts(source: Path) -> set[str]:
-    """The functions (or files) with an except that is bare or names Exception or BaseException, and keeps what it
-    caught: one that tidies up and raises it again hides nothing."""
+    """Returns the functions (or files) with an except that is bare or names Exception or BaseException, and does not
+    raise the error again."""
     found: set[str] = set()
     for path in source.rglob("*.py"):
         tree, file = ast.parse(path.read_text(encoding="utf-8")), path.relative_to(source).as_posix()
@@ -59,7 +59,7 @@ def test_the_report_names_the_longest_files_and_functions(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("caught", ["", " Exception", " (OSError, BaseException)", " Exception as error"])
-def test_an_except_that_catches_everything_is_found(tmp_path: Path, caught: str) -> None:
+def test_an_except_that_catches_everything_is_reported(tmp_path: Path, caught: str) -> None:
     (tmp_path / "module.py").write_text(f"def f():\n    try:\n        g()\n    except{caught}:\n        pass\n")
     assert broad_excepts(tmp_path) == {"module.py::f"}
 

@@ -1,4 +1,4 @@
-"""What users install: the wheel, in an empty environment, without a network, from another folder with an empty HOME."""
+"""The wheel in an empty environment, without a network, from another folder and with an empty HOME."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def _run(*command: str | Path, cwd: Path | None = None, env: Mapping[str, str] |
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the commands of an environment that holds the wheel and what it needs, nothing else."""
+    """Returns the folder of the commands of an environment with only the wheel and its dependencies."""
     place = tmp_path_factory.mktemp("wheel")
     uv = Path(sys.executable).with_name("uv")
     _run(uv, "build", "--wheel", "--no-build-isolation", "--python", sys.executable, "--out-dir", place, cwd=ROOT)
@@ -43,7 +43,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         [*map(str, sync), "--offline"], cwd=ROOT, env=environment, capture_output=True, check=False
     )
     if offline.returncode:
-        # What the lock names is not in the cache any more: fetch it; our own part stays offline.
+        # The cache lacks locked packages: fetch them. The wheel itself is installed offline.
         _run(*sync, cwd=ROOT, env=environment)
     commands = place / "env" / "bin"
     _run(uv, "pip", "install", "--offline", "--no-deps", "--python", commands / "python", wheel)
@@ -52,18 +52,20 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> dict[str, str]:
-    """The environment of somebody with nothing: an empty HOME, and proxies that lead nowhere."""
+    """Returns environment variables with an empty HOME and unreachable proxies."""
     nowhere = "http://127.0.0.1:9"
     home = tmp_path / "home"
     home.mkdir()
     return {"HOME": str(home), "PATH": os.defpath, "HTTP_PROXY": nowhere, "HTTPS_PROXY": nowhere, "LANG": "C"}
 
 
-def test_it_remembers_and_recalls_in_other_words(installed: Path, elsewhere: dict[str, str], tmp_path: Path) -> None:
+def test_the_wheel_stores_and_recalls_a_memory_in_other_words(
+    installed: Path, elsewhere: dict[str, str], tmp_path: Path
+) -> None:
     _run(installed / "python", "-I", "-c", PYTHON_API, cwd=tmp_path, env=elsewhere)
 
 
-def test_it_serves_an_mcp_client(installed: Path, elsewhere: dict[str, str], tmp_path: Path) -> None:
+def test_the_wheel_serves_an_mcp_client(installed: Path, elsewhere: dict[str, str], tmp_path: Path) -> None:
     elsewhere["HIVELORE_URL"] = "http://127.0.0.1:0"
     client = {"name": "test", "version": "1"}
     calls = [
@@ -90,7 +92,7 @@ def test_it_serves_an_mcp_client(installed: Path, elsewhere: dict[str, str], tmp
         _run(installed / "hivelore", "stop", cwd=tmp_path, env=elsewhere)
 
 
-def test_the_wheel_brings_its_model_and_licences(installed: Path) -> None:
+def test_the_wheel_contains_its_model_and_licences(installed: Path) -> None:
     code = (
         "import importlib.metadata as m; files = [str(f) for f in m.files('hivelore')];"
         "assert any(f.endswith('model.onnx') for f in files); assert sum('LICENSE' in f for f in files) >= 2"

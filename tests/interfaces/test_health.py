@@ -189,7 +189,7 @@ def test_a_failing_keyword_search_is_noticed(tmp_path: Path, monkeypatch: pytest
 
 
 def damage(file: Path) -> None:
-    """Damages the page links of an overflow page, which holds only part of a text."""
+    """Damages the link of an overflow page, which holds only part of a text."""
     data = bytearray(file.read_bytes())
     pages = range(0, len(data), PAGE)
     page = next(start for start in pages if data[start + 4 : start + PAGE] == bytearray(b"x" * (PAGE - 4)))

@@ -196,7 +196,7 @@ def missed(url: str, key: str, seen: Seen) -> list[str]:
 
 
 def lost(hive: RemoteHive, memory: str, word: str, text: str) -> Generator[str]:
-    """Returns the means that do not find it."""
+    """Yields the means that do not find it."""
     try:
         hive.get(memory)
         by_word, by_meaning = hive.recall(word, limit=DEEP), hive.recall(text, limit=DEEP)

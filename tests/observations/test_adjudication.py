@@ -1,4 +1,4 @@
-"""Contradictions that rules leave uncertain, decided by a language model: decisions, cost, and when it is not asked."""
+"""Uncertain contradictions judged by a language model: decisions, cost, and limits of its use."""
 
 import json
 from collections.abc import Generator

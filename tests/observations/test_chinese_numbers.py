@@ -1,4 +1,4 @@
-"""Numbers in Chinese characters are read whole: 二十 is twenty, and never ten."""
+"""Numbers in Chinese characters are read whole: 二十 is twenty, not ten."""
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +12,7 @@ ONES = "零一二三四五六七八九"
 
 
 def section(number: int) -> str:
-    """1 to 9,999 as it is written formally."""
+    """Returns the formal notation of a number from 1 to 9,999."""
     text, is_gap = "", False
     for scale, name in ((1_000, "千"), (100, "百"), (10, "十"), (1, "")):
         digit = number // scale % 10
@@ -23,7 +23,7 @@ def section(number: int) -> str:
 
 
 def in_chinese(number: int) -> str:
-    """10 to 99,999,999 as it is written formally; 10 to 19 without the first 一."""
+    """Returns the formal notation of a number from 10 to 99,999,999; 10 to 19 without the first 一."""
     high, low = divmod(number, 10_000)
     text = section(high) + "万" if high else ""
     if low:
@@ -76,7 +76,7 @@ def test_a_day_of_the_week_is_separate_from_the_hour() -> None:
 @settings(max_examples=examples(60))
 @given(number=st.integers(11, 5_000), times=st.integers(1, 3))
 def test_spans_are_compared_by_their_value(number: int, times: int) -> None:
-    """二十 was read as 十, and so twenty seconds contradicted 20 seconds."""
+    """If 二十 were read as 十, twenty seconds would contradict 20 seconds."""
     expected = Verdict.SAME if times == 1 else Verdict.CONFLICT
     assert judge(f"超时是{in_chinese(number)}秒", f"超时是 {number * times} 秒", None).verdict is expected
     assert judge(f"超时是{in_chinese(number)}秒", f"超时是{in_chinese(number * times)}秒", None).verdict is expected

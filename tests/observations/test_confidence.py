@@ -112,7 +112,7 @@ def test_the_threshold_is_inclusive() -> None:
 
 def test_only_persistent_memories_are_exempt_from_decay() -> None:
     assert confidence_at(known(persistent=True), NOW + 5_000 * DAY, DOCUMENTED) == 0.7
-    # However sure it is, nothing else is exempt (C37).
+    # A high confidence is not exempt (C37).
     assert confidence_at(known(1.0), NOW + 44 * DAY, DOCUMENTED) == pytest.approx(0.8)
 
 
@@ -216,7 +216,7 @@ def test_observations_before_a_deactivation_do_not_reactivate(early: list[Observ
 def test_late_reinforcement_never_lowers_the_confidence(
     arrived: list[Observation], at: datetime, later: timedelta
 ) -> None:
-    # To make it persistent takes back what wore off: of the greater base, which may be the older one.
+    # Persistence ends decay and restores the greater base, which may be the older one.
     story = [
         seen(ObservationKind.CREATED, NOW, 0.7),
         *(one for one in arrived if one.kind is not ObservationKind.MADE_PERSISTENT),
@@ -261,7 +261,7 @@ def test_observations_before_the_creation_count_from_the_creation() -> None:
     assert story[-1].after.held.since == NOW
 
 
-# the line of its life (C38)
+# points of the timeline (C38)
 
 
 def life(*story: Observation, until: datetime) -> list[TimelinePoint]:

@@ -131,7 +131,7 @@ def test_every_review_decision_counts() -> None:
     st.integers(-300, 300),
 )
 def test_an_additional_reinforcement_never_lowers_the_confidence(story: list[Observation], day: int) -> None:
-    """An observation before all others changes the beginning of the memory."""
+    """The earliest observation is the creation of the memory."""
 
     def begun(seen: list[Observation]) -> list[Observation]:
         first, *rest = sorted(seen, key=lambda one: (one.at, one.session or ""))

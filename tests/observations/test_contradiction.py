@@ -1,4 +1,4 @@
-"""Same, conflicting or different: examples by hand, the laws, and the labelled pairs that the policy is judged by."""
+"""The contradiction judge: examples by hand, laws, and the labelled pairs that measure it."""
 
 import json
 from collections import Counter
@@ -398,7 +398,7 @@ BOUNDS = {
 
 @pytest.mark.parametrize("half", BOUNDS)
 def test_the_labelled_pairs_are_judged_within_the_bounds(half: str) -> None:
-    """The figures are in bench/README.md; these bounds are what must not get worse."""
+    """The figures are in bench/README.md; these are their minimum bounds."""
     same, conflict, wrong = BOUNDS[half]
     chosen = [pair for pair in PAIRS if pair["half"] == half]
     called = Counter(

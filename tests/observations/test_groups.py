@@ -49,7 +49,7 @@ def test_groups_are_the_same_in_any_order_of_arrival(reported: list[Observation]
 
 @st.composite
 def verdicts(draw: st.DrawFn) -> Judge:
-    """Arbitrary verdicts about pairs of five texts, even contradictory ones."""
+    """Returns a judge with arbitrary verdicts about pairs of five texts, including contradictory ones."""
     pairs = [(one, other) for one in "abcde" for other in "abcde" if one < other]
     kinds = st.sampled_from(list(Verdict))
     sure = st.sampled_from([0.6, 0.8])

@@ -184,7 +184,7 @@ MARKDOWN = MarkdownIt("commonmark")
 
 
 def said(text: str) -> set[str]:
-    """The texts of the markers that Markdown shows as words, by an implementation of CommonMark."""
+    """Returns the texts of the markers outside of code, according to an implementation of CommonMark."""
     words = [one for token in MARKDOWN.parse(text) for one in token.children or () if one.type == "text"]
     return {match for one in words for match in re.findall(r"\[MEMORY:timing\] (m\d+)", one.content)}
 
@@ -205,7 +205,7 @@ def test_backticks_hide_the_same_text_as_in_markdown(before: str, after: str) ->
 
 @st.composite
 def blocks(draw: st.DrawFn) -> list[str]:
-    """A code block, perhaps in list items, perhaps never closed, with fences and markers in it."""
+    """Returns a code block with fences and markers in it, optionally in list items or unclosed."""
     items = "".join(draw(st.lists(st.sampled_from(["- ", "* ", "+   ", "1. ", "12) "]), max_size=3)))
     fence = draw(st.sampled_from(["```", "````", "~~~", "~~~~"]))
     code = draw(st.lists(st.sampled_from(["[MEMORY:timing] m0", "```", "~~~ x", ""]), max_size=4))

@@ -136,7 +136,7 @@ def test_lower_confidences_never_displace_higher_ones(lines: list[RatedMemory], 
 
 
 def _heading_is_longer(lines: list[RatedMemory]) -> bool:
-    """One memory more may need one digit more in the heading."""
+    """Returns True if this number of memories needs one more digit in the heading."""
     return len(str(len(lines))) != len(str(len(lines) - 1))
 
 

@@ -1,5 +1,5 @@
-"""A table of questions, each of which must find its note among a thousand others, with the shipped model: first, except
-for a few whose place is known."""
+"""Questions that find their notes among a thousand others with the shipped model: first, except for a few with a known
+rank."""
 
 from collections.abc import Generator
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""Quantities are read however they are written."""
+"""Quantities in different notations."""
 
 import pytest
 from hypothesis import given

@@ -200,7 +200,7 @@ _GEMINI_SETTINGS = {
 
 
 def _nothing_but(home: Path) -> dict[str, str]:
-    """Blocks all other network access."""
+    """Returns an environment without other network access."""
     return {
         "HOME": str(home),
         "PATH": f"{NODE}{os.pathsep}{os.defpath}",

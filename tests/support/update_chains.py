@@ -84,7 +84,7 @@ class Chain:
         return held[-1] if held else None
 
     def instants(self) -> list[datetime]:
-        """Returns instants before, at, between and after all changes."""
+        """Returns instants before the first change, and at, just before and between changes."""
         since = [fact.since for fact in self.facts]
         between = [one + (other - one) / 2 for one, other in pairwise(since)]
         day = timedelta(days=1)

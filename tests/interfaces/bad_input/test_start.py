@@ -217,7 +217,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def cells() -> Generator[tuple[str, str]]:
-    """Returns the cells to test: one for interfaces that start alike, and the bridge where the command line starts a
+    """Yields the cells to test: one for interfaces that start alike, and the bridge where the command line starts a
     service."""
     interfaces = [
         interface

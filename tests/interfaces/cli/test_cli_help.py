@@ -34,7 +34,7 @@ PROCESSES = {
 
 
 def verbs() -> Iterator[tuple[str, ...]]:
-    """Returns every verb as its words."""
+    """Yields every verb as its words."""
     for name in (name for group in VERBS.values() for name in group):
         yield from ((name, each) for each in GROUPS[name]) if name in GROUPS else ((name,),)
 
