@@ -16,7 +16,7 @@ import pytest
 
 from hivelore.core.values import replace
 from hivelore.hooks import fallback
-from hivelore.hooks.install import MODULES, copy_to
+from hivelore.hooks.install import MODULES, PACKAGES, copy_to
 from hivelore.local import launcher
 from hivelore.local.endpoint import TAKEN
 from hivelore.local.lock import read_owner
@@ -358,7 +358,7 @@ def test_copying_again_changes_nothing_and_removes_older_copies(tmp_path: Path) 
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "bin").rglob("*") if path.is_file()} == before
     assert not older.exists()
     copied = [path for path in before if path.suffix in (".py", ".bin") and path.parent != tmp_path / "bin"]
-    assert len(copied) == len(MODULES)
+    assert len(copied) == len(MODULES) + len(PACKAGES)
 
 
 def test_a_damaged_copy_does_not_affect_the_agent(tmp_path: Path) -> None:

@@ -18,19 +18,17 @@ from pathlib import Path
 from hivelore.local import endpoint, private_files
 
 _FILE = "hivelore-hook"
+PACKAGES = ("__init__.py", "core/__init__.py", "hooks/__init__.py", "local/__init__.py", "sessions/__init__.py")
+"""Copied without their content, which the hook does not need."""
 MODULES = (
-    "__init__.py",
-    "core/__init__.py",
     "core/text.py",
     "local/endpoint.py",
     "errors.py",
-    "hooks/__init__.py",
     "hooks/fallback.py",
     "hooks/client.py",
     "local/launcher.py",
     "local/lock.py",
     "local/transport.py",
-    "sessions/__init__.py",
     "sessions/fence.py",
     "local/private_files.py",
     "local/git_project.py",
@@ -75,7 +73,8 @@ def remove_from(home: endpoint.Folder) -> None:
 
 def copy_to(home: endpoint.Folder) -> Path:
     """Copy the hook into a home folder, replacing an older one, and return its path. Raises OSError."""
-    sources = {name: files("hivelore").joinpath(name).read_bytes() for name in MODULES}
+    sources = dict.fromkeys(PACKAGES, b"")
+    sources |= {name: files("hivelore").joinpath(name).read_bytes() for name in MODULES}
     digest = hashlib.sha256(b"\0".join(name.encode() + b"\0" + text for name, text in sources.items()))
     folder = endpoint.make_home(home) / endpoint.HOOK
     private_files.make_folder(folder)
