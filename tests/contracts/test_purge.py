@@ -14,7 +14,7 @@ from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Memory
 from hivelore.storage.ports import MemoryStore
 from support.clocks import SteppingClock
-from support.happenings import an_event, log_events
+from support.events import an_event, log_events
 from support.memories import EVERYTHING, an_observation, evidence, operational
 from support.stores import KEYWORDS, STORES, StoreKind, present, read_changes
 from support.world import AS_ADA, AS_OPERATOR, World, hashing

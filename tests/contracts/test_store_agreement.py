@@ -20,7 +20,7 @@ from hivelore.observations.model import Held, Observation
 from hivelore.search.model import Visibility
 from hivelore.storage.ports import MemoryStore, Transaction
 from support.clocks import FixedClock
-from support.happenings import events
+from support.events import events
 from support.laws import examples
 from support.memories import (
     ADA,

@@ -20,7 +20,7 @@ from hivelore.storage.change_recorder import capture_state
 from hivelore.storage.ports import MemoryStore, Transaction
 from support.batches import ALL_BATCHES, a_batch, a_preimage, batches, batches_of, preimages_of, put_batch
 from support.clocks import START
-from support.happenings import an_event, log_events
+from support.events import an_event, log_events
 from support.memories import (
     ADA,
     a_memory,

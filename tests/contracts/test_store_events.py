@@ -18,7 +18,7 @@ from hivelore.memories.model import Scope
 from hivelore.observations.model import GENERAL
 from hivelore.search.model import Visibility
 from hivelore.storage.ports import MemoryStore
-from support.happenings import (
+from support.events import (
     ALL_EVENTS,
     a_cooldown,
     an_event,

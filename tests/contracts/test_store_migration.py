@@ -21,7 +21,7 @@ from hivelore.memories.whole import Counts, WholeMemory
 from hivelore.storage.ports import MemoryStore, Transaction, View
 from support.batches import a_batch, a_preimage, put_batch
 from support.clocks import START, FixedClock
-from support.happenings import a_cooldown, an_event, log_events, put_cooldowns
+from support.events import a_cooldown, an_event, log_events, put_cooldowns
 from support.memories import (
     ADA,
     EVERYTHING,

@@ -10,7 +10,7 @@ from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.events.cooldown_rules import combine, format_cooldowns
 from hivelore.events.model import Cooldown
-from support.happenings import a_cooldown, cooldowns
+from support.events import a_cooldown, cooldowns
 from support.memories import instant, instants
 
 HEADING = "Cooldowns (do not take these actions again before their time):"

@@ -14,8 +14,8 @@ from hivelore.events.cooldown_rules import MAX_ACTIVE_PER_WORKER
 from hivelore.events.model import ACTION_LENGTH, MAX_COOLDOWN, REASON_LENGTH, Cooldown
 from hivelore.maintenance.housekeeper import Housekeeper
 from hivelore.observations.model import SERVICE_LENGTH
+from support.events import holding
 from support.fake_secrets import shapes
-from support.happenings import holding
 from support.world import ADA, AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
 
 MINUTE = timedelta(minutes=1)

@@ -17,8 +17,8 @@ from hivelore.memories.model import Scope
 from hivelore.memories.normalizer import CLOCK_SLACK
 from hivelore.observations.curation import RatedQuery
 from hivelore.observations.model import GENERAL, SERVICE_LENGTH
+from support.events import an_event, log_events, logged_events
 from support.fake_secrets import shapes
-from support.happenings import an_event, log_events, logged_events
 from support.reference.keywords import ReferenceKeywords
 from support.world import ADA, AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
 

@@ -21,7 +21,7 @@ from hivelore.review.model import Decision, ProposalId, ProposalKind
 from hivelore.search.model import EVERYTHING
 from support.batches import batches_of, preimages_of
 from support.clocks import START
-from support.happenings import an_event, log_events
+from support.events import an_event, log_events
 from support.memories import an_observation, evidence, operational
 from support.proposals import a_proposal, put
 from support.stores import present

@@ -12,7 +12,7 @@ from hivelore.storage import planner_statistics
 from hivelore.storage.planner_statistics import MANY, PlannerStatistics
 from support.clocks import SteppingClock
 from support.memories import a_memory
-from support.moving import moving
+from support.migrations import moving
 from support.reference.keywords import ReferenceKeywords
 from support.reference.store import ReferenceStore
 from support.stores import add

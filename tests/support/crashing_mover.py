@@ -23,7 +23,7 @@ from hivelore.runtime.clock import SystemClock
 from hivelore.storage.ports import MemoryStore, Transaction
 from hivelore.storage.postgres.store import PostgresStore
 from hivelore.storage.sqlite.store import SqliteSource, SqliteStore
-from support.moving import moved
+from support.migrations import moved
 
 T = TypeVar("T")
 

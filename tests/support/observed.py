@@ -7,7 +7,7 @@ from hivelore.memories.model import Memory, MemoryId, Topic
 from hivelore.memories.stored import DocumentKey, PassageKey
 from hivelore.storage.ports import View
 from hivelore.transfer.migrate.migrator import all_batches
-from support.happenings import ALL_EVENTS
+from support.events import ALL_EVENTS
 from support.memories import EVERYTHING, instant
 from support.proposals import inbox_of
 

@@ -26,7 +26,7 @@ from hivelore.transfer.migrate.migrator import CANCELLED_BY_MOVE, Migrator
 from support.clocks import START, FixedClock, SteppingClock
 from support.laws import examples
 from support.memories import EVERYTHING, a_memory, memory_id, whole
-from support.moving import COLOURS, Deed, deeds, do, everything, moved, moving, some_deeds
+from support.migrations import COLOURS, Deed, deeds, do, everything, moved, moving, some_deeds
 from support.pairs import PAIRS
 from support.reference.store import ReferenceStore
 from support.sessions import an_end

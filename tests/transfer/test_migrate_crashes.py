@@ -16,7 +16,7 @@ from hivelore.runtime.clock import SystemClock
 from hivelore.storage.sqlite.store import SqliteStore
 from support import postgres
 from support.crashing_mover import Place, opened
-from support.moving import do, everything, some_deeds
+from support.migrations import do, everything, some_deeds
 
 TESTS = Path(__file__).parents[1]
 ROUNDS = 200

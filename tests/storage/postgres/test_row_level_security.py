@@ -21,7 +21,7 @@ from hivelore.storage.postgres.view import PostgresView
 from hivelore.storage.sql import events, memories, review
 from support import postgres
 from support.clocks import SteppingClock
-from support.happenings import ALL_EVENTS, an_event, log_events
+from support.events import ALL_EVENTS, an_event, log_events
 from support.memories import ADA, BOB, a_memory, an_observation, evidence, operational
 from support.proposals import a_proposal
 

@@ -19,7 +19,7 @@ from hivelore.memories.stored import DocumentKey
 from hivelore.review.model import Proposal, ProposalId
 from hivelore.sessions.model import Handover, HandoverState, Session
 from support.reference import batches, proposals
-from support.reference import events as happenings
+from support.reference import events as event_state
 from support.reference.state import Lease, Logged
 from support.reference.view import ReferenceView
 
@@ -74,16 +74,16 @@ class ReferenceSwarm(ReferenceView):
     def log_events(self, events: Sequence[Event]) -> None:
         subjects = [None if event.memory is None else self.get(event.memory) for event in events]
         keys = [None if one is None else one.key for one in subjects]
-        self.state = happenings.logged(self.state, list(zip(events, keys, strict=True)))
+        self.state = event_state.logged(self.state, list(zip(events, keys, strict=True)))
 
     def drop_event(self, event: LoggedId) -> bool:
         known = event in self.state.events
-        self.state = happenings.dropped(self.state, [event])
+        self.state = event_state.dropped(self.state, [event])
         return known
 
     def prune_events(self, before: datetime, keep: int, limit: int) -> int:
-        doomed = happenings.too_old(self.state, before, keep, limit)
-        self.state = happenings.dropped(self.state, doomed)
+        doomed = event_state.too_old(self.state, before, keep, limit)
+        self.state = event_state.dropped(self.state, doomed)
         return len(doomed)
 
     def put_cooldown(self, cooldown: Cooldown) -> None:

@@ -18,7 +18,7 @@ from hivelore.memories.model import MemoryId
 from hivelore.memories.stored import DocumentKey
 from hivelore.search.model import RecallId, Visibility
 from hivelore.sessions.model import EventId, Handover, HandoverState, Session
-from support.reference import events as happenings
+from support.reference import events as event_state
 from support.reference.batches import BatchesView
 from support.reference.proposals import ProposalsView
 from support.reference.state import Logged
@@ -65,16 +65,16 @@ class ReferenceSwarmView(ProposalsView, BatchesView):
         return nlargest(limit, counting, key=lambda one: (one.at, one.id))
 
     def events(self, where: EventFilter, after: tuple[datetime, LoggedId] | None, limit: int) -> Sequence[Event]:
-        return happenings.events(self.state, where, after, limit)
+        return event_state.events(self.state, where, after, limit)
 
     def events_about(self, document: DocumentKey) -> Sequence[Event]:
-        return happenings.about(self.state, document)
+        return event_state.about(self.state, document)
 
     def same_event(self, event: Event, within: timedelta) -> Event | None:
-        return happenings.same(self.state, event, within)
+        return event_state.same(self.state, event, within)
 
     def cooldowns(self, at: datetime) -> Sequence[Cooldown]:
-        return happenings.cooldowns(self.state, at)
+        return event_state.cooldowns(self.state, at)
 
     def cooldown(self, service: Clean, action: Clean) -> Cooldown | None:
         return self.state.cooldowns.get((service, action))

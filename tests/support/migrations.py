@@ -26,7 +26,7 @@ from hivelore.storage.ports import MemoryStore, Snapshots, Transaction
 from hivelore.transfer.migrate.migrator import Comparison, Migrator
 from support.batches import a_batch
 from support.clocks import START
-from support.happenings import a_cooldown, an_event
+from support.events import a_cooldown, an_event
 from support.memories import (
     ADA,
     BOB,
