@@ -15,6 +15,7 @@ from hivelore.errors import Conflict
 from hivelore.indexing.model import Change, ChangeKind, ModelKey
 from hivelore.memories.model import Json, Memory, MemoryId, Scope, Statement
 from hivelore.memories.stored import DocumentKey, Stored
+from hivelore.search.model import Visibility
 from hivelore.storage.ports import MemoryStore, Transaction
 from support.clocks import START
 from support.memories import (
@@ -111,6 +112,19 @@ def refused(store: MemoryStore, memory: Memory) -> None:
     assert listed(store) == before
     with store.read() as view:
         assert read_changes(view, newest) == []
+
+
+def test_ids_are_found_by_their_beginning(store: MemoryStore) -> None:
+    ids = [MemoryId(one) for one in ("0190-a", "0190-b", "0190-ba", "0191-a")]
+    for one in ids:
+        add(store, a_memory(id=one, scope=Scope.AGENT if one.endswith("ba") else Scope.SWARM))
+    shared = replace(EVERYTHING, visibility=Visibility(own=None, swarm=True))
+    with store.read() as view:
+        assert list(view.ids_from("0190", EVERYTHING, 10)) == ids[:3]
+        assert list(view.ids_from("0190-b", EVERYTHING, 10)) == ids[1:3]
+        assert list(view.ids_from("0190", shared, 10)) == ids[:2]
+        assert list(view.ids_from("0190", EVERYTHING, 1)) == ids[:1]
+        assert list(view.ids_from("0192", EVERYTHING, 10)) == []
 
 
 def test_a_used_id_is_refused(store: MemoryStore) -> None:

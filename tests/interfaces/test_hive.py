@@ -213,6 +213,27 @@ def test_a_recall_reports_its_retrieval_mode(hive: Hive) -> None:
     assert hits[0].memory.id in str(hits)
 
 
+def test_the_beginning_of_an_id_stands_for_it(hive: Hive) -> None:
+    memory = hive.remember("one")
+    assert hive.get(memory.id[:13].upper()).id == memory.id
+    assert hive.edit(memory.id[:35], name="first").id == memory.id
+    with pytest.raises(NotFound):
+        hive.get(memory.id[:7])
+    hive.forget(memory.id[:23])
+    with pytest.raises(NotFound):
+        hive.get(memory.id)
+
+
+def test_an_ambiguous_beginning_of_an_id_is_refused_with_the_ids(hive: Hive) -> None:
+    first, second = hive.remember("one"), hive.remember("two")
+    while first.id[:8] != second.id[:8]:  # A minute later the beginning is another one.
+        first, second = second, hive.remember(f"after {second.id}")
+    with pytest.raises(Invalid, match="Several ids begin with") as error:
+        hive.forget(first.id[:8])
+    assert first.id in str(error.value)
+    assert second.id in str(error.value)
+
+
 BAD: list[tuple[Callable[[Hive], object], type[Exception]]] = [
     (lambda hive: hive.remember(""), Invalid),
     (lambda hive: hive.remember("x", scope="everyone"), Invalid),

@@ -175,7 +175,11 @@ ROUTES: dict[tuple[str, str], Probe] = {
     ("POST", "/api/hooks/{program}"): _hooks,
     ("POST", "/api/memory/search"): _search,
     ("GET", "/api/memory"): _lists,
-    ("GET", "/api/memory/{memoryId}"): _at,
+    ("GET", "/api/memory/{memoryId}"): lambda asker: [
+        *_at(asker),
+        *asker.each(lambda memory: asker.rest("GET", f"/api/memory/{memory[:13]}")),
+        *asker.each(lambda memory: asker.rest("GET", f"/api/memory/{memory[:8]}")),
+    ],
     ("GET", "/api/memory/{memoryId}/chunks"): lambda asker: _at(asker, "/chunks"),
     ("GET", "/api/memory/{memoryId}/history"): lambda asker: _at(asker, "/history"),
     ("GET", "/api/memory/{memoryId}/diff"): lambda asker: _at(asker, "/diff?from=1&to=1"),

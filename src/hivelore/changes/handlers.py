@@ -8,7 +8,6 @@ from hivelore.changes.model import BatchDetail, BatchId, BatchPage, UndoResult
 from hivelore.changes.operations import ListBatches, NamedBatch, Undo
 from hivelore.core.operation import Call
 from hivelore.core.paging import position_of
-from hivelore.memories.model import MemoryId
 
 if TYPE_CHECKING:
     from hivelore.runtime.app import Application
@@ -20,7 +19,7 @@ def list_batches(app: Application, request: ListBatches, call: Call) -> BatchPag
         call.viewer,
         None if after is None else (after[0], BatchId(after[1])),
         request.limit,
-        memory=None if request.memory is None else MemoryId(request.memory.lower()),
+        memory=None if request.memory is None else app.reading.resolve(request.memory, call.viewer),
         deadline=call.deadline,
     )
 

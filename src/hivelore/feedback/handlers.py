@@ -11,8 +11,7 @@ from hivelore.errors import TooLarge
 from hivelore.feedback.model import Usefulness
 from hivelore.feedback.operations import ListRecalls, RateMemory
 from hivelore.feedback.recalls import RecallPage
-from hivelore.memories.handlers import memory_id
-from hivelore.memories.model import NAME_LENGTH, MemoryId
+from hivelore.memories.model import NAME_LENGTH
 from hivelore.memories.operations import NamedMemory
 from hivelore.search.model import RecallId
 
@@ -30,16 +29,20 @@ def list_recalls(app: Application, request: ListRecalls, call: Call) -> RecallPa
         None if after is None else (after[0], RecallId(after[1])),
         request.limit,
         agent=None if request.agent is None else AgentId(request.agent),
-        memory=None if request.memory is None else MemoryId(request.memory.lower()),
+        memory=None if request.memory is None else app.reading.resolve(request.memory, call.viewer),
         deadline=call.deadline,
     )
 
 
 def rate_memory(app: Application, request: RateMemory, call: Call) -> Usefulness:
     return app.rating.rate(
-        memory_id(request.memory), call.viewer, useful=request.useful, session=request.session, until=call.deadline
+        app.reading.resolve(request.memory, call.viewer),
+        call.viewer,
+        useful=request.useful,
+        session=request.session,
+        until=call.deadline,
     )
 
 
 def reset_usefulness(app: Application, request: NamedMemory, call: Call) -> None:
-    app.rating.reset(memory_id(request.memory), call.viewer)
+    app.rating.reset(app.reading.resolve(request.memory, call.viewer), call.viewer)

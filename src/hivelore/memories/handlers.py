@@ -13,7 +13,7 @@ from hivelore.core.values import NoArguments, replace
 from hivelore.feedback.model import NO_USAGE
 from hivelore.memories.drafts import Draft, Edit, EditedFields, WriteResult
 from hivelore.memories.filters import clean_filter, clean_project, clean_subject
-from hivelore.memories.model import Memory, MemoryId
+from hivelore.memories.model import Memory
 from hivelore.memories.normalizer import to_utc
 from hivelore.memories.operations import (
     CompareVersions,
@@ -38,10 +38,6 @@ from hivelore.search.model import Difference, History, MemoryPage, Stats
 
 if TYPE_CHECKING:
     from hivelore.runtime.app import Application
-
-
-def memory_id(text: str) -> MemoryId:
-    return MemoryId(text.lower())
 
 
 def store_memory(app: Application, request: Draft, call: Call) -> WriteResult:
@@ -96,39 +92,45 @@ def get_stats(app: Application, request: NoArguments, call: Call) -> Stats:
 
 
 def get_memory(app: Application, request: GetMemory, call: Call) -> MemoryDetail:
-    memory = memory_id(request.memory)
+    memory = app.reading.resolve(request.memory, call.viewer)
     usefulness = app.rating.of(memory, call.viewer)
     found = app.reading.get(memory, call.viewer, to_utc(request.as_of, "asOf"))
     return MemoryDetail(**asdict(found), usefulness=None if usefulness.use == NO_USAGE else usefulness)
 
 
 def read_memory(app: Application, request: ReadMemory, call: Call) -> MemoryWithHistory:
-    memory = memory_id(request.memory)
+    memory = app.reading.resolve(request.memory, call.viewer)
     found = app.reading.get(memory, call.viewer, to_utc(request.as_of, "asOf"))
     return MemoryWithHistory(found, app.reading.history(memory, call.viewer) if request.history else None)
 
 
 def list_chunks(app: Application, request: NamedMemory, call: Call) -> MemoryChunks:
-    return MemoryChunks(tuple(app.reading.chunks(memory_id(request.memory), call.viewer)))
+    return MemoryChunks(tuple(app.reading.chunks(app.reading.resolve(request.memory, call.viewer), call.viewer)))
 
 
 def get_history(app: Application, request: NamedMemory, call: Call) -> History:
-    return app.reading.history(memory_id(request.memory), call.viewer)
+    return app.reading.history(app.reading.resolve(request.memory, call.viewer), call.viewer)
 
 
 def compare_versions(app: Application, request: CompareVersions, call: Call) -> Difference:
-    return app.reading.difference(memory_id(request.memory), call.viewer, request.older, request.newer)
+    return app.reading.difference(
+        app.reading.resolve(request.memory, call.viewer), call.viewer, request.older, request.newer
+    )
 
 
 def edit_memory(app: Application, request: EditMemory, call: Call) -> Memory:
     edit = Edit(**{name: getattr(request, name) for name in EditedFields.__struct_fields__})
     return app.memory_service.edit(
-        memory_id(request.memory), edit, call.viewer, version=request.version, deadline=call.deadline
+        app.reading.resolve(request.memory, call.viewer),
+        edit,
+        call.viewer,
+        version=request.version,
+        deadline=call.deadline,
     )
 
 
 def forget_memory(app: Application, request: ForgetMemory, call: Call) -> None:
-    app.memory_service.forget(memory_id(request.memory), call.viewer, version=request.version)
+    app.memory_service.forget(app.reading.resolve(request.memory, call.viewer), call.viewer, version=request.version)
 
 
 def inject_learning(app: Application, request: InjectLearning, call: Call) -> Memory:

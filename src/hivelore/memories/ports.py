@@ -71,6 +71,10 @@ class MemoryReads(Protocol):
         """Returns a page of memories, newest first, then by id."""
         ...
 
+    def ids_from(self, prefix: str, where: Filter, limit: int) -> Sequence[MemoryId]:
+        """Returns the ids that begin with a prefix, in order. The prefix is not empty."""
+        ...
+
     def chunks(self, document: DocumentKey) -> Sequence[StoredChunk]:
         """Returns the chunks of a document, in order."""
         ...

@@ -1,5 +1,6 @@
 """Reads memories by id, their history, and pages of memories."""
 
+import re
 from datetime import datetime
 
 from hivelore.core.access import memory_for_viewer, visible_to
@@ -30,6 +31,12 @@ from hivelore.storage.ports import MemoryStore, View
 
 _AUDIT_LIMIT = 1_000
 """Maximum audit entries read for one memory."""
+
+
+_PREFIX = re.compile(r"[0-9a-f-]{8,35}")
+"""The beginning of an id. The first eight characters of ids made within a minute are the same."""
+_SHOWN = 3
+"""Ids that an error about an ambiguous prefix lists."""
 
 
 class MemoryReader:
@@ -65,6 +72,20 @@ class MemoryReader:
                 (found,) = memories_as_of(view, [found], as_of)
         self._write_buffer.note_opened(key, memory, viewer, self._clock.now())
         return memory_for_viewer(viewer, found)
+
+    def resolve(self, text: str, viewer: Viewer) -> MemoryId:
+        """Returns the id that a caller means: the whole id, or at least eight characters of its beginning. Raises
+        Invalid if several visible memories begin with them."""
+        text = text.lower()
+        if not _PREFIX.fullmatch(text):
+            return MemoryId(text)
+        with self._store.read(sees=self._visibility(viewer)) as view:
+            found = view.ids_from(text, self.widest_filter(viewer), _SHOWN + 1)
+        if len(found) > 1:
+            others = " or others" if len(found) > _SHOWN else ""
+            ids = ", ".join(found[:_SHOWN])
+            raise Invalid(f"Several ids begin with {text!r}: {ids}{others}. Use more characters.", field="memory")
+        return found[0] if found else MemoryId(text)
 
     def chunks(self, memory: MemoryId, viewer: Viewer) -> list[Snippet]:
         """Returns the chunks of a memory in order (A20)."""

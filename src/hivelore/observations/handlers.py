@@ -8,7 +8,6 @@ from hivelore.core.agents import Role
 from hivelore.core.operation import Call
 from hivelore.core.paging import position_of
 from hivelore.errors import Forbidden, Invalid
-from hivelore.memories.model import MemoryId
 from hivelore.observations.curation import RatedQuery
 from hivelore.observations.operations import (
     ChangeOperationalMemory,
@@ -68,7 +67,9 @@ def observe(app: Application, request: ObservationInput, call: Call) -> ObserveR
 def forget_operational_memories(app: Application, request: ForgetOperationalMemories, call: Call) -> DeletedCount:
     if not request.ids:
         raise Invalid('Name what to delete: {"ids": ["..."]}, or ids=...&ids=...', field="ids")
-    return DeletedCount(app.curation.forget([MemoryId(one.lower()) for one in request.ids], call.viewer))
+    return DeletedCount(
+        app.curation.forget([app.reading.resolve(one, call.viewer) for one in request.ids], call.viewer)
+    )
 
 
 def count_decayed(app: Application, _: CountDecayed, call: Call) -> DecayedCount:
@@ -76,21 +77,23 @@ def count_decayed(app: Application, _: CountDecayed, call: Call) -> DecayedCount
 
 
 def get_operational_memory(app: Application, request: NamedOperationalMemory, call: Call) -> OperationalMemory:
-    return describe(app.curation.get(MemoryId(request.memory.lower()), call.viewer))
+    return describe(app.curation.get(app.reading.resolve(request.memory, call.viewer), call.viewer))
 
 
 def list_observations(app: Application, request: ListObservations, call: Call) -> ConfidenceTimeline:
-    return app.curation.timeline(MemoryId(request.memory.lower()), call.viewer, request.after, request.limit)
+    return app.curation.timeline(
+        app.reading.resolve(request.memory, call.viewer), call.viewer, request.after, request.limit
+    )
 
 
 def change_operational_memory(app: Application, request: ChangeOperationalMemory, call: Call) -> OperationalMemory:
     change = Change(**{name: getattr(request, name) for name in Change.__struct_fields__})
-    memory = MemoryId(request.memory.lower())
+    memory = app.reading.resolve(request.memory, call.viewer)
     return describe(app.curation.change(memory, change, call.viewer, request.version))
 
 
 def forget_operational_memory(app: Application, request: NamedOperationalMemory, call: Call) -> None:
-    app.curation.forget_one(MemoryId(request.memory.lower()), call.viewer)
+    app.curation.forget_one(app.reading.resolve(request.memory, call.viewer), call.viewer)
 
 
 def get_context(app: Application, request: GetContext, call: Call) -> Context:

@@ -137,6 +137,10 @@ class ReferenceView(ReferenceSwarmView):
         )
         return [detached(memory) for memory in nlargest(limit, behind, key=lambda one: (one.created_at, one.id))]
 
+    def ids_from(self, prefix: str, where: Filter, limit: int) -> Sequence[MemoryId]:
+        memories = [document.memory for document in self.state.documents.values()]
+        return sorted(one.id for one in memories if one.id.startswith(prefix) and where.admits(one))[:limit]
+
     def chunks(self, document: DocumentKey) -> Sequence[StoredChunk]:
         found = self.state.documents.get(document)
         return found.chunks if found else ()

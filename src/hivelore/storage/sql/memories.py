@@ -277,6 +277,14 @@ class MemoryReader(EmbeddingReader):
         merged = heapq.merge(*found, key=lambda memory: (memory.created_at, memory.id), reverse=True)
         return [memory for memory, _ in zip(merged, range(limit), strict=False)]
 
+    def ids_from(self, prefix: str, where: Filter, limit: int) -> Sequence[MemoryId]:
+        sql, params = condition(where)
+        statement = self.SQL["memory_ids"].replace("{where}", sql)
+        end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+        return [
+            MemoryId(row[0]) for row in self.rows(statement, {**params, "first": prefix, "end": end, "limit": limit})
+        ]
+
     def chunks(self, document: DocumentKey) -> Sequence[StoredChunk]:
         return self.chunks_of([document])().get(document, ())
 
