@@ -147,7 +147,7 @@ def buckets(distance: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def assembled(weights: Weights, words: Callable[[Graph, Floats], str], linear: Linear) -> onnx.ModelProto:
-    """A graph from ``ids``, two texts one after the other, and ``second``, 1 for what is of the second one, to the
+    """Returns a graph from ``ids`` of two consecutive texts, and ``second``, 1 for tokens of the second one, to the
     ``odds`` of each class: same, conflict, different."""
     graph = Graph()
     reader = Reader(graph, weights, words, linear)

@@ -56,8 +56,8 @@ def of_answer(found: Sequence[str], relevant: frozenset[str]) -> dict[str, float
 
 
 def of_deep_answer(found: Sequence[str], relevant: frozenset[str], sessions: Mapping[str, str]) -> dict[str, float]:
-    """``found`` are the ids of an answer of ``DEEP`` memories; ``sessions`` by id. Nothing about sessions where what is
-    relevant has none."""
+    """``found`` are the ids of an answer of ``DEEP`` memories; ``sessions`` by id. No session figures if the relevant
+    items have no session."""
     metrics = {f"R@{FURTHER}": recall_at(found, relevant, FURTHER)}
     wanted = frozenset(sessions[one] for one in relevant if one in sessions)
     if wanted:

@@ -1,4 +1,4 @@
-"""The same memories on PostgreSQL: on the server of a package, in a database filled by `hivelore move`."""
+"""Measurements of the same memories on PostgreSQL, on the server of a package, filled by `hivelore move`."""
 
 import os
 import shutil
