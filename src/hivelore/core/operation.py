@@ -51,6 +51,8 @@ class Route(Generic[R]):
     path: str
     status: int | Callable[[R], int] = 200
     """An answer of None is always 204."""
+    statuses: tuple[int, ...] = (200,)
+    """The statuses that a function in ``status`` returns."""
     body: bool = False
     """True for a DELETE whose arguments come as a body or in the query."""
     if_match: str | None = None

@@ -154,17 +154,15 @@ def _described(
     ]
     if route.if_match is not None:
         parameters.append({"name": "If-Match", "in": "header", "required": False, "schema": {"type": "string"}})
-    status = route.status if isinstance(route.status, int) else 200
+    statuses = (route.status,) if isinstance(route.status, int) else route.statuses
+    answers = [*((status, operation.response) for status in statuses), *operation.alternatives.items()]
     found: dict[str, Any] = {
         "operationId": operation.name,
         "tags": [operation.tag],
         "summary": cleandoc(operation.summary).partition(". ")[0].rstrip(".") + ".",
         "description": operation.summary,
         "parameters": parameters,
-        "responses": dict(
-            _response(code, answer, schemas)
-            for code, answer in ((status, operation.response), *operation.alternatives.items())
-        ),
+        "responses": dict(_response(status, answer, schemas) for status, answer in answers),
     }
     if route.takes_body:
         found["requestBody"] = _body(schema, {*in_path, route.if_match}, route.takes_query)

@@ -138,7 +138,7 @@ OBSERVE = Operation(
     response=ObserveResponse,
     handler="hivelore.observations.handlers:observe",
     lane=Lane.WRITE,
-    http=post("/memories", status=observe_status),
+    http=post("/memories", status=observe_status, statuses=(200, 201)),
     stored=lambda _: 1,
     tool=Tool(
         name="memory-observe",

@@ -124,7 +124,7 @@ ROWS = {
         garbage, refused("Broken", "1 broken", "1 database"), "Run 'hivelore doctor'", verb="doctor"
     ),
     "read-only directory": Row(read_only, refused("Broken", "1 broken", "1 broken"), "HIVELORE_HOME"),
-    "port taken": Row(port_taken, refused(OK, "5 busy", "6 unavailable"), "choose another with --port", ()),
+    "port taken": Row(port_taken, refused(OK, "5 busy", "6 unavailable"), "Choose another port with --port", ()),
     # The service that is there already does what was asked.
     "second service on the directory": Row(held_by_a_service, refused(OK, "5 busy", OK), "A service (pid", ()),
     "directory that a process holds": Row(held_by_a_process, refused("Busy", "5 busy", "5 busy"), "Close it there", ()),
