@@ -15,7 +15,6 @@ from hivelore.memories.chunking import (
     PASSAGE_RANGE,
     chunk,
     excerpts,
-    with_headings,
 )
 
 PROSE = "Every note is a sentence of some length. "
@@ -56,12 +55,6 @@ def test_a_comment_inside_a_code_fence_is_no_heading(fence: str) -> None:
 def test_a_heading_of_level_four_is_text() -> None:
     text = f"# A\n{PROSE * 60}\n#### Deep\n{PROSE * 20}"
     assert set(_headings(text)) == {("# A",)}
-
-
-def test_a_chunk_is_shown_under_its_path() -> None:
-    text = f"## Setup\n{PROSE * 40}\n### Prerequisites\n{PROSE * 40}"
-    last = chunk(text)[-1]
-    assert with_headings(text, last).startswith("## Setup > Prerequisites\n\n")
 
 
 def test_a_text_of_exactly_the_limit_is_one_chunk_and_one_more_character_makes_two() -> None:

@@ -7,9 +7,10 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from hivelore.api.registry import TOOLS
 from hivelore.cli import connection, output
 from hivelore.cli.options import AsJson
-from hivelore.core import capabilities
+from hivelore.core.capabilities import DEFAULT
 from hivelore.errors import Broken, Conflict, HiveloreError, NotFound, Unavailable
 from hivelore.hooks import install
 from hivelore.integrations import canary, installer, workspaces
@@ -169,7 +170,7 @@ def _locate(home: Path, scope: Scope, chosen: Path | None, client: Client | None
     if chosen is not None and given is not None:
         raise Conflict(f"HIVELORE_WORKSPACE ({given}) takes precedence over --workspace: unset it, or set that.")
     workspace = endpoint.workspace(home, str(chosen) if chosen is not None else given)
-    enabled = endpoint.given_capabilities() or capabilities.DEFAULT
+    enabled = endpoint.given_capabilities() or DEFAULT
     if client is not None:
         enabled = client.call("GET", "/api/me")["capabilities"]
         if chosen is None:
@@ -179,7 +180,7 @@ def _locate(home: Path, scope: Scope, chosen: Path | None, client: Client | None
         home,
         Path.cwd() if scope == "project" else None,
         Path(workspace).resolve() if is_here else None,
-        capabilities.tools_of(enabled),
+        [tool.name for tool in TOOLS if tool.capability in enabled],
     )
 
 

@@ -1,16 +1,14 @@
 """Capabilities: sets of MCP tools that a service offers to agents."""
 
-from collections.abc import Iterable, Mapping
-
-TOOLS: Mapping[str, tuple[str, ...]] = {
-    "memory": ("memory-search", "memory-get", "memory-rate", "memory-store", "memory-delete", "inject-learning"),
-    "review": ("memory-review",),
-    "operations": ("memory-observe", "memory-context"),
-}
-"""By capability: the names of its tools."""
-DEFAULT = ("memory",)
+from enum import StrEnum
 
 
-def tools_of(capabilities: Iterable[str]) -> list[str]:
-    """Returns the tools of the given capabilities; unknown capabilities have none."""
-    return [tool for capability in capabilities for tool in TOOLS.get(capability, ())]
+class Capability(StrEnum):
+    """A set of tools. Each tool names the one that it belongs to."""
+
+    MEMORY = "memory"
+    REVIEW = "review"
+    OPERATIONS = "operations"
+
+
+DEFAULT = (Capability.MEMORY.value,)

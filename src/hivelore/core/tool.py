@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from hivelore.core.capabilities import Capability
+
 R = TypeVar("R")
 
 Schema = Mapping[str, Any]
@@ -33,7 +35,7 @@ class Tool(Generic[R]):
     reply: Callable[[R], Reply]
     output: Mapping[str, Schema] = field(default_factory=dict[str, Schema])
     """The values of the answer besides ``yourAgentId``, ``success`` and ``message``."""
-    capability: str = "memory"
+    capability: Capability = Capability.MEMORY
     """A tool is offered if HIVELORE_CAPABILITIES names its capability."""
     read_only: bool = False
     destructive: bool = False

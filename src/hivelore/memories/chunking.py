@@ -86,17 +86,6 @@ def excerpts(text: str, passage: Passage) -> Sequence[Passage]:
     return tuple(_split_spans(text, passage.start, passage.stop, EXCERPT_LENGTH, EXCERPT_RANGE))
 
 
-def with_headings(text: str, chunk: Chunk) -> str:
-    """Returns the chunk below its headings: ``## Setup > Prerequisites``, a blank line, the text."""
-    own = text[chunk.start : chunk.stop]
-    return f"{heading_path(chunk.headings)}\n\n{own}" if chunk.headings else own
-
-
-def heading_path(headings: Sequence[str]) -> str:
-    """Returns ``('## Setup', '### Prerequisites')`` on one line, with the marks of the outermost."""
-    return " > ".join((*headings[:1], *(heading.split(" ", 1)[1] for heading in headings[1:])))
-
-
 def _sections(text: str) -> Iterator[_Section]:
     """Yields the text before the first heading and below each heading. A heading without any text or lower heading is a
     section."""

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from hivelore.core.agents import Role
+from hivelore.core.capabilities import Capability
 from hivelore.core.operation import Lane, Operation, delete, get, post, put
 from hivelore.core.tool import TEXT, TEXTS, Reply, Tool
 from hivelore.core.values import Request, Value
@@ -142,7 +143,7 @@ OBSERVE = Operation(
     stored=lambda _: 1,
     tool=Tool(
         name="memory-observe",
-        capability="operations",
+        capability=Capability.OPERATIONS,
         description="Report an observation about a running service, in one line. Repetition raises its confidence.",
         arguments={
             "observation": "",
@@ -245,7 +246,7 @@ GET_CONTEXT_TEXT = Operation(
     lane=Lane.READ,
     tool=Tool(
         name="memory-context",
-        capability="operations",
+        capability=Capability.OPERATIONS,
         description="Read the operational memories of a service, highest confidence first.",
         arguments={"service": "", "model": "your model"},
         reply=context_reply,

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from hivelore.core.agents import Role
+from hivelore.core.capabilities import Capability
 from hivelore.core.operation import Lane, Operation, get, post
 from hivelore.core.text import Clean
 from hivelore.core.tool import OBJECTS, Reply, Tool
@@ -99,7 +100,7 @@ REVIEW_PROPOSALS = Operation(
     roles=frozenset({Role.LEAD, Role.OPERATOR}),
     tool=Tool(
         name="memory-review",
-        capability="review",
+        capability=Capability.REVIEW,
         description="Read and decide proposals to change memories.",
         arguments={"proposalId": "default: list", "decision": "default: read", "reason": ""},
         reply=review_reply,

@@ -110,7 +110,7 @@ class Services(ABC):
     def on_agents_changed(self) -> None:  # noqa: B027 (a subclass may ignore it)
         """Called after agents or keys changed."""
 
-    def on_embedding_backlog(self) -> None:  # noqa: B027
+    def on_embedding_backlog(self) -> None:  # noqa: B027 (a subclass may ignore it)
         """Called when more passages wait than one process embeds at once."""
 
     @cached_property

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BeforeValidator, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from hivelore.core import capabilities
 from hivelore.core.agents import LeadSees
+from hivelore.core.capabilities import DEFAULT, Capability
 from hivelore.errors import Invalid
 from hivelore.feedback.model import LEAST, MOST, UsefulnessBounds
 from hivelore.local import endpoint
@@ -147,7 +147,7 @@ class Settings(BaseSettings):
         "HIVELORE_CAPABILITIES",
         "Sets of MCP tools for agents, separated by commas: `memory`; `operations` (memory-observe, "
         "memory-context); `review` (memory-review, for leads).",
-        default=capabilities.DEFAULT,
+        default=DEFAULT,
     )
     log: str = setting(
         "HIVELORE_LOG",
@@ -442,8 +442,8 @@ class Settings(BaseSettings):
     @classmethod
     def _check_capabilities(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for name in value:
-            if name not in capabilities.TOOLS:
-                raise ValueError(f"{name!r} is not one of {', '.join(capabilities.TOOLS)}")
+            if name not in set(Capability):
+                raise ValueError(f"{name!r} is not one of {', '.join(Capability)}")
         return value
 
     @field_validator("log")

@@ -63,13 +63,6 @@ class Redactor:
             text = self._masked(text, found)
         return Clean(text)
 
-    def clean_or_none(self, text: str | None, *, field: str = "text") -> Clean | None:
-        return None if text is None else self.clean(text, field=field)
-
-    def clean_all(self, texts: Iterable[str], *, field: str) -> tuple[Clean, ...]:
-        """Returns each text cleaned, in order. An error names the position, such as ``tags[2]``."""
-        return tuple(self.clean(text, field=f"{field}[{index}]") for index, text in enumerate(texts))
-
     def digest(self, text: str) -> str:
         """Returns a keyed digest that replaces an identifier. Equal texts have equal digests."""
         return self._digest(text)[:_DIGEST_LENGTH]
