@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hivelore.changes.model import Batch, BatchFilter, BatchId, BatchKind, PreviousState
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
-from hivelore.memories.model import Action, Memory
+from hivelore.memories.model import Action, Memory, MemoryId
 from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.observations.model import Confidence, Held
 from hivelore.review.model import Proposal
@@ -306,3 +306,23 @@ def test_pre_images_hold_the_proposals_about_a_memory(store: MemoryStore) -> Non
     (was,) = kept(store, lambda tx: tx.forget(stored.key)).values()
     assert was is not None
     assert set(was.proposals) == set(written)
+
+
+def test_batches_and_changed_memories_are_found_by_the_beginning_of_their_ids(store: MemoryStore) -> None:
+    first, second = (add(store, a_memory(id=MemoryId(one))) for one in ("0190-a", "0190-b"))
+    shared = replace(a_batch(is_private=False), id=BatchId("0191-a"))
+    private = replace(a_batch(), id=BatchId("0191-b"))
+    put_batch(store, shared, [a_preimage(store, first)])
+    put_batch(store, private, [a_preimage(store, first), a_preimage(store, second)])
+    of_shared = BatchFilter(seen=Visibility(own=ADA, swarm=True))
+    for where, visible in ((ALL_BATCHES, [private, shared]), (of_shared, [shared])):
+        for prefix in ("0191", "0191-b", "0192"):
+            matching = [one for one in visible if one.id.startswith(prefix)]
+            assert batches_of(store, replace(where, prefix=prefix)) == matching
+    forget(store, second.key)
+    with store.read() as view:
+        assert list(view.changed_ids_from("0190", ALL_BATCHES, 9)) == ["0190-a", "0190-b"]
+        assert list(view.changed_ids_from("0190", ALL_BATCHES, 1)) == ["0190-a"]
+        assert list(view.changed_ids_from("0190-b", ALL_BATCHES, 9)) == ["0190-b"]
+        assert list(view.changed_ids_from("0190", of_shared, 9)) == ["0190-a"]
+        assert list(view.changed_ids_from("0191", ALL_BATCHES, 9)) == []

@@ -119,6 +119,16 @@ def test_every_filter_of_events_is_applied(store: MemoryStore) -> None:
         assert set(logged_events(store, where)) == expected, where
 
 
+def test_events_are_found_by_the_beginning_of_their_id(store: MemoryStore) -> None:
+    of_ada = add(store, a_memory(owner=ADA)).memory.id
+    ids = [LoggedId(one) for one in ("0190-a", "0190-b", "0191-a")]
+    log_events(store, *(replace(an_event(memory=of_ada if one.endswith("b") else None), id=one) for one in ids))
+    found = [logged_events(store, replace(ALL_EVENTS, prefix=prefix)) for prefix in ("0190", "0191-a", "0192")]
+    assert [[one.id for one in each] for each in found] == [[ids[1], ids[0]], [ids[2]], []]
+    by_bob = logged_events(store, EventFilter(seen=Visibility(own=BOB, swarm=True), prefix="0190"))
+    assert [one.id for one in by_bob] == [ids[0]]
+
+
 def test_a_filter_applies_to_later_pages(store: MemoryStore) -> None:
     written = [an_event(at=instant(minute), service=JELLYFIN if minute % 2 else None) for minute in range(6)]
     log_events(store, *written)

@@ -98,6 +98,16 @@ def test_a_proposal_is_visible_to_those_who_see_all_its_memories(store: MemorySt
         assert sorted(found, key=lambda one: one.id) == [written[number] for number in expected]
 
 
+def test_proposals_are_found_by_the_beginning_of_their_id(store: MemoryStore) -> None:
+    of_ada, of_bob = (add(store, a_memory(owner=owner)).memory for owner in (ADA, BOB))
+    ids = [ProposalId(one) for one in ("0190-a", "0190-b", "0191-a")]
+    put(store, *(replace(a_proposal(of_bob if one.endswith("b") else of_ada), id=one) for one in ids))
+    found = [inbox(store, replace(ALL_PROPOSALS, prefix=prefix)) for prefix in ("0190", "0191-a", "0192")]
+    assert [[one.id for one in each] for each in found] == [[ids[1], ids[0]], [ids[2]], []]
+    by_ada = inbox(store, ProposalFilter(seen=Visibility(own=ADA, swarm=True), prefix="0190"))
+    assert [one.id for one in by_ada] == [ids[0]]
+
+
 def test_open_proposals_are_counted_by_agent(store: MemoryStore) -> None:
     memory = add(store, a_memory()).memory
     put(store, a_proposal(memory), a_proposal(memory), a_proposal(memory, decided=a_decision()))

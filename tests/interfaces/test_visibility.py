@@ -252,7 +252,7 @@ ROUTES: dict[tuple[str, str], Probe] = {
         asker.rest("GET", "/api/review", query={"status": status}) for status in ("open", "all")
     ],
     ("GET", "/api/review/{proposal}"): lambda asker: asker.each_proposal(
-        lambda proposal: asker.rest("GET", f"/api/review/{proposal}")
+        lambda proposal: [asker.rest("GET", f"/api/review/{proposal[:length]}") for length in (8, 13, 36)]
     ),
     ("POST", "/api/review/{proposal}/{decision}"): lambda asker: asker.each_proposal(
         lambda proposal: asker.rest("POST", f"/api/review/{proposal}/merge")
@@ -261,7 +261,7 @@ ROUTES: dict[tuple[str, str], Probe] = {
         asker.rest("GET", "/api/batches", query={"memory": memory}) for memory in (None, *asker.ids.values())
     ],
     ("GET", "/api/batches/{batch}"): lambda asker: asker.each_batch(
-        lambda batch: asker.rest("GET", f"/api/batches/{batch}")
+        lambda batch: [asker.rest("GET", f"/api/batches/{batch[:length]}") for length in (8, 13, 36)]
     ),
     ("DELETE", "/api/batches/{batch}"): lambda asker: [asker.rest("DELETE", f"/api/batches/{NOWHERE}")],
     ("POST", "/api/undo"): lambda asker: [asker.rest("POST", "/api/undo", body={"id": NOWHERE})],

@@ -25,11 +25,11 @@ def list_batches(app: Application, request: ListBatches, call: Call) -> BatchPag
 
 
 def get_batch(app: Application, request: NamedBatch, call: Call) -> BatchDetail:
-    return app.undo_service.detail(BatchId(request.batch.lower()), call.viewer)
+    return app.undo_service.detail(app.undo_service.resolve(request.batch, call.viewer), call.viewer)
 
 
 def drop_batch(app: Application, request: NamedBatch, call: Call) -> None:
-    app.undo_service.drop(BatchId(request.batch.lower()), call.viewer)
+    app.undo_service.drop(app.undo_service.resolve(request.batch, call.viewer), call.viewer)
 
 
 def undo(app: Application, request: Undo, call: Call) -> UndoResult:

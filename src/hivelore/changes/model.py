@@ -96,11 +96,15 @@ class BatchFilter:
     """Only batches that changed this memory."""
     undone: bool | None = None
     """Only batches that were, or were not, reverted."""
+    prefix: str | None = None
+    """Only batches whose id begins with this."""
 
     def admits(self, batch: Batch) -> bool:
         """Checks everything except ``memory``."""
-        return (self.seen.others or (self.seen.swarm and not batch.is_private)) and (
-            self.undone is None or (batch.undone_at is not None) is self.undone
+        return (
+            (self.seen.others or (self.seen.swarm and not batch.is_private))
+            and (self.undone is None or (batch.undone_at is not None) is self.undone)
+            and (self.prefix is None or batch.id.startswith(self.prefix))
         )
 
 

@@ -18,6 +18,11 @@ class ChangeJournalReads(Protocol):
         """Returns a page of batches, newest first, then by id."""
         ...
 
+    def changed_ids_from(self, prefix: str, where: BatchFilter, limit: int) -> Sequence[MemoryId]:
+        """Returns the ids that begin with a prefix, of memories that the batches changed, in order. The prefix is not
+        empty."""
+        ...
+
     def preimage(self, batch: BatchId, document: DocumentKey) -> Preimage | None: ...
 
     def preimages(self, batch: BatchId) -> Sequence[Preimage]:

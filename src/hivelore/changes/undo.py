@@ -21,6 +21,7 @@ from hivelore.core.access import Effect, Permission, may_affect, visible_to
 from hivelore.core.agents import LeadSees, Role, Viewer
 from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
+from hivelore.core.id_prefix import MATCHES, prefix_of, resolve_prefix
 from hivelore.core.paging import cut_page
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
@@ -72,6 +73,17 @@ class UndoService:
         page, cursor = cut_page(found, limit, lambda batch: (batch.at, batch.id))
         return BatchPage(batches=page, next=cursor)
 
+    def resolve(self, text: str, viewer: Viewer) -> BatchId:
+        """Returns the id of the batch that a caller means: the whole id, or at least eight characters of its beginning.
+        Raises Invalid if several visible batches begin with them."""
+        prefix = prefix_of(text)
+        if prefix is None:
+            return BatchId(text.lower())
+        where = replace(self._visible_batches(viewer), prefix=prefix)
+        with self._store.read(sees=where.seen) as view:
+            found = [batch.id for batch in view.batches(where, None, MATCHES)]
+        return BatchId(resolve_prefix(prefix, found, "batch"))
+
     def detail(self, batch: BatchId, viewer: Viewer) -> BatchDetail:
         """Returns a batch with its changed memories, as long as they are journaled."""
         with self._store.read(sees=self._visible_batches(viewer).seen) as view:
@@ -86,8 +98,8 @@ class UndoService:
         self, which: str, viewer: Viewer, *, reason: str | None = None, deadline: float | None = None
     ) -> UndoResult:
         """Reverts a batch, or the last change of a memory, completely or not at all. Of a purge, permanently deleted
-        memories are skipped. Raises Conflict if a memory was changed since, the batch was already reverted, or the
-        journal no longer has the previous states."""
+        memories are skipped. The beginning of an id is enough, as for ``resolve``. Raises Conflict if a memory was
+        changed since, the batch was already reverted, or the journal no longer has the previous states."""
         why = self._normalizer.field(reason, "reason")
 
         def undo_batch(tx: Transaction) -> UndoResult:
@@ -144,6 +156,10 @@ class UndoService:
     def _resolve_target(self, tx: Transaction, which: str, viewer: Viewer) -> tuple[Batch, MemoryId | None]:
         """Returns the batch, and the only memory to restore if the batch is a purge."""
         where, name = self._visible_batches(viewer), which.strip().lower()
+        prefix = prefix_of(which)
+        if prefix is not None:
+            found = [batch.id for batch in tx.batches(replace(where, prefix=prefix), None, MATCHES)]
+            name = resolve_prefix(prefix, [*found, *tx.changed_ids_from(prefix, where, MATCHES)], "id")
         batch = tx.batch(BatchId(name))
         if batch is not None and where.admits(batch):
             return batch, None

@@ -6,6 +6,7 @@ from datetime import datetime
 from hivelore.core.access import session_owner_filter, visible_session, visible_to
 from hivelore.core.agents import LeadSees, Role, Viewer
 from hivelore.core.clock import Clock
+from hivelore.core.id_prefix import MATCHES, prefix_of, resolve_prefix
 from hivelore.core.labels import SESSION_LENGTH, clean_line
 from hivelore.core.paging import cut_page
 from hivelore.core.redaction import Redactor
@@ -126,6 +127,17 @@ class EventLog:
         page, cursor = cut_page(found, limit, lambda event: (event.at, event.id))
         events = tuple(replace(one, session=visible_session(viewer, one.actor, one.session)) for one in page)
         return EventPage(events=events, next=cursor)
+
+    def resolve(self, text: str, viewer: Viewer) -> LoggedId:
+        """Returns the id of the event that a caller means: the whole id, or at least eight characters of its beginning.
+        Raises Invalid if several visible events begin with them."""
+        prefix = prefix_of(text)
+        if prefix is None:
+            return LoggedId(text.lower())
+        where = EventFilter(seen=visible_to(viewer, self._lead_sees), prefix=prefix)
+        with self._store.read(sees=where.seen) as view:
+            found = [event.id for event in view.events(where, None, MATCHES)]
+        return LoggedId(resolve_prefix(prefix, found, "event"))
 
     def forget(self, event: LoggedId, viewer: Viewer, deadline: float | None = None) -> None:
         """Deletes an event. Raises NotFound, or Forbidden unless the viewer is an operator."""

@@ -67,6 +67,8 @@ class EventFilter:
     since: datetime | None = None
     until: datetime | None = None
     """Exclusive."""
+    prefix: str | None = None
+    """Only events whose id begins with this."""
 
 
 class EventPage(Value, frozen=True, kw_only=True):

@@ -1,11 +1,11 @@
 """Reads memories by id, their history, and pages of memories."""
 
-import re
 from datetime import datetime
 
 from hivelore.core.access import memory_for_viewer, visible_to
 from hivelore.core.agents import LeadSees, Viewer
 from hivelore.core.clock import Clock
+from hivelore.core.id_prefix import MATCHES, prefix_of, resolve_prefix
 from hivelore.core.paging import cut_page
 from hivelore.embeddings.active_model import ActiveModel
 from hivelore.errors import Invalid, NotFound
@@ -31,12 +31,6 @@ from hivelore.storage.ports import MemoryStore, View
 
 _AUDIT_LIMIT = 1_000
 """Maximum audit entries read for one memory."""
-
-
-_PREFIX = re.compile(r"[0-9a-f-]{8,35}")
-"""The beginning of an id. The first eight characters of ids made within a minute are the same."""
-_SHOWN = 3
-"""Ids that an error about an ambiguous prefix lists."""
 
 
 class MemoryReader:
@@ -76,16 +70,12 @@ class MemoryReader:
     def resolve(self, text: str, viewer: Viewer) -> MemoryId:
         """Returns the id that a caller means: the whole id, or at least eight characters of its beginning. Raises
         Invalid if several visible memories begin with them."""
-        text = text.lower()
-        if not _PREFIX.fullmatch(text):
-            return MemoryId(text)
+        prefix = prefix_of(text)
+        if prefix is None:
+            return MemoryId(text.lower())
         with self._store.read(sees=self._visibility(viewer)) as view:
-            found = view.ids_from(text, self.widest_filter(viewer), _SHOWN + 1)
-        if len(found) > 1:
-            others = " or others" if len(found) > _SHOWN else ""
-            ids = ", ".join(found[:_SHOWN])
-            raise Invalid(f"Several ids begin with {text!r}: {ids}{others}. Use more characters.", field="memory")
-        return found[0] if found else MemoryId(text)
+            found = view.ids_from(prefix, self.widest_filter(viewer), MATCHES)
+        return MemoryId(resolve_prefix(prefix, found, "memory"))
 
     def chunks(self, memory: MemoryId, viewer: Viewer) -> list[Snippet]:
         """Returns the chunks of a memory in order (A20)."""

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from hivelore.core.access import Effect, Permission, may_affect, needs_review
 from hivelore.core.agents import Viewer
+from hivelore.core.id_prefix import MATCHES, prefix_of, resolve_prefix
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Forbidden, Invalid, NotFound
@@ -16,7 +17,7 @@ from hivelore.memories.model import Memory, MemoryId, Topic
 from hivelore.memories.record_lookup import nearest_record
 from hivelore.memories.stored import Stored
 from hivelore.memories.validity import end_of_validity, may_supersede, order_by_supersession
-from hivelore.search.model import Visibility
+from hivelore.search.model import Filter, Visibility
 from hivelore.storage.ports import Transaction, View
 
 MAX_SAME_INSTANT = 20
@@ -276,6 +277,9 @@ def _find_superseded(tx: Transaction, memory: Memory, seen: Visibility) -> Store
             return one
     if memory.external_id is not None:
         return None
+    prefix = prefix_of(reference)
+    if prefix is not None and (ids := tx.ids_from(prefix, Filter(visibility=seen), MATCHES)):
+        return tx.get(MemoryId(resolve_prefix(prefix, ids, "supersedes")))
     raise NotFound(
         f"No memory {reference!r} to supersede: it may have been forgotten. Search again for its current id."
     )

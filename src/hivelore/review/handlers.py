@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hivelore.core.operation import Call
 from hivelore.core.paging import position_of
 from hivelore.errors import Invalid
-from hivelore.review.model import DECISIONS, Proposal, ProposalDetail, ProposalId, ProposalPage
+from hivelore.review.model import DECISIONS, Proposal, ProposalDetail, ProposalPage
 from hivelore.review.operations import Decide, ListProposals, NamedProposal, Review, ReviewProposals
 
 if TYPE_CHECKING:
@@ -26,12 +26,12 @@ def list_proposals(app: Application, request: ListProposals, call: Call) -> Prop
 
 
 def get_proposal(app: Application, request: NamedProposal, call: Call) -> ProposalDetail:
-    return app.review_inbox.detail(ProposalId(request.proposal.lower()), call.viewer)
+    return app.review_inbox.detail(app.review_inbox.resolve(request.proposal, call.viewer), call.viewer)
 
 
 def decide(app: Application, request: Decide, call: Call) -> Proposal:
     return app.review_inbox.decide(
-        ProposalId(request.proposal.lower()),
+        app.review_inbox.resolve(request.proposal, call.viewer),
         DECISIONS[request.decision],
         call.viewer,
         reason=request.reason,

@@ -108,6 +108,8 @@ class ProposalFilter:
     open: bool | None = None
     """Only open, or only decided, proposals."""
     kind: ProposalKind | None = None
+    prefix: str | None = None
+    """Only proposals whose id begins with this."""
 
     def admits(self, proposal: Proposal) -> bool:
         """Checks everything except ``seen``."""
@@ -115,6 +117,7 @@ class ProposalFilter:
             (self.actor is None or proposal.actor == self.actor)
             and (self.open is None or (proposal.decided is None) is self.open)
             and (self.kind is None or proposal.kind is self.kind)
+            and (self.prefix is None or proposal.id.startswith(self.prefix))
         )
 
 

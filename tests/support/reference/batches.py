@@ -25,6 +25,12 @@ class BatchesView:
         shown = (one.batch for one in behind if where.admits(one.batch) and _changed(one, where))
         return nlargest(limit, shown, _place)
 
+    def changed_ids_from(self, prefix: str, where: BatchFilter, limit: int) -> Sequence[MemoryId]:
+        shown = (one for one in self.state.batches.values() if where.admits(one.batch) and _changed(one, where))
+        return sorted({part.memory for one in shown for part in one.preimages if part.memory.startswith(prefix)})[
+            :limit
+        ]
+
     def preimage(self, batch: BatchId, document: DocumentKey) -> Preimage | None:
         return next((one for one in self.preimages(batch) if one.key == document), None)
 

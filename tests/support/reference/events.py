@@ -46,6 +46,7 @@ def _counts(event: Event, where: EventFilter) -> bool:
         and (where.actor is None or event.actor == where.actor)
         and (where.since is None or event.at >= where.since)
         and (where.until is None or event.at < where.until)
+        and (where.prefix is None or event.id.startswith(where.prefix))
     )
 
 

@@ -11,7 +11,7 @@ from hivelore.memories.model import MemoryId
 from hivelore.memories.stored import DocumentKey
 from hivelore.storage.sql.columns import FLAG, INSTANT, INTERFACES, PLAIN, Codec, Row, Table, codes, plain, to_micros
 from hivelore.storage.sql.execution import SqlReader, SqlWriter
-from hivelore.storage.sql.filters import after_position
+from hivelore.storage.sql.filters import after_position, begins_with
 from hivelore.storage.sql.statements import Param
 
 KIND = {
@@ -67,6 +67,9 @@ def batch_condition(where: BatchFilter, after: tuple[datetime, BatchId] | None) 
         sql += f" AND b.undone_at IS {'NOT ' if where.undone else ''}NULL"
     if where.memory is not None:
         sql, params["memory"] = sql + _CHANGED_MEMORY, where.memory
+    if where.prefix is not None:
+        begins, ends = begins_with("b.id", where.prefix)
+        sql, params = sql + begins, {**params, **ends}
     return sql, params
 
 
@@ -88,6 +91,12 @@ class ChangeJournalReader(SqlReader):
         sql, params = batch_condition(where, after)
         found = self.rows(self.SQL["batches"].replace("{batch_filter}", sql), {**params, "limit": limit})
         return [BATCH.read(row) for row in found]
+
+    def changed_ids_from(self, prefix: str, where: BatchFilter, limit: int) -> Sequence[MemoryId]:
+        sql, params = batch_condition(where, None)
+        begins, ends = begins_with("pi.memory", prefix)
+        statement = self.SQL["changed_ids"].replace("{batch_filter}", f"{begins}{sql}")
+        return [MemoryId(row[0]) for row in self.rows(statement, {**params, **ends, "limit": limit})]
 
     def preimage(self, batch: BatchId, document: DocumentKey) -> Preimage | None:
         row = self.row("preimage_of", batch=batch, document=document)

@@ -29,6 +29,11 @@ FROM preimage pi JOIN batch b ON b.namespace = pi.namespace AND b.id = pi.batch
 WHERE pi.namespace = :namespace AND pi.memory = :memory AND pi.before IS NOT NULL
 ORDER BY b.at DESC, b.id DESC LIMIT 1
 
+-- name: changed_ids
+SELECT DISTINCT pi.memory
+FROM preimage pi JOIN batch b ON b.namespace = pi.namespace AND b.id = pi.batch
+WHERE pi.namespace = :namespace {batch_filter} ORDER BY pi.memory LIMIT :limit
+
 -- name: preimage_put
 INSERT INTO preimage {insert:preimage} {update:preimage}
 

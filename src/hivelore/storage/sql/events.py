@@ -22,7 +22,7 @@ from hivelore.storage.sql.columns import (
     to_micros,
 )
 from hivelore.storage.sql.execution import SqlReader, SqlWriter
-from hivelore.storage.sql.filters import after_position, condition
+from hivelore.storage.sql.filters import after_position, begins_with, condition
 from hivelore.storage.sql.statements import Param
 
 LEVEL = {Level.INFO: 1, Level.WARNING: 2, Level.ERROR: 3, Level.CRITICAL: 4}
@@ -79,6 +79,9 @@ def event_condition(where: EventFilter, after: tuple[datetime, LoggedId] | None)
         if value is not None:
             sql += f" AND {comparison} :{name}"
             params[name] = value
+    if where.prefix is not None:
+        begins, ends = begins_with("e.id", where.prefix)
+        sql, params = sql + begins, {**params, **ends}
     return sql, params
 
 

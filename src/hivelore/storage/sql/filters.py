@@ -13,6 +13,15 @@ from hivelore.search.model import Filter, Visibility
 from hivelore.storage.sql.columns import SCOPE, SOURCE, to_micros
 from hivelore.storage.sql.statements import Param
 
+
+def begins_with(column: str, prefix: str) -> tuple[str, dict[str, Param]]:
+    """Returns a range of ids as a condition that indexes support. The prefix is not empty."""
+    return f" AND {column} >= :first AND {column} < :end", {
+        "first": prefix,
+        "end": prefix[:-1] + chr(ord(prefix[-1]) + 1),
+    }
+
+
 _PRIVATE, _SHARED = SCOPE[Scope.AGENT], SCOPE[Scope.SWARM]
 
 

@@ -53,7 +53,7 @@ from hivelore.storage.sql.columns import (
     to_micros_or_none,
 )
 from hivelore.storage.sql.embeddings import EmbeddingReader
-from hivelore.storage.sql.filters import after_position, condition, parts
+from hivelore.storage.sql.filters import after_position, begins_with, condition, parts
 from hivelore.storage.sql.observations import OPERATIONAL, ObservationWriter
 from hivelore.storage.sql.statements import Param
 
@@ -279,11 +279,9 @@ class MemoryReader(EmbeddingReader):
 
     def ids_from(self, prefix: str, where: Filter, limit: int) -> Sequence[MemoryId]:
         sql, params = condition(where)
-        statement = self.SQL["memory_ids"].replace("{where}", sql)
-        end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
-        return [
-            MemoryId(row[0]) for row in self.rows(statement, {**params, "first": prefix, "end": end, "limit": limit})
-        ]
+        begins, ends = begins_with("m.id", prefix)
+        statement = self.SQL["memory_ids"].replace("{where}", f"{begins}{sql}")
+        return [MemoryId(row[0]) for row in self.rows(statement, {**params, **ends, "limit": limit})]
 
     def chunks(self, document: DocumentKey) -> Sequence[StoredChunk]:
         return self.chunks_of([document])().get(document, ())

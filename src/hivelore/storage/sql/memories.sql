@@ -60,7 +60,7 @@ ORDER BY m.created_at DESC, m.id DESC LIMIT :limit
 
 -- name: memory_ids
 SELECT m.id FROM memory m
-WHERE m.namespace = :namespace AND m.id >= :first AND m.id < :end {where}
+WHERE m.namespace = :namespace {where}
 ORDER BY m.id LIMIT :limit
 
 -- name: memory_keys

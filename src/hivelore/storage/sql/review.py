@@ -20,7 +20,7 @@ from hivelore.review.model import (
 from hivelore.search.model import Filter
 from hivelore.storage.sql.columns import INSTANT, INTERFACES, PLAIN, Codec, Columns, Table, codes, plain, to_micros
 from hivelore.storage.sql.execution import SqlReader, SqlWriter
-from hivelore.storage.sql.filters import after_position, condition
+from hivelore.storage.sql.filters import after_position, begins_with, condition
 from hivelore.storage.sql.statements import Param, Params
 
 KIND = {
@@ -72,6 +72,9 @@ def proposal_condition(
         sql += f" AND pr.how {'=' if where.open else '<>'} {UNDECIDED}"
     if where.kind is not None:
         sql, params["kind"] = f"{sql} AND pr.kind = :kind", KIND[where.kind]
+    if where.prefix is not None:
+        begins, ends = begins_with("pr.id", where.prefix)
+        sql, params = sql + begins, {**params, **ends}
     return sql, params
 
 

@@ -1,0 +1,139 @@
+"""The beginning of an id stands for it at every interface, and never confirms an id that the caller may not see."""
+
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hivelore.core.agents import LeadSees, Role
+from hivelore.errors import HiveloreError, Invalid, NotFound, Proposed
+from hivelore.python.client import Client
+from hivelore.python.embedded import EmbeddedHive
+from hivelore.python.hive import Hive
+from hivelore.python.remote import RemoteHive
+from support.service import Service
+from support.world import AS_OPERATOR
+
+SHORT = 18
+"""Characters that only one id begins with: the time and some of the random part."""
+TIME = 8
+"""Characters that ids made within a minute have in common."""
+
+
+@pytest.fixture
+def operator(service: Service) -> Client:
+    return service.client(service.operator_key)
+
+
+@pytest.fixture(params=["embedded", "service"])
+def hive(request: pytest.FixtureRequest, service: Service, operator: Client) -> Hive:
+    return EmbeddedHive(service.app, AS_OPERATOR) if request.param == "embedded" else RemoteHive(operator)
+
+
+def proposed(service: Service, hive: Hive, name: str) -> str:
+    """Returns the proposal of a new agent to change an operational memory."""
+    memory = hive.observe(f"The {name} takes 60s to start", "timing").memory.id
+    with pytest.raises(Proposed) as caught:
+        service.client(service.add(name)).call("PATCH", f"/api/memory/{memory}", body={"content": f"{name}: 90s"})
+    return caught.value.proposal
+
+
+def error_of(ask: Callable[[str], Any], prefix: str) -> tuple[type[HiveloreError], str]:
+    with pytest.raises(HiveloreError) as caught:
+        ask(prefix)
+    return type(caught.value), str(caught.value)
+
+
+def test_a_batch_and_its_undo(hive: Hive) -> None:
+    memory = hive.remember(f"The heron of {type(hive).__name__} sleeps.", scope="swarm")
+    hive.edit(memory.id, content="The heron flies.")
+    batch = hive.batches(memory=memory.id).batches[0].id
+    assert hive.batch(batch[:SHORT].upper()).batch.id == batch
+    undone = hive.undo(batch[:SHORT])
+    assert (undone.batch.id, undone.memories) == (batch, (memory.id,))
+    hive.edit(memory.id, content="The heron stands.")
+    assert hive.undo(memory.id[:SHORT]).memories == (memory.id,)
+    hive.drop_batch(batch[:SHORT])
+    with pytest.raises(NotFound):
+        hive.batch(batch)
+
+
+def test_a_purged_memory_is_restored(service: Service, hive: Hive, operator: Client) -> None:
+    owner = f"owner of {type(hive).__name__}"
+    service.add(owner)
+    memory = service.remember_expired(owner, f"The avocet slept at the {owner}.")
+    operator.call("POST", "/api/maintenance", body={"purgeExpired": True, "apply": True, "yesDelete": 1})
+    with pytest.raises(NotFound):
+        hive.get(memory)
+    assert hive.undo(memory[:SHORT]).memories == (memory,)
+    hive.forget(memory)
+
+
+def test_a_proposal(service: Service, hive: Hive) -> None:
+    proposal = proposed(service, hive, f"stork of {type(hive).__name__}")
+    assert hive.proposal(proposal[:SHORT]).proposal.id == proposal
+    assert hive.decide(proposal[:SHORT], "reject").id == proposal
+
+
+def test_an_event(hive: Hive) -> None:
+    event = hive.record_event("The backup is late.")
+    hive.forget_event(event.id[:SHORT])
+    assert event.id not in {one.id for one in hive.events().events}
+
+
+def test_a_superseded_memory(hive: Hive) -> None:
+    kind = type(hive).__name__
+    older, old = (hive.remember(f"The gate of {kind} is {state}.", scope="swarm") for state in ("new", "open"))
+    new = hive.remember(f"The gate of {kind} is closed.", scope="swarm", supersedes=old.id[:SHORT].upper())
+    assert new.supersedes == old.id
+    assert hive.edit(new.id, supersedes=older.id[:SHORT]).supersedes == older.id
+
+
+def test_an_external_id_is_preferred_to_the_beginning_of_an_id(operator: Client, hive: Hive) -> None:
+    kind = type(hive).__name__
+    first = hive.remember(f"The weir of {kind} is high.", scope="swarm")
+    draft = {"content": f"The weir of {kind} is low.", "scope": "swarm", "externalId": first.id[:SHORT]}
+    named = operator.call("POST", "/api/memory/batch", body={"memories": [draft]})["results"][0]["memory"]
+    new = hive.remember(f"The weir of {kind} is gone.", scope="swarm", supersedes=first.id[:SHORT])
+    assert new.supersedes == named["id"]
+
+
+def test_an_ambiguous_beginning_lists_the_ids_and_changes_nothing(hive: Hive) -> None:
+    ids: list[str] = []
+    while len(ids) < 2 or ids[-1][:TIME] != ids[-2][:TIME]:  # A minute later the beginning is another one.
+        memory = hive.remember(f"The tern returns {len(ids)} of {type(hive).__name__}.", scope="swarm")
+        hive.edit(memory.id, content=f"The tern leaves {len(ids)} of {type(hive).__name__}.")
+        ids.append(memory.id)
+    prefix = ids[-1][:TIME]
+    asks: list[Callable[[str], Any]] = [
+        hive.undo,
+        hive.batch,
+        hive.drop_batch,
+        lambda one: hive.remember("The tern is back.", scope="swarm", supersedes=one),
+    ]
+    for ask in asks:
+        kind, message = error_of(ask, prefix)
+        assert (kind, message.startswith(f"Several ids begin with '{prefix}': {prefix}")) == (Invalid, True), message
+    assert hive.get(ids[-1]).content.startswith("The tern leaves")
+
+
+def test_what_a_caller_may_not_see_is_neither_confirmed_nor_counted(tmp_path: Path) -> None:
+    with Service(tmp_path, lead_sees=LeadSees.SHARED) as service:
+        operator = service.client(service.operator_key)
+        ada, eve = (service.client(service.add(name, Role.LEAD)) for name in ("ada", "eve"))
+        draft = {"content": "The tin is blue."}
+        stored = ada.call("POST", "/api/memory/batch", body={"memories": [draft]})["results"][0]["memory"]["id"]
+        ada.call("PATCH", f"/api/memory/{stored}", body={"content": "The tin is red."})
+        batch = operator.call("GET", "/api/batches", query={"memory": stored})["batches"][0]["id"]
+        asks: list[Callable[[str], Any]] = [
+            lambda one: eve.call("POST", "/api/undo", body={"id": one}),
+            lambda one: eve.call("GET", f"/api/batches/{one}"),
+            lambda one: eve.call("POST", "/api/memory/batch", body={"memories": [{**draft, "supersedes": one}]}),
+            lambda one: eve.call("GET", f"/api/review/{one}"),
+        ]
+        unknown = "01a00000-0000-7000"
+        for ask, prefix in product(asks, (stored[:SHORT], batch[:SHORT], stored[:TIME])):
+            hidden, missing = error_of(ask, prefix), error_of(ask, unknown)
+            assert hidden == (missing[0], missing[1].replace(unknown, prefix))
