@@ -11,7 +11,16 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from hivelore.core.redaction import METADATA_DEPTH, METADATA_VALUES, Redactor, find
+from hivelore.core.redaction import (
+    METADATA_DEPTH,
+    METADATA_VALUES,
+    Redactor,
+    assignments,
+    find,
+    logins,
+    suspicion,
+    vendors,
+)
 from hivelore.errors import Invalid, TooLarge
 from hivelore.memories.model import Json
 from support.fake_secrets import CONTEXTS, PLANTED, SHAPES, STRONG, encoded, pem, scramble
@@ -55,6 +64,14 @@ SLOW = [
     "curl -u a:",
 ]
 """Pieces that could make a pattern backtrack when repeated."""
+
+
+TRIGGERS = [string for rules in (vendors, logins, assignments, suspicion) for string in rules.TRIGGERS]
+PLAIN_WORDS = [
+    *("is", "was", "a", "of", "Ab12cd34", "hunter22", "Summer-2024!", "8KzQ-77pf", "1234", "-p", "=", ":", "|", "->"),
+    *("x7#kQ!9z", "correct", "horse", "battery", "staple", "eva:b1c2d3e4", "(", ")", "0123456789abcdef01"),
+]
+"""Words that are values of secrets next to some triggers, and signs between both."""
 
 
 def clean(text: str) -> str:
@@ -223,6 +240,15 @@ def test_two_keys_of_metadata_with_equal_masks_are_refused() -> None:
 def test_a_clean_text_is_unchanged(text: str) -> None:
     assert clean(clean(text)) == clean(text)
     assert find(clean(text)) == []
+
+
+@given(st.lists(st.sampled_from(TRIGGERS + PLAIN_WORDS), max_size=8).map(" ".join))
+@example("notarize with altool abcd-efgh-ijkl-mnop")
+@example("redis-cli -a hunter22x")
+@example("PW=hunter22x")
+@example("unlock it with 8KzQ-77pf")
+def test_a_short_plain_text_is_checked_as_thoroughly_as_any_other(text: str) -> None:
+    assert (clean(text) != text) is bool(find(text))
 
 
 @given(texts())

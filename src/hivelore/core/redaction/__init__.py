@@ -4,19 +4,23 @@
 ``assignments`` the values of names such as ``DB_PASSWORD``, ``suspicion`` scores other values by the words around them.
 Each of them searches all ``renditions`` of a text.
 
-Hooks import this package while an agent waits. It therefore uses the standard library only, compiles a pattern when a
-text first needs it, and searches a text without secrets for fixed strings only. Every pattern takes linear time:
-repetitions are bounded, or possessive and never retried from within their own match.
+Most texts are short and plain, and ``_is_harmless`` sees that no rule can match them. Hooks import this package while
+an agent waits. It therefore uses the standard library only, compiles a pattern when a text first needs it, and searches
+a text without secrets for fixed strings only. Every pattern takes linear time: repetitions are bounded, or possessive
+and never retried from within their own match.
 """
 
 from binascii import unhexlify
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
+from hivelore.core.redaction import assignments, logins, suspicion, vendors
 from hivelore.core.redaction.assignments import assigned_secrets, tabled_secrets
+from hivelore.core.redaction.judgement import Span, compiled, decoded
 from hivelore.core.redaction.logins import secrets_of_commands, sent_secrets
-from hivelore.core.redaction.patterns import Span, compiled, decoded
 from hivelore.core.redaction.renditions import as_shown, renditions
 from hivelore.core.redaction.suspicion import suspected_secrets
 from hivelore.core.redaction.vendors import secrets_of_vendors
@@ -51,6 +55,8 @@ class Redactor:
 
         Raises Invalid for NUL and lone surrogates, which not every store can keep.
         """
+        if _is_harmless(text):
+            return Clean(text)
         _refuse_unstorable(text, field)
         # A mask can expose an adjacent secret, so masking is repeated until nothing is found. Each round masks further
         # characters, so the loop ends. For a text made to take many rounds, more is masked: first everything up to the
@@ -145,6 +151,35 @@ def _refuse_unstorable(text: str, field: str) -> None:
             at, what = error.start, "half of a surrogate pair"
     if at >= 0:
         raise Invalid(f"{field} has {what} at position {at}: remove it and send the rest again.", field=field)
+
+
+_PLAIN: Final = r"(?!.*[^ ]{20})[ !#$(-?A-\[\]-~]*+(?:'[ !#$(-?A-\[\]-~]*+)?"
+"""A line without escapes and literals, so with one rendition; without an ``@``, and without a word that is as long as a
+token or an encoded text."""
+_LONGEST_PLAIN: Final = 1_000
+
+
+def _is_harmless(text: str) -> bool:
+    """Returns True for a short plain text without any string that a rule searches for. No rule matches such a text."""
+    if len(text) > _LONGEST_PLAIN or not compiled(_PLAIN).fullmatch(text):
+        return False
+    low = text.lower()
+    triggers = _triggers()
+    for pair in triggers.keys() & {*pairwise(low)}:
+        for string in triggers[pair]:
+            if string in low:
+                return False
+    return True
+
+
+@cache
+def _triggers() -> Mapping[tuple[str, str], Sequence[str]]:
+    """Returns the strings that the rules search for, by their first two characters."""
+    result: dict[tuple[str, str], list[str]] = {}
+    for rules in (vendors, logins, assignments, suspicion):
+        for string in rules.TRIGGERS:
+            result.setdefault((string[0], string[1]), []).append(string)
+    return result
 
 
 def _scan(text: str) -> list[tuple[str, int, int, str]]:

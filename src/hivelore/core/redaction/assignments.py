@@ -8,9 +8,18 @@ from collections.abc import Generator, Iterator
 from itertools import pairwise
 from typing import Final
 
-from hivelore.core.redaction.judgement import is_bare_secret, is_made_up, is_phrase, is_quoted_secret, is_thought_up
-from hivelore.core.redaction.names import kind_of, words_before
-from hivelore.core.redaction.patterns import Span, compiled
+from hivelore.core.redaction.judgement import (
+    KEYED_STEMS,
+    Span,
+    compiled,
+    is_bare_secret,
+    is_made_up,
+    is_phrase,
+    is_quoted_secret,
+    is_thought_up,
+    kind_of,
+    words_before,
+)
 from hivelore.core.redaction.renditions import Rendition
 
 _BEFORE = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
@@ -59,6 +68,10 @@ _TAKES_BLANK = (
     r"(?:--?[\w-]*|(?:^|\n)[ \t]{0,12}(?:env|arg|set|setx|set -\w{1,3}|setenv|config set|export)[ \t]{1,4}[\w.-]*"
     r"|[\s({]:[\w./-]*|\((?:def\w{0,8}|setq|setf)\s[\w./*-]*)$"
 )
+
+
+TRIGGERS: Final = ("<td", "insert", *(stem for _, stem in KEYED_STEMS))
+"""Strings of which each lower-case ASCII text with one of these secrets contains one."""
 
 
 def assigned_secrets(rendition: Rendition) -> Iterator[Span]:

@@ -8,14 +8,18 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from hivelore.core.redaction.judgement import (
+    HEAD,
+    Span,
+    compiled,
+    decoded,
     is_generated,
     is_id,
     is_made_up,
     is_mixed_short,
     is_quoted_secret,
     is_reference,
+    key_of,
 )
-from hivelore.core.redaction.patterns import HEAD, Span, compiled, decoded, key_of
 from hivelore.core.redaction.renditions import Rendition
 
 
@@ -436,6 +440,13 @@ _HASHES: Final = (
     ("{ssha", r"(\{SSHA(?:256|512)?\}[A-Za-z0-9+/=]{20,200}+)"),
 )
 """Password hashes: ``$2b$12$...``."""
+
+
+TRIGGERS: Final = (
+    *("authorization", "bearer", "ssws", "apikey", "basic", "_auth", '"auth"', "cookie"),
+    *(literal for rows in (_LOGINS, _COMMANDS, _CALLS, _OPTIONS, _HASHES) for literal, _ in rows),
+)
+"""Strings of which each lower-case text with one of these secrets contains one, unless it contains an ``@``."""
 
 
 def secrets_of_commands(rendition: Rendition) -> Iterator[Span]:

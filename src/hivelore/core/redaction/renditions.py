@@ -8,8 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from hivelore.core.redaction.names import FOREIGN_NAMES, KEYED_STEMS
-from hivelore.core.redaction.patterns import BLANKS, HEAD, compiled
+from hivelore.core.redaction.judgement import BLANKS, FOREIGN_NAMES, HEAD, KEYED_STEMS, compiled
 
 _INVISIBLE = (
     "\u00ad\u0300-\u036f\u061c\u115f\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"

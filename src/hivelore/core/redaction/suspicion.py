@@ -11,9 +11,20 @@ from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
-from hivelore.core.redaction.judgement import is_made_up, is_mixed, is_random, is_reference, is_thought_up
-from hivelore.core.redaction.names import kind_of, words_before
-from hivelore.core.redaction.patterns import Span, compiled, key_of, word_list, word_set
+from hivelore.core.redaction.judgement import (
+    Span,
+    compiled,
+    is_made_up,
+    is_mixed,
+    is_random,
+    is_reference,
+    is_thought_up,
+    key_of,
+    kind_of,
+    word_list,
+    word_set,
+    words_before,
+)
 from hivelore.core.redaction.renditions import Rendition, positions
 
 _SHAPES: Final = (
@@ -144,6 +155,9 @@ _CUES: Final = word_list(
 )
 _KEYED_CUES: Final = tuple((key_of(cue), cue) for cue in _CUES)
 _WHOLE_CUES: Final = ("pin", "pins", "puk", "code", "codes", "codice", "codigo")
+TRIGGERS: Final = (*_CUES, *_WHOLE_CUES)
+"""Strings of which each lower-case ASCII text with suspected secrets contains one, or one of the triggers of
+``assignments``."""
 _FOREIGN_CUES: Final = word_list(
     "账号, 帳號, 用户, 用戶, 登录, 登入, 账户, アカウント, ログイン, ユーザー, 계정, 로그인, логин, пин, "
     "код, доступ, учетн, 密, 鍵, キー, コード, 验证码, 驗證碼, 助记, 助記, 니모닉, мнемо, фраз, 코드, "

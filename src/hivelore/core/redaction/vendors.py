@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Final
 
-from hivelore.core.redaction.judgement import is_generated, is_mixed, is_telling
-from hivelore.core.redaction.patterns import Span, compiled, decoded
+from hivelore.core.redaction.judgement import Span, compiled, decoded, is_generated, is_mixed, is_telling
 from hivelore.core.redaction.renditions import Rendition
 
 
@@ -288,6 +287,9 @@ _NEAR: Final = (
     ("wif", "bitcoin-key", r"(?<!\w)[5KLc][A-Za-z0-9]{50,51}(?!\w)"),
 )
 """Tokens without a characteristic shape: a word that the text must contain, kind and pattern."""
+TRIGGERS: Final = ("private", "kty", "rsakeyvalue", *(word for word, _, _ in _NEAR))
+"""Lower-case strings of which each text with one of these secrets contains one, unless it contains a word of at least
+20 characters."""
 _LITERALS: Final[dict[tuple[str, ...], list[tuple[str, int]]]] = {}
 """Literals and the indexes of their rows, by their first two characters."""
 for _index, (_, _literals, *_) in enumerate(_TOKENS):
