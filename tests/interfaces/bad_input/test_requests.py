@@ -5,7 +5,7 @@ the table says, and no earlier memory changes.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ from support.bad_files import file_rows
 from support.bad_input import (
     INTERFACES,
     Known,
-    Row,
     expected_at,
     hidden_rows,
     names_every_interface,
@@ -24,13 +23,13 @@ from support.bad_input import (
     text_rows,
 )
 from support.bad_values import LETTERS, value_rows
-from support.interfaces import LEFT_OUT, OK, Interface
+from support.cases import Cases
+from support.interfaces import LEFT_OUT, OK, Interface, Outcome
 from support.postgres import DATABASES
 
 ROWS = [*rows(), *file_rows(), *value_rows()]
 REACHING = [*text_rows(), *query_rows(), *hidden_rows(), *value_rows()]
 """Rows that reach the database unless the interface refuses them."""
-CELLS = [("sqlite", row) for row in ROWS] + [("postgres", row) for row in REACHING]
 PROTOCOL_ERRORS = {"JSON-RPC -32700", "JSON-RPC -32602"}
 """Errors of the protocol layer, whose texts are not ours."""
 INTERNALS = re.compile(
@@ -38,22 +37,33 @@ INTERNALS = re.compile(
 )
 
 
+@pytest.mark.parametrize("world", DATABASES, indirect=True)
 @pytest.mark.parametrize("name", INTERFACES)
-@pytest.mark.parametrize(
-    ("world", "row"), CELLS, indirect=["world"], ids=[f"{row.input}-{kind}" for kind, row in CELLS], scope="module"
-)
-def test_cell(world: Any, interface: Callable[[str], Interface], tmp_path: Path, row: Row, name: str) -> None:
-    side = world.sides[name]
+def test_bad_input_is_refused_or_harmless(
+    world: Any, interface: Callable[[str], Interface], tmp_path: Path, name: str
+) -> None:
+    side, asked, cases = world.sides[name], interface(name), Cases()
     before = side.state()
-    outcome = row.ask(interface(name), Known(own=side.own, hidden=side.hidden, folder=tmp_path))
-    after = side.state()
-    assert outcome.kind == expected_at(name, row.expected), outcome.said[:500]
+    for number, row in enumerate(REACHING if world.service.app.store.is_shared else ROWS):
+        after = before
+        with cases.case(row.input):
+            (folder := tmp_path / str(number)).mkdir()
+            outcome = row.ask(asked, Known(own=side.own, hidden=side.hidden, folder=folder))
+            after = side.state()
+            assert outcome.kind == expected_at(name, row.expected), outcome.said[:500]
+            _assert_harmless(outcome, before, after, side.own if row.edits else None)
+        side.forget(after.keys() - before.keys())
+        before = {memory: state for memory, state in after.items() if memory in before}
+    cases.report()
+
+
+def _assert_harmless(outcome: Outcome, before: Mapping[str, Any], after: Mapping[str, Any], edited: str | None) -> None:
+    """Nothing shows internals or hidden memories, and no memory changed but the one that the call may edit."""
     assert not INTERNALS.search(outcome.shown[:100_000])
     assert "quokka" not in outcome.shown
     if outcome.kind in (OK, LEFT_OUT):
-        same = before.keys() - {side.own if row.edits else None}
+        same = before.keys() - {edited}
         assert {memory: after.get(memory) for memory in same} == {memory: before[memory] for memory in same}
-        side.forget(after.keys() - before.keys())
     else:
         assert after == before
         assert len(outcome.said) < 500
