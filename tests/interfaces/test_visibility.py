@@ -34,7 +34,7 @@ from hivelore.runtime.app import Application
 from hivelore.sessions.programs import PROGRAMS
 from support.batches import batches_of
 from support.cases import Cases
-from support.command_line import CommandLine
+from support.command_line import CommandLine, short
 from support.postgres import DATABASES, service_on
 from support.proposals import a_proposal
 from support.service import Service
@@ -153,7 +153,7 @@ def _recalls_by_verb(asker: Asker) -> list[Any]:
         return None if result.code else result.json
 
     shown = asker.command_line("recalls", "-n", "100").out
-    return [_recalls(asker, page), *(word for whose, word in WORDS.items() if asker.ids[whose] in shown)]
+    return [_recalls(asker, page), *(word for whose, word in WORDS.items() if short(asker.ids[whose]) in shown)]
 
 
 def _hooks(asker: Asker) -> list[Any]:

@@ -18,6 +18,11 @@ HIVELORE = str(Path(sys.executable).with_name("hivelore"))
 """The console script of this environment."""
 
 
+def short(one: str) -> str:
+    """Returns an id as tables and results show it, unless they show another one with the same beginning."""
+    return one[:18]
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     code: int

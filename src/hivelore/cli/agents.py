@@ -1,12 +1,15 @@
 """The verb ``agent``: agents and their keys."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from hivelore.cli import connection, output
-from hivelore.cli.options import AsJson, future, now
+from hivelore.cli import output
+from hivelore.cli.connection import call, path
+from hivelore.cli.options import AsJson, future
+from hivelore.cli.output import Column, Json
+from hivelore.core.text import counted
 from hivelore.errors import Invalid
 
 _AGENTS = "/api/agents"
@@ -35,13 +38,10 @@ def add(
     Example: hivelore agent add reviewer --role worker --expires 30d
     """
     body = {"name": name, "role": role, "expiresAt": future(expires, "expires")}
-    with connection.operator() as client:
-        issued = client.call("POST", _AGENTS, body=body)
-    if json:
-        output.as_json(issued)
-        return
-    output.say(issued["key"])
-    output.note(f"This is the key of {issued['agent']['name']}; it is shown only once. Set it as HIVELORE_KEY.")
+    issued = call("POST", _AGENTS, operator=True, body=body)
+    output.result(issued, json, issued["key"])
+    if not json:
+        output.note(f"This is the key of {issued['agent']['name']}; it is shown only once. Set it as HIVELORE_KEY.")
 
 
 @app.command(name="list")
@@ -50,26 +50,22 @@ def list_agents(*, json: AsJson = False) -> None:
 
     Example: hivelore agent list
     """
-    with connection.operator() as client:
-        answer = client.call("GET", _AGENTS)
-    if json:
-        output.as_json(answer)
-        return
-    rows: list[list[str]] = []
-    for agent in answer["agents"]:
-        # Only operators see keys.
-        keys = "; ".join(map(_describe_key, agent["keys"])) or "no key" if "keys" in agent else "-"
-        rows.append([agent["role"], agent["id"], keys, agent["name"]])
-    output.table(["role", "id", "keys", "name"], rows)
+    columns = (Column("role"), Column("id", kind="id"), Column("keys", _describe_keys), Column("name"))
+    output.page(call("GET", _AGENTS, operator=True), "agents", json, columns, empty="No agents.")
 
 
-def _describe_key(key: dict[str, Any]) -> str:
+def _describe_keys(agent: Json) -> str:
+    """Only operators see keys."""
+    return "; ".join(map(_describe_key, agent["keys"])) or "no key" if "keys" in agent else "-"
+
+
+def _describe_key(key: Json) -> str:
     if key["revokedAt"] is not None:
         return f"{key['id']} revoked"
     if key["expiresAt"] is None:
         return str(key["id"])
     until = datetime.fromisoformat(key["expiresAt"]).astimezone(UTC)
-    return f"{key['id']} {'expired' if until <= now() else 'until'} {until.date().isoformat()}"
+    return f"{key['id']} {'expired' if until <= output.now() else 'until'} {until.date().isoformat()}"
 
 
 @app.command
@@ -85,9 +81,5 @@ def revoke(
     """
     if not agent_or_key.strip():
         raise Invalid("Say which key: an agent's name or id, or a key's id.")
-    with connection.operator() as client:
-        answer = client.call("DELETE", connection.path(_AGENTS, agent_or_key))
-    if json:
-        output.as_json(answer)
-    else:
-        output.say(f"Revoked: {answer['revoked']}.")
+    answer = call("DELETE", path(_AGENTS, agent_or_key), operator=True)
+    output.result(answer, json, f"Revoked {counted(answer['revoked'], 'key')}.")

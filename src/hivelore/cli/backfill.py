@@ -39,7 +39,7 @@ def _preview(program: str, files: list[SourceFile], project: str | None, as_json
     drafts = [one for one in found if isinstance(one, Draft)]
     _report([one for one in found if isinstance(one, Skipped)])
     if as_json:
-        output.as_json({"memories": [_as_json(one) for one in drafts], "files": len(files)})
+        output.print_json({"memories": [_as_json(one) for one in drafts], "files": len(files)})
         return 0
     if drafts:
         output.table(["day", "project", "name", "content"], [_row(one) for one in drafts])
@@ -73,7 +73,7 @@ def _store(program: str, files: list[SourceFile], project: str | None, agent: st
     if as_json:
         skipped = [{"path": str(one.path), "reason": one.reason} for one in left_out]
         names = ("created", "changed", "unchanged")
-        output.as_json({**{name: counts[name] for name in names}, "empty": empty, "skipped": skipped})
+        output.print_json({**{name: counts[name] for name in names}, "empty": empty, "skipped": skipped})
     else:
         output.say(
             f"{len(files)} files of {program}: {counts['created']} new memories, {counts['changed']} changed, "

@@ -2,7 +2,7 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from hivelore.errors import Invalid, NotFound
@@ -26,6 +26,14 @@ def client(agent: str | None = None, project: str | None = None) -> Generator[Cl
         agent = LOCAL_AGENT
     with _connect(agent, project) as client:
         yield client
+
+
+def call(
+    method: str, path: str, *, agent: str | None = None, operator: bool = False, project: str | None = None, **more: Any
+) -> Any:
+    """Call the service once and return its answer. ``operator``: without ``agent``, call as the operator."""
+    with _connect(None, None) if operator and agent is None else client(agent, project) as connected:
+        return connected.call(method, path, **more)
 
 
 @contextmanager

@@ -11,7 +11,8 @@ from pathlib import Path
 from hivelore import __version__
 from hivelore.cli import checks, exits, output
 from hivelore.cli.checks import Finding, Level, error, ok, warning
-from hivelore.cli.options import AsJson, now
+from hivelore.cli.options import AsJson
+from hivelore.cli.output import now
 from hivelore.errors import HiveloreError, Invalid
 from hivelore.local import endpoint, launcher, transport, variables
 from hivelore.local.lock import SERVICE, Owner, read_owner
@@ -35,7 +36,7 @@ def doctor(*, json: AsJson = False) -> int:
     """
     findings = list(examine(endpoint.home()))
     if json:
-        output.as_json({"findings": [asdict(one) for one in findings]})
+        output.print_json({"findings": [asdict(one) for one in findings]})
     else:
         for one in findings:
             _show(one)

@@ -1,28 +1,37 @@
 """The verbs ``events`` and ``cooldowns``: the event log, and actions on services that must wait."""
 
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from hivelore.cli import connection, output
-from hivelore.cli.options import ActingAgent, After, AsJson, future, now, past, read_text, whole_number
+from hivelore.cli import output
+from hivelore.cli.connection import call, path
+from hivelore.cli.options import ActingAgent, After, AsJson, Limit500, Session, future, past, read_text
+from hivelore.cli.output import Column, Json
+from hivelore.core.text import counted
 
 events = App(name="events", help="Log of events on services: list, add, forget.")
 cooldowns = App(name="cooldowns", help="Actions on services that must wait: list, set, clear.")
 
 _EVENTS = "/api/events"
 _COOLDOWNS = "/api/cooldowns"
-_COOLDOWN_COLUMNS = ("service", "action", "until", "set", "reason")
 Level = Literal["info", "warning", "error", "critical"]
-Session = Annotated[str | None, Parameter(name="--session", help="Session of the agent.")]
+
+_EVENT_COLUMNS = (
+    Column("id", kind="id"),
+    Column("at", kind="age"),
+    Column("level"),
+    Column("service", missing="general"),
+    Column("actor", kind="id", missing="operator"),
+    Column("text"),
+)
 
 
 @events.command(name="list")
 def list_events(
     *,
-    limit: Annotated[int, Parameter(alias="-n", help="Most results, 1 to 500.", converter=whole_number)] = 50,
+    limit: Limit500 = 50,
     after: After = None,
     level: Annotated[Level | None, Parameter(help="Only events of this level or a higher one.")] = None,
     service: Annotated[str | None, Parameter(help="Only this service; general: events without a service.")] = None,
@@ -45,29 +54,9 @@ def list_events(
         "since": past(since, "since"),
         "until": past(until, "until"),
     }
-    with connection.client(agent) as client:
-        page = client.call("GET", _EVENTS, query=query)
-    if json:
-        output.as_json(page)
-        return
-    at = now()
-    rows = [
-        [
-            event["id"],
-            output.age(event["at"], at),
-            event["level"],
-            event["service"] or "general",
-            event["actor"] or "operator",
-            event["text"],
-        ]
-        for event in page["events"]
-    ]
-    if rows:
-        output.table(["id", "at", "level", "service", "actor", "text"], rows)
-    else:
-        output.note("No events found.")
-    if page["next"] is not None:
-        output.note("There are more: --limit shows up to 500, --after continues.")
+    answer = call("GET", _EVENTS, agent=agent, query=query)
+    more = "--limit shows up to 500, --after continues"
+    output.page(answer, "events", json, _EVENT_COLUMNS, empty="No events match.", more=more)
 
 
 @events.command(name="add")
@@ -86,14 +75,10 @@ def add_event(
     """
     words = read_text(text, "what happened")
     body = {"text": words, "level": level, "service": service, "session": session_id, "at": past(at, "at")}
-    with connection.client(agent) as client:
-        event = client.call("POST", _EVENTS, body=body)
-    if json:
-        output.as_json(event)
-    else:
-        output.say(event["id"])
-        if event["text"] != words.strip():
-            output.note("Text that looks like a secret was masked.")
+    event = call("POST", _EVENTS, agent=agent, body=body)
+    output.result(event, json, event["id"])
+    if event["text"] != words.strip() and not json:
+        output.note("Text that looks like a secret was masked.")
 
 
 @events.command(name="forget")
@@ -107,12 +92,25 @@ def forget_event(
 
     Example: hivelore events forget ID
     """
-    with connection.operator() as client:
-        client.call("DELETE", connection.path(_EVENTS, event))
-    if json:
-        output.as_json({"forgotten": 1})
-    else:
-        output.say(f"Forgotten: {event}.")
+    call("DELETE", path(_EVENTS, event), operator=True)
+    output.result({"forgotten": 1}, json, f"Forgotten: {event}.")
+
+
+def _times(cooldown: Json) -> str:
+    return counted(cooldown["count"], "time")
+
+
+def _describe_end(cooldown: Json) -> str:
+    return f"{datetime.fromisoformat(cooldown['until']):%Y-%m-%d %H:%M} UTC ({output.age(cooldown['until'])})"
+
+
+_COOLDOWN_COLUMNS = (
+    Column("service"),
+    Column("action"),
+    Column("until", _describe_end),
+    Column("set", _times),
+    Column("reason"),
+)
 
 
 @cooldowns.command(name="list")
@@ -126,14 +124,8 @@ def list_cooldowns(
 
     Example: hivelore cooldowns list --service jellyfin
     """
-    with connection.client(agent) as client:
-        found = client.call("GET", _COOLDOWNS, query={"service": service})
-    if json:
-        output.as_json(found)
-    elif found["cooldowns"]:
-        output.table(_COOLDOWN_COLUMNS, [_row(cooldown) for cooldown in found["cooldowns"]])
-    else:
-        output.note("No cooldown is active.")
+    found = call("GET", _COOLDOWNS, agent=agent, query={"service": service})
+    output.page(found, "cooldowns", json, _COOLDOWN_COLUMNS, empty="No cooldown is active.")
 
 
 @cooldowns.command(name="set")
@@ -154,19 +146,13 @@ def set_cooldown(
 
     Example: hivelore cooldowns set jellyfin restart 30m
     """
-    body = {
-        "service": service,
-        "action": action,
-        "until": future(until, "until"),
-        "reason": reason,
-        "session": session_id,
-    }
-    with connection.client(agent) as client:
-        cooldown = client.call("PUT", _COOLDOWNS, body=body)
+    end = future(until, "until")
+    body = {"service": service, "action": action, "until": end, "reason": reason, "session": session_id}
+    cooldown = call("PUT", _COOLDOWNS, agent=agent, body=body)
     if json:
-        output.as_json(cooldown)
+        output.print_json(cooldown)
     else:
-        output.table(_COOLDOWN_COLUMNS, [_row(cooldown)])
+        output.show_table(_COOLDOWN_COLUMNS, [cooldown])
 
 
 @cooldowns.command(name="clear")
@@ -181,16 +167,5 @@ def clear_cooldowns(
 
     Example: hivelore cooldowns clear jellyfin restart
     """
-    with connection.operator() as client:
-        cleared = client.call("DELETE", _COOLDOWNS, query={"service": service, "action": action})["cleared"]
-    if json:
-        output.as_json({"cleared": cleared})
-    else:
-        output.say(f"Cleared: {cleared}.")
-
-
-def _row(cooldown: Mapping[str, Any]) -> list[str]:
-    until = f"{datetime.fromisoformat(cooldown['until']):%Y-%m-%d %H:%M} UTC ({output.age(cooldown['until'], now())})"
-    count = cooldown["count"]
-    times = f"{count:,} time{'s' if count > 1 else ''}"
-    return [cooldown["service"], cooldown["action"], until, times, cooldown["reason"] or ""]
+    answer = call("DELETE", _COOLDOWNS, operator=True, query={"service": service, "action": action})
+    output.result(answer, json, f"Cleared {counted(answer['cleared'], 'cooldown')}.")

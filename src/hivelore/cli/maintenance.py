@@ -1,28 +1,36 @@
 """Verbs that undo changes and maintain the data: undo, batches, maintain, reembed."""
 
 import time
-from collections.abc import Mapping
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from hivelore.cli import connection, exits, output
-from hivelore.cli.options import After, AsJson, now, whole_number
-from hivelore.cli.review import Reviewer, connect_as_reviewer
+from hivelore.cli.connection import call, path
+from hivelore.cli.options import After, AsJson, Limit100, Number, Reviewer
+from hivelore.cli.output import Column, Json
+from hivelore.core.text import counted
 from hivelore.errors import Conflict, HiveloreError, Invalid, NotFound
 from hivelore.python.client import Client
 
 _BATCHES = "/api/batches"
 _MAINTENANCE = "/api/maintenance"
 _REEMBED = "/api/memory/re-embed"
-_COLUMNS = ("id", "done", "kind", "memories", "by", "undone", "reason")
+_BATCH_COLUMNS = (
+    Column("id", kind="id"),
+    Column("done", "at", "age"),
+    Column("kind"),
+    Column("memories", "changes"),
+    Column("by", "actor", "id", "operator"),
+    Column("undone", "undoneAt", "age"),
+    Column("reason"),
+)
 _SHOWN = 20
 _SLOW = 600.0
 """Seconds to wait for requests that may concern all memories."""
 _POLL = (0.02, 0.2)
 """Seconds between two polls of a job: the first pause and the longest."""
-Json = Mapping[str, Any]
 
 
 def undo(
@@ -39,18 +47,18 @@ def undo(
 
     Example: hivelore undo ID
     """
-    with connect_as_reviewer(agent) as client:
-        done = client.call("POST", "/api/undo", body={"id": which, "reason": reason}, timeout=_SLOW)
+    body = {"id": which, "reason": reason}
+    done = call("POST", "/api/undo", agent=agent, operator=True, body=body, timeout=_SLOW)
+    short = output.short_ids([*done["memories"], done["by"]])
+    output.result(done, json, "Restored: ", (", ".join(short[one] for one in done["memories"][:_SHOWN]), "bold"))
     if json:
-        output.as_json(done)
         return
-    output.say("Restored: ", (", ".join(done["memories"][:_SHOWN]), "bold"))
     if len(done["memories"]) > _SHOWN:
-        output.note(f"... and {len(done['memories']) - _SHOWN} more.")
+        output.note(f"... and {len(done['memories']) - _SHOWN:,} more.")
     if done["forgotten"]:
         output.note(f"Forgotten since, and not restored: {done['forgotten']:,}.")
     if done["by"] is not None:
-        output.note(f"'hivelore undo {done['by']}' reverts this.")
+        output.note(f"'hivelore undo {short[done['by']]}' reverts this.")
 
 
 def batches(
@@ -61,7 +69,7 @@ def batches(
     drop: Annotated[
         bool, Parameter(help="Delete the stored previous states of the batch: it can no longer be undone.")
     ] = False,
-    limit: Annotated[int, Parameter(alias="-n", help="Most results, 1 to 100.", converter=whole_number)] = 20,
+    limit: Limit100 = 20,
     after: After = None,
     agent: Reviewer = None,
     json: AsJson = False,
@@ -70,38 +78,26 @@ def batches(
 
     Example: hivelore batches --limit 5
     """
-    if drop and batch is None:
-        raise Invalid("Say which batch to drop.", field="id")
-    with connect_as_reviewer(agent) as client:
-        if batch is None:
-            page = client.call("GET", _BATCHES, query={"limit": limit, "after": after, "memory": memory})
-        elif drop:
-            client.call("DELETE", connection.path(_BATCHES, batch))
-            output.say("Dropped: ", (batch, "bold"))
-            return
-        else:
-            page = client.call("GET", connection.path(_BATCHES, batch))
-    if json:
-        output.as_json(page)
-    elif batch is not None:
-        output.table(_COLUMNS, [_row(page["batch"])])
-        output.table(("memory", "name"), [[each["id"], each["name"]] for each in page["memories"]])
+    if batch is None:
+        if drop:
+            raise Invalid("Say which batch to drop.", field="id")
+        query = {"limit": limit, "after": after, "memory": memory}
+        answer = call("GET", _BATCHES, agent=agent, operator=True, query=query)
+        more = "--limit shows up to 100, --after continues"
+        output.page(answer, "batches", json, _BATCH_COLUMNS, empty="No change can be undone.", more=more)
+    elif drop:
+        call("DELETE", path(_BATCHES, batch), agent=agent, operator=True)
+        output.result({"dropped": 1}, json, "Dropped: ", (batch, "bold"))
     else:
-        output.table(_COLUMNS, [_row(each) for each in page["batches"]])
-        if page["next"] is not None:
-            output.note("There are more: --limit shows up to 100, --after continues.")
-
-
-def _row(batch: Json) -> list[str]:
-    return [
-        batch["id"],
-        output.age(batch["at"], now()),
-        batch["kind"],
-        str(batch["changes"]),
-        batch["actor"] or "operator",
-        "" if batch["undoneAt"] is None else output.age(batch["undoneAt"], now()),
-        batch["reason"] or "",
-    ]
+        found = call("GET", path(_BATCHES, batch), agent=agent, operator=True)
+        if json:
+            output.print_json(found)
+            return
+        known = found["batch"]
+        output.show_fields({column.head: column.read(known) for column in _BATCH_COLUMNS if column.kind != "age"})
+        output.show_fields({"done": known["at"], "undone": known["undoneAt"]})
+        output.say()
+        output.show_table((Column("memory", "id", "id"), Column("name")), found["memories"])
 
 
 def maintain(
@@ -112,9 +108,7 @@ def maintain(
     vacuum: Annotated[bool, Parameter(help="Reclaim unused disk space.")] = False,
     apply: Annotated[bool, Parameter(help="Apply the changes (default: preview).")] = False,
     dry_run: Annotated[bool, Parameter(help="Preview the changes, as without --apply.")] = False,
-    yes_delete: Annotated[
-        int | None, Parameter(help="Confirm the removal of exactly N memories.", metavar="N", converter=whole_number)
-    ] = None,
+    yes_delete: Annotated[Number, Parameter(help="Confirm the removal of exactly N memories.", metavar="N")] = None,
     json: AsJson = False,
 ) -> None:
     """Preview maintenance, or apply it.
@@ -142,7 +136,7 @@ def maintain(
         else:
             done = client.call("POST", _MAINTENANCE, body=body, timeout=_SLOW)
     if json:
-        output.as_json(done)
+        output.print_json(done)
     elif done["applied"]:
         _show_applied(done, purge_expired=purge_expired, merge=merge)
     else:
@@ -173,21 +167,27 @@ def _show_applied(done: Json, *, purge_expired: bool, merge: bool) -> None:
     for name in done["done"]:
         output.say(f"Done: {name}.")
     if done["batch"] is not None:
-        output.note(f"'hivelore undo {done['batch']}' restores the removed memories.")
+        output.note(f"'hivelore undo {output.short_id(done['batch'])}' restores the removed memories.")
 
 
 def _show_preview(done: Json, *, purge_expired: bool, merge: bool) -> None:
     expired, most = done["expired"], done["mostUnasked"]
     if purge_expired:
         output.say(f"Expired memories to remove: {expired:,} of {done['memories']:,}.")
-        if rows := [[each["id"], output.age(each["expiredAt"], now()), each["name"]] for each in done["examples"]]:
-            output.table(("id", "expired", "name"), rows[:_SHOWN])
+        if examples := done["examples"][:_SHOWN]:
+            output.show_table(
+                (Column("id", kind="id"), Column("expired", "expiredAt", "age"), Column("name")), examples
+            )
     if merge:
         output.say(f"Duplicate pairs to propose for merging: {len(done['alike']):,}.")
-        if rows := [[pair["older"], pair["newer"], pair["names"][1], pair["why"]] for pair in done["alike"]]:
-            output.table(("older", "newer", "name", "why"), rows[:_SHOWN])
+        if pairs := done["alike"][:_SHOWN]:
+            shown = [{**pair, "name": pair["names"][1]} for pair in pairs]
+            output.show_table(
+                (Column("older", kind="id"), Column("newer", kind="id"), Column("name"), Column("why")), shown
+            )
     if expired > most:
-        output.note(f"Removing more than {most} needs confirmation: --apply --yes-delete {expired}.")
+        removed = f"Removing more than {counted(most, 'memory', 'memories')}"
+        output.note(f"{removed} needs confirmation: --apply --yes-delete {expired}.")
     output.note("Nothing was changed. --apply applies this; --json shows more of it.")
 
 
@@ -213,25 +213,28 @@ def reembed(
                 output.note("Stopped waiting. The service continues; 'hivelore status' shows the remaining passages.")
                 raise
         failed = 0 if job["state"] == "running" else client.call("GET", "/api/memory/stats")["failed"]
-    if json:
-        output.as_json({**job, "failed": failed})
-    elif job["state"] == "running":
-        output.say(f"Re-embedding runs in the background: {job['done']} of {job['total']} passages are embedded.")
-    elif failed:
-        output.say(f"Embedded {max(job['done'] - failed, 0)} of {job['total']} passages; {failed} failed.")
+    output.result({**job, "failed": failed}, json, _describe_embedding(job, failed))
+    if failed and not json:
         output.note("They are found by keywords only. 'hivelore doctor' shows the cause.")
-    else:
-        error = f" ({job['error']})" if job["error"] else ""
-        output.say(f"Re-embedding is {job['state']}: {job['done']} of {job['total']} passages{error}.")
     return exits.UNEXPECTED if failed or job["state"] == "failed" else 0
 
 
-def _wait_for_job(client: Client, path: str, job: Json, label: str, total: float | None) -> Json:
+def _describe_embedding(job: Json, failed: int) -> str:
+    total = counted(job["total"], "passage")
+    if job["state"] == "running":
+        return f"Re-embedding runs in the background: {job['done']:,} of {total} embedded so far."
+    if failed:
+        return f"Embedded {max(job['done'] - failed, 0):,} of {total}; {failed:,} failed."
+    error = f" ({job['error']})" if job["error"] else ""
+    return f"Re-embedding is {job['state']}: {job['done']:,} of {total}{error}."
+
+
+def _wait_for_job(client: Client, place: str, job: Json, label: str, total: float | None) -> Json:
     pause, longest = _POLL
     with output.progress(label, total) as advance:
         while job["state"] == "running":
             time.sleep(pause)
             pause = min(2 * pause, longest)
-            job = client.call("GET", f"{path}/{job['id']}")
+            job = client.call("GET", f"{place}/{job['id']}")
             advance(job["done"], job["total"])
     return job

@@ -1,7 +1,8 @@
 """Verbs about memories: remember, recall, get, history, diff, list, edit, forget, rate, recalls, stats."""
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -9,27 +10,33 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from hivelore.cli import connection, output
+from hivelore.cli.connection import call
 from hivelore.cli.options import (
     STDIN,
     ActingAgent,
     After,
     AsJson,
     AsOf,
+    Limit50,
+    Limit100,
+    Limit500,
+    Number,
+    Reason,
     Scope,
     ScopeFilter,
     SearchProject,
     Source,
-    Superseded,
     Tags,
     TargetProject,
     future,
-    now,
+    given,
     past,
     read_stdin,
     read_text,
     resolve_project,
-    whole_number,
 )
+from hivelore.cli.output import Column, Json
+from hivelore.core.text import counted
 from hivelore.errors import Invalid, NotFound
 from hivelore.python.client import Client
 
@@ -42,8 +49,35 @@ _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 Id = Annotated[str, Parameter(name="id", help="Id of the memory.")]
 Session = Annotated[str | None, Parameter(name="--session")]
-Expiry = Annotated[str | None, Parameter(help="When it expires: 7d, 12h, or 2026-01-31.", metavar="WHEN")]
-Json = Mapping[str, Any]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Narrowing:
+    """Options that narrow a search or a list."""
+
+    scope: ScopeFilter = "all"
+    source: Source | None = None
+    session_id: Session = None
+    tag: Annotated[str | None, Parameter(help="Only memories with this tag.", metavar="TEXT")] = None
+    category: Annotated[str | None, Parameter(help="Only memories of this category.", metavar="TEXT")] = None
+    project: SearchProject = None
+    as_of: AsOf = None
+    superseded: Annotated[bool, Parameter(help="Include memories that another memory replaced.")] = False
+
+    def fields(self) -> dict[str, Any]:
+        return given(
+            scope=self.scope,
+            source=self.source,
+            session=self.session_id,
+            tag=self.tag,
+            category=self.category,
+            project=resolve_project(self.project),
+            asOf=past(self.as_of, "as-of"),
+        )
+
+
+_ANY = Narrowing()
 
 
 def remember(
@@ -56,7 +90,7 @@ def remember(
     session_id: Session = None,
     author: str | None = None,
     project: TargetProject = None,
-    expires: Expiry = None,
+    expires: Annotated[str | None, Parameter(help="When it expires: 7d, 12h, or 2026-01-31.", metavar="WHEN")] = None,
     subject: Annotated[
         str | None, Parameter(help="Fact key, like db.port: the new fact replaces the older one.")
     ] = None,
@@ -73,32 +107,29 @@ def remember(
 
     Example: hivelore remember "The API wants a Bearer prefix." --scope swarm
     """
-    content = read_text(text, "what to remember")
-    draft: dict[str, Any] = {
-        "content": content,
-        "name": name,
-        "scope": scope,
-        "source": source,
-        "category": category,
-        "tags": list(tag),
-        "session": session_id,
-        "author": author,
-        "project": resolve_project(project),
-        "expiresAt": future(expires, "expires"),
-        "subject": subject,
-        "validFrom": past(valid_from, "valid-from"),
-        "supersedes": supersedes,
-    }
-    memories = [{field: value for field, value in draft.items() if value is not None}]
-    with connection.client(agent) as client:
-        (stored,) = client.call("POST", f"{_MEMORIES}/batch", body={"memories": memories})["results"]
-    if json:
-        output.as_json(stored)
-        return
+    draft = given(
+        content=read_text(text, "what to remember"),
+        name=name,
+        scope=scope,
+        source=source,
+        category=category,
+        tags=list(tag),
+        session=session_id,
+        author=author,
+        project=resolve_project(project),
+        expiresAt=future(expires, "expires"),
+        subject=subject,
+        validFrom=past(valid_from, "valid-from"),
+        supersedes=supersedes,
+    )
+    (stored,) = call("POST", f"{_MEMORIES}/batch", agent=agent, body={"memories": [draft]})["results"]
     memory = stored["memory"]
     done = "Remembered" if stored["created"] else "Renewed" if stored["changed"] else "Known already:"
-    output.say(done, " ", (memory["id"], "bold"), ": ", output.shortened(memory["name"], 100))
-    if memory["content"] != content:
+    short = output.short_id(memory["id"])
+    output.result(stored, json, done, " ", (short, "bold"), ": ", output.shortened(memory["name"], 100))
+    if json:
+        return
+    if memory["content"] != draft["content"]:
         output.note("Text that looks like a secret was masked before it was stored.")
     if stored.get("dropped"):
         output.note(
@@ -108,26 +139,17 @@ def remember(
     elif stored.get("proposal") is not None:
         output.note(
             "It replaces nothing yet: the memory it should replace is shared with others. Proposal "
-            f"{stored['proposal']} asks a lead."
+            f"{output.short_id(stored['proposal'])} asks a lead."
         )
 
 
 def recall(
     *query: Annotated[str, Parameter(help="Question in your own words; - reads it from stdin.")],
-    limit: Annotated[int, Parameter(alias="-n", help="Most results, 1 to 50.", converter=whole_number)] = 10,
-    scope: ScopeFilter = "all",
-    source: Source | None = None,
-    session_id: Session = None,
-    tag: Annotated[str | None, Parameter(help="Only memories with this tag.", metavar="TEXT")] = None,
-    category: Annotated[str | None, Parameter(help="Only memories of this category.", metavar="TEXT")] = None,
-    project: SearchProject = None,
-    as_of: AsOf = None,
-    superseded: Superseded = False,
+    limit: Limit50 = 10,
+    narrowing: Narrowing = _ANY,
     only_fitting: Annotated[bool, Parameter(help="Omit results that are hardly relevant.")] = False,
     diversity: Annotated[float, Parameter(help="0 to 1: higher prefers results that differ from each other.")] = 0.0,
-    budget: Annotated[
-        int | None, Parameter(help="Most tokens of all results together, 50 or more.", converter=whole_number)
-    ] = None,
+    budget: Annotated[Number, Parameter(help="Most tokens of all results together, 50 or more.")] = None,
     explain: Annotated[bool, Parameter(help="Show the parts of each score.")] = False,
     agent: ActingAgent = None,
     json: AsJson = False,
@@ -142,43 +164,36 @@ def recall(
     body = {
         "query": question,
         "limit": limit,
-        "scope": scope,
-        "source": source,
-        "session": session_id,
-        "tag": tag,
-        "category": category,
-        "project": resolve_project(project),
-        "asOf": past(as_of, "as-of"),
-        "superseded": superseded,
+        **narrowing.fields(),
+        "superseded": narrowing.superseded,
         "onlyFitting": only_fitting,
         "diversity": diversity,
         "budget": budget,
     }
-    with connection.client(agent) as client:
-        answer = client.call("POST", f"{_MEMORIES}/search", body=body)
+    answer = call("POST", f"{_MEMORIES}/search", agent=agent, body=body)
     if json:
-        output.as_json(answer)
+        output.print_json(answer)
         return
     output.note(answer["message"])
     hits = answer["results"]
+    short = output.short_ids(hit["memory"]["id"] for hit in hits)
     for rank, hit in enumerate(hits, start=1):
-        _show_hit(rank, hit)
+        _show_hit(rank, hit, short[hit["memory"]["id"]])
     if explain and hits:
         rows = [[str(rank), *(f"{part:.3f}" for part in hit["score"].values())] for rank, hit in enumerate(hits, 1)]
         output.say()
         output.table(["", *hits[0]["score"]], rows)
 
 
-def _show_hit(rank: int, hit: Json) -> None:
+def _show_hit(rank: int, hit: Json, short: str) -> None:
     memory = hit["memory"]
     output.say(f"{rank}. {hit['score']['total']:.2f}  ", (output.shortened(memory["name"], 100), "bold"))
     snippet = output.shortened(hit["passage"]["content"], _SNIPPET_LENGTH)
     if snippet != memory["name"]:
         output.say(f"   {snippet}")
-    replaced = "" if memory["validUntil"] is None else f"  valid until {output.age(memory['validUntil'], now())}"
+    replaced = "" if memory["validUntil"] is None else f"  valid until {output.age(memory['validUntil'])}"
     alike = f"  and {hit['alike']} similar" if hit["alike"] else ""
-    details = f"{memory['id']}  {memory['scope']}  {output.age(memory['createdAt'], now())}{replaced}{alike}"
-    output.say((f"   {details}", "dim"))
+    output.say((f"   {short}  {memory['scope']}  {output.age(memory['createdAt'])}{replaced}{alike}", "dim"))
 
 
 def get(
@@ -200,26 +215,21 @@ def get(
         found = client.call("GET", _path(memory), query={"asOf": past(as_of, "as-of")})
         parts = client.call("GET", f"{_path(found['id'])}/chunks") if chunks else None
     if json:
-        output.as_json(found if parts is None else parts)
+        output.print_json(found if parts is None else parts)
     elif parts is None:
-        _show_memory(found)
+        output.say((found["name"], "bold"))
+        shown = {name: value for name, value in found.items() if name not in ("content", "name")}
+        if "usefulness" in found:
+            shown["usefulness"] = _describe_usefulness(found["usefulness"])
+        output.show_fields(shown, width=14)
+        output.say()
+        output.say(found["content"])
     else:
         for chunk in parts["chunks"]:
             heading = " > ".join(chunk["headings"])
             output.say((f"[{chunk['chunkIndex'] + 1}/{chunk['totalChunks']}] {heading}".rstrip(), "bold"))
             output.say(chunk["content"])
             output.say()
-
-
-def _show_memory(memory: Json) -> None:
-    output.say((memory["name"], "bold"))
-    for name, value in memory.items():
-        if name not in ("content", "name", "usefulness") and value not in (None, [], {}):
-            output.field(name, value, width=14)
-    if "usefulness" in memory:
-        output.field("usefulness", _describe_usefulness(memory["usefulness"]), width=14)
-    output.say()
-    output.say(memory["content"])
 
 
 def history(memory: Id, /, *, agent: ActingAgent = None, json: AsJson = False) -> None:
@@ -229,41 +239,34 @@ def history(memory: Id, /, *, agent: ActingAgent = None, json: AsJson = False) -
 
     Example: hivelore history ID
     """
-    with connection.client(agent) as client:
-        found = client.call("GET", f"{_path(memory)}/history")
+    found = call("GET", f"{_path(memory)}/history", agent=agent)
     if json:
-        output.as_json(found)
+        output.print_json(found)
         return
-    rows = [
-        [
-            str(version["version"]),
-            _to_seconds(version["at"]),
-            version["action"],
-            version["actor"] or "operator",
-            version["interface"],
-            version["reason"] or "",
-            version["content"],
-        ]
-        for version in found["versions"]
-    ]
-    output.table(["version", "at", "action", "actor", "interface", "reason", "content"], rows)
+    columns = (
+        Column("version"),
+        Column("at", _instant_of),
+        Column("action"),
+        Column("actor", kind="id", missing="operator"),
+        Column("interface"),
+        Column("reason"),
+        Column("content"),
+    )
+    output.show_table(columns, found["versions"])
+    short = output.short_ids([found["supersedes"], *found["supersededBy"]])
     if found["supersedes"] is not None:
-        output.say(("replaced        ", "dim"), found["supersedes"])
+        output.say(("replaced        ", "dim"), short[found["supersedes"]])
     for successor in found["supersededBy"]:
-        output.say(("was replaced by ", "dim"), successor)
+        output.say(("was replaced by ", "dim"), short[successor])
     for undone in found.get("takenBack", ()):
         who = undone["actor"] or "operator"
-        output.say(("undone          ", "dim"), f"{_to_seconds(undone['at'])} by {who}: {undone['change']}")
+        output.say(("undone          ", "dim"), f"{_instant_of(undone)} by {who}: {undone['change']}")
 
 
 def diff(
     memory: Id,
-    older: Annotated[
-        int | None, Parameter(name="from", help="Older version (default: the previous one).", converter=whole_number)
-    ] = None,
-    newer: Annotated[
-        int | None, Parameter(name="to", help="Newer version (default: the current one).", converter=whole_number)
-    ] = None,
+    older: Annotated[Number, Parameter(name="from", help="Older version (default: the previous one).")] = None,
+    newer: Annotated[Number, Parameter(name="to", help="Newer version (default: the current one).")] = None,
     /,
     *,
     agent: ActingAgent = None,
@@ -273,10 +276,9 @@ def diff(
 
     Example: hivelore diff ID 1 1
     """
-    with connection.client(agent) as client:
-        found = client.call("GET", f"{_path(memory)}/diff", query={"from": older, "to": newer})
+    found = call("GET", f"{_path(memory)}/diff", agent=agent, query={"from": older, "to": newer})
     if json:
-        output.as_json(found)
+        output.print_json(found)
         return
     if not found["fields"]:
         output.note(f"Versions {found['from']} and {found['to']} are the same.")
@@ -288,20 +290,13 @@ def diff(
 
 def list_memories(
     *,
-    limit: Annotated[int, Parameter(alias="-n", help="Most results, 1 to 500.", converter=whole_number)] = 20,
+    limit: Limit500 = 20,
     every: Annotated[bool, Parameter(name="--all", help="All pages.")] = False,
     after: After = None,
-    scope: ScopeFilter = "all",
-    source: Source | None = None,
+    narrowing: Narrowing = _ANY,
     status: Literal["all", "live", "expired"] = "all",
     owner: Annotated[str | None, Parameter(help="Only memories of this agent (id).")] = None,
-    project: SearchProject = None,
-    session_id: Session = None,
-    tag: str | None = None,
-    category: str | None = None,
     subject: Annotated[str | None, Parameter(help="Only facts with this key.")] = None,
-    as_of: AsOf = None,
-    superseded: Superseded = False,
     since: Annotated[str | None, Parameter(help="Created since: 7d, 2026-01-31.", metavar="WHEN")] = None,
     until: Annotated[str | None, Parameter(help="Created before.", metavar="WHEN")] = None,
     agent: ActingAgent = None,
@@ -311,20 +306,13 @@ def list_memories(
 
     Example: hivelore list --since 7d --tag auth
     """
-    query: dict[str, Any] = {
+    query = narrowing.fields() | {
         "limit": _PAGE if every else limit,
         "after": after,
-        "scope": scope,
-        "source": source,
         "status": status,
         "agentId": owner,
-        "project": resolve_project(project),
-        "session": session_id,
-        "tag": tag,
-        "category": category,
         "subject": subject,
-        "asOf": past(as_of, "as-of"),
-        "superseded": "true" if superseded else None,
+        "superseded": "true" if narrowing.superseded else None,
         "createdAfter": past(since, "since"),
         "createdBefore": past(until, "until"),
     }
@@ -334,31 +322,25 @@ def list_memories(
         while every and page["next"] is not None:
             page = client.call("GET", _MEMORIES, query={**query, "after": page["next"]})
             memories += page["memories"]
-    if json:
-        output.as_json({"memories": memories, "next": page["next"]})
-        return
-    at = now()
-    rows = [
-        [
-            memory["id"],
-            output.age(memory["createdAt"], at),
-            memory["scope"],
-            memory["source"],
-            _status(memory, at),
-            memory["name"],
-        ]
-        for memory in memories
-    ]
-    output.table(["id", "created", "scope", "source", "status", "name"], rows)
-    if page["next"] is not None:
-        output.note("There are more: --all shows them.")
+    columns = (
+        Column("id", kind="id"),
+        Column("created", "createdAt", "age"),
+        Column("scope"),
+        Column("source"),
+        Column("status", _status),
+        Column("name"),
+    )
+    empty = "No memories match. Widen the filters, or store one with 'hivelore remember TEXT'."
+    output.page(
+        {"memories": memories, "next": page["next"]}, "memories", json, columns, empty=empty, more="--all shows them"
+    )
 
 
-def _status(memory: Json, at: datetime) -> str:
+def _status(memory: Json) -> str:
     if memory["validUntil"] is not None:
         return "superseded"
     expires = memory["expiresAt"]
-    return "expired" if expires is not None and datetime.fromisoformat(expires) <= at else ""
+    return "expired" if expires is not None and datetime.fromisoformat(expires) <= output.now() else ""
 
 
 def edit(
@@ -378,10 +360,8 @@ def edit(
     supersedes: Annotated[
         str | None, Parameter(help="Id of the memory that it replaces, or '' for none.", metavar="ID")
     ] = None,
-    reason: Annotated[str | None, Parameter(help="Reason; stored in the history.")] = None,
-    if_version: Annotated[
-        int | None, Parameter(help="Edit only if this is the current version.", converter=whole_number)
-    ] = None,
+    reason: Reason = None,
+    if_version: Annotated[Number, Parameter(help="Edit only if this is the current version.")] = None,
     agent: ActingAgent = None,
     json: AsJson = False,
 ) -> None:
@@ -391,32 +371,26 @@ def edit(
 
     Example: hivelore edit ID --scope swarm --reason "useful to all"
     """
-    given: dict[str, Any] = {
-        "content": read_stdin() if content == STDIN else content,
-        "name": name,
-        "scope": scope,
-        "summary": summary,
-        "category": category,
-        "tags": None if tag is None else list(tag),
-        "subject": subject,
-        "supersedes": supersedes,
-        "validFrom": past(valid_from, "valid-from"),
-    }
-    changes = {field: value for field, value in given.items() if value is not None}
+    changes = given(
+        content=read_stdin() if content == STDIN else content,
+        name=name,
+        scope=scope,
+        summary=summary,
+        category=category,
+        tags=None if tag is None else list(tag),
+        subject=subject,
+        supersedes=supersedes,
+        validFrom=past(valid_from, "valid-from"),
+    )
     if project is not None:
         changes["project"] = resolve_project(project)
     if expires is not None:
         changes["expiresAt"] = None if expires == "never" else future(expires, "expires")
     if not changes:
         raise Invalid("Say what to change, like --content TEXT or --scope swarm.")
-    if reason is not None:
-        changes["reason"] = reason
-    with connection.client(agent) as client:
-        edited = client.call("PATCH", _path(memory), body=changes, version=if_version)
-    if json:
-        output.as_json(edited)
-    else:
-        output.say("Version ", str(edited["version"]), " of ", (edited["id"], "bold"), f": {edited['name']}")
+    edited = call("PATCH", _path(memory), agent=agent, body=changes | given(reason=reason), version=if_version)
+    short = output.short_id(edited["id"])
+    output.result(edited, json, f"Version {edited['version']} of ", (short, "bold"), f": {edited['name']}")
 
 
 def forget(
@@ -442,10 +416,7 @@ def forget(
         raise Invalid("Use --project together with --path FILE: an id names one memory.")
     with connection.client(agent) as client:
         count = _forget(client, memory, yes) if path is None else _forget_path(client, path, project, yes)
-    if json:
-        output.as_json({"forgotten": count})
-    else:
-        output.say(f"Forgotten: {count}.")
+    output.result({"forgotten": count}, json, f"Forgotten: {counted(count, 'memory', 'memories')}.")
 
 
 def _forget(client: Client, ids: Sequence[str], yes: bool) -> int:
@@ -508,12 +479,8 @@ def rate(
             known = client.call("GET", _path(memory)).get("usefulness", {"factor": 1.0, "seen": {}})
     else:
         body = {"useful": verdict == "useful", "session": session_id}
-        with connection.client(agent) as client:
-            known = client.call("PUT", f"{_path(memory)}/rating", body=body)
-    if json:
-        output.as_json(known)
-    else:
-        output.say("Usefulness: ", _describe_usefulness(known))
+        known = call("PUT", f"{_path(memory)}/rating", agent=agent, body=body)
+    output.result(known, json, "Usefulness: ", _describe_usefulness(known))
 
 
 def _describe_usefulness(known: Json) -> str:
@@ -524,7 +491,7 @@ def _describe_usefulness(known: Json) -> str:
 
 def recalls(
     *,
-    limit: Annotated[int, Parameter(alias="-n", help="Most results, 1 to 100.", converter=whole_number)] = 20,
+    limit: Limit100 = 20,
     after: After = None,
     memory: Annotated[str | None, Parameter(help="Only searches that returned this memory (id).", metavar="ID")] = None,
     owner: Annotated[str | None, Parameter(help="Only searches of this agent (id).")] = None,
@@ -536,26 +503,30 @@ def recalls(
     Example: hivelore recalls --limit 5
     """
     query = {"limit": limit, "after": after, "agent": owner, "memory": memory}
-    with connection.client(agent) as client:
-        page = client.call("GET", "/api/recalls", query=query)
+    page = call("GET", "/api/recalls", agent=agent, query=query)
     if json:
-        output.as_json(page)
+        output.print_json(page)
         return
-    for search in page["recalls"]:
+    searches = page["recalls"]
+    short = output.short_ids(
+        one
+        for search in searches
+        for one in (search["agentId"], search["id"], *(hit["memoryId"] for hit in search["hits"]))
+    )
+    for search in searches:
         output.say((output.shortened(search["query"], 100), "bold"))
-        who = f"{search['agentId'] or 'operator'} ({search['interface']})"
+        who = f"{short[search['agentId']] if search['agentId'] else 'operator'} ({search['interface']})"
         withheld = f", {search['withheld']} hidden" if search["withheld"] else ""
         found = f"{len(search['hits'])} of {search['candidates']}{withheld}"
-        line = f"   {output.age(search['at'], now())}  {who}  {search['path']}  {found}  {search['id']}"
+        line = f"   {output.age(search['at'])}  {who}  {search['path']}  {found}  {short[search['id']]}"
         output.say((line, "dim"))
         for hit in search["hits"]:
             score = hit["score"]
             parts = [f"{name} {part:.2f}" for name, part in score.items() if name in _SHOWN_PARTS and part]
-            output.say(f"{hit['rank']:4}. {score['total']:.2f}  {hit['memoryId']}  ", ("  ".join(parts), "dim"))
-    if not page["recalls"]:
+            output.say(f"{hit['rank']:4}. {score['total']:.2f}  {short[hit['memoryId']]}  ", ("  ".join(parts), "dim"))
+    if not searches:
         output.note("The log has no searches that you may see.")
-    if page["next"] is not None:
-        output.note("There are more: --limit shows up to 100, --after continues.")
+    output.note_more(page, "--limit shows up to 100, --after continues")
 
 
 def stats(*, agent: ActingAgent = None, json: AsJson = False) -> None:
@@ -563,23 +534,21 @@ def stats(*, agent: ActingAgent = None, json: AsJson = False) -> None:
 
     Example: hivelore stats
     """
-    with connection.client(agent) as client:
-        counts = client.call("GET", f"{_MEMORIES}/stats")
-    if json:
-        output.as_json(counts)
-        return
+    counts = call("GET", f"{_MEMORIES}/stats", agent=agent)
     rows = {"memories": counts["total"], "expired": counts["expired"]}
     rows |= {f"scope {scope}": count for scope, count in counts["byScope"].items()}
     rows |= {f"source {source}": count for source, count in counts["bySource"].items()}
     rows |= {"waiting for a vector": counts["pendingEmbeddings"], "failed to embed": counts["failed"]}
-    for name, count in rows.items():
-        output.say((f"{name:24}", "dim"), f"{count:>10,}")
+    if json:
+        output.print_json(counts)
+    else:
+        output.show_fields({name: f"{count:>10,}" for name, count in rows.items()}, width=24)
 
 
 def _path(memory: str) -> str:
     return connection.path(_MEMORIES, memory)
 
 
-def _to_seconds(instant: str) -> str:
-    """Drop the fraction of a second of an ISO time."""
-    return f"{instant[:19]}Z"
+def _instant_of(entry: Json) -> str:
+    """Return the ISO time of an entry without the fraction of a second."""
+    return f"{entry['at'][:19]}Z"

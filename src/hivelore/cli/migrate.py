@@ -122,7 +122,7 @@ def _show_result(
             "source": {"place": str(source.place), "counts": _counts(here.counts), "sha256": here.sha256},
             "target": {"place": str(target.place), "counts": _counts(there.counts), "sha256": there.sha256},
         }
-        output.as_json({"finished": compared.is_equal, "equal": compared.is_equal, **sides})
+        output.print_json({"finished": compared.is_equal, "equal": compared.is_equal, **sides})
     else:
         counts = zip(_counts(here.counts).items(), _counts(there.counts).values(), strict=True)
         rows = [[name, f"{one:,}", f"{other:,}"] for (name, one), other in counts]
@@ -139,7 +139,7 @@ def _show_result(
 def _show_unfinished(source: "MigrationSource", target: "MigrationTarget", holder: str, *, as_json: bool) -> int:
     if as_json:
         sides = {"source": {"place": str(source.place)}, "target": {"place": str(target.place)}}
-        output.as_json({"finished": False, "holder": holder, **sides})
+        output.print_json({"finished": False, "holder": holder, **sides})
     else:
         output.say(f"Everything is copied so far. {holder}")
         output.say("Stop it, then run this again to copy the rest and compare both databases.")
@@ -159,7 +159,7 @@ def _show_preview(origin: "DatabaseLocation", goal: "DatabaseLocation", settings
         holder = source.holder()
     if as_json:
         sides = {"source": {"place": str(origin), "counts": counts}, "target": {"place": str(goal), "state": state}}
-        output.as_json({"finished": False, "holder": holder, **sides})
+        output.print_json({"finished": False, "holder": holder, **sides})
         return 0
     output.table(["", "to copy"], [[name, f"{count:,}"] for name, count in counts.items()])
     output.say(f"From {origin}")

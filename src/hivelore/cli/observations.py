@@ -1,14 +1,27 @@
-"""Verbs about operational memory: observe, observations, curate, context, ingest-stream."""
+"""Verbs about operational memory: observe, observations, curate, context."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter, Token
 
 from hivelore.cli import connection, output
-from hivelore.cli.options import ActingAgent, AsJson, SearchProject, past, read_text, resolve_project, whole_number
+from hivelore.cli.connection import call, path
+from hivelore.cli.options import (
+    ActingAgent,
+    AsJson,
+    Number,
+    Reason,
+    SearchProject,
+    Session,
+    given,
+    past,
+    read_text,
+    resolve_project,
+    whole_number,
+)
+from hivelore.cli.output import Column, Json
 from hivelore.errors import Invalid
-from hivelore.python.client import Client
 
 _PAGE = 500
 _MEMORIES = "/memories"
@@ -22,8 +35,6 @@ _EFFECTS = {
 }
 
 Service = Annotated[str | None, Parameter(help="Service; general: all services.", metavar="NAME")]
-Category = Annotated[str, Parameter(help="timing, dependency, behavior, remediation, maintenance or another category.")]
-SessionName = Annotated[str | None, Parameter(name="--session", help="Session of the agent.", metavar="NAME")]
 
 
 def _parse_tier(_: Any, tokens: Sequence[Token]) -> int:
@@ -36,11 +47,31 @@ def _parse_tier(_: Any, tokens: Sequence[Token]) -> int:
 Tier = Annotated[int, Parameter(help="Permission tier of the agent, 1 to 3.", converter=_parse_tier)]
 
 
+def _confidence(memory: Json) -> str:
+    return f"{round(memory['confidence'], 2):g}"
+
+
+def _status(memory: Json) -> str:
+    return "active" if memory["active"] else "inactive"
+
+
+_COLUMNS = (
+    Column("id", kind="id"),
+    Column("service", missing="general"),
+    Column("category"),
+    Column("confidence", _confidence),
+    Column("status", _status),
+    Column("observation"),
+)
+
+
 def observe(
     *text: Annotated[str, Parameter(help="Observation in one line; - reads it from stdin.")],
-    category: Category,
+    category: Annotated[
+        str, Parameter(help="timing, dependency, behavior, remediation, maintenance or another category.")
+    ],
     service: Service = None,
-    session_id: SessionName = None,
+    session_id: Session = None,
     tier: Tier = 1,
     at: Annotated[str | None, Parameter(help="When (default: now): 2026-01-31T12:00Z, 2h (ago).")] = None,
     only_in: Annotated[str | None, Parameter(help="Project it holds for (default: all).", metavar="PROJECT")] = None,
@@ -62,14 +93,11 @@ def observe(
         "at": past(at, "at"),
         "project": only_in,
     }
-    with connection.client(agent) as client:
-        done = client.call("POST", _MEMORIES, body=body)
-    if json:
-        output.as_json(done)
-        return
+    done = call("POST", _MEMORIES, agent=agent, body=body)
     memory = done["memory"]
-    output.say(_EFFECTS[done["effect"]], " ", (memory["id"], "bold"), f": {_describe(memory)}")
-    for reason in done["why"]:
+    short = output.short_id(memory["id"])
+    output.result(done, json, _EFFECTS[done["effect"]], " ", (short, "bold"), f": {_describe(memory)}")
+    for reason in () if json else done["why"]:
         output.note(reason)
 
 
@@ -86,53 +114,42 @@ def observations(
 
     Example: hivelore observations --service jellyfin --status active
     """
-    with connection.client(agent) as client:
-        if of is not None:
-            pages = _pages(client, f"{connection.path(_MEMORIES, of)}/observations", {})
-            _show_timeline(list(pages), json=json)
-            return
-        query = {"service": service, "category": category, "status": status}
-        memories = [one for page in _pages(client, _MEMORIES, query) for one in page["memories"]]
-    if json:
-        output.as_json({"memories": memories})
-        return
-    if not memories:
-        output.note("No operational memories found.")
-        return
-    rows = [
-        (one["id"], one["service"] or "general", one["category"], _confidence(one), _status(one), one["observation"])
-        for one in memories
-    ]
-    output.table(("id", "service", "category", "confidence", "status", "observation"), rows)
+    query = {"service": service, "category": category, "status": status}
+    if of is not None:
+        found = _all_pages(agent, f"{path(_MEMORIES, of)}/observations", {}, "observations", "timeline")
+        sure = {point["at"]: point["confidence"] for point in found["timeline"]}
 
+        def confidence_at(seen: Json) -> str:
+            return f"{sure[seen['at']]:g}" if seen["at"] in sure else ""
 
-def _pages(client: Client, path: str, query: Mapping[str, str | None]) -> Iterator[Mapping[str, Any]]:
-    after: str | None = None
-    while True:
-        page = client.call("GET", path, query={**query, "limit": _PAGE, "after": after})
-        yield page
-        after = page["next"]
-        if after is None:
-            return
-
-
-def _show_timeline(pages: Sequence[Mapping[str, Any]], *, json: bool) -> None:
-    life = {name: [one for page in pages for one in page[name]] for name in ("observations", "timeline")}
-    if json:
-        output.as_json(life)
-        return
-    sure = {point["at"]: point["confidence"] for point in life["timeline"]}
-    rows = [
-        (
-            one["at"],
-            one["kind"],
-            f"{sure[one['at']]:g}" if one["at"] in sure else "",
-            one["session"] or "",
-            one["text"] or "",
+        columns = (
+            Column("at"),
+            Column("kind"),
+            Column("confidence", confidence_at),
+            Column("session"),
+            Column("text"),
         )
-        for one in life["observations"]
-    ]
-    output.table(("at", "kind", "confidence", "session", "text"), rows)
+        output.page(found, "observations", json, columns, empty="No observations of this memory are stored.")
+    else:
+        empty = "No operational memories match. 'hivelore observe' reports an observation."
+        output.page(_all_pages(agent, _MEMORIES, query, "memories"), "memories", json, _COLUMNS, empty=empty)
+
+
+def _all_pages(agent: str | None, place: str, query: Json, *names: str) -> dict[str, list[Json]]:
+    def pages() -> Iterator[Json]:
+        after: str | None = None
+        while True:
+            page = client.call("GET", place, query={**query, "limit": _PAGE, "after": after})
+            yield page
+            if (after := page["next"]) is None:
+                return
+
+    found: dict[str, list[Json]] = {name: [] for name in names}
+    with connection.client(agent) as client:
+        for page in pages():
+            for name in names:
+                found[name] += page[name]
+    return found
 
 
 def curate(
@@ -148,7 +165,7 @@ def curate(
     inactive: Annotated[bool, Parameter(help="Deactivate it until it is observed again.")] = False,
     persistent: Annotated[Literal["yes", "no"] | None, Parameter(help="yes: the confidence does not decay.")] = None,
     delete: Annotated[bool, Parameter(help="Delete it permanently.")] = False,
-    reason: Annotated[str | None, Parameter(help="Reason; stored in the history.")] = None,
+    reason: Reason = None,
     json: AsJson = False,
 ) -> None:
     """Correct an operational memory.
@@ -157,27 +174,24 @@ def curate(
     """
     if active and inactive:
         raise Invalid("Choose one of --active and --inactive.")
-    given: dict[str, Any] = {
-        "observation": text,
-        "category": category,
-        "service": service,
-        "project": only_in,
-        "confidence": confidence,
-    }
-    changes = {name: value for name, value in given.items() if value is not None}
-    if active or inactive:
-        changes["active"] = active
-    if persistent is not None:
-        changes["persistent"] = persistent == "yes"
+    changes = given(
+        observation=text,
+        category=category,
+        service=service,
+        project=only_in,
+        confidence=confidence,
+        active=active if active or inactive else None,
+        persistent=None if persistent is None else persistent == "yes",
+    )
     if bool(changes) == delete:
         raise Invalid("Say what to change, like --confidence 0.9 or --inactive; or --delete alone.")
-    path = connection.path(_MEMORIES, memory)
-    with connection.operator() as client:
-        done = client.call("DELETE", path) if delete else client.call("PUT", path, body=changes | {"reason": reason})
-    if json:
-        output.as_json({"deleted": 1} if delete else done)
+    place = path(_MEMORIES, memory)
+    if delete:
+        call("DELETE", place, operator=True)
+        output.result({"deleted": 1}, json, "Deleted.")
     else:
-        output.say("Deleted." if delete else f"{_status(done)}, {_confidence(done)}: {_describe(done)}")
+        done = call("PUT", place, operator=True, body=changes | {"reason": reason})
+        output.result(done, json, f"{_status(done)}, {_confidence(done)}: {_describe(done)}")
 
 
 def context(
@@ -185,11 +199,8 @@ def context(
     service: Annotated[
         str | None, Parameter(help="This service, and memories for all services.", metavar="NAME")
     ] = None,
-    budget: Annotated[
-        int | None,
-        Parameter(help="Approximate token budget (default: HIVELORE_MEMORY_BUDGET).", converter=whole_number),
-    ] = None,
-    tier: Annotated[int | None, Parameter(help="Tier of the agent.", converter=whole_number)] = None,
+    budget: Annotated[Number, Parameter(help="Approximate token budget (default: HIVELORE_MEMORY_BUDGET).")] = None,
+    tier: Annotated[Number, Parameter(help="Tier of the agent.")] = None,
     model: Annotated[str | None, Parameter(help="Name of the agent's model.", metavar="NAME")] = None,
     project: SearchProject = None,
     agent: ActingAgent = None,
@@ -203,22 +214,13 @@ def context(
     Example: hivelore context --service jellyfin --budget 1000
     """
     query = {"service": service, "budget": budget, "tier": tier, "model": model}
-    with connection.client(agent, resolve_project(project)) as client:
-        block = client.call("GET", "/api/operational-context", query=query)
+    block = call("GET", "/api/operational-context", agent=agent, project=resolve_project(project), query=query)
     if json:
-        output.as_json(block)
+        output.print_json(block)
     elif parts := [block[name] for name in ("environment", "text") if block[name]]:
         output.say_fenced("\n\n".join(parts))
 
 
-def _describe(memory: Mapping[str, Any]) -> str:
+def _describe(memory: Json) -> str:
     about = memory["category"] if memory["service"] is None else f"{memory['category']}:{memory['service']}"
     return f"[{about}] {memory['observation']}"
-
-
-def _confidence(memory: Mapping[str, Any]) -> str:
-    return f"{round(memory['confidence'], 2):g}"
-
-
-def _status(memory: Mapping[str, Any]) -> str:
-    return "active" if memory["active"] else "inactive"

@@ -18,8 +18,24 @@ STDIN = "\0"
 LARGEST_TEXT = 8_000_000
 """Most bytes read from stdin for one text; more than a memory may have."""
 
+_WHOLE = re.compile(r"^[+-]?[0-9]{1,40}$")
+_DURATION = re.compile(r"^(\d{1,6})([mhdw])$")
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def whole_number(_: Any, tokens: Sequence[Token]) -> int:
+    """Parse a whole number; cyclopts would round a fraction."""
+    word = tokens[0].value
+    if not _WHOLE.match(word):
+        raise ValueError(f"{word!r} is not a whole number.")
+    return int(word)
+
+
 AsJson = Annotated[bool, Parameter(name="--json", help="Print JSON; errors go to stderr as JSON.")]
 ActingAgent = Annotated[str | None, Parameter(help="Agent to act for, by id or name (default: local).", metavar="NAME")]
+Reviewer = Annotated[
+    str | None, Parameter(help="Agent to act for, by id or name (default: the operator).", metavar="NAME")
+]
 SearchProject = Annotated[
     str | None,
     Parameter(help="Project name, or * for all projects (default: the current git repository).", metavar="NAME"),
@@ -30,28 +46,27 @@ TargetProject = Annotated[
 ]
 Tags = Annotated[tuple[str, ...], Parameter(name="--tag", help="Tag; repeat for several.", metavar="TEXT")]
 AsOf = Annotated[str | None, Parameter(help="Show facts valid at this time: 7d (ago), 2026-01-31.", metavar="WHEN")]
-Superseded = Annotated[bool, Parameter(help="Include memories that another memory replaced.")]
+Number = Annotated[int | None, Parameter(converter=whole_number)]
+
+
+def _limit(most: int) -> Parameter:
+    return Parameter(alias="-n", help=f"Most results, 1 to {most}.", converter=whole_number)
+
+
+Limit50 = Annotated[int, _limit(50)]
+Limit100 = Annotated[int, _limit(100)]
+Limit500 = Annotated[int, _limit(500)]
 After = Annotated[str | None, Parameter(help="Start after a page: the value of its `next` (--json).")]
+Reason = Annotated[str | None, Parameter(help="Reason; stored in the history.")]
+Session = Annotated[str | None, Parameter(name="--session", help="Session of the agent.", metavar="NAME")]
 Scope = Literal["agent", "swarm"]
 ScopeFilter = Literal["all", "agent", "swarm"]
 Source = Literal["manual", "file_index", "session_summary", "task_completion"]
 
-_WHOLE = re.compile(r"^[+-]?[0-9]{1,40}$")
-_DURATION = re.compile(r"^(\d{1,6})([mhdw])$")
-_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
-
-def now() -> datetime:
-    """Return the current time; the only place where the command line reads a clock."""
-    return datetime.now(UTC)
-
-
-def whole_number(_: Any, tokens: Sequence[Token]) -> int:
-    """Parse a whole number; cyclopts would round a fraction."""
-    word = tokens[0].value
-    if not _WHOLE.match(word):
-        raise ValueError(f"{word!r} is not a whole number.")
-    return int(word)
+def given(**fields: Any) -> dict[str, Any]:
+    """Return the fields that have a value."""
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def read_text(words: Sequence[str], what: str) -> str:
@@ -94,7 +109,7 @@ def future(text: str | None, field: str) -> str | None:
     if text is None:
         return None
     instant = _parse_time(text, field, past=False)
-    if instant <= now():
+    if instant <= output.now():
         raise Invalid(f"The time {text!r} has passed. Use a later time, or a duration from now (12h, 7d).", field=field)
     return _json(instant)
 
@@ -109,7 +124,7 @@ def _parse_time(text: str, field: str, *, past: bool) -> datetime:
     try:
         if duration is not None:
             length = timedelta(**{_UNITS[duration[2]]: int(duration[1])})
-            return now() - length if past else now() + length
+            return output.now() - length if past else output.now() + length
         instant = datetime.fromisoformat(text.strip())
         if instant.tzinfo is None:
             output.note(f"{text} has no time zone: taken as UTC.")

@@ -6,15 +6,17 @@ sanitized, also in a pipe: its reader may be a model, or print it on a terminal.
 
 import json
 import os
+import re
 import shutil
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timedelta
-from typing import Any, Protocol, cast
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal, NamedTuple, Protocol, cast
 
 from hivelore.core.sanitizer import escape_hidden, escaped_json, sanitize
 
+Json = Mapping[str, Any]
 Part = str | tuple[str, str]
 """Part of a line: plain text, or text with a style like ``bold``."""
 
@@ -23,6 +25,29 @@ _DATE_FROM = timedelta(days=60)
 _LEAST_LAST_COLUMN = 20
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "bold red": "1;31", "green": "32", "yellow": "33", "cyan": "36"}
 """Parameters of terminal escape sequences."""
+_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_LEAST_ID = 18
+"""Characters of a short id: the time in milliseconds and 12 random bits. A table shows more of ids that share them."""
+
+
+class Column(NamedTuple):
+    """A column of a table: its heading, the field of a row that it shows, and how."""
+
+    head: str
+    value: str | Callable[[Json], Any] = ""
+    """Name of the field, or a function of the row. Empty: the field that is named like the heading."""
+    kind: Literal["text", "id", "age"] = "text"
+    missing: str = ""
+    """What stands for None."""
+
+    def read(self, row: Json) -> Any:
+        value = row[self.value or self.head] if isinstance(self.value, str) else self.value(row)
+        return self.missing if value is None else value
+
+
+def now() -> datetime:
+    """Return the current time; the only place where the command line reads a clock."""
+    return datetime.now(UTC)
 
 
 def say(*parts: Part) -> None:
@@ -54,7 +79,7 @@ def note(text: str) -> None:
     print(sanitize(text), file=sys.stderr)
 
 
-def as_json(value: Any) -> None:
+def print_json(value: Any) -> None:
     """Print a result as JSON."""
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     text = json.dumps(value, ensure_ascii=not utf8, indent=2)
@@ -67,6 +92,63 @@ def fail(message: str, code: str, *, as_json: bool, **details: Any) -> None:
         print(json.dumps({"code": code, "detail": message, **details}), file=sys.stderr)
     else:
         note(f"hivelore: {message}")
+
+
+def result(answer: Any, as_json: bool, *parts: Part) -> None:
+    """Print the answer of an operation as JSON, or one line about it."""
+    if as_json:
+        print_json(answer)
+    else:
+        say(*parts)
+
+
+def page(answer: Json, name: str, as_json: bool, columns: Sequence[Column], *, empty: str, more: str = "") -> None:
+    """Print a page as JSON or as a table. ``name``: field of its rows; ``more``: how to see the next page."""
+    if as_json:
+        print_json(answer)
+        return
+    if answer[name]:
+        show_table(columns, answer[name])
+    else:
+        note(empty)
+    note_more(answer, more)
+
+
+def note_more(answer: Json, how: str) -> None:
+    if answer.get("next") is not None:
+        note(f"There are more: {how}.")
+
+
+def show_table(columns: Sequence[Column], rows: Sequence[Json]) -> None:
+    values = [[column.read(row) for column in columns] for row in rows]
+    ids = [value for line in values for column, value in zip(columns, line, strict=True) if column.kind == "id"]
+    short = short_ids(ids)
+
+    def cell(column: Column, value: Any) -> str:
+        return short[value] if column.kind == "id" else age(value) if column.kind == "age" and value else str(value)
+
+    lines = [[cell(*each) for each in zip(columns, line, strict=True)] for line in values]
+    table([column.head for column in columns], lines)
+
+
+def short_ids(ids: Iterable[str | None]) -> dict[str | None, str]:
+    """Return the beginning of each id that no other one shares. Anything else, such as a name, stays whole."""
+    known = sorted({one for one in ids if one is not None})
+    short: dict[str | None, str] = {}
+    for position, one in enumerate(known):
+        beside = (*known[max(position - 1, 0) : position], *known[position + 1 : position + 2])
+        length = max([_LEAST_ID, *(_same_length(one, other) + 1 for other in beside)])
+        short[one] = one[:length].rstrip("-") if _ID.fullmatch(one) else one
+    return short
+
+
+def _same_length(one: str, other: str) -> int:
+    """Return the number of characters with which both begin."""
+    return next((place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), len(one))
+
+
+def short_id(one: str) -> str:
+    return short_ids([one])[one]
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -108,20 +190,26 @@ def shortened(text: str, length: int) -> str:
     return line if len(line) <= length else line[: length - 1].rstrip() + "…"
 
 
-def field(name: str, value: Any, *, width: int = 20) -> None:
-    """Print one named value; the items of a list or an object are joined with commas."""
+def show_fields(fields: Mapping[str, Any], width: int = 20) -> None:
+    """Print named values, without those that are None or empty. Items of a list or an object are joined with commas."""
+    for name, value in fields.items():
+        if value not in (None, "", [], {}):
+            say((f"{name:{width}}", "dim"), _describe(value))
+
+
+def _describe(value: Any) -> str:
     if isinstance(value, list):
-        value = ", ".join(map(str, cast(list[object], value)))
-    elif isinstance(value, dict):
+        return ", ".join(map(str, cast(list[object], value)))
+    if isinstance(value, dict):
         items = cast(dict[str, object], value).items()
-        value = ", ".join(f"{key} {part}" for key, part in items if part is not None)
-    say((f"{name:{width}}", "dim"), "-" if value is None else str(value))
+        return ", ".join(f"{key} {part}" for key, part in items if part is not None)
+    return str(value)
 
 
-def age(instant: str, now: datetime) -> str:
+def age(instant: str) -> str:
     """Describe how long ago an ISO time was, in one unit; return the date after two months."""
     at = datetime.fromisoformat(instant)
-    passed = now - at
+    passed = now() - at
     if abs(passed) >= _DATE_FROM:
         return at.date().isoformat()
     seconds = abs(passed).total_seconds()

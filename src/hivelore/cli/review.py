@@ -1,21 +1,18 @@
 """The verb ``review``: the inbox of proposals, and decisions about them."""
 
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
-from hivelore.cli import connection, output
-from hivelore.cli.options import After, AsJson, now, whole_number
-from hivelore.python.client import Client
+from hivelore.cli import output
+from hivelore.cli.connection import call, path
+from hivelore.cli.options import After, AsJson, Limit100, Reviewer
+from hivelore.cli.output import Column, Json
+from hivelore.core.text import counted
 
 _REVIEW = "/api/review"
 Id = Annotated[str, Parameter(name="id", help="Id of the proposal.")]
 Reason = Annotated[str | None, Parameter(help="Reason; the proposing agent can read it.", metavar="TEXT")]
-Reviewer = Annotated[
-    str | None, Parameter(help="Agent to act for, by id or name (default: the operator).", metavar="NAME")
-]
 
 app = App(name="review", help="Proposals of agents: list, show, accept, reject, merge.")
 
@@ -25,7 +22,7 @@ def list_proposals(
     *,
     status: Literal["open", "decided", "all"] = "open",
     kind: Literal["contradiction", "sharing", "operational", "duplicate", "supersession"] | None = None,
-    limit: Annotated[int, Parameter(alias="-n", help="Most results, 1 to 100.", converter=whole_number)] = 20,
+    limit: Limit100 = 20,
     after: After = None,
     agent: Reviewer = None,
     json: AsJson = False,
@@ -35,30 +32,30 @@ def list_proposals(
     Example: hivelore review list --status all
     """
     query = {"limit": limit, "after": after, "status": status, "kind": kind}
-    with connect_as_reviewer(agent) as client:
-        page = client.call("GET", _REVIEW, query=query)
-    if json:
-        output.as_json(page)
-        return
-    at = now()
-    names: Mapping[str, str] = page["names"]
-    rows = [
-        [
-            proposal["id"],
-            output.age(proposal["at"], at),
-            proposal["kind"],
-            "open" if proposal["decided"] is None else proposal["decided"]["how"],
-            " / ".join(output.shortened(names.get(each["id"], each["id"]), 60) for each in proposal["memories"]),
-        ]
-        for proposal in page["proposals"]
-    ]
-    output.table(["id", "proposed", "kind", "status", "about"], rows)
-    if page["dropped"]:
-        output.note(
-            f"{page['dropped']:,} proposals were dropped: one agent had too many open proposals of the same weight."
-        )
-    if page["next"] is not None:
-        output.note("There are more: --limit shows up to 100, --after continues.")
+    answer = call("GET", _REVIEW, agent=agent, operator=True, query=query)
+    names: Json = answer["names"]
+
+    def about(proposal: Json) -> str:
+        return " / ".join(output.shortened(names.get(one["id"], one["id"]), 60) for one in proposal["memories"])
+
+    columns = (
+        Column("id", kind="id"),
+        Column("proposed", "at", "age"),
+        Column("kind"),
+        Column("status", _status),
+        Column("about", about),
+    )
+    empty = (
+        "No proposal waits for a decision. --status all shows decided ones." if status == "open" else "No proposals."
+    )
+    output.page(answer, "proposals", json, columns, empty=empty, more="--limit shows up to 100, --after continues")
+    if answer["dropped"] and not json:
+        dropped = counted(answer["dropped"], "proposal was", "proposals were")
+        output.note(f"{dropped} dropped: one agent had too many open proposals of the same weight.")
+
+
+def _status(proposal: Json) -> str:
+    return proposal["decided"]["how"] if proposal["decided"] else "open"
 
 
 @app.command
@@ -67,10 +64,9 @@ def show(proposal: Id, /, *, agent: Reviewer = None, json: AsJson = False) -> No
 
     Example: hivelore review show ID
     """
-    with connect_as_reviewer(agent) as client:
-        detail = client.call("GET", connection.path(_REVIEW, proposal))
+    detail = call("GET", path(_REVIEW, proposal), agent=agent, operator=True)
     if json:
-        output.as_json(detail)
+        output.print_json(detail)
         return
     found = detail["proposal"]
     _show_proposal(found)
@@ -110,45 +106,38 @@ def merge(proposal: Id, /, *, reason: Reason = None, agent: Reviewer = None, jso
 
 
 def _decide(proposal: str, decision: str, reason: str | None, agent: str | None, json: bool) -> None:
-    with connect_as_reviewer(agent) as client:
-        done = client.call("POST", connection.path(_REVIEW, proposal, decision), body={"reason": reason})
-    if json:
-        output.as_json(done)
-    else:
-        output.say(f"{done['decided']['how'].capitalize()}: ", (done["id"], "bold"))
+    done = call("POST", path(_REVIEW, proposal, decision), agent=agent, operator=True, body={"reason": reason})
+    output.result(done, json, f"{done['decided']['how'].capitalize()}: ", (output.short_id(done["id"]), "bold"))
 
 
-def connect_as_reviewer(agent: str | None) -> AbstractContextManager[Client]:
-    """Connect as ``agent``, or as the operator: people decide, not the local agent."""
-    return connection.operator() if agent is None else connection.client(agent)
-
-
-def _show_proposal(proposal: Mapping[str, Any]) -> None:
+def _show_proposal(proposal: Json) -> None:
     output.say((f"{proposal['kind']} ", "bold"), proposal["id"])
-    by = f"{proposal['actor'] or 'an operator'} ({proposal['interface']})"
-    fields: dict[str, Any] = {
-        "proposed": f"{output.age(proposal['at'], now())} by {by}",
-        "session": proposal["session"],
-        "why": proposal["why"],
-    }
-    if proposal["wanted"] is not None:
-        fields["change"] = _describe_change(proposal["wanted"])
     decided = proposal["decided"]
-    if decided is not None:
-        reason = f": {decided['reason']}" if decided["reason"] else ""
-        by = f"{decided['actor'] or 'the operator'} ({decided['interface']})"
-        fields["decided"] = f"{decided['how']} {output.age(decided['at'], now())} by {by}{reason}"
-    for name, value in fields.items():
-        if value is not None:
-            output.field(name, value, width=15)
+    by = f"{proposal['actor'] or 'an operator'} ({proposal['interface']})"
+    output.show_fields(
+        {
+            "proposed": f"{output.age(proposal['at'])} by {by}",
+            "session": proposal["session"],
+            "why": proposal["why"],
+            "change": proposal["wanted"] and _describe_change(proposal["wanted"]),
+            "decided": decided and _describe_decision(decided),
+        },
+        width=15,
+    )
 
 
-def _describe_change(wanted: Mapping[str, Any]) -> str:
-    changes = wanted.get("edit") or wanted.get("change")
-    return "; ".join(f"{name}: {value}" for name, value in changes.items()) if changes else "forget it"
+def _describe_change(wanted: Json) -> str:
+    changes: dict[str, Any] = wanted.get("edit") or wanted.get("change") or {}
+    return "; ".join(f"{name}: {value}" for name, value in changes.items()) or "forget it"
 
 
-def _show_memory(memory: Mapping[str, Any], proposed_version: int | None) -> None:
+def _describe_decision(decided: Json) -> str:
+    reason = f": {decided['reason']}" if decided["reason"] else ""
+    by = f"{decided['actor'] or 'the operator'} ({decided['interface']})"
+    return f"{decided['how']} {output.age(decided['at'])} by {by}{reason}"
+
+
+def _show_memory(memory: Json, proposed_version: int | None) -> None:
     """``proposed_version``: version of the memory when the proposal was made; None once it is decided."""
     version = memory["version"]
     changed = "" if proposed_version in (None, version) else f", changed since: it was version {proposed_version}"

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from hivelore import __version__
 from hivelore.cli import exits, output
-from hivelore.cli.options import AsJson, now, whole_number
+from hivelore.cli.options import AsJson, whole_number
 from hivelore.errors import Invalid, Unavailable
 from hivelore.local import endpoint, launcher, transport
 from hivelore.local.lock import Owner, read_owner
@@ -45,17 +45,22 @@ def serve(
     output.note("Hivelore has stopped.")
 
 
+_FIRST_STEPS = """
+  hivelore remember "..."    remember something
+  hivelore recall "..."      find it again
+  hivelore doctor            look for problems
+
+To set it up in Claude Code:
+  hivelore setup claude-code
+
+Ctrl-C stops it."""
+
+
 def _welcome(url: str) -> None:
+    """Say where the service answers; at a terminal also what to do next. A background start writes to its log."""
     output.say(f"Hivelore {__version__} answers at ", (url, "bold"))
-    output.say()
-    output.say("  hivelore remember ", ('"..."', "dim"), "    remember something")
-    output.say("  hivelore recall ", ('"..."', "dim"), "      find it again")
-    output.say("  hivelore doctor            look for problems")
-    output.say()
-    output.say("To set it up in Claude Code:")
-    output.say("  hivelore setup claude-code")
-    output.say()
-    output.say("Ctrl-C stops it.")
+    if sys.stdout.isatty():
+        output.say(_FIRST_STEPS)
     sys.stdout.flush()
 
 
@@ -72,7 +77,7 @@ def start(*, json: AsJson = False) -> None:
     url = launcher.ensure(home)
     owner = read_owner(home)
     if json:
-        output.as_json({"url": url, "pid": None if owner is None else owner.pid, "started": before != owner})
+        output.print_json({"url": url, "pid": None if owner is None else owner.pid, "started": before != owner})
     elif before == owner:
         output.say(f"Hivelore is already running at {url}.")
     else:
@@ -86,7 +91,7 @@ def stop(*, json: AsJson = False) -> None:
     """
     stopped = launcher.stop(endpoint.home())
     if json:
-        output.as_json({"stopped": stopped})
+        output.print_json({"stopped": stopped})
     else:
         output.say("Hivelore has stopped." if stopped else "No service was running.")
 
@@ -105,13 +110,13 @@ def status(*, json: AsJson = False) -> int:
     if url is None or answer is None:
         where = f"on {home}" if url is None or transport.is_local(url) else f"at {url}"
         if json:
-            output.as_json({"running": False, "home": str(home)})
+            output.print_json({"running": False, "home": str(home)})
         else:
             output.say(f"No service answers {where}. 'hivelore start' starts one.")
         return exits.UNAVAILABLE
     facts = _describe_process(url, home, owner) | answer
     if json:
-        output.as_json(facts)
+        output.print_json(facts)
     else:
         _show_status(facts)
     return 0 if facts.get("ready", True) else exits.UNEXPECTED
@@ -137,7 +142,7 @@ def _ask_status(url: str, home: Path) -> dict[str, Any] | None:
 def _describe_process(url: str, home: Path, owner: Owner | None) -> dict[str, Any]:
     facts: dict[str, Any] = {"running": True, "url": url, "home": str(home)}
     if owner is not None:
-        uptime = now() - datetime.fromisoformat(owner.started_at)
+        uptime = output.now() - datetime.fromisoformat(owner.started_at)
         facts |= {"pid": owner.pid, "startedAt": owner.started_at, "uptimeSeconds": round(uptime.total_seconds())}
     return facts
 
@@ -147,13 +152,10 @@ def _show_status(facts: Mapping[str, Any]) -> None:
         output.say(("The service runs, but it is not ready.", "bold red"))
     for problem in facts.get("problems", ()):
         output.say((f"{problem['cause']:20}", "bold red"), f"{problem['message']} {problem['remedy']}")
-    output.field("url", facts["url"])
-    output.field("home", facts["home"])
-    if "pid" in facts:
-        output.field("process", f"{facts['pid']}, started {output.age(facts['startedAt'], now())}")
-    if "version" in facts:  # It is missing when the service cannot reach its database.
-        for name, value in _summarize(facts):
-            output.field(name, value)
+    process = f"{facts['pid']}, started {output.age(facts['startedAt'])}" if "pid" in facts else None
+    # The version is missing when the service cannot reach its database.
+    known = dict(_summarize(facts)) if "version" in facts else {}
+    output.show_fields({"url": facts["url"], "home": facts["home"], "process": process, **known})
 
 
 def _summarize(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

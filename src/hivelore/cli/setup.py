@@ -77,7 +77,7 @@ def setup(
         raise Unavailable(f"{target.title} is set up, but it does not work: {problem}") from None
     if json:
         files = None if where.workspace is None else str(where.workspace)
-        output.as_json(
+        output.print_json(
             {**_plan_as_json(planned), "url": url, "tried": True, "workspace": files, "next": target.afterwards}
         )
         return
@@ -130,7 +130,7 @@ def unsetup(
         with _reporting_unwritable_files():
             install.remove_from(home)
     if json:
-        output.as_json({"undone": [_plan_as_json(plan) for plan in plans]})
+        output.print_json({"undone": [_plan_as_json(plan) for plan in plans]})
         return
     for plan in plans:
         title = TARGETS[plan.receipt.program].title
@@ -194,7 +194,7 @@ def _reporting_unwritable_files() -> Generator[None]:
 
 def _show_plans(plans: Sequence[Plan], *, as_json: bool) -> None:
     if as_json:
-        output.as_json({"dryRun": True, "plans": [_plan_as_json(plan) for plan in plans]})
+        output.print_json({"dryRun": True, "plans": [_plan_as_json(plan) for plan in plans]})
         return
     diffs = [change.diff().rstrip("\n") for plan in plans for change in plan.changes]
     output.say("\n".join(diffs) if diffs else "Nothing would change.")

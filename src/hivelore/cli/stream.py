@@ -93,7 +93,7 @@ def ingest_stream(
             ingest.read(line)
     counts = ingest.counts
     if json and not tee:
-        output.as_json(counts.as_dict())
+        output.print_json(counts.as_dict())
     else:
         stored = ", ".join(f"{count} {name}" for name, count in counts.as_dict().items() if count)
         output.note(f"Stored: {stored}." if stored else "No markers.")

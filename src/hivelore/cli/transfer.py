@@ -72,7 +72,7 @@ def index(
     for one in left_out:
         output.note(f"Skipped {one.path}: {one.reason}")
     if json:
-        output.as_json({**counts, "skipped": [{"path": str(one.path), "reason": one.reason} for one in skipped]})
+        output.print_json({**counts, "skipped": [{"path": str(one.path), "reason": one.reason} for one in skipped]})
     else:
         output.say(
             f"Files indexed: {counts['created']} new, {counts['changed']} changed, {counts['unchanged']} unchanged; "
@@ -138,7 +138,7 @@ def _import_lines(file: str, agent: str | None, *, as_json: bool) -> int:
     if report.assumed_utc:
         output.note("Some times had no time zone: taken as UTC.")
     if as_json:
-        output.as_json({**_counts(report), "bad": shown})
+        output.print_json({**_counts(report), "bad": shown})
     else:
         output.say(
             f"{report.lines} line{'' if report.lines == 1 else 's'}: {report.created} new, {report.changed} changed, "
@@ -183,14 +183,16 @@ def export_file(
     with connection.hive(agent) as hive:
         if fingerprint_only:
             digest = fingerprint(hive)
-            output.as_json({"sha256": digest}) if json else output.say(digest)
+            output.print_json({"sha256": digest}) if json else output.say(digest)
         elif file is None or file == STDIN:
             for line in export(hive):
                 sys.stdout.buffer.write(escaped_json(line).encode())
             sys.stdout.buffer.flush()
         else:
             count = _write(Path(file), export(hive))
-            output.as_json({"file": file, "count": count}) if json else output.say(f"Wrote {count} memories to {file}.")
+            output.print_json({"file": file, "count": count}) if json else output.say(
+                f"Wrote {count} memories to {file}."
+            )
 
 
 def _write(file: Path, lines: Iterable[str]) -> int:

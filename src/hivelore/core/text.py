@@ -10,6 +10,11 @@ Harmless = NewType("Harmless", str)
 controls. Fences and terminals accept nothing else."""
 
 
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """Returns a number with its noun: ``1 file``, ``1,200 files``. ``many``: the plural, unless it ends with an s."""
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
 def in_one_line(text: str) -> str:
     """Replaces line breaks and white space by single spaces, and strips the ends."""
     return " ".join(text.split())

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from hivelore.core.operation import Call
 from hivelore.core.paging import position_of
+from hivelore.core.text import counted
 from hivelore.errors import Invalid
 from hivelore.review.model import DECISIONS, Proposal, ProposalDetail, ProposalPage
 from hivelore.review.operations import Decide, ListProposals, NamedProposal, Review, ReviewProposals
@@ -45,7 +46,9 @@ def review_proposals(app: Application, request: ReviewProposals, call: Call) -> 
         if decision is not None:
             raise Invalid("Name the proposal: proposalId. Without a decision, they are listed.", field="proposalId")
         page = list_proposals(app, ListProposals(), call)
-        return Review(message=f"{len(page.proposals)} open proposals.", proposals=page.proposals, names=page.names)
+        return Review(
+            message=f"{counted(len(page.proposals), 'open proposal')}.", proposals=page.proposals, names=page.names
+        )
     if decision is None:
         found = get_proposal(app, NamedProposal(proposal), call)
         return Review(message="Found.", proposals=(found.proposal,), memories=found.memories)

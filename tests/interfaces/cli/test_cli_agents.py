@@ -35,7 +35,7 @@ def test_the_list_shows_keys_without_secrets(cli: CommandLine, me: str) -> None:
 
 def test_a_revoked_key_is_refused(cli: CommandLine, me: str, monkeypatch: pytest.MonkeyPatch) -> None:
     key = cli.json("agent", "add", me)["key"]
-    assert cli("agent", "revoke", me).out == "Revoked: 1.\n"
+    assert cli("agent", "revoke", me).out == "Revoked 1 key.\n"
     assert "revoked" in next(line for line in cli("agent", "list").out.splitlines() if line.endswith(me))
     monkeypatch.setenv("HIVELORE_KEY", key)
     result = cli("stats", "--json")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from support.command_line import CommandLine
+from support.command_line import CommandLine, short
 
 
 def store_fact(cli: CommandLine, me: str, text: str, *words: str) -> str:
@@ -36,7 +36,7 @@ def test_a_memory_is_shown_as_of_a_time_or_with_its_valid_time(cli: CommandLine,
 def test_the_history_names_predecessor_and_successor(cli: CommandLine, me: str) -> None:
     old = cli.json("remember", "We use npm.", "--agent", me)["memory"]["id"]
     new = cli.json("remember", "We use pnpm.", "--supersedes", old, "--agent", me)["memory"]["id"]
-    assert f"was replaced by {new}" in cli("history", old, "--agent", me).out
+    assert f"was replaced by {short(new)}" in cli("history", old, "--agent", me).out
     assert cli.json("history", new, "--agent", me)["supersedes"] == old
     cli("edit", new, "--supersedes", "", "--agent", me)
     assert cli.json("get", old, "--agent", me)["validUntil"] is None

@@ -7,7 +7,7 @@ import pytest
 
 from hivelore.core.jobs import JobState
 from hivelore.maintenance.model import MaintenancePlan
-from support.command_line import CommandLine
+from support.command_line import CommandLine, short
 from support.held_maintenance import held
 from support.service import Service
 from support.waiting import until
@@ -23,10 +23,10 @@ def test_an_edit_is_listed_shown_and_undone(cli: CommandLine) -> None:
     assert cli("edit", memory, "--content", "The walrus swims.", "--reason", "saw it").code == 0
     (batch,) = cli.json("batches", "--memory", memory)["batches"]
     shown = cli("batches", batch["id"])
-    assert all(part in shown.out for part in (batch["id"], "edited", "saw it", memory))
+    assert all(part in shown.out for part in (batch["id"], "edited", "saw it", short(memory)))
     assert cli.json("batches", batch["id"])["memories"][0]["id"] == memory
     done = cli("undo", batch["id"], "--reason", "it did not")
-    assert (done.code, done.out) == (0, f"Restored: {memory}\n")
+    assert (done.code, done.out) == (0, f"Restored: {short(memory)}\n")
     assert cli.json("get", memory)["content"] == "The walrus sleeps."
     assert f"edited: batch {batch['id']}" in cli("history", memory).out
     again = cli("undo", batch["id"])
@@ -50,7 +50,7 @@ def test_maintenance_is_previewed_by_default(cli: CommandLine, service: Service)
     gone = service.remember_expired("local", "The manatee left.")
     shown = cli("maintain")
     assert shown.code == 0
-    assert gone in shown.out
+    assert short(gone) in shown.out
     plan = cli.json("maintain", "--purge-expired", "--dry-run")
     assert (plan["applied"], plan["purged"]) == (False, 0)
     count = str(plan["expired"])
@@ -72,7 +72,7 @@ def test_a_purged_memory_can_be_forgotten_alone(cli: CommandLine, service: Servi
     batch = cli.json("maintain", "--purge-expired", "--apply", "--yes-delete", count)["batch"]
     assert cli("forget", gone, other, "--yes").code == 3
     assert len(cli.json("batches", "--memory", gone)["batches"]) == 1
-    assert cli("forget", gone).out == "Forgotten: 1.\n"
+    assert cli("forget", gone).out == "Forgotten: 1 memory.\n"
     assert cli("forget", gone, "--yes").code == 3
     done = cli("undo", batch)
     assert (done.code, "Forgotten since, and not restored: 1." in done.err) == (0, True)

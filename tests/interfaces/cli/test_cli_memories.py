@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hivelore.core.sanitizer import sanitize
-from support.command_line import CommandLine, Result
+from support.command_line import CommandLine, Result, short
 
 NOWHERE = "01a20000-0000-7000-8000-000000000000"
 
@@ -60,7 +60,7 @@ def test_reading_from_a_terminal_explains_ctrl_d(cli: CommandLine, me: str) -> N
 def test_the_same_text_again_is_the_same_memory(cli: CommandLine, me: str) -> None:
     first = kept(cli, me, "Said twice.")
     again = cli("remember", "Said twice.", "--agent", me)
-    assert again.out == f"Known already: {first}: Said twice.\n"
+    assert again.out == f"Known already: {short(first)}: Said twice.\n"
 
 
 def test_a_masked_secret_is_mentioned(cli: CommandLine, me: str) -> None:
@@ -154,7 +154,7 @@ def test_editing_changes_only_the_given_fields(cli: CommandLine, me: str) -> Non
 def test_editing_prints_the_new_version(cli: CommandLine, me: str) -> None:
     memory = kept(cli, me, "Shared soon.")
     result = cli("edit", memory, "--scope", "swarm", "--agent", me)
-    assert result.out == f"Version 2 of {memory}: Shared soon.\n"
+    assert result.out == f"Version 2 of {short(memory)}: Shared soon.\n"
 
 
 def test_an_empty_text_clears_an_optional_field(cli: CommandLine, me: str) -> None:
@@ -198,7 +198,7 @@ def test_a_stale_edit_reports_the_current_version(cli: CommandLine, me: str) -> 
 
 def test_a_forgotten_memory_is_deleted(cli: CommandLine, me: str) -> None:
     memory = kept(cli, me, "Never mind.")
-    assert cli("forget", memory, "--agent", me).out == "Forgotten: 1.\n"
+    assert cli("forget", memory, "--agent", me).out == "Forgotten: 1 memory.\n"
     assert cli("get", memory, "--agent", me).code == 3
 
 

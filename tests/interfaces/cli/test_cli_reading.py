@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from support.command_line import CommandLine
+from support.command_line import CommandLine, short
 from support.service import Service
 
 
@@ -18,7 +18,7 @@ def test_recalling_shows_the_best_first_with_its_id(cli: CommandLine, me: str) -
     result = cli("recall", "when", "is", "the", "kumquat", "order", "due", "--agent", me)
     assert result.code == 0
     assert result.out.startswith("1. ")
-    assert wanted in result.out.partition("\n2. ")[0]
+    assert short(wanted) in result.out.partition("\n2. ")[0]
 
 
 def test_the_retrieval_mode_is_printed_on_stderr(cli: CommandLine, me: str) -> None:
@@ -52,8 +52,8 @@ def test_the_recall_log_shows_queries_hits_and_scores(cli: CommandLine, me: str)
     cli("recall", "salsify", "--only-fitting", "--agent", me)
     question, how, hit = cli("recalls", "--memory", memory, "--agent", me).out.splitlines()
     assert question == "damsons jam"
-    assert how.split()[-5:] == ["keywords", "1", "of", "1", asked["recallId"]]
-    assert hit.split()[:3] == ["1.", f"{asked['results'][0]['score']['total']:.2f}", memory]
+    assert how.split()[-5:] == ["keywords", "1", "of", "1", short(asked["recallId"])]
+    assert hit.split()[:3] == ["1.", f"{asked['results'][0]['score']['total']:.2f}", short(memory)]
     assert "keyword" in hit
     assert [one["query"] for one in cli.json("recalls", "--agent", me)["recalls"]] == ["salsify", "damsons jam"]
 
@@ -189,7 +189,7 @@ def test_chunks_are_those_of_the_current_version(cli: CommandLine, me: str) -> N
 def test_a_list_is_newest_first_and_says_if_it_continues(cli: CommandLine, me: str) -> None:
     memories = [kept(cli, me, f"Fig {number}.") for number in range(4)]
     result = cli("list", "--limit", "3", "--scope", "agent", "--agent", me)
-    assert [line.split()[0] for line in result.out.splitlines()] == ["id", *reversed(memories[1:])]
+    assert [line.split()[0] for line in result.out.splitlines()] == ["id", *map(short, reversed(memories[1:]))]
     assert result.err == "There are more: --all shows them.\n"
 
 
@@ -218,7 +218,7 @@ def test_a_list_can_be_filtered(cli: CommandLine, service: Service, me: str) -> 
 
     assert listed("--status", "expired") == listed("--tag", "x") == [old]
     marked = [line.split()[0] for line in cli("list", "--agent", me).out.splitlines() if " expired " in line]
-    assert marked == [old]
+    assert marked == [short(old)]
     assert listed("--status", "live") == listed("--category", "fix") == listed("--session", "s") == [new]
     assert listed("--source", "task_completion") == [new]
     assert listed("--since", "1h") == listed("--owner", me) == [new, old]

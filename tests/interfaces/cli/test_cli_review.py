@@ -7,7 +7,7 @@ import pytest
 
 from hivelore.memories.model import Memory
 from hivelore.observations.outcomes import ObservationInput
-from support.command_line import CommandLine
+from support.command_line import CommandLine, short
 from support.proposals import a_proposal
 from support.service import Service
 from support.world import AS_OPERATOR
@@ -36,14 +36,14 @@ def doubt(service: Service, older: str, newer: str) -> str:
 def test_a_proposal_is_listed_shown_and_accepted(cli: CommandLine, service: Service) -> None:
     memory = known(service, "The walrus takes 60 s.")
     proposal = asked(cli, memory, "--content", "The walrus takes 70 s.", "--reason", "timed it")
-    assert [line for line in cli("review", "list").out.splitlines() if line.startswith(proposal)]
+    assert [line for line in cli("review", "list").out.splitlines() if line.startswith(short(proposal))]
     shown = cli("review", "show", proposal).out
     for part in (f"operational {proposal}", "timed it", "content: The walrus takes 70 s.", "The walrus takes 60 s."):
         assert part in shown
     done = cli("review", "accept", proposal, "--reason", "so it is")
-    assert (done.code, done.out) == (0, f"Accepted: {proposal}\n")
+    assert (done.code, done.out) == (0, f"Accepted: {short(proposal)}\n")
     assert cli.json("get", memory.id)["content"] == "The walrus takes 70 s."
-    assert proposal not in cli("review", "list").out
+    assert short(proposal) not in cli("review", "list").out
     shown = cli("review", "show", proposal).out
     assert "accepted now by the operator (cli): so it is" in shown
     assert "changed since" not in shown
@@ -57,7 +57,7 @@ def test_a_proposal_about_a_changed_memory_can_only_be_rejected(cli: CommandLine
     refused = cli("review", "accept", second)
     assert refused.code == 5
     assert "Reject" in refused.err
-    assert cli("review", "reject", second).out == f"Rejected: {second}\n"
+    assert cli("review", "reject", second).out == f"Rejected: {short(second)}\n"
     again = cli("review", "reject", second)
     assert (again.code, "rejected at" in again.err) == (5, True)
 
@@ -65,7 +65,7 @@ def test_a_proposal_about_a_changed_memory_can_only_be_rejected(cli: CommandLine
 def test_two_memories_are_merged(cli: CommandLine, service: Service) -> None:
     proposal = doubt(service, "The narwhal takes 60 s.", "The narwhal takes a minute or more.")
     older, newer = cli.json("review", "show", proposal)["memories"]
-    assert cli("review", "merge", proposal).out == f"Merged: {proposal}\n"
+    assert cli("review", "merge", proposal).out == f"Merged: {short(proposal)}\n"
     assert cli("get", newer["id"]).code == 3
     assert cli.json("get", older["id"])["operational"]["confidence"] == pytest.approx(0.9)
 

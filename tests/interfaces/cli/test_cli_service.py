@@ -18,6 +18,7 @@ def test_a_service_runs_from_start_to_stop_and_loses_nothing(alone: CommandLine,
     env = environment(elsewhere)
     try:
         assert hivelore("start", env=env).out.startswith("Hivelore answers at http://127.0.0.1:")
+        assert "Ctrl-C" not in (elsewhere / "service.log").read_text(encoding="utf-8")
         memory = alone.json("remember", "Kept.")["memory"]["id"]
         alone("get", memory)
         # That it was read is written once a second, and when the service ends.

@@ -1,0 +1,51 @@
+"""Ids that tables and results show: the shortest beginning that is the id of one row."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hivelore.cli.output import short_ids
+from support.command_line import CommandLine
+
+
+def an_id(one: int, other: int) -> str:
+    return f"01a21bcf-d64a-7{one:03x}-{other:04x}-751e444b55eb"
+
+
+ids = st.builds(an_id, st.integers(0, 2), st.integers(0x8000, 0x8011))
+
+
+@given(found=st.lists(ids, max_size=8))
+def test_a_short_id_begins_one_id_and_no_shorter_one_of_18_characters_does(found: list[str]) -> None:
+    for whole, short in short_ids(found).items():
+        assert whole is not None
+        assert whole.startswith(short)
+        assert 18 <= len(short) <= 36
+        assert {one for one in found if one.startswith(short)} == {whole}
+        others = {one for one in found if one.startswith(short[:-1].rstrip("-"))} - {whole}
+        assert len(short) == 18 or others
+
+
+def test_what_is_no_id_stays_whole() -> None:
+    assert short_ids(["operator", None, "01a21bcf-d64a-7b5c-834c"]) == {
+        "operator": "operator",
+        "01a21bcf-d64a-7b5c-834c": "01a21bcf-d64a-7b5c-834c",
+    }
+
+
+def test_what_a_verb_shows_is_what_another_takes(cli: CommandLine, me: str) -> None:
+    as_me = ("--agent", me)
+    _, shown, *_ = cli("remember", "The ibis wades.", *as_me).out.replace(":", "").split()
+    assert f"{shown}  " in cli("recall", "ibis", *as_me).out
+    whole = cli.json("get", shown, *as_me)["id"]
+    assert whole in cli("get", shown, *as_me).out
+    edited = cli("edit", shown, "--content", "The ibis flies.", *as_me).out.split()
+    assert edited[3] == f"{shown}:"
+    batch = cli("batches", "--memory", shown).out.splitlines()[1].split()[0]
+    undone = cli("undo", batch)
+    assert undone.out == f"Restored: {shown}\n"
+    (again,) = (word for word in undone.err.split("'")[1].split() if word.startswith("01"))
+    assert cli("undo", again).code == 0
+    assert cli("batches", batch, "--drop").code == 0
+    new = cli.json("remember", "The ibis sleeps.", "--supersedes", shown, *as_me)["memory"]
+    assert new["supersedes"] == whole
+    assert cli("forget", shown, *as_me).code == 0
