@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -40,36 +41,41 @@ def bench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in SECTIONS]
+    "names",
+    [
+        pytest.param([name for name in SECTIONS if name not in (*NEEDS_DATA, *SLOW)], id="without data"),
+        pytest.param(["quality"], id="quality"),
+        *(pytest.param([name], id=name, marks=pytest.mark.slow) for name in SLOW),
+    ],
 )
-def test_a_benchmark_section_has_well_formed_tables(name: str, tmp_path: Path) -> None:
-    if name in NEEDS_DATA and not DATA:
+def test_benchmark_sections_have_well_formed_tables(names: Sequence[str], tmp_path: Path) -> None:
+    if not DATA and set(names) & set(NEEDS_DATA):
         pytest.skip("HIVELORE_BENCH_DATA is not set")
-    done = bench(name, "--scale", "0.001", "--into", tmp_path)
+    done = bench(*names, "--scale", "0.001", "--into", tmp_path)
     assert done.returncode == 0, done.stderr
-    kept = json.loads((tmp_path / "results" / f"{name}.json").read_text(encoding="utf-8"))
-    assert kept["title"]
-    assert kept["text"].strip()
-    assert kept["tables"]
-    for table in kept["tables"]:
-        assert table["rows"]
-        for row in table["rows"]:
-            assert len(row) == len(table["head"])
-            assert all(isinstance(cell, str) for cell in row)
-            assert row[0]
-            assert any(cell for cell in row[1:]), row
-            assert "nan" not in row
     page = (tmp_path / "README.md").read_text(encoding="utf-8")
-    assert f"## {kept['title']}\n" in page
-    assert "at a scale of 0.001" in page
+    assert page.count("at a scale of 0.001") == len(names)
+    for name in names:
+        kept = json.loads((tmp_path / "results" / f"{name}.json").read_text(encoding="utf-8"))
+        assert f"## {kept['title']}\n" in page
+        assert kept["text"].strip()
+        assert kept["tables"]
+        for table in kept["tables"]:
+            assert table["rows"]
+            for row in table["rows"]:
+                assert len(row) == len(table["head"])
+                assert all(isinstance(cell, str) for cell in row)
+                assert row[0]
+                assert any(cell for cell in row[1:]), row
+                assert "nan" not in row
 
 
 def test_the_page_retains_sections_that_were_not_run(tmp_path: Path) -> None:
-    assert bench(QUICK, "--scale", "0.001", "--into", tmp_path).returncode == 0
-    kept = json.loads((tmp_path / "results" / f"{QUICK}.json").read_text(encoding="utf-8"))
-    older = {**kept, "title": "Older", "made": {**kept["made"], "date": "2026-01-02"}}
+    kept = json.loads((ROOT / "bench" / "results" / f"{QUICK}.json").read_text(encoding="utf-8"))
+    (results := tmp_path / "results").mkdir()
     for name in ("bridge", "writes"):
-        (tmp_path / "results" / f"{name}.json").write_text(json.dumps({**older, "title": f"Older {name}"}))
+        older = {**kept, "title": f"Older {name}", "made": {**kept["made"], "date": "2026-01-02"}}
+        (results / f"{name}.json").write_text(json.dumps(older), encoding="utf-8")
     assert bench(QUICK, "--scale", "0.001", "--into", tmp_path).returncode == 0
     page = (tmp_path / "README.md").read_text(encoding="utf-8")
     headings = [line for line in page.splitlines() if line.startswith("## ")]

@@ -1,18 +1,16 @@
 """Conversion of published data sets for the quality benchmarks."""
 
 import json
-import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from bench.material import Bench
-from bench.prepare import locomo, longmemeval
+from bench.prepare import locomo, longmemeval, main
 from bench.quality.data import collections, names
 from bench.quality.stores import as_draft
-
-ROOT = Path(__file__).parents[2]
 
 
 def turn(speaker: str, place: str, text: str, **more: Any) -> dict[str, Any]:
@@ -72,9 +70,15 @@ ANSWER = [said("user", "My fourth bike came.", has_answer=True), said("assistant
 LONGMEMEVAL = [instance("q1", CHAT, ANSWER), instance("q2_abs", CHAT, ANSWER), instance("q3", CHAT)]
 
 
-def prepare(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "bench.prepare", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+@pytest.fixture
+def prepare(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Runs the command with the given arguments."""
+
+    def run(*arguments: str | Path) -> None:
+        monkeypatch.setattr(sys, "argv", ["prepare", *map(str, arguments)])
+        main()
+
+    return run
 
 
 def test_turns_of_locomo_become_memories_in_chronological_order() -> None:
@@ -128,13 +132,14 @@ def test_every_question_of_longmemeval_has_a_separate_store() -> None:
     assert prepared.left_out == 2
 
 
-def test_a_prepared_set_has_the_requested_number_of_stores(tmp_path: Path) -> None:
+def test_a_prepared_set_has_the_requested_number_of_stores(
+    prepare: Callable[..., None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     records = [instance(f"q{number}", CHAT, ANSWER) for number in range(10)]
     file = tmp_path / "longmemeval_s.json"
     file.write_text(json.dumps(records), encoding="utf-8")
-    done = prepare("longmemeval", file, tmp_path / "quality" / "longmemeval", "--stores", "3")
-    assert done.returncode == 0, done.stderr
-    assert "3 questions about 9 memories" in done.stderr
+    prepare("longmemeval", file, tmp_path / "quality" / "longmemeval", "--stores", "3")
+    assert "3 questions about 9 memories" in capsys.readouterr().err
     assert names(tmp_path) == ["longmemeval"]
     found = list(collections(Bench(1, tmp_path, tmp_path, print), "longmemeval"))
     assert [(len(one.items), one.cases[0].relevant) for one in found] == [
@@ -146,10 +151,12 @@ def test_a_prepared_set_has_the_requested_number_of_stores(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("text", [json.dumps(LOCOMO), "not JSON", "[1]", '{"sample_id": 1}'])
-def test_a_file_of_another_format_is_refused_without_output(text: str, tmp_path: Path) -> None:
+def test_a_file_of_another_format_is_refused_without_output(
+    prepare: Callable[..., None], text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "locomo10.json"
     file.write_text(text, encoding="utf-8")
-    done = prepare("longmemeval", file, tmp_path / "made")
-    assert done.returncode == 2
-    assert "is not a file of longmemeval" in done.stderr
+    with pytest.raises(SystemExit, match="2"):
+        prepare("longmemeval", file, tmp_path / "made")
+    assert "is not a file of longmemeval" in capsys.readouterr().err
     assert not (tmp_path / "made").exists()
