@@ -11,9 +11,9 @@ BROAD = {"Exception", "BaseException"}
 
 # Each with its reason, by path::name of the function or method.
 BROAD_EXCEPTS = {
-    "hivelore/storage/sqlite/checkpoints.py::Checkpoints._run": "it logs the error, and continues: else the log grows",
-    "hivelore/storage/sqlite/writer.py::Writer._commit": "the caller that waits for the group gets it",
-    "hivelore/storage/sqlite/writer.py::Writer._run_unit": "whatever a write raises belongs to the caller who waits",
+    "hivelore/storage/sqlite/store.py::Checkpoints._run": "it logs the error, and continues: else the log grows",
+    "hivelore/storage/sqlite/store.py::Writer._commit": "the caller that waits for the group gets it",
+    "hivelore/storage/sqlite/store.py::Writer._run_unit": "whatever a write raises belongs to the caller who waits",
     "hivelore/health/monitor.py::Monitor._search": "a search that raises anything does not work, which is reported",
     "hivelore/core/supervisor.py::Supervisor.attempt": "a worker is restarted after whatever it raises",
     "hivelore/maintenance/jobs.py::MaintenanceJobs._run": "a job has failed, whatever the work raised",

@@ -13,8 +13,8 @@ from hivelore.indexes.keywords.fts5 import Fts5, Level, Segments
 from hivelore.indexing.model import KeywordEntry
 from hivelore.memories.stored import ChunkKey, DocumentKey
 from hivelore.storage.ports import Transaction
+from hivelore.storage.sqlite.connection import SqliteTransaction
 from hivelore.storage.sqlite.store import SqliteStore
-from hivelore.storage.sqlite.view import SqliteTransaction
 from support.clocks import SteppingClock
 
 SECRET = "aardwolf"

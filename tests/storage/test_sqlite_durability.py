@@ -13,7 +13,7 @@ import pytest
 
 from hivelore.memories.model import MemoryId
 from hivelore.runtime.clock import SystemClock
-from hivelore.storage.sqlite import checkpoints
+from hivelore.storage.sqlite import store as sqlite_store
 from hivelore.storage.sqlite.store import SqliteStore
 from support.memories import EVERYTHING, a_memory
 from support.stores import add
@@ -63,9 +63,9 @@ def run(folder: Path, disk: Disk, halfway: Callable[[], None] = nothing) -> Run:
 @pytest.fixture
 def busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
     """A run in which the log is copied into the file, and cut, at least once and likely often."""
-    monkeypatch.setattr(checkpoints, "EVERY", 0.002)
-    monkeypatch.setattr(checkpoints, "SMALL", 0)
-    monkeypatch.setattr(checkpoints, "STEP", 0)
+    monkeypatch.setattr(sqlite_store, "CHECKPOINT_EVERY", 0.002)
+    monkeypatch.setattr(sqlite_store, "SMALL_LOG", 0)
+    monkeypatch.setattr(sqlite_store, "LOG_STEP", 0)
     disk = Disk()
     yield run(tmp_path, disk, lambda: disk.wait_until(lambda: disk.count[Deed.CUT, Kind.LOG] > 0))
     disk.unregister()

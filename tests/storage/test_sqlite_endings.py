@@ -13,9 +13,9 @@ from hivelore.errors import Expired, Unavailable
 from hivelore.memories.stored import Stored
 from hivelore.runtime.clock import SystemClock
 from hivelore.storage.ports import Transaction
-from hivelore.storage.sqlite import checkpoints
+from hivelore.storage.sqlite import store as sqlite_store
+from hivelore.storage.sqlite.connection import SqliteView
 from hivelore.storage.sqlite.store import SqliteStore
-from hivelore.storage.sqlite.view import SqliteView
 from support.clocks import FixedClock
 from support.memories import EVERYTHING, a_memory
 from support.sqlite_writes import adding, contents, held, submit
@@ -175,7 +175,7 @@ def test_an_unexpected_error_is_raised_and_the_next_write_succeeds(
 def test_the_log_is_copied_again_after_an_unexpected_error(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(checkpoints, "EVERY", 0.01)
+    monkeypatch.setattr(sqlite_store, "CHECKPOINT_EVERY", 0.01)
     copies = store._checkpoints  # pyright: ignore[reportPrivateUsage]
     with monkeypatch.context() as patch:
         patch.setattr(copies, "_verify", no_memory)

@@ -11,7 +11,7 @@ import pytest
 from hivelore.errors import Expired, Unavailable
 from hivelore.runtime.clock import SystemClock
 from hivelore.storage.ports import Transaction
-from hivelore.storage.sqlite import checkpoints
+from hivelore.storage.sqlite import store as sqlite_store
 from hivelore.storage.sqlite.connection import connect, rows, run_script
 from hivelore.storage.sqlite.store import SqliteStore
 from support.memories import EVERYTHING, a_memory
@@ -174,7 +174,7 @@ def test_an_error_of_the_disk_within_a_snapshot_is_ours_at_once(store: SqliteSto
 def test_a_log_that_cannot_be_copied_now_is_copied_later(
     tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch, deed: Deed, kind: Kind, error: type[apsw.Error]
 ) -> None:
-    monkeypatch.setattr(checkpoints, "EVERY", 0.002)
+    monkeypatch.setattr(sqlite_store, "CHECKPOINT_EVERY", 0.002)
     with closing(SqliteStore(tmp_path / "hivelore.db", clock=SystemClock(), vfs=disk.name)) as store:
         with disk.failing(deed, kind, error) as fault:
             add(store, a_memory("new"))
@@ -187,7 +187,7 @@ def test_a_log_that_cannot_be_copied_now_is_copied_later(
 def test_copying_a_small_log_never_waits_for_readers(
     tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checkpoints, "EVERY", 0.001)
+    monkeypatch.setattr(sqlite_store, "CHECKPOINT_EVERY", 0.001)
     with closing(SqliteStore(tmp_path / "hivelore.db", clock=SystemClock(), vfs=disk.name)) as store:
         add(store, a_memory())
         with store.read():

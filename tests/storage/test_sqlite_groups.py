@@ -13,10 +13,9 @@ import pytest
 
 from hivelore.runtime.clock import SystemClock
 from hivelore.storage.ports import Transaction
-from hivelore.storage.sqlite import writer as module
+from hivelore.storage.sqlite import store as sqlite_store
 from hivelore.storage.sqlite.connection import connect
-from hivelore.storage.sqlite.store import SqliteStore
-from hivelore.storage.sqlite.writer import GROUP_LIMIT, LINGER, LONGEST_WAIT, Writer
+from hivelore.storage.sqlite.store import GROUP_LIMIT, LINGER, LONGEST_WAIT, SqliteStore, Writer
 from support.clocks import SteppingClock
 
 MS = 0.001
@@ -81,7 +80,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
     def run(arrivals: Sequence[float], takes: float = 0.0, end: float = 1_000.0) -> Groups:
         timeline = Timeline(clock, [arrival * MS for arrival in (*arrivals, end)])
-        monkeypatch.setattr(module, "queue", SimpleNamespace(SimpleQueue=lambda: timeline, Empty=Empty))
+        monkeypatch.setattr(sqlite_store, "queue", SimpleNamespace(SimpleQueue=lambda: timeline, Empty=Empty))
         connection, groups, written = connect(path), list[tuple[int, float]](), list[int]()
 
         def committed() -> bool:

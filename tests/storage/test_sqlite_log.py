@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 from hivelore.errors import Expired, Unavailable
 from hivelore.runtime.clock import SystemClock
 from hivelore.storage.ports import Transaction
-from hivelore.storage.sqlite import checkpoints
-from hivelore.storage.sqlite.checkpoints import LARGE, LONG_PATIENCE, SHORT_PATIENCE, SMALL, patience
+from hivelore.storage.sqlite import store as sqlite_store
 from hivelore.storage.sqlite.connection import connect, run_script
-from hivelore.storage.sqlite.store import SqliteStore
+from hivelore.storage.sqlite.store import LARGE_LOG, LONG_PATIENCE, SHORT_PATIENCE, SMALL_LOG, SqliteStore, patience
 from support.memories import a_memory
 from support.sqlite_writes import adding, contents, held, submit
 from support.stores import add
@@ -32,8 +31,8 @@ A_MEGABYTE = "0123456789abcdef" * 65_536
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """The limits of the log in this file are an eighth of the real ones, so that less has to be written."""
-    for name in ("SMALL", "LARGE", "STEP"):
-        monkeypatch.setattr(checkpoints, name, getattr(checkpoints, name) // 8)
+    for name in ("SMALL_LOG", "LARGE_LOG", "LOG_STEP"):
+        monkeypatch.setattr(sqlite_store, name, getattr(sqlite_store, name) // 8)
 
 
 @pytest.fixture
@@ -84,8 +83,8 @@ def test_the_log_stays_small_under_overlapping_reads(store: SqliteStore, tmp_pat
 def test_an_endless_read_is_logged_and_blocks_no_write(
     store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(checkpoints, "SHORT_PATIENCE", 0.01)
-    monkeypatch.setattr(checkpoints, "LONG_PATIENCE", 0.3)
+    monkeypatch.setattr(sqlite_store, "SHORT_PATIENCE", 0.01)
+    monkeypatch.setattr(sqlite_store, "LONG_PATIENCE", 0.3)
     with store.read(), caplog.at_level(logging.WARNING, "hivelore"):
         for _ in range(12):
             store.write(write_a_megabyte)
@@ -95,7 +94,7 @@ def test_an_endless_read_is_logged_and_blocks_no_write(
 
 
 def test_a_read_that_lasts_is_waited_for_once_only(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoints, "LONG_PATIENCE", 1.0)
+    monkeypatch.setattr(sqlite_store, "LONG_PATIENCE", 1.0)
     with store.read():
         began = time.monotonic()
         for _ in range(20):
@@ -105,7 +104,7 @@ def test_a_read_that_lasts_is_waited_for_once_only(store: SqliteStore, monkeypat
 
 def wait_until_small(store: SqliteStore, folder: Path) -> None:
     until = time.monotonic() + PATIENCE
-    while log_of(folder).stat().st_size > checkpoints.LARGE:
+    while log_of(folder).stat().st_size > sqlite_store.LARGE_LOG:
         assert time.monotonic() < until
         store.write(write_a_megabyte)
         time.sleep(0.02)
@@ -179,5 +178,5 @@ def test_closing_does_not_wait_for_a_log_that_a_read_keeps(tmp_path: Path, small
 def test_the_larger_the_log_the_longer_reads_are_waited_for(one: int, other: int) -> None:
     less, more = sorted((one, other))
     assert SHORT_PATIENCE <= patience(less) <= patience(more) <= LONG_PATIENCE
-    assert patience(SMALL) == SHORT_PATIENCE
-    assert patience(LARGE) == LONG_PATIENCE
+    assert patience(SMALL_LOG) == SHORT_PATIENCE
+    assert patience(LARGE_LOG) == LONG_PATIENCE

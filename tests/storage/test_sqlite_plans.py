@@ -29,9 +29,8 @@ from hivelore.storage.sql.feedback import recall_condition
 from hivelore.storage.sql.filters import condition, parts
 from hivelore.storage.sql.review import proposal_condition
 from hivelore.storage.sql.statements import Params
-from hivelore.storage.sqlite.connection import connect, rows
+from hivelore.storage.sqlite.connection import SQL, SqliteView, connect, rows
 from hivelore.storage.sqlite.store import SqliteStore
-from hivelore.storage.sqlite.view import SQL, SqliteView
 from support.memories import ADA, a_memory, instant
 from support.small_world import TAGS, VALUES, VISIBILITIES, census
 from support.stores import add, chunks

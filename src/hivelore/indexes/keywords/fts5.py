@@ -17,7 +17,7 @@ from hivelore.search.model import Filter
 from hivelore.search.tokenizer import rarity
 from hivelore.storage.ports import MemoryStore, Transaction, View
 from hivelore.storage.sql.filters import condition
-from hivelore.storage.sqlite.view import SQL, SqliteTransaction, SqliteView
+from hivelore.storage.sqlite.connection import SQL, SqliteTransaction, SqliteView
 
 _HEAD = 4
 _WITH_TOMBSTONES = b"\xff\x00\x00\x01"
