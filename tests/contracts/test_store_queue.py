@@ -15,7 +15,7 @@ from hivelore.memories.model import Scope
 from hivelore.memories.stored import DocumentKey, PassageKey
 from hivelore.search.model import Filter, Visibility
 from hivelore.storage.ports import MemoryStore, Transaction
-from hivelore.storage.sql.transaction import SqlTransaction
+from hivelore.storage.sql.view import SqlTransaction
 from support.memories import ADA, BOB, EVERYTHING, a_memory, document, instant
 from support.stores import Fresh, add, chunks, forget, law
 

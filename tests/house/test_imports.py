@@ -29,7 +29,7 @@ FORBIDDEN = [
     ("technology", "hivelore.cli", "hivelore.storage.sqlite.store"),
     ("settings", "hivelore.http.operations", "hivelore.runtime.settings"),
     ("sql", "hivelore.indexes.vectors", "hivelore.storage.sql.rows"),
-    ("sql", "hivelore.storage.leader_lease", "hivelore.storage.sql.filters"),
+    ("sql", "hivelore.storage.leader_lease", "hivelore.storage.sql.statements"),
     ("light", "hivelore.python.client", "numpy"),
     ("light", "hivelore.mcp.bridge", "hivelore.indexing.model"),
     ("light", "hivelore.hooks", "hivelore.search.ranking"),

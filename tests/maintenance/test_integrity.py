@@ -9,7 +9,7 @@ import pytest
 from hivelore.maintenance.integrity import IntegrityCheck
 from hivelore.maintenance.model import IntegrityReport
 from hivelore.storage.ports import Transaction
-from hivelore.storage.sql.transaction import SqlTransaction
+from hivelore.storage.sql.view import SqlTransaction
 from support.clocks import SteppingClock
 from support.memories import EVERYTHING
 from support.stores import KEYWORDS, STORES

@@ -26,9 +26,8 @@ from hivelore.search.model import Filter, RecallId, Visibility
 from hivelore.storage.sql.changes import batch_condition
 from hivelore.storage.sql.events import event_condition
 from hivelore.storage.sql.feedback import recall_condition
-from hivelore.storage.sql.filters import condition, parts
 from hivelore.storage.sql.review import proposal_condition
-from hivelore.storage.sql.statements import Params
+from hivelore.storage.sql.statements import Params, condition, parts
 from hivelore.storage.sqlite.connection import SQL, SqliteView, connect, rows
 from hivelore.storage.sqlite.store import SqliteStore
 from support.memories import ADA, a_memory, instant

@@ -12,7 +12,7 @@ from hivelore.runtime.clock import SystemClock
 from hivelore.search.model import Filter, Visibility
 from hivelore.storage.postgres.store import PostgresStore
 from hivelore.storage.postgres.view import SQL, PostgresView
-from hivelore.storage.sql.filters import parts
+from hivelore.storage.sql.statements import parts
 from support import postgres
 from support.postgres_sql import QUEUES, WHOLE, filled, plan
 

@@ -16,7 +16,7 @@ from hivelore.memories.stored import ChunkKey, DocumentKey
 from hivelore.search.model import Filter
 from hivelore.search.tokenizer import rarity
 from hivelore.storage.ports import MemoryStore, Transaction, View
-from hivelore.storage.sql.filters import condition
+from hivelore.storage.sql.statements import condition
 from hivelore.storage.sqlite.connection import SQL, SqliteTransaction, SqliteView
 
 _HEAD = 4

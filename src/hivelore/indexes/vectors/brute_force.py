@@ -20,8 +20,7 @@ from hivelore.indexing.model import Neighbour, Neighbours, Vector
 from hivelore.memories.stored import ChunkKey, DocumentKey, PassageKey
 from hivelore.search.model import Filter
 from hivelore.storage.ports import MemoryStore, View
-from hivelore.storage.sql.filters import condition
-from hivelore.storage.sql.statements import Param, load
+from hivelore.storage.sql.statements import Param, condition, load
 from hivelore.storage.sql.view import SqlView
 
 

@@ -23,8 +23,7 @@ from hivelore.memories.stored import DocumentKey
 from hivelore.search.model import Filter
 from hivelore.search.ranking import Spread
 from hivelore.storage.ports import MemoryStore, View
-from hivelore.storage.sql.autocommit import Autocommit, HasAutocommit
-from hivelore.storage.sql.filters import condition
+from hivelore.storage.sql.statements import Autocommit, HasAutocommit, condition
 from hivelore.storage.sql.view import SqlView
 
 SIZE = 2_048

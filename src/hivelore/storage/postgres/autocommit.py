@@ -15,7 +15,7 @@ POLL = 0.2
 
 
 class PostgresAutocommit:
-    """Implements ``storage.sql.autocommit.Autocommit``."""
+    """Implements ``storage.sql.statements.Autocommit``."""
 
     def __init__(self, connection: Connection, namespace: int) -> None:
         self._connection = connection

@@ -31,8 +31,7 @@ from hivelore.storage.postgres.connection import Connection, dialect
 from hivelore.storage.sql.events import event_digest
 from hivelore.storage.sql.memories import statement_digest, topic_digest
 from hivelore.storage.sql.statements import Dialect, Params
-from hivelore.storage.sql.transaction import SqlTransaction
-from hivelore.storage.sql.view import SqlView, load_statements
+from hivelore.storage.sql.view import SqlTransaction, SqlView, load_statements
 
 SQL = load_statements(
     Dialect(

@@ -9,10 +9,23 @@ from hivelore.changes.model import Batch, BatchFilter, BatchId, BatchKind, Preim
 from hivelore.changes.preimage_codec import former, read_former
 from hivelore.memories.model import MemoryId
 from hivelore.memories.stored import DocumentKey
-from hivelore.storage.sql.columns import FLAG, INSTANT, INTERFACES, PLAIN, Codec, Row, Table, codes, plain, to_micros
-from hivelore.storage.sql.execution import SqlReader, SqlWriter
-from hivelore.storage.sql.filters import after_position, begins_with
-from hivelore.storage.sql.statements import Param
+from hivelore.storage.sql.statements import (
+    FLAG,
+    INSTANT,
+    INTERFACES,
+    PLAIN,
+    Codec,
+    Param,
+    Row,
+    SqlReader,
+    SqlWriter,
+    Table,
+    after_position,
+    begins_with,
+    codes,
+    plain,
+    to_micros,
+)
 
 KIND = {
     BatchKind.EDITED: 1,

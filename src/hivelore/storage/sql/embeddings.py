@@ -24,7 +24,7 @@ from hivelore.indexing.model import (
     Vector,
 )
 from hivelore.memories.stored import DocumentKey, PassageKey
-from hivelore.storage.sql.columns import (
+from hivelore.storage.sql.statements import (
     FLAG,
     INSTANT,
     MICROSECOND,
@@ -34,12 +34,13 @@ from hivelore.storage.sql.columns import (
     SOURCE_OF,
     SOURCES,
     Columns,
+    Params,
     Row,
+    SqlReader,
+    SqlWriter,
     plain,
     to_micros,
 )
-from hivelore.storage.sql.execution import SqlReader, SqlWriter
-from hivelore.storage.sql.statements import Params
 
 ATTRIBUTES = Columns(
     Attributes,

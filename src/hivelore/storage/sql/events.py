@@ -9,21 +9,24 @@ from hivelore.memories.model import MemoryId
 from hivelore.memories.stored import DocumentKey
 from hivelore.observations.model import GENERAL
 from hivelore.search.model import Filter
-from hivelore.storage.sql.columns import (
+from hivelore.storage.sql.statements import (
     INSTANT,
     INTERFACES,
     MICROSECOND,
     PLAIN,
+    Param,
     Row,
+    SqlReader,
+    SqlWriter,
     Table,
+    after_position,
+    begins_with,
     codes,
+    condition,
     digest,
     plain,
     to_micros,
 )
-from hivelore.storage.sql.execution import SqlReader, SqlWriter
-from hivelore.storage.sql.filters import after_position, begins_with, condition
-from hivelore.storage.sql.statements import Param
 
 LEVEL = {Level.INFO: 1, Level.WARNING: 2, Level.ERROR: 3, Level.CRITICAL: 4}
 """Codes grow with severity."""

@@ -25,11 +25,22 @@ from hivelore.indexing.model import ChangeKind
 from hivelore.memories.model import MemoryId
 from hivelore.memories.stored import DocumentKey
 from hivelore.search.model import Filter, RecallId, RetrievalMode, Score
-from hivelore.storage.sql.columns import INSTANT, INTERFACES, PLAIN, ROLES, Codec, Row, Table, codes, plain, to_micros
-from hivelore.storage.sql.execution import SqlWriter
-from hivelore.storage.sql.filters import after_position
 from hivelore.storage.sql.memories import MemoryReader
-from hivelore.storage.sql.statements import Param
+from hivelore.storage.sql.statements import (
+    INSTANT,
+    INTERFACES,
+    PLAIN,
+    ROLES,
+    Codec,
+    Param,
+    Row,
+    SqlWriter,
+    Table,
+    after_position,
+    codes,
+    plain,
+    to_micros,
+)
 
 _NO_AGENT = ""
 """Stands in the agent column, which is part of the primary key."""

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from hivelore.folders.model import KnownFile
-from hivelore.storage.sql.columns import Table, plain
-from hivelore.storage.sql.execution import SqlReader, SqlWriter
+from hivelore.storage.sql.statements import SqlReader, SqlWriter, Table, plain
 
 FILE = Table(KnownFile, "file", "place path", **plain("place path mark digest memory"))
 

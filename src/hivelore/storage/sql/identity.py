@@ -6,8 +6,19 @@ from datetime import datetime
 from hivelore.core.agents import Agent, AgentId, ApiKey, KeyId
 from hivelore.core.audit import AuditEntry
 from hivelore.memories.model import MemoryId
-from hivelore.storage.sql.columns import ACTIONS, INSTANT, INTERFACES, PLAIN, ROLES, Codec, Table, plain, to_micros
-from hivelore.storage.sql.execution import SqlReader, SqlWriter
+from hivelore.storage.sql.statements import (
+    ACTIONS,
+    INSTANT,
+    INTERFACES,
+    PLAIN,
+    ROLES,
+    Codec,
+    SqlReader,
+    SqlWriter,
+    Table,
+    plain,
+    to_micros,
+)
 
 AGENT = Table(Agent, "agent", "id", id=PLAIN, name=PLAIN, role=ROLES, created_at=INSTANT)
 API_KEY = Table(

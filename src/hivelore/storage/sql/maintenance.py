@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from hivelore.core.jobs import Job, JobId, JobState
-from hivelore.storage.sql.columns import INSTANT, Table, codes, plain
-from hivelore.storage.sql.execution import SqlReader, SqlWriter
+from hivelore.storage.sql.statements import INSTANT, SqlReader, SqlWriter, Table, codes, plain
 
 JOB = Table(
     Job,

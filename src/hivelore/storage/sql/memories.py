@@ -29,7 +29,9 @@ from hivelore.memories.model import (
 )
 from hivelore.memories.stored import ChunkKey, DocumentKey, PassageKey, Stored, StoredChunk
 from hivelore.search.model import Filter, Stats
-from hivelore.storage.sql.columns import (
+from hivelore.storage.sql.embeddings import EmbeddingReader
+from hivelore.storage.sql.observations import OPERATIONAL, ObservationWriter
+from hivelore.storage.sql.statements import (
     ACTION,
     ACTIONS,
     EPOCH,
@@ -45,17 +47,18 @@ from hivelore.storage.sql.columns import (
     TEXTS,
     TRUSTS,
     Columns,
+    Param,
     Row,
     Table,
+    after_position,
+    begins_with,
+    condition,
     digest,
+    parts,
     plain,
     to_micros,
     to_micros_or_none,
 )
-from hivelore.storage.sql.embeddings import EmbeddingReader
-from hivelore.storage.sql.filters import after_position, begins_with, condition, parts
-from hivelore.storage.sql.observations import OPERATIONAL, ObservationWriter
-from hivelore.storage.sql.statements import Param
 
 MEMORY = Table(
     Memory,

@@ -9,9 +9,20 @@ from hivelore.core.text import Clean
 from hivelore.indexing.model import ChangeKind
 from hivelore.memories.stored import DocumentKey
 from hivelore.observations.model import Held, Observation, ObservationKind, Operational
-from hivelore.storage.sql.columns import FLAG, INSTANT, INTERFACES, PLAIN, Codec, Columns, Table, codes, plain
-from hivelore.storage.sql.execution import SqlReader, SqlWriter
-from hivelore.storage.sql.statements import Param
+from hivelore.storage.sql.statements import (
+    FLAG,
+    INSTANT,
+    INTERFACES,
+    PLAIN,
+    Codec,
+    Columns,
+    Param,
+    SqlReader,
+    SqlWriter,
+    Table,
+    codes,
+    plain,
+)
 
 
 def _write_confidence(confidence: float) -> float:

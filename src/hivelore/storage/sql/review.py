@@ -18,10 +18,24 @@ from hivelore.review.model import (
     Wanted,
 )
 from hivelore.search.model import Filter
-from hivelore.storage.sql.columns import INSTANT, INTERFACES, PLAIN, Codec, Columns, Table, codes, plain, to_micros
-from hivelore.storage.sql.execution import SqlReader, SqlWriter
-from hivelore.storage.sql.filters import after_position, begins_with, condition
-from hivelore.storage.sql.statements import Param, Params
+from hivelore.storage.sql.statements import (
+    INSTANT,
+    INTERFACES,
+    PLAIN,
+    Codec,
+    Columns,
+    Param,
+    Params,
+    SqlReader,
+    SqlWriter,
+    Table,
+    after_position,
+    begins_with,
+    codes,
+    condition,
+    plain,
+    to_micros,
+)
 
 KIND = {
     ProposalKind.CONTRADICTION: 1,

@@ -20,7 +20,7 @@ from hivelore.sessions.model import (
     SubAgent,
     Task,
 )
-from hivelore.storage.sql.columns import (
+from hivelore.storage.sql.statements import (
     FLAG,
     INSTANT,
     INTERFACES,
@@ -28,13 +28,14 @@ from hivelore.storage.sql.columns import (
     ROLES,
     Codec,
     Columns,
+    SqlReader,
+    SqlWriter,
     Table,
     codes,
     from_micros,
     plain,
     to_micros,
 )
-from hivelore.storage.sql.execution import SqlReader, SqlWriter
 
 
 def _session(state: Mapping[str, Any], **columns: Any) -> Session:

@@ -1,23 +1,31 @@
-"""Views of a SQL store: everything that SQLite and PostgreSQL read alike."""
+"""Views and transactions of a SQL store: everything that SQLite and PostgreSQL read and write alike."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from hivelore.indexing.model import Change, ChangeCursor
-from hivelore.memories.whole import Counts
-from hivelore.storage.sql.changes import ChangeJournalReader
-from hivelore.storage.sql.columns import Table
-from hivelore.storage.sql.events import EventReader
-from hivelore.storage.sql.feedback import USEFULNESS, FeedbackReader
-from hivelore.storage.sql.folders import FileReader
-from hivelore.storage.sql.identity import IdentityReader
-from hivelore.storage.sql.maintenance import JobReader
-from hivelore.storage.sql.memories import MEMORY_COLUMNS
-from hivelore.storage.sql.observations import OPERATIONAL, ObservationReader
-from hivelore.storage.sql.review import ReviewReader
-from hivelore.storage.sql.sessions import SessionReader
-from hivelore.storage.sql.statements import Dialect, TableColumns, load_dialect
+from hivelore.indexing.model import Change, ChangeCursor, ChangeKind
+from hivelore.memories.stored import DocumentKey, StoredChunk
+from hivelore.memories.whole import Counts, WholeMemory
+from hivelore.storage.sql.changes import ChangeJournalReader, ChangeJournalWriter
+from hivelore.storage.sql.embeddings import EmbeddingWriter
+from hivelore.storage.sql.events import EventReader, EventWriter
+from hivelore.storage.sql.feedback import USEFULNESS, FeedbackReader, FeedbackWriter
+from hivelore.storage.sql.folders import FileReader, FileWriter
+from hivelore.storage.sql.identity import IdentityReader, IdentityWriter
+from hivelore.storage.sql.maintenance import JobReader, JobWriter
+from hivelore.storage.sql.memories import (
+    MEMORY_COLUMNS,
+    VERSION,
+    MemoryWriter,
+    chunk_params,
+    memory_params,
+    passage_params,
+)
+from hivelore.storage.sql.observations import OPERATIONAL, ObservationReader, observation_params
+from hivelore.storage.sql.review import ReviewReader, ReviewWriter
+from hivelore.storage.sql.sessions import SessionReader, SessionWriter
+from hivelore.storage.sql.statements import Dialect, Param, Table, load_dialect
 
 
 class SqlView(
@@ -53,7 +61,7 @@ class SqlView(
 
 def load_statements(dialect: Dialect) -> Mapping[str, str]:
     """Returns the statements of a store in a dialect."""
-    tables: dict[str, TableColumns] = {table.name: table for each in SqlView.__mro__ for table in _tables(each)}
+    tables: dict[str, Table[Any]] = {table.name: table for each in SqlView.__mro__ for table in _tables(each)}
     places = {
         "memory_columns": MEMORY_COLUMNS,
         "operational_columns": OPERATIONAL.listed("o"),
@@ -64,3 +72,55 @@ def load_statements(dialect: Dialect) -> Mapping[str, str]:
 
 def _tables(reader: type) -> tuple[Table[Any], ...]:
     return vars(reader).get("TABLES", ())
+
+
+class SqlTransaction(
+    ChangeJournalWriter,
+    EmbeddingWriter,
+    EventWriter,
+    FeedbackWriter,
+    FileWriter,
+    IdentityWriter,
+    JobWriter,
+    MemoryWriter,
+    ReviewWriter,
+    SessionWriter,
+    SqlView,
+):
+    """Implements ``storage.ports.Transaction`` except for the change log: what concerns several capabilities."""
+
+    def import_memories(self, memories: Sequence[WholeMemory]) -> None:
+        with self.savepoint():
+            self.import_rows(
+                "memory", [{**memory_params(one.memory, one.history[-1].action), "key": one.key} for one in memories]
+            )
+            for one in memories:
+                self.put_tags(one.key, one.memory)
+                past = [{**VERSION.params(version), "document": one.key} for version in one.history[:-1]]
+                self.run_each("version_import", past)
+                self.run_each("observation_insert", [observation_params(one.key, each) for each in one.observations])
+                self.put_evidence(one.key, (), one.evidence)
+            self.put_operational({one.key: one.memory.operational for one in memories})
+            chunks = [stored for one in memories for stored in one.chunks]
+            self.import_rows("chunk", [{**chunk_params(one.document, one.chunk), "key": one.key} for one in chunks])
+            self.import_rows("passage", [params for one in chunks for params in _imported_passage_params(one)])
+        for one in memories:
+            self.record_new(one.key)
+        self.log_changes(ChangeKind.CREATED, [one.key for one in memories])
+
+    def forget(self, key: DocumentKey) -> None:
+        if self.row("memory_exists", key=key) is None:
+            return
+        self.record_state(key)
+        for stored in self.chunks(key):
+            self.drop_passages(key, stored.key)
+        about = ("observations", "operational", "evidence", "usefulness", "events", "proposals", "concerned")
+        for table in ("chunks", "tags", "versions", *about):
+            self.run(f"{table}_delete", {"document": key})
+        self.run("memory_delete", {"key": key})
+        self.log_change(ChangeKind.FORGOTTEN, key)
+
+
+def _imported_passage_params(stored: StoredChunk) -> list[dict[str, Param]]:
+    params = passage_params(stored.document, stored.key, stored.chunk)
+    return [{**passage, "key": key} for passage, key in zip(params, stored.passages, strict=True)]

@@ -20,8 +20,7 @@ from hivelore.health.model import Cause
 from hivelore.indexing.model import Change, ChangeCursor, ChangeKind, Vector
 from hivelore.memories.stored import DocumentKey
 from hivelore.storage.sql.statements import Dialect, Params
-from hivelore.storage.sql.transaction import SqlTransaction
-from hivelore.storage.sql.view import SqlView, load_statements
+from hivelore.storage.sql.view import SqlTransaction, SqlView, load_statements
 
 BUSY_TIMEOUT_MS = 5_000
 APPLICATION_ID = 0x48564C52

@@ -20,8 +20,7 @@ from hivelore.indexes.keywords.postings import sql
 from hivelore.indexes.keywords.postings.segment import Keys, Rows, split_terms
 from hivelore.indexes.keywords.postings.sql import EMPTYING, FILLING, SEARCHED, Now, Segment
 from hivelore.storage.ports import MemoryStore
-from hivelore.storage.sql.transaction import SqlTransaction
-from hivelore.storage.sql.view import SqlView
+from hivelore.storage.sql.view import SqlTransaction, SqlView
 
 Posting = tuple[str, bytes, bytes]
 """A term with its positions and counts."""

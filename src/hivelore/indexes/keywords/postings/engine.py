@@ -18,8 +18,7 @@ from hivelore.memories.stored import ChunkKey, DocumentKey
 from hivelore.search.model import Filter
 from hivelore.search.tokenizer import rarity
 from hivelore.storage.ports import MemoryStore, Transaction, View
-from hivelore.storage.sql.transaction import SqlTransaction
-from hivelore.storage.sql.view import SqlView
+from hivelore.storage.sql.view import SqlTransaction, SqlView
 
 # The constants of bm25() in SQLite's fts5_aux.c.
 SATURATION = 1.2

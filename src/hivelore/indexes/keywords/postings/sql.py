@@ -12,8 +12,7 @@ from hivelore.indexing.model import AttributeColumns, ChangeCursor
 from hivelore.storage.ports import Transaction, View
 from hivelore.storage.sql.embeddings import read_attribute_columns
 from hivelore.storage.sql.statements import Param, Params, load
-from hivelore.storage.sql.transaction import SqlTransaction
-from hivelore.storage.sql.view import SqlView
+from hivelore.storage.sql.view import SqlTransaction, SqlView
 
 _PACKAGE = "hivelore.indexes.keywords.postings"
 SQL = {name: load((_PACKAGE, "queries.sql"), (_PACKAGE, f"{name}.sql")) for name in ("sqlite", "postgres")}
