@@ -20,8 +20,7 @@ from bench.material import Bench
 from bench.report import Section, Table, judged, spread
 from bench.running import Clients, Service, processor_seconds
 from hivelore.local.lock import EMBEDDED
-from hivelore.python.embedded import EmbeddedHive
-from hivelore.python.hive import Hive
+from hivelore.python.hive import EmbeddedHive, Hive
 from hivelore.runtime.app import open_application
 from hivelore.runtime.settings import load
 

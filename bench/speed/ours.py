@@ -12,7 +12,7 @@ from hivelore.core.agents import Viewer
 from hivelore.indexes.vectors.slabs import Quantised
 from hivelore.indexing.model import Vector
 from hivelore.local.lock import EMBEDDED
-from hivelore.python.embedded import EmbeddedHive
+from hivelore.python.hive import EmbeddedHive
 from hivelore.runtime.app import Application, open_application
 from hivelore.runtime.settings import load
 from hivelore.search.model import Filter, ScopeChoice

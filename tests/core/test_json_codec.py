@@ -8,8 +8,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from msgspec import Meta
 
-from hivelore.core.json_codec import NotJson, convert, decode, from_text, validated
-from hivelore.core.values import Instant, Request, Value
+from hivelore.core.values import Instant, NotJson, Request, Value, convert, decode, from_text, validated
 from hivelore.errors import Invalid
 
 SECRET = "sk-live-9f8e7d6c5b4a3f2e1d0c"

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from hivelore.core.agents import Viewer
-from hivelore.core.labels import SESSION_LENGTH
 from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, Invalid, TooLarge
 from hivelore.events import cooldowns
 from hivelore.events.cooldown_rules import MAX_ACTIVE_PER_WORKER
 from hivelore.events.model import ACTION_LENGTH, MAX_COOLDOWN, REASON_LENGTH, Cooldown
 from hivelore.maintenance.housekeeper import Housekeeper
+from hivelore.memories.normalizer import SESSION_LENGTH
 from hivelore.observations.model import SERVICE_LENGTH
 from support.events import holding
 from support.fake_secrets import shapes

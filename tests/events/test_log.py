@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from hivelore.core.agents import LeadSees, Viewer
-from hivelore.core.labels import SESSION_LENGTH
 from hivelore.core.paging import cursor_of
 from hivelore.core.values import replace
 from hivelore.errors import Forbidden, Invalid, NotFound, TooLarge
@@ -14,7 +13,7 @@ from hivelore.events.model import TEXT_LENGTH, Event, Level, LoggedId
 from hivelore.maintenance.housekeeper import PRUNE_BATCH, PRUNE_EVERY, Housekeeper
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Scope
-from hivelore.memories.normalizer import CLOCK_SLACK
+from hivelore.memories.normalizer import CLOCK_SLACK, SESSION_LENGTH
 from hivelore.observations.curation import RatedQuery
 from hivelore.observations.model import GENERAL, SERVICE_LENGTH
 from support.events import an_event, log_events, logged_events

@@ -12,7 +12,7 @@ from msgspec.structs import astuple
 from hivelore.core.agents import LeadSees, Viewer
 from hivelore.core.paging import cursor_of
 from hivelore.errors import NotFound, Unavailable
-from hivelore.feedback.buffer import RECALLS, UNIT, WriteBehindBuffer
+from hivelore.feedback.recall_log import RECALLS, UNIT, WriteBehindBuffer
 from hivelore.feedback.recalls import QUESTION_LENGTH, Recall
 from hivelore.maintenance.housekeeper import PRUNE_BATCH, PRUNE_EVERY, Housekeeper
 from hivelore.memories.drafts import Edit

@@ -8,8 +8,8 @@ import pytest
 from hivelore.core.agents import Interface, Role, Viewer
 from hivelore.errors import Forbidden, Invalid, NotFound, TooLarge, Unavailable
 from hivelore.feedback import usefulness
-from hivelore.feedback.buffer import UNIT
 from hivelore.feedback.model import NO_USAGE, UsageCounts, Usefulness
+from hivelore.feedback.recall_log import UNIT
 from hivelore.feedback.recalls import Evidence, Sign
 from hivelore.feedback.usefulness import RECENT, SESSION_LENGTH
 from hivelore.memories.model import Action, Memory, Scope

@@ -17,7 +17,7 @@ FORBIDDEN = [
     ("layers", "hivelore.errors", "hivelore.core.text"),
     ("layers", "hivelore.local.endpoint", "hivelore.core.text"),
     ("layers", "hivelore.search.service", "hivelore.runtime.app"),
-    ("layers", "hivelore.storage.ports", "hivelore.http.pools"),
+    ("layers", "hivelore.storage.ports", "hivelore.http.operations"),
     ("layers", "hivelore.runtime.settings", "hivelore.python.client"),
     ("layers", "hivelore.python.client", "hivelore.integrations"),
     ("layers", "hivelore.http", "hivelore.cli"),

@@ -12,8 +12,7 @@ import pytest
 
 from hivelore.core.agents import Interface, Role, Viewer
 from hivelore.errors import Unauthenticated
-from hivelore.http.context import FRESH_SECONDS, Authenticator
-from hivelore.http.pools import Pools
+from hivelore.http.operations import FRESH_SECONDS, Authenticator, Pools
 from hivelore.identity.service import Agents
 from hivelore.runtime.app import Application
 from hivelore.runtime.settings import Embedder, load

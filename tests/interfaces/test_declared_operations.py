@@ -15,10 +15,10 @@ from hivelore.core.tool import OBJECT, Reply, Tool
 from hivelore.core.values import Request, Value
 from hivelore.errors import Broken, Forbidden, Invalid, NotFound
 from hivelore.http import app as http_app
-from hivelore.http import context as http_context
+from hivelore.http import operations as http_operations
 from hivelore.mcp import server
 from hivelore.python.client import Client
-from hivelore.python.embedded import EmbeddedHive
+from hivelore.python.hive import EmbeddedHive
 from hivelore.python.remote import RemoteHive
 from support.service import Service
 
@@ -230,7 +230,7 @@ def test_an_unexpected_error_is_logged_with_its_route(client: Client, caplog: py
 def test_a_slow_request_is_logged_with_ids_and_no_contents(
     client: Client, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_context, "SLOW_REQUEST", 0.0)
+    monkeypatch.setattr(http_operations, "SLOW_REQUEST", 0.0)
     caplog.set_level(logging.WARNING, "hivelore")
     client.call("PATCH", f"/api/things/{ID}", body={"text": "a private text"})
     client.call("GET", "/api/things/private-text-of-somebody")

@@ -18,8 +18,7 @@ from hivelore.local import endpoint
 from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.model import Memory, Scope
 from hivelore.observations.model import Confidence, Held, Operational
-from hivelore.python.embedded import EmbeddedHive
-from hivelore.python.hive import Hive
+from hivelore.python.hive import EmbeddedHive, Hive
 from hivelore.python.remote import RemoteHive
 from hivelore.review.model import ProposalKind, Wanted
 from support.service import Service

@@ -10,8 +10,7 @@ import pytest
 from hivelore.core.agents import LeadSees, Role
 from hivelore.errors import HiveloreError, Invalid, NotFound, Proposed
 from hivelore.python.client import Client
-from hivelore.python.embedded import EmbeddedHive
-from hivelore.python.hive import Hive
+from hivelore.python.hive import EmbeddedHive, Hive
 from hivelore.python.remote import RemoteHive
 from support.service import Service
 from support.world import AS_OPERATOR

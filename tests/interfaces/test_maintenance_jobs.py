@@ -12,7 +12,7 @@ from hivelore.core.agents import Role
 from hivelore.errors import Conflict, Forbidden, NotFound
 from hivelore.maintenance import handlers
 from hivelore.python.client import Client
-from hivelore.python.embedded import EmbeddedHive
+from hivelore.python.hive import EmbeddedHive
 from hivelore.python.remote import RemoteHive
 from support.held_maintenance import Held, held
 from support.service import Service

@@ -9,7 +9,7 @@ import pytest
 
 from hivelore.core.operation import Lane
 from hivelore.errors import Overloaded
-from hivelore.http.pools import LOCAL_RECALLS, Pool, Pools
+from hivelore.http.operations import LOCAL_RECALLS, Pool, Pools
 from hivelore.runtime.settings import Embedder, load
 
 

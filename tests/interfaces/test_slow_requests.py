@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from hivelore.http import malformed_http
+from hivelore.http import middleware
 from support.service import Service
 
 HEAD = b"POST /api/memory/search HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
@@ -15,8 +15,8 @@ HEAD = b"POST /api/memory/search HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: ap
 
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(malformed_http, "HEADERS_WITHIN", 0.3)
-    monkeypatch.setattr(malformed_http, "BODY_WITHIN", 0.3)
+    monkeypatch.setattr(middleware, "HEADERS_WITHIN", 0.3)
+    monkeypatch.setattr(middleware, "BODY_WITHIN", 0.3)
 
 
 @pytest.fixture
@@ -74,8 +74,8 @@ def test_a_kept_connection_may_send_another_request(service: Service, opened: li
 def test_waiting_connections_give_way_to_new_ones(
     service: Service, opened: list[socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(malformed_http, "HEADERS_WITHIN", 30.0)
-    monkeypatch.setattr(malformed_http, "MOST_CONNECTIONS", 20)
+    monkeypatch.setattr(middleware, "HEADERS_WITHIN", 30.0)
+    monkeypatch.setattr(middleware, "MOST_CONNECTIONS", 20)
     for _ in range(60):
         connect(service, opened).sendall(b"GET /health HTTP/1.1\r\n")
     status, _ = service.raw(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")

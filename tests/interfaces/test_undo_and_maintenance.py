@@ -8,7 +8,7 @@ import pytest
 from hivelore.core.agents import Role
 from hivelore.errors import Conflict, Forbidden, HiveloreError, Invalid, NotFound
 from hivelore.python.client import Client
-from hivelore.python.embedded import EmbeddedHive
+from hivelore.python.hive import EmbeddedHive
 from hivelore.python.remote import RemoteHive
 from hivelore.transfer.jsonl import fingerprint
 from support.service import Service

@@ -15,7 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from hivelore.errors import HiveloreError
-from hivelore.http import context
+from hivelore.http import operations
 from support.service import Service
 
 TOKEN = "ghp_" + "a1B2" * 9
@@ -29,7 +29,7 @@ NUMBER = re.compile(r"\d{8}T\d{6}-\d+")
 @pytest.fixture(autouse=True)
 def keys_stay_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """Checked keys stay valid, however slow the test is."""
-    monkeypatch.setattr(context, "FRESH_SECONDS", 3_600.0)
+    monkeypatch.setattr(operations, "FRESH_SECONDS", 3_600.0)
 
 
 @contextmanager

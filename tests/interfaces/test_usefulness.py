@@ -12,8 +12,7 @@ from hivelore.core.values import replace
 from hivelore.errors import Forbidden, HiveloreError, Invalid, NotFound, TooLarge
 from hivelore.feedback.model import NO_USAGE, UsageCounts, Usefulness
 from hivelore.python.client import Client
-from hivelore.python.embedded import EmbeddedHive
-from hivelore.python.hive import Hive
+from hivelore.python.hive import EmbeddedHive, Hive
 from hivelore.python.remote import RemoteHive
 from support.command_line import CommandLine
 from support.service import Service

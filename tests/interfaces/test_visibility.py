@@ -26,8 +26,7 @@ from hivelore.events.model import Level
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import MemoryId
 from hivelore.python.client import Client
-from hivelore.python.hive import Hive
-from hivelore.python.methods import Method
+from hivelore.python.hive import Hive, Method
 from hivelore.python.remote import RemoteHive
 from hivelore.review.model import ProposalKind, Wanted
 from hivelore.runtime.app import Application

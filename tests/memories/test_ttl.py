@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.core.values import replace
-from hivelore.memories.model import Source
-from hivelore.memories.ttl import LIFETIMES, Lifetimes
+from hivelore.memories.model import LIFETIMES, Lifetimes, Source
 from support.memories import a_memory
 
 BORN = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

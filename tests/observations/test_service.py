@@ -13,10 +13,10 @@ from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Broken, Invalid, TooLarge, Unavailable
 from hivelore.memories.model import MemoryId, Scope
-from hivelore.observations.comparison import MAX_NEAR
 from hivelore.observations.curation import RatedQuery
 from hivelore.observations.model import MatchingMode, ObservationKind, PairScores
 from hivelore.observations.outcomes import Effect, ObservationInput, ObservationResult
+from hivelore.observations.service import MAX_NEAR
 from hivelore.review.model import ProposalKind
 from support.clocks import SteppingClock
 from support.fake_secrets import shapes

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from hivelore.core.agents import LeadSees
-from hivelore.core.json_codec import validated
 from hivelore.core.operation import Call
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
-from hivelore.core.values import replace
+from hivelore.core.values import replace, validated
 from hivelore.errors import Invalid
 from hivelore.feedback.recalls import Sign
 from hivelore.memories.drafts import Draft

@@ -30,10 +30,9 @@ from hivelore.indexes.vectors.brute_force import ExactVectors
 from hivelore.indexing.model import Vector
 from hivelore.indexing.writer import IndexWriter
 from hivelore.memories.drafts import Draft, Edit
-from hivelore.memories.model import Memory
+from hivelore.memories.model import Lifetimes, Memory
 from hivelore.memories.normalizer import Normalizer
 from hivelore.memories.service import MemoryService
-from hivelore.memories.ttl import Lifetimes
 from hivelore.review.proposals import ProposalQueue
 from hivelore.runtime.clock import SystemClock
 from hivelore.search.model import Visibility

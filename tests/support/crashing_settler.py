@@ -29,10 +29,9 @@ from hivelore.indexing.writer import IndexWriter
 from hivelore.maintenance import housekeeper
 from hivelore.maintenance.housekeeper import Housekeeper
 from hivelore.memories.drafts import Draft, Edit
-from hivelore.memories.model import Memory
+from hivelore.memories.model import Lifetimes, Memory
 from hivelore.memories.normalizer import Normalizer
 from hivelore.memories.service import MemoryService
-from hivelore.memories.ttl import Lifetimes
 from hivelore.review.proposals import ProposalQueue
 from hivelore.runtime.clock import SystemClock
 from hivelore.storage.ports import MemoryStore, Transaction

@@ -11,7 +11,7 @@ import uvicorn
 
 from hivelore.core.agents import Role
 from hivelore.http.app import create_asgi
-from hivelore.http.malformed_http import Protocol
+from hivelore.http.middleware import Protocol
 from hivelore.local.lock import SERVICE
 from hivelore.python.client import Client
 from hivelore.runtime.app import Application, open_application

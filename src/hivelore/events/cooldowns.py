@@ -6,14 +6,13 @@ from datetime import datetime, timedelta
 from hivelore.core.access import visible_session
 from hivelore.core.agents import Viewer
 from hivelore.core.clock import Clock
-from hivelore.core.labels import SESSION_LENGTH, clean_line
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, Invalid
 from hivelore.events import cooldown_rules
 from hivelore.events.model import ACTION_LENGTH, MAX_COOLDOWN, REASON_LENGTH, Cooldown
-from hivelore.memories.normalizer import to_utc
+from hivelore.memories.normalizer import SESSION_LENGTH, clean_line, to_utc
 from hivelore.observations.model import SERVICE_LENGTH
 from hivelore.storage.ports import MemoryStore, Transaction
 

@@ -7,7 +7,6 @@ from hivelore.core.access import session_owner_filter, visible_session, visible_
 from hivelore.core.agents import LeadSees, Role, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.id_prefix import MATCHES, prefix_of, resolve_prefix
-from hivelore.core.labels import SESSION_LENGTH, clean_line
 from hivelore.core.paging import cut_page
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
@@ -15,7 +14,7 @@ from hivelore.core.values import replace
 from hivelore.errors import Forbidden, Invalid, NotFound, TooLarge
 from hivelore.events.model import REPEAT_WINDOW, TEXT_LENGTH, Event, EventFilter, EventPage, Level, LoggedId
 from hivelore.memories.model import Memory, MemoryId
-from hivelore.memories.normalizer import CLOCK_SLACK, to_utc
+from hivelore.memories.normalizer import CLOCK_SLACK, SESSION_LENGTH, clean_line, to_utc
 from hivelore.observations.model import GENERAL, SERVICE_LENGTH
 from hivelore.storage.ports import MemoryStore, Transaction
 

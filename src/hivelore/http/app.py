@@ -13,10 +13,17 @@ from starlette.types import ASGIApp
 from hivelore.api.registry import OPERATIONS
 from hivelore.errors import HiveloreError
 from hivelore.http import health, openapi, operations
-from hivelore.http.context import Authenticator, Context
 from hivelore.http.metrics import HealthMetrics, Metrics
 from hivelore.http.middleware import IncidentResponses, Incidents, RequestGuard, RequestMetrics
-from hivelore.http.pools import LOCAL_RECALLS, LOCAL_WRITES, REMOTE_RECALLS, REMOTE_WRITES, Pools
+from hivelore.http.operations import (
+    LOCAL_RECALLS,
+    LOCAL_WRITES,
+    REMOTE_RECALLS,
+    REMOTE_WRITES,
+    Authenticator,
+    Context,
+    Pools,
+)
 from hivelore.http.problems import TITLES, on_error, problem
 from hivelore.mcp.lazy import PATH as MCP_PATH
 from hivelore.mcp.lazy import LazyMcpServer

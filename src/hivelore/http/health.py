@@ -8,9 +8,8 @@ from starlette.responses import PlainTextResponse, Response
 from hivelore.core.operation import Lane
 from hivelore.errors import Invalid
 from hivelore.health.model import Reason
-from hivelore.http.context import Context
 from hivelore.http.metrics import CONTENT_TYPE
-from hivelore.http.operations import OperationRoute
+from hivelore.http.operations import Context, OperationRoute
 from hivelore.http.problems import problem
 
 LIVE, READY, HEALTH, METRICS = "/health/live", "/health/ready", "/health", "/metrics"

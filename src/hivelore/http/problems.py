@@ -7,8 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hivelore import errors
-from hivelore.core.json_codec import NotJson
-from hivelore.core.values import Value
+from hivelore.core.values import NotJson, Value
 from hivelore.errors import HiveloreError, Invalid
 from hivelore.health.model import Reason
 

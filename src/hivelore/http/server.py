@@ -13,7 +13,7 @@ import uvicorn
 
 from hivelore.errors import Busy, Invalid
 from hivelore.http.app import create_asgi
-from hivelore.http.malformed_http import Protocol
+from hivelore.http.middleware import Protocol
 from hivelore.local.lock import SERVICE
 from hivelore.runtime.app import open_application
 from hivelore.runtime.settings import Settings

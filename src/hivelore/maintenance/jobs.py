@@ -22,11 +22,10 @@ from hivelore.core import tracebacks
 from hivelore.core.agents import Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.jobs import Job, JobId, JobState
-from hivelore.core.json_codec import convert
 from hivelore.core.progress import Progress, Stopped
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
-from hivelore.core.values import replace
+from hivelore.core.values import convert, replace
 from hivelore.errors import Conflict, HiveloreError, NotFound, Unavailable
 from hivelore.maintenance.model import MaintenancePlan, MaintenanceResult
 from hivelore.maintenance.service import Maintenance, check_plan, require_operator

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from starlette.types import Receive, Scope, Send
 
-from hivelore.http.context import Context
+from hivelore.http.operations import Context
 
 if TYPE_CHECKING:
     from hivelore.mcp.server import McpServer

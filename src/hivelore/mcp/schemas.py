@@ -6,9 +6,9 @@ from typing import Any, cast
 import msgspec
 from msgspec import structs
 
-from hivelore.core.json_codec import convert
 from hivelore.core.operation import Operation
 from hivelore.core.tool import Tool
+from hivelore.core.values import convert
 
 _DROPPED = ("title", "default", "format", "maxLength")
 """Parts of a schema that cost context and tell an agent nothing that it needs."""

@@ -31,8 +31,8 @@ from hivelore.core.operation import Operation
 from hivelore.core.sanitizer import sanitize_values
 from hivelore.core.tool import Reply, Tool
 from hivelore.errors import HiveloreError, Invalid
-from hivelore.http.context import Caller, Context, project_of
 from hivelore.http.middleware import LARGEST_BODY, Incident
+from hivelore.http.operations import Caller, Context, project_of
 from hivelore.http.problems import of_error
 from hivelore.mcp.schemas import Arguments, output_schema
 from hivelore.memories.model import NAME_LENGTH

@@ -11,10 +11,9 @@ from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Forbidden
 from hivelore.memories.drafts import Edit
-from hivelore.memories.model import Action, Chunk, Memory, Scope
+from hivelore.memories.model import Action, Chunk, Lifetimes, Memory, Scope
 from hivelore.memories.normalizer import Normalizer, to_utc
 from hivelore.memories.summary import name_from_summary, summarise
-from hivelore.memories.ttl import Lifetimes
 from hivelore.review.model import ProposalKind
 
 

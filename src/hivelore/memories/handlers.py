@@ -12,9 +12,8 @@ from hivelore.core.paging import position_of
 from hivelore.core.values import NoArguments, replace
 from hivelore.feedback.model import NO_USAGE
 from hivelore.memories.drafts import Draft, Edit, EditedFields, WriteResult
-from hivelore.memories.filters import clean_filter, clean_project, clean_subject
 from hivelore.memories.model import Memory
-from hivelore.memories.normalizer import to_utc
+from hivelore.memories.normalizer import clean_filter, clean_project, clean_subject, to_utc
 from hivelore.memories.operations import (
     CompareVersions,
     EditMemory,

@@ -1,4 +1,4 @@
-"""Normalization of drafts: redaction, names, summaries and chunks.
+"""Normalization of drafts: redaction, names, summaries and chunks; also of the filters and short texts of callers.
 
 This work is slow and happens before a transaction begins.
 """
@@ -24,6 +24,7 @@ from hivelore.memories.model import (
     SUBJECT_LENGTH,
     Chunk,
     Json,
+    Lifetimes,
     Memory,
     MemoryId,
     Provenance,
@@ -31,14 +32,14 @@ from hivelore.memories.model import (
     Trust,
 )
 from hivelore.memories.summary import name_from_summary, summarise
-from hivelore.memories.ttl import Lifetimes
 from hivelore.observations.model import DEFAULT_TIER, GENERAL, SERVICE_LENGTH, Operational
-from hivelore.search.model import ANY_PROJECT
+from hivelore.search.model import ANY_PROJECT, project_filter
 
 CONTENT_LENGTH = 2_000_000
 """Maximum characters of one memory: about a thousand chunks."""
 MAX_TAGS = 100
 FIELD_LENGTH = 4_096
+SESSION_LENGTH = NAME_LENGTH
 CLOCK_SLACK = timedelta(days=1)
 """How far in the future a reported time may be, because clocks of other machines differ."""
 
@@ -293,3 +294,37 @@ def _check_numbers(value: Json) -> None:
         isinstance(value, float) and not isfinite(value)
     ):
         raise Invalid("metadata has a number beyond 64 bits. Write it as text.", field="metadata")
+
+
+def clean_filter(redactor: Redactor, text: str | None, field: str) -> Clean | None:
+    """Returns a text as memories store it; None if it is blank. Raises TooLarge."""
+    if text is None or not text.strip():
+        return None
+    if len(text) > FIELD_LENGTH:
+        raise TooLarge(f"{field} has {len(text):,} characters; at most {FIELD_LENGTH:,} are allowed.", field=field)
+    return Clean(redactor.clean(text, field=field).strip())
+
+
+def clean_project(redactor: Redactor, project: str | None) -> Clean | None:
+    return project_filter(clean_filter(redactor, project, "project"))
+
+
+def clean_subject(redactor: Redactor, subject: str | None) -> Clean | None:
+    clean = clean_filter(redactor, subject, "subject")
+    return None if clean is None else canonical_subject(clean)
+
+
+def clean_line(redactor: Redactor, text: str | None, field: str, most: int) -> Clean | None:
+    """Returns the label in one line; None if it is blank. Raises TooLarge for more than ``most`` characters, Invalid
+    for text that cannot be stored."""
+    if text is None or not text.strip():
+        return None
+    _refuse_longer(text, field, most)
+    clean = Clean(in_one_line(redactor.clean(text, field=field)))
+    _refuse_longer(clean, field, most)  # A mask may be longer than the secret.
+    return clean
+
+
+def _refuse_longer(text: str, field: str, most: int) -> None:
+    if len(text) > most:
+        raise TooLarge(f"{field} has {len(text):,} characters; at most {most:,}.", field=field)

@@ -9,7 +9,7 @@ from hivelore.core.id_prefix import MATCHES, prefix_of, resolve_prefix
 from hivelore.core.paging import cut_page
 from hivelore.embeddings.active_model import ActiveModel
 from hivelore.errors import Invalid, NotFound
-from hivelore.feedback.buffer import WriteBehindBuffer
+from hivelore.feedback.recall_log import WriteBehindBuffer
 from hivelore.memories.diff import difference
 from hivelore.memories.model import Action, Memory, MemoryId
 from hivelore.memories.service import memory_not_found

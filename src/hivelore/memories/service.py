@@ -21,12 +21,11 @@ from hivelore.memories.edits import (
     normalize_edit,
     required_review,
 )
-from hivelore.memories.model import Action, Memory, MemoryId, Scope
+from hivelore.memories.model import Action, Lifetimes, Memory, MemoryId, Scope
 from hivelore.memories.normalizer import NormalizedDraft, Normalizer, check_sizes
 from hivelore.memories.record_lookup import require_one_project, same_record
 from hivelore.memories.stored import Stored
 from hivelore.memories.temporal import displaced_for_review, fact_at, has_same_placement, resolve_placement
-from hivelore.memories.ttl import Lifetimes
 from hivelore.memories.upsert import (
     check_upsert_allowed,
     differs_only_in_provenance,

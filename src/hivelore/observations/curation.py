@@ -17,7 +17,7 @@ from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Forbidden, Invalid, NotFound
 from hivelore.events.log import EventLog
-from hivelore.feedback.buffer import WriteBehindBuffer
+from hivelore.feedback.recall_log import WriteBehindBuffer
 from hivelore.indexing.writer import IndexWriter
 from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.edits import PreparedEdit

@@ -9,8 +9,7 @@ from functools import partial
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from hivelore.core.operation import Operation
-from hivelore.python.hive import Hive
-from hivelore.python.methods import Method
+from hivelore.python.hive import Hive, Method
 from hivelore.python.opening import open_hive
 
 P = ParamSpec("P")

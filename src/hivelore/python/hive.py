@@ -1,47 +1,85 @@
-"""The methods of a hive, the same for a data directory and for a service."""
+"""A hive: the methods of the declared operations, the same for a data directory and for a service, and the hive that
+owns a data directory of this process."""
 
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar, overload
 
-from hivelore.core.agents import AgentId
-from hivelore.core.json_codec import validated
-from hivelore.core.operation import Operation
-from hivelore.errors import Invalid
+from hivelore.changes import operations as changes
+from hivelore.core.agents import AgentId, Viewer
+from hivelore.core.jobs import JobState
+from hivelore.core.operation import Call, Operation
+from hivelore.core.values import validated
+from hivelore.embeddings import operations as embeddings
+from hivelore.errors import Conflict, HiveloreError, Invalid, NotFound
 from hivelore.events import operations as event_operations
+from hivelore.feedback import operations as feedback
+from hivelore.feedback.model import Usefulness
+from hivelore.health import operations as health
+from hivelore.identity import operations as identity
+from hivelore.maintenance import operations as maintenance
+from hivelore.maintenance.model import MaintenanceJob, MaintenanceResult
 from hivelore.memories import operations as memories
 from hivelore.memories.drafts import Draft, WriteResult
 from hivelore.memories.model import Json, Memory, Scope, Source
 from hivelore.observations import operations as observation_operations
-from hivelore.python.argument_checks import (
-    PATH,
-    TEXT,
-    TEXTS,
-    check,
-    drafts_of,
-)
-from hivelore.python.feedback import FeedbackMethods
-from hivelore.python.maintenance import MaintenanceMethods
-from hivelore.python.methods import Method, R, method
+from hivelore.python.argument_checks import NUMBER, PATH, TEXT, TEXTS, check, drafts_of
 from hivelore.review import operations as review_operations
-from hivelore.search.model import (
-    Hit,
-    RecallId,
-    RecallResult,
-    RetrievalMode,
-)
+from hivelore.search.model import Hit, RecallId, RecallResult, RetrievalMode
 from hivelore.search.operations import RECALL
 from hivelore.transfer.files import Skipped, read_drafts
 
+if TYPE_CHECKING:
+    from hivelore.runtime.app import Application
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
 E = TypeVar("E", Scope, Source)
 
+_POLL_PAUSES = (0.02, 0.2)
+"""Seconds between two polls of a job: the first pause and the longest."""
 UNIT = 100
 """Most drafts in one transaction."""
 UNIT_CHARACTERS = 4_000_000
 """Most characters in one transaction, so that they fit into one request."""
+
+
+class Method(Generic[P, R, T]):
+    """The method of an operation: takes the fields of its request as arguments."""
+
+    def __init__(self, operation: Operation[P, R], read: Callable[[R], T]) -> None:
+        self._operation = operation
+        self._read = read
+        self.__doc__ = operation.summary
+
+    @overload
+    def __get__(self, hive: None, owner: type[Any]) -> "Method[P, R, T]": ...
+
+    @overload
+    def __get__(self, hive: "Hive", owner: type[Any]) -> Callable[P, T]: ...
+
+    def __get__(self, hive: "Hive | None", owner: type[Any]) -> "Method[P, R, T] | Callable[P, T]":
+        if hive is None:
+            return self
+        operation, read = self._operation, self._read
+
+        def method(*args: P.args, **kwargs: P.kwargs) -> T:
+            return read(hive.call(operation, operation.request(*args, **kwargs)))
+
+        method.__name__ = method.__qualname__ = operation.name
+        method.__doc__ = operation.summary
+        return method
+
+
+def method(operation: Operation[P, R]) -> Method[P, R, R]:
+    """Returns the method that answers with the response of an operation."""
+    return Method(operation, lambda response: response)
 
 
 class Hits(list[Hit]):
@@ -78,7 +116,7 @@ class Indexed(list[Memory]):
         self.skipped: list[Skipped] = list(skipped)
 
 
-class Hive(FeedbackMethods, MaintenanceMethods, ABC):
+class Hive(ABC):
     """A store of memories. ``hivelore.open`` opens one; use it as a context manager.
 
     Methods raise the errors of ``hivelore.errors``.
@@ -103,9 +141,13 @@ class Hive(FeedbackMethods, MaintenanceMethods, ABC):
     forget_operational_memories = Method(observation_operations.FORGET_OPERATIONAL_MEMORIES, lambda done: done.deleted)
     count_decayed = Method(observation_operations.COUNT_DECAYED, lambda done: done.deactivated)
 
-    @abstractmethod
     def call(self, operation: Operation[..., R], request: Any) -> R:
         """Runs a declared operation. Raises Invalid for a request with a field of a wrong type."""
+        return self._run(operation, validated(request))
+
+    @abstractmethod
+    def _run(self, operation: Operation[..., R], request: Any) -> R:
+        """Runs a declared operation with a valid request."""
 
     def remember(
         self,
@@ -173,6 +215,25 @@ class Hive(FeedbackMethods, MaintenanceMethods, ABC):
     forget = method(memories.FORGET_MEMORY)
     forget_path = Method(memories.FORGET_PATH, lambda done: done.forgotten)
     stats = method(memories.GET_STATS)
+    recalls = method(feedback.LIST_RECALLS)
+    rate = method(feedback.RATE_MEMORY)
+    usefulness = Method(memories.GET_MEMORY, lambda found: found.usefulness or Usefulness())
+    reset_usefulness = method(feedback.RESET_USEFULNESS)
+    undo = method(changes.UNDO)
+    batches = method(changes.LIST_BATCHES)
+    batch = method(changes.GET_BATCH)
+    drop_batch = method(changes.DROP_BATCH)
+    maintenance_job = method(maintenance.GET_MAINTENANCE_JOB)
+    cancel_maintenance = method(maintenance.CANCEL_MAINTENANCE)
+    check = method(maintenance.CHECK_INTEGRITY)
+    reembed = method(embeddings.REEMBED)
+    reembed_job = method(embeddings.GET_REEMBED_JOB)
+    cancel_reembed = method(embeddings.CANCEL_REEMBED)
+    me = method(identity.WHO_AM_I)
+    agents = Method(identity.LIST_AGENTS, lambda found: found.agents)
+    add_agent = method(identity.ADD_AGENT)
+    revoke_keys = Method(identity.REVOKE_KEYS, lambda done: done.revoked)
+    status = method(health.GET_STATUS)
 
     def index(self, path: Path | str, *, scope: Scope | str = Scope.AGENT, project: str | None = None) -> Indexed:
         """Stores a text file, or every text file of a folder that .gitignore does not exclude, as file_index memories.
@@ -193,6 +254,50 @@ class Hive(FeedbackMethods, MaintenanceMethods, ABC):
                     skipped.append(Skipped(Path(found.source_path or path), str(error)))
         return Indexed(memories, skipped)
 
+    def maintain(
+        self,
+        *,
+        apply: bool = False,
+        purge_expired: bool = False,
+        merge: bool = False,
+        reindex: bool = False,
+        vacuum: bool = False,
+        yes_delete: int | None = None,
+    ) -> MaintenanceResult:
+        """Previews maintenance; with ``apply``, runs it. For operators.
+
+        ``yes_delete`` confirms the exact number of memories to purge, which is required for more than a share of all.
+        Merging and vacuuming run as a job; an interrupt cancels it.
+        """
+        request = maintenance.Maintain(
+            apply=apply,
+            purge_expired=purge_expired,
+            merge=merge,
+            reindex=reindex,
+            vacuum=vacuum,
+            yes_delete=yes_delete,
+            background=True,
+        )
+        answer = self.call(maintenance.MAINTAIN, request)
+        return answer if isinstance(answer, MaintenanceResult) else self._wait_for_result(answer)
+
+    def _wait_for_result(self, job: MaintenanceJob) -> MaintenanceResult:
+        pause, longest = _POLL_PAUSES
+        try:
+            while job.state is JobState.RUNNING:
+                time.sleep(pause)
+                pause = min(2 * pause, longest)
+                job = self.maintenance_job(job.id)
+        except KeyboardInterrupt:
+            with suppress(HiveloreError):
+                self.cancel_maintenance(job.id)
+            raise
+        if job.state is not JobState.DONE:
+            raise Conflict(job.error or f"Job {job.id} is {job.state.value}: another operator ended it.")
+        if job.result is None:
+            raise NotFound(f"The result of job {job.id} is no longer stored. Run it again.")
+        return job.result
+
     @abstractmethod
     def wait_until_indexed(self, timeout: float = 60.0) -> bool:
         """Waits until every passage has its vector. Returns False after ``timeout`` seconds."""
@@ -202,8 +307,8 @@ class Hive(FeedbackMethods, MaintenanceMethods, ABC):
         """Closes the data directory or the connections. Closing twice is fine."""
 
     def _store(self, drafts: Sequence[Draft]) -> Sequence[WriteResult]:
-        """Stores drafts in one transaction."""
-        return self.call(memories.STORE_MEMORIES, memories.StoreMemories(tuple(drafts))).results
+        """Stores valid drafts in one transaction."""
+        return self._run(memories.STORE_MEMORIES, memories.StoreMemories(tuple(drafts))).results
 
     def __enter__(self) -> Self:
         return self
@@ -212,6 +317,24 @@ class Hive(FeedbackMethods, MaintenanceMethods, ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+class EmbeddedHive(Hive):
+    """Speaks as one viewer with the services of an application that it closes in the end."""
+
+    def __init__(self, app: "Application", viewer: Viewer) -> None:
+        self._app = app
+        self._viewer = viewer
+
+    def _run(self, operation: Operation[..., R], request: Any) -> R:
+        return operation.run(self._app, request, Call(viewer=self._viewer))
+
+    def wait_until_indexed(self, timeout: float = 60.0) -> bool:
+        check(NUMBER, timeout=timeout)
+        return self._app.embedding.wait(timeout)
+
+    def close(self) -> None:
+        self._app.close()
 
 
 def choice(kind: type[E], value: E | str, field: str) -> E:

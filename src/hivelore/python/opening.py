@@ -10,8 +10,7 @@ from hivelore.local import endpoint
 from hivelore.local.lock import EMBEDDED, SERVICE, held_by, read_owner
 from hivelore.python.argument_checks import ID, PATH, WORD, check
 from hivelore.python.client import Client
-from hivelore.python.embedded import EmbeddedHive
-from hivelore.python.hive import Hive
+from hivelore.python.hive import EmbeddedHive, Hive
 from hivelore.python.remote import RemoteHive
 from hivelore.runtime.app import open_application
 from hivelore.runtime.settings import load

@@ -3,13 +3,12 @@
 import time
 from typing import Any
 
-from hivelore.core.json_codec import convert, validated
 from hivelore.core.operation import Lane, Operation, encode_request, response_type
+from hivelore.core.values import convert
 from hivelore.errors import Broken, Invalid
 from hivelore.python.argument_checks import NUMBER, check
 from hivelore.python.client import Client
-from hivelore.python.hive import Hive
-from hivelore.python.methods import R
+from hivelore.python.hive import Hive, R
 
 _LOOK_EVERY = 0.1
 _USUAL = 60.0
@@ -23,8 +22,8 @@ class RemoteHive(Hive):
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    def call(self, operation: Operation[..., R], request: Any) -> R:
-        sent = encode_request(operation, validated(request))
+    def _run(self, operation: Operation[..., R], request: Any) -> R:
+        sent = encode_request(operation, request)
         timeout = _LONG if operation.lane is Lane.SLOW else _USUAL
         answer = self._client.call(
             sent.method, sent.path, body=sent.body, query=sent.query, version=sent.version, timeout=timeout

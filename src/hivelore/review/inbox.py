@@ -15,7 +15,7 @@ from hivelore.core.paging import cut_page
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Stale
-from hivelore.feedback.buffer import WriteBehindBuffer
+from hivelore.feedback.recall_log import WriteBehindBuffer
 from hivelore.indexing.writer import IndexWriter
 from hivelore.maintenance.merge import as_reinforcements, merge
 from hivelore.memories.edits import PreparedEdit

@@ -20,8 +20,7 @@ from hivelore.embeddings.reembed import Reembedder
 from hivelore.events.cooldowns import Cooldowns
 from hivelore.events.log import EventLog
 from hivelore.events.model import LoggedId
-from hivelore.feedback.buffer import WriteBehindBuffer
-from hivelore.feedback.recall_log import RecallLog
+from hivelore.feedback.recall_log import RecallLog, WriteBehindBuffer
 from hivelore.feedback.usefulness import UsefulnessService
 from hivelore.identity.service import Agents, IdSource
 from hivelore.indexes.ports import KeywordIndex

@@ -18,8 +18,7 @@ from hivelore.core.capabilities import DEFAULT, Capability
 from hivelore.errors import Invalid
 from hivelore.feedback.model import LEAST, MOST, UsefulnessBounds
 from hivelore.local import endpoint
-from hivelore.memories.model import Source
-from hivelore.memories.ttl import Lifetimes
+from hivelore.memories.model import Lifetimes, Source
 from hivelore.observations.confidence import Lifecycle
 from hivelore.observations.markers import CATEGORIES, NAME_PATTERN
 from hivelore.observations.model import MatchingMode

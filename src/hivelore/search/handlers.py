@@ -9,8 +9,7 @@ from hivelore.core.operation import Call
 from hivelore.core.redaction import Redactor
 from hivelore.core.values import replace
 from hivelore.errors import Invalid
-from hivelore.memories.filters import clean_filter, clean_project
-from hivelore.memories.normalizer import to_utc
+from hivelore.memories.normalizer import clean_filter, clean_project, to_utc
 from hivelore.search.model import QUERY_LENGTH, Query, RecallResult
 from hivelore.search.operations import SearchMemories
 

@@ -11,8 +11,7 @@ from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.embeddings.active_model import ActiveModel, EmbeddedQuery
-from hivelore.feedback.buffer import WriteBehindBuffer
-from hivelore.feedback.recall_log import RecallLog
+from hivelore.feedback.recall_log import RecallLog, WriteBehindBuffer
 from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.model import Candidate, Vector
 from hivelore.memories.model import Memory

@@ -8,9 +8,9 @@ from hivelore.core.agents import AgentId
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
 from hivelore.indexes.ports import KeywordIndex
+from hivelore.memories.model import Lifetimes
 from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.memories.summary import sentences
-from hivelore.memories.ttl import Lifetimes
 from hivelore.search.model import Filter, Visibility
 from hivelore.search.tokenizer import query_terms
 from hivelore.sessions.lessons.claims import is_informative, is_stated, parse_claims

@@ -15,8 +15,7 @@ from typing import Any, BinaryIO, cast
 
 from msgspec import to_builtins
 
-from hivelore.core.json_codec import convert
-from hivelore.core.values import replace
+from hivelore.core.values import convert, replace
 from hivelore.errors import Invalid
 from hivelore.memories.drafts import Draft, WriteResult
 from hivelore.memories.model import Memory, Scope, Source

@@ -11,8 +11,7 @@ from hivelore.core.agents import Interface as Way
 from hivelore.core.agents import Role
 from hivelore.memories.drafts import Draft
 from hivelore.memories.model import Memory, MemoryId, Scope
-from hivelore.python.embedded import EmbeddedHive
-from hivelore.python.hive import Hive
+from hivelore.python.hive import EmbeddedHive, Hive
 from hivelore.runtime.app import Application
 from support.bridge import Bridge
 from support.command_line import CommandLine, settings

@@ -9,9 +9,8 @@ import apsw
 import pytest
 
 import hivelore
-from hivelore.http import context
-from hivelore.python.embedded import EmbeddedHive
-from hivelore.python.hive import Hive
+from hivelore.http import operations
+from hivelore.python.hive import EmbeddedHive, Hive
 from hivelore.runtime import engines
 from hivelore.storage.ports import MemoryStore
 from hivelore.storage.sqlite.store import SqliteStore
@@ -86,7 +85,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[FailingD
                 changes.setenv(name, value)
             changes.delenv("HIVELORE_URL")
             # Keys are not looked up again meanwhile: the call fails, not the authentication.
-            changes.setattr(context, "FRESH_SECONDS", 3_600.0)
+            changes.setattr(operations, "FRESH_SECONDS", 3_600.0)
             with hivelore.open() as embedded, hivelore.open(service.home) as client:
                 assert isinstance(embedded, EmbeddedHive)
                 yield disk, service, embedded, client

@@ -11,7 +11,7 @@ import pytest
 import hivelore
 from hivelore.core.agents import Role
 from hivelore.errors import HiveloreError
-from hivelore.python.embedded import EmbeddedHive
+from hivelore.python.hive import EmbeddedHive
 from hivelore.runtime.app import Application
 from support.bad_input import INTERFACES, UNAUTHENTICATED, Expected, expected_at, names_every_interface
 from support.bridge import Bridge

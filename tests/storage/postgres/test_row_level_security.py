@@ -11,7 +11,7 @@ from hivelore.core.agents import AgentId, Interface, Role, Viewer
 from hivelore.errors import NotFound
 from hivelore.indexes.attributes import CodeBook, Labels, Mask
 from hivelore.memories.model import Scope
-from hivelore.python.embedded import EmbeddedHive
+from hivelore.python.hive import EmbeddedHive
 from hivelore.runtime.app import Application
 from hivelore.runtime.settings import load
 from hivelore.search.model import Filter, Visibility
