@@ -76,6 +76,19 @@ def test_a_proposal(service: Service, hive: Hive) -> None:
     assert hive.decide(proposal[:SHORT], "reject").id == proposal
 
 
+def test_an_agent(service: Service, operator: Client) -> None:
+    service.add("grebe")
+    whole = next(one["id"] for one in operator.call("GET", "/api/agents")["agents"] if one["name"] == "grebe")
+    as_grebe = service.client(service.operator_key, whole[:SHORT].upper())
+    assert as_grebe.call("GET", "/api/me")["agentId"] == whole
+    as_grebe.call("POST", "/api/memory/batch", body={"memories": [{"content": "The grebe dives."}]})
+    (found,) = operator.call("GET", "/api/memory", query={"agentId": whole[:SHORT]})["memories"]
+    assert found["content"] == "The grebe dives."
+    assert operator.call("DELETE", f"/api/agents/{whole[:SHORT]}") == {"revoked": 1}
+    with pytest.raises(NotFound):
+        operator.call("DELETE", f"/api/agents/{whole[:7]}")
+
+
 def test_an_event(hive: Hive) -> None:
     event = hive.record_event("The backup is late.")
     hive.forget_event(event.id[:SHORT])

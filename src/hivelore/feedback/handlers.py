@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hivelore.core.agents import AgentId
 from hivelore.core.operation import Call
 from hivelore.core.paging import position_of
 from hivelore.errors import TooLarge
@@ -28,7 +27,7 @@ def list_recalls(app: Application, request: ListRecalls, call: Call) -> RecallPa
         call.viewer,
         None if after is None else (after[0], RecallId(after[1])),
         request.limit,
-        agent=None if request.agent is None else AgentId(request.agent),
+        agent=None if request.agent is None else app.agents.resolve(request.agent),
         memory=None if request.memory is None else app.reading.resolve(request.memory, call.viewer),
         deadline=call.deadline,
     )

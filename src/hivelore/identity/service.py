@@ -9,6 +9,7 @@ from datetime import datetime
 
 from hivelore.core.agents import Agent, AgentId, ApiKey, Interface, KeyId, Role, Viewer
 from hivelore.core.clock import Clock
+from hivelore.core.id_prefix import prefix_of, resolve_prefix
 from hivelore.core.redaction import find
 from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Unauthenticated
@@ -86,7 +87,7 @@ class Agents:
                 return Viewer(role=role, agent=None if agent is None else agent.id, interface=interface)
             if held.role is not Role.OPERATOR:
                 raise Forbidden("Only an operator's key may act for another agent. Leave X-Agent-ID out.")
-            other = view.agent(AgentId(acting_for)) or view.agent_named(acting_for)
+            other = _find_agent(view, acting_for)
         if other is None:
             other = self._add_worker_by_uuid(acting_for)
         return Viewer(role=other.role, agent=other.id, interface=interface, acting=True)
@@ -150,9 +151,10 @@ class Agents:
         now = self._clock.now()
 
         def revoke_keys(tx: Transaction) -> int:
-            agent = tx.agent(AgentId(key_or_agent)) or tx.agent_named(key_or_agent)
+            is_key = tx.api_key(KeyId(key_or_agent)) is not None and tx.agent_named(key_or_agent) is None
+            agent = None if is_key else _find_agent(tx, key_or_agent)
             keys = [key.id for key in tx.api_keys() if agent is not None and key.agent == agent.id]
-            if agent is None and tx.api_key(KeyId(key_or_agent)) is not None:
+            if is_key:
                 keys = [KeyId(key_or_agent)]
             if not keys:
                 raise NotFound(f"No agent or key {key_or_agent!r}. 'hivelore agent list' shows them.")
@@ -162,9 +164,18 @@ class Agents:
         self._changed()
         return revoked
 
+    def resolve(self, text: str) -> AgentId:
+        """Returns the id of the agent that a caller means: the whole id, or at least eight characters of its beginning.
+        Raises Invalid if several ids begin with them."""
+        prefix = prefix_of(text)
+        if prefix is None:
+            return AgentId(text)
+        with self._store.read() as view:
+            return _resolve_id(view, prefix)
+
     def agent(self, agent: AgentId) -> Agent:
         with self._store.read() as view:
-            found = view.agent(agent) or view.agent_named(agent)
+            found = _find_agent(view, agent)
         if found is None:
             raise NotFound(f"No agent {agent!r}. 'hivelore agent list' shows them.")
         return found
@@ -223,3 +234,15 @@ class Agents:
 def digest(secret: str) -> bytes:
     """Returns the SHA-256; a random secret of 256 bits needs no slow hash."""
     return hashlib.sha256(secret.encode()).digest()
+
+
+def _find_agent(view: View, text: str) -> Agent | None:
+    """Returns the agent with an id or a name, or the only one whose id begins with the text."""
+    known = view.agent(AgentId(text)) or view.agent_named(text)
+    prefix = prefix_of(text)
+    return view.agent(_resolve_id(view, prefix)) if known is None and prefix is not None else known
+
+
+def _resolve_id(view: View, prefix: str) -> AgentId:
+    ids = sorted(agent.id for agent in view.agents() if agent.id.startswith(prefix))
+    return AgentId(resolve_prefix(prefix, ids, "agent"))

@@ -63,7 +63,7 @@ def list_memories(app: Application, request: ListMemories, call: Call) -> Memory
     at = as_of or reader.now()
     where = replace(
         reader.widest_filter(call.viewer, request.scope),
-        owner=None if request.agent is None else AgentId(request.agent),
+        owner=None if request.agent is None else app.agents.resolve(request.agent),
         source=request.source,
         project=clean_project(redactor, request.project),
         session=clean_filter(redactor, request.session, "session"),
@@ -81,7 +81,7 @@ def list_memories(app: Application, request: ListMemories, call: Call) -> Memory
 
 
 def forget_path(app: Application, request: ForgetPath, call: Call) -> ForgottenCount:
-    owner = None if request.agent is None else AgentId(request.agent)
+    owner = None if request.agent is None else app.agents.resolve(request.agent)
     service = app.memory_service
     return ForgottenCount(service.forget_path(request.source_path, call.viewer, owner=owner, project=request.project))
 

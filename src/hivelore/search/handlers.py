@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 def recall(app: Application, request: SearchMemories, call: Call) -> RecallResult:
     """Searches in the caller's project unless the request names one. The message says so if there is none (N16)."""
     project = call.project if request.project is None else request.project
-    query = query_of(app.redactor, replace(request, project=project))
+    owner = None if request.agent is None else app.agents.resolve(request.agent)
+    query = query_of(app.redactor, replace(request, project=project, agent=owner))
     answer = app.search_service.recall(query, call.viewer, call.deadline)
     if project is not None:
         return answer
