@@ -12,6 +12,7 @@ from hivelore.core.values import replace
 from hivelore.memories.model import Memory, Scope, Source
 from hivelore.observations.model import GENERAL
 from hivelore.search.model import Filter, Visibility
+from support.laws import IS_SOAKING
 from support.memories import ADA, BOB, EVERYTHING, a_memory, ids, instant, operational
 
 OWNERS = (ADA, BOB, AgentId("Ada"))
@@ -90,12 +91,21 @@ def filters(draw: st.DrawFn) -> Filter:
     return replace(Filter(visibility=visibility), **{part: draw(st.sampled_from(VALUES[part])) for part in parts})
 
 
+WITH_EACH = len(VISIBILITIES) if IS_SOAKING else 4
+"""Visibilities with which each value is asked for."""
+
+
 def single_filters() -> list[Filter]:
-    """Every filter with at most one part, for every visibility."""
+    """Every visibility alone, and every value of every part with some of them: successive values with other ones."""
     bare = [Filter(visibility=visibility) for visibility in VISIBILITIES]
+    asked = ((part, value) for part, values in VALUES.items() for value in values)
     return [
         *bare,
-        *(replace(one, **{part: value}) for one in bare for part, values in VALUES.items() for value in values),
+        *(
+            replace(bare[(WITH_EACH * number + step) % len(bare)], **{part: value})
+            for number, (part, value) in enumerate(asked)
+            for step in range(WITH_EACH)
+        ),
     ]
 
 

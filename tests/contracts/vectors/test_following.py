@@ -178,14 +178,14 @@ def test_a_store_of_another_incarnation_is_read_anew(library: Library) -> None:
 
 
 def test_many_threads_follow_and_ask_while_another_writes(library: Library) -> None:
-    rows = clustered(120, seed=8)
-    library.add_all(rows[:40])
+    rows = clustered(60, seed=8)
+    library.add_all(rows[:20])
     library.found(NORTH)
     done = Event()
 
     def write() -> None:
         try:
-            keys = [library.add(row, owner=BOB) for row in rows[40:]]
+            keys = [library.add(row, owner=BOB) for row in rows[20:]]
             for key in keys[::2]:
                 library.forget(key)
             for key in keys[1::4]:

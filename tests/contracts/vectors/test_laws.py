@@ -29,6 +29,9 @@ compared = pytest.mark.parametrize(
 )
 """Every engine but the one that the others are compared with."""
 
+few = settings(law, max_examples=examples(20))
+"""For laws that nine engines have to keep."""
+
 PALETTE = [NORTH, EAST, *clustered(6, seed=9, clusters=2, spread=0.1)]
 """Few enough that many are equal and all are near another."""
 
@@ -90,7 +93,7 @@ def happen(library: Library, data: st.DataObject, times: int) -> None:
 
 
 @compared
-@law
+@few
 @given(data=st.data())
 def test_whatever_happens_the_answer_is_that_of_exact_search(new_library: NewLibrary, data: st.DataObject) -> None:
     with new_library() as library:
@@ -99,7 +102,7 @@ def test_whatever_happens_the_answer_is_that_of_exact_search(new_library: NewLib
 
 
 @compared
-@law
+@few
 @given(data=st.data())
 def test_whatever_happens_after_a_snapshot_is_not_in_its_answers(new_library: NewLibrary, data: st.DataObject) -> None:
     with new_library() as library:
@@ -112,7 +115,7 @@ def test_whatever_happens_after_a_snapshot_is_not_in_its_answers(new_library: Ne
 
 
 @compared
-@law
+@few
 @given(
     size=st.integers(1, 300),
     seed=st.integers(0, 99),
