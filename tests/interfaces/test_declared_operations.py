@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import pytest
 from msgspec import Meta
 
+from hivelore.api import registry
 from hivelore.core.agents import Interface, Role
 from hivelore.core.operation import Call, Lane, Operation, delete, get, patch, post
 from hivelore.core.tool import OBJECT, Reply, Tool
@@ -205,6 +206,17 @@ def test_arguments_of_a_post_are_not_in_the_query(client: Client) -> None:
 def test_only_the_roles_of_an_operation_may_call_it(client: Client) -> None:
     with pytest.raises(Forbidden, match="Only an operator"):
         client.call("POST", "/api/things", body={})
+
+
+def test_these_operations_are_for_operators_or_leads() -> None:
+    operators = {one.name for one in registry.OPERATIONS if one.roles == frozenset({Role.OPERATOR})}
+    leads = {one.name for one in registry.OPERATIONS if one.roles == frozenset({Role.LEAD, Role.OPERATOR})}
+    maintenance = {"maintain", "check", "maintenance_job", "cancel_maintenance"}
+    reembedding = {"reembed", "reembed_job", "cancel_reembed"}
+    operational = {"forget_operational_memories", "count_decayed"}
+    others = {"add_agent", "revoke_keys", "drop_batch", "forget_event"}
+    assert operators == maintenance | reembedding | operational | others
+    assert leads == {"inject_learning", "review_proposals"}
 
 
 def test_metrics_name_the_route_and_count_what_an_operation_did(service: Service, client: Client) -> None:

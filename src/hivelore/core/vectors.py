@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hivelore.errors import Broken, Invalid
+from hivelore.errors import Invalid
 from hivelore.indexing.model import Vector
 
 LITTLE_ENDIAN_FLOAT32 = np.dtype("<f4")
@@ -46,10 +46,3 @@ def check_vector(vector: Vector, dimension: int) -> None:
 def to_blob(vector: Vector) -> bytes:
     """Returns little-endian float32 numbers."""
     return vector.astype(LITTLE_ENDIAN_FLOAT32, copy=False).tobytes()
-
-
-def from_blob(blob: bytes) -> Vector:
-    """Returns the vector of ``to_blob`` as a read-only view of the bytes. Raises Broken if they are no vector."""
-    if not blob or len(blob) % LITTLE_ENDIAN_FLOAT32.itemsize:
-        raise Broken(f"A stored vector has {len(blob)} bytes, which is no whole number of floats; embed it again.")
-    return np.frombuffer(blob, dtype=LITTLE_ENDIAN_FLOAT32).astype(np.float32, copy=False)

@@ -50,7 +50,7 @@ def record_event(app: Application, request: RecordEvent, call: Call) -> Event:
 
 
 def forget_event(app: Application, request: ForgetEvent, call: Call) -> None:
-    app.events.forget(app.events.resolve(request.event, call.viewer), call.viewer, call.deadline)
+    app.events.forget(app.events.resolve(request.event, call.viewer), call.deadline)
 
 
 def list_cooldowns(app: Application, request: ListCooldowns, call: Call) -> CooldownList:

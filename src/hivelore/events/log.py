@@ -4,14 +4,14 @@ from collections.abc import Callable
 from datetime import datetime
 
 from hivelore.core.access import session_owner_filter, visible_session, visible_to
-from hivelore.core.agents import LeadSees, Role, Viewer
+from hivelore.core.agents import LeadSees, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.id_prefix import MATCHES, prefix_of, resolve_prefix
 from hivelore.core.paging import cut_page
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
-from hivelore.errors import Forbidden, Invalid, NotFound, TooLarge
+from hivelore.errors import Invalid, NotFound, TooLarge
 from hivelore.events.model import REPEAT_WINDOW, TEXT_LENGTH, Event, EventFilter, EventPage, Level, LoggedId
 from hivelore.memories.model import Memory, MemoryId
 from hivelore.memories.normalizer import CLOCK_SLACK, SESSION_LENGTH, clean_line, to_utc
@@ -138,10 +138,8 @@ class EventLog:
             found = [event.id for event in view.events(where, None, MATCHES)]
         return LoggedId(resolve_prefix(prefix, found, "event"))
 
-    def forget(self, event: LoggedId, viewer: Viewer, deadline: float | None = None) -> None:
-        """Deletes an event. Raises NotFound, or Forbidden unless the viewer is an operator."""
-        if viewer.role is not Role.OPERATOR:
-            raise Forbidden("Only an operator may delete events from the log. Old events are deleted automatically.")
+    def forget(self, event: LoggedId, deadline: float | None = None) -> None:
+        """Deletes an event. Raises NotFound."""
         # An id with control characters is never valid, and databases reject it.
         if not event.isprintable() or not self._store.write(lambda tx: tx.drop_event(event), deadline):
             raise NotFound(f"No event {event[:ID_SHOWN]!r}. It may have been deleted. List the events for their ids.")

@@ -101,9 +101,7 @@ class MemoryService:
     def inject_learning(
         self, learning: str, category: str, target: AgentId, viewer: Viewer, scope: Scope = Scope.SWARM
     ) -> Memory:
-        """Stores a learning for another agent. Only leads and operators may do this (B07)."""
-        if viewer.role is Role.WORKER:
-            raise Forbidden("Only a lead may inject learnings. Use memory-store to store your own.")
+        """Stores a learning for another agent (B07)."""
         if category not in LEARNING_CATEGORIES:
             raise Invalid(f"category is one of {', '.join(LEARNING_CATEGORIES)}.", field="category")
         with self._store.read() as view:

@@ -15,7 +15,7 @@ from hivelore.core.clock import Clock
 from hivelore.core.paging import cut_page
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
-from hivelore.errors import Forbidden, Invalid, NotFound
+from hivelore.errors import Invalid, NotFound
 from hivelore.events.log import EventLog
 from hivelore.feedback.recall_log import WriteBehindBuffer
 from hivelore.indexing.writer import IndexWriter
@@ -183,9 +183,7 @@ class CurationService:
     # changes
 
     def create(self, seen: ObservationInput, viewer: Viewer) -> RatedMemory:
-        """Stores a memory as an operator states it, without comparison, tier or session (C01)."""
-        if viewer.role is not Role.OPERATOR:
-            raise Forbidden("Only an operator may create operational memories. Report an observation instead.")
+        """Stores a memory as the viewer, an operator, states it, without comparison, tier or session (C01)."""
         now = self._clock.now()
         since = observation_time(seen.at, now)
         sure = _clamp_confidence(self._lifecycle.default if seen.confidence is None else seen.confidence)
