@@ -9,7 +9,7 @@ import numpy as np
 from bench.filling import local
 from bench.speed.turns import LIMIT, Ask
 from hivelore.core.agents import Viewer
-from hivelore.indexes.vectors.slabs import Quantised
+from hivelore.indexes.vectors.scan import Quantised
 from hivelore.indexing.model import Vector
 from hivelore.local.lock import EMBEDDED
 from hivelore.python.hive import EmbeddedHive

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.indexes.top_k import at_least
+from hivelore.indexes.arrays import at_least
 
 SIZES = (1, 10, 5_000, 40_000)
 

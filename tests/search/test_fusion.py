@@ -9,7 +9,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from hivelore.core.values import replace
-from hivelore.search.ranking import FusionWeights, Spread, fuse, prominence
+from hivelore.indexing.model import Spread
+from hivelore.search.ranking import FusionWeights, fuse, prominence
 
 Scores = Mapping[str, float]
 

@@ -14,8 +14,7 @@ from hivelore.core.values import replace
 from hivelore.indexes.ports import VectorIndex
 from hivelore.indexes.vectors.brute_force import ExactVectors, sqlite_vec
 from hivelore.indexes.vectors.pgvector import PgVectors
-from hivelore.indexes.vectors.scan import CappedVectors, ScanVectors
-from hivelore.indexes.vectors.slabs import bytes_per_slot
+from hivelore.indexes.vectors.scan import CappedVectors, ScanVectors, bytes_per_slot
 from hivelore.indexing.model import ModelKey, Neighbours, Vector
 from hivelore.memories.model import Action, Chunk, Memory, Passage
 from hivelore.memories.stored import DocumentKey, PassageKey
@@ -247,6 +246,6 @@ def assert_right(
         assert near.passage in {
             passage for chunk in view.chunks(near.document) if chunk.key == near.chunk for passage in chunk.passages
         }
-    assert answer.count == truth.count
-    assert abs(answer.mean - truth.mean) < 0.01
-    assert abs(answer.deviation - truth.deviation) < 0.01
+    assert answer.spread.count == truth.spread.count
+    assert abs(answer.spread.mean - truth.spread.mean) < 0.01
+    assert abs(answer.spread.deviation - truth.spread.deviation) < 0.01

@@ -6,8 +6,8 @@ from operator import itemgetter
 
 import numpy as np
 
+from hivelore.indexes.arrays import best_per_document, cosines, spread
 from hivelore.indexes.vectors.brute_force import ExactVectors
-from hivelore.indexes.vectors.cosines import best_per_document, cosines, neighbours, spread
 from hivelore.indexing.model import Neighbour, Neighbours, Vector
 from hivelore.memories.stored import ChunkKey, DocumentKey, PassageKey
 from hivelore.search.model import Filter
@@ -39,7 +39,7 @@ class FiltersAfterwards(ExactVectors):
         answer = super().nearest(view, query, EVERYTHING, limit, also)
         admitted = view.memories_of([near.document for near in answer.nearest], where)
         nearest = tuple(near for near in answer.nearest if near.document in admitted)
-        return Neighbours(nearest, answer.count, answer.mean, answer.deviation)
+        return Neighbours(nearest, answer.spread)
 
 
 class SearchesIn(ExactVectors):
@@ -58,7 +58,7 @@ class SearchesIn(ExactVectors):
             Neighbour(document, chunk, passage, float(cosines(vector[np.newaxis], query)[0]))
             for document, chunk, passage, vector in self.rows(view)
         ]
-        return neighbours(best_per_document(found, limit, also), spread(np.array([near.cosine for near in found])))
+        return Neighbours(best_per_document(found, limit, also), spread(np.array([near.cosine for near in found])))
 
 
 class KeepsTheForgotten(SearchesIn):

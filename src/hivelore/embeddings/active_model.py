@@ -32,7 +32,6 @@ SERVING = "model.serving"
 """Setting with the fingerprint of the active model."""
 INDEX_WAIT = 2.0
 """Seconds that a query waits for an index being built after the start; 100,000 passages take less."""
-_NO_NEIGHBOURS = Neighbours((), 0, 0.0, 0.0)
 _NO_TOKENS = QueryTokens()
 NONE_CONFIGURED = "no embedding model is configured"
 NOT_COMPLETE = "the embedding model was changed and not everything is embedded with the new one yet"
@@ -194,7 +193,7 @@ class ActiveModel:
     ) -> Neighbours:
         """Searches the vectors of the model that embedded the query, even if another one is active by now."""
         if query.vector is None or query.model is None:
-            return _NO_NEIGHBOURS
+            return Neighbours()
         return query.model.index.nearest(view, query.vector, where, limit, also)
 
     def vectors(self, view: View, query: EmbeddedQuery, passages: Sequence[PassageKey]) -> Mapping[PassageKey, Vector]:

@@ -108,15 +108,22 @@ class Neighbour(NamedTuple):
     cosine: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """Distribution of the cosines of all passages in the searched scope."""
+
+    count: int = 0
+    """Number of compared passages: all that the filter admits."""
+    mean: float = 0.0
+    deviation: float = 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Neighbours:
     """The nearest passages of each document, best first, and the distribution of cosines in the searched scope."""
 
-    nearest: tuple[Neighbour, ...]
-    count: int
-    """Number of compared passages: all that the filter admits."""
-    mean: float
-    deviation: float
+    nearest: tuple[Neighbour, ...] = ()
+    spread: Spread = Spread()
     vectors: Mapping[PassageKey, Vector] = field(default_factory=dict[PassageKey, Vector], compare=False)
     """Unit vectors of ``nearest`` if the engine has them: exact, or decoded from its codes with cosine errors below
     0.01."""

@@ -20,7 +20,7 @@ from typing import NamedTuple, TypeVar
 
 from hivelore.core.values import replace
 from hivelore.feedback.model import NO_USAGE, UsefulnessBounds, usefulness_factor
-from hivelore.indexing.model import Candidate, Neighbour, Vector
+from hivelore.indexing.model import Candidate, Neighbour, Spread, Vector
 from hivelore.memories.model import Memory, RankFeatures
 from hivelore.memories.stored import DocumentKey
 from hivelore.search.dates import Span, closeness, date_spans
@@ -67,15 +67,6 @@ class FusionWeights:
     def fixed(cls, share: float, tokens: float = tokens) -> "FusionWeights":
         """Returns constants that give the vectors the same weight for every query."""
         return cls(low=share, high=share, noise=-2.0, words=-1.0, tokens=tokens, few=0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spread:
-    """Distribution of the cosines of all passages in the searched scope."""
-
-    count: int
-    mean: float
-    deviation: float
 
 
 class Relevance(NamedTuple):

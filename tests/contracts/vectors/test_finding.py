@@ -27,7 +27,7 @@ from support.vector_engines import (
 )
 from support.wrong_vectors import FiltersAfterwards, MixesModels
 
-NOTHING = Neighbours(nearest=(), count=0, mean=0.0, deviation=0.0)
+NOTHING = Neighbours()
 FOR_ADA = Filter(visibility=Visibility(own=ADA, swarm=True))
 
 
@@ -48,8 +48,8 @@ def test_the_only_vector_is_found_with_its_cosine(library: Library) -> None:
     (found,) = answer.nearest
     assert (found.document, found.chunk, found.passage) == (key, chunk.key, chunk.passages[0])
     assert found.cosine == pytest.approx(0.5, abs=1e-5)
-    assert (answer.count, answer.deviation) == (1, 0.0)
-    assert answer.mean == pytest.approx(0.5, abs=0.01)
+    assert (answer.spread.count, answer.spread.deviation) == (1, 0.0)
+    assert answer.spread.mean == pytest.approx(0.5, abs=0.01)
 
 
 def test_nearest_first(library: Library) -> None:
@@ -71,7 +71,7 @@ def test_the_best_of_10_000_are_found(crowd: Library) -> None:
     with crowd.store.read() as view:
         for query in clustered(2, seed=2):
             assert_right(crowd.index, view, query)
-        assert crowd.index.nearest(view, NORTH, EVERYTHING, 1).count == 10_000
+        assert crowd.index.nearest(view, NORTH, EVERYTHING, 1).spread.count == 10_000
 
 
 def test_a_filter_counts_before_the_nearest_are_taken(library: Library) -> None:
@@ -83,7 +83,7 @@ def test_a_filter_counts_before_the_nearest_are_taken(library: Library) -> None:
 def test_5_000_nearer_ones_of_another_do_not_hide_ones_own(crowd: Library) -> None:
     answer = crowd.nearest(NORTH, Filter(visibility=Visibility(own=ADA, swarm=False)))
     assert [found.cosine for found in answer.nearest] == [pytest.approx(0.5, abs=1e-5)]
-    assert (answer.count, answer.deviation) == (1, 0.0)
+    assert (answer.spread.count, answer.spread.deviation) == (1, 0.0)
 
 
 @pytest.mark.parametrize("limit", [1, 50])
@@ -111,7 +111,7 @@ def test_several_passages_of_one_document_count_as_their_best(library: Library) 
     assert [found.document for found in answer.nearest] == [long, short]
     with library.store.read() as view:
         assert answer.nearest[0].passage == view.chunks(long)[0].passages[1]
-    assert answer.count == 4
+    assert answer.spread.count == 4
 
 
 def test_a_document_with_very_many_passages_leaves_room_for_others(library: Library) -> None:
@@ -153,9 +153,9 @@ def test_the_spread_of_all_admitted_cosines_is_told(library: Library) -> None:
     library.add_all(others, owner=BOB)
     answer = library.nearest(NORTH, FOR_ADA, limit=3)
     cosines = mine @ NORTH
-    assert answer.count == len(mine)
-    assert answer.mean == pytest.approx(cosines.mean(), abs=0.003)
-    assert answer.deviation == pytest.approx(cosines.std(), abs=0.003)
+    assert answer.spread.count == len(mine)
+    assert answer.spread.mean == pytest.approx(cosines.mean(), abs=0.003)
+    assert answer.spread.deviation == pytest.approx(cosines.std(), abs=0.003)
 
 
 def test_two_models_of_one_dimension_are_never_compared(library: Library) -> None:
@@ -165,7 +165,7 @@ def test_two_models_of_one_dimension_are_never_compared(library: Library) -> Non
     library.embed(other, [near(0)], model=OTHER_MODEL)
     answer = library.nearest(NORTH, also=[other])
     assert [(found.document, round(found.cosine, 3)) for found in answer.nearest] == [(both, 0.5)]
-    assert answer.count == 1
+    assert answer.spread.count == 1
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def test_a_forgotten_document_is_not_found(library: Library) -> None:
     library.forget(gone)
     answer = library.nearest(NORTH, also=[gone])
     assert [found.document for found in answer.nearest] == [kept]
-    assert answer.count == 1
+    assert answer.spread.count == 1
 
 
 def test_added_again_it_is_found_again(library: Library) -> None:
@@ -55,7 +55,7 @@ def test_after_an_edit_the_old_vector_is_gone(library: Library) -> None:
     library.edit(edited, near(60))
     answer = library.nearest(NORTH)
     assert [found.document for found in answer.nearest] == [other, edited]
-    assert answer.count == 2
+    assert answer.spread.count == 2
 
 
 def test_another_vector_for_the_same_passage_takes_its_place(library: Library) -> None:
@@ -64,7 +64,7 @@ def test_another_vector_for_the_same_passage_takes_its_place(library: Library) -
     assert library.found(NORTH, limit=1) == others[:1]
     library.embed(key, [near(10)])
     assert library.found(NORTH, limit=1) == [key]
-    assert library.nearest(NORTH).count == MANY + 1
+    assert library.nearest(NORTH).spread.count == MANY + 1
 
 
 def test_vectors_that_come_later_are_found_then(library: Library) -> None:
@@ -74,7 +74,7 @@ def test_vectors_that_come_later_are_found_then(library: Library) -> None:
     library.edit(waiting)
     assert library.found(NORTH) == [key]
     with library.store.read() as view:
-        assert ask(library.index, view, NORTH).count == 3
+        assert ask(library.index, view, NORTH).spread.count == 3
 
 
 def test_what_is_promoted_is_found_by_others_after_following(library: Library) -> None:
@@ -158,7 +158,7 @@ def test_an_older_snapshot_is_answered_as_of_then(library: Library) -> None:
         assert library.found(NORTH, for_ada, limit=50) == new[:50]
         for answer in (library.index.nearest(old, NORTH, for_ada, 10), ask(library.index, old, NORTH, for_ada)):
             assert [found.document for found in answer.nearest] == before
-            assert answer.count == 4
+            assert answer.spread.count == 4
         assert_right(library.index, old, NORTH, for_ada, also=[gone, promoted])
     assert library.found(NORTH, for_ada, limit=2 * MANY) == [*new, promoted, kept, edited]
 

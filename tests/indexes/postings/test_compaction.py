@@ -13,8 +13,7 @@ import pytest
 from hivelore.indexes.keywords.fts5 import Fts5
 from hivelore.indexes.keywords.postings import sql
 from hivelore.indexes.keywords.postings.compaction import Compaction, Sizes
-from hivelore.indexes.keywords.postings.engine import Postings
-from hivelore.indexes.keywords.postings.snapshot import IndexSnapshot
+from hivelore.indexes.keywords.postings.engine import IndexSnapshot, Postings
 from hivelore.indexes.keywords.postings.sql import EMPTYING, FILLING, SEARCHED, Segment
 from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.model import BEGINNING, KeywordEntry

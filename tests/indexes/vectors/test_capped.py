@@ -55,6 +55,6 @@ def test_vectors_beyond_the_limit_are_ready_at_once(store: SqliteStore) -> None:
 def test_a_new_start_begins_in_memory_again(store: SqliteStore) -> None:
     library = Library(store, _built(store))
     keys = library.add_all(clustered(4))
-    assert library.nearest(NORTH).count == 4
+    assert library.nearest(NORTH).spread.count == 4
     library.forget(keys[0])
     assert _built(store).name == "scan"

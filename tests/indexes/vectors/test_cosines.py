@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hivelore.indexes.vectors.cosines import best_per_document, cosines, neighbours, spread
+from hivelore.indexes.arrays import best_per_document, cosines, spread
 from hivelore.indexing.model import Neighbour
 from hivelore.memories.stored import ChunkKey, DocumentKey, PassageKey
 from support.vector_engines import clustered
@@ -31,6 +31,6 @@ def test_equal_vectors_have_equal_cosines_at_any_position() -> None:
 
 
 def test_the_spread_covers_all_compared_passages() -> None:
-    answer = neighbours((), spread(np.array([0.1, 0.2, 0.6])))
-    assert (answer.count, answer.mean) == (3, pytest.approx(0.3))
-    assert answer.deviation == pytest.approx(np.std([0.1, 0.2, 0.6]))
+    found = spread(np.array([0.1, 0.2, 0.6]))
+    assert (found.count, found.mean) == (3, pytest.approx(0.3))
+    assert found.deviation == pytest.approx(np.std([0.1, 0.2, 0.6]))

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from hivelore.core.vectors import normalize
-from hivelore.indexes.vectors import slabs
-from hivelore.indexes.vectors.slabs import Quantised, tolerance
+from hivelore.indexes.vectors import scan
+from hivelore.indexes.vectors.scan import Quantised, tolerance
 from hivelore.indexing.model import Vector
 from support.vector_engines import clustered
 
@@ -16,7 +16,7 @@ from support.vector_engines import clustered
 @pytest.fixture(params=["simsimd", "numpy"])
 def multiplier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "numpy":
-        monkeypatch.setattr(slabs, "simsimd", None)
+        monkeypatch.setattr(scan, "simsimd", None)
     return request.param
 
 

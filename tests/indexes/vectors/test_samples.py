@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hivelore.indexes.vectors.cosines import spread
+from hivelore.indexes.arrays import spread
 from hivelore.indexes.vectors.pgvector import Sample, Samples, draw_sample
 from support.laws import examples
 from support.vector_engines import clustered

@@ -11,9 +11,8 @@ import pytest
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Expired, Unavailable
-from hivelore.indexes.vectors import scan, slabs
-from hivelore.indexes.vectors.scan import ScanVectors
-from hivelore.indexes.vectors.slabs import SPARSE, bytes_per_slot
+from hivelore.indexes.vectors import scan
+from hivelore.indexes.vectors.scan import SPARSE, ScanVectors, bytes_per_slot
 from hivelore.indexing.model import ModelKey, PassageVectors, Vector
 from hivelore.memories.model import Scope
 from hivelore.memories.stored import DocumentKey, PassageKey
@@ -151,7 +150,7 @@ def test_few_vectors_are_read_where_very_many_are_equal(library: Library, index:
 
 
 def test_without_simsimd_the_answers_are_the_same(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slabs, "simsimd", None)
+    monkeypatch.setattr(scan, "simsimd", None)
     library.add_all(clustered(3 * SLAB))
     with library.store.read() as view:
         for query in clustered(5, seed=1):
@@ -339,7 +338,7 @@ def test_following_does_not_disturb_a_search_in_an_older_snapshot(library: Libra
         where = replace(EVERYTHING, tag=tags[0])
         answer = index.nearest(Interrupted(old, write_and_follow), NORTH, where, 5)
         assert [found.document for found in answer.nearest] == [key]
-        assert answer.mean == pytest.approx(answer.nearest[0].cosine, abs=0.01)
+        assert answer.spread.mean == pytest.approx(answer.nearest[0].cosine, abs=0.01)
 
 
 def test_a_snapshot_too_old_to_remember_is_refused(

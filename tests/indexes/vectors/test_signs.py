@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hivelore.indexes.attributes import SUPERSEDED, CodeBook
+from hivelore.indexes.arrays import SUPERSEDED, CodeBook
 from hivelore.indexes.vectors import scan
 from hivelore.indexes.vectors.brute_force import ExactVectors
-from hivelore.indexes.vectors.scan import Admitted, Look, ScanVectors, by_bytes, by_signs
-from hivelore.indexes.vectors.slabs import Quantised, Rows, Slabs
+from hivelore.indexes.vectors.scan import Admitted, Look, Quantised, Rows, ScanVectors, Slabs, by_bytes, by_signs
 from hivelore.search.model import Filter, Visibility
 from support.clocks import SteppingClock
 from support.laws import examples

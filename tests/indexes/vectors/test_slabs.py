@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.core.values import replace
-from hivelore.indexes.attributes import Labels
-from hivelore.indexes.vectors.slabs import DOCUMENT, PASSAGE, SPARSE, Quantised, Rows, Slabs, bytes_per_slot
+from hivelore.indexes.arrays import Labels
+from hivelore.indexes.vectors.scan import DOCUMENT, PASSAGE, SPARSE, Quantised, Rows, Slabs, bytes_per_slot
 
 SIZE = 4
 DOCUMENTS = [0, 1, 2, 4096, 4097, 1 + 2**40]

@@ -127,8 +127,10 @@ def test_97_in_100_of_the_ten_nearest_are_found_under_any_filter(
             found += len({*list(right.nearest)[:10]} & {one.document for one in answer.nearest[:10]})
             assert all(abs(one.cosine - right.nearest.get(one.document, one.cosine)) < 1e-5 for one in answer.nearest)
             assert len(answer.nearest) == limit
-            assert answer.count == pytest.approx(right.count, rel=0.1)
-            assert (answer.mean, answer.deviation) == pytest.approx((right.mean, right.deviation), abs=0.01)
+            assert answer.spread.count == pytest.approx(right.count, rel=0.1)
+            assert (answer.spread.mean, answer.spread.deviation) == pytest.approx(
+                (right.mean, right.deviation), abs=0.01
+            )
     assert found >= 0.97 * 10 * len(QUERIES)
 
 
@@ -202,7 +204,7 @@ def test_row_level_security_does_not_change_the_results(crowd: PostgresStore) ->
     with crowd.read(sees=A_TENTH.visibility) as view:
         answer = engine().nearest(view, QUERIES[0], A_TENTH, 10)
         assert {one.document for one in answer.nearest} == {one.document for one in open_answer.nearest}
-        assert (answer.count, answer.mean) == (open_answer.count, open_answer.mean)
+        assert (answer.spread.count, answer.spread.mean) == (open_answer.spread.count, open_answer.spread.mean)
         assert {one.document for one in engine().nearest(view, QUERIES[0], EVERYTHING, 10).nearest} == {
             one.document for one in answer.nearest
         }

@@ -9,7 +9,7 @@ from psycopg.conninfo import make_conninfo
 
 from hivelore.core.agents import AgentId, Interface, Role, Viewer
 from hivelore.errors import NotFound
-from hivelore.indexes.attributes import CodeBook, Labels, Mask
+from hivelore.indexes.arrays import CodeBook, Labels, Mask
 from hivelore.memories.model import Scope
 from hivelore.python.hive import EmbeddedHive
 from hivelore.runtime.app import Application

@@ -6,17 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from hivelore.indexes.vectors.cosines import (
+from hivelore.indexes.arrays import (
     DECIMALS,
-    NOBODY,
     best_per_document,
     cosines,
-    neighbours,
     order,
     spread,
     unit,
 )
-from hivelore.indexing.model import Neighbour, Neighbours, Vector
+from hivelore.indexing.model import Neighbour, Neighbours, Spread, Vector
 from hivelore.memories.stored import ChunkKey, DocumentKey, PassageKey
 from hivelore.search.model import Filter
 from hivelore.storage.ports import MemoryStore, View
@@ -64,7 +62,7 @@ class ExactVectors(Direct):
                 for document, chunk, passage, cosine in zip(*(column.tolist() for column in columns), strict=True)
                 if document in admitted
             )
-        return neighbours(best_per_document(found, limit, also), spread(np.array([near.cosine for near in found])))
+        return Neighbours(best_per_document(found, limit, also), spread(np.array([near.cosine for near in found])))
 
 
 WIDENING = 4
@@ -87,7 +85,7 @@ class InDatabase(Direct):
         query = unit(query, self._dimension)
         model = view.model_key(self._fingerprint)
         if model is None:
-            return NOBODY
+            return Neighbours()
         snapshot = self._readable(view)
         sql, params = condition(where)
         more: dict[str, Param] = {"model": model, "query": snapshot.vector(query), "decimals": DECIMALS}
@@ -97,14 +95,15 @@ class InDatabase(Direct):
         while True:
             rows = snapshot.rows(statement, {**bound, "take": take})
             if not rows:
-                return NOBODY
+                return Neighbours()
             found = [read_neighbour(row) for row in rows]
             _, _, _, _, count, mean, square = rows[0]
             documents = {near.document for near in sorted(found, key=order)[:take]}
             # A long document took several places: search deeper until there are enough documents.
             if len(documents) >= limit or take >= count:
                 deviation = sqrt(max(square - mean * mean, 0.0))
-                return Neighbours(best_per_document(found, limit, also), count, mean, deviation)
+                cosines_of_all = Spread(count=count, mean=mean, deviation=deviation)
+                return Neighbours(best_per_document(found, limit, also), cosines_of_all)
             take *= WIDENING
 
     def _readable(self, view: View) -> SqlView:

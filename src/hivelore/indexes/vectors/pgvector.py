@@ -11,17 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hivelore.core.values import replace
+from hivelore.indexes.arrays import best_per_document, spread, unit
 from hivelore.indexes.vectors.brute_force import WIDENING, InDatabase, read_neighbour
-from hivelore.indexes.vectors.cosines import best_per_document, neighbours, spread, unit
 from hivelore.indexing.model import (
     ModelKey,
     Neighbour,
     Neighbours,
+    Spread,
     Vector,
 )
 from hivelore.memories.stored import DocumentKey
 from hivelore.search.model import Filter
-from hivelore.search.ranking import Spread
 from hivelore.storage.ports import MemoryStore, View
 from hivelore.storage.sql.statements import Autocommit, HasAutocommit, condition
 from hivelore.storage.sql.view import SqlView
@@ -151,7 +151,7 @@ class PgVectors(InDatabase):
             sample = self._many(snapshot, model, where)
             found = None if sample is None else self._walked(snapshot, model, query, where, limit, also)
             if sample is not None and found is not None:
-                return neighbours(best_per_document(found, limit, also), sample.spread(query))
+                return Neighbours(best_per_document(found, limit, also), sample.spread(query))
         return super().nearest(view, query, where, limit, also)
 
     def _is_indexed(self, snapshot: SqlView, model: ModelKey) -> bool:

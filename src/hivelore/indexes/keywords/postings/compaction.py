@@ -17,8 +17,7 @@ from math import log
 import numpy as np
 
 from hivelore.indexes.keywords.postings import sql
-from hivelore.indexes.keywords.postings.segment import Keys, Rows, split_terms
-from hivelore.indexes.keywords.postings.sql import EMPTYING, FILLING, SEARCHED, Now, Segment
+from hivelore.indexes.keywords.postings.sql import EMPTYING, FILLING, SEARCHED, Keys, Now, Rows, Segment, split_terms
 from hivelore.storage.ports import MemoryStore
 from hivelore.storage.sql.view import SqlTransaction, SqlView
 

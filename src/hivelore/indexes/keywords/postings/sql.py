@@ -1,14 +1,18 @@
-"""The SQL statements of this engine, and their results as values."""
+"""The tables of this engine: its SQL statements, and their rows as values."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hivelore.indexes.keywords.postings.segment import Keys, Rows
-from hivelore.indexing.model import AttributeColumns, ChangeCursor
+from hivelore.indexes.arrays import Mask
+from hivelore.indexing.model import AttributeColumns, ChangeCursor, KeywordEntry
+from hivelore.memories.stored import ChunkKey, DocumentKey
 from hivelore.storage.ports import Transaction, View
 from hivelore.storage.sql.embeddings import read_attribute_columns
 from hivelore.storage.sql.statements import Param, Params, load
@@ -26,6 +30,106 @@ FILLING, SEARCHED, EMPTYING = 1, 2, 3
 _PAGE = 5_000
 _SHORT = 0xFFFF_FFFF
 """The part of a transaction id that locks show."""
+
+Keys = NDArray[np.int64]
+Places = NDArray[np.intp]
+
+_KEY, _LENGTH = np.dtype("<i8"), np.dtype("<i4")
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """n chunks, ascending by slot."""
+
+    slots: Keys
+    chunks: Keys
+    documents: Keys
+    lengths: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+    @classmethod
+    def of(cls, rows: Sequence[tuple[int, int, int, int]]) -> "Rows":
+        """Builds rows from tuples of slot, chunk, document and length."""
+        slots, chunks, documents, lengths = np.array(rows, np.int64).reshape(-1, 4).T
+        return cls(slots.copy(), chunks.copy(), documents.copy(), lengths.astype(np.int32))
+
+    @classmethod
+    def of_blobs(cls, slots: bytes, chunks: bytes, documents: bytes, lengths: bytes) -> "Rows":
+        return cls(
+            np.frombuffer(slots, _KEY),
+            np.frombuffer(chunks, _KEY),
+            np.frombuffer(documents, _KEY),
+            np.frombuffer(lengths, _LENGTH),
+        )
+
+    def blobs(self) -> tuple[bytes, bytes, bytes, bytes]:
+        slots, chunks, documents = (one.astype(_KEY).tobytes() for one in (self.slots, self.chunks, self.documents))
+        return slots, chunks, documents, self.lengths.astype(_LENGTH).tobytes()
+
+    def take(self, at: Mask | slice) -> "Rows":
+        return Rows(self.slots[at], self.chunks[at], self.documents[at], self.lengths[at])
+
+    def joined(self, *others: "Rows") -> "Rows":
+        """Appends the rows of others."""
+        all_rows = (self, *others)
+        return Rows(
+            np.concatenate([rows.slots for rows in all_rows]),
+            np.concatenate([rows.chunks for rows in all_rows]),
+            np.concatenate([rows.documents for rows in all_rows]),
+            np.concatenate([rows.lengths for rows in all_rows]),
+        )
+
+    def by_slot(self) -> "Rows":
+        order = np.argsort(self.slots)
+        return Rows(self.slots[order], self.chunks[order], self.documents[order], self.lengths[order])
+
+    def places(self, slots: Keys) -> tuple[Places, Mask]:
+        """Returns the positions of slots, and a mask of those that are present."""
+        if not len(self):
+            return np.zeros(len(slots), np.intp), np.zeros(len(slots), np.bool_)
+        at = np.minimum(np.searchsorted(self.slots, slots), len(self) - 1)
+        return at, self.slots[at] == slots
+
+
+MOST = 255
+"""The highest count, 127.5 occurrences. More make no difference to the score."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """An entry as it is stored."""
+
+    chunk: ChunkKey
+    document: DocumentKey
+    length: int
+    """Number of terms in all columns."""
+    terms: str
+    """The distinct terms, joined by spaces; no term contains one."""
+    counts: bytes
+    """One byte for each term, in halves."""
+
+
+def count_terms(entry: KeywordEntry) -> Counted:
+    """Counts terms in halves: 2 for an occurrence and 1 in the context, the weights 1.0 and 0.5 of ``Fts5``."""
+    halves = Counter(chain(entry.own, entry.own, entry.context, entry.header, entry.header))
+    return Counted(
+        chunk=entry.chunk,
+        document=entry.document,
+        length=len(entry.own) + len(entry.context) + len(entry.header),
+        terms=" ".join(halves),
+        counts=_capped(halves.values()),
+    )
+
+
+def _capped(counts: Collection[int]) -> bytes:
+    return bytes(counts) if max(counts, default=0) <= MOST else bytes(min(count, MOST) for count in counts)
+
+
+def split_terms(terms: str) -> list[str]:
+    """Splits the terms of a row, in the order of its counts."""
+    return terms.split(" ") if terms else []
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,17 +1,28 @@
-"""Attributes of documents as columns of numbers, so that a ``Filter`` becomes a mask over many documents at once."""
+"""Arithmetic that the indexes share, so that their results agree.
 
-from collections.abc import Callable, Hashable
+Attributes of documents are columns of numbers, so that a ``Filter`` becomes a mask over many documents at once. The
+best few of very many scores are selected without sorting them all. Cosines are rounded, and ties are ordered by key.
+"""
+
+from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import reduce
+from math import ceil, sqrt
 from threading import Lock
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hivelore.indexing.model import AttributeColumns
+from hivelore.core.vectors import normalize
+from hivelore.errors import Invalid
+from hivelore.indexing.model import AttributeColumns, Neighbour, Spread, Vector
 from hivelore.memories.model import Scope
+from hivelore.memories.stored import DocumentKey, PassageKey
 from hivelore.search.model import Filter, Visibility
+
+# Attributes.
 
 Mask = NDArray[np.bool_]
 Places = NDArray[np.intp] | Mask | slice
@@ -128,3 +139,83 @@ class CodeBook:
 
 def _microseconds(instant: datetime) -> int:
     return (instant - _EPOCH) // timedelta(microseconds=1)
+
+
+# Best scores.
+
+_SAMPLE = 2_048
+_SLACK = 8
+
+
+def at_least(scores: NDArray[np.floating[Any]], take: int) -> NDArray[np.intp]:
+    """Returns the positions of the best ``take`` scores and of all ties with the last of them, ascending.
+
+    A threshold is estimated from a sample, and only scores above it are sorted. They are not partitioned, because
+    ``numpy.partition`` takes up to a hundred times as long if most scores are equal, as when few chunks have a word.
+    """
+    if take >= len(scores):
+        return np.arange(len(scores))
+    guess = _threshold(scores, take)
+    if guess is None:
+        return np.flatnonzero(scores >= _last(scores, take))
+    above = np.flatnonzero(scores > guess)
+    if len(above) >= take:
+        among = scores[above]
+        return above[among >= _last(among, take)]
+    # If only ties with the threshold make up the number, they are the last of the best.
+    found = np.flatnonzero(scores >= guess)
+    return found if len(found) >= take else np.flatnonzero(scores >= _last(scores, take))
+
+
+def _last(scores: NDArray[np.floating[Any]], take: int) -> np.floating[Any]:
+    return np.sort(scores)[len(scores) - take]
+
+
+def _threshold(scores: NDArray[np.floating[Any]], take: int) -> np.floating[Any] | None:
+    """Estimates a score that about twice ``take`` scores reach; None if there are too few for a sample."""
+    step = len(scores) // _SAMPLE
+    if step < 2:
+        return None
+    sample = scores[::step]
+    return _last(sample, min(2 * ceil(take / step) + _SLACK, len(sample)))
+
+
+# Cosines.
+
+DECIMALS = 6
+"""Cosines are rounded, because a sum of floats depends on the order of its terms, and equal texts must tie."""
+
+
+def unit(query: Vector, dimension: int) -> Vector:
+    """Returns the query at length one. Raises Invalid for another dimension or a zero vector."""
+    if query.shape != (dimension,):
+        raise Invalid(f"The query has the shape {query.shape}, the model has {dimension} dimensions.", field="query")
+    return normalize(query)
+
+
+def cosines(rows: NDArray[np.float32], query: Vector) -> NDArray[np.float64]:
+    """Returns the cosine of each row to the query; all have length one."""
+    return np.round(rows.astype(np.float64) @ query.astype(np.float64), DECIMALS)
+
+
+def spread(admitted: NDArray[np.floating]) -> Spread:
+    """Returns count, mean and deviation of the cosines of all admitted passages."""
+    if not admitted.size:
+        return Spread()
+    mean = float(admitted.mean())
+    rest = admitted - mean
+    return Spread(count=admitted.size, mean=mean, deviation=sqrt(float(rest @ rest) / admitted.size))
+
+
+def order(near: Neighbour) -> tuple[float, PassageKey]:
+    """Sort key: nearest first, then lowest passage key."""
+    return -near.cosine, near.passage
+
+
+def best_per_document(found: Iterable[Neighbour], limit: int, also: Collection[DocumentKey]) -> tuple[Neighbour, ...]:
+    """Returns the best passage of each of the ``limit`` nearest documents and of those in ``also``, best first."""
+    best: dict[DocumentKey, Neighbour] = {}
+    for near in sorted(found, key=order):
+        best.setdefault(near.document, near)
+    wanted = frozenset(also)
+    return tuple([near for place, near in enumerate(best.values()) if place < limit or near.document in wanted])
