@@ -19,7 +19,7 @@ from hivelore.local import endpoint
 from hivelore.memories.drafts import Draft
 from hivelore.runtime.app import Application
 from hivelore.runtime.settings import load
-from hivelore.search.late_interaction import SIZE
+from hivelore.search.ranking import TOKEN_BYTES
 
 NOISE = 0.02
 """Standard deviation per dimension, on sums of unit vectors: about a third of a line's length with 384 dimensions."""
@@ -66,7 +66,9 @@ class Lines:
         sums = np.add.reduceat(self._vectors[[number for numbers in held for number in numbers]], starts)
         sums += NOISE * self._noise.standard_normal(sums.shape, np.float32)
         sums /= np.linalg.norm(sums, axis=1, keepdims=True)
-        tokens = (b"".join([self._tokens[number] for number in numbers])[: MOST_TOKENS * SIZE] for numbers in held)
+        tokens = (
+            b"".join([self._tokens[number] for number in numbers])[: MOST_TOKENS * TOKEN_BYTES] for numbers in held
+        )
         return [TextEmbedding(vector, codes) for vector, codes in zip(sums, tokens, strict=True)]
 
 

@@ -14,7 +14,7 @@ from hivelore.runtime.app import Application
 from hivelore.runtime.clock import SystemClock
 from hivelore.runtime.settings import Embedder, load
 from hivelore.search.model import Query
-from hivelore.search.selection import AMONG, FLOOR
+from hivelore.search.ranking import AMONG, FLOOR
 
 DEPTH = 5
 OF_EACH = 40

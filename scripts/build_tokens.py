@@ -22,7 +22,7 @@ import onnxruntime
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from hivelore.search.late_interaction import DIMENSIONS
+from hivelore.search.ranking import TOKEN_DIMENSIONS
 from hivelore.search.tokenizer import STOP_WORDS
 
 MODEL = Path(__file__).resolve().parent.parent / "src" / "hivelore" / "models" / "onnx" / "model"
@@ -70,8 +70,9 @@ def main() -> None:
     vectors = np.concatenate([token_vectors(session, tokenizer, text) for text in texts[:TEXTS]])
     mean = vectors.mean(axis=0)
     kept, directions = np.linalg.eigh(np.cov((vectors - mean).T))
-    basis = directions[:, ::-1][:, :DIMENSIONS]
-    print(f"{len(vectors):,} tokens; {DIMENSIONS} directions keep {kept[::-1][:DIMENSIONS].sum() / kept.sum():.0%}")
+    basis = directions[:, ::-1][:, :TOKEN_DIMENSIONS]
+    share = kept[::-1][:TOKEN_DIMENSIONS].sum() / kept.sum()
+    print(f"{len(vectors):,} tokens; {TOKEN_DIMENSIONS} directions keep {share:.0%}")
     file = io.BytesIO()
     np.savez(file, mean=mean.astype(np.float32), basis=basis.astype(np.float32), silent=np.packbits(silent(tokenizer)))
     (MODEL / "tokens.npz").write_bytes(file.getvalue())

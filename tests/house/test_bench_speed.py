@@ -14,7 +14,7 @@ from bench.speed.turns import TURN, Row, take_turns
 
 from hivelore.indexing.model import TextEmbedding
 from hivelore.memories.chunking import chunk
-from hivelore.search.late_interaction import SIZE
+from hivelore.search.ranking import TOKEN_BYTES
 
 NEVER = float("inf")
 
@@ -41,10 +41,10 @@ def test_generated_memories_are_reproducible(tmp_path: Path) -> None:
 
 def test_a_passage_has_the_tokens_of_its_lines_and_a_similar_vector() -> None:
     units = np.eye(4, dtype=np.float32)
-    lines = KnownLines({name: TextEmbedding(units[at], bytes([at]) * SIZE) for at, name in enumerate("abcd")})
+    lines = KnownLines({name: TextEmbedding(units[at], bytes([at]) * TOKEN_BYTES) for at, name in enumerate("abcd")})
     one, other = lines.composed(["Memory 1.\na\nc", "Memory 2.\nd"])
-    assert one.tokens == bytes([0]) * SIZE + bytes([2]) * SIZE
-    assert other.tokens == bytes([3]) * SIZE
+    assert one.tokens == bytes([0]) * TOKEN_BYTES + bytes([2]) * TOKEN_BYTES
+    assert other.tokens == bytes([3]) * TOKEN_BYTES
     assert one.vector @ units[0] == pytest.approx(0.7, abs=0.1)
     assert other.vector @ units[3] == pytest.approx(1.0, abs=0.1)
     assert np.linalg.norm(one.vector) == pytest.approx(1.0)

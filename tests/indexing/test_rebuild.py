@@ -42,7 +42,7 @@ class Process:
         others = [make() for name, make in ENGINES.items() if name != engine]
         self.index_rebuild = IndexRebuild(store, self.keywords, others, IndexWriter(self.keywords), clock)
         self.index_rebuild.begin()
-        self.world = World(store, self.keywords, clock, keywords_complete=lambda: self.index_rebuild.is_complete)
+        self.world = World(store, self.keywords, clock, keywords_complete=self.index_rebuild.is_complete)
 
     def found(self, term: str) -> int:
         with self.store.read() as view:

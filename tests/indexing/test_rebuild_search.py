@@ -105,7 +105,7 @@ def test_search_finds_everything_during_a_requested_rebuild(world: World) -> Non
     leader.finish()
     leader.request_rebuild()
     for left in (5, 3, 1, 0):
-        assert (found(world), leader.remaining, leader.is_complete) == (5, left, True)
+        assert (found(world), leader.remaining, leader.is_complete()) == (5, left, True)
         leader.run_step(once_a_step())
 
 
@@ -138,10 +138,10 @@ def test_a_leader_begins_by_indexing_missing_memories(world: World) -> None:
     assert found(world) == 4
     leader.run_step(once_a_step())
     other.refresh()
-    assert (leader.remaining, leader.is_complete, other.is_complete) == (1, False, False)
+    assert (leader.remaining, leader.is_complete(), other.is_complete()) == (1, False, False)
     leader.finish()
     other.refresh()
-    assert (found(world), leader.remaining, leader.is_complete, other.is_complete) == (7, 0, True, True)
+    assert (found(world), leader.remaining, leader.is_complete(), other.is_complete()) == (7, 0, True, True)
 
 
 def test_the_leader_runs_a_repair_requested_by_any_process(world: World) -> None:
@@ -152,7 +152,7 @@ def test_the_leader_runs_a_repair_requested_by_any_process(world: World) -> None
     leader.finish()
     assert found(world) == 2  # Nobody has noticed yet.
     other.request_repair()
-    assert (leader.remaining, other.is_complete) == (3, False)
+    assert (leader.remaining, other.is_complete()) == (3, False)
     leader.finish()
     assert (found(world), leader.remaining, setting(world, REPAIR)) == (5, 0, "")
 
@@ -183,7 +183,7 @@ def test_a_memory_that_cannot_be_indexed_is_reported_and_blocks_nothing(
     leader = Replica(world)
     for _ in range(20):
         leader.run_step()
-    assert (leader.remaining, leader.is_complete, tried) == (3, False, [2, 1])
+    assert (leader.remaining, leader.is_complete(), tried) == (3, False, [2, 1])
     leader.request_repair()
     leader.finish()
     assert tried == [2, 1, 2, 1]
@@ -194,7 +194,7 @@ def test_answers_say_that_words_are_missing_until_they_are_indexed(clock: Steppi
         plain = World(store, KEYWORDS["postings"].index(), clock)
         write(plain, 3)
         leader = Replica(plain)
-        world = World(store, plain.keywords, clock, keywords_complete=lambda: leader.is_complete)
+        world = World(store, plain.keywords, clock, keywords_complete=leader.is_complete)
         leader.finish()
         lose(world, 1)
         leader.request_repair()
@@ -276,4 +276,4 @@ def test_finally_each_memory_is_found_by_its_words(happened: list[str]) -> None:
         with world.store.read() as view:
             assert not world.keywords.unindexed_documents(view, DocumentKey(0), 100)
             assert not list[ChunkKey](world.keywords.orphaned_chunks(view, 100))
-        assert (found(world), leader.remaining, leader.is_complete) == (3 + len(kept), 0, True)
+        assert (found(world), leader.remaining, leader.is_complete()) == (3 + len(kept), 0, True)

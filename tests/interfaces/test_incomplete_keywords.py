@@ -52,7 +52,7 @@ def test_every_interface_of_a_service_says_so_until_the_rebuild_is_done(
         )
         monkeypatch.undo()
         monkeypatch.setenv("HIVELORE_HOME", str(home))
-        until(lambda: service.app.index_rebuild.is_complete)
+        until(service.app.index_rebuild.is_complete)
         answer = said(service, command_line, tmp_path)
         assert {interface: INCOMPLETE in message for interface, message in answer.items()} == dict.fromkeys(
             answer, False

@@ -56,7 +56,7 @@ def test_missing_words_are_reported_and_indexed_again(world: World, integrity_ch
     world.store.write(lambda tx: world.keywords.remove(tx, chunks))
     (said,) = integrity_check.check().repairs
     assert said.startswith("The keyword index lacks words of 3 of 4 memories.")
-    assert (world.index_rebuild.remaining, world.index_rebuild.is_complete) == (3, False)
+    assert (world.index_rebuild.remaining, world.index_rebuild.is_complete()) == (3, False)
     world.index_rebuild.run_step()
     assert (integrity_check.check(), world.index_rebuild.remaining) == (SOUND, 0)
 

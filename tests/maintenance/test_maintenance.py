@@ -275,7 +275,7 @@ def test_a_reindex_finds_the_same_memories(world: World) -> None:
     world.remember("The heron sleeps.")
     done = world.maintenance.apply(MaintenancePlan(reindex=True, vacuum=True), AS_OPERATOR)
     assert done.done == {"reindex": True, "vacuum": True}
-    while not world.index_rebuild.is_complete:
+    while not world.index_rebuild.is_complete():
         world.index_rebuild.run_step()
     assert world.found("heron") == ["The heron sleeps."]
 

@@ -25,7 +25,7 @@ from hivelore.indexing.model import Vector
 from hivelore.models.onnx import provider
 from hivelore.models.onnx.provider import OnnxEmbedder
 from hivelore.models.ports import EmbeddingProvider
-from hivelore.search.late_interaction import SIZE, maxsim
+from hivelore.search.ranking import TOKEN_BYTES, maxsim
 from support.embedders import clean
 from support.laws import examples
 
@@ -276,12 +276,12 @@ def test_stop_words_marks_and_repetitions_have_no_tokens(embedder: OnnxEmbedder)
     said, padded = embedder.embed_in_detail(clean("retry limit uploads", "The retry, the limit: of uploads! Retry?"))
     assert len(said.tokens) == len(padded.tokens)
     (grammar,) = embedder.embed_in_detail(clean("what is it?"))
-    assert len(grammar.tokens) == 4 * SIZE  # Better than nothing at all.
+    assert len(grammar.tokens) == 4 * TOKEN_BYTES  # Better than nothing at all.
 
 
 def test_each_token_of_a_question_is_of_a_word(embedder: OnnxEmbedder) -> None:
     asked = embedder.query_tokens(Clean("Why does the uploader retry E0502?"))
-    assert len(asked.codes) == SIZE * len(asked.words)
+    assert len(asked.codes) == TOKEN_BYTES * len(asked.words)
     assert list(dict.fromkeys(asked.words)) == ["uploader", "retry", "e0502"]
 
 

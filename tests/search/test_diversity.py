@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.search.selection import are_duplicates, diversify
+from hivelore.search.ranking import are_duplicates, diversify
 
 NOTE = (
     "The replica listens on port 5433, needs ssl and takes no writes; ask the platform team before you restart it, "

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hivelore.search.selection import COMPANION_FLOOR, FLOOR, asks_something, fit_score, is_relevant
+from hivelore.search.ranking import COMPANION_FLOOR, FLOOR, asks_something, fit_score, is_relevant
 from hivelore.search.tokenizer import STOP_WORDS, query_terms
 
 cosines = st.floats(-1.0, 1.0)

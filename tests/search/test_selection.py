@@ -16,8 +16,7 @@ from hivelore.indexing.model import Neighbours, Vector
 from hivelore.memories.model import Memory, MemoryId, RankFeatures
 from hivelore.memories.stored import DocumentKey
 from hivelore.search.model import Filter, Query, RetrievalMode, Score
-from hivelore.search.ranking import Ranked
-from hivelore.search.selection import FLOOR, fit_score, select_hits
+from hivelore.search.ranking import FLOOR, Ranked, fit_score, select_hits
 from hivelore.search.service import KEYWORD_DEPTH, LEAST_CANDIDATES
 from hivelore.storage.ports import View
 from support.clocks import SteppingClock

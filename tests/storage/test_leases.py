@@ -167,12 +167,12 @@ def test_a_follower_sees_the_progress_of_the_leader(services: tuple[Service, Ser
     write(services[0], 3)
     one.begin()
     other.begin()
-    assert (one.is_complete, other.is_complete) == (False, False)
+    assert (one.is_complete(), other.is_complete()) == (False, False)
     assert other.remaining == 3
     one.run_step()
-    assert not other.is_complete
+    assert not other.is_complete()
     other.refresh()
-    assert other.is_complete
+    assert other.is_complete()
 
 
 def test_a_late_process_does_not_repeat_finished_work(
@@ -191,4 +191,4 @@ def test_a_late_process_does_not_repeat_finished_work(
 
     monkeypatch.setattr(services[1].store, "write", late)
     other.begin()
-    assert (one.is_complete, other.is_complete) == (True, True)
+    assert (one.is_complete(), other.is_complete()) == (True, True)

@@ -92,7 +92,7 @@ def test_a_store_is_analyzed_after_its_keywords_were_rebuilt(store: AnalyzeCount
         world.memory_service.remember(Draft(content=f"Number {number}."), AS_ADA)
     world.index_rebuild.request_rebuild()
     world.index_rebuild.run_step()
-    assert (store.looks, world.index_rebuild.is_complete) == (1, True)
+    assert (store.looks, world.index_rebuild.is_complete()) == (1, True)
 
 
 @pytest.mark.usefixtures("few_are_many")

@@ -109,8 +109,9 @@ class World(Services):
     def hand_over(self, ended: SessionEnd, viewer: Viewer) -> None:
         self.handed_over.append(ended)
 
-    def are_keywords_complete(self) -> bool:
-        return self._keywords_complete()
+    @property
+    def are_keywords_complete(self) -> Callable[[], bool]:
+        return self._keywords_complete
 
     @cached_property
     def search_service(self) -> SearchService:

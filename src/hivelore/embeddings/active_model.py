@@ -24,8 +24,8 @@ from hivelore.indexing.model import (
 )
 from hivelore.memories.stored import DocumentKey, PassageKey
 from hivelore.models.ports import EmbeddingProvider, TokenEmbedder
-from hivelore.search.late_interaction import maxsim, token_weights
 from hivelore.search.model import Filter
+from hivelore.search.ranking import maxsim, token_weights
 from hivelore.storage.ports import MemoryStore, View
 
 SERVING = "model.serving"

@@ -23,7 +23,7 @@ Vector = NDArray[np.float32]
 """One vector, float32, L2-normalised; two dimensions for several."""
 
 TokenCodes = bytes
-"""Token vectors of a text, as encoded by ``search.late_interaction``; empty if there are none."""
+"""Token vectors of a text, as encoded by ``search.ranking``; empty if there are none."""
 
 Keys = NDArray[np.int64]
 """Keys of documents, chunks or passages, shape (n,)."""

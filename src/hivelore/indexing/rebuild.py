@@ -5,7 +5,7 @@ Documents are indexed from the newest to the oldest, so one key is enough to sto
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from threading import Lock
+from threading import Event, Lock
 
 from hivelore.core.clock import Clock
 from hivelore.core.values import replace
@@ -105,7 +105,9 @@ class IndexRebuild:
         """The repair request in progress ..."""
         self._checked_to = _MIN_KEY
         """... and the last document that it checked."""
-        self._is_complete = False
+        self._complete = Event()
+        self.is_complete = self._complete.is_set
+        """Returns True if keyword searches find everything from now on."""
 
     def begin(self) -> None:
         """Clears an index of another engine or version, to be rebuilt. Call before the first write."""
@@ -167,11 +169,6 @@ class IndexRebuild:
                 left.update(self._keywords.unindexed_documents(view, _MIN_KEY, _MAX_KEY))
         return len(left)
 
-    @property
-    def is_complete(self) -> bool:
-        """True if keyword searches find everything from now on."""
-        return self._is_complete
-
     def missing_count(self, view: View) -> int:
         """Returns how many documents lack entries in the index while it is not being built."""
         rebuild = _read_state(view).rebuild
@@ -182,7 +179,10 @@ class IndexRebuild:
     # steps
 
     def _update_state(self, view: View) -> None:
-        self._is_complete = _read_state(view).is_complete
+        if _read_state(view).is_complete:
+            self._complete.set()
+        else:
+            self._complete.clear()
 
     def _step(self) -> bool:
         """Returns True if there may be more to do."""

@@ -15,7 +15,7 @@ from hivelore.memories.whole_reader import in_batches
 from hivelore.observations.contradiction.judge import Verdict, judge, may_be_same
 from hivelore.review.model import Decision, Proposal, ProposalKind
 from hivelore.search.model import EVERYTHING, Filter, Visibility
-from hivelore.search.selection import are_duplicates
+from hivelore.search.ranking import are_duplicates
 from hivelore.storage.ports import MemoryStore, View
 
 COMPARED_BY_VECTOR = 2_000

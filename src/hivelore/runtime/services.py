@@ -103,7 +103,9 @@ class Services(ABC):
     def hand_over(self, ended: SessionEnd, viewer: Viewer) -> None:
         """Queue an ended session for its summary."""
 
-    def are_keywords_complete(self) -> bool:
+    @property
+    def are_keywords_complete(self) -> Callable[[], bool]:
+        """Tells whether a keyword search finds everything."""
         return self.index_rebuild.is_complete
 
     def on_agents_changed(self) -> None:  # noqa: B027 (a subclass may ignore it)

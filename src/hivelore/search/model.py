@@ -195,7 +195,7 @@ class Hit(Value, frozen=True, kw_only=True):
     passage: Snippet
     score: Score
     fit: float = 0.0
-    """How far it has to do with the question at all (``search.selection``), 0..3; ``score`` only compares
+    """How far it has to do with the question at all (``search.ranking``), 0..3; ``score`` only compares
     hits."""
     fits: bool = False
     """Whether it is worth giving to somebody who did not ask."""

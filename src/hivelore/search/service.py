@@ -24,10 +24,11 @@ from hivelore.search.ranking import (
     Proposals,
     SearchConstants,
     fuse,
+    is_crowded_by_duplicates,
     promote_updates,
     rank_candidates,
+    select_hits,
 )
-from hivelore.search.selection import is_crowded_by_duplicates, select_hits
 from hivelore.search.snippets import build_hits, fit_to_budget, hits_as_of, summary_snippet
 from hivelore.search.tokenizer import QueryAnalysis, analyze_query, text_to_embed
 from hivelore.storage.ports import MemoryStore, View

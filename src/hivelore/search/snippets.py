@@ -15,8 +15,7 @@ from hivelore.memories.model import Chunk, Memory, Passage
 from hivelore.memories.stored import DocumentKey, StoredChunk
 from hivelore.memories.validity import state_at
 from hivelore.search.model import Hit, Snippet
-from hivelore.search.ranking import Proposals
-from hivelore.search.selection import Memories, Selection
+from hivelore.search.ranking import Memories, Proposals, Selection
 from hivelore.storage.ports import View
 
 # Each alternative begins with few possible characters, which makes the search much faster.

@@ -26,7 +26,7 @@ from hivelore.indexing.model import (
     TokenCodes,
     Vector,
 )
-from hivelore.search.late_interaction import encode
+from hivelore.search.ranking import encode_tokens
 
 # By default it stores a device id in the user's folders and reports usage.
 os.putenv("ORT_DISABLE_TELEMETRY", "1")
@@ -111,7 +111,7 @@ class Directions:
     def codes(self, vectors: Vector) -> TokenCodes:
         """Encodes token vectors of the model, (n, dimension)."""
         units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-        return encode((units - self._mean) @ self._basis)
+        return encode_tokens((units - self._mean) @ self._basis)
 
 
 FILES = ("model.onnx", "tokenizer.json", "tokens.npz")

@@ -127,7 +127,7 @@ class Migrator:
         self._index_rebuild.begin()
         total = self._index_rebuild.remaining
         with self._progress("Indexing", total) as advance:
-            while not self._index_rebuild.is_complete:
+            while not self._index_rebuild.is_complete():
                 self._index_rebuild.run_step()
                 advance(total - self._index_rebuild.remaining)
         while self._keywords.compact(self._target):
