@@ -20,7 +20,8 @@ from schemathesis.specs.openapi.schemas import OpenApiSchema
 
 from hivelore.api.registry import OPERATIONS as DECLARED
 from hivelore.http import health
-from support.laws import examples
+from support.laws import IS_SOAKING, examples
+from support.postgres import DATABASES
 from support.service import Service
 
 pytestmark = pytest.mark.hypothesis
@@ -91,6 +92,8 @@ def test_valid_requests_get_documented_responses(
     send(service, described, path, method, GenerationMode.POSITIVE)
 
 
+# Most are refused before a database is asked.
+@pytest.mark.parametrize("service", DATABASES if IS_SOAKING else ["sqlite"], indirect=True)
 @pytest.mark.parametrize(("path", "method"), [one for one in OPERATIONS if one[0] not in WITHOUT_ARGUMENTS])
 def test_invalid_requests_are_refused_as_documented(
     service: Service, described: OpenApiSchema, path: str, method: str
