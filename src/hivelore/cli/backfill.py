@@ -6,6 +6,7 @@ from pathlib import Path
 
 from hivelore.cli import connection, exits, output
 from hivelore.cli.options import resolve_project
+from hivelore.core.text import counted
 from hivelore.errors import Invalid
 from hivelore.local import endpoint
 from hivelore.memories.drafts import Draft, WriteResult
@@ -43,7 +44,7 @@ def _preview(program: str, files: list[SourceFile], project: str | None, as_json
         return 0
     if drafts:
         output.table(["day", "project", "name", "content"], [_row(one) for one in drafts])
-    output.say(f"{len(files)} files, {len(drafts)} of them would become memories. Nothing was stored.")
+    output.say(f"{counted(len(files), 'file')}, {len(drafts):,} of them would become memories. Nothing was stored.")
     return 0
 
 
@@ -75,8 +76,9 @@ def _store(program: str, files: list[SourceFile], project: str | None, agent: st
         names = ("created", "changed", "unchanged")
         output.print_json({**{name: counts[name] for name in names}, "empty": empty, "skipped": skipped})
     else:
+        created = counted(counts["created"], "new memory", "new memories")
         output.say(
-            f"{len(files)} files of {program}: {counts['created']} new memories, {counts['changed']} changed, "
+            f"{counted(len(files), 'file')} of {program}: {created}, {counts['changed']} changed, "
             f"{counts['unchanged']} unchanged, {empty} without content, {len(left_out)} skipped."
         )
     return exits.LEFT_OUT if left_out else 0

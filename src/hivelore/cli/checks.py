@@ -10,6 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from hivelore.core.text import counted
 from hivelore.errors import HiveloreError, Unavailable
 from hivelore.local import endpoint, launcher
 from hivelore.local.lock import SERVICE, Owner
@@ -255,14 +256,15 @@ def workers(status: Mapping[str, Any]) -> Finding:
     known: Sequence[Mapping[str, Any]] = status.get("workers", ())
     failing = [one for one in known if one["failuresInARow"]]
     if failing:
-        said = "; ".join(f"{one['name']} failed {one['failuresInARow']} times: {one['error']}" for one in failing)
+        said = "; ".join(
+            f"{one['name']} failed {counted(one['failuresInARow'], 'time')}: {one['error']}" for one in failing
+        )
         return warning(
             "workers", f"{said.removesuffix('.')}.", "They retry automatically; see service.log for details."
         )
     failed = sum(one["failures"] for one in known)
-    return ok(
-        "workers", f"{len(known)} running" + (f"; recovered from {failed} failures since the start" if failed else "")
-    )
+    recovered = f"; recovered from {counted(failed, 'failure')} since the start" if failed else ""
+    return ok("workers", f"{len(known)} running{recovered}")
 
 
 def version(service: str, ours: str) -> Finding:
@@ -275,7 +277,7 @@ def failed_embeddings(count: int) -> Finding:
     if count:
         return warning(
             "embeddings",
-            f"{count} passages could not be embedded. They are found by keywords only until a retry succeeds.",
+            f"{counted(count, 'passage')} could not be embedded: found by keywords only until a retry succeeds.",
             "Run 'hivelore reembed' to retry now.",
         )
     return ok("embeddings", "none failed")
@@ -288,12 +290,12 @@ def embedding_queue(status: Mapping[str, Any]) -> Finding:
     if trouble is not None:
         return error(
             "embedding queue",
-            f"{pending} passages wait for a vector, and the embedder fails: {trouble}",
+            f"Passages that wait for a vector: {pending}. The embedder fails: {trouble}",
             "Check HIVELORE_EMBEDDER and its settings. Nothing is lost meanwhile.",
         )
     if pending is None:
         return warning("embedding queue", "The database does not answer.", "See 'readiness' above.")
-    return ok("embedding queue", f"{pending} passages wait" if pending else "empty")
+    return ok("embedding queue", f"{counted(pending, 'passage')} waiting" if pending else "empty")
 
 
 def vectors(status: Mapping[str, Any]) -> Finding:
@@ -335,10 +337,10 @@ def folders(status: Mapping[str, Any]) -> Finding:
     if passed:
         return warning(
             "folders",
-            f"{passed} files in {status['workspace']} cannot become memories.",
+            f"{counted(passed, 'file')} in {status['workspace']} cannot become memories.",
             "See service.log for the files and reasons.",
         )
-    return ok("folders", f"{status['filesKnown']} files in {status['workspace']}")
+    return ok("folders", f"{counted(status['filesKnown'], 'file')} in {status['workspace']}")
 
 
 def row_level_security(status: Mapping[str, Any]) -> Iterator[Finding]:

@@ -157,7 +157,7 @@ def _answers(client: Client) -> Iterator[Finding]:
         given = "HIVELORE_KEY" if endpoint.given_key() is not None else "operator.key"
         yield error("access", str(problem), f"Check HIVELORE_URL and {given}.")
         return
-    yield ok("access", f"{client.url} accepts the key of {me['name'] or me['role']}")
+    yield ok("access", f"{client.url} accepts the key of {me['name'] or 'the operator'}")
     for facts in (_status, _failed, _clock):
         try:
             yield from facts(client)

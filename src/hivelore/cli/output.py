@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, NamedTuple, Protocol, cast
+from unicodedata import combining, east_asian_width
 
 from hivelore.core.sanitizer import escape_hidden, escaped_json, sanitize
 
@@ -154,14 +155,21 @@ def short_id(one: str) -> str:
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print aligned columns; on a terminal the last column is cut to fit."""
     lines = [[" ".join(cell.split()) for cell in row] for row in rows]
-    widths = [max(len(row[column]) for row in [head, *lines]) for column in range(len(head))]
+    widths = [max(_width(row[column]) for row in [head, *lines]) for column in range(len(head))]
     if sys.stdout.isatty():
         rest = shutil.get_terminal_size().columns - sum(width + 2 for width in widths[:-1])
         lines = [[*row[:-1], shortened(row[-1], max(rest, _LEAST_LAST_COLUMN))] for row in lines]
     for number, row in enumerate([list(head), *lines]):
-        cells = [cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=False)]
-        text = "  ".join([*cells, row[-1]])
+        cells = [cell + " " * (width - _width(cell)) for cell, width in zip(row[:-1], widths, strict=False)]
+        text = "  ".join([*cells, row[-1]]).rstrip()
         say((text, "dim") if number == 0 else text)
+
+
+def _width(text: str) -> int:
+    """Return the number of columns that a text takes on a terminal: two for a Chinese character."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)
 
 
 class Advance(Protocol):

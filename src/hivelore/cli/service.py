@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from hivelore import __version__
 from hivelore.cli import exits, output
 from hivelore.cli.options import AsJson, whole_number
+from hivelore.core.text import counted
 from hivelore.errors import Invalid, Unavailable
 from hivelore.local import endpoint, launcher, transport
 from hivelore.local.lock import Owner, read_owner
@@ -162,7 +163,8 @@ def _summarize(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "version", facts["version"]
     yield "database", facts["store"]
     left = facts["pendingKeywords"]
-    yield "keyword index", f"{facts['keywords']}, {f'{left:,} memories left to index' if left else 'complete'}"
+    remaining = f"{counted(left, 'memory', 'memories')} left to index" if left else "complete"
+    yield "keyword index", f"{facts['keywords']}, {remaining}"
     if facts["wantedModel"] is None:
         yield "embedding model", "none: keywords only"
     else:
@@ -183,7 +185,7 @@ def _summarize(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if facts["tokensToday"]:
         yield "tokens today", f"{facts['tokensToday']:,} of {facts['tokensADay']:,}"
     skipped = _count(facts["filesPassedOver"], "skipped", before=", ")
-    yield "workspace", f"{facts['workspace']}: {facts['filesKnown']:,} files{skipped}"
+    yield "workspace", f"{facts['workspace']}: {counted(facts['filesKnown'], 'file')}{skipped}"
     if facts["foldersTrouble"] is not None:
         yield "workspace error", facts["foldersTrouble"]
     events = _count(facts["hookEventsWaiting"], "waiting"), _count(facts["hookEventsLost"], "lost")

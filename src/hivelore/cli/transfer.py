@@ -13,6 +13,7 @@ from cyclopts import Parameter
 from hivelore.cli import connection, exits, output
 from hivelore.cli.options import STDIN, ActingAgent, AsJson, Scope, parse_past, resolve_project
 from hivelore.core.sanitizer import escaped_json
+from hivelore.core.text import counted
 from hivelore.errors import HiveloreError, Invalid
 from hivelore.local import endpoint, private_files
 from hivelore.memories import model
@@ -66,7 +67,9 @@ def index(
                 advance(number)
             writer.flush()
         except KeyboardInterrupt:
-            output.note(f"Stopped after {sum(counts.values())} files. Run it again to continue: indexed files stay.")
+            output.note(
+                f"Stopped after {counted(sum(counts.values()), 'file')}. Run it again to continue: indexed files stay."
+            )
             raise
     left_out = [one for one in skipped if not one.expected or one.path in roots]
     for one in left_out:
@@ -141,7 +144,7 @@ def _import_lines(file: str, agent: str | None, *, as_json: bool) -> int:
         output.print_json({**_counts(report), "bad": shown})
     else:
         output.say(
-            f"{report.lines} line{'' if report.lines == 1 else 's'}: {report.created} new, {report.changed} changed, "
+            f"{counted(report.lines, 'line')}: {report.created} new, {report.changed} changed, "
             f"{report.unchanged} unchanged, {report.refused} skipped."
         )
     return exits.LEFT_OUT if report.refused else 0
@@ -183,16 +186,15 @@ def export_file(
     with connection.hive(agent) as hive:
         if fingerprint_only:
             digest = fingerprint(hive)
-            output.print_json({"sha256": digest}) if json else output.say(digest)
+            output.result({"sha256": digest}, json, digest)
         elif file is None or file == STDIN:
             for line in export(hive):
                 sys.stdout.buffer.write(escaped_json(line).encode())
             sys.stdout.buffer.flush()
         else:
             count = _write(Path(file), export(hive))
-            output.print_json({"file": file, "count": count}) if json else output.say(
-                f"Wrote {count} memories to {file}."
-            )
+            memories = counted(count, "memory", "memories")
+            output.result({"file": file, "count": count}, json, f"Wrote {memories} to {file}.")
 
 
 def _write(file: Path, lines: Iterable[str]) -> int:
