@@ -1,17 +1,16 @@
 """Imports past sessions and memories of agent programs: ``import claude-code``, ``import codex``."""
 
-from collections import Counter
 from datetime import datetime
 from pathlib import Path
 
-from hivelore.cli import connection, exits, output
+from hivelore.cli import exits, output
+from hivelore.cli.file_writes import report_skipped, store_files
 from hivelore.cli.options import resolve_project
 from hivelore.core.text import counted
 from hivelore.errors import Invalid
 from hivelore.local import endpoint
-from hivelore.memories.drafts import Draft, WriteResult
+from hivelore.memories.drafts import Draft
 from hivelore.transfer.backfill import SourceFile, find_files, read_draft
-from hivelore.transfer.batched_writes import BatchedWriter
 from hivelore.transfer.files import Skipped
 
 _COLUMN_LENGTH = 60
@@ -38,7 +37,7 @@ def _read(program: str, kept: SourceFile, project: str | None) -> Draft | Skippe
 def _preview(program: str, files: list[SourceFile], project: str | None, as_json: bool) -> int:
     found = [_read(program, kept, project) for kept in files]
     drafts = [one for one in found if isinstance(one, Draft)]
-    _report([one for one in found if isinstance(one, Skipped)])
+    report_skipped(one for one in found if isinstance(one, Skipped) and not one.expected)
     if as_json:
         output.print_json({"memories": [_as_json(one) for one in drafts], "files": len(files)})
         return 0
@@ -49,47 +48,22 @@ def _preview(program: str, files: list[SourceFile], project: str | None, as_json
 
 
 def _store(program: str, files: list[SourceFile], project: str | None, agent: str | None, as_json: bool) -> int:
-    counts = Counter[str]()
-    refused: list[Skipped] = []
+    def read(kept: SourceFile) -> tuple[Path, Draft] | Skipped | None:
+        found = _read(program, kept, project)
+        return (kept.path, found) if isinstance(found, Draft) else found
 
-    def count(_: Path, done: WriteResult) -> None:
-        counts["created" if done.created else "changed" if done.changed else "unchanged"] += 1
-
-    with connection.hive(agent) as hive, output.progress(f"Importing from {program}", len(files)) as advance:
-        writer = BatchedWriter[Path](hive, stored=count, refused=lambda path, why: refused.append(Skipped(path, why)))
-        try:
-            for number, one in enumerate(files, start=1):
-                found = _read(program, one, project)
-                if isinstance(found, Skipped):
-                    refused.append(found)
-                elif found is not None:
-                    writer.add(one.path, found, len(found.content))
-                advance(number)
-            writer.flush()
-        except KeyboardInterrupt:
-            output.note("Stopped. Run it again to continue: imported memories stay.")
-            raise
-    left_out = _report(refused)
+    counts, refused = store_files(f"Importing from {program}", files, read, agent)
+    left_out = report_skipped(one for one in refused if not one.expected)
     empty = len(refused) - len(left_out)
-    if as_json:
-        skipped = [{"path": str(one.path), "reason": one.reason} for one in left_out]
-        names = ("created", "changed", "unchanged")
-        output.print_json({**{name: counts[name] for name in names}, "empty": empty, "skipped": skipped})
-    else:
-        created = counted(counts["created"], "new memory", "new memories")
-        output.say(
-            f"{counted(len(files), 'file')} of {program}: {created}, {counts['changed']} changed, "
-            f"{counts['unchanged']} unchanged, {empty} without content, {len(left_out)} skipped."
-        )
+    skipped = [{"path": str(one.path), "reason": one.reason} for one in left_out]
+    created = counted(counts["created"], "new memory", "new memories")
+    output.result(
+        {**counts, "empty": empty, "skipped": skipped},
+        as_json,
+        f"{counted(len(files), 'file')} of {program}: {created}, {counts['changed']} changed, "
+        f"{counts['unchanged']} unchanged, {empty} without content, {len(left_out)} skipped.",
+    )
     return exits.LEFT_OUT if left_out else 0
-
-
-def _report(skipped: list[Skipped]) -> list[Skipped]:
-    """Print files that should have been readable, and return them."""
-    left_out = [one for one in skipped if not one.expected]
-    for one in left_out:
-        output.note(f"Skipped {one.path}: {one.reason}")
-    return left_out
 
 
 def _row(draft: Draft) -> list[str]:

@@ -11,14 +11,14 @@ from typing import Annotated, Any, BinaryIO
 from cyclopts import Parameter
 
 from hivelore.cli import connection, exits, output
+from hivelore.cli.file_writes import report_skipped, store_files
 from hivelore.cli.options import STDIN, ActingAgent, AsJson, Scope, parse_past, resolve_project
 from hivelore.core.sanitizer import escaped_json
 from hivelore.core.text import counted
 from hivelore.errors import HiveloreError, Invalid
 from hivelore.local import endpoint, private_files
 from hivelore.memories import model
-from hivelore.memories.drafts import WriteResult
-from hivelore.transfer.batched_writes import BatchedWriter
+from hivelore.memories.drafts import Draft
 from hivelore.transfer.files import Skipped, find_files, read_draft, resolve_path
 from hivelore.transfer.jsonl import ImportReport, export, fingerprint, import_lines
 
@@ -47,40 +47,22 @@ def index(
     if not all((path, *paths)):
         raise Invalid("A path is empty.", field="path")
     roots = [resolve_path(Path(name)) for name in (path, *paths)]
-    files = [(file, root) for root in roots for file in find_files(root)]
-    counts = {"created": 0, "changed": 0, "unchanged": 0}
-    skipped: list[Skipped] = []
     projects = {root: resolve_project(project, root) for root in roots}
 
-    def count(_: Path, done: WriteResult) -> None:
-        counts["created" if done.created else "changed" if done.changed else "unchanged"] += 1
+    def read(found: tuple[Path | Skipped, Path]) -> tuple[Path, Draft] | Skipped:
+        file, root = found
+        draft = file if isinstance(file, Skipped) else read_draft(file, model.Scope(scope), projects[root])
+        return draft if isinstance(draft, Skipped) else (Path(draft.source_path or root), draft)
 
-    with connection.hive(agent) as hive, output.progress("Indexing", len(files)) as advance:
-        writer = BatchedWriter[Path](hive, stored=count, refused=lambda file, why: skipped.append(Skipped(file, why)))
-        try:
-            for number, (file, root) in enumerate(files, start=1):
-                found = file if isinstance(file, Skipped) else read_draft(file, model.Scope(scope), projects[root])
-                if isinstance(found, Skipped):
-                    skipped.append(found)
-                else:
-                    writer.add(Path(found.source_path or root), found, len(found.content))
-                advance(number)
-            writer.flush()
-        except KeyboardInterrupt:
-            output.note(
-                f"Stopped after {counted(sum(counts.values()), 'file')}. Run it again to continue: indexed files stay."
-            )
-            raise
-    left_out = [one for one in skipped if not one.expected or one.path in roots]
-    for one in left_out:
-        output.note(f"Skipped {one.path}: {one.reason}")
-    if json:
-        output.print_json({**counts, "skipped": [{"path": str(one.path), "reason": one.reason} for one in skipped]})
-    else:
-        output.say(
-            f"Files indexed: {counts['created']} new, {counts['changed']} changed, {counts['unchanged']} unchanged; "
-            f"{len(skipped)} skipped ({len(skipped) - len(left_out)} without text)."
-        )
+    files = [(file, root) for root in roots for file in find_files(root)]
+    counts, skipped = store_files("Indexing", files, read, agent)
+    left_out = report_skipped(one for one in skipped if not one.expected or one.path in roots)
+    output.result(
+        {**counts, "skipped": [{"path": str(one.path), "reason": one.reason} for one in skipped]},
+        json,
+        f"Files indexed: {counts['created']} new, {counts['changed']} changed, {counts['unchanged']} unchanged; "
+        f"{len(skipped)} skipped ({len(skipped) - len(left_out)} without text).",
+    )
     return exits.LEFT_OUT if left_out else 0
 
 

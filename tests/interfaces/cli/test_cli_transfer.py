@@ -385,6 +385,8 @@ def test_importing_an_export_into_its_source_changes_nothing(cli: CommandLine, m
 
 
 def test_an_export_to_a_file_is_complete_or_absent(cli: CommandLine, me: str) -> None:
+    for text in ("One.", "Two."):
+        cli("remember", text, "--agent", me)
     result = cli("export", "out.jsonl", "--agent", me)
     count = len(Path("out.jsonl").read_text().splitlines()) - 2
     assert result.out == f"Wrote {count} memories to out.jsonl.\n"
