@@ -1,9 +1,11 @@
 """All stores and keyword engines for the contract suite. One line adds a new one."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from hypothesis import HealthCheck, Phase, settings
 
@@ -18,10 +20,13 @@ from hivelore.memories.model import Action, Chunk, Memory, Version
 from hivelore.memories.stored import DocumentKey, Stored, StoredChunk
 from hivelore.search.model import Filter
 from hivelore.storage.ports import MemoryStore, View
+from hivelore.storage.sqlite import migrations
+from hivelore.storage.sqlite.connection import connect
 from hivelore.storage.sqlite.store import SqliteStore
 from support import partitions, postgres
 from support.laws import examples
 from support.memories import EVERYTHING, whole
+from support.places import IN_MEMORY
 from support.reference.keywords import ReferenceKeywords
 from support.reference.store import ReferenceStore
 
@@ -54,10 +59,26 @@ class KeywordKind:
     index: Callable[[], KeywordIndex]
 
 
+@cache
+def _empty_database() -> bytes:
+    """The file of a database without rows: its migrations take most of the time in which a new store opens."""
+    with TemporaryDirectory(dir=IN_MEMORY) as folder:
+        with closing(connect(path := Path(folder) / "hivelore.db")) as connection:
+            migrations.migrate(connection, migrations.shipped())
+        return path.read_bytes()
+
+
+def _open_sqlite(folder: Path, clock: Clock) -> SqliteStore:
+    path = folder / "hivelore.db"
+    if not path.exists():
+        path.write_bytes(_empty_database())
+    return SqliteStore(path, clock=clock)
+
+
 STORES: Mapping[str, StoreKind] = {
     "reference": StoreKind(lambda folder, clock: ReferenceStore(clock), durable=False),
     "sqlite": StoreKind(
-        lambda folder, clock: SqliteStore(folder / "hivelore.db", clock=clock),
+        _open_sqlite,
         durable=True,
         kept=in_files,
         in_files=True,
