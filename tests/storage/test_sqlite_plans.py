@@ -27,7 +27,7 @@ from hivelore.storage.sql.changes import batch_condition
 from hivelore.storage.sql.events import event_condition
 from hivelore.storage.sql.feedback import recall_condition
 from hivelore.storage.sql.review import proposal_condition
-from hivelore.storage.sql.statements import Params, condition, parts
+from hivelore.storage.sql.statements import Params, begins_with, condition, parts
 from hivelore.storage.sqlite.connection import SQL, SqliteView, connect, rows
 from hivelore.storage.sqlite.store import SqliteStore
 from support.memories import ADA, a_memory, instant
@@ -128,6 +128,8 @@ FRAGMENTS = {
         for after in (None, (instant(0), BatchId("b")))
     ),
 }
+OF_A_PREFIX = {"memory_ids": [("{where}", "m.id")], "changed_ids": [("{batch_filter}", "pi.memory")]}
+"""Statements that look up only ids with a prefix: the placeholder before which its condition stands, and the column."""
 LISTED_BY_PARTS = ("memory_page", "memory_keys", "memory_counts")
 
 INDEX_OF = {
@@ -204,6 +206,8 @@ def narrow(visibility: Visibility, part: str) -> Filter:
 def variants(name: str) -> list[str]:
     """Every form in which a statement is run."""
     forms = [SQL[name]]
+    for mark, column in OF_A_PREFIX.get(name, ()):
+        forms = [forms[0].replace(mark, begins_with(column, "0190")[0] + mark)]
     for mark, fragments in FRAGMENTS.items():
         if mark in SQL[name]:
             forms = [form.replace(mark, SQL.get(fragment, fragment)) for form in forms for fragment in fragments]
