@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from itertools import accumulate
 from typing import Any, Literal, NamedTuple, Protocol, cast
 from unicodedata import combining, east_asian_width
 
@@ -158,7 +159,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     widths = [max(_width(row[column]) for row in [head, *lines]) for column in range(len(head))]
     if sys.stdout.isatty():
         rest = shutil.get_terminal_size().columns - sum(width + 2 for width in widths[:-1])
-        lines = [[*row[:-1], shortened(row[-1], max(rest, _LEAST_LAST_COLUMN))] for row in lines]
+        lines = [[*row[:-1], _fitted(row[-1], max(rest, _LEAST_LAST_COLUMN))] for row in lines]
     for number, row in enumerate([list(head), *lines]):
         cells = [cell + " " * (width - _width(cell)) for cell, width in zip(row[:-1], widths, strict=False)]
         text = "  ".join([*cells, row[-1]]).rstrip()
@@ -170,6 +171,14 @@ def _width(text: str) -> int:
     if text.isascii():
         return len(text)
     return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)
+
+
+def _fitted(text: str, columns: int) -> str:
+    """Return the text, cut to the columns of a terminal that it may take."""
+    if _width(text) <= columns:
+        return text
+    kept = sum(end < columns for end in accumulate(map(_width, text)))
+    return text[:kept].rstrip() + "…"
 
 
 class Advance(Protocol):
