@@ -76,7 +76,7 @@ def add_event(
     words = read_text(text, "what happened")
     body = {"text": words, "level": level, "service": service, "session": session_id, "at": past(at, "at")}
     event = call("POST", _EVENTS, agent=agent, body=body)
-    output.result(event, json, event["id"])
+    output.result(event, json, output.short_id(event["id"]))
     if event["text"] != words.strip() and not json:
         output.note("Text that looks like a secret was masked.")
 
