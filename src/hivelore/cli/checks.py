@@ -277,7 +277,8 @@ def failed_embeddings(count: int) -> Finding:
     if count:
         return warning(
             "embeddings",
-            f"{counted(count, 'passage')} could not be embedded: found by keywords only until a retry succeeds.",
+            f"{counted(count, 'passage')} could not be embedded. Until a retry succeeds, only keywords find "
+            f"{'it' if count == 1 else 'them'}.",
             "Run 'hivelore reembed' to retry now.",
         )
     return ok("embeddings", "none failed")
@@ -288,9 +289,10 @@ def embedding_queue(status: Mapping[str, Any]) -> Finding:
     if status["wantedModel"] is None:
         return ok("embedding queue", "no embedding model is configured: keywords only")
     if trouble is not None:
+        waiting = "" if pending is None else f"{counted(pending, 'passage waits', 'passages wait')} for a vector. "
         return error(
             "embedding queue",
-            f"Passages that wait for a vector: {pending}. The embedder fails: {trouble}",
+            f"{waiting}The embedder fails: {trouble}",
             "Check HIVELORE_EMBEDDER and its settings. Nothing is lost meanwhile.",
         )
     if pending is None:

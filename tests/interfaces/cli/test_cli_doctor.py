@@ -319,3 +319,16 @@ def test_only_problems_have_a_remedy() -> None:
     for make in wrong:
         with pytest.raises(ValueError, match="remedy"):
             make()
+
+
+@pytest.mark.parametrize(
+    ("pending", "what"),
+    [
+        (1, "1 passage waits for a vector. The embedder fails: 401 from it"),
+        (5, "5 passages wait for a vector. The embedder fails: 401 from it"),
+        (None, "The embedder fails: 401 from it"),
+    ],
+)
+def test_a_failing_embedder_is_reported_with_the_passages_that_wait(pending: int | None, what: str) -> None:
+    status = WELL | {"pendingEmbeddings": pending, "embeddingTrouble": "401 from it"}
+    assert checks.embedding_queue(status).what == what
