@@ -25,6 +25,7 @@ from hivelore.cli.options import (
     Scope,
     ScopeFilter,
     SearchProject,
+    Session,
     Source,
     Tags,
     TargetProject,
@@ -48,7 +49,6 @@ _SHOWN_PARTS = ("keyword", "vector", "prior", "recency", "access", "usefulness",
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 Id = Annotated[str, Parameter(name="id", help="Id of the memory.")]
-Session = Annotated[str | None, Parameter(name="--session")]
 
 
 @Parameter(name="*")
