@@ -42,7 +42,7 @@ def store_files(
 
 
 def report_skipped(skipped: Iterable[Skipped]) -> list[Skipped]:
-    """Print files that should have been readable, and return them."""
+    """Print the files that were left out, and return them."""
     left_out = list(skipped)
     for one in left_out:
         output.note(f"Skipped {one.path}: {one.reason}")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from hivelore.errors import Invalid
 
 _PREFIX = re.compile(r"[0-9a-f-]{8,35}")
-"""The first eight characters of ids made within a minute are the same."""
+"""The beginning of an id. The first eight characters are the same in ids made within a minute."""
 _SHOWN = 3
 """Ids that an error about an ambiguous prefix lists."""
 MATCHES = _SHOWN + 1

@@ -25,7 +25,8 @@ from hivelore.search.model import Filter, Visibility
 # Attributes.
 
 Mask = NDArray[np.bool_]
-Places = NDArray[np.intp] | Mask | slice
+Selector = NDArray[np.intp] | Mask | slice
+"""Selects rows."""
 
 OWNER, SCOPE, SOURCE, PROJECT, SESSION, CATEGORY, SUPERSEDED = range(7)
 CREATED, EXPIRES = range(2)
@@ -55,10 +56,10 @@ class Labels:
     def __len__(self) -> int:
         return self.codes.shape[1]
 
-    def take(self, at: Places) -> "Labels":
+    def take(self, at: Selector) -> "Labels":
         return Labels(self.codes[:, at], self.instants[:, at])
 
-    def put(self, at: Places, other: "Labels") -> None:
+    def put(self, at: Selector, other: "Labels") -> None:
         self.codes[:, at] = other.codes
         self.instants[:, at] = other.instants
 

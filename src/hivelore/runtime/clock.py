@@ -8,6 +8,6 @@ from functools import partial
 class SystemClock:
     """Implements ``core.clock.Clock``."""
 
-    # Called often, so without a function of ours around them.
+    # They are called often, so no Python function wraps them.
     now = staticmethod(partial(datetime.now, UTC))
     monotonic = staticmethod(time.monotonic)

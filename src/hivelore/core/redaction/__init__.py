@@ -174,11 +174,12 @@ def _is_harmless(text: str) -> bool:
 
 @cache
 def _triggers() -> Mapping[tuple[str, str], Sequence[str]]:
-    """Returns the strings that the rules search for, by their first two characters."""
+    """Returns the strings that the rules search for and a plain text can contain, by their first two characters."""
     result: dict[tuple[str, str], list[str]] = {}
     for rules in (vendors, logins, assignments, suspicion):
         for string in rules.TRIGGERS:
-            result.setdefault((string[0], string[1]), []).append(string)
+            if compiled(_PLAIN).fullmatch(string):
+                result.setdefault((string[0], string[1]), []).append(string)
     return result
 
 

@@ -24,7 +24,7 @@ from hivelore.indexes.arrays import (
     CodeBook,
     Labels,
     Mask,
-    Places,
+    Selector,
     at_least,
     best_per_document,
     cosines,
@@ -102,10 +102,10 @@ class Quantised:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def take(self, at: Places) -> "Quantised":
+    def take(self, at: Selector) -> "Quantised":
         return Quantised(self.codes[at], self.shrink[at], self.off[at], self.signs[at])
 
-    def put(self, at: Places, other: "Quantised") -> None:
+    def put(self, at: Selector, other: "Quantised") -> None:
         self.codes[at] = other.codes
         self.shrink[at] = other.shrink
         self.off[at] = other.off
@@ -213,10 +213,10 @@ class Rows:
     def __len__(self) -> int:
         return self.keys.shape[1]
 
-    def take(self, at: Places) -> "Rows":
+    def take(self, at: Selector) -> "Rows":
         return Rows(self.vectors.take(at), self.keys[:, at], self.labels.take(at))
 
-    def put(self, at: Places, other: "Rows") -> None:
+    def put(self, at: Selector, other: "Rows") -> None:
         self.vectors.put(at, other.vectors)
         self.keys[:, at] = other.keys
         self.labels.put(at, other.labels)

@@ -1,6 +1,6 @@
 """SQLite connections: opening them, running statements, translating errors, and the views and transactions on them."""
 
-# The types of apsw use a Buffer that Python 3.11 does not have, so results are typed here, once.
+# The types of apsw use a Buffer that Python 3.11 does not have, so its results are unknown to pyright.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence

@@ -4,7 +4,7 @@ The store comes first, then its parts: the pool of readers, the writer thread, t
 and the identity of the files.
 """
 
-# The types of apsw use a Buffer that Python 3.11 does not have.
+# The types of apsw use a Buffer that Python 3.11 does not have, so its results are unknown to pyright.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 
 import logging

@@ -46,6 +46,8 @@ from hivelore.storage.sql.view import SqlTransaction, SqlView
 
 _NOWHERE = np.empty(0, np.intp), np.empty(0, np.uint8)
 """The postings of a term that no chunk contains."""
+_NO_DROPS = np.empty(0, np.int64)
+"""The log numbers, and the positions, of the drops in a segment without any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +62,14 @@ class LiveChunks:
     """Total length of all living chunks."""
 
 
-_NONE = np.empty(0, np.int64)
-
-
 @dataclass(frozen=True, slots=True)
 class SegmentView:
     rows: Rows
     at: NDArray[np.int32]
     """The position of each chunk's document in ``Documents``."""
-    drops: Keys = field(default_factory=lambda: _NONE)
+    drops: Keys = field(default_factory=lambda: _NO_DROPS)
     """Log numbers of the drops so far."""
-    dropped: Places = field(default_factory=lambda: _NONE)
+    dropped: Places = field(default_factory=lambda: _NO_DROPS)
     """The dropped position of each of them."""
     length: int = 0
     """Total length of all chunks."""
