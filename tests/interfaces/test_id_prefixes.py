@@ -103,6 +103,26 @@ def test_a_superseded_memory(hive: Hive) -> None:
     assert hive.edit(new.id, supersedes=older.id[:SHORT]).supersedes == older.id
 
 
+def test_whole_ids_are_read_like_their_beginnings(service: Service, hive: Hive, operator: Client) -> None:
+    def written(one: str) -> str:
+        return f" {one.upper()} "
+
+    kind = type(hive).__name__
+    service.add(f"smew of {kind}")
+    agent = next(one.id for one in hive.agents() if one.name == f"smew of {kind}")
+    as_agent = service.client(service.operator_key, written(agent).strip())
+    assert as_agent.call("GET", "/api/me")["agentId"] == agent
+    assert hive.list(agent=written(agent)).memories == ()
+    memory = hive.remember(f"The smew of {kind} dives.", scope="swarm")
+    hive.edit(memory.id, content=f"The smew of {kind} swims.")
+    assert hive.get(written(memory.id)).id == memory.id
+    batch = hive.batches(memory=written(memory.id)).batches[0].id
+    assert hive.batch(written(batch)).batch.id == batch
+    proposal = proposed(service, hive, f"gadwall of {kind}")
+    assert hive.proposal(written(proposal)).proposal.id == proposal
+    hive.forget_event(written(hive.record_event(f"The smew of {kind} is late.").id))
+
+
 def test_an_external_id_is_preferred_to_the_beginning_of_an_id(operator: Client, hive: Hive) -> None:
     kind = type(hive).__name__
     first = hive.remember(f"The weir of {kind} is high.", scope="swarm")

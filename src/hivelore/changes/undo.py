@@ -21,7 +21,7 @@ from hivelore.core.access import Effect, Permission, may_affect, visible_to
 from hivelore.core.agents import LeadSees, Role, Viewer
 from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
-from hivelore.core.id_prefix import MATCHES, prefix_of, resolve_prefix
+from hivelore.core.id_prefix import resolve_id
 from hivelore.core.paging import cut_page
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
@@ -76,13 +76,13 @@ class UndoService:
     def resolve(self, text: str, viewer: Viewer) -> BatchId:
         """Returns the id of the batch that a caller means: the whole id, or at least eight characters of its beginning.
         Raises Invalid if several visible batches begin with them."""
-        prefix = prefix_of(text)
-        if prefix is None:
-            return BatchId(text.lower())
-        where = replace(self._visible_batches(viewer), prefix=prefix)
-        with self._store.read(sees=where.seen) as view:
-            found = [batch.id for batch in view.batches(where, None, MATCHES)]
-        return BatchId(resolve_prefix(prefix, found, "batch"))
+
+        def find_ids(prefix: str, limit: int) -> list[BatchId]:
+            where = replace(self._visible_batches(viewer), prefix=prefix)
+            with self._store.read(sees=where.seen) as view:
+                return [batch.id for batch in view.batches(where, None, limit)]
+
+        return BatchId(resolve_id(text, find_ids, "batch"))
 
     def detail(self, batch: BatchId, viewer: Viewer) -> BatchDetail:
         """Returns a batch with its changed memories, as long as they are journaled."""
@@ -155,11 +155,13 @@ class UndoService:
 
     def _resolve_target(self, tx: Transaction, which: str, viewer: Viewer) -> tuple[Batch, MemoryId | None]:
         """Returns the batch, and the only memory to restore if the batch is a purge."""
-        where, name = self._visible_batches(viewer), which.strip().lower()
-        prefix = prefix_of(which)
-        if prefix is not None:
-            found = [batch.id for batch in tx.batches(replace(where, prefix=prefix), None, MATCHES)]
-            name = resolve_prefix(prefix, [*found, *tx.changed_ids_from(prefix, where, MATCHES)], "id")
+        where = self._visible_batches(viewer)
+
+        def find_ids(prefix: str, limit: int) -> list[str]:
+            batches = [batch.id for batch in tx.batches(replace(where, prefix=prefix), None, limit)]
+            return [*batches, *tx.changed_ids_from(prefix, where, limit)]
+
+        name = resolve_id(which, find_ids, "id")
         batch = tx.batch(BatchId(name))
         if batch is not None and where.admits(batch):
             return batch, None

@@ -1,7 +1,7 @@
 """Beginnings of ids: callers may give one in place of the whole id."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from hivelore.errors import Invalid
 
@@ -9,23 +9,35 @@ _PREFIX = re.compile(r"[0-9a-f-]{8,35}")
 """The beginning of an id. The first eight characters are the same in ids made within a minute."""
 _SHOWN = 3
 """Ids that an error about an ambiguous prefix lists."""
-MATCHES = _SHOWN + 1
-"""Number of ids to look for: enough to report an ambiguous prefix."""
+
+Find = Callable[[str, int], Sequence[str]]
+"""Returns the first ids that begin with a prefix and that the caller may see, up to a limit."""
 
 
-def prefix_of(text: str) -> str | None:
-    """Returns the prefix that a caller gave in place of an id; None if the text cannot be one."""
-    prefix = text.strip().lower()
-    return prefix if _PREFIX.fullmatch(prefix) else None
+def resolve_id(text: str, find: Find, field: str) -> str:
+    """Returns the id that a caller means: the whole id, or at least eight characters of its beginning. A text that
+    begins no id is returned in canonical form. Raises Invalid if several ids begin with it."""
+    return match_prefix(text, find, field) or canonical_id(text)
 
 
-def resolve_prefix(prefix: str, found: Sequence[str], field: str) -> str:
-    """Returns the only id that begins with a prefix, or the prefix itself if there is none.
-
-    ``found``: the first ``MATCHES`` ids that begin with it and that the caller may see. Raises Invalid for several.
-    """
+def match_prefix(text: str, find: Find, field: str) -> str | None:
+    """Returns the only id that begins with the text; None if none does or the text cannot be a prefix. Raises Invalid
+    for several."""
+    prefix = canonical_id(text)
+    found = find(prefix, _SHOWN + 1) if _PREFIX.fullmatch(prefix) else ()
     if len(found) > 1:
         others = " or others" if len(found) > _SHOWN else ""
         ids = ", ".join(found[:_SHOWN])
         raise Invalid(f"Several ids begin with {prefix!r}: {ids}{others}. Use more characters.", field=field)
-    return found[0] if found else prefix
+    return found[0] if found else None
+
+
+def means(text: str, whole: str) -> bool:
+    """Returns True if the text is this id or a beginning of it that is long enough."""
+    name = canonical_id(text)
+    return name == whole or (_PREFIX.fullmatch(name) is not None and whole.startswith(name))
+
+
+def canonical_id(text: str) -> str:
+    """Returns an id as it is stored."""
+    return text.strip().lower()

@@ -6,7 +6,7 @@ from datetime import datetime
 from hivelore.core.access import session_owner_filter, visible_session, visible_to
 from hivelore.core.agents import LeadSees, Viewer
 from hivelore.core.clock import Clock
-from hivelore.core.id_prefix import MATCHES, prefix_of, resolve_prefix
+from hivelore.core.id_prefix import resolve_id
 from hivelore.core.paging import cut_page
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
@@ -130,13 +130,13 @@ class EventLog:
     def resolve(self, text: str, viewer: Viewer) -> LoggedId:
         """Returns the id of the event that a caller means: the whole id, or at least eight characters of its beginning.
         Raises Invalid if several visible events begin with them."""
-        prefix = prefix_of(text)
-        if prefix is None:
-            return LoggedId(text.lower())
-        where = EventFilter(seen=visible_to(viewer, self._lead_sees), prefix=prefix)
-        with self._store.read(sees=where.seen) as view:
-            found = [event.id for event in view.events(where, None, MATCHES)]
-        return LoggedId(resolve_prefix(prefix, found, "event"))
+
+        def find_ids(prefix: str, limit: int) -> list[LoggedId]:
+            where = EventFilter(seen=visible_to(viewer, self._lead_sees), prefix=prefix)
+            with self._store.read(sees=where.seen) as view:
+                return [event.id for event in view.events(where, None, limit)]
+
+        return LoggedId(resolve_id(text, find_ids, "event"))
 
     def forget(self, event: LoggedId, deadline: float | None = None) -> None:
         """Deletes an event. Raises NotFound."""

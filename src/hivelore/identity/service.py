@@ -9,7 +9,7 @@ from datetime import datetime
 
 from hivelore.core.agents import Agent, AgentId, ApiKey, Interface, KeyId, Role, Viewer
 from hivelore.core.clock import Clock
-from hivelore.core.id_prefix import prefix_of, resolve_prefix
+from hivelore.core.id_prefix import canonical_id, match_prefix, means, resolve_id
 from hivelore.core.redaction import find
 from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Unauthenticated
@@ -82,7 +82,7 @@ class Agents:
             agent = None if held.agent is None else view.agent(held.agent)
             if held.agent is not None and agent is None:
                 raise Unauthenticated("The agent of this key was removed. Ask an operator for a new key.")
-            if acting_for is None or (agent is not None and acting_for in (agent.id, agent.name)):
+            if acting_for is None or (agent is not None and (acting_for == agent.name or means(acting_for, agent.id))):
                 role = Role.OPERATOR if agent is None else agent.role
                 return Viewer(role=role, agent=None if agent is None else agent.id, interface=interface)
             if held.role is not Role.OPERATOR:
@@ -167,11 +167,12 @@ class Agents:
     def resolve(self, text: str) -> AgentId:
         """Returns the id of the agent that a caller means: the whole id, or at least eight characters of its beginning.
         Raises Invalid if several ids begin with them."""
-        prefix = prefix_of(text)
-        if prefix is None:
-            return AgentId(text)
-        with self._store.read() as view:
-            return _resolve_id(view, prefix)
+
+        def find_ids(prefix: str, limit: int) -> list[AgentId]:
+            with self._store.read() as view:
+                return _ids_from(view, prefix, limit)
+
+        return AgentId(resolve_id(text, find_ids, "agent"))
 
     def agent(self, agent: AgentId) -> Agent:
         with self._store.read() as view:
@@ -238,11 +239,12 @@ def digest(secret: str) -> bytes:
 
 def _find_agent(view: View, text: str) -> Agent | None:
     """Returns the agent with an id or a name, or the only one whose id begins with the text."""
-    known = view.agent(AgentId(text)) or view.agent_named(text)
-    prefix = prefix_of(text)
-    return view.agent(_resolve_id(view, prefix)) if known is None and prefix is not None else known
+    known = view.agent(AgentId(canonical_id(text))) or view.agent_named(text)
+    if known is not None:
+        return known
+    whole = match_prefix(text, lambda prefix, limit: _ids_from(view, prefix, limit), "agent")
+    return None if whole is None else view.agent(AgentId(whole))
 
 
-def _resolve_id(view: View, prefix: str) -> AgentId:
-    ids = sorted(agent.id for agent in view.agents() if agent.id.startswith(prefix))
-    return AgentId(resolve_prefix(prefix, ids, "agent"))
+def _ids_from(view: View, prefix: str, limit: int) -> list[AgentId]:
+    return sorted(agent.id for agent in view.agents() if agent.id.startswith(prefix))[:limit]

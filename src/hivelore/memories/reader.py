@@ -1,11 +1,12 @@
 """Reads memories by id, their history, and pages of memories."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from hivelore.core.access import memory_for_viewer, visible_to
 from hivelore.core.agents import LeadSees, Viewer
 from hivelore.core.clock import Clock
-from hivelore.core.id_prefix import MATCHES, prefix_of, resolve_prefix
+from hivelore.core.id_prefix import resolve_id
 from hivelore.core.paging import cut_page
 from hivelore.embeddings.active_model import ActiveModel
 from hivelore.errors import Invalid, NotFound
@@ -70,12 +71,12 @@ class MemoryReader:
     def resolve(self, text: str, viewer: Viewer) -> MemoryId:
         """Returns the id that a caller means: the whole id, or at least eight characters of its beginning. Raises
         Invalid if several visible memories begin with them."""
-        prefix = prefix_of(text)
-        if prefix is None:
-            return MemoryId(text.lower())
-        with self._store.read(sees=self._visibility(viewer)) as view:
-            found = view.ids_from(prefix, self.widest_filter(viewer), MATCHES)
-        return MemoryId(resolve_prefix(prefix, found, "memory"))
+
+        def find_ids(prefix: str, limit: int) -> Sequence[MemoryId]:
+            with self._store.read(sees=self._visibility(viewer)) as view:
+                return view.ids_from(prefix, self.widest_filter(viewer), limit)
+
+        return MemoryId(resolve_id(text, find_ids, "memory"))
 
     def chunks(self, memory: MemoryId, viewer: Viewer) -> list[Snippet]:
         """Returns the chunks of a memory in order (A20)."""

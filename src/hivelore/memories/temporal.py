@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from hivelore.core.access import Effect, Permission, may_affect, needs_review
 from hivelore.core.agents import Viewer
-from hivelore.core.id_prefix import MATCHES, prefix_of, resolve_prefix
+from hivelore.core.id_prefix import canonical_id, match_prefix
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Forbidden, Invalid, NotFound
@@ -227,7 +227,7 @@ def resolve_placement(
         return memory
     if memory.home is None and needs_review(viewer, memory):
         raise Forbidden("Text from a tool or the web cannot supersede shared memories.")
-    replaced = _find_superseded(tx, memory, seen) if named and memory.supersedes is not None else None
+    replaced = find_superseded(tx, memory, seen) if named and memory.supersedes is not None else None
     if replaced is None and named and _would_end(tx, memory):
         memory = replace(memory, supersedes=None)  # The caller may not see it, so may not end it.
     if replaced is not None:
@@ -261,14 +261,15 @@ def displaced_for_review(tx: Transaction, memory: Memory, viewer: Viewer) -> lis
     return found
 
 
-def _find_superseded(tx: Transaction, memory: Memory, seen: Visibility) -> Stored | None:
-    """Returns None if an imported memory refers to one that has not arrived yet."""
+def find_superseded(tx: Transaction, memory: Memory, seen: Visibility) -> Stored | None:
+    """Returns the memory that ``supersedes`` names: by its id, the beginning of it, or its external id. None if an
+    imported memory refers to one that has not arrived yet. Raises NotFound, or Invalid for an ambiguous beginning."""
     reference = str(memory.supersedes)
     if reference == memory.external_id:
         raise Invalid("A memory cannot supersede itself.", field="supersedes")
     homes = dict.fromkeys((memory.home, memory.owner))  # A shared memory may supersede a private one.
     records = [tx.memories_with_external_id(home, Clean(reference)) for home in homes]
-    found = [tx.get(MemoryId(reference.lower())), *(nearest_record(one, memory.project) for one in records)]
+    found = [tx.get(MemoryId(canonical_id(reference))), *(nearest_record(one, memory.project) for one in records)]
     if memory.external_id is not None:
         # An imported memory refers to an imported one first.
         found.append(found.pop(0))
@@ -277,9 +278,11 @@ def _find_superseded(tx: Transaction, memory: Memory, seen: Visibility) -> Store
             return one
     if memory.external_id is not None:
         return None
-    prefix = prefix_of(reference)
-    if prefix is not None and (ids := tx.ids_from(prefix, Filter(visibility=seen), MATCHES)):
-        return tx.get(MemoryId(resolve_prefix(prefix, ids, "supersedes")))
+    whole = match_prefix(
+        reference, lambda prefix, limit: tx.ids_from(prefix, Filter(visibility=seen), limit), "supersedes"
+    )
+    if whole is not None:
+        return tx.get(MemoryId(whole))
     raise NotFound(
         f"No memory {reference!r} to supersede: it may have been forgotten. Search again for its current id."
     )

@@ -10,7 +10,7 @@ from hivelore.core.access import is_audited_read, may_decide, memory_for_viewer,
 from hivelore.core.agents import LeadSees, Role, Viewer
 from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
-from hivelore.core.id_prefix import MATCHES, prefix_of, resolve_prefix
+from hivelore.core.id_prefix import resolve_id
 from hivelore.core.paging import cut_page
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
@@ -123,13 +123,13 @@ class ReviewInbox:
     def resolve(self, text: str, viewer: Viewer) -> ProposalId:
         """Returns the id of the proposal that a caller means: the whole id, or at least eight characters of its
         beginning. Raises Invalid if several visible proposals begin with them."""
-        prefix = prefix_of(text)
-        if prefix is None:
-            return ProposalId(text.lower())
-        where = replace(proposals_visible_to(viewer, self._lead_sees), prefix=prefix)
-        with self._store.read(sees=where.seen) as view:
-            found = [proposal.id for proposal in view.proposals(where, None, MATCHES)]
-        return ProposalId(resolve_prefix(prefix, found, "proposal"))
+
+        def find_ids(prefix: str, limit: int) -> list[ProposalId]:
+            where = replace(proposals_visible_to(viewer, self._lead_sees), prefix=prefix)
+            with self._store.read(sees=where.seen) as view:
+                return [proposal.id for proposal in view.proposals(where, None, limit)]
+
+        return ProposalId(resolve_id(text, find_ids, "proposal"))
 
     def detail(self, proposal: ProposalId, viewer: Viewer) -> ProposalDetail:
         """Returns a proposal with its memories. Reads of other agents' memories are audited (X3)."""
