@@ -1,16 +1,17 @@
 """Authority over shared memories of others: a worker stores a separate memory or a proposal."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hivelore.core.agents import Viewer
+from hivelore.core.values import replace
 from hivelore.errors import Forbidden, Proposed, Stale
 from hivelore.memories.drafts import Draft, Edit, WriteResult
-from hivelore.memories.model import Memory, Scope, Source
-from hivelore.review.model import Decision, ProposalId, ProposalKind
+from hivelore.memories.model import Memory, MemoryId, Scope, Source
+from hivelore.review.model import Decision, ProposalId, ProposalKind, Wanted
 from support.desk import Desk
 from support.stores import present
 from support.world import ADA, AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
@@ -35,6 +36,16 @@ def now(world: World, memory: Memory) -> Memory:
 def waiting(world: World, viewer: Viewer = AS_LEA) -> list[tuple[ProposalKind, list[str]]]:
     page = world.review_inbox.page(viewer, None, 100, is_open=True)
     return [(one.kind, [each.memory for each in one.memories]) for one in page.proposals]
+
+
+def take_ids(world: World, *ids: str) -> None:
+    """Gives the next memories these ids."""
+    left = iter(ids)
+
+    def next_id(_: datetime) -> MemoryId:
+        return MemoryId(next(left))
+
+    world.ids = replace(world.ids, memory=next_id)
 
 
 @OTHERS
@@ -138,6 +149,27 @@ def test_an_edit_that_would_supersede_shared_memories_of_others_is_proposed(worl
     assert (now(world, before), now(world, mine)) == (before, mine)
     world.review_inbox.decide(ProposalId(error.value.proposal), Decision.ACCEPTED, AS_LEA)
     assert now(world, before).valid_until == now(world, mine).holds_since
+
+
+def test_a_proposed_edit_supersedes_the_memory_that_its_proposer_meant(world: World) -> None:
+    take_ids(world, "0190aaaa-0001", "0190aaaa-2000", "0190aaaa-0002")
+    meant = shared(world, "The port is 5432.", AS_LEA)
+    mine = shared(world, "The port is 6543.", AS_BOB)
+    with pytest.raises(Proposed) as error:
+        world.memory_service.edit(mine.id, Edit(supersedes=meant.id.upper()[:-3]), AS_BOB)
+    shared(world, "The port is closed.", AS_LEA)
+    (known,) = world.review_inbox.page(AS_LEA, None, 1).proposals
+    assert known.wanted == Wanted(edit=Edit(supersedes=meant.id))
+    world.review_inbox.decide(ProposalId(error.value.proposal), Decision.ACCEPTED, AS_LEA)
+    assert now(world, mine).supersedes == meant.id
+
+
+def test_an_edit_that_names_the_superseded_memory_again_by_its_beginning_changes_nothing(world: World) -> None:
+    take_ids(world, "0190aaaa-1", "0190bbbb-2")
+    old = shared(world, "The port is 5432.", AS_LEA)
+    new = shared(world, "The port is 6543.", AS_LEA, supersedes=old.id)
+    assert world.memory_service.edit(new.id, Edit(supersedes=old.id[:8]), AS_LEA) == now(world, new)
+    assert now(world, new) == new
 
 
 def test_a_memory_keeps_its_subject_while_the_new_one_is_under_review(world: World) -> None:

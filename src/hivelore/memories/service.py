@@ -25,7 +25,13 @@ from hivelore.memories.model import Action, Lifetimes, Memory, MemoryId, Scope
 from hivelore.memories.normalizer import NormalizedDraft, Normalizer, check_sizes
 from hivelore.memories.record_lookup import require_one_project, same_record
 from hivelore.memories.stored import Stored
-from hivelore.memories.temporal import displaced_for_review, fact_at, has_same_placement, resolve_placement
+from hivelore.memories.temporal import (
+    displaced_for_review,
+    fact_at,
+    find_superseded,
+    has_same_placement,
+    resolve_placement,
+)
 from hivelore.memories.upsert import (
     check_upsert_allowed,
     differs_only_in_provenance,
@@ -123,17 +129,18 @@ class MemoryService:
         def edit_memory(tx: Transaction) -> Memory | Proposal:
             before = self._get_visible(tx, memory, viewer)
             _check_version(before.memory, version)
-            kind, others = required_review(before.memory, change.changes_to(before.memory), viewer), list[Stored]()
+            known = self._resolve_reference(tx, before.memory, change, viewer)
+            kind, others = required_review(before.memory, known.changes_to(before.memory), viewer), list[Stored]()
             if kind is None:
                 others = self._displaced_for_review(
-                    tx, before.memory, self._next_version(tx, before.memory, change, viewer), viewer
+                    tx, before.memory, self._next_version(tx, before.memory, known, viewer), viewer
                 )
                 kind = ProposalKind.SUPERSESSION if others else None
             if kind is None:
-                return self.apply_edit(tx, before, change, viewer).memory
-            if not change.changes_to(before.memory):
+                return self.apply_edit(tx, before, known, viewer).memory
+            if not known.changes_to(before.memory):
                 return before.memory
-            wanted = Wanted(edit=Edit(**change.fields))
+            wanted = Wanted(edit=Edit(**known.fields))
             return self._proposal_queue.propose(tx, kind, [*others, before], viewer, wanted=wanted, why=change.reason)
 
         done = self._journal.write(BatchKind.EDITED, viewer, edit_memory, deadline, reason=change.reason)
@@ -365,6 +372,15 @@ class MemoryService:
         return self._resolve_placement(
             tx, memory, viewer, named=draft.supersedes is not None, has_time=_has_time(draft)
         )
+
+    def _resolve_reference(self, tx: Transaction, before: Memory, change: PreparedEdit, viewer: Viewer) -> PreparedEdit:
+        """Returns the edit with the id of the memory to supersede, of which the caller may have given the beginning or
+        the external id. A proposal then means the same memory whoever accepts it, and when."""
+        if change.fields.get("supersedes") in (None, before.supersedes):
+            return change
+        after = next_version(before, change, viewer, self._clock.now(), self._lifetimes)
+        found = find_superseded(tx, after, visible_to(viewer, self._lead_sees))
+        return change if found is None else replace(change, fields={**change.fields, "supersedes": found.memory.id})
 
     def _next_version(self, tx: Transaction, before: Memory, change: PreparedEdit, viewer: Viewer) -> Memory:
         after = next_version(before, change, viewer, self._clock.now(), self._lifetimes)
