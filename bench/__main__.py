@@ -23,6 +23,7 @@ from bench import (
     walks,
     writes,
 )
+from bench.injection import stores as injection
 from bench.material import Bench
 from bench.quality import rest, section
 from bench.report import Section, keep, render
@@ -35,6 +36,7 @@ SECTIONS: Mapping[str, Callable[[Bench], Section | None]] = {
     "recency": recency.run,
     "updates": updates.run,
     "silence": silence.run,
+    "injection": injection.run,
     "usefulness": usefulness.run,
     "truth": truth.run,
     "speed": speed.run,

@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 NEEDS_DATA = ("quality", "quality-rest", "recency", "updates", "silence", "usefulness")
 SECTIONS = (
     *NEEDS_DATA,
+    "injection",
     "truth",
     "speed",
     "speed-1m",
