@@ -138,8 +138,8 @@ def short_ids(ids: Iterable[str | None]) -> dict[str | None, str]:
     known = sorted({one for one in ids if one is not None})
     short: dict[str | None, str] = {}
     for position, one in enumerate(known):
-        beside = (*known[max(position - 1, 0) : position], *known[position + 1 : position + 2])
-        length = max([_LEAST_ID, *(_same_length(one, other) + 1 for other in beside)])
+        neighbors = (*known[max(position - 1, 0) : position], *known[position + 1 : position + 2])
+        length = max([_LEAST_ID, *(_same_length(one, other) + 1 for other in neighbors)])
         short[one] = one[:length].rstrip("-") if _ID.fullmatch(one) else one
     return short
 

@@ -103,8 +103,8 @@ def placement_neighbours(view: View, memory: Memory) -> list[Stored]:
     named = None if memory.supersedes is None else view.get(memory.supersedes)
     found = [] if named is None or not may_supersede(memory, named.memory) else [named]
     if memory.topic is not None:
-        for side, beside_it in enumerate(view.facts_around(memory.topic, memory.holds_since)):
-            other = beside_it
+        for side, neighbour in enumerate(view.facts_around(memory.topic, memory.holds_since)):
+            other = neighbour
             while other is not None and other.memory.id == memory.id:
                 other = view.adjacent_facts(other.key)[side]
             if other is not None:

@@ -125,7 +125,7 @@ class CaptureService:
         if text_weight(text) <= MIN_WEIGHT:
             return
         name = Clean(f"compacted:{event.program}:{event.session}")
-        if known := self._novelty_filter.memories_stating(text, agent, event.project, besides=name):
+        if known := self._novelty_filter.memories_stating(text, agent, event.project, exclude=name):
             self._novelty_filter.reinforce(known)
             return
         about = (event.task.text if event.task is not None else "") or summarise(text)

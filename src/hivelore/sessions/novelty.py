@@ -31,23 +31,23 @@ class NoveltyFilter:
         self._clock = clock
 
     def split_points(
-        self, points: Sequence[str], agent: AgentId, project: Clean | None, besides: Clean
+        self, points: Sequence[str], agent: AgentId, project: Clean | None, exclude: Clean
     ) -> tuple[list[str], list[Stored]]:
-        """Returns the points that no visible memory states, and the memories that state the others. ``besides``:
+        """Returns the points that no visible memory states, and the memories that state the others. ``exclude``:
         external id of a memory to ignore."""
         new: list[str] = []
         saying: dict[DocumentKey, Stored] = {}
         where = self._filter(agent, project)
         with self._store.read(sees=where.visibility) as view:
             for point in points:
-                known = self._find_statement(view, point, where, besides)
+                known = self._find_statement(view, point, where, exclude)
                 if known is None:
                     new.append(point)
                 else:
                     saying[known.key] = known
         return new, list(saying.values())
 
-    def memories_stating(self, text: str, agent: AgentId, project: Clean | None, besides: Clean) -> list[Stored]:
+    def memories_stating(self, text: str, agent: AgentId, project: Clean | None, exclude: Clean) -> list[Stored]:
         """Returns the memories that together state everything in a text. Empty if any statement is new, or if the text
         holds code or no statement."""
         if _CODE_FENCE in text or len(text) > _MAX_CHARACTERS:
@@ -56,7 +56,7 @@ class NoveltyFilter:
         where = self._filter(agent, project)
         with self._store.read(sees=where.visibility) as view:
             for statement in filter(is_informative, sentences(text)):
-                known = self._find_statement(view, statement, where, besides)
+                known = self._find_statement(view, statement, where, exclude)
                 if known is None:
                     return []
                 saying[known.key] = known
@@ -84,11 +84,11 @@ class NoveltyFilter:
         seen = Visibility(own=agent, swarm=True)
         return Filter(visibility=seen, project=project, superseded=False, live_at=self._clock.now())
 
-    def _find_statement(self, view: View, point: str, where: Filter, besides: Clean) -> Stored | None:
+    def _find_statement(self, view: View, point: str, where: Filter, exclude: Clean) -> Stored | None:
         found = self._keywords.search(view, query_terms(point), where, _MAX_CANDIDATES)
         memories = view.memories_of([candidate.document for candidate in found], where)
         for key, memory in memories.items():
-            if memory.external_id != besides and is_stated(point, parse_claims(memory.content)):
+            if memory.external_id != exclude and is_stated(point, parse_claims(memory.content)):
                 return Stored(key, memory)
         return None
 
