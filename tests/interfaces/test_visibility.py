@@ -8,8 +8,9 @@ one without a probe fails here.
 import inspect
 import json
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,9 @@ from msgspec import to_builtins
 from hivelore.api.registry import TOOLS
 from hivelore.cli.dispatch import VERBS, build
 from hivelore.core.agents import Interface, Role, Viewer
+from hivelore.core.ids import proposal_id
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import HiveloreError, Unauthenticated
 from hivelore.events.model import Level
 from hivelore.memories.drafts import Edit
@@ -55,8 +58,8 @@ class Asker:
     client: Client
     hive: Hive
     ids: dict[str, str]
-    proposals: list[str]
-    batches: list[str]
+    proposals: dict[str, str]
+    batches: dict[str, str]
     command_line: CommandLine
 
     def verb(self, *words: str, stdin: bytes = b"") -> Any:
@@ -80,6 +83,12 @@ class Asker:
 
     def each_batch(self, ask: Callable[[str], Any]) -> list[Any]:
         return [ask(batch) for batch in self.batches]
+
+    def by_prefix(self, path: str, ids: Mapping[str, str]) -> list[Any]:
+        """Asks for each id by its beginning. Also returns the words of whole ids in the answers: an error about an
+        ambiguous beginning lists these."""
+        answers = [self.rest("GET", f"{path}/{one[:length]}") for one in ids for length in (8, 13)]
+        return [*answers, *(WORDS[whose] for one, whose in ids.items() if one in str(answers))]
 
 
 def _answer_or_error(ask: Callable[[], Any]) -> Any:
@@ -177,8 +186,7 @@ ROUTES: dict[tuple[str, str], Probe] = {
     ("GET", "/api/memory"): _lists,
     ("GET", "/api/memory/{memoryId}"): lambda asker: [
         *_at(asker),
-        *asker.each(lambda memory: asker.rest("GET", f"/api/memory/{memory[:13]}")),
-        *asker.each(lambda memory: asker.rest("GET", f"/api/memory/{memory[:8]}")),
+        *asker.by_prefix("/api/memory", {memory: whose for whose, memory in asker.ids.items()}),
     ],
     ("GET", "/api/memory/{memoryId}/chunks"): lambda asker: _at(asker, "/chunks"),
     ("GET", "/api/memory/{memoryId}/history"): lambda asker: _at(asker, "/history"),
@@ -251,18 +259,20 @@ ROUTES: dict[tuple[str, str], Probe] = {
     ("GET", "/api/review"): lambda asker: [
         asker.rest("GET", "/api/review", query={"status": status}) for status in ("open", "all")
     ],
-    ("GET", "/api/review/{proposal}"): lambda asker: asker.each_proposal(
-        lambda proposal: [asker.rest("GET", f"/api/review/{proposal[:length]}") for length in (8, 13, 36)]
-    ),
+    ("GET", "/api/review/{proposal}"): lambda asker: [
+        *asker.each_proposal(lambda proposal: asker.rest("GET", f"/api/review/{proposal}")),
+        *asker.by_prefix("/api/review", asker.proposals),
+    ],
     ("POST", "/api/review/{proposal}/{decision}"): lambda asker: asker.each_proposal(
         lambda proposal: asker.rest("POST", f"/api/review/{proposal}/merge")
     ),
     ("GET", "/api/batches"): lambda asker: [
         asker.rest("GET", "/api/batches", query={"memory": memory}) for memory in (None, *asker.ids.values())
     ],
-    ("GET", "/api/batches/{batch}"): lambda asker: asker.each_batch(
-        lambda batch: [asker.rest("GET", f"/api/batches/{batch[:length]}") for length in (8, 13, 36)]
-    ),
+    ("GET", "/api/batches/{batch}"): lambda asker: [
+        *asker.each_batch(lambda batch: asker.rest("GET", f"/api/batches/{batch}")),
+        *asker.by_prefix("/api/batches", asker.batches),
+    ],
     ("DELETE", "/api/batches/{batch}"): lambda asker: [asker.rest("DELETE", f"/api/batches/{NOWHERE}")],
     ("POST", "/api/undo"): lambda asker: [asker.rest("POST", "/api/undo", body={"id": NOWHERE})],
     ("GET", "/api/maintenance/{job}"): lambda asker: [asker.rest("GET", f"/api/maintenance/{NOWHERE}")],
@@ -477,10 +487,11 @@ SHOWS_ALL = {"recall", "list", "get", "history", "memory-get", "memory-search"} 
 class World:
     service: Service
     ids: dict[str, str]
-    proposals: list[str]
-    """One proposal about each memory, by its owner."""
-    batches: list[str]
-    """The batches that made memories private."""
+    """The id of each one's memory."""
+    proposals: dict[str, str]
+    """One proposal about each memory, with whose it is."""
+    batches: dict[str, str]
+    """The batches that made memories private, with whose they are."""
     keys: dict[str, str]
 
 
@@ -531,10 +542,11 @@ def _world(home: Path, lead_sees: str, database: str) -> Generator[World]:
         for who in ("ada", "bob", "lea", "operator"):
             found = service.client(keys[who]).call("POST", "/api/memory/search", body={"query": "sleeps", "limit": 50})
             assert {hit["memory"]["id"] for hit in found["results"]} == set(ids.values())
+        batches: dict[str, str] = {}
         for whose in EVERYTHING - SHARED:
             service.client(keys[whose]).call("PATCH", f"/api/memory/{ids[whose]}", body={"scope": "agent"})
-        proposals = [_proposed(service, ids[whose], word) for whose, word in WORDS.items()]
-        batches = [str(batch.id) for batch in batches_of(service.app.store)]
+            batches = {str(batch.id): whose for batch in batches_of(service.app.store)} | batches
+        proposals = {_proposed(service, ids[whose], word): whose for whose, word in WORDS.items()}
         yield World(service, ids, proposals, batches, keys)
 
 
@@ -546,6 +558,7 @@ def _proposed(service: Service, memory: str, word: str) -> str:
     proposal = a_proposal(
         stored.memory, kind=ProposalKind.OPERATIONAL, actor=stored.memory.owner, wanted=wanted, why=Clean(word)
     )
+    proposal = replace(proposal, id=proposal_id(datetime.now(UTC)))
     service.app.store.write(lambda tx: tx.put_proposal(proposal))
     return proposal.id
 
@@ -578,6 +591,7 @@ def _may_see(who: str, world: World) -> set[str]:
 
 def _seen(answers: list[Any]) -> set[str]:
     text = " ".join(json.dumps(answer, default=repr) for answer in answers)
+    assert "unexpected error" not in text
     return {whose for whose, word in WORDS.items() if word in text}
 
 
