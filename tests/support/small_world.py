@@ -96,13 +96,17 @@ WITH_EACH = len(VISIBILITIES) if IS_SOAKING else 4
 
 
 def single_filters() -> list[Filter]:
-    """Every visibility alone, and every value of every part with some of them: successive values with other ones."""
+    """Every visibility alone and with its own memories, and every value of every part with some of them.
+
+    A value is asked for by several viewers, and successive values with other visibilities.
+    """
     bare = [Filter(visibility=visibility) for visibility in VISIBILITIES]
     asked = ((part, value) for part, values in VALUES.items() for value in values)
     return [
         *bare,
+        *(replace(each, owner=each.visibility.own) for each in bare if each.visibility.own is not None),
         *(
-            replace(bare[(WITH_EACH * number + step) % len(bare)], **{part: value})
+            replace(bare[(number + 5 * step) % len(bare)], **{part: value})
             for number, (part, value) in enumerate(asked)
             for step in range(WITH_EACH)
         ),
