@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 class Cases:
     def __init__(self) -> None:
-        self._failures: list[str] = []
+        self._failures: list[Exception] = []
 
     @contextmanager
     def case(self, name: object) -> Generator[None]:
@@ -14,8 +14,10 @@ class Cases:
         try:
             yield
         except Exception as error:  # noqa: BLE001 - the report fails the test
-            self._failures.append(f"{name}: {type(error).__name__}: {error}")
+            error.add_note(f"Case: {name}")
+            self._failures.append(error)
 
     def report(self) -> None:
-        """Fails if a case failed."""
-        assert not self._failures, "\n\n".join([f"{len(self._failures)} cases failed.", *self._failures])
+        """Raises the errors of all cases that failed, each with its traceback and the name of the case."""
+        if self._failures:
+            raise ExceptionGroup("Cases failed", self._failures)

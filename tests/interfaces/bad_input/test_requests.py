@@ -48,8 +48,10 @@ def test_bad_input_is_refused_or_harmless(
         after = before
         with cases.case(row.input):
             (folder := tmp_path / str(number)).mkdir()
-            outcome = row.ask(asked, Known(own=side.own, hidden=side.hidden, folder=folder))
-            after = side.state()
+            try:
+                outcome = row.ask(asked, Known(own=side.own, hidden=side.hidden, folder=folder))
+            finally:
+                after = side.state()
             assert outcome.kind == expected_at(name, row.expected), outcome.said[:500]
             _assert_harmless(outcome, before, after, side.own if row.edits else None)
         side.forget(after.keys() - before.keys())
