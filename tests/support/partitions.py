@@ -29,6 +29,7 @@ def pool() -> Pool:
     """Returns the pool of a schema of this process."""
     url = postgres.schema()
     migrate(url)
+    postgres.keep_no_statistics(url)
     opened = Pool(url)
     atexit.register(opened.close)
     return opened

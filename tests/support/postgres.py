@@ -110,22 +110,29 @@ DECLARE
 BEGIN
   FOR one IN
     SELECT a.attrelid::regclass AS of_table, a.attname FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
-    WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped
+    WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')
+      AND a.attnum > 0 AND NOT a.attisdropped
   LOOP
     EXECUTE format('ALTER TABLE %s ALTER COLUMN %I SET STATISTICS 0', one.of_table, one.attname);
   END LOOP;
 END $$
 """
-"""Makes ANALYZE count no values: what it counted in a few rows of one namespace would make the planner expect none in
-all others."""
+
+
+def keep_no_statistics(url: str) -> None:
+    """Makes ANALYZE count no values in the tables of a schema.
+
+    What it counted in a few rows of one namespace would make the planner expect none in all others.
+    """
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(_WITHOUT_STATISTICS.encode())
 
 
 @cache
 def pool() -> Pool:
     """Returns the pool of the database of this process: one for each store would take longer than the tests."""
     opened = Pool(database())
-    with psycopg.connect(database(), autocommit=True) as connection:
-        connection.execute(_WITHOUT_STATISTICS.encode())
+    keep_no_statistics(database())
     atexit.register(opened.close)
     return opened
 
