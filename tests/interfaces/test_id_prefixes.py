@@ -1,6 +1,7 @@
 """The beginning of an id stands for it at every interface, and never confirms an id that the caller may not see."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -8,10 +9,15 @@ from typing import Any
 import pytest
 
 from hivelore.core.agents import LeadSees, Role
+from hivelore.core.ids import proposal_id
+from hivelore.core.values import replace
 from hivelore.errors import HiveloreError, Invalid, NotFound, Proposed
+from hivelore.memories.model import MemoryId
 from hivelore.python.client import Client
 from hivelore.python.hive import EmbeddedHive, Hive
 from hivelore.python.remote import RemoteHive
+from hivelore.review.model import ProposalKind
+from support.proposals import a_proposal
 from support.service import Service
 from support.world import AS_OPERATOR
 
@@ -37,6 +43,17 @@ def proposed(service: Service, hive: Hive, name: str) -> str:
     with pytest.raises(Proposed) as caught:
         service.client(service.add(name)).call("PATCH", f"/api/memory/{memory}", body={"content": f"{name}: 90s"})
     return caught.value.proposal
+
+
+def put_proposal(service: Service, memory: str) -> str:
+    """Stores a proposal to change a memory, and returns its id."""
+    with service.app.store.read() as view:
+        stored = view.get(MemoryId(memory))
+    assert stored is not None
+    proposal = a_proposal(stored.memory, kind=ProposalKind.OPERATIONAL, actor=stored.memory.owner)
+    proposal = replace(proposal, id=proposal_id(datetime.now(UTC)))
+    service.app.store.write(lambda tx: tx.put_proposal(proposal))
+    return proposal.id
 
 
 def error_of(ask: Callable[[str], Any], prefix: str) -> tuple[type[HiveloreError], str]:
@@ -159,13 +176,16 @@ def test_what_a_caller_may_not_see_is_neither_confirmed_nor_counted(tmp_path: Pa
         stored = ada.call("POST", "/api/memory/batch", body={"memories": [draft]})["results"][0]["memory"]["id"]
         ada.call("PATCH", f"/api/memory/{stored}", body={"content": "The tin is red."})
         batch = operator.call("GET", "/api/batches", query={"memory": stored})["batches"][0]["id"]
+        proposal = put_proposal(service, stored)
         asks: list[Callable[[str], Any]] = [
+            lambda one: eve.call("GET", f"/api/memory/{one}"),
             lambda one: eve.call("POST", "/api/undo", body={"id": one}),
             lambda one: eve.call("GET", f"/api/batches/{one}"),
             lambda one: eve.call("POST", "/api/memory/batch", body={"memories": [{**draft, "supersedes": one}]}),
             lambda one: eve.call("GET", f"/api/review/{one}"),
         ]
+        assert ada.call("GET", f"/api/review/{proposal[:SHORT]}")["proposal"]["id"] == proposal
         unknown = "01a00000-0000-7000"
-        for ask, prefix in product(asks, (stored[:SHORT], batch[:SHORT], stored[:TIME])):
+        for ask, prefix in product(asks, (stored[:SHORT], batch[:SHORT], proposal[:SHORT], stored[:TIME])):
             hidden, missing = error_of(ask, prefix), error_of(ask, unknown)
             assert hidden == (missing[0], missing[1].replace(unknown, prefix))
