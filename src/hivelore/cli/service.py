@@ -173,9 +173,10 @@ def _summarize(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "vector index", vectors if facts["vectorsReady"] else f"{vectors}, loading"
         waiting = _count(facts["pendingEmbeddings"], "waiting")
         yield "embeddings", f"{waiting}{_count(facts['failedEmbeddings'], 'failed', before=', ')}" or "complete"
-    for name in ("embeddingTrouble", "embeddingOutage"):
-        if facts[name] is not None:
-            yield "embedding error", facts[name]
+    if facts["embeddingTrouble"] is not None:
+        yield "embedding error", facts["embeddingTrouble"]
+    if facts["embeddingOutage"] is not None:
+        yield "embedding outage", facts["embeddingOutage"]
     waiting = _count(facts["pendingSummaries"], "waiting", before=", ")
     yield "summaries", f"{facts['summarizer']}{waiting}{_count(facts['failedSummaries'], 'failed', before=', ')}"
     if facts["summaryTrouble"] is not None:

@@ -63,6 +63,14 @@ def test_the_status_is_that_of_the_service(cli: CommandLine) -> None:
     assert f"url                 {status['url']}\n" in cli("status").out
 
 
+def test_the_status_shows_both_troubles_of_the_embedder(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    troubles = {"embeddingTrouble": "401 from it", "embeddingOutage": "no answer in 5 s"}
+    facts = cli.json("status") | troubles
+    monkeypatch.setattr("hivelore.cli.service._ask_status", lambda *_: facts)
+    shown = cli("status").out
+    assert all(trouble in shown for trouble in troubles.values()), shown
+
+
 def test_status_reports_that_no_service_runs_and_starts_none(alone: CommandLine, elsewhere: Path) -> None:
     result = alone("status")
     assert (result.code, result.out) == (6, f"No service answers on {elsewhere}. 'hivelore start' starts one.\n")
