@@ -292,6 +292,14 @@ def test_indexing_a_folder_skips_ignored_files(hive: Hive, tmp_path: Path) -> No
     assert (again.id, again.version) == (first.id, 2)
 
 
+def test_an_indexed_file_is_refused_with_the_same_text_on_both_sides(hive: Hive, tmp_path: Path) -> None:
+    note = tmp_path / "a.md"
+    note.write_text("Wombats dig.")
+    done = hive.index(note, project="a\ud800b")
+    reason = "A text has half of a surrogate pair, which is not valid Unicode."
+    assert (list(done), [one.reason for one in done.skipped]) == ([], [reason])
+
+
 def test_waiting_with_nothing_to_wait_for_returns(hive: Hive) -> None:
     hive.remember("x")
     assert hive.wait_until_indexed(120)

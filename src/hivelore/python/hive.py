@@ -249,7 +249,7 @@ class Hive(ABC):
                 skipped.append(found)
             else:
                 try:
-                    memories.append(self._store([found])[0].memory)
+                    memories.append(self._store([validated(found)])[0].memory)
                 except Invalid as error:
                     skipped.append(Skipped(Path(found.source_path or path), str(error)))
         return Indexed(memories, skipped)
