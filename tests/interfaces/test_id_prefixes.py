@@ -10,9 +10,11 @@ import pytest
 
 from hivelore.core.agents import LeadSees, Role
 from hivelore.core.ids import proposal_id
+from hivelore.core.operation import Call
 from hivelore.core.values import replace
-from hivelore.errors import HiveloreError, Invalid, NotFound, Proposed
+from hivelore.errors import Forbidden, HiveloreError, Invalid, NotFound, Proposed
 from hivelore.memories.model import MemoryId
+from hivelore.memories.operations import INJECT_LEARNING, InjectLearning
 from hivelore.python.client import Client
 from hivelore.python.hive import EmbeddedHive, Hive
 from hivelore.python.remote import RemoteHive
@@ -83,8 +85,28 @@ def test_a_purged_memory_is_restored(service: Service, hive: Hive, operator: Cli
     operator.call("POST", "/api/maintenance", body={"purgeExpired": True, "apply": True, "yesDelete": 1})
     with pytest.raises(NotFound):
         hive.get(memory)
+    assert hive.batches(memory=memory[:SHORT]).batches != ()
     assert hive.undo(memory[:SHORT]).memories == (memory,)
     hive.forget(memory)
+
+
+def test_a_purged_memory_is_forgotten(service: Service, hive: Hive, operator: Client) -> None:
+    owner = f"keeper of {type(hive).__name__}"
+    keeper, other = (service.client(service.add(name)) for name in (owner, f"other {owner}"))
+    memory = service.remember_expired(owner, f"The curlew slept at the {owner}.")
+    operator.call("POST", "/api/maintenance", body={"purgeExpired": True, "apply": True, "yesDelete": 1})
+
+    def forget_as_other(one: str) -> None:
+        other.call("DELETE", f"/api/memory/{one}")
+
+    unknown = "01a00000-0000-7000"
+    kind, text = error_of(forget_as_other, unknown)
+    assert error_of(forget_as_other, memory[:SHORT]) == (kind, text.replace(unknown, memory[:SHORT]))
+    hive.forget(memory[:SHORT])
+    with pytest.raises(NotFound):
+        hive.undo(memory)
+    with pytest.raises(NotFound):
+        keeper.call("DELETE", f"/api/memory/{memory}")
 
 
 def test_a_proposal(service: Service, hive: Hive) -> None:
@@ -101,9 +123,27 @@ def test_an_agent(service: Service, operator: Client) -> None:
     as_grebe.call("POST", "/api/memory/batch", body={"memories": [{"content": "The grebe dives."}]})
     (found,) = operator.call("GET", "/api/memory", query={"agentId": whole[:SHORT]})["memories"]
     assert found["content"] == "The grebe dives."
+    draft = {"content": "The grebe swims.", "agentId": whole[:SHORT]}
+    (stored,) = operator.call("POST", "/api/memory/batch", body={"memories": [draft]})["results"]
+    assert stored["memory"]["agentId"] == whole
     assert operator.call("DELETE", f"/api/agents/{whole[:SHORT]}") == {"revoked": 1}
     with pytest.raises(NotFound):
         operator.call("DELETE", f"/api/agents/{whole[:7]}")
+
+
+def test_the_agent_of_a_key(service: Service) -> None:
+    keys = [service.add(name) for name in ("dabchick", "dotterel")]
+    ids = [service.client(key).call("GET", "/api/me")["agentId"] for key in keys]
+    for given in (ids[0][:SHORT], ids[0].upper()):
+        assert service.client(keys[0], given).call("GET", "/api/me")["agentId"] == ids[0]
+    with pytest.raises(Forbidden):
+        service.client(keys[0], ids[1][:SHORT]).call("GET", "/api/me")
+
+
+def test_the_agent_that_a_learning_is_for(service: Service) -> None:
+    learner = service.client(service.add("learner")).call("GET", "/api/me")["agentId"]
+    request = InjectLearning(agent=learner[:SHORT], learning="Run the linter.", category="best-practice")
+    assert INJECT_LEARNING.run(service.app, request, Call(viewer=AS_OPERATOR)).owner == learner
 
 
 def test_an_event(hive: Hive) -> None:

@@ -19,7 +19,7 @@ def list_batches(app: Application, request: ListBatches, call: Call) -> BatchPag
         call.viewer,
         None if after is None else (after[0], BatchId(after[1])),
         request.limit,
-        memory=None if request.memory is None else app.reading.resolve(request.memory, call.viewer),
+        memory=None if request.memory is None else app.reading.resolve(request.memory, call.viewer, or_deleted=True),
         deadline=call.deadline,
     )
 

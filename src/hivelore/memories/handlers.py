@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
 
-from hivelore.core.agents import AgentId
 from hivelore.core.operation import Call
 from hivelore.core.paging import position_of
 from hivelore.core.values import NoArguments, replace
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def store_memory(app: Application, request: Draft, call: Call) -> WriteResult:
-    return app.memory_service.remember(_in_project(request, call), call.viewer, call.deadline)
+    return app.memory_service.remember(_complete(app, request, call), call.viewer, call.deadline)
 
 
 def index_memory(app: Application, request: IndexMemory, call: Call) -> IndexResponse:
@@ -49,12 +48,14 @@ def index_memory(app: Application, request: IndexMemory, call: Call) -> IndexRes
 
 
 def store_memories(app: Application, request: StoreMemories, call: Call) -> StoredMemories:
-    drafts = [_in_project(draft, call) for draft in request.memories]
+    drafts = [_complete(app, draft, call) for draft in request.memories]
     return StoredMemories(tuple(app.memory_service.remember_many(drafts, call.viewer, call.deadline)))
 
 
-def _in_project(draft: Draft, call: Call) -> Draft:
-    return replace(draft, project=draft.project or call.project)
+def _complete(app: Application, draft: Draft, call: Call) -> Draft:
+    """Returns the draft in the project of the call, with the whole id of its owner."""
+    owner = None if draft.owner is None else app.agents.resolve(draft.owner)
+    return replace(draft, project=draft.project or call.project, owner=owner)
 
 
 def list_memories(app: Application, request: ListMemories, call: Call) -> MemoryPage:
@@ -129,9 +130,10 @@ def edit_memory(app: Application, request: EditMemory, call: Call) -> Memory:
 
 
 def forget_memory(app: Application, request: ForgetMemory, call: Call) -> None:
-    app.memory_service.forget(app.reading.resolve(request.memory, call.viewer), call.viewer, version=request.version)
+    memory = app.reading.resolve(request.memory, call.viewer, or_deleted=True)
+    app.memory_service.forget(memory, call.viewer, version=request.version)
 
 
 def inject_learning(app: Application, request: InjectLearning, call: Call) -> Memory:
-    target = AgentId(request.agent)
+    target = app.agents.resolve(request.agent)
     return app.memory_service.inject_learning(request.learning, request.category, target, call.viewer, request.scope)

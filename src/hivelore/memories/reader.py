@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from hivelore.changes.journal import last_known_state
+from hivelore.changes.model import BatchFilter
 from hivelore.core.access import memory_for_viewer, visible_to
 from hivelore.core.agents import LeadSees, Viewer
 from hivelore.core.clock import Clock
@@ -68,13 +70,16 @@ class MemoryReader:
         self._write_buffer.note_opened(key, memory, viewer, self._clock.now())
         return memory_for_viewer(viewer, found)
 
-    def resolve(self, text: str, viewer: Viewer) -> MemoryId:
+    def resolve(self, text: str, viewer: Viewer, *, or_deleted: bool = False) -> MemoryId:
         """Returns the id that a caller means: the whole id, or at least eight characters of its beginning. Raises
-        Invalid if several visible memories begin with them."""
+        Invalid if several visible memories begin with them. ``or_deleted``: if no memory does, also finds deleted ones
+        that the journal still has."""
+        seen = self._visibility(viewer)
 
         def find_ids(prefix: str, limit: int) -> Sequence[MemoryId]:
-            with self._store.read(sees=self._visibility(viewer)) as view:
-                return view.ids_from(prefix, self.widest_filter(viewer), limit)
+            with self._store.read(sees=seen) as view:
+                found = view.ids_from(prefix, Filter(visibility=seen), limit)
+                return found if found or not or_deleted else _deleted_ids(view, prefix, seen, limit)
 
         return MemoryId(resolve_id(text, find_ids, "memory"))
 
@@ -145,6 +150,16 @@ class MemoryReader:
             raise memory_not_found(memory)
         self._write_buffer.note_reads([stored.memory], viewer, self._clock.now())
         return stored.key, stored.memory
+
+
+def _deleted_ids(view: View, prefix: str, seen: Visibility, limit: int) -> list[MemoryId]:
+    changed = view.changed_ids_from(prefix, BatchFilter(seen=seen), limit)
+    last_known = ((memory, last_known_state(view, memory)) for memory in changed)
+    return [
+        memory
+        for memory, was in last_known
+        if was is not None and seen.admits(was.memory.owner, was.memory.scope) and view.get(memory) is None
+    ]
 
 
 def _not_valid_at(memory: Memory, at: datetime) -> NotFound:

@@ -68,7 +68,9 @@ def forget_operational_memories(app: Application, request: ForgetOperationalMemo
     if not request.ids:
         raise Invalid('Name what to delete: {"ids": ["..."]}, or ids=...&ids=...', field="ids")
     return DeletedCount(
-        app.curation.forget([app.reading.resolve(one, call.viewer) for one in request.ids], call.viewer)
+        app.curation.forget(
+            [app.reading.resolve(one, call.viewer, or_deleted=True) for one in request.ids], call.viewer
+        )
     )
 
 
@@ -93,7 +95,7 @@ def change_operational_memory(app: Application, request: ChangeOperationalMemory
 
 
 def forget_operational_memory(app: Application, request: NamedOperationalMemory, call: Call) -> None:
-    app.curation.forget_one(app.reading.resolve(request.memory, call.viewer), call.viewer)
+    app.curation.forget_one(app.reading.resolve(request.memory, call.viewer, or_deleted=True), call.viewer)
 
 
 def get_context(app: Application, request: GetContext, call: Call) -> Context:

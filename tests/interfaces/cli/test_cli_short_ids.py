@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from hivelore.cli.output import short_ids
 from support.command_line import CommandLine
+from support.service import Service
 
 
 def an_id(one: int, other: int) -> str:
@@ -49,3 +50,18 @@ def test_what_a_verb_shows_is_what_another_takes(cli: CommandLine, me: str) -> N
     new = cli.json("remember", "The ibis sleeps.", "--supersedes", shown, *as_me)["memory"]
     assert new["supersedes"] == whole
     assert cli("forget", shown, *as_me).code == 0
+
+
+def test_the_short_id_of_a_purged_memory_still_leads_to_it(cli: CommandLine, service: Service) -> None:
+    for text in ("The godwit left.", "The godwit is gone."):
+        service.remember_expired("local", text)
+        count = cli.json("maintain", "--purge-expired")["expired"]
+        purged = cli("maintain", "--purge-expired", "--apply", "--yes-delete", str(count))
+        batch = purged.err.split("'hivelore undo ")[1].split("'")[0]
+        (shown,) = (line.split()[0] for line in cli("batches", batch).out.splitlines() if text in line)
+        assert cli("batches", "--memory", shown).out.splitlines()[1].startswith(batch)
+        if text == "The godwit left.":
+            assert cli("undo", shown).out == f"Restored: {shown}\n"
+        else:
+            assert cli("forget", shown, "--yes").code == 0
+            assert cli("undo", shown).code == 3
