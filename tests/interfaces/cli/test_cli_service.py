@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -66,7 +67,11 @@ def test_the_status_is_that_of_the_service(cli: CommandLine) -> None:
 def test_the_status_shows_both_troubles_of_the_embedder(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     troubles = {"embeddingTrouble": "401 from it", "embeddingOutage": "no answer in 5 s"}
     facts = cli.json("status") | troubles
-    monkeypatch.setattr("hivelore.cli.service._ask_status", lambda *_: facts)
+
+    def ask_status(_url: str, _home: Path) -> Any:
+        return facts
+
+    monkeypatch.setattr("hivelore.cli.service._ask_status", ask_status)
     shown = cli("status").out
     assert all(trouble in shown for trouble in troubles.values()), shown
 
