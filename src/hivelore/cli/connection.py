@@ -32,7 +32,7 @@ def call(
     method: str, path: str, *, agent: str | None = None, operator: bool = False, project: str | None = None, **more: Any
 ) -> Any:
     """Call the service once and return its answer. ``operator``: without ``agent``, call as the operator."""
-    with _connect(None, None) if operator and agent is None else client(agent, project) as connected:
+    with _connect(None, project) if operator and agent is None else client(agent, project) as connected:
         return connected.call(method, path, **more)
 
 

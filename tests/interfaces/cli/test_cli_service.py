@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from hivelore.cli.connection import call
 from hivelore.local import launcher
 from hivelore.local.lock import EMBEDDED, Lock, Owner, read_owner
 from support.command_line import HIVELORE, CommandLine, environment, hivelore
@@ -172,3 +173,10 @@ def test_an_unreachable_url_is_reported(
     result = cli("stats")
     assert (result.code, result.out) == (code, "")
     assert result.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("operator", [False, True], ids=["agent", "operator"])
+def test_a_call_is_made_in_the_given_project(cli: CommandLine, operator: bool) -> None:
+    assert cli("status").code == 0
+    found = call("POST", "/api/memory/search", operator=operator, project="shop", body={"query": "anything"})
+    assert "Project unknown" not in found["message"]
