@@ -109,9 +109,8 @@ class World(Services):
     def hand_over(self, ended: SessionEnd, viewer: Viewer) -> None:
         self.handed_over.append(ended)
 
-    @property
-    def are_keywords_complete(self) -> Callable[[], bool]:
-        return self._keywords_complete
+    def are_keywords_complete(self) -> bool:
+        return self._keywords_complete()
 
     @cached_property
     def search_service(self) -> SearchService:

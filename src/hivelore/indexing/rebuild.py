@@ -106,8 +106,10 @@ class IndexRebuild:
         self._checked_to = _MIN_KEY
         """... and the last document that it checked."""
         self._complete = Event()
-        self.is_complete = self._complete.is_set
+
+    def is_complete(self) -> bool:
         """Returns True if keyword searches find everything from now on."""
+        return self._complete.is_set()
 
     def begin(self) -> None:
         """Clears an index of another engine or version, to be rebuilt. Call before the first write."""

@@ -103,10 +103,9 @@ class Services(ABC):
     def hand_over(self, ended: SessionEnd, viewer: Viewer) -> None:
         """Queue an ended session for its summary."""
 
-    @property
-    def are_keywords_complete(self) -> Callable[[], bool]:
-        """Tells whether a keyword search finds everything."""
-        return self.index_rebuild.is_complete
+    def are_keywords_complete(self) -> bool:
+        """Returns True if a keyword search finds everything."""
+        return self.index_rebuild.is_complete()
 
     def on_agents_changed(self) -> None:  # noqa: B027 (a subclass may ignore it)
         """Called after agents or keys changed."""
