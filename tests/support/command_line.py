@@ -20,7 +20,7 @@ HIVELORE = str(Path(sys.executable).with_name("hivelore"))
 
 def short(one: str) -> str:
     """Returns an id as tables and results show it, unless they show another one with the same beginning."""
-    return one[:18]
+    return one[:23]
 
 
 @dataclass(frozen=True, slots=True)

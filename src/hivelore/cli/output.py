@@ -28,8 +28,9 @@ _LEAST_LAST_COLUMN = 20
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "bold red": "1;31", "green": "32", "yellow": "33", "cyan": "36"}
 """Parameters of terminal escape sequences."""
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_LEAST_ID = 18
-"""Characters of a short id: the time in milliseconds and 12 random bits. A table shows more of ids that share them."""
+_LEAST_ID = 23
+"""Characters of a short id: the time in milliseconds and 26 random bits, so that ids of one bulk write differ too. A
+table shows more of ids that share them."""
 
 
 class Column(NamedTuple):

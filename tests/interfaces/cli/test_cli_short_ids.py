@@ -9,21 +9,21 @@ from support.service import Service
 
 
 def an_id(one: int, other: int) -> str:
-    return f"01a21bcf-d64a-7{one:03x}-{other:04x}-751e444b55eb"
+    return f"01a21bcf-d64a-7b5c-8{one:03x}-{other:04x}1e444b55"
 
 
 ids = st.builds(an_id, st.integers(0, 2), st.integers(0x8000, 0x8011))
 
 
 @given(found=st.lists(ids, max_size=8))
-def test_a_short_id_begins_one_id_and_no_shorter_one_of_18_characters_does(found: list[str]) -> None:
+def test_a_short_id_begins_one_id_and_no_shorter_one_of_23_characters_does(found: list[str]) -> None:
     for whole, short in short_ids(found).items():
         assert whole is not None
         assert whole.startswith(short)
-        assert 18 <= len(short) <= 36
+        assert 23 <= len(short) <= 36
         assert {one for one in found if one.startswith(short)} == {whole}
         others = {one for one in found if one.startswith(short[:-1].rstrip("-"))} - {whole}
-        assert len(short) == 18 or others
+        assert len(short) == 23 or others
 
 
 def test_what_is_no_id_stays_whole() -> None:
