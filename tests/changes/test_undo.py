@@ -7,7 +7,9 @@ import pytest
 
 from hivelore.changes.journal import ChangeJournal
 from hivelore.changes.model import Batch, BatchId, BatchKind
+from hivelore.changes.operations import DROP_BATCH, NamedBatch
 from hivelore.core.agents import LeadSees, Viewer
+from hivelore.core.operation import Call
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, NotFound, Proposed
@@ -331,8 +333,8 @@ def test_leads_undo_changes_of_shared_memories(world: World) -> None:
             undo(world, one, AS_LEA)
     undo(world, allowed, AS_LEA)
     assert present(world.store, shared).memory.content == PORT
-    with pytest.raises(Forbidden):
-        world.undo_service.drop(allowed, AS_LEA)
+    with pytest.raises(Forbidden, match="Only an operator"):
+        DROP_BATCH.run(world, NamedBatch(batch=allowed), Call(viewer=AS_LEA))
 
 
 def test_leads_without_access_to_private_memories_do_not_see_changes_of_them(world: World) -> None:
