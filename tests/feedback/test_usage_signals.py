@@ -67,6 +67,27 @@ def test_an_action_with_words_that_only_the_memory_had_is_use(act: Turn) -> None
     assert sign(GIVEN, user("Start it."), finds(), act) is Sign.APPLIED
 
 
+@pytest.mark.parametrize(
+    ("named", "expected"),
+    [
+        (MEMORY, Sign.CITED),
+        (MEMORY[:8], Sign.CITED),
+        (f"({MEMORY[:15].upper()})", Sign.CITED),
+        (MEMORY[:7], None),
+        (f"{MEMORY[:8]}b", None),
+        (f"x{MEMORY[:8]}", None),
+    ],
+)
+def test_an_answer_that_names_the_id_or_its_beginning_cites_the_memory(named: str, expected: Sign | None) -> None:
+    assert sign(SHOWN, user("Start it."), says(f"As note {named} says, it listens.")) is expected
+
+
+@pytest.mark.parametrize("named", [MEMORY, MEMORY[:8]])
+def test_reading_a_memory_by_the_beginning_of_its_id_opens_it(named: str) -> None:
+    get = Tool("mcp__hivelore__memory-get", ToolEffect.OTHER, f'{{"memory":"{named}"}}')
+    assert look(SHOWN, user("Start it."), Turn(speaker=Speaker.CALL, text="", tool=get)).is_opened
+
+
 def test_repeating_an_injected_memory_is_no_use() -> None:
     assert sign(SHOWN, user("Start it."), says(TEXT), says(f"As I remember: {TEXT}")) is None
 

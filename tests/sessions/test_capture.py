@@ -10,7 +10,7 @@ from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Forbidden, Unauthenticated
 from hivelore.memories.drafts import Edit
-from hivelore.memories.model import Scope, Source
+from hivelore.memories.model import Scope, Source, Trust
 from hivelore.observations.outcomes import Change
 from hivelore.sessions.fence import remove_fences
 from hivelore.sessions.model import AgentEvent, EventId, EventKind, Origin, SessionEnd, SubAgent, Task
@@ -83,6 +83,51 @@ def test_a_memory_is_injected_once_per_session(world: World, conversation: Conve
     assert PROXY in conversation.start()
     assert conversation.prompt() == ""
     assert PROXY in Conversation(world, "s2").prompt()
+
+
+def test_a_line_names_its_memory_and_the_author_and_trust_of_those_of_others(
+    world: World, conversation: Conversation
+) -> None:
+    own = world.remember(PROXY, project=HERE)
+    others = world.remember("Port 9443 is taken by the cache.", AS_BOB, scope=Scope.SWARM, author="ada")
+    stated = world.remember("Port 80 is for people.", AS_OPERATOR, scope=Scope.SWARM)
+    quoted = world.remember("Port 81 is for nobody.", AS_OPERATOR, scope=Scope.SWARM, author="Ines", trust=Trust.WEB)
+    lines = inside(conversation.start())[1].splitlines()
+    assert [line for line in lines if line.startswith("- ")] == [
+        f"- [{own.id} 2026-03-01] {PROXY}",
+        f"- [{quoted.id} 2026-03-01 Ines, web] Port 81 is for nobody.",
+        f"- [{stated.id} 2026-03-01 operator] Port 80 is for people.",
+        f"- [{others.id} 2026-03-01 bob, unverified] Port 9443 is taken by the cache.",
+    ]
+
+
+def test_a_line_about_a_service_has_its_confidence(world: World) -> None:
+    world.observe(PROXY, service="proxy")
+    conversation = Conversation(world, viewer=AS_BOB)
+    operational = inside(conversation.start())[1]
+    assert "- [timing] Port 8443 is taken by the proxy. (confidence: 0.7)" in operational
+    conversation = Conversation(world, "s2", AS_BOB)
+    helper = conversation.send(EventKind.SUBAGENT_STARTED, subagent=SUBAGENT, task=Task("T-7", ABOUT_PROXY))
+    assert "2026-03-01 ada, confidence 0.7] " in helper
+
+
+def test_the_summary_of_the_session_itself_is_not_injected(world: World, conversation: Conversation) -> None:
+    about: dict[str, Any] = {"project": HERE, "source": Source.SESSION_SUMMARY, "session": "s1"}
+    conversation.start()
+    for text in (PROXY, f"{PROXY} It listens on all addresses."):
+        world.remember(text, external_id="session:s1", **about)
+        assert conversation.prompt() == ""
+    assert PROXY in conversation.send(EventKind.SUBAGENT_STARTED, subagent=SUBAGENT, task=Task("T-7", ABOUT_PROXY))
+    assert PROXY in Conversation(world, "s2").prompt()
+
+
+def test_a_copy_of_an_injected_memory_is_not_injected(world: World, conversation: Conversation) -> None:
+    world.remember(PROXY, project=HERE)
+    assert conversation.start().count(PROXY) == 1
+    world.remember(PROXY, project=HERE, name="another name")
+    world.remember(PROXY, AS_BOB, scope=Scope.SWARM)
+    assert conversation.prompt() == ""
+    assert Conversation(world, "s2").start().count(PROXY) == 1
 
 
 def test_a_changed_memory_is_injected_again(world: World, conversation: Conversation) -> None:

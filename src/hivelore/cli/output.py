@@ -16,6 +16,7 @@ from itertools import accumulate
 from typing import Any, Literal, NamedTuple, Protocol, cast
 from unicodedata import combining, east_asian_width
 
+from hivelore.core.id_prefix import shortest_prefix
 from hivelore.core.sanitizer import escape_hidden, escaped_json, sanitize
 
 Json = Mapping[str, Any]
@@ -140,14 +141,8 @@ def short_ids(ids: Iterable[str | None]) -> dict[str | None, str]:
     short: dict[str | None, str] = {}
     for position, one in enumerate(known):
         neighbors = (*known[max(position - 1, 0) : position], *known[position + 1 : position + 2])
-        length = max([_LEAST_ID, *(_same_length(one, other) + 1 for other in neighbors)])
-        short[one] = one[:length].rstrip("-") if _ID.fullmatch(one) else one
+        short[one] = shortest_prefix(one, neighbors, _LEAST_ID) if _ID.fullmatch(one) else one
     return short
-
-
-def _same_length(one: str, other: str) -> int:
-    """Return the number of characters with which both begin."""
-    return next((place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), len(one))
 
 
 def short_id(one: str) -> str:

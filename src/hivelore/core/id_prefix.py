@@ -1,7 +1,8 @@
 """Beginnings of ids: callers may give one in place of the whole id."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
 
 from hivelore.errors import Invalid
 
@@ -9,6 +10,8 @@ _PREFIX = re.compile(r"[0-9a-f-]{8,35}")
 """The beginning of an id. The first eight characters are the same in ids made within a minute."""
 _SHOWN = 3
 """Ids that an error about an ambiguous prefix lists."""
+LEAST_PREFIX = 8
+"""Characters of the shortest prefix."""
 
 Find = Callable[[str, int], Sequence[str]]
 """Returns the first ids that begin with a prefix and that the caller may see, up to a limit."""
@@ -41,3 +44,19 @@ def means(text: str, whole: str) -> bool:
 def canonical_id(text: str) -> str:
     """Returns an id as it is stored."""
     return text.strip().lower()
+
+
+def shortest_prefix(one: str, others: Iterable[str], least: int = LEAST_PREFIX) -> str:
+    """Returns the shortest beginning of an id that no other one shares, of at least ``least`` characters."""
+    shared = max((_shared_length(one, other) for other in others if other != one), default=0)
+    return one[: max(least, shared + 1)].rstrip("-")
+
+
+def _shared_length(one: str, other: str) -> int:
+    return next((place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), len(other))
+
+
+def id_made_at(instant: datetime) -> str:
+    """Returns the beginning of ids (UUID version 7) that are made in this millisecond."""
+    digits = f"{int(instant.timestamp() * 1_000):012x}"
+    return f"{digits[:8]}-{digits[8:]}"

@@ -28,6 +28,8 @@ SHARE = 0.2
 _NUMBER = 4
 """Minimum length of a word with a digit, such as a port or version, to count as this many words."""
 _OURS = "hivelore"
+_ID = re.compile(r"\b[0-9a-f]{8}[0-9a-f-]{0,28}\b")
+"""An id, or the beginning of one, as injected lines show it."""
 _RECALL = re.compile(r"recallId\W{1,6}([\w-]{4,40})")
 
 
@@ -64,6 +66,10 @@ class ObservedUsage:
     def is_in_doubt(self) -> bool:
         """True if the sign depends on the rarity of its words."""
         return bool(self.done or self.said)
+
+    def is_named(self, text: str, ids: Iterable[str]) -> bool:
+        """Returns True if a text contains the id or a beginning of it. ``ids``: see ``_ids_in``."""
+        return self.given.memory in text or any(map(self.given.memory.startswith, ids))
 
     def sign(self, rare: Collection[str]) -> Sign | None:
         """Returns the strongest sign. ``rare``: words that few memories have."""
@@ -109,26 +115,32 @@ def _is_memory_access(tool: Tool) -> bool:
 
 
 def _observe_memory_access(turn: Turn, on: str, found: Iterable[ObservedUsage]) -> None:
-    recalls = frozenset(_recalls(turn))
+    recalls, ids = frozenset(_recalls(turn)), _ids_in(on)
     for one in found:
         if one.given.recalls & recalls:
             one.is_given = one.is_asked_for = True
-        one.is_opened |= one.is_given and one.given.memory in on
+        one.is_opened |= one.is_given and one.is_named(on, ids)
 
 
 def _observe_agent_turn(turn: Turn, found: Iterable[ObservedUsage]) -> None:
     text = turn.text if turn.tool is None else f"{turn.tool.target}\n{turn.tool.written}"
     words, named = distinct_terms(text), text.lower()
+    ids = _ids_in(named)
     for one in found:
         if not one.is_given:
             one.open -= words
             continue
-        one.is_cited |= one.given.memory in named
+        one.is_cited |= one.is_named(named, ids)
         same = words & one.open
         if same and turn.tool is not None and turn.tool.effect in (ToolEffect.RUN, ToolEffect.WRITE):
             one.done.append(same)
         elif same and turn.tool is None and one.is_asked_for:
             one.said.append(same)
+
+
+def _ids_in(text: str) -> frozenset[str]:
+    """Returns the ids in a text, and what could be the beginning of one."""
+    return frozenset(_ID.findall(text))
 
 
 def _recalls(turn: Turn) -> Iterable[RecallId]:

@@ -3,7 +3,7 @@
 import hashlib
 import hmac
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -180,6 +180,14 @@ class Agents:
         if found is None:
             raise NotFound(f"No agent {agent!r}. 'hivelore agent list' shows them.")
         return found
+
+    def names(self, agents: Collection[AgentId]) -> Mapping[AgentId, str]:
+        """Returns the names of agents; those that do not exist are omitted."""
+        if not agents:
+            return {}
+        with self._store.read() as view:
+            found = [view.agent(one) for one in set(agents)]
+        return {one.id: one.name for one in found if one is not None}
 
     def list_agents(self) -> Sequence[tuple[Agent, Sequence[ApiKey]]]:
         """Returns every agent with its keys, by name."""

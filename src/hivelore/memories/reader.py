@@ -1,6 +1,6 @@
 """Reads memories by id, their history, and pages of memories."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from hivelore.changes.journal import last_known_state
@@ -8,7 +8,7 @@ from hivelore.changes.model import BatchFilter
 from hivelore.core.access import memory_for_viewer, visible_to
 from hivelore.core.agents import LeadSees, Viewer
 from hivelore.core.clock import Clock
-from hivelore.core.id_prefix import resolve_id
+from hivelore.core.id_prefix import LEAST_PREFIX, id_made_at, resolve_id, shortest_prefix
 from hivelore.core.paging import cut_page
 from hivelore.embeddings.active_model import ActiveModel
 from hivelore.errors import Invalid, NotFound
@@ -34,6 +34,8 @@ from hivelore.storage.ports import MemoryStore, View
 
 _AUDIT_LIMIT = 1_000
 """Maximum audit entries read for one memory."""
+_SIMILAR = 50
+"""Ids with a common beginning that are read at a time."""
 
 
 class MemoryReader:
@@ -82,6 +84,13 @@ class MemoryReader:
                 return found if found or not or_deleted else _deleted_ids(view, prefix, seen, limit)
 
         return MemoryId(resolve_id(text, find_ids, "memory"))
+
+    def short_ids(self, memories: Iterable[MemoryId], viewer: Viewer) -> Mapping[MemoryId, str]:
+        """Returns the shortest beginning of each id that means no other memory to this viewer, not even one that is
+        stored later."""
+        where, soon = self.widest_filter(viewer), id_made_at(self._clock.now())
+        with self._store.read(sees=where.visibility) as view:
+            return {one: _short_id(view, one, where, soon) for one in memories}
 
     def chunks(self, memory: MemoryId, viewer: Viewer) -> list[Snippet]:
         """Returns the chunks of a memory in order (A20)."""
@@ -168,6 +177,14 @@ def _not_valid_at(memory: Memory, at: datetime) -> NotFound:
         f"Memory {memory.id} was not valid at {at.isoformat()}, but from {memory.holds_since.isoformat()}{ended}. "
         "Omit as_of, or read its history for predecessors and successors."
     )
+
+
+def _short_id(view: View, memory: MemoryId, where: Filter, soon: str) -> str:
+    """Returns the shortest beginning of an id that no other admitted id shares. ``soon``: see ``id_made_at``."""
+    length = LEAST_PREFIX
+    while len(found := view.ids_from(memory[:length], where, _SIMILAR)) == _SIMILAR and length < len(memory):
+        length += 4  # Ids that were made in bulk share more.
+    return shortest_prefix(memory, (soon, *found), length)
 
 
 def _undo_entries(view: View, memory: MemoryId) -> tuple[UndoneChange, ...]:

@@ -132,7 +132,7 @@ class CurationService:
         wanted = None if named is None else {named, GENERAL}
         with self._store.read() as view:
             rated = [
-                self._rate(one, now)
+                self.rate(one, now)
                 for one in _all_memories(view, where)
                 if wanted is None or _service_name(one) in wanted
             ]
@@ -148,7 +148,7 @@ class CurationService:
         found: list[RatedMemory] = []
         with self._store.read() as view:
             while len(found) <= choice.limit and (memories := view.page(where, after, PAGE)):
-                rated = [self._rate(one, now) for one in memories]
+                rated = [self.rate(one, now) for one in memories]
                 found += [one for one in rated if choice.active in (None, one.active)]
                 after = memories[-1].created_at, memories[-1].id
         page, cursor = cut_page(found, choice.limit, lambda rated: (rated.memory.created_at, rated.memory.id))
@@ -163,7 +163,7 @@ class CurationService:
             stored = self._load(view, memory, viewer)
         self._write_buffer.note_reads([stored.memory], viewer, now)
         self._write_buffer.note_opened(stored.key, memory, viewer, now)
-        return self._rate(memory_for_viewer(viewer, stored.memory), now)
+        return self.rate(memory_for_viewer(viewer, stored.memory), now)
 
     def timeline(
         self, memory: MemoryId, viewer: Viewer, after: str | None = None, limit: int = PAGE
@@ -209,7 +209,7 @@ class CurationService:
 
         self._store.write(store_memory)
         self._written()
-        return self._rate(memory, now)
+        return self.rate(memory, now)
 
     def change(self, memory: MemoryId, change: Change, viewer: Viewer, version: int | None = None) -> RatedMemory:
         """Applies a change as a whole. A new text keeps the confidence (C22). For an agent, proposes the change to
@@ -228,7 +228,7 @@ class CurationService:
         self._written()
         if isinstance(done, Proposal):
             raise proposed_error(done)
-        return self._rate(done, self._clock.now())
+        return self.rate(done, self._clock.now())
 
     def prepare(self, change: Change) -> PreparedChange:
         """Validates and redacts a change, before the transaction."""
@@ -351,7 +351,7 @@ class CurationService:
         ]
         return add_observations(tx, stored, judgements, self._lifecycle) if judgements else stored
 
-    def _rate(self, memory: Memory, now: datetime) -> RatedMemory:
+    def rate(self, memory: Memory, now: datetime) -> RatedMemory:
         return rate(memory, now, self._lifecycle)
 
     def _load(self, view: View, memory: MemoryId, viewer: Viewer) -> Stored:

@@ -327,7 +327,7 @@ class Services(ABC):
         settings = self.settings
         budgets = Budgets(settings.briefing_tokens, settings.prompt_tokens, parse_budget(settings.memory_budget))
         injection = InjectionService(
-            self.search_service, self.reading, self.curation, self.cooldowns, budgets, self.ids.nonce
+            self.search_service, self.reading, self.curation, self.cooldowns, budgets, self.agents, self.ids.nonce
         )
         return CaptureService(
             self.store, injection, self.memory_service, self.novelty_filter, self.hand_over, self.clock

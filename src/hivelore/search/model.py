@@ -140,7 +140,8 @@ class Query:
     only_fitting: bool = False
     """Only hits above the relevance floor; possibly none (N06)."""
     known: frozenset[tuple[MemoryId, int]] = frozenset()
-    """Memories that the caller knows, by id and version. They are left out and not replaced by others."""
+    """Memories that the caller knows, by id and version. They and their duplicates are left out and not replaced by
+    others. If the most relevant hit is known, ``only_fitting`` leaves out hits that only accompany it."""
     diversity: float = 0.0
     """0: by score alone; greater values up to 1 prefer hits that differ from each other."""
     budget: int | None = None

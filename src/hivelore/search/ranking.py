@@ -15,7 +15,6 @@ The constants were chosen in docs/decisions/0006, 0008 and 0009.
 
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -616,6 +615,8 @@ VARIED_AMONG = 50
 Vectors = Callable[[Sequence[DocumentKey]], Mapping[DocumentKey, Vector]]
 """Returns the vector of the nearest passage of each document that has one."""
 Memories = Callable[[Sequence[DocumentKey]], Mapping[DocumentKey, Memory]]
+_Distinct = tuple[Ranked, Sequence[Ranked]]
+"""A candidate and its duplicates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -628,6 +629,8 @@ class Selection:
     fits: bool
     alike: int
     """Number of its duplicates that were left out."""
+    is_known: bool
+    """True if the caller knows it or one of its duplicates."""
 
 
 def select_hits(
@@ -648,11 +651,26 @@ def select_hits(
     else:
         distinct = _distinct(ranked, query.limit, vectors, memories)
     found: list[Selection] = []
-    for one, alike in distinct:
+    for one, copies in distinct:
         own = fit_score(one.cosine, one.answered) if asks else 0.0
         if is_relevant(own, best) or not query.only_fitting:
-            found.append(Selection(one.key, one.score, own, is_relevant(own, best), alike))
+            is_known = _is_known((one, *copies), query, memories)
+            found.append(Selection(one.key, one.score, own, is_relevant(own, best), len(copies), is_known))
     return found
+
+
+def unknown_hits(best: Sequence[Selection], query: Query) -> list[Selection]:
+    """Returns the hits that the caller does not know. If it knows the most relevant one, the others are its companions,
+    and ``only_fitting`` requires of each that it is worth injecting alone."""
+    most = max(best, key=lambda one: one.fit, default=None)
+    floor = FLOOR if query.only_fitting and most is not None and most.is_known else 0.0
+    return [one for one in best if not one.is_known and one.fit >= floor]
+
+
+def _is_known(copies: Sequence[Ranked], query: Query, memories: Memories) -> bool:
+    known = {memory for memory, _ in query.known}
+    keys = [one.key for one in copies if one.features.id in known]
+    return any((one.id, one.version) in query.known for one in memories(keys).values()) if keys else False
 
 
 def is_crowded_by_duplicates(best: Sequence[Selection], ranked: int, limit: int) -> bool:
@@ -683,7 +701,7 @@ def diversify(
     return chosen
 
 
-def _diversified(distinct: Sequence[tuple[Ranked, int]], query: Query, vectors: Vectors) -> list[tuple[Ranked, int]]:
+def _diversified(distinct: Sequence[_Distinct], query: Query, vectors: Vectors) -> list[_Distinct]:
     known = vectors([one.key for one, _ in distinct])
 
     def likeness(one: int, other: int) -> float:
@@ -703,9 +721,9 @@ def _distinct(
     limit: int,
     vectors: Vectors,
     memories: Memories,
-) -> list[tuple[Ranked, int]]:
-    """Returns the first ``limit`` candidates that are no duplicates of one before them, each with the number of its
-    duplicates among all others."""
+) -> list[_Distinct]:
+    """Returns the first ``limit`` candidates that are no duplicates of one before them, each with its duplicates among
+    all others."""
     likely = _possible_duplicates(ranked)
     kept: list[int] = []
     originals: list[int | None] = []
@@ -717,8 +735,11 @@ def _distinct(
         originals.append(_original(ranked, place, rivals, memories))
         if originals[-1] is None:
             kept.append(place)
-    alike = Counter(originals)
-    return [(ranked[place], alike[place]) for place in kept]
+    copies: dict[int, list[Ranked]] = {place: [] for place in kept}
+    for place, original in enumerate(originals):
+        if original is not None:
+            copies[original].append(ranked[place])
+    return [(ranked[place], copies[place]) for place in kept]
 
 
 def _possible_duplicates(ranked: Sequence[Ranked]) -> NDArray[np.bool_]:

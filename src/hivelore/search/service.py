@@ -28,6 +28,7 @@ from hivelore.search.ranking import (
     promote_updates,
     rank_candidates,
     select_hits,
+    unknown_hits,
 )
 from hivelore.search.snippets import build_hits, fit_to_budget, hits_as_of, summary_snippet
 from hivelore.search.tokenizer import QueryAnalysis, analyze_query, text_to_embed
@@ -108,14 +109,15 @@ class SearchService:
                 if is_all or not is_crowded_by_duplicates(best, len(ranked), query.limit):
                     break
                 wanted = KEYWORD_DEPTH
+            best = unknown_hits(best, query)
             hits = build_hits(view, best, search.memories, proposals, search.matches.rarities)
             if ranked or embedded.vector is not None or query.only_fitting:
                 path = RetrievalMode.HYBRID if embedded.vector is not None else RetrievalMode.KEYWORDS
             else:
-                hits, path = search.recent_hits(query.limit), RetrievalMode.RECENT
+                recent, path = search.recent_hits(query.limit), RetrievalMode.RECENT
+                hits = [hit for hit in recent if (hit.memory.id, hit.memory.version) not in query.known]
             if query.as_of is not None:
                 hits = hits_as_of(view, hits, query.as_of, search.matches.rarities)
-        hits = [hit for hit in hits if (hit.memory.id, hit.memory.version) not in query.known]
         hits = fit_to_budget(hits, query.budget, search.matches.rarities)
         shown = [memory_for_viewer(viewer, hit.memory) for hit in hits]
         hits = [

@@ -1,17 +1,19 @@
 """Injection: selects and formats the text that a model gets unasked at session start, prompts and sub-agent starts."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hivelore.core.agents import Role, Viewer
 from hivelore.core.sanitizer import sanitize
-from hivelore.core.text import Clean, Harmless
+from hivelore.core.text import Clean, Harmless, in_one_line
 from hivelore.core.token_count import estimate
 from hivelore.core.values import replace
 from hivelore.events.cooldowns import Cooldowns
-from hivelore.memories.model import Memory, MemoryId, Source
+from hivelore.identity.service import Agents
+from hivelore.memories.model import Memory, MemoryId, Source, Trust
 from hivelore.memories.reader import MemoryReader
 from hivelore.observations.curation import CurationService
+from hivelore.observations.model import Confidence
 from hivelore.observations.token_budget import TokenBudget
 from hivelore.search.model import BUDGET_RANGE, QUERY_LENGTH, Query, RecallId
 from hivelore.search.service import SearchService
@@ -32,6 +34,8 @@ class Note:
 
     memory: Memory
     text: str
+    label: str = ""
+    """Short id, date, and for memories of others author and trust."""
     recall: RecallId | None = None
     """The recall that returned the memory."""
 
@@ -66,17 +70,20 @@ def environment_line(environment: str) -> Harmless:
 
 
 def compose(sections: Sequence[Section], tokens: int, nonce: str, before: Injection = NO_INJECTION) -> Injection:
-    """Formats sections inside a fence. Notes are added in order while they fit the token and character limits; a note
-    that does not fit is skipped, and a section without content is omitted. ``before`` comes first in any case and costs
-    characters but no tokens. ``nonce``: see ``fence_text``."""
+    """Formats sections inside a fence. Notes are added in order while they fit the token and character limits. A note
+    that does not fit or repeats another is skipped, and a section without content is omitted. ``before`` comes first in
+    any case and costs characters but no tokens. ``nonce``: see ``fence_text``."""
     left, room = tokens, MAX_CHARACTERS - len(before.text or "")
     parts = [before.text] if before.text else []
     injected = list(before.notes)
+    statements = {_statement(one.memory) for one in injected}
     for section in sections:
         lines: list[str] = [sanitize(section.text)] if section.text else []
         for note in section.notes:
             line = sanitize(_line(note))
-            if estimate(line) <= left and len(line) < room:
+            statement = _statement(note.memory)
+            if statement not in statements and estimate(line) <= left and len(line) < room:
+                statements.add(statement)
                 lines.append(line)
                 injected.append(note)
                 left, room = left - estimate(line), room - len(line) - 1
@@ -87,13 +94,46 @@ def compose(sections: Sequence[Section], tokens: int, nonce: str, before: Inject
     return Injection(fence_text(sanitize("\n\n".join(parts)), nonce) if parts else None, injected)
 
 
+def _statement(memory: Memory) -> str:
+    """Returns what a memory says, equal for copies of it."""
+    return in_one_line(memory.content).casefold()
+
+
 def _line(note: Note) -> str:
-    """Formats a note like ``- [2026-11-03] Ports: 8443 is taken by the proxy.``; further lines are indented."""
+    """Formats a note like ``- [019a2b3c 2026-11-03] Ports: 8443 is taken by the proxy.``; further lines are
+    indented."""
     memory = note.memory
     named = not note.text.startswith(memory.name.rstrip("…"))
     text = f"{memory.name}: {note.text}" if named else note.text
-    more = "" if len(note.text) >= len(memory.content.strip()) else f" (in full: memory-get {memory.id})"
-    return f"- [{memory.updated_at:%Y-%m-%d}] {text}{more}".replace("\n", "\n  ")
+    more = "" if len(note.text) >= len(memory.content.strip()) else " (in full: memory-get)"
+    return f"- [{note.label}] {text}{more}".replace("\n", "\n  ")
+
+
+NAME_LENGTH = 40
+"""Characters of an author's name that are shown."""
+_TRUST: Mapping[Trust, str] = {
+    Trust.OPERATOR: "",
+    Trust.AGENT: "unverified",
+    Trust.TOOL_OUTPUT: "tool output",
+    Trust.WEB: "web",
+}
+"""What is said about the trust in a memory; nothing if a person stated it."""
+_BRACKETS = str.maketrans("[],", "() ")
+"""Replaced, so that a name cannot end the label or forge a trust."""
+
+
+def note_label(memory: Memory, short_id: str, author: str | None = None, confidence: Confidence | None = None) -> str:
+    """Returns what precedes the text of a note, like ``019a2b3c 2026-11-03 bob, unverified``.
+
+    ``author``: agent that wrote the memory, None for the reader itself, for whom author and trust are left out.
+    ``confidence``: that of an operational memory.
+    """
+    about = f"{short_id} {memory.updated_at:%Y-%m-%d}"
+    if author is None:
+        return about
+    name = in_one_line(author.translate(_BRACKETS))[:NAME_LENGTH].rstrip()
+    trust = _TRUST[memory.provenance.trust] if confidence is None else f"confidence {round(confidence, 2)}"
+    return f"{about} {name}, {trust}" if trust else f"{about} {name}"
 
 
 MAX_RELEVANT = 5
@@ -123,6 +163,7 @@ class InjectionService:
         curation: CurationService,
         cooldowns: Cooldowns,
         budgets: Budgets,
+        agents: Agents,
         nonce: Callable[[], str],
     ) -> None:
         """``nonce``: see ``fence_text``."""
@@ -131,11 +172,13 @@ class InjectionService:
         self._curation = curation
         self._cooldowns = cooldowns
         self._budgets = budgets
+        self._agents = agents
         self._nonce = nonce
 
     def inject(self, event: AgentEvent, session: Session, viewer: Viewer, deadline: float | None = None) -> Injection:
         """Returns the text to inject at an event, without memories the model already received. ``session`` is the
         session after the event."""
+        reader = viewer
         # Even a lead gets only its own and shared memories unasked.
         viewer = replace(viewer, role=Role.WORKER)
         known = frozenset((one.memory, one.version) for one in session.injected)
@@ -149,7 +192,8 @@ class InjectionService:
         if begins and self._budgets.start:
             tokens += self._budgets.start
             sections += self._recent_memories(event, known | _versions(relevant), viewer)
-        return compose(sections if tokens else (), tokens, self._nonce(), running)
+        labelled = self._label_notes(sections, reader) if tokens else ()
+        return compose(labelled, tokens, self._nonce(), running)
 
     def _operational_context(
         self, event: AgentEvent, known: frozenset[tuple[MemoryId, int]], viewer: Viewer
@@ -184,7 +228,11 @@ class InjectionService:
             known=known,
         )
         answer = self._search_service.recall(query, viewer, deadline)
-        return [Note(hit.memory, hit.passage.content, answer.id) for hit in answer.hits]
+        return [
+            Note(hit.memory, hit.passage.content, recall=answer.id)
+            for hit in answer.hits
+            if event.subagent is not None or not _is_summary_of(event, hit.memory)
+        ]
 
     def _recent_memories(
         self, event: AgentEvent, known: frozenset[tuple[MemoryId, int]], viewer: Viewer
@@ -200,10 +248,36 @@ class InjectionService:
         newest = self._reader.page(where, None, MAX_CANDIDATES, viewer).memories
         fresh = [one for one in newest if (one.id, one.version) not in known and one.project in (event.project, None)]
         fresh.sort(key=lambda one: one.project is None)  # Stable: the newest stay first.
-        summaries = [one for one in fresh if one.source is Source.SESSION_SUMMARY and one.session != event.session]
+        summaries = [one for one in fresh if one.source is Source.SESSION_SUMMARY and not _is_summary_of(event, one)]
         notes = [one for one in fresh if one.source is not Source.SESSION_SUMMARY]
         yield Section("Earlier sessions", _excerpts(summaries[:MAX_SUMMARIES]))
         yield Section("Notes", _excerpts(notes))
+
+    def _label_notes(self, sections: Sequence[Section], reader: Viewer) -> Sequence[Section]:
+        """Returns the sections with labelled notes. Short ids are unique among all memories that the reader may read by
+        id, which may be more than are injected."""
+        memories = [note.memory for section in sections for note in section.notes]
+        short, now = self._reader.short_ids([one.id for one in memories], reader), self._reader.now()
+        writers = {one.provenance.actor for one in memories} - {reader.agent, None}
+        names = self._agents.names([one for one in writers if one is not None])
+
+        def label(memory: Memory) -> str:
+            writer = memory.provenance.actor
+            if writer == reader.agent:
+                return note_label(memory, short[memory.id])
+            author = (memory.author or Role.OPERATOR) if writer is None else names.get(writer, writer)
+            rated = None if memory.operational is None else self._curation.rate(memory, now).confidence
+            return note_label(memory, short[memory.id], author, rated)
+
+        return [
+            replace(section, notes=[replace(note, label=label(note.memory)) for note in section.notes])
+            for section in sections
+        ]
+
+
+def _is_summary_of(event: AgentEvent, memory: Memory) -> bool:
+    """Returns True if the memory summarizes the session of the event, whose conversation the model has."""
+    return memory.source is Source.SESSION_SUMMARY and memory.session == event.session
 
 
 def _versions(notes: Iterable[Note]) -> frozenset[tuple[MemoryId, int]]:
