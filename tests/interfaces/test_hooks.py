@@ -1,5 +1,6 @@
 """The hook route of a real service: payloads of agent programs are accepted, and the answers have their format."""
 
+import re
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,21 @@ def test_a_session_gets_context_at_its_start_and_matching_memories_with_prompts(
     assert "Bob" in said
     assert PROXY not in said
     assert program.deliver("UserPromptSubmit", prompt="Who has the key to the cellar?") is None
+
+
+def test_the_id_of_an_injected_line_is_short_and_stands_for_its_memory(service: Service) -> None:
+    client = service.client(service.add("bulk writer"))
+    contents = {f"Locker {number} has the code {number * 7}." for number in range(60)}
+    body = {"scope": "agent", "source": "manual", "project": PROJECT}
+    for content in contents:
+        client.call("POST", "/api/memory/index", body={"content": content, "name": content[:-1], **body})
+    said = inside(context(Program(client, "s1").deliver("SessionStart", source="startup"), "SessionStart"))[1]
+    found = dict(re.findall(r"^- \[([0-9a-f-]+) \S+\] (.*)$", said, re.MULTILINE))
+    assert len(found) > 10
+    for short, content in found.items():
+        assert 8 <= len(short) < 36
+        assert client.call("GET", f"/api/memory/{short}")["content"] == content
+        client.call("PUT", f"/api/memory/{short}/rating", body={"useful": True})
 
 
 def test_a_prompt_without_content_gets_no_memories(service: Service) -> None:
