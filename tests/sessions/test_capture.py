@@ -139,6 +139,21 @@ def test_a_changed_memory_is_injected_again(world: World, conversation: Conversa
     assert conversation.prompt() == ""
 
 
+def test_a_memory_with_other_tags_or_another_scope_is_not_injected_again(
+    world: World, conversation: Conversation
+) -> None:
+    memory = world.remember(PROXY, project=HERE)
+    conversation.start()
+    world.memory_service.edit(memory.id, Edit(tags=("ports",)), AS_ADA)
+    assert conversation.prompt() == ""
+    world.memory_service.edit(memory.id, Edit(scope=Scope.SWARM), AS_ADA)
+    assert conversation.prompt() == ""
+    assert world.reading.get(memory.id, AS_ADA).version == 3
+    world.memory_service.edit(memory.id, Edit(name="Proxy"), AS_ADA)
+    assert "Proxy: Port 8443" in conversation.prompt()
+    assert conversation.prompt() == ""
+
+
 def test_injected_memories_are_not_replaced_by_weaker_ones(world: World, conversation: Conversation) -> None:
     conversation.start()
     for number in range(12):

@@ -8,9 +8,10 @@ from hivelore.core.sanitizer import sanitize
 from hivelore.core.text import Clean, Harmless, in_one_line
 from hivelore.core.token_count import estimate
 from hivelore.core.values import replace
+from hivelore.errors import NotFound
 from hivelore.events.cooldowns import Cooldowns
 from hivelore.identity.service import Agents
-from hivelore.memories.model import Memory, MemoryId, Source, Trust
+from hivelore.memories.model import Memory, MemoryId, Source, Trust, Version
 from hivelore.memories.reader import MemoryReader
 from hivelore.observations.curation import CurationService
 from hivelore.observations.model import Confidence
@@ -192,8 +193,8 @@ class InjectionService:
         if begins and self._budgets.start:
             tokens += self._budgets.start
             sections += self._recent_memories(event, known | _versions(relevant), viewer)
-        labelled = self._label_notes(sections, reader) if tokens else ()
-        return compose(labelled, tokens, self._nonce(), running)
+        new = self._label_notes(self._without_repetitions(sections, session, viewer), reader) if tokens else ()
+        return compose(new, tokens, self._nonce(), running)
 
     def _operational_context(
         self, event: AgentEvent, known: frozenset[tuple[MemoryId, int]], viewer: Viewer
@@ -253,6 +254,23 @@ class InjectionService:
         yield Section("Earlier sessions", _excerpts(summaries[:MAX_SUMMARIES]))
         yield Section("Notes", _excerpts(notes))
 
+    def _without_repetitions(self, sections: Sequence[Section], session: Session, viewer: Viewer) -> Sequence[Section]:
+        """Returns the sections without memories whose name and text have not changed since they were injected."""
+        injected = {one.memory: one.version for one in session.injected}
+
+        def is_new(note: Note) -> bool:
+            memory = note.memory
+            if memory.id not in injected:
+                return True
+            try:
+                versions = self._reader.history(memory.id, viewer).versions
+            except NotFound:  # It was deleted meanwhile.
+                return False
+            was = next((one for one in versions if one.number == injected[memory.id]), None)
+            return was is None or _shown_texts(was) != _shown_texts(memory)
+
+        return [replace(section, notes=list(filter(is_new, section.notes))) for section in sections]
+
     def _label_notes(self, sections: Sequence[Section], reader: Viewer) -> Sequence[Section]:
         """Returns the sections with labelled notes. Short ids are unique among all memories that the reader may read by
         id, which may be more than are injected."""
@@ -273,6 +291,10 @@ class InjectionService:
             replace(section, notes=[replace(note, label=label(note.memory)) for note in section.notes])
             for section in sections
         ]
+
+
+def _shown_texts(memory: Memory | Version) -> tuple[str, str, str]:
+    return memory.name, memory.content, memory.summary
 
 
 def _is_summary_of(event: AgentEvent, memory: Memory) -> bool:
