@@ -110,7 +110,7 @@ def _line(note: Note) -> str:
     return f"- [{note.label}] {text}{more}".replace("\n", "\n  ")
 
 
-NAME_LENGTH = 40
+AUTHOR_LENGTH = 40
 """Characters of an author's name that are shown."""
 _TRUST: Mapping[Trust, str] = {
     Trust.OPERATOR: "",
@@ -132,7 +132,7 @@ def note_label(memory: Memory, short_id: str, author: str | None = None, confide
     about = f"{short_id} {memory.updated_at:%Y-%m-%d}"
     if author is None:
         return about
-    name = in_one_line(author.translate(_BRACKETS))[:NAME_LENGTH].rstrip()
+    name = in_one_line(author.translate(_BRACKETS))[:AUTHOR_LENGTH].rstrip()
     trust = _TRUST[memory.provenance.trust] if confidence is None else f"confidence {round(confidence, 2)}"
     return f"{about} {name}, {trust}" if trust else f"{about} {name}"
 
