@@ -52,10 +52,10 @@ def test_a_file_written_by_one_session_is_injected_into_another(
     assert FACT in injected_text(claude_code, "Why is my login token rejected?\n>> say Because.")
 
 
-def test_a_completed_task_is_reported_by_a_hook(claude_code: ClaudeCode, env: dict[str, str]) -> None:
+def test_a_completed_task_becomes_a_memory(claude_code: ClaudeCode, env: dict[str, str]) -> None:
     verb(env, "setup", "claude-code")
     steps = [
-        use("TaskCreate", subject="Move the proxy", description="To port 5433", activeForm="Moving"),
+        use("TaskCreate", subject="Move the proxy", description="To port 5433, as agreed", activeForm="Moving"),
         use("TaskUpdate", taskId="1", status="completed"),
     ]
     claude_code.environment["CLAUDE_CODE_ENABLE_TODO_TOOLS"] = "1"  # With many models the task list is off by default.
@@ -63,6 +63,11 @@ def test_a_completed_task_is_reported_by_a_hook(claude_code: ClaudeCode, env: di
     assert run.code == 0, run.err
     hooks = {event["hook_event"]: event for event in run.events if event.get("subtype") == "hook_response"}
     assert hooks["TaskCompleted"]["exit_code"] == 0
+    until(
+        lambda: (
+            "To port 5433, as agreed" in verb(env, "list", "--source", "task_completion", "--project", "*", "--json")
+        )
+    )
 
 
 def test_a_sub_agent_gets_memories_that_match_its_task(claude_code: ClaudeCode, env: dict[str, str]) -> None:

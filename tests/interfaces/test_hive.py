@@ -16,7 +16,7 @@ from hivelore.core.text import Clean
 from hivelore.errors import Busy, Forbidden, Invalid, NotFound, Proposed, Stale, Unauthenticated
 from hivelore.local import endpoint
 from hivelore.memories.drafts import Draft, Edit
-from hivelore.memories.model import Memory, Scope
+from hivelore.memories.model import Memory, Scope, Source, TaskStatus
 from hivelore.observations.model import Confidence, Held, Operational
 from hivelore.python.hive import EmbeddedHive, Hive
 from hivelore.python.remote import RemoteHive
@@ -66,6 +66,18 @@ def test_remember_recall_get_edit_list_and_forget(hive: Hive) -> None:
     hive.forget(memory.id)
     with pytest.raises(NotFound):
         hive.get(memory.id)
+
+
+def test_a_completed_task_is_a_memory_unless_it_is_trivial(hive: Hive) -> None:
+    task: dict[str, Any] = {"task_id": "T-7", "task": "Fix the login", "project": "shop"}
+    memory = hive.complete_task(**task, output="The token had expired.")
+    assert memory is not None
+    assert (memory.name, memory.source, memory.source_task_id) == ("Fix the login", Source.TASK_COMPLETION, "T-7")
+    assert hive.complete_task(**task, output="The token had expired.") == memory
+    failed = hive.complete_task(**task, output="It expires too early.", status=TaskStatus.FAILED)
+    assert failed is not None
+    assert (failed.id, failed.version) == (memory.id, 2)
+    assert hive.complete_task(task_id="T-8", task="Run it") is None
 
 
 def test_every_recall_is_logged_with_its_reasons(hive: Hive) -> None:

@@ -80,6 +80,22 @@ def test_the_id_of_an_injected_line_is_short_and_stands_for_its_memory(service: 
         client.call("PUT", f"/api/memory/{short}/rating", body={"useful": True})
 
 
+def test_a_completed_task_becomes_a_memory(service: Service) -> None:
+    client = service.client(service.add("finishing"))
+    program = Program(client, "s1")
+    task: dict[str, Any] = {
+        "task_id": "1",
+        "task_subject": "Move the proxy",
+        "task_description": "To port 5433, as agreed.",
+    }
+    for _ in range(2):
+        assert program.deliver("TaskCompleted", **task) is None
+    (memory,) = client.call("GET", "/api/memory", query={"source": "task_completion"})["memories"]
+    assert memory["content"] == "Completed task: Move the proxy\n\nTo port 5433, as agreed."
+    assert (memory["name"], memory["sourceTaskId"], memory["session"]) == ("Move the proxy", "1", "s1")
+    assert (memory["project"], memory["version"], memory["provenance"]["interface"]) == (PROJECT, 1, "hook")
+
+
 def test_a_prompt_without_content_gets_no_memories(service: Service) -> None:
     client = service.client(service.add("nodding"))
     program = Program(client, "s1")

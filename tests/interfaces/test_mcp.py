@@ -109,7 +109,7 @@ def test_tools_declare_their_side_effects(service: Service) -> None:
 @pytest.fixture
 def wide(tmp_path: Path) -> Generator[Service]:
     """A service with all tools."""
-    with Service(tmp_path / "wide", capabilities=("memory", "operations", "review")) as running:
+    with Service(tmp_path / "wide", capabilities=("memory", "operations", "review", "tasks")) as running:
         yield running
 
 
@@ -152,6 +152,23 @@ def test_the_context_covers_the_project_of_the_agent(wide: Service, project: str
         operator.call("POST", "/memories", body=body)
     (report,) = _called(wide, wide.agent_key, "auto", ("memory-context", {}), **{"X-Hivelore-Project": project})
     assert report.structured_content["text"].count("- [timing]") == count
+
+
+def test_an_agent_stores_a_completed_task(wide: Service) -> None:
+    task = {"taskId": "T-7", "task": "Fix the login of the shop", "output": "The token had expired."}
+    done, again, trivial, wrong = _called(
+        wide,
+        wide.add("tasked"),
+        "auto",
+        ("task-complete", task),
+        ("task-complete", task),
+        ("task-complete", {"taskId": "T-8", "task": "Run it", "status": "failed"}),
+        ("task-complete", {**task, "status": "done"}),
+    )
+    assert again.structured_content["memoryId"] == done.structured_content["memoryId"]
+    assert (trivial.is_error, "memoryId" in trivial.structured_content) == (False, False)
+    assert trivial.structured_content["message"].startswith("Not stored")
+    assert (wrong.is_error, "completed, failed" in wrong.structured_content["message"]) == (True, True)
 
 
 def test_a_lead_reviews_what_others_propose_and_a_worker_cannot(wide: Service) -> None:

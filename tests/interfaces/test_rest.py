@@ -369,3 +369,54 @@ def test_a_disabled_recall_log_gives_no_id_and_logs_nothing(tmp_path: Path) -> N
         client = service.client(service.agent_key)
         assert client.call("POST", "/api/memory/search", body={"query": "wombat"})["recallId"] is None
         assert client.call("GET", "/api/recalls") == {"recalls": [], "next": None}
+
+
+TASK: dict[str, Any] = {"taskId": "T-7", "task": "Fix the login of the shop", "output": "The token had expired."}
+
+
+def test_a_completed_task_is_stored_once_and_updated_by_another_output(service: Service) -> None:
+    client = service.client(service.add("tasked"))
+    first, again = (client.call("POST", "/api/tasks/complete", body=TASK) for _ in range(2))
+    assert [(one["message"], one["created"], one["changed"]) for one in (first, again)] == [
+        ("Stored.", True, True),
+        ("Nothing changed: it was stored before.", False, False),
+    ]
+    assert (again["memory"]["id"], again["memory"]["version"]) == (first["memory"]["id"], 1)
+    changed = client.call("POST", "/api/tasks/complete", body={**TASK, "status": "failed", "output": "It broke again."})
+    assert (changed["message"], changed["created"], changed["memory"]["version"]) == ("Updated.", False, 2)
+    assert changed["memory"]["content"].startswith("Failed task: Fix the login of the shop\n\nWhat went wrong:")
+
+
+def test_a_trivial_task_is_not_stored_and_the_answer_says_so(local: Client) -> None:
+    answer = local.call("POST", "/api/tasks/complete", body={"taskId": "1", "task": "Run the tests"})
+    message = "Not stored: the task and its output have fewer than 30 characters together."
+    assert answer == {"memory": None, "created": False, "changed": False, "message": message}
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"status": "done"}, "status"),
+        ({"taskId": ""}, "taskId"),
+        ({"taskId": "x" * 501}, "taskId"),
+        ({"taskId": " "}, "taskId"),
+        ({"task": ""}, "task"),
+        ({"task": " "}, "task"),
+        ({"output": 1}, "output"),
+        ({"project": "*"}, "project"),
+    ],
+)
+def test_an_invalid_task_names_its_field(local: Client, given: dict[str, Any], field: str) -> None:
+    with pytest.raises(Invalid) as error:
+        local.call("POST", "/api/tasks/complete", body={**TASK, **given})
+    assert error.value.field == field
+
+
+def test_only_an_operator_completes_a_task_for_another_agent(service: Service, local: Client) -> None:
+    service.add("other")
+    other = service.client(service.operator_key).call("GET", "/api/agents")["agents"][-1]["id"]
+    body = {**TASK, "agentId": other}
+    with pytest.raises(Forbidden):
+        local.call("POST", "/api/tasks/complete", body=body)
+    done = service.client(service.operator_key).call("POST", "/api/tasks/complete", body=body)
+    assert done["memory"]["agentId"] == other

@@ -216,6 +216,9 @@ ROUTES: dict[tuple[str, str], Probe] = {
     ("POST", "/api/memory/batch"): lambda asker: [
         asker.rest("POST", "/api/memory/batch", body={"memories": [{"content": " "}]}),
     ],
+    ("POST", "/api/tasks/complete"): lambda asker: [
+        asker.rest("POST", "/api/tasks/complete", body={"taskId": "T-1", "task": " "}),
+    ],
     ("POST", "/api/memory/re-embed"): lambda asker: [asker.rest("POST", "/api/memory/re-embed")],
     ("GET", "/api/memory/re-embed/{job}"): lambda asker: [asker.rest("GET", "/api/memory/re-embed/x")],
     ("DELETE", "/api/memory/re-embed/{job}"): lambda asker: [asker.rest("DELETE", "/api/memory/re-embed/x")],
@@ -298,6 +301,7 @@ CALLS: dict[str, Probe] = {
     "inject-learning": lambda asker: [
         asker.tool("inject-learning", agentId="nobody", learning="x", category="preference")
     ],
+    "task-complete": lambda asker: [asker.tool("task-complete", taskId="T-1", task=" ")],
     "memory-observe": lambda asker: [asker.tool("memory-observe", observation=" ", category="timing")],
     "memory-context": lambda asker: [asker.tool("memory-context")],
     "memory-review": lambda asker: [
@@ -327,6 +331,7 @@ METHODS: dict[str, Probe] = {
         lambda memory: _answer_or_error(lambda: asker.hive.reset_usefulness(memory))
     ),
     "stats": lambda asker: [_answer_or_error(lambda: asker.hive.stats())],
+    "complete_task": lambda asker: [_answer_or_error(lambda: asker.hive.complete_task(task_id="T-1", task=" "))],
     "recalls": _recalls_by_method,
     "events": lambda asker: [_answer_or_error(lambda: asker.hive.events(limit=500))],
     "record_event": lambda asker: [_answer_or_error(lambda: asker.hive.record_event(" "))],
@@ -415,6 +420,7 @@ COMMANDS: dict[str, Probe] = {
     "hivelore cooldowns set": lambda asker: [asker.verb("cooldowns", "set", "", "x", "--until", "30m")],
     "hivelore cooldowns clear": lambda asker: [asker.verb("cooldowns", "clear", "nothing")],
     "hivelore stats": lambda asker: [asker.verb("stats")],
+    "hivelore task-done": lambda asker: [asker.verb("task-done", "T-1", " ")],
     "hivelore observe": lambda asker: [asker.verb("observe", " ", "--category", "timing")],
     "hivelore observations": lambda asker: [
         asker.verb("observations"),

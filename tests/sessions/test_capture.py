@@ -355,6 +355,34 @@ def test_a_compaction_stores_the_programs_own_summary(world: World, conversation
     assert (kept.memory.version, kept.memory.content[-4:]) == (2, "Zig.")
 
 
+def test_a_completed_task_of_a_session_is_stored_once(world: World, conversation: Conversation) -> None:
+    conversation.start()
+    task = Task("1", f"Move the proxy from 8443 to port 9443\n\n{fenced(PROXY)}")
+    event = conversation.event(EventKind.ADVANCED, completed=task, transcript="/t/s1.jsonl")
+    for _ in range(2):
+        assert conversation.deliver(event) == ""
+    conversation.send(EventKind.ADVANCED, completed=task)
+    (memory,) = [hit.memory for hit in world.recall("proxy", source=Source.TASK_COMPLETION).hits]
+    assert memory.content == "Completed task: Move the proxy from 8443 to port 9443"
+    assert (memory.source_task_id, memory.session, memory.project, memory.version) == ("1", "s1", HERE, 1)
+    assert [one.is_partial for one in world.handed_over] == [True, True]
+
+
+def test_equal_task_numbers_of_two_sessions_are_two_tasks(world: World) -> None:
+    for session, text in (
+        ("s1", "Move the proxy from 8443 to port 9443"),
+        ("s2", "Repair the lamp in the hall of Bob"),
+    ):
+        Conversation(world, session).send(EventKind.ADVANCED, completed=Task("1", text))
+    assert world.reading.stats(AS_ADA).total == 2
+
+
+def test_a_completed_task_without_information_is_not_stored(world: World, conversation: Conversation) -> None:
+    for text in ("Run the tests", fenced("A" * 500)):
+        conversation.send(EventKind.ADVANCED, completed=Task("1", text))
+    assert world.reading.stats(AS_ADA).total == 0
+
+
 def test_a_summary_without_information_is_not_stored(world: World, conversation: Conversation) -> None:
     for text in (None, "Nothing.", fenced("A" * 500)):
         conversation.send(EventKind.COMPACTED, text)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hivelore.core.text import Clean
 from hivelore.errors import Invalid
-from hivelore.sessions.model import NO_REPLY, AgentEvent, EventId, EventKind, Origin, Reply, SubAgent
+from hivelore.sessions.model import NO_REPLY, AgentEvent, EventId, EventKind, Origin, Reply, SubAgent, Task
 from hivelore.sessions.programs import (
     CLAUDE_CODE,
     MAX_FIELD,
@@ -57,6 +57,32 @@ def test_events_of_claude_code_are_parsed(
     assert event is not None
     assert (event.kind, event.text, event.session, event.program) == (kind, text, "s1", "claude-code")
     assert (event.id, event.at, event.project, event.transcript) == ("e1", NOW, ABOUT.project, "/t/s1.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("payload", "task"),
+    [
+        ({"task_id": "3", "task_subject": "Move the proxy"}, Task("3", "Move the proxy")),
+        (
+            {"task_id": "3", "task_subject": "Move the proxy", "task_description": "To 5433"},
+            Task("3", "Move the proxy\n\nTo 5433"),
+        ),
+        ({"task_id": "3", "task_subject": "Move", "task_description": "Move"}, Task("3", "Move")),
+        ({"task_id": 3, "task_subject": "Move the proxy"}, None),
+        ({"task_id": "3", "task_subject": " "}, None),
+        ({}, None),
+    ],
+)
+def test_a_completed_task_has_its_id_and_text(payload: dict[str, Any], task: Task | None) -> None:
+    event = parsed("TaskCompleted", **payload)
+    assert event is not None
+    assert event.completed == task
+
+
+def test_other_events_complete_no_task() -> None:
+    event = parsed("Stop", last_assistant_message="Done", task_id="3", task_subject="Move the proxy")
+    assert event is not None
+    assert event.completed is None
 
 
 def test_codex_has_no_task_completed_event() -> None:

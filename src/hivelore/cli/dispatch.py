@@ -27,6 +27,7 @@ VERBS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "rate": ("memories:rate", "Rate whether a memory was useful."),
         "recalls": ("memories:recalls", "List past searches with their results and scores."),
         "stats": ("memories:stats", "Count memories."),
+        "task-done": ("memories:task_done", "Store a completed or failed task."),
     },
     "Files": {
         "index": ("transfer:index", "Index text files and folders of them."),
@@ -69,7 +70,7 @@ VERBS: Mapping[str, Mapping[str, tuple[str, str]]] = {
 }
 """By group and verb: the function, which is imported when the verb runs, and the first line of its help."""
 _DESCRIPTION = "Shared memory for coding agents. Verbs start the service on this machine when they need it."
-_TAKES_STDIN = ("remember", "recall", "edit", "observe", "import", "export", "events")
+_TAKES_STDIN = ("remember", "recall", "edit", "observe", "import", "export", "events", "task-done")
 
 
 def run(argv: Sequence[str]) -> int:

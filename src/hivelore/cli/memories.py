@@ -1,4 +1,4 @@
-"""Verbs about memories: remember, recall, get, history, diff, list, edit, forget, rate, recalls, stats."""
+"""Verbs about memories: remember, recall, get, history, diff, list, edit, forget, rate, recalls, stats, task-done."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -543,6 +543,41 @@ def stats(*, agent: ActingAgent = None, json: AsJson = False) -> None:
         output.print_json(counts)
     else:
         output.show_fields({name: f"{count:>10,}" for name, count in rows.items()}, width=24)
+
+
+def task_done(
+    task: Annotated[str, Parameter(name="id", help="Id of the task, like T-7.")],
+    /,
+    *text: Annotated[str, Parameter(help="Text of the task.")],
+    result: Annotated[
+        str | None, Parameter(name="--output", help="Result, or what went wrong; - reads it from stdin.")
+    ] = None,
+    failed: Annotated[bool, Parameter(help="The task failed.")] = False,
+    project: TargetProject = None,
+    agent: ActingAgent = None,
+    json: AsJson = False,
+) -> None:
+    """Store a completed or failed task.
+
+    Another output of the same task updates its memory.
+
+    Example: hivelore task-done T-7 Fix the login --output "Renewed the token."
+    """
+    body = given(
+        taskId=task,
+        task=read_text(text, "what the task was"),
+        output=read_stdin() if result == STDIN else result,
+        status="failed" if failed else "completed",
+        project=resolve_project(project),
+    )
+    done = call("POST", "/api/tasks/complete", agent=agent, body=body)
+    memory = done["memory"]
+    if memory is None:
+        output.result(done, json, done["message"])
+        return
+    state = "Stored" if done["created"] else "Updated" if done["changed"] else "Known already"
+    short = output.short_id(memory["id"])
+    output.result(done, json, state, ": ", (short, "bold"), " ", output.shortened(memory["name"], 100))
 
 
 def _path(memory: str) -> str:

@@ -9,6 +9,7 @@ class Capability(StrEnum):
     MEMORY = "memory"
     REVIEW = "review"
     OPERATIONS = "operations"
+    TASKS = "tasks"
 
 
 DEFAULT = (Capability.MEMORY.value,)

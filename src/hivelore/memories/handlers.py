@@ -15,6 +15,8 @@ from hivelore.memories.model import Memory
 from hivelore.memories.normalizer import clean_filter, clean_project, clean_subject, to_utc
 from hivelore.memories.operations import (
     CompareVersions,
+    CompletedTask,
+    CompleteTask,
     EditMemory,
     ForgetMemory,
     ForgetPath,
@@ -32,6 +34,7 @@ from hivelore.memories.operations import (
     StoredMemories,
     StoreMemories,
 )
+from hivelore.memories.task_completion import MIN_LENGTH, TaskCompletion
 from hivelore.search.model import Difference, History, MemoryPage, Stats
 
 if TYPE_CHECKING:
@@ -137,3 +140,20 @@ def forget_memory(app: Application, request: ForgetMemory, call: Call) -> None:
 def inject_learning(app: Application, request: InjectLearning, call: Call) -> Memory:
     target = app.agents.resolve(request.agent)
     return app.memory_service.inject_learning(request.learning, request.category, target, call.viewer, request.scope)
+
+
+def complete_task(app: Application, request: CompleteTask, call: Call) -> CompletedTask:
+    completion = TaskCompletion(
+        id=request.task_id,
+        task=request.task,
+        output=request.output or "",
+        status=request.status,
+        owner=None if request.agent is None else app.agents.resolve(request.agent),
+        project=request.project or call.project,
+    )
+    done = app.memory_service.complete_task(completion, call.viewer, call.deadline)
+    if done is None:
+        message = f"Not stored: the task and its output have fewer than {MIN_LENGTH} characters together."
+        return CompletedTask(memory=None, created=False, changed=False, message=message)
+    message = "Stored." if done.created else "Updated." if done.changed else "Nothing changed: it was stored before."
+    return CompletedTask(memory=done.memory, created=done.created, changed=done.changed, message=message)

@@ -39,6 +39,13 @@ class Source(StrEnum):
     TASK_COMPLETION = "task_completion"
 
 
+class TaskStatus(StrEnum):
+    """How a task ended."""
+
+    COMPLETED = "completed"
+    FAILED = "failed"
+
+
 class Trust(StrEnum):
     """Reliability of the origin of a text, highest first."""
 

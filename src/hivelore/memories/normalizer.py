@@ -115,6 +115,11 @@ class Normalizer:
             raise Invalid("The content is empty. Provide the text to store.", field="content")
         return content
 
+    def text(self, text: str, name: str) -> Clean:
+        """Returns a part of a content after redaction, without surrounding blanks; it may be empty."""
+        _check_content_length(text, name)
+        return Clean(self._redactor.clean(text, field=name).strip())
+
     def _name_and_summary(self, draft: Draft, content: Clean) -> tuple[Clean, Clean]:
         """Returns the given name and summary; a missing one is derived from the content."""
         name = None if draft.name is None else self.name(draft.name)
@@ -222,11 +227,10 @@ def check_sizes(draft: Draft) -> None:
         _check_field_length(text or "", name)
 
 
-def _check_content_length(text: str) -> None:
+def _check_content_length(text: str, name: str = "content") -> None:
     if len(text) > CONTENT_LENGTH:
         raise TooLarge(
-            f"The content has {len(text):,} characters; a memory may have {CONTENT_LENGTH:,}. Split it.",
-            field="content",
+            f"The {name} has {len(text):,} characters; a memory may have {CONTENT_LENGTH:,}. Split it.", field=name
         )
 
 

@@ -5,13 +5,14 @@ from typing import Annotated, Literal
 from msgspec import Meta, to_builtins
 
 from hivelore.core.agents import Role
+from hivelore.core.capabilities import Capability
 from hivelore.core.operation import Lane, Operation, delete, get, patch, post
 from hivelore.core.tool import OBJECT, TEXT, Reply, Tool
 from hivelore.core.values import Instant, NoArguments, Request, Value, json_names
 from hivelore.feedback.model import Usefulness
 from hivelore.memories.diff import difference
 from hivelore.memories.drafts import Draft, DraftFields, EditedFields, WriteResult
-from hivelore.memories.model import NAME_LENGTH, Memory, MemoryId, Scope, Source
+from hivelore.memories.model import NAME_LENGTH, Memory, MemoryId, Scope, Source, TaskStatus
 from hivelore.search.model import Difference, History, MemoryPage, ScopeChoice, Snippet, Stats
 
 Id = Annotated[str, Meta(max_length=NAME_LENGTH)]
@@ -122,6 +123,28 @@ class InjectLearning(Request, frozen=True, rename=MEMORY):
     learning: str
     category: Literal["mistake-pattern", "best-practice", "codebase-knowledge", "preference"]
     scope: Scope = Scope.SWARM
+
+
+class CompleteTask(Request, frozen=True, kw_only=True, rename=MEMORY):
+    task_id: Annotated[str, Meta(min_length=1, max_length=NAME_LENGTH)]
+    task: Annotated[str, Meta(min_length=1)]
+    """Text of the task."""
+    output: str | None = None
+    """What the task produced, or what went wrong."""
+    status: TaskStatus = TaskStatus.COMPLETED
+    project: str | None = None
+    agent: str | None = None
+    """Owner of the memory; None: the caller."""
+
+
+class CompletedTask(Value, frozen=True, kw_only=True):
+    memory: Memory | None
+    """None if there was too little to store."""
+    created: bool
+    """True if the memory is new."""
+    changed: bool
+    """True if anything was stored; False for a repetition."""
+    message: str
 
 
 def current_version(memory: Memory) -> int:
@@ -347,6 +370,34 @@ INJECT_LEARNING = Operation(
     ),
     tag="memory",
 )
+COMPLETE_TASK = Operation(
+    name="complete_task",
+    summary="Stores a completed or failed task with its output, or with what went wrong, as a private memory of the "
+    "source ``task_completion``. Another output of the same task updates its memory; a repetition changes nothing. "
+    "Nothing is stored if task and output have fewer than 30 characters together.",
+    request=CompleteTask,
+    response=CompletedTask,
+    handler="hivelore.memories.handlers:complete_task",
+    lane=Lane.WRITE,
+    http=post("/api/tasks/complete"),
+    stored=lambda done: 0 if done.memory is None else 1,
+    tool=Tool(
+        name="task-complete",
+        capability=Capability.TASKS,
+        description="Store what a finished task produced, or why it failed.",
+        arguments={
+            "taskId": "",
+            "task": "its text",
+            "output": "result, or what went wrong",
+            "status": "",
+            "project": "",
+        },
+        reply=lambda done: Reply(done.message, {} if done.memory is None else {"memoryId": done.memory.id}),
+        output={"memoryId": TEXT},
+    ),
+    verb="task-done",
+    tag="memory",
+)
 OPERATIONS = (
     READ_MEMORY,
     INDEX_MEMORY,
@@ -362,4 +413,5 @@ OPERATIONS = (
     EDIT_MEMORY,
     FORGET_MEMORY,
     INJECT_LEARNING,
+    COMPLETE_TASK,
 )

@@ -25,6 +25,7 @@ from hivelore.memories.model import Action, Lifetimes, Memory, MemoryId, Scope
 from hivelore.memories.normalizer import NormalizedDraft, Normalizer, check_sizes
 from hivelore.memories.record_lookup import require_one_project, same_record
 from hivelore.memories.stored import Stored
+from hivelore.memories.task_completion import TaskCompletion, completion_draft
 from hivelore.memories.temporal import (
     displaced_for_review,
     fact_at,
@@ -103,6 +104,20 @@ class MemoryService:
         )
         self._written()
         return done
+
+    def complete_task(
+        self, completion: TaskCompletion, viewer: Viewer, deadline: float | None = None
+    ) -> WriteResult | None:
+        """Stores a completed or failed task (A38); returns None if there is too little to store. Another output of the
+        same task updates its memory."""
+        task = self._normalizer.text(completion.task, "task")
+        output = self._normalizer.text(completion.output, "output")
+        if not completion.id.strip():
+            raise Invalid("The id of the task is empty. Provide the id under which it is known.", field="taskId")
+        if not task:
+            raise Invalid("The task is empty. Provide its text.", field="task")
+        draft = completion_draft(replace(completion, task=task, output=output))
+        return None if draft is None else self.remember(draft, viewer, deadline)
 
     def inject_learning(
         self, learning: str, category: str, target: AgentId, viewer: Viewer, scope: Scope = Scope.SWARM

@@ -90,6 +90,7 @@ class AsyncHive:
     reset_usefulness = awaitable(Hive.reset_usefulness)
     recalls = awaitable(Hive.recalls)
     stats = awaitable(Hive.stats)
+    complete_task = awaitable(Hive.complete_task)
     wait_until_indexed = awaitable(Hive.wait_until_indexed)
     review = awaitable(Hive.review)
     proposal = awaitable(Hive.proposal)

@@ -215,6 +215,7 @@ class Hive(ABC):
     forget = method(memories.FORGET_MEMORY)
     forget_path = Method(memories.FORGET_PATH, lambda done: done.forgotten)
     stats = method(memories.GET_STATS)
+    complete_task = Method(memories.COMPLETE_TASK, lambda done: done.memory)
     recalls = method(feedback.LIST_RECALLS)
     rate = method(feedback.RATE_MEMORY)
     usefulness = Method(memories.GET_MEMORY, lambda found: found.usefulness or Usefulness())

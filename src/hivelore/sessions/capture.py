@@ -15,6 +15,7 @@ from hivelore.memories.model import Json, Source
 from hivelore.memories.normalizer import FIELD_LENGTH, to_utc
 from hivelore.memories.service import MemoryService
 from hivelore.memories.summary import name_from_summary, summarise
+from hivelore.memories.task_completion import TaskCompletion
 from hivelore.sessions.fence import remove_fences
 from hivelore.sessions.injection import InjectionService, Note
 from hivelore.sessions.lessons.claims import MIN_WEIGHT, text_weight
@@ -69,6 +70,8 @@ class CaptureService:
         agent = _require_agent(viewer)
         if event.kind in _WITH_REPLY:
             return self._reply(event, agent, viewer, deadline)
+        if event.completed is not None:
+            self._store_completed_task(event, event.completed, viewer, deadline)
         if event.kind is EventKind.COMPACTED:
             self._store_compaction_summary(event, agent, viewer, deadline)
         elif event.transcript is not None or event.text is not None:
@@ -139,6 +142,19 @@ class CaptureService:
             external_id=name,
         )
         self._memory_service.remember(draft, viewer, deadline)
+
+    def _store_completed_task(self, event: AgentEvent, completed: Task, viewer: Viewer, deadline: float | None) -> None:
+        text = remove_fences(completed.text).strip()
+        if not text:
+            return
+        completion = TaskCompletion(
+            id=completed.id,
+            task=text,
+            project=event.project,
+            session=event.session,
+            list_id=f"{event.program}:{event.session}",
+        )
+        self._memory_service.complete_task(completion, viewer, deadline)
 
     def _load_session(self, event: AgentEvent, agent: AgentId) -> Session:
         with self._store.read() as view:

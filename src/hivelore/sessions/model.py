@@ -251,6 +251,8 @@ class AgentEvent:
     project: Clean | None = None
     task: Task | None = None
     """Task that the agent was started for (A45)."""
+    completed: Task | None = None
+    """Task of the program's own list that the agent completed; its id is unique within the session."""
     origin: Origin = Origin.NEW
     """Set for a session that started."""
     text: Clean | None = None

@@ -51,6 +51,8 @@ class Dialect:
     origins: Mapping[str, Origin]
     texts: Mapping[EventKind, tuple[str, ...]]
     model: tuple[str, ...] = ("model",)
+    completed_task: tuple[str, tuple[str, ...]] | None = None
+    """Fields for the id and the texts of a completed task."""
     inserted_text: re.Pattern[str] | None = None
     """Text that the program itself inserts into prompts."""
     transcript: tuple[str, ...] = ("transcript_path",)
@@ -91,12 +93,21 @@ class Dialect:
             at=about.at,
             project=about.project,
             task=about.task,
+            completed=self._parse_completed_task(payload, clean) if kind is EventKind.ADVANCED else None,
             origin=self.origins.get(_read_field(payload, self.origin) or "", Origin.NEW),
             text=None if text is None else clean(text),
             model=_read_field(payload, self.model),
             subagent=subagent,
             transcript=_read_field(payload, self.transcript if subagent is None else self.subagent_transcript),
         )
+
+    def _parse_completed_task(self, payload: Payload, clean: Cleaner) -> Task | None:
+        if self.completed_task is None:
+            return None
+        name, fields = self.completed_task
+        number = _read_field(payload, (name,))
+        texts = dict.fromkeys(text for field in fields if (text := _read_field(payload, (field,))) is not None)
+        return Task(clean(number), clean("\n\n".join(texts))) if number is not None and texts else None
 
     def format_reply(self, name: str, event: AgentEvent, reply: Reply) -> Json:
         """Returns the reply in the program's format; None for no reply."""
@@ -152,6 +163,7 @@ CLAUDE_CODE = Dialect(
         EventKind.COMPACTED: ("compact_summary",),
         EventKind.SUBAGENT_ENDED: ("last_assistant_message",),
     },
+    completed_task=("task_id", ("task_subject", "task_description")),
     inserted_text=claude_code.INSERTED,
 )
 

@@ -264,3 +264,27 @@ def test_the_memory_of_another_agent_is_reported_as_unknown(cli: CommandLine, me
     stranger = "01a20000-0000-7000-8000-00000000beef"
     unknown = cli("get", NOWHERE, "--agent", stranger)
     assert cli("get", memory, "--agent", stranger).err == unknown.err.replace(NOWHERE, memory)
+
+
+def test_a_task_that_is_done_is_stored_and_updated(cli: CommandLine, me: str) -> None:
+    words = ("task-done", "T-7", "Fix", "the", "login", "--agent", me)
+    first = cli(*words, "--output", "The token had expired.")
+    done = cli.json(*words, "--output", "The token had expired.")
+    memory = done["memory"]
+    assert first.out == f"Stored: {short(memory['id'])} Fix the login\n"
+    assert (memory["sourceTaskId"], memory["source"], done["changed"]) == ("T-7", "task_completion", False)
+    assert cli(*words, "--output", "The token had expired.").out.startswith("Known already: ")
+    again = cli(*words, "--failed", "--output", "-", stdin=b"It expires too early.\n")
+    assert again.out == f"Updated: {short(memory['id'])} Fix the login\n"
+    content = cli.json("get", memory["id"], "--agent", me)["content"]
+    assert content == "Failed task: Fix the login\n\nWhat went wrong:\n\nIt expires too early."
+
+
+def test_a_trivial_task_is_not_stored(cli: CommandLine, me: str) -> None:
+    result = cli("task-done", "T-7", "Run", "it", "--agent", me)
+    assert (result.code, result.out.startswith("Not stored: ")) == (0, True)
+    assert cli.json("stats", "--agent", me)["byScope"]["agent"] == 0
+
+
+def test_a_task_needs_its_text(cli: CommandLine, me: str) -> None:
+    assert "Say what the task was" in cli("task-done", "T-7", "--agent", me).err
