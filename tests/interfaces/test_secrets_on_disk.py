@@ -5,24 +5,19 @@ import logging
 import time
 from pathlib import Path
 
-import psycopg
 import pytest
-from psycopg.sql import SQL, Identifier
 
 from hivelore.hooks.fallback import spool
 from hivelore.memories.model import Json
 from hivelore.python.remote import RemoteHive
 from hivelore.transfer.jsonl import export
 from support.interfaces import OK, McpServer, RestInterface
+from support.on_disk import stored, written
 from support.postgres import DATABASES, service_on
 from support.secret_shapes import Shape, shapes
 from support.service import Service
 
 SOME = [shape for index, shape in enumerate(shapes(3)) if index % 4 == 0]
-
-
-def written(home: Path) -> bytes:
-    return b"\n".join(file.read_bytes() for file in home.rglob("*") if file.is_file())
 
 
 def found_in(data: bytes, texts: list[Shape]) -> list[str]:
@@ -32,22 +27,6 @@ def found_in(data: bytes, texts: list[Shape]) -> list[str]:
         for shape in texts
         if any(part.encode() in data or json.dumps(part)[1:-1].encode() in data for part in shape.secrets)
     ]
-
-
-def stored(url: str | None) -> bytes:
-    """Returns the contents of all tables of a PostgreSQL schema. Empty on SQLite, whose files are read instead."""
-    if url is None:
-        return b""
-    with psycopg.connect(url) as connection:
-        tables = connection.execute(
-            "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"
-        ).fetchall()
-        rows = [
-            row
-            for (table,) in tables
-            for row in connection.execute(SQL("SELECT to_jsonb(t)::text FROM {} t").format(Identifier(table)))
-        ]
-    return "\n".join(row for (row,) in rows).encode()
 
 
 def hook(number: int, text: str) -> dict[str, Json]:

@@ -15,6 +15,7 @@ from cyclopts import Parameter
 from hivelore.cli import connection, exits, output
 from hivelore.cli.observations import Tier
 from hivelore.cli.options import ActingAgent, AsJson
+from hivelore.core.redaction.private_text import PrivateTextRemover
 from hivelore.errors import HiveloreError, Overloaded, Unavailable
 from hivelore.observations.markers import (
     CooldownMarker,
@@ -67,6 +68,22 @@ class Counts:
         }
 
 
+class _Excluder:
+    """Removes private text and text that Hivelore injected from a text that arrives in pieces."""
+
+    def __init__(self) -> None:
+        self._private_text = PrivateTextRemover()
+        self._fences = Unfencer()
+
+    @property
+    def is_inside(self) -> bool:
+        """True while the end of an excluded part is missing."""
+        return self._private_text.is_inside or self._fences.is_inside_fence
+
+    def read(self, piece: str) -> str:
+        return self._fences.read(self._private_text.read(piece))
+
+
 def ingest_stream(
     *,
     session_id: Annotated[
@@ -82,8 +99,8 @@ def ingest_stream(
 
     Markers are lines like [MEMORY:timing:jellyfin] Takes 60s to start, [EVENT:warning] The backup is late and
     [COOLDOWN:jellyfin:restart] 30. Stdin is Claude Code's stream-json
-    (claude -p "..." --output-format stream-json --verbose) or plain text. Code blocks, quotations and text that
-    Hivelore injected are skipped.
+    (claude -p "..." --output-format stream-json --verbose) or plain text. Code blocks, quotations, text between
+    <private> and </private>, and text that Hivelore injected are skipped.
 
     Example: hivelore ingest-stream --session nightly --tee
     """
@@ -130,9 +147,9 @@ class StreamIngest:
         self._format = format_
         self._categories: list[str] = self._client.call("GET", "/api/status")["categories"]
         self._reader = MarkerReader(self._categories)
-        self._unfencing = Unfencer()
-        self._fenced: dict[str, Unfencer] = {}
-        """By message whose last block ended inside a fence."""
+        self._excluding = _Excluder()
+        self._open: dict[str, _Excluder] = {}
+        """By message whose last block ended inside an excluded part."""
         self.counts = Counts()
 
     def read(self, line: bytes) -> None:
@@ -147,17 +164,17 @@ class StreamIngest:
             self._format = "stream-json"
             self._read_event(event)
         elif self._format == "text" or (self._format == "auto" and _LIKE_EVENT.match(text) is None):
-            self._store_all(self._reader.read(f"{self._unfencing.read(text)}\n"))
+            self._store_all(self._reader.read(f"{self._excluding.read(text)}\n"))
 
     def _read_event(self, event: Mapping[str, Any]) -> None:
         self._session = self._session or _session_of(event)
         message = _message_id(event)
-        unfencing = self._fenced.pop(message, None) or Unfencer()
+        excluding = self._open.pop(message, None) or _Excluder()
         for block in assistant_texts(event):
             reader = MarkerReader(self._categories)
-            self._store_all([*reader.read(unfencing.read(block)), *reader.end()])
-        if message and unfencing.is_inside_fence:
-            self._fenced[message] = unfencing
+            self._store_all([*reader.read(excluding.read(block)), *reader.end()])
+        if message and excluding.is_inside:
+            self._open[message] = excluding
 
     def _store_all(self, markers: Iterable[Marker]) -> None:
         for marker in markers:

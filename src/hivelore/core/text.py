@@ -3,7 +3,7 @@
 from typing import NewType
 
 Clean = NewType("Clean", str)
-"""A text that went through ``core.redaction``: valid Unicode without NUL, secrets masked.
+"""A text that went through ``core.redaction``: valid Unicode without NUL, private text removed, secrets masked.
 Stores, indexes, embedders and logs accept nothing else."""
 Harmless = NewType("Harmless", str)
 """A text that went through ``core.sanitizer``: a model cannot mistake it for instructions, and it contains no terminal

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
+from hivelore.core.redaction.private_text import remove_private_text
 from hivelore.errors import Invalid
 from hivelore.folders.model import FolderScan, KnownFile, MemoryFolder
 from hivelore.memories.model import NAME_LENGTH, Scope
@@ -72,14 +73,14 @@ def memory_name(path: str) -> str:
 
 
 def decode_content(content: bytes) -> str:
-    """Returns the text of a file without injected parts. Raises Invalid if it is not text."""
+    """Returns the text of a file without private and injected parts. Raises Invalid if it is not text."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise Invalid("It is not UTF-8 text.") from None
     if "\0" in text:
         raise Invalid("It is not text: it contains NUL bytes.")
-    return remove_fences(text)
+    return remove_fences(remove_private_text(text))
 
 
 def content_digest(content: bytes) -> str:

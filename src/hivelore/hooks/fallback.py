@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hivelore.core.redaction import KEY_BYTES, Redactor
+from hivelore.core.redaction.private_text import remove_private_text
 from hivelore.errors import HiveloreError
 from hivelore.local import endpoint, launcher, private_files, transport
 from hivelore.local.lock import read_lock
@@ -54,9 +55,9 @@ def spool_or_start(event: "Event", *, again: bool, longest: float) -> None:
 
 
 def spool(folder: Path, event: "dict[str, Json]") -> None:
-    """Store an event for the service, without secrets and without text that Hivelore injected."""
+    """Store an event for the service, without secrets, private text and text that Hivelore injected."""
     safe = Redactor(os.urandom(KEY_BYTES)).clean_metadata(
-        {name: _remove_injected(value) for name, value in event.items()}
+        {name: _remove_unwanted(value) for name, value in event.items()}
     )
     data = json.dumps(safe, ensure_ascii=False).encode()
     _create_folder(folder)
@@ -108,13 +109,13 @@ def _spooled(folder: Path) -> "Iterator[tuple[str, int]]":
                     yield entry.name, entry.stat(follow_symlinks=False).st_size
 
 
-def _remove_injected(value: "Json") -> "Json":
+def _remove_unwanted(value: "Json") -> "Json":
     if isinstance(value, str):
-        return remove_fences(value.replace("\0", "").encode(errors="replace").decode())
+        return remove_fences(remove_private_text(value.replace("\0", "").encode(errors="replace").decode()))
     if isinstance(value, list):
-        return [_remove_injected(item) for item in value]
+        return [_remove_unwanted(item) for item in value]
     if isinstance(value, dict):
-        return {name: _remove_injected(item) for name, item in value.items()}
+        return {name: _remove_unwanted(item) for name, item in value.items()}
     return value
 
 

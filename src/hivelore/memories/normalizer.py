@@ -112,7 +112,8 @@ class Normalizer:
         _check_content_length(text)
         content = self._redactor.clean(text, field="content")
         if not content.strip():
-            raise Invalid("The content is empty. Provide the text to store.", field="content")
+            found = "contains only private text, which is never stored" if text.strip() else "is empty"
+            raise Invalid(f"The content {found}. Provide the text to store.", field="content")
         return content
 
     def text(self, text: str, name: str) -> Clean:
@@ -190,11 +191,11 @@ class Normalizer:
         return clean
 
     def field(self, text: str | None, name: str) -> Clean | None:
-        """Returns a short text after redaction; None if it is blank."""
+        """Returns a short text after redaction; None if nothing is left of it."""
         if text is None or not text.strip():
             return None
         _check_field_length(text, name)
-        return Clean(self._redactor.clean(text, field=name).strip())
+        return Clean(self._redactor.clean(text, field=name).strip()) or None
 
     def metadata(self, metadata: Mapping[str, Json]) -> dict[str, Json]:
         """Returns the redacted metadata. Raises TooLarge, or Invalid for numbers beyond 64 bits."""
@@ -301,12 +302,12 @@ def _check_numbers(value: Json) -> None:
 
 
 def clean_filter(redactor: Redactor, text: str | None, field: str) -> Clean | None:
-    """Returns a text as memories store it; None if it is blank. Raises TooLarge."""
+    """Returns a text as memories store it; None if nothing is left of it. Raises TooLarge."""
     if text is None or not text.strip():
         return None
     if len(text) > FIELD_LENGTH:
         raise TooLarge(f"{field} has {len(text):,} characters; at most {FIELD_LENGTH:,} are allowed.", field=field)
-    return Clean(redactor.clean(text, field=field).strip())
+    return Clean(redactor.clean(text, field=field).strip()) or None
 
 
 def clean_project(redactor: Redactor, project: str | None) -> Clean | None:
@@ -319,14 +320,14 @@ def clean_subject(redactor: Redactor, subject: str | None) -> Clean | None:
 
 
 def clean_line(redactor: Redactor, text: str | None, field: str, most: int) -> Clean | None:
-    """Returns the label in one line; None if it is blank. Raises TooLarge for more than ``most`` characters, Invalid
-    for text that cannot be stored."""
+    """Returns the label in one line; None if nothing is left of it. Raises TooLarge for more than ``most`` characters,
+    Invalid for text that cannot be stored."""
     if text is None or not text.strip():
         return None
     _refuse_longer(text, field, most)
     clean = Clean(in_one_line(redactor.clean(text, field=field)))
     _refuse_longer(clean, field, most)  # A mask may be longer than the secret.
-    return clean
+    return clean or None
 
 
 def _refuse_longer(text: str, field: str, most: int) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Collection
 from datetime import datetime
 
 from hivelore.core.agents import Viewer
+from hivelore.core.redaction.private_text import remove_private_text
 from hivelore.errors import HiveloreError, Overloaded, Unavailable
 from hivelore.events.cooldowns import Cooldowns
 from hivelore.events.log import EventLog
@@ -37,11 +38,11 @@ class MarkerIngest:
         self._categories = categories
 
     def ingest(self, text: str, viewer: Viewer, session: str, at: datetime) -> int:
-        """Stores the markers in a message of the assistant, ignoring injected text. Returns the number stored; invalid
-        ones are logged. Raises Unavailable if a retry may help."""
+        """Stores the markers in a message of the assistant, ignoring private and injected text. Returns the number
+        stored; invalid ones are logged. Raises Unavailable if a retry may help."""
         reader = MarkerReader(self._categories)
         kept = 0
-        for marker in [*reader.read(remove_fences(text)), *reader.end()]:
+        for marker in [*reader.read(remove_fences(remove_private_text(text))), *reader.end()]:
             try:
                 kept += self._store(marker, viewer, session, at)
             except (Unavailable, Overloaded):

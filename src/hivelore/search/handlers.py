@@ -36,8 +36,13 @@ def query_of(redactor: Redactor, request: SearchMemories) -> Query:
         raise Invalid(
             f"The query has {len(request.query):,} characters; at most {QUERY_LENGTH:,} are allowed.", field="query"
         )
+    text = redactor.clean(request.query, field="query")
+    if not text.strip():
+        raise Invalid(
+            "The query contains only private text, which is never searched for. Ask without it.", field="query"
+        )
     return Query(
-        text=redactor.clean(request.query, field="query"),
+        text=text,
         limit=request.limit,
         scope=request.scope,
         source=request.source,

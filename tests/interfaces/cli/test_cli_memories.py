@@ -288,3 +288,13 @@ def test_a_trivial_task_is_not_stored(cli: CommandLine, me: str) -> None:
 
 def test_a_task_needs_its_text(cli: CommandLine, me: str) -> None:
     assert "Say what the task was" in cli("task-done", "T-7", "--agent", me).err
+
+
+def test_private_text_is_not_stored_and_not_searched_for(cli: CommandLine, me: str) -> None:
+    kept = cli.json("remember", "--agent", me, "The key of the gate is <private>zebrafinch</private> below the mat.")
+    assert kept["memory"]["content"] == "The key of the gate is  below the mat."
+    assert "zebrafinch" not in str(cli.json("recall", "--agent", me, "key of the gate <private>zebrafinch"))
+    for verb in ("remember", "recall"):
+        refused = cli(verb, "--agent", me, "<private>zebrafinch</private>")
+        assert "only private text" in refused.err
+        assert refused.code == 2

@@ -194,6 +194,21 @@ def test_markers_in_plain_text_are_stored(cli: CommandLine, about: str) -> None:
     assert (one["observation"], one["session"]) == ("Dauert 60 s — wirklich", "night")
 
 
+def test_markers_in_private_text_are_not_stored(cli: CommandLine, about: str) -> None:
+    text = f"[MEMORY:timing:{about}] Takes 60s <private>or\n[MEMORY:timing:{about}] no\n</private> to start"
+    assert cli("ingest-stream", stdin=text.encode()).err == "Stored: 1 new.\n"
+    assert [one["observation"] for one in known(cli, about)] == ["Takes 60s"]
+
+
+def test_private_text_may_continue_in_the_next_event_of_its_message(cli: CommandLine, about: str) -> None:
+    blocks = (f"a <private>\n[MEMORY:timing:{about}] no", f"[MEMORY:timing:{about}] no\n</private>")
+    events = [json.loads(assistant(block)) for block in blocks]
+    for one in events:
+        one["message"]["id"] = "m1"
+    said = "\n".join(json.dumps(one) for one in events)
+    assert cli("ingest-stream", stdin=said.encode()).err == "No markers.\n"
+
+
 def test_a_stream_with_a_byte_order_mark_is_read_as_json(cli: CommandLine, about: str) -> None:
     lines = (answered(f"[MEMORY:timing:{about}] read"), assistant(f"[MEMORY:timing:{about}] Takes 60s to start"))
     assert cli("ingest-stream", stdin="\r\n".join(lines).encode("utf-8-sig")).err == "Stored: 1 new.\n"

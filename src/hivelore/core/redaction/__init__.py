@@ -1,8 +1,9 @@
-"""Redaction: makes a text ``Clean``, that is valid Unicode with every secret replaced by its kind and a fingerprint.
+"""Redaction: makes a text ``Clean``, that is valid Unicode without private text, with every secret replaced by its kind
+and a fingerprint.
 
-``vendors`` finds tokens by their shape (``ghp_...``), ``logins`` finds passwords in URLs, headers and commands,
-``assignments`` the values of names such as ``DB_PASSWORD``, ``suspicion`` scores other values by the words around them.
-Each of them searches all ``renditions`` of a text.
+``private_text`` removes what is marked as private. ``vendors`` finds tokens by their shape (``ghp_...``), ``logins``
+finds passwords in URLs, headers and commands, ``assignments`` the values of names such as ``DB_PASSWORD``,
+``suspicion`` scores other values by the words around them. Each of them searches all ``renditions`` of a text.
 
 Most texts are short and plain, and ``_is_harmless`` sees that no rule can match them. Hooks import this package while
 an agent waits. It therefore uses the standard library only, compiles a pattern when a text first needs it, and searches
@@ -21,6 +22,7 @@ from hivelore.core.redaction import assignments, logins, suspicion, vendors
 from hivelore.core.redaction.assignments import assigned_secrets, tabled_secrets
 from hivelore.core.redaction.judgement import Span, compiled, decoded
 from hivelore.core.redaction.logins import secrets_of_commands, sent_secrets
+from hivelore.core.redaction.private_text import remove_private_text
 from hivelore.core.redaction.renditions import as_shown, renditions
 from hivelore.core.redaction.suspicion import suspected_secrets
 from hivelore.core.redaction.vendors import secrets_of_vendors
@@ -51,10 +53,13 @@ class Redactor:
         self._key = key
 
     def clean(self, text: str, *, field: str = "text") -> Clean:
-        """Returns the text with its secrets masked. A clean text is returned unchanged.
+        """Returns the text without its private parts and with its secrets masked. A clean text is returned unchanged.
 
         Raises Invalid for NUL and lone surrogates, which not every store can keep.
         """
+        if (public := remove_private_text(text)) != text:
+            _refuse_unstorable(text, field)
+            text = public
         if _is_harmless(text):
             return Clean(text)
         _refuse_unstorable(text, field)
@@ -66,7 +71,7 @@ class Redactor:
             rounds += 1
             if rounds > _WHOLE_WORDS_AFTER:
                 found = _widened(text, found, rounds - _ALL_AFTER)
-            text = self._masked(text, found)
+            text = remove_private_text(self._masked(text, found))
         return Clean(text)
 
     def digest(self, text: str) -> str:
@@ -110,6 +115,7 @@ class Redactor:
     def _clean_under(self, name: Clean, text: str, field: str) -> Clean:
         """Returns the text of a name cleaned as in ``"name": "text"``."""
         _refuse_unstorable(text, field)
+        text = remove_private_text(text)
         before = f'"{name}": "'
         while found := [
             (kind, start - len(before), min(stop - len(before), len(text)), secret)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
 
+from hivelore.core.redaction.private_text import remove_private_text
 from hivelore.sessions.fence import remove_fences
 from hivelore.sessions.model import Speaker, Tool, ToolEffect, Turn
 
@@ -102,7 +103,9 @@ def parse_tool(name: str, given: object, folder: str) -> Tool:
     else:
         known = as_mapping(given)
     short = name.lower().rsplit(".", 1)[-1]
-    on = next((_join_words(known[key]) for key in _INPUT_FIELDS if _join_words(known.get(key))), "")
+    on = remove_private_text(
+        next((_join_words(known[key]) for key in _INPUT_FIELDS if _join_words(known.get(key))), "")
+    )
     if patched := _PATCHED.findall(on):
         paths = "\n".join(_relative_path(folder, path) for path in patched)
         return Tool(name, ToolEffect.WRITE, paths, "\n".join(_ADDED.findall(on))[:_MAX_WRITTEN])
@@ -125,14 +128,14 @@ def is_own_tool(used: Tool) -> bool:
 
 
 def spoken_turn(who: Speaker, text: str, at: datetime | None) -> Iterator[Turn]:
-    """Yields a turn without injected text; nothing if no text is left."""
-    left = remove_fences(text).strip()
+    """Yields a turn without private and injected text; nothing if no text is left."""
+    left = remove_fences(remove_private_text(text)).strip()
     if left:
         yield Turn(speaker=who, text=left, at=at)
 
 
 def result_turn(used: Tool, output: str, at: datetime | None, *, failed: bool) -> Turn:
-    text = remove_fences(output).strip()
+    text = remove_fences(remove_private_text(output)).strip()
     if len(text) > 2 * _MAX_OUTPUT_HALF:
         text = f"{text[:_MAX_OUTPUT_HALF]}\n...\n{text[-_MAX_OUTPUT_HALF:]}"
     return Turn(speaker=Speaker.RESULT, text=text, tool=used, failed=failed, at=at)
