@@ -23,6 +23,7 @@ from hivelore.observations.markers import (
     MarkerReader,
     ObservationMarker,
     assistant_texts,
+    remove_markers,
 )
 from support.laws import examples
 
@@ -281,3 +282,26 @@ def test_any_event_can_be_read(value: object) -> None:
         {"type": "assistant", "message": {"content": [{"type": "text", "text": value}]}},
     ):
         assert all(isinstance(text, str) for text in assistant_texts(json.loads(json.dumps(event))))
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("a\n[MEMORY:timing:jellyfin] Takes 60s to start\nb", "a\nb"),
+        ("a\r\n- **[EVENT:warning] It is late**\r\nb", "a\nb"),
+        ("1. [COOLDOWN:jellyfin:restart] 30\n2. b", "2. b"),
+        ("It was late. [EVENT:warning] The backup is late", "It was late."),
+        ("[MEMORY:weather:any] An unknown category", ""),
+        ("```\n[EVENT:info] x\n```\n[EVENT:info] y", "```\n[EVENT:info] x\n```"),
+        ("Write `[EVENT:info] x` to report.", "Write `[EVENT:info] x` to report."),
+        ("> [EVENT:info] x\nb", "> [EVENT:info] x\nb"),
+        ("An array [EVENT: x]", "An array [EVENT: x]"),
+    ],
+)
+def test_markers_are_removed_with_their_text_and_the_rest_stays(text: str, left: str) -> None:
+    assert remove_markers(text) == left
+
+
+@given(st.lists(LINES | st.text(max_size=5), max_size=20).map("".join))
+def test_no_marker_is_left(text: str) -> None:
+    assert all(isinstance(one, InvalidMarker) for one in found(remove_markers(text)))

@@ -11,6 +11,7 @@ from hivelore.core.values import replace
 from hivelore.errors import Forbidden, Unauthenticated
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Scope, Source, Trust
+from hivelore.observations.curation import RatedQuery
 from hivelore.observations.outcomes import Change
 from hivelore.sessions.fence import remove_fences
 from hivelore.sessions.model import AgentEvent, EventId, EventKind, Origin, SessionEnd, SubAgent, Task
@@ -537,3 +538,44 @@ def test_the_local_agent_may_name_any_transcript(world: World, conversation: Con
 def test_a_viewer_without_an_agent_is_refused(world: World) -> None:
     with pytest.raises(Unauthenticated, match="agent's key"):
         Conversation(world, viewer=AS_OPERATOR).start()
+
+
+def test_a_compaction_loses_its_analysis_and_the_tags_of_its_summary(world: World, conversation: Conversation) -> None:
+    for text in (
+        "<analysis>\nFirst I look at the request.\n</analysis>\n\n<summary>\nWe moved the parser to Rust.\n</summary>",
+        "<Analysis>First I look at it.\n<summary>We moved the parser to Rust.",
+        "We moved the parser to Rust.\n<analysis>Unfinished thoughts",
+    ):
+        conversation.send(EventKind.COMPACTED, text)
+        (kept,) = world.recall("parser", source=Source.SESSION_SUMMARY).hits
+        assert kept.memory.content == "We moved the parser to Rust."
+
+
+def test_markers_in_a_compaction_are_stored_and_leave_its_summary(world: World, conversation: Conversation) -> None:
+    said = "We moved the parser to Rust.\n- [MEMORY:timing:parser] Takes 60s to start\nThe old one is gone."
+    conversation.send(EventKind.COMPACTED, said)
+    (kept,) = world.recall("parser", source=Source.SESSION_SUMMARY).hits
+    assert kept.memory.content == "We moved the parser to Rust.\nThe old one is gone."
+    (known,) = world.curation.page(RatedQuery(), AS_ADA, None).memories
+    assert known.memory.content == "Takes 60s to start"
+
+
+def test_a_goal_is_injected_without_its_markers(conversation: Conversation) -> None:
+    conversation.prompt("Move the parser to Rust.\n[MEMORY:timing:parser] Takes 60s to start")
+    conversation.send(EventKind.COMPACTING)
+    again = conversation.start(origin=Origin.COMPACTED)
+    assert "Move the parser to Rust." in again
+    assert "MEMORY:timing" not in again
+
+
+def test_a_compaction_is_named_after_the_task_or_the_first_prompt(world: World, conversation: Conversation) -> None:
+    conversation.prompt("Move the parser to Rust. Keep the tests.")
+    conversation.prompt("Go on.")
+    conversation.send(EventKind.COMPACTED, "We moved the parser to Rust.")
+    other = Conversation(world, "s2")
+    other.send(EventKind.COMPACTED, "The lexer of the parser is slow.", task=Task("t1", "Measure the parser"))
+    names = {hit.memory.name for hit in world.recall("parser", source=Source.SESSION_SUMMARY).hits}
+    assert names == {
+        "Session, compacted: Move the parser to Rust. Keep the tests.",
+        "Session, compacted: Measure the parser",
+    }

@@ -17,8 +17,6 @@ from hivelore.feedback.model import UsageCounts
 from hivelore.memories.model import Json, Memory, Scope, Source, Trust
 from hivelore.models.extractive import ExtractiveSummarizer
 from hivelore.observations.curation import RatedQuery
-from hivelore.observations.marker_ingest import MarkerIngest
-from hivelore.observations.markers import CATEGORIES
 from hivelore.sessions.lessons.summary_draft import MAX_SUMMARISED
 from hivelore.sessions.model import AgentEvent, EventId, EventKind, HandoverState, SubAgent, Summary, Task, Transcript
 from hivelore.sessions.ports import Summarizer
@@ -33,6 +31,7 @@ from support.reference.store import ReferenceStore
 from support.sessions import ClaudeSession, a_fix, an_end
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
 
+TITLE = "Session: The checkout test fails, please have a look."
 SAID = "The root cause of the slow start was the cache, which is built anew each time."
 
 
@@ -70,9 +69,7 @@ class Service:
             redactor=Redactor(b"a key for tests only"),
             clock=self.clock,
             leader_lease=LeaderLease(self.store, self.clock, "one", LEASE_NAME, LEASE),
-            ingest_markers=MarkerIngest(
-                self.world.observation_service, self.world.events, self.world.cooldowns, CATEGORIES
-            ).ingest,
+            ingest_markers=self.world.marker_ingest.ingest,
         )
         return self.session_summaries
 
@@ -118,7 +115,7 @@ def test_a_session_becomes_a_memory_of_its_agent(service: Service) -> None:
     service.work()
     (memory,) = service.memories()
     assert (memory.owner, memory.scope, memory.source) == (AS_ADA.agent, Scope.AGENT, Source.SESSION_SUMMARY)
-    assert (memory.name, memory.session, memory.project) == ("Session: 2026-03-01T12:00Z", "s1", "shop")
+    assert (memory.name, memory.session, memory.project) == (TITLE, "s1", "shop")
     assert memory.external_id == "session:claude-code:s1"
     assert memory.metadata == {"program": "claude-code", "summarizer": "extractive", "ended": START.isoformat()}
     assert "currency of the customer" in memory.content
@@ -251,7 +248,8 @@ def test_only_the_newest_end_of_a_session_is_summarized(service: Service) -> Non
     service.work()
     assert summarizer.calls == 1
     assert service.states() == {HandoverState.DONE: 3}
-    assert service.memories()[0].name == "Session: 2026-03-01T12:02Z"
+    (memory,) = service.memories()
+    assert memory.metadata["ended"] == (START + timedelta(minutes=2)).isoformat()
 
 
 def test_sessions_agents_and_sub_agents_have_separate_summaries(service: Service) -> None:
@@ -453,3 +451,81 @@ def test_use_of_injected_memories_is_counted_and_own_tool_results_are_not_summar
     assert service.world.rating.of(memory.id, AS_ADA).use == UsageCounts(applied=1)
     summary = next(one for one in service.memories() if one.source is Source.SESSION_SUMMARY)
     assert "quokka" not in summary.content
+
+
+class Recording(ExtractiveSummarizer):
+    """Records what it is given."""
+
+    def __init__(self) -> None:
+        self.conversations: list[Transcript] = []
+
+    def summarize(self, conversation: Transcript, task: Task | None) -> Summary:
+        self.conversations.append(conversation)
+        return replace(super().summarize(conversation, task), points=("[EVENT:info] A point", SAID, "It is so."))
+
+
+def test_private_text_never_reaches_a_summarizer(service: Service) -> None:
+    summarizer = Recording()
+    service.with_summarizer(summarizer)
+    middle = "a line of a log\n" * 2_000
+    long = f"<private>zebrafinch\n{middle}zebrafinch</private>{SAID}"
+    session = ClaudeSession().user(long).runs("make <private>zebrafinch", long).runs("make", long, failed=True)
+    ended = an_end(service.file(session.says(long)), last_message=long, task=Task("t", long))
+    service.session_summaries.hand_over(ended, AS_ADA)
+    service.work()
+    (given,) = summarizer.conversations
+    assert SAID in given.turns[0].text
+    assert "zebrafinch" not in repr((given, service.memories()))
+
+
+def test_markers_leave_the_summary(service: Service) -> None:
+    summarizer = Recording()
+    service.with_summarizer(summarizer)
+    said = f"{SAID}\n[MEMORY:timing:cart] Takes 60s to start\n- [EVENT:info] Done"
+    session = ClaudeSession().user("Why is it slow?").says("[EVENT:info] I begin").runs("make", said).says(said)
+    service.session_summaries.hand_over(an_end(service.file(session), last_message=said), AS_ADA)
+    service.work()
+    assert [turn.text for turn in summarizer.conversations[0].turns] == ["Why is it slow?", "", SAID, SAID]
+    memories = {memory.source: memory.content for memory in service.memories()}
+    assert memories[Source.SESSION_SUMMARY] == f"- {SAID}\n- It is so."
+    (known,) = service.world.curation.page(RatedQuery(), AS_ADA, None).memories
+    assert known.memory.content == "Takes 60s to start"
+
+
+def names(service: Service) -> set[str]:
+    return {memory.name for memory in service.memories() if memory.source is Source.SESSION_SUMMARY}
+
+
+def end(service: Service, session: str, prompt: str | None, said: str, minutes: int = 0) -> None:
+    whole = ClaudeSession(session) if prompt is None else ClaudeSession(session).user(prompt)
+    path = service.file(whole.says(said), f"{session}.jsonl")
+    at = START + timedelta(minutes=minutes)
+    service.session_summaries.hand_over(an_end(path, session=session, at=at), AS_ADA)
+    service.work()
+
+
+LAMP = "The lamp in the hall is broken because of the rain, and nobody has repaired it since the last summer."
+
+
+def test_sessions_are_named_after_their_first_prompt(service: Service) -> None:
+    end(service, "s1", "Why is\n the start slow? " + "Look at the cache first. " * 10, SAID)
+    end(service, "s2", None, LAMP)
+    assert names(service) == {
+        "Session: Why is the start slow? Look at the cache first. Look at the cache first. Look…",
+        f"Session: {LAMP[:78]}…",
+    }
+
+
+def test_the_first_prompt_of_a_session_without_a_file_is_known_from_its_hook(service: Service) -> None:
+    service.prompt("Why is the start slow?")
+    service.prompt("Go on.")
+    service.session_summaries.hand_over(an_end(last_message=f"{SAID} {LAMP}"), AS_ADA)
+    service.work()
+    assert names(service) == {"Session: Why is the start slow?"}
+
+
+def test_sessions_with_the_same_prompt_are_told_apart_and_keep_their_names(service: Service) -> None:
+    end(service, "s1", "Continue.", f"{SAID} It was measured with a profiler.")
+    end(service, "s2", "Continue.", LAMP, minutes=5)
+    end(service, "s2", "Continue.", f"{LAMP} The switch next to the door is broken as well.", minutes=20)
+    assert names(service) == {"Session: Continue.", "Session: Continue. (2026-03-01 12:05)"}

@@ -34,6 +34,8 @@ NAME_PATTERN = re.compile(rf"[a-zA-Z0-9_-]{{1,{MAX_NAME}}}")
 
 _MARKER = re.compile(r"\[(MEMORY|EVENT|COOLDOWN):([a-zA-Z0-9_-]+)(?::([a-zA-Z0-9_-]+))?\]")
 _MALFORMED_MARKER = re.compile(r"\[(?:MEMORY|EVENT|COOLDOWN):[^\[\]]+\]")
+_LIST_MARK = re.compile(r"[\s*+>_•-]*(?:[0-9]{1,9}[.)])?[\s*_]*")
+"""What may be left of a line without its marker."""
 _ITEM = re.compile(r"(?:[-*+]|[0-9]{1,9}[.)])(?: {1,4}|$)")
 _FENCE = re.compile(r" *(`{3,}|~{3,})(.*)", re.DOTALL)
 _QUOTATION = re.compile(" *>")
@@ -139,13 +141,22 @@ class MarkerReader:
 
     def _end_line(self) -> Iterator[Marker]:
         line, self._line = self._line, ""
-        if self._is_quoted(line.expandtabs(_TAB)):
-            return
-        outside_code = _SPAN.sub(lambda span: "`" * len(span[0]), line)
+        outside_code = self._outside_code(line)
         if found := _MARKER.search(outside_code):
             yield _parse_marker(found, line[found.end() :].strip(), self._categories)
         elif found := _MALFORMED_MARKER.search(outside_code):
             yield InvalidMarker(found[0][:MAX_NAME], "Use one or two names of letters, digits, _ and -.")
+
+    def split_line(self, line: str) -> tuple[str, str]:
+        """Returns the next whole line up to its marker, and the rest; the rest is empty without a marker."""
+        found = _MARKER.search(self._outside_code(line[:MAX_LINE]))
+        return (line, "") if found is None else (line[: found.start()], line[found.start() :])
+
+    def _outside_code(self, line: str) -> str:
+        """Returns the next line with code spans blanked out; nothing for a line of a quotation or a code block."""
+        if self._is_quoted(line.expandtabs(_TAB)):
+            return ""
+        return _SPAN.sub(lambda span: "`" * len(span[0]), line)
 
     def _add(self, piece: str) -> None:
         self._line += piece[: MAX_LINE - len(self._line)]
@@ -177,6 +188,22 @@ class MarkerReader:
             place = item.end()
             self._items.append(place)
         return place
+
+
+def remove_markers(text: str) -> str:
+    """Returns the text without its markers and their texts: from each marker on, a line is removed. Quoted markers
+    stay."""
+    if _MARKER.search(text) is None:
+        return text
+    reader = MarkerReader()
+    kept: list[str] = []
+    for line in _LINE_END.split(text):
+        before, marked = reader.split_line(line)
+        if not marked:
+            kept.append(line)
+        elif not _LIST_MARK.fullmatch(before):
+            kept.append(before.rstrip())
+    return "\n".join(kept)
 
 
 def _indent(line: str) -> int:

@@ -26,7 +26,6 @@ from hivelore.models.extractive import ExtractiveSummarizer
 from hivelore.models.ports import PairReader
 from hivelore.models.quota import TokenQuota
 from hivelore.observations import adjudication
-from hivelore.observations.marker_ingest import MarkerIngest
 from hivelore.observations.token_budget import TokenBudget, parse_budget
 from hivelore.runtime import engines, logs
 from hivelore.runtime.clock import SystemClock
@@ -127,9 +126,7 @@ class Application(Services):
             redactor=self.redactor,
             clock=self.clock,
             leader_lease=self._lease(summaries.LEASE_NAME, summaries.LEASE),
-            ingest_markers=MarkerIngest(
-                self.observation_service, self.events, self.cooldowns, self.settings.categories
-            ).ingest,
+            ingest_markers=self.marker_ingest.ingest,
         )
 
     def _adjudicator(self) -> adjudication.Adjudicator | None:

@@ -36,6 +36,7 @@ from hivelore.memories.reader import MemoryReader
 from hivelore.memories.service import MemoryService
 from hivelore.models.ports import PairReader
 from hivelore.observations.curation import CurationService
+from hivelore.observations.marker_ingest import MarkerIngest
 from hivelore.observations.service import ObservationService
 from hivelore.observations.token_budget import parse_budget
 from hivelore.review.inbox import ReviewInbox
@@ -330,5 +331,15 @@ class Services(ABC):
             self.search_service, self.reading, self.curation, self.cooldowns, budgets, self.agents, self.ids.nonce
         )
         return CaptureService(
-            self.store, injection, self.memory_service, self.novelty_filter, self.hand_over, self.clock
+            self.store,
+            injection,
+            self.memory_service,
+            self.novelty_filter,
+            self.hand_over,
+            self.marker_ingest.ingest,
+            self.clock,
         )
+
+    @cached_property
+    def marker_ingest(self) -> MarkerIngest:
+        return MarkerIngest(self.observation_service, self.events, self.cooldowns, self.settings.categories)

@@ -1,7 +1,9 @@
 """Capture: turns hook envelopes into events, stores what they report, and replies with text for the model."""
 
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from datetime import datetime
 
 from hivelore.core.agents import AgentId, Viewer
 from hivelore.core.clock import Clock
@@ -14,8 +16,9 @@ from hivelore.memories.drafts import Draft
 from hivelore.memories.model import Json, Source
 from hivelore.memories.normalizer import FIELD_LENGTH, to_utc
 from hivelore.memories.service import MemoryService
-from hivelore.memories.summary import name_from_summary, summarise
+from hivelore.memories.summary import summarise
 from hivelore.memories.task_completion import TaskCompletion
+from hivelore.observations.markers import remove_markers
 from hivelore.sessions.fence import remove_fences
 from hivelore.sessions.injection import InjectionService, Note
 from hivelore.sessions.lessons.claims import MIN_WEIGHT, text_weight
@@ -39,9 +42,13 @@ from hivelore.sessions.model import (
 from hivelore.sessions.novelty import NoveltyFilter
 from hivelore.sessions.operations import HookEvent
 from hivelore.sessions.programs import PROGRAMS, Dialect, EventContext, read_task, storable
+from hivelore.sessions.titles import MAX_COMPARED, distinct_name, session_title, stored_sessions
 from hivelore.sessions.transcript_files import may_read_transcript
 from hivelore.storage.ports import MemoryStore
 
+_ANALYSIS = re.compile(r"<analysis>.*?(?:</analysis>|(?=<summary>)|\Z)", re.IGNORECASE | re.DOTALL)
+"""What a model writes for itself before the summary of a compaction."""
+_SUMMARY_TAG = re.compile(r"</?summary>", re.IGNORECASE)
 _WITH_REPLY = (EventKind.STARTED, EventKind.PROMPTED, EventKind.SUBAGENT_STARTED)
 
 
@@ -53,14 +60,16 @@ class CaptureService:
         memory_service: MemoryService,
         novelty_filter: NoveltyFilter,
         hand_over: Callable[[SessionEnd, Viewer], None],
+        ingest_markers: Callable[[str, Viewer, str, datetime], object],
         clock: Clock,
     ) -> None:
-        """``hand_over``: see ``SessionSummaries``."""
+        """``hand_over``: see ``SessionSummaries``. ``ingest_markers``: see ``MarkerIngest.ingest``."""
         self._store = store
         self._injection = injection
         self._memory_service = memory_service
         self._novelty_filter = novelty_filter
         self._hand_over = hand_over
+        self._ingest_markers = ingest_markers
         self._clock = clock
 
     def handle(self, event: AgentEvent, viewer: Viewer, deadline: float | None = None) -> Reply:
@@ -123,18 +132,25 @@ class CaptureService:
     def _store_compaction_summary(
         self, event: AgentEvent, agent: AgentId, viewer: Viewer, deadline: float | None
     ) -> None:
-        """Stores the program's own summary of a conversation. A later one of the same session replaces it."""
-        text = remove_fences(event.text or "").strip()
+        """Stores the program's own summary of a conversation and the markers in it. A later summary of the same session
+        replaces it."""
+        said = _compaction_summary(event.text or "")
+        self._ingest_markers(said, viewer, event.session, event.at)
+        text = remove_markers(said).strip()
         if text_weight(text) <= MIN_WEIGHT:
             return
         name = Clean(f"compacted:{event.program}:{event.session}")
         if known := self._novelty_filter.memories_stating(text, agent, event.project, exclude=name):
             self._novelty_filter.reinforce(known)
             return
-        about = (event.task.text if event.task is not None else "") or summarise(text)
+        with self._store.read() as view:
+            session = view.session(agent, _session_key(event))
+            stored = view.page(stored_sessions(agent), None, MAX_COMPARED)
+        goal = "" if session is None else session.goal or ""
+        title = session_title(event.task, goal, summarise(text))
         draft = Draft(
             content=text,
-            name=f"Session, compacted: {name_from_summary(about)}",
+            name=distinct_name(f"Session, compacted: {title}", stored, name, event.at),
             source=Source.SESSION_SUMMARY,
             project=event.project,
             session=event.session,
@@ -208,8 +224,15 @@ def _apply_event(session: Session, event: AgentEvent) -> Session:
 
 def _prompt(event: AgentEvent) -> Clean | None:
     """Returns the beginning of the user's own prompt."""
-    text = remove_fences(event.text or "").strip()[:GOAL_LENGTH] if event.kind is EventKind.PROMPTED else ""
+    if event.kind is not EventKind.PROMPTED:
+        return None
+    text = remove_markers(remove_fences(event.text or "")).strip()[:GOAL_LENGTH]
     return Clean(text) if text else None
+
+
+def _compaction_summary(text: str) -> str:
+    """Returns the summary of a conversation without injected text and without the tags of its prompt."""
+    return _SUMMARY_TAG.sub("", _ANALYSIS.sub("", remove_fences(text)))
 
 
 def _add_injection(session: Session, event: AgentEvent, notes: Sequence[Note]) -> Session:

@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 
-from hivelore.core.agents import Viewer
+from hivelore.core.agents import AgentId, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.redaction import Redactor
+from hivelore.core.redaction.private_text import remove_private_text
 from hivelore.core.supervisor import Report, ignore_report
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
@@ -19,14 +20,26 @@ from hivelore.errors import HiveloreError, Invalid, NotFound, Unavailable
 from hivelore.feedback.implicit import ImplicitFeedback
 from hivelore.memories.record_lookup import same_record
 from hivelore.memories.service import MemoryService
+from hivelore.observations.markers import remove_markers
 from hivelore.sessions.fence import remove_fences
 from hivelore.sessions.lessons.extractive import without_activity
 from hivelore.sessions.lessons.summary_draft import MAX_SUMMARISED, build_draft, is_newer_than
-from hivelore.sessions.model import Handover, HandoverState, SessionEnd, Speaker, Task, Transcript, Turn
+from hivelore.sessions.model import (
+    GOAL_LENGTH,
+    Handover,
+    HandoverState,
+    SessionEnd,
+    Speaker,
+    Task,
+    Transcript,
+    Turn,
+    session_key,
+)
 from hivelore.sessions.novelty import NoveltyFilter
 from hivelore.sessions.ports import Summarizer, Transcripts
+from hivelore.sessions.titles import MAX_COMPARED, distinct_name, first_prompt, session_title, stored_sessions
 from hivelore.sessions.transcript_files import MAX_TRANSCRIPT_BYTES
-from hivelore.sessions.transcripts import last_turns, read_transcript, without_own_tools
+from hivelore.sessions.transcripts import last_turns, read_transcript, without_markers, without_own_tools
 from hivelore.storage.leader_lease import LeaderLease
 from hivelore.storage.ports import MemoryStore, Transaction
 
@@ -176,23 +189,38 @@ class SessionSummaries:
         self._implicit_feedback.watch(ended, agent, whole)
         conversation = self._conversation(ended, without_own_tools(whole))
         summary = summarizer.summarize(conversation, ended.task)
-        new, known = self._novelty_filter.split_points(summary.points, agent, project, Clean(ended.thread))
+        points = [left for point in summary.points if (left := remove_markers(point).strip())]
+        new, known = self._novelty_filter.split_points(points, agent, project, Clean(ended.thread))
         self._novelty_filter.reinforce(known)
         if not without_activity(new):
             return
-        draft = build_draft(ended, replace(summary, points=tuple(new)))
+        name = self._name(ended, agent, whole, points[0])
+        draft = build_draft(ended, replace(summary, points=tuple(new)), name)
         if before is not None and before.memory.content == draft.content:
             self._novelty_filter.renew(before)
         else:
             self._memory_service.remember(draft, viewer)
 
+    def _name(self, ended: SessionEnd, agent: AgentId, whole: Transcript, point: str) -> str:
+        """``point``: see ``session_title``."""
+        key = session_key(ended.program, ended.session, None if ended.subagent is None else ended.subagent.id)
+        with self._store.read() as view:
+            known = view.session(agent, key)
+            goal = "" if known is None else known.goal or ""
+            # Of a long transcript only the end was read.
+            prompt = (goal or first_prompt(whole)) if whole.cut else (first_prompt(whole) or goal)
+            stored = view.page(stored_sessions(agent), None, MAX_COMPARED)
+        prompt = self._clean(remove_markers(prompt[:GOAL_LENGTH]))
+        title = session_title(ended.task, prompt, point, ended.subagent)
+        return distinct_name(f"Session: {title}", stored, Clean(ended.thread), ended.at)
+
     def _conversation(self, ended: SessionEnd, whole: Transcript) -> Transcript:
-        """Returns the last turns, clean, with the last message if the transcript lacks it."""
+        """Returns the last turns, clean and without markers, with the last message if the transcript lacks it."""
         turns = [self._clean_turn(turn) for turn in last_turns(whole, MAX_SUMMARISED).turns]
         last = (ended.last_message or "")[-MAX_SUMMARISED:]
         if last and not any(turn.speaker is Speaker.ASSISTANT and turn.text.strip() == last.strip() for turn in turns):
             turns.append(Turn(speaker=Speaker.ASSISTANT, text=last, at=ended.at))
-        return Transcript(tuple(turns), whole.cut)
+        return without_markers(Transcript(tuple(turns), whole.cut))
 
     def _read_transcript(self, ended: SessionEnd) -> Transcript:
         if ended.transcript is not None:
@@ -214,8 +242,10 @@ class SessionSummaries:
             ended,
             session=self._clean(ended.session),
             transcript=self._clean_optional(ended.transcript),
-            text=self._clean_optional(ended.text and remove_fences(ended.text)[-MAX_SUMMARISED:]),
-            last_message=self._clean_optional(ended.last_message and remove_fences(ended.last_message)),
+            text=self._clean_optional(ended.text and remove_fences(remove_private_text(ended.text))[-MAX_SUMMARISED:]),
+            last_message=self._clean_optional(
+                ended.last_message and remove_fences(remove_private_text(ended.last_message))
+            ),
             project=self._clean_optional(ended.project),
             task=None if task is None else Task(self._clean(task.id), self._clean(task.text[:MAX_SUMMARISED])),
             subagent=None if subagent is None else replace(subagent, id=self._clean(subagent.id)),

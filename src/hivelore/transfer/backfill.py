@@ -18,8 +18,9 @@ from hivelore.sessions.lessons.claims import MIN_WEIGHT
 from hivelore.sessions.lessons.extractive import extract_summary
 from hivelore.sessions.lessons.summary_draft import MAX_SUMMARISED, build_draft
 from hivelore.sessions.model import EventId, SessionEnd
+from hivelore.sessions.titles import first_prompt, session_title
 from hivelore.sessions.transcript_files import MAX_TRANSCRIPT_BYTES, read_last_lines
-from hivelore.sessions.transcripts import last_turns, read_conversation, session_and_folder
+from hivelore.sessions.transcripts import last_turns, read_conversation, session_and_folder, without_markers
 from hivelore.transfer.files import MAX_BYTES, Skipped
 
 NOTHING_LEARNED = "nothing worth storing"
@@ -72,7 +73,8 @@ def read_draft(program: str, kept: SourceFile, project_of: Callable[[Path], str 
 def _session_draft(program: str, kept: SourceFile, project_of: Callable[[Path], str | None]) -> Draft | Skipped:
     lines, cut = read_last_lines(kept.path, MAX_TRANSCRIPT_BYTES)
     session, folder = session_and_folder(program, lines)
-    whole = last_turns(read_conversation(program, lines, cut=cut), MAX_SUMMARISED)
+    conversation = read_conversation(program, lines, cut=cut)
+    whole = without_markers(last_turns(conversation, MAX_SUMMARISED))
     summary = replace(extract_summary(whole), by="extractive")
     if not summary.points:
         return Skipped(kept.path, NOTHING_LEARNED, expected=True)
@@ -83,7 +85,8 @@ def _session_draft(program: str, kept: SourceFile, project_of: Callable[[Path], 
         at=next((turn.at for turn in reversed(whole.turns) if turn.at is not None), kept.changed_at),
         project=None if folder is None else project_of(Path(folder)),
     )
-    return _as_imported(build_draft(ended, summary), kept, ended.at)
+    title = session_title(None, first_prompt(conversation), summary.points[0])
+    return _as_imported(build_draft(ended, summary, f"Session: {title}"), kept, ended.at)
 
 
 def _note_draft(program: str, kept: SourceFile, project_of: Callable[[Path], str | None]) -> Draft | Skipped:

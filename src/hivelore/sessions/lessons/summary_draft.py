@@ -8,16 +8,14 @@ from hivelore.sessions.model import SessionEnd, Summary
 
 MAX_SUMMARISED = 20_000
 """Characters of a conversation that are summarized, from its end."""
-TASK_LENGTH = 80
 _ENDED = "ended"
 
 
-def build_draft(ended: SessionEnd, summary: Summary) -> Draft:
-    what = ended.task.text if ended.task is not None else ended.at.strftime("%Y-%m-%dT%H:%MZ")
+def build_draft(ended: SessionEnd, summary: Summary, name: str) -> Draft:
     subagent = {} if ended.subagent is None else {"subagent": ended.subagent.type}
     return QuotedDraft(
         content=summary.text,
-        name=f"Session: {' '.join(what.split())[:TASK_LENGTH]}",
+        name=name,
         scope=Scope.AGENT,
         source=Source.SESSION_SUMMARY,
         project=ended.project,

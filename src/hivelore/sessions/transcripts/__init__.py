@@ -7,6 +7,7 @@ and so is text inserted by Hivelore or the program.
 from collections.abc import Iterable
 
 from hivelore.core.values import replace
+from hivelore.observations.markers import remove_markers
 from hivelore.sessions.model import Transcript, Turn
 from hivelore.sessions.transcripts import claude_code, codex, copilot, gemini
 from hivelore.sessions.transcripts.entries import as_mapping, as_text, is_own_tool, parse_entries
@@ -35,6 +36,12 @@ def read_conversation(
 
 def without_own_tools(whole: Transcript) -> Transcript:
     return replace(whole, turns=tuple(turn for turn in whole.turns if turn.tool is None or not is_own_tool(turn.tool)))
+
+
+def without_markers(whole: Transcript) -> Transcript:
+    """Returns the transcript without the markers in it, which are stored as observations, events and cooldowns."""
+    turns = (replace(turn, text=remove_markers(turn.text)) for turn in whole.turns)
+    return replace(whole, turns=tuple(turn for turn in turns if turn.tool is not None or turn.text.strip()))
 
 
 def session_and_folder(program: str, lines: Iterable[str]) -> tuple[str | None, str | None]:
