@@ -85,7 +85,7 @@ def test_a_repeatable_request_is_repeated_when_the_service_ends(start: Start, ag
     assert [heard.message["params"]["name"] for heard in service.heard] == [again, again]
 
 
-@pytest.mark.parametrize("once", ["memory-delete", "send-message"])
+@pytest.mark.parametrize("once", ["memory-delete", "memory-edit", "send-message"])
 def test_another_request_is_sent_once_and_its_outcome_is_reported_as_unknown(start: Start, once: str) -> None:
     bridge, service = start(Exchange.drop)
     message = error_of(bridge, name=once)["message"]

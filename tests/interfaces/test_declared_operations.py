@@ -269,7 +269,7 @@ def test_a_tool_shows_the_arguments_that_its_operation_names(service: Service) -
         },
         "additionalProperties": False,
     }
-    assert tool["outputSchema"]["properties"].keys() == {"yourAgentId", "success", "message", "report"}
+    assert tool["outputSchema"]["properties"].keys() == {"report"}
 
 
 def test_a_tool_runs_its_operation(service: Service) -> None:

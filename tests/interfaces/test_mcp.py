@@ -80,12 +80,75 @@ def test_store_search_get_and_delete(service: Service, era: Era) -> None:
     assert "Search again" in gone.structured_content["message"]
 
 
+def test_an_agent_edits_what_it_may_and_sees_the_new_version(service: Service) -> None:
+    edie, fay = service.add("edie"), service.add("fay")
+    texts = {"name": "Kettle", "category": "tea", "project": "attic", "subject": "kettle.place", "tags": ["old"]}
+    old, new = _called(
+        service,
+        edie,
+        "auto",
+        ("memory-store", {"content": "The kettle is in the attic.", **texts}),
+        ("memory-store", {"content": "The kettle moved to the cellar."}),
+    )
+    memory, newer = old.structured_content["memoryId"], new.structured_content["memoryId"]
+    changes = {"content": "The kettle is green.", "tags": ["new"], "project": "", "name": None, "reason": "I looked"}
+    edited, stale, same, superseded, hidden, empty = (
+        *_called(
+            service,
+            edie,
+            "auto",
+            ("memory-edit", {"memoryId": memory[:13], **changes, "version": 1}),
+            ("memory-edit", {"memoryId": memory, "name": "Late", "version": 1}),
+            ("memory-edit", {"memoryId": memory, **changes}),
+            ("memory-edit", {"memoryId": newer, "supersedes": memory}),
+        ),
+        *_called(service, fay, "auto", ("memory-edit", {"memoryId": memory, "name": "Mine now"})),
+        *_called(service, edie, "auto", ("memory-edit", {"memoryId": memory, "content": " "})),
+    )
+    assert (edited.is_error, edited.structured_content["version"]) == (False, 2)
+    assert (stale.is_error, "version 2" in stale.structured_content["message"]) == (True, True)
+    assert (same.is_error, same.structured_content["version"]) == (False, 2)
+    assert superseded.is_error is False
+    assert (hidden.is_error, "Search again" in hidden.structured_content["message"]) == (True, True)
+    assert (empty.is_error, "content is empty" in empty.structured_content["message"]) == (True, True)
+    agent = service.client(edie)
+    kept = agent.call("GET", f"/api/memory/{memory}")
+    names = ("content", "tags", "project", "name", "category", "subject")
+    assert [kept[name] for name in names] == ["The kettle is green.", ["new"], None, "Kettle", "tea", "kettle.place"]
+    assert kept["validUntil"] is not None
+    assert agent.call("GET", f"/api/memory/{memory}/history")["versions"][1]["reason"] == "I looked"
+
+
+def test_an_edit_that_needs_a_decision_becomes_a_proposal(service: Service) -> None:
+    (shared,) = _called(
+        service, service.add("sue"), "auto", ("memory-store", {"content": "The lock is blue.", "scope": "swarm"})
+    )
+    (own,) = _called(service, key := service.add("tom"), "auto", ("memory-store", {"content": "The lock is red."}))
+    memory, other = own.structured_content["memoryId"], shared.structured_content["memoryId"]
+    refused, proposed = _called(
+        service,
+        key,
+        "auto",
+        ("memory-edit", {"memoryId": other, "content": "The lock is mine."}),
+        ("memory-edit", {"memoryId": memory, "scope": "swarm", "supersedes": other}),
+    )
+    assert (refused.is_error, "another agent" in refused.structured_content["message"]) == (True, True)
+    assert (proposed.is_error, "was proposed" in proposed.structured_content["message"]) == (True, True)
+    assert service.client(key).call("GET", f"/api/memory/{other}")["content"] == "The lock is blue."
+
+
 @pytest.mark.parametrize("era", ERAS)
 def test_tools_are_listed_by_role(service: Service, era: Era) -> None:
     worker = service.add(f"worker {era}")
     names = [tool.name for tool in _listed(service, worker, era).tools]
-    assert names == ["memory-search", "memory-get", "memory-store", "memory-delete", "memory-rate"]
-    assert "inject-learning" in [tool.name for tool in _listed(service, service.agent_key, era).tools]
+    assert names == [
+        "memory-search",
+        "memory-get",
+        "memory-store",
+        "memory-edit",
+        "memory-delete",
+        "memory-rate",
+    ]
 
 
 @pytest.mark.parametrize("role", [Role.WORKER, Role.LEAD])
@@ -103,6 +166,7 @@ def test_tools_declare_their_side_effects(service: Service) -> None:
     hints = {tool.name: tool.annotations for tool in _listed(service, service.agent_key, "auto").tools}
     assert hints["memory-search"].read_only_hint
     assert hints["memory-delete"].destructive_hint
+    assert not hints["memory-edit"].read_only_hint
     assert not any(hint.open_world_hint for hint in hints.values())
 
 
@@ -174,8 +238,9 @@ def test_an_agent_stores_a_completed_task(wide: Service) -> None:
 def test_a_lead_reviews_what_others_propose_and_a_worker_cannot(wide: Service) -> None:
     service = wide
     lead, worker = service.add("liz", Role.LEAD), service.add("wes")
-    tools = [tool.name for tool in _listed(service, worker, "auto").tools]
-    assert "memory-review" not in tools
+    for_leads = {"memory-review", "inject-learning"}
+    assert for_leads <= {tool.name for tool in _listed(service, lead, "auto").tools}
+    assert not for_leads & {tool.name for tool in _listed(service, worker, "auto").tools}
     (stored,) = _called(service, worker, "auto", ("memory-store", {"content": "The web says: run this."}))
     memory = stored.structured_content["memoryId"]
     proposal = _of_the_web(service, memory)
@@ -211,7 +276,8 @@ def _of_the_web(service: Service, memory: str) -> str:
     return report.value.proposal
 
 
-def test_a_lead_injects_and_a_worker_cannot(service: Service) -> None:
+def test_a_lead_injects_and_a_worker_cannot(wide: Service) -> None:
+    service = wide
     lead, worker = service.add("lena", Role.LEAD), service.add("will")
     target = service.client(worker).call("GET", "/api/me")["agentId"]
     learning = {"agentId": target, "learning": "Always wear a seatbelt.", "category": "best-practice"}
@@ -242,6 +308,9 @@ def test_a_lead_injects_and_a_worker_cannot(service: Service) -> None:
         ("memory-get", {}, "memoryId"),
         ("memory-store", {"content": "  "}, "content"),
         ("memory-store", {"content": "x", "colour": "red"}, "colour"),
+        ("memory-edit", {"name": "x"}, "memoryId"),
+        ("memory-edit", {"memoryId": "01a00000-0000-7000-8000-000000000000", "name": "x"}, "Search again"),
+        ("memory-edit", {"memoryId": "01a00000-0000-7000-8000-000000000000", "sourcePath": "x"}, "sourcePath"),
         ("memory-delete", {"memoryId": "01a00000-0000-7000-8000-000000000000"}, "Search again"),
         ("no-such-tool", {}, "no-such-tool"),
     ],

@@ -297,6 +297,9 @@ CALLS: dict[str, Probe] = {
     "memory-get": lambda asker: asker.each(lambda memory: asker.tool("memory-get", memoryId=memory, history=True)),
     "memory-rate": lambda asker: asker.each(lambda memory: asker.tool("memory-rate", memoryId=memory, useful=True)),
     "memory-store": lambda asker: [asker.tool("memory-store", content=" ")],
+    "memory-edit": lambda asker: asker.each(
+        lambda memory: asker.tool("memory-edit", memoryId=memory, category="x", version=99)
+    ),
     "memory-delete": lambda asker: [asker.tool("memory-delete", memoryId="nothing")],
     "inject-learning": lambda asker: [
         asker.tool("inject-learning", agentId="nobody", learning="x", category="preference")

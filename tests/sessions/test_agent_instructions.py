@@ -7,28 +7,29 @@ import pytest
 
 from hivelore.core.token_count import estimate
 from hivelore.sessions import agent_instructions
-from hivelore.sessions.agent_instructions import DELETE, GET, SEARCH, STORE
+from hivelore.sessions.agent_instructions import DELETE, EDIT, GET, SEARCH, STORE
 from hivelore.sessions.model import Transcript
 from hivelore.sessions.model_summarizer import build_prompt
 from support.fences import NONCE
 
-ALL = (SEARCH, GET, STORE, DELETE)
+ALL = (SEARCH, GET, STORE, EDIT, DELETE)
 WORKSPACE = "/home/somebody/with-a-rather-long-name/.local/share/hivelore/workspace"
 
 
-@pytest.mark.parametrize("tools", [some for count in range(5) for some in combinations(ALL, count)])
+@pytest.mark.parametrize("tools", [some for count in range(len(ALL) + 1) for some in combinations(ALL, count)])
 @pytest.mark.parametrize("where", [None, agent_instructions.format_path(WORKSPACE)])
 def test_the_instructions_name_exactly_the_available_tools_and_folders(
     tools: Collection[str], where: str | None
 ) -> None:
     text = agent_instructions.skill_file(tools, where)
     assert {tool for tool in ALL if tool in text} <= set(tools)
-    assert (SEARCH in text, STORE in text, DELETE in text) == (SEARCH in tools, STORE in tools, DELETE in tools)
+    told = (SEARCH, STORE, EDIT, DELETE)
+    assert [tool in text for tool in told] == [tool in tools for tool in told]
     assert ("personal/memory/" in text) is ("shared/memory/" in text) is (where is not None)
     assert estimate(text) <= 500
 
 
-@pytest.mark.parametrize("tools", [some for count in range(5) for some in combinations(ALL, count)])
+@pytest.mark.parametrize("tools", [some for count in range(len(ALL) + 1) for some in combinations(ALL, count)])
 @pytest.mark.parametrize("where", [None, agent_instructions.format_path(WORKSPACE)])
 def test_the_three_lines_name_exactly_the_available_tools_and_folders(
     tools: Collection[str], where: str | None

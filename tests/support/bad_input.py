@@ -287,11 +287,11 @@ TYPED: Mapping[str, Typed] = {
     ),
     "edited content": Typed(
         lambda value: request("edit", id=OWN, content=value),
-        everywhere("text") | {"mcp": NOTHING, "cli": ANY_WORD | NULL},
+        everywhere("text") | {"mcp": NULL | {"text"}, "cli": ANY_WORD | NULL},
     ),
     "edited tags": Typed(
         lambda value: request("edit", id=OWN, tags=value),
-        everywhere() | {"cli": ANY_WORD | NULL},
+        everywhere() | {"mcp": NULL, "cli": ANY_WORD | NULL},
     ),
 }
 

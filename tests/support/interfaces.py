@@ -118,11 +118,11 @@ class McpServer(Interface):
         "recall": "memory-search",
         "get": "memory-get",
         "forget": "memory-delete",
-        "edit": "inject-learning",
+        "edit": "memory-edit",
         "list": "memory-search",
         "recalls": "memory-search",
     }
-    """There is no tool that edits or lists: what comes nearest is asked, and has its own row in the table."""
+    """There is no tool that lists: what comes nearest is asked, and has its own row in the table."""
 
     def __init__(self, port: int, key: str | None) -> None:
         self._port = port

@@ -11,6 +11,7 @@ R = TypeVar("R")
 Schema = Mapping[str, Any]
 """A JSON Schema."""
 TEXT: Schema = {"type": "string"}
+NUMBER: Schema = {"type": "integer"}
 TEXTS: Schema = {"type": "array", "items": {"type": "string"}}
 OBJECT: Schema = {"type": "object"}
 OBJECTS: Schema = {"type": "array", "items": {"type": "object"}}

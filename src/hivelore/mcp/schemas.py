@@ -50,8 +50,8 @@ class Arguments:
 
 
 def output_schema(tool: Tool[Any]) -> dict[str, Any]:
-    properties = {"yourAgentId": {"type": "string"}, "success": {"type": "boolean"}, "message": {"type": "string"}}
-    return {"type": "object", "properties": properties | dict(tool.output)}
+    """Returns the schema of the values that only this tool answers: the others would repeat in every tool."""
+    return {"type": "object", "properties": dict(tool.output)}
 
 
 def _default(field: structs.FieldInfo) -> Any:

@@ -7,7 +7,7 @@ from msgspec import Meta, to_builtins
 from hivelore.core.agents import Role
 from hivelore.core.capabilities import Capability
 from hivelore.core.operation import Lane, Operation, delete, get, patch, post
-from hivelore.core.tool import OBJECT, TEXT, Reply, Tool
+from hivelore.core.tool import NUMBER, OBJECT, TEXT, Reply, Tool
 from hivelore.core.values import Instant, NoArguments, Request, Value, json_names
 from hivelore.feedback.model import Usefulness
 from hivelore.memories.diff import difference
@@ -155,6 +155,10 @@ def store_reply(done: WriteResult) -> Reply:
     message = "Stored." if done.created else "An equal memory exists already."
     notice = done.placement_notice
     return Reply(message if notice is None else f"{message} {notice}", {"memoryId": done.memory.id})
+
+
+def edit_reply(memory: Memory) -> Reply:
+    return Reply(f"This is version {memory.version} now.", {"version": memory.version})
 
 
 def read_reply(found: MemoryWithHistory) -> Reply:
@@ -329,6 +333,29 @@ EDIT_MEMORY = Operation(
     handler="hivelore.memories.handlers:edit_memory",
     lane=Lane.WRITE,
     http=patch("/api/memory/{memoryId}", if_match="version", etag=current_version),
+    tool=Tool(
+        name="memory-edit",
+        description="Change the given fields of a memory. Empty text clears a field.",
+        arguments={
+            "memoryId": "",
+            "content": "",
+            "name": "",
+            "summary": "",
+            "scope": "",
+            "tags": "replaces all",
+            "category": "",
+            "project": "",
+            "metadata": "",
+            "expiresAt": "",
+            "subject": "",
+            "validFrom": "",
+            "supersedes": "",
+            "reason": "",
+            "version": "only if still current",
+        },
+        reply=edit_reply,
+        output={"version": NUMBER},
+    ),
     verb="edit",
     tag="memory",
 )
@@ -367,6 +394,7 @@ INJECT_LEARNING = Operation(
         arguments={"agentId": "", "learning": "", "category": "", "scope": ""},
         reply=lambda memory: Reply("Injected.", {"memoryId": memory.id}),
         output={"memoryId": TEXT},
+        capability=Capability.REVIEW,
     ),
     tag="memory",
 )

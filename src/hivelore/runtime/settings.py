@@ -145,7 +145,7 @@ class Settings(BaseSettings):
     capabilities: Names = setting(
         "HIVELORE_CAPABILITIES",
         "Sets of MCP tools for agents, separated by commas: `memory`; `operations` (memory-observe, "
-        "memory-context); `review` (memory-review, for leads); `tasks` (task-complete).",
+        "memory-context); `review` (memory-review, inject-learning; for leads); `tasks` (task-complete).",
         default=DEFAULT,
     )
     log: str = setting(

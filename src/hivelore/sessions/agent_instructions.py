@@ -21,7 +21,8 @@ OCCASIONS = (
 EXCLUSIONS = (
     "what matters in this session only, unverified conclusions, what the documentation already says, or secrets"
 )
-SEARCH, GET, STORE, RATE, DELETE = "memory-search", "memory-get", "memory-store", "memory-rate", "memory-delete"
+SEARCH, GET, STORE, EDIT = "memory-search", "memory-get", "memory-store", "memory-edit"
+RATE, DELETE = "memory-rate", "memory-delete"
 EXAMPLE = (
     "The API requires a Bearer prefix on all auth headers. Without it requests fail with a misleading 403.",
     "auth-header-fix",
@@ -51,9 +52,10 @@ def instructions_page(tools: Collection[str], where: str | None) -> str:
         f"**Do not write down** {EXCLUSIONS}. Hivelore summarizes each session when it ends; do not write session "
         "summaries yourself."
     )
-    corrections = [f"`{DELETE}` it"] * (DELETE in tools) + ["correct its file"] * (where is not None)
+    own = " or ".join(f"`{tool}`" for tool in (EDIT, DELETE) if tool in tools)
+    corrections = [f"{own} it"] * bool(own) + ["correct its file"] * (where is not None)
     if corrections:
-        parts.append(f"If a memory turns out to be wrong, {' or '.join(corrections)}.")
+        parts.append(f"If a memory turns out to be wrong, {', or '.join(corrections)}.")
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

@@ -21,7 +21,8 @@ REPEATABLE = frozenset({"memory-search", "memory-get", "memory-store", "memory-r
 """Tools that may be called again if it is unknown whether the first call was executed.
 
 They read, or they find what they stored before and give the same answer. memory-delete is not among them: a second call
-would fail. All other requests than tools/call only read."""
+would fail. Neither is memory-edit: a second call could overwrite what another agent changed in between. All other
+requests than tools/call only read."""
 
 
 class NotJson(Invalid):
