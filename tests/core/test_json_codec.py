@@ -1,14 +1,14 @@
 """Requests and answers as JSON: accepted input, and the errors for other input."""
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 import pytest
 from msgspec import Meta
 
-from hivelore.core.values import Instant, NotJson, Request, Value, convert, decode, from_text, validated
+from hivelore.core.values import DayOrInstant, Instant, NotJson, Request, Value, convert, decode, from_text, validated
 from hivelore.errors import Invalid
 
 SECRET = "sk-live-9f8e7d6c5b4a3f2e1d0c"
@@ -33,6 +33,7 @@ class Order(Request, frozen=True):
     parts: tuple[Part, ...] = ()
     by_name: dict[str, Part] = {}
     at: Instant | None = None
+    since: DayOrInstant | None = None
     note: Annotated[str, Meta(max_length=5)] | None = None
 
 
@@ -84,7 +85,7 @@ def test_arguments_of_a_url_are_read_from_text() -> None:
         (
             {SECRET: 1},
             "body",
-            "Unknown field. Known are: article, limit, weight, isGift, ids, parts, byName, at, note.",
+            "Unknown field. Known are: article, limit, weight, isGift, ids, parts, byName, at, since, note.",
         ),
     ],
 )
@@ -147,3 +148,35 @@ def test_a_text_that_is_no_time_with_a_zone_is_refused(text: str) -> None:
     with pytest.raises(Invalid) as error:
         decode(Schedule, json.dumps({"orders": [{"article": "tea", "at": text}]}).encode())
     assert error.value.field == "orders[0].at"
+
+
+def test_a_date_is_the_start_of_that_day_where_a_field_takes_days() -> None:
+    start = datetime(2026, 1, 31, tzinfo=UTC)
+    order = {"article": "tea", "since": "2026-01-31"}
+    assert convert(Order, order).since == from_text(Order, order).since == start
+    many = json.dumps({"orders": [order, {"article": "soap"}, order]}).encode()
+    assert [one.since for one in decode(Schedule, many).orders] == [start, None, start]
+    day: Any
+    for day in (date(2026, 1, 31), "2026-01-31", start):
+        assert validated(Order("tea", since=day)).since == start
+    assert convert(Order, {"article": "tea", "since": "2026-01-31T12Z"}).since == start + timedelta(hours=12)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ("soon", "must be a date like 2026-01-31 or a time like 2026-01-31T12:00:00Z."),
+        ("2026-02-30", "must be a date like 2026-01-31 or a time like 2026-01-31T12:00:00Z."),
+        ("2026-01-31T12:00", "needs a time zone, like 2026-01-31T12:00:00Z."),
+        (7, "must be a date like 2026-01-31 or a time like 2026-01-31T12:00:00Z or null, not a whole number."),
+    ],
+)
+def test_what_is_no_day_and_no_time_is_refused(given: Any, text: str) -> None:
+    error = refused(since=given)
+    assert (error.field, str(error)) == ("since", f"since {text}")
+
+
+def test_a_date_is_refused_where_a_field_takes_a_time() -> None:
+    day: Any = date(2026, 1, 31)
+    with pytest.raises(Invalid, match=r"^at must be a time like"):
+        validated(Order("tea", at=day))

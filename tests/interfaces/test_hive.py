@@ -4,7 +4,7 @@ import inspect
 import subprocess
 import sys
 from collections.abc import Callable, Generator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,7 +16,7 @@ from hivelore.core.text import Clean
 from hivelore.errors import Busy, Forbidden, Invalid, NotFound, Proposed, Stale, Unauthenticated
 from hivelore.local import endpoint
 from hivelore.memories.drafts import Draft, Edit
-from hivelore.memories.model import Memory, Scope, Source, TaskStatus
+from hivelore.memories.model import Memory, MemoryId, Scope, Source, TaskStatus
 from hivelore.observations.model import Confidence, Held, Operational
 from hivelore.python.hive import EmbeddedHive, Hive
 from hivelore.python.remote import RemoteHive
@@ -78,6 +78,35 @@ def test_a_completed_task_is_a_memory_unless_it_is_trivial(hive: Hive) -> None:
     assert failed is not None
     assert (failed.id, failed.version) == (memory.id, 2)
     assert hive.complete_task(task_id="T-8", task="Run it") is None
+
+
+def test_a_recall_is_narrowed_by_tag_category_source_and_creation(hive: Hive) -> None:
+    def made(day: int, **fields: Any) -> MemoryId:
+        at = datetime(2026, 1, day, 23, 59, tzinfo=UTC)
+        return hive.remember(f"On day {day} pnpm was slow.", created_at=at, **fields).id
+
+    first = made(30, tags=["node"], category="build")
+    second = made(31, source=Source.TASK_COMPLETION)
+    day = date(2026, 1, 31)
+    noon = datetime(2026, 1, 31, 12, tzinfo=UTC)
+    filters: list[tuple[dict[str, Any], set[MemoryId]]] = [
+        ({"tag": "node"}, {first}),
+        ({"category": "build"}, {first}),
+        ({"source": Source.TASK_COMPLETION}, {second}),
+        ({"tag": "node", "source": Source.TASK_COMPLETION}, set()),
+        ({"created_after": day}, {second}),
+        ({"created_before": day}, {first}),
+        ({"created_after": noon}, {second}),
+        ({"created_before": noon}, {first}),
+        ({"created_after": noon, "created_before": noon + timedelta(hours=1)}, set()),
+    ]
+    for where, expected in filters:
+        assert {hit.memory.id for hit in hive.recall("pnpm", **where)} == expected, where
+    assert {one.id for one in hive.list(created_after=day).memories} == {second}
+    with pytest.raises(Invalid, match="must be later"):
+        hive.recall("pnpm", created_after=noon, created_before=day)
+    with pytest.raises(Invalid, match="time zone"):
+        hive.recall("pnpm", created_after=noon.replace(tzinfo=None))
 
 
 def test_every_recall_is_logged_with_its_reasons(hive: Hive) -> None:

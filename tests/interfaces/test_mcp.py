@@ -137,6 +137,24 @@ def test_an_edit_that_needs_a_decision_becomes_a_proposal(service: Service) -> N
     assert service.client(key).call("GET", f"/api/memory/{other}")["content"] == "The lock is blue."
 
 
+def test_a_search_is_narrowed_by_tag_category_source_and_time(service: Service) -> None:
+    for day, tag in (("2026-01-30", "a"), ("2026-01-31", "b"), ("2026-02-01", "c")):
+        body = {"content": f"theremin {tag}", "tags": [tag], "category": f"of {tag}", "createdAt": f"{day}T23:59:00Z"}
+        service.client(service.agent_key).call("POST", "/api/memory/batch", body={"memories": [body]})
+
+    def found(**where: str) -> set[str]:
+        arguments = {"query": "theremin", "onlyFitting": True, **where}
+        (answer,) = _called(service, service.agent_key, "auto", ("memory-search", arguments))
+        return {one["name"].removeprefix("theremin ") for one in answer.structured_content["results"]}
+
+    assert found() == found(source="manual") == {"a", "b", "c"}
+    assert found(tag="a") == found(category="of a") == {"a"}
+    assert found(source="file_index") == found(tag="a", category="of b") == set()
+    assert found(createdAfter="2026-01-31") == found(createdAfter="2026-01-31T23:59:00Z") == {"b", "c"}
+    assert found(createdBefore="2026-01-31") == found(createdBefore="2026-01-31T23:59:00Z") == {"a"}
+    assert found(createdAfter="2026-01-31", createdBefore="2026-02-01") == {"b"}
+
+
 @pytest.mark.parametrize("era", ERAS)
 def test_tools_are_listed_by_role(service: Service, era: Era) -> None:
     worker = service.add(f"worker {era}")
@@ -304,6 +322,10 @@ def test_a_lead_injects_and_a_worker_cannot(wide: Service) -> None:
         ("memory-search", {"query": "x", "onlyFitting": "yes"}, "onlyFitting"),
         ("memory-search", {"query": "x", "budget": 49}, "budget"),
         ("memory-search", {"query": "a\0b"}, "query"),
+        ("memory-search", {"query": "x", "createdAfter": "soon"}, "must be a date like 2026-01-31 or a time"),
+        ("memory-search", {"query": "x", "createdBefore": "2026-01-31T12:00"}, "createdBefore needs a time zone"),
+        ("memory-search", {"query": "x", "createdAfter": "2026-02-01", "createdBefore": "2026-01-31"}, "must be later"),
+        ("memory-search", {"query": "x", "tag": ["a"]}, "tag must be a text"),
         ("memory-get", {"memoryId": "not-an-id"}, "Search again"),
         ("memory-get", {}, "memoryId"),
         ("memory-store", {"content": "  "}, "content"),

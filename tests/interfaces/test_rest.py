@@ -179,6 +179,33 @@ def test_a_limit_out_of_range_is_refused(local: Client, limit: Any) -> None:
     assert error.value.field == "limit"
 
 
+@pytest.mark.parametrize("route", ["search", "list"])
+def test_searches_and_lists_take_days_and_times_of_creation(local: Client, route: str) -> None:
+    made = [
+        {"content": f"{route} of day {day}", "createdAt": f"{day}T00:00:00Z"} for day in ("2025-05-01", "2025-05-02")
+    ]
+    local.call("POST", "/api/memory/batch", body={"memories": made})
+
+    def found(**where: str) -> list[str]:
+        if route == "list":
+            page = local.call("GET", "/api/memory", query=where)["memories"]
+        else:
+            body = {"query": f"{route} of day", "onlyFitting": True, **where}
+            page = [hit["memory"] for hit in local.call("POST", "/api/memory/search", body=body)["results"]]
+        return sorted(one["createdAt"][:10] for one in page if one["content"].startswith(f"{route} of day"))
+
+    assert found(createdAfter="2025-05-02") == ["2025-05-02"]
+    assert found(createdBefore="2025-05-02", createdAfter="2025-05-01") == ["2025-05-01"]
+    assert found(createdBefore="2025-05-02T00:00:01+00:00") == ["2025-05-01", "2025-05-02"]
+    for field, wrong in (("createdAfter", "May"), ("createdBefore", "2025-05-02T00:00"), ("createdBefore", "")):
+        with pytest.raises(Invalid) as error:
+            found(**{field: wrong})
+        assert error.value.field == field
+    with pytest.raises(Invalid, match="must be later") as error:
+        found(createdAfter="2025-05-02", createdBefore="2025-05-01")
+    assert error.value.field == "createdBefore"
+
+
 def test_an_edit_with_an_old_version_is_refused(local: Client) -> None:
     memory = _index(local, content="one", name="stale")
     assert local.call("PATCH", f"/api/memory/{memory}", body={"content": "two"}, version=1)["version"] == 2

@@ -103,6 +103,21 @@ def test_a_filter_by_tag_or_category_admits_only_memories_that_have_it(world: Wo
     assert [hit.memory for hit in world.recall("pnpm", **where).hits] == [wanted]
 
 
+def test_a_filter_by_source_or_creation_admits_only_memories_within_it(world: World) -> None:
+    first = world.remember("Use pnpm here.", source=Source.TASK_COMPLETION)
+    world.clock.advance(timedelta(days=1))
+    second = world.remember("pnpm was slow today")
+
+    def found(**where: Any) -> set[str]:
+        return {hit.memory.content for hit in world.recall("pnpm", **where).hits}
+
+    assert found(source=Source.TASK_COMPLETION) == {first.content}
+    assert found(created_after=first.created_at) == {first.content, second.content}
+    assert found(created_after=second.created_at) == {second.content}
+    assert found(created_before=second.created_at) == {first.content}
+    assert found(created_before=first.created_at) == set()
+
+
 def test_the_best_passage_is_shown(world: World) -> None:
     long = "\n\n".join(f"Paragraph {n} about nothing in particular, " + "filler " * 60 for n in range(8))
     world.remember(f"{long}\n\nThe xylophone is kept in the attic of the old house.")

@@ -279,6 +279,22 @@ TYPED: Mapping[str, Typed] = {
         INVALID | USAGE,
         {"number": INVALID, "fraction": INVALID},
     ),
+    "tag to recall": Typed(
+        lambda value: request("recall", query="wombat", tag=value),
+        everywhere("null", "text") | {"cli": ANY_WORD | NULL},
+    ),
+    "category to recall": Typed(
+        lambda value: request("recall", query="wombat", category=value),
+        everywhere("null", "text") | {"cli": ANY_WORD | NULL},
+    ),
+    "createdAfter to recall": Typed(
+        lambda value: request("recall", query="wombat", createdAfter=value),
+        everywhere("null") | {"cli": NOTHING},
+    ),
+    "createdBefore to recall": Typed(
+        lambda value: request("recall", query="wombat", createdBefore=value),
+        everywhere("null") | {"cli": NOTHING},
+    ),
     "id": Typed(
         lambda value: request("get", id=value),
         everywhere(),
@@ -313,6 +329,21 @@ OTHERS: Mapping[str, tuple[Callable[[Interface, Known], Outcome], Expected]] = {
     "unknown source to remember": (request("remember", content="x y", source="rumour"), INVALID | USAGE),
     "unknown scope to recall": (request("recall", query="x", scope="mine"), INVALID | USAGE),
     "unknown source to recall": (request("recall", query="x", source="rumour"), INVALID | USAGE),
+    "a day to recall": (request("recall", query="x", createdAfter="2026-01-31", createdBefore="2026-02-01"), {**KEPT}),
+    "no such day to recall": (request("recall", query="x", createdAfter="2026-02-30"), INVALID),
+    "no time between to recall": (
+        request("recall", query="x", createdAfter="2026-01-31T12:00Z", createdBefore="2026-01-31T12:00Z"),
+        INVALID,
+    ),
+    "a year before the first in UTC to recall": (
+        request("recall", query="x", createdAfter="0001-01-01T00:00:00+14:00"),
+        INVALID,
+    ),
+    "NUL in a tag to recall": (request("recall", query="x", tag="a\0b"), INVALID | NO_ARGUMENT),
+    "no time between to list": (
+        request("list", createdAfter="2026-01-31T12:00Z", createdBefore="2026-01-31T12:00Z"),
+        INVALID,
+    ),
     "unknown scope to list": (request("list", scope="mine"), INVALID | USAGE),
     "unknown status to list": (request("list", status="dead"), INVALID | USAGE),
     "unknown scope to edit": (request("edit", id=OWN, scope="all"), INVALID | USAGE),

@@ -64,6 +64,8 @@ _SNAKE = {
     "onlyFitting": "only_fitting",
     "createdAt": "created_at",
     "validFrom": "valid_from",
+    "createdAfter": "created_after",
+    "createdBefore": "created_before",
     "agentId": "agent",
     "sourcePath": "source_path",
 }
@@ -207,7 +209,14 @@ class CliInterface(Interface):
         return Outcome(f"{result.code} {error['code']}", error["detail"], result.out + result.err)
 
 
-_OPTION = {"agentId": "agent", "tags": "tag", "onlyFitting": "only-fitting", "validFrom": "valid-from"}
+_OPTION = {
+    "agentId": "agent",
+    "tags": "tag",
+    "onlyFitting": "only-fitting",
+    "validFrom": "valid-from",
+    "createdAfter": "since",
+    "createdBefore": "until",
+}
 _UNTOLD = {"metadata", "createdAt"}
 """For these there is no option."""
 

@@ -62,6 +62,8 @@ class Narrowing:
     tag: Annotated[str | None, Parameter(help="Only memories with this tag.", metavar="TEXT")] = None
     category: Annotated[str | None, Parameter(help="Only memories of this category.", metavar="TEXT")] = None
     project: SearchProject = None
+    since: Annotated[str | None, Parameter(help="Created since: 7d, 2026-01-31.", metavar="WHEN")] = None
+    until: Annotated[str | None, Parameter(help="Created before.", metavar="WHEN")] = None
     as_of: AsOf = None
     superseded: Annotated[bool, Parameter(help="Include memories that another memory replaced.")] = False
 
@@ -73,6 +75,8 @@ class Narrowing:
             tag=self.tag,
             category=self.category,
             project=resolve_project(self.project),
+            createdAfter=past(self.since, "since"),
+            createdBefore=past(self.until, "until"),
             asOf=past(self.as_of, "as-of"),
         )
 
@@ -297,8 +301,6 @@ def list_memories(
     status: Literal["all", "live", "expired"] = "all",
     owner: Annotated[str | None, Parameter(help="Only memories of this agent (id).")] = None,
     subject: Annotated[str | None, Parameter(help="Only facts with this key.")] = None,
-    since: Annotated[str | None, Parameter(help="Created since: 7d, 2026-01-31.", metavar="WHEN")] = None,
-    until: Annotated[str | None, Parameter(help="Created before.", metavar="WHEN")] = None,
     agent: ActingAgent = None,
     json: AsJson = False,
 ) -> None:
@@ -313,8 +315,6 @@ def list_memories(
         "agentId": owner,
         "subject": subject,
         "superseded": "true" if narrowing.superseded else None,
-        "createdAfter": past(since, "since"),
-        "createdBefore": past(until, "until"),
     }
     with connection.client(agent) as client:
         page = client.call("GET", _MEMORIES, query=query)

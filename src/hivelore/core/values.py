@@ -6,12 +6,12 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from functools import cache
 from types import UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar, Union, cast, get_args, get_origin
 from uuid import UUID
 
 import msgspec
@@ -23,6 +23,12 @@ V = TypeVar("V")
 
 Instant = Annotated[datetime, Meta(tz=True)]
 """A time with its zone; in JSON as RFC 3339."""
+_TAKES_DAYS = "days"
+if TYPE_CHECKING:
+    DayOrInstant: TypeAlias = date
+else:
+    DayOrInstant = Annotated[datetime, Meta(tz=True, extra={_TAKES_DAYS: True})]
+"""An ``Instant`` that callers may give as a date: the start of that day in UTC."""
 
 
 def json_names(**names: str) -> Callable[[str], str]:
@@ -63,6 +69,8 @@ T = TypeVar("T")
 
 _SHORT_TIME = "RFC3339"
 """Part of the error of msgspec for a text that is not a complete time."""
+_DATE = "got `date`"
+"""Part of the error of msgspec for a date where a time belongs."""
 _SURROGATE = "A text has half of a surrogate pair, which is not valid Unicode."
 _PLACE = re.compile(r" - at `(?P<place>[^`]*)`$")
 _TYPES = {
@@ -105,31 +113,56 @@ def _refuse_constant(name: str) -> None:
 
 
 def convert(kind: type[T], data: Any) -> T:
-    """Reads plain values. Times may be any ISO 8601 time with a zone. Raises Invalid."""
+    """Reads plain values. Times may be any ISO 8601 time with a zone, and dates where the field takes them. Raises
+    Invalid."""
     while True:
         try:
             return msgspec.convert(data, kind)
         except msgspec.ValidationError as error:
-            place = _PLACE.search(str(error))
-            full = data
-            if _SHORT_TIME in str(error) and place is not None:
-                full = _with_full_times(data, re.findall(r"\w+|\[", place["place"]))
+            found, full = _PLACE.search(str(error)), data
+            if found is not None and (_SHORT_TIME in str(error) or _DATE in str(error)):
+                days = _takes_days(kind, _field_at(found["place"]))
+                full = _with_full_times(data, re.findall(r"\w+|\[", found["place"]), days)
             if full == data:
                 raise explained(error, kind) from None
             data = full
 
 
-def _with_full_times(data: Any, path: Sequence[str]) -> Any:
-    """Returns a copy of plain values with RFC 3339 times at a path; ``[`` and a number in it stand for all entries."""
+def _with_full_times(data: Any, path: Sequence[str], days: bool) -> Any:
+    """Returns a copy of plain values with RFC 3339 times at a path; ``[`` and a number in it stand for all entries.
+    ``days``: True if dates stand for the start of the day in UTC."""
     if isinstance(data, list) and path[:1] == ["["]:
-        return [_with_full_times(one, path[2:]) for one in cast("list[Any]", data)]
+        return [_with_full_times(one, path[2:], days) for one in cast("list[Any]", data)]
     if isinstance(data, Mapping) and path:
         values = cast("Mapping[str, Any]", data)
-        return {name: _with_full_times(one, path[1:]) if name == path[0] else one for name, one in values.items()}
-    if isinstance(data, str) and not path:
-        with suppress(ValueError):
+        return {name: _with_full_times(one, path[1:], days) if name == path[0] else one for name, one in values.items()}
+    if path:
+        return cast(Any, data)
+    with suppress(ValueError):
+        if days and isinstance(data, date | str):
+            return start_of(data if isinstance(data, date) else date.fromisoformat(data))
+    with suppress(ValueError):
+        if isinstance(data, str):
             return datetime.fromisoformat(data).isoformat()
     return cast(Any, data)
+
+
+def start_of(day: date) -> datetime:
+    """Returns the start of a day in UTC; a time as it is."""
+    return day if isinstance(day, datetime) else datetime.combine(day, time(), UTC)
+
+
+def _takes_days(kind: type[Any], place: str) -> bool:
+    return any(
+        isinstance(one, Meta) and _TAKES_DAYS in (one.extra or {})
+        for part in _types_at(kind, place)
+        for one in get_args(part)
+    )
+
+
+def _field_at(place: str) -> str:
+    """Returns the path of a field from a place as msgspec writes it."""
+    return place.removeprefix("$").removeprefix(".")
 
 
 def from_text(kind: type[T], given: Mapping[str, Any]) -> T:
@@ -186,7 +219,7 @@ def explained(error: msgspec.ValidationError, kind: type[Any]) -> Invalid:
     """Returns an error that names the field at fault and the values that it takes."""
     text = str(error)
     found = _PLACE.search(text)
-    place = "" if found is None else found["place"].removeprefix("$").removeprefix(".")
+    place = "" if found is None else _field_at(found["place"])
     text = _PLACE.sub("", text)
     if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", text, re.DOTALL):
         return _unknown_field(unknown[1], place, kind)
@@ -194,7 +227,10 @@ def explained(error: msgspec.ValidationError, kind: type[Any]) -> Invalid:
         field = f"{place}.{missing[1]}" if place else missing[1]
         return Invalid(f"{field} is required.", field=field)
     field = place or "body"
-    return Invalid(f"{field} {_choice(kind, place) or _in_words(text)}.", field=field)
+    said = _choice(kind, place) or _in_words(text)
+    if _takes_days(kind, place):
+        said = said.replace(_TYPES["datetime"], f"a date like 2026-01-31 or {_TYPES['datetime']}")
+    return Invalid(f"{field} {said}.", field=field)
 
 
 def _unknown_field(name: str, place: str, kind: type[Any]) -> Invalid:

@@ -12,7 +12,7 @@ from hivelore.core.values import NoArguments, replace
 from hivelore.feedback.model import NO_USAGE
 from hivelore.memories.drafts import Draft, Edit, EditedFields, WriteResult
 from hivelore.memories.model import Memory
-from hivelore.memories.normalizer import clean_filter, clean_project, clean_subject, to_utc
+from hivelore.memories.normalizer import clean_filter, clean_project, clean_subject, created_range, to_utc
 from hivelore.memories.operations import (
     CompareVersions,
     CompletedTask,
@@ -65,6 +65,7 @@ def list_memories(app: Application, request: ListMemories, call: Call) -> Memory
     redactor, reader = app.redactor, app.reading
     as_of = to_utc(request.as_of, "asOf")
     at = as_of or reader.now()
+    created_after, created_before = created_range(request.created_after, request.created_before)
     where = replace(
         reader.widest_filter(call.viewer, request.scope),
         owner=None if request.agent is None else app.agents.resolve(request.agent),
@@ -78,8 +79,8 @@ def list_memories(app: Application, request: ListMemories, call: Call) -> Memory
         held_at=as_of,
         live_at=at if request.status == "live" else None,
         expired_at=at if request.status == "expired" else None,
-        created_after=to_utc(request.created_after, "createdAfter"),
-        created_before=to_utc(request.created_before, "createdBefore"),
+        created_after=created_after,
+        created_before=created_before,
     )
     return reader.page(where, position_of(request.after), request.limit, call.viewer)
 

@@ -5,7 +5,7 @@ This work is slow and happens before a transaction begins.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from math import isfinite
 from unicodedata import normalize
 
@@ -13,7 +13,7 @@ from hivelore.core.agents import AgentId, Role, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.redaction import METADATA_VALUES, Redactor
 from hivelore.core.text import Clean, in_one_line
-from hivelore.core.values import replace
+from hivelore.core.values import replace, start_of
 from hivelore.errors import Forbidden, Invalid, TooLarge
 from hivelore.memories.chunking import chunk
 from hivelore.memories.drafts import Draft, QuotedDraft
@@ -287,6 +287,19 @@ def to_utc(instant: datetime | None, field: str) -> datetime | None:
         return instant.astimezone(UTC)
     except OverflowError:
         raise Invalid(f"{field} is outside the range of years in UTC.", field=field) from None
+
+
+def created_range(after: date | None, before: date | None) -> tuple[datetime | None, datetime | None]:
+    """Returns the bounds of a filter by creation time. Raises Invalid if nothing can be between them."""
+    first = None if after is None else to_utc(start_of(after), "createdAfter")
+    end = None if before is None else to_utc(start_of(before), "createdBefore")
+    if first is not None and end is not None and first >= end:
+        raise Invalid(
+            "createdBefore (--until) must be later than createdAfter (--since). For one day, use the next day as "
+            "createdBefore.",
+            field="createdBefore",
+        )
+    return first, end
 
 
 def _check_numbers(value: Json) -> None:

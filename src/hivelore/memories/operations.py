@@ -8,7 +8,7 @@ from hivelore.core.agents import Role
 from hivelore.core.capabilities import Capability
 from hivelore.core.operation import Lane, Operation, delete, get, patch, post
 from hivelore.core.tool import NUMBER, OBJECT, TEXT, Reply, Tool
-from hivelore.core.values import Instant, NoArguments, Request, Value, json_names
+from hivelore.core.values import DayOrInstant, Instant, NoArguments, Request, Value, json_names
 from hivelore.feedback.model import Usefulness
 from hivelore.memories.diff import difference
 from hivelore.memories.drafts import Draft, DraftFields, EditedFields, WriteResult
@@ -56,8 +56,8 @@ class ListMemories(Request, frozen=True, kw_only=True, rename=MEMORY):
     subject: str | None = None
     as_of: Instant | None = None
     superseded: bool = False
-    created_after: Instant | None = None
-    created_before: Instant | None = None
+    created_after: DayOrInstant | None = None
+    created_before: DayOrInstant | None = None
 
 
 class ForgetPath(Request, frozen=True, rename=MEMORY):
@@ -230,7 +230,8 @@ STORE_MEMORY = Operation(
 LIST_MEMORIES = Operation(
     name="list",
     summary="Lists memories, newest first. ``after`` is the ``next`` of the previous page. ``as_of``: those valid at "
-    "that time, in the version of that time. ``superseded``: also those that a newer one replaced.",
+    "that time, in the version of that time. ``superseded``: also those that a newer one replaced. ``created_after``, "
+    "``created_before``: only those created at this time or later, or before this time. A date is a whole day in UTC.",
     request=ListMemories,
     response=MemoryPage,
     handler="hivelore.memories.handlers:list_memories",

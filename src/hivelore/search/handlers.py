@@ -9,7 +9,7 @@ from hivelore.core.operation import Call
 from hivelore.core.redaction import Redactor
 from hivelore.core.values import replace
 from hivelore.errors import Invalid
-from hivelore.memories.normalizer import clean_filter, clean_project, to_utc
+from hivelore.memories.normalizer import clean_filter, clean_project, created_range, to_utc
 from hivelore.search.model import QUERY_LENGTH, Query, RecallResult
 from hivelore.search.operations import SearchMemories
 
@@ -41,6 +41,7 @@ def query_of(redactor: Redactor, request: SearchMemories) -> Query:
         raise Invalid(
             "The query contains only private text, which is never searched for. Ask without it.", field="query"
         )
+    created_after, created_before = created_range(request.created_after, request.created_before)
     return Query(
         text=text,
         limit=request.limit,
@@ -57,4 +58,6 @@ def query_of(redactor: Redactor, request: SearchMemories) -> Query:
         only_fitting=request.only_fitting,
         diversity=request.diversity,
         budget=request.budget,
+        created_after=created_after,
+        created_before=created_before,
     )

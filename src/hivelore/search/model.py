@@ -81,7 +81,9 @@ class Filter:
     expired_at: datetime | None = None
     """Only memories that have expired at this time."""
     created_before: datetime | None = None
+    """Only memories created before this time."""
     created_after: datetime | None = None
+    """Only memories created at this time or later."""
 
     def admits(self, memory: Memory) -> bool:
         """Returns True if the memory passes. Every store must agree with this."""
@@ -146,6 +148,9 @@ class Query:
     """0: by score alone; greater values up to 1 prefer hits that differ from each other."""
     budget: int | None = None
     """Estimated tokens of all names and snippets together; None: no limit."""
+    created_after: datetime | None = None
+    """As in ``Filter``; likewise ``created_before``."""
+    created_before: datetime | None = None
 
 
 class RetrievalMode(StrEnum):

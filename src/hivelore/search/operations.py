@@ -6,7 +6,7 @@ from msgspec import Meta
 
 from hivelore.core.operation import Lane, Operation, post
 from hivelore.core.tool import OBJECTS, TEXT, Reply, Tool
-from hivelore.core.values import Instant, Request, json_names
+from hivelore.core.values import DayOrInstant, Instant, Request, json_names
 from hivelore.memories.model import Source
 from hivelore.search.model import BUDGET_RANGE, DEFAULT_LIMIT, LIMIT_RANGE, Hit, RecallResult, ScopeChoice
 
@@ -29,6 +29,10 @@ class SearchMemories(Request, frozen=True, rename=json_names(agent="agentId")):
     only_fitting: bool = False
     diversity: Annotated[float, Meta(ge=0, le=1)] = 0.0
     budget: Annotated[int, Meta(ge=BUDGET_RANGE[0], le=BUDGET_RANGE[1])] | None = None
+    created_after: DayOrInstant | None = None
+    """Created at this time or later."""
+    created_before: DayOrInstant | None = None
+    """Created before this time."""
 
 
 def recall_reply(answer: RecallResult) -> Reply:
@@ -59,7 +63,9 @@ RECALL = Operation(
     summary="Returns the memories most relevant to a query, best first, each with the parts of its score. ``as_of``: "
     "what was valid at that time, in the version of that time; ``now``: ranks as if it were that time. ``superseded``: "
     "also memories that a newer one replaced. ``only_fitting``: no memories below the relevance floor. ``diversity``, "
-    "0 to 1: prefers different memories to similar ones. ``budget``: maximum tokens of names and snippets, estimated.",
+    "0 to 1: prefers different memories to similar ones. ``budget``: maximum tokens of names and snippets, estimated. "
+    "``created_after``, ``created_before``: only memories created at this time or later, or before this time. A date "
+    "is a whole day in UTC.",
     request=SearchMemories,
     response=RecallResult,
     handler="hivelore.search.handlers:recall",
@@ -74,6 +80,10 @@ RECALL = Operation(
             "scope": "agent: private, swarm: shared",
             "limit": "",
             "source": "",
+            "tag": "",
+            "category": "",
+            "createdAfter": "date or time",
+            "createdBefore": "",
             "project": "* for all",
             "asOf": "what was valid then",
             "superseded": "also superseded memories",

@@ -83,6 +83,8 @@ class SearchService:
             superseded=None if query.superseded or query.as_of is not None else False,
             held_at=query.as_of,
             live_at=query.as_of or now,
+            created_after=query.created_after,
+            created_before=query.created_before,
         )
         is_complete = on.keywords_complete()  # Before the snapshot, which then contains at least as much.
         with (

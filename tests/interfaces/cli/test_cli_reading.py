@@ -121,6 +121,25 @@ def test_a_project_narrows_and_a_star_widens(cli: CommandLine, me: str) -> None:
     assert len(cli.json("list", "--project", "blog", "--scope", "agent", "--agent", me)["memories"]) == 1
 
 
+def test_a_recall_can_be_narrowed(cli: CommandLine, service: Service, me: str) -> None:
+    drafts = [
+        {"content": "Soursop one.", "createdAt": "2026-01-30T23:59:00Z", "tags": ["x"]},
+        {"content": "Soursop two.", "createdAt": "2026-01-31T23:59:00Z", "category": "fix", "source": "file_index"},
+    ]
+    client = service.client(service.operator_key, me)
+    done = client.call("POST", "/api/memory/batch", body={"memories": drafts})["results"]
+    first, second = ({one["memory"]["id"]} for one in done)
+
+    def found(*words: str) -> set[str]:
+        hits = cli.json("recall", "soursop", *words, "--scope", "agent", "--agent", me)["results"]
+        return {hit["memory"]["id"] for hit in hits}
+
+    assert found("--tag", "x") == found("--until", "2026-01-31") == first
+    assert found("--category", "fix") == found("--source", "file_index") == found("--since", "2026-01-31") == second
+    assert found("--since", "2026-01-30T23:59Z", "--until", "2026-01-31T23:59Z") == first
+    assert found("--since", "1h") == found("--tag", "x", "--category", "fix") == set()
+
+
 def test_a_query_is_read_from_stdin(cli: CommandLine, me: str) -> None:
     kept(cli, me, "Розы цветут летом.")
     found = cli.json("recall", "-", "--agent", me, stdin="когда цветут розы?\n".encode())
@@ -142,6 +161,9 @@ def test_a_query_is_read_from_stdin(cli: CommandLine, me: str) -> None:
         (("x", "--diversity", "much"), b"", "--diversity"),
         (("x", "--scope", "mine"), b"", 'Choose from: "all", "agent", "swarm"'),
         (("x", "--source", "dream"), b"", "--source"),
+        (("x", "--since", "soon"), b"", "Invalid time 'soon'"),
+        (("x", "--since", "1h", "--until", "2h"), b"", "(--until) must be later"),
+        (("x", "--tag", "a\0"), b"", "NUL"),
         (("-",), b"a\0b", "NUL"),
         (("-",), b"x" * 5_000_000, "at most 100,000"),
         (("lone \udc80",), b"", "not valid Unicode"),
