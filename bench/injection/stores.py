@@ -237,6 +237,7 @@ def _table(title: str, counts: Mapping[str, Counts]) -> Table:
     rows.append(_cells("relevant lines", lines, _at_least(LEAST_RELEVANT)))
     tokens = {name: fmean(token for kind in UNANSWERED for token in one.tokens[kind]) for name, one in counts.items()}
     rows.append(_cells("tokens without an answer", {**tokens, "found": None}, _at_most(MOST_TOKENS)))
+    rows = [row for row in rows if any(row[1:])]  # A part of the prompts may lack a kind.
     return Table(f"### {title}", ["", *counts, "target of Hivelore"], rows)
 
 
