@@ -16,7 +16,7 @@ from hivelore.indexing.model import Neighbours, Vector
 from hivelore.memories.model import Memory, MemoryId, RankFeatures
 from hivelore.memories.stored import DocumentKey
 from hivelore.search.model import Filter, Query, RetrievalMode, Score
-from hivelore.search.ranking import FLOOR, Ranked, fit_score, select_hits, unknown_hits
+from hivelore.search.ranking import FLOOR, Ranked, fit_score, select_hits
 from hivelore.search.service import KEYWORD_DEPTH, LEAST_CANDIDATES
 from hivelore.storage.ports import View
 from support.clocks import SteppingClock
@@ -106,12 +106,9 @@ def test_a_hit_fits_next_to_one_beyond_the_limit() -> None:
     assert not first(best=least - 0.01)
 
 
-@pytest.mark.parametrize(
-    ("known", "found"), [((), [1, 2, 3]), ((1,), [2]), ((1, 2), []), ((2,), [1, 3]), ((3,), [1, 2]), ((1, 2, 3), [])]
-)
-def test_a_hit_that_accompanies_a_known_one_is_not_worth_injecting(known: tuple[int, ...], found: list[int]) -> None:
-    floor = FLOOR / fit_score(1.0, 0.0)
-    cosines = {1: floor + 0.1, 2: floor + 0.05, 3: floor - 0.05}
+@pytest.mark.parametrize(("least", "found"), [(0.0, [1, 2, 3]), (0.6, [1, 2]), (0.7, [1]), (0.9, [])])
+def test_each_hit_may_have_to_reach_a_fit_by_itself(least: float, found: list[int]) -> None:
+    cosines = {1: 0.8, 2: 0.65, 3: 0.5}
     texts = {1: LAMP, 2: "Candles lie ready for power cuts.", 3: "The rowing club meets in Bergen."}
     memories = {DocumentKey(number): a_memory(text) for number, text in texts.items()}
     ranked = [
@@ -119,14 +116,19 @@ def test_a_hit_that_accompanies_a_known_one_is_not_worth_injecting(known: tuple[
             DocumentKey(number),
             RankFeatures(memories[DocumentKey(number)].id, BORN, None, 0, None, None, 40, is_question=False),
             Score(total=1.0 - number / 10, similarity=1.0),
-            cosine=cosine,
+            cosine=cosine / fit_score(1.0, 0.0),
         )
         for number, cosine in cosines.items()
     ]
-    known_memories = frozenset((memories[DocumentKey(number)].id, 1) for number in known)
-    query = Query(text=Clean("x"), only_fitting=True, known=known_memories)
+    query = Query(text=Clean("x"), least_fit=least)
     best = select_hits(ranked, query, ("x",), lambda _: {}, lambda keys: {key: memories[key] for key in keys})
-    assert [one.key for one in unknown_hits(best, query)] == found
+    assert [one.key for one in best] == found
+
+
+def test_with_a_least_fit_recent_memories_are_no_substitute(plain_world: World) -> None:
+    notes(plain_world)
+    assert plain_world.recall("zzz").hits
+    assert plain_world.recall("zzz", least_fit=0.65).hits == ()
 
 
 def test_a_known_memory_and_its_copies_are_left_out_unless_they_changed(world: World) -> None:

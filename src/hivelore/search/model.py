@@ -141,9 +141,11 @@ class Query:
     """Include superseded memories."""
     only_fitting: bool = False
     """Only hits above the relevance floor; possibly none (N06)."""
+    least_fit: float = 0.0
+    """Only hits with at least this fit, each by itself; possibly none. 0: all."""
     known: frozenset[tuple[MemoryId, int]] = frozenset()
     """Memories that the caller knows, by id and version. They and their duplicates are left out and not replaced by
-    others. If the most relevant hit is known, ``only_fitting`` leaves out hits that only accompany it."""
+    others."""
     diversity: float = 0.0
     """0: by score alone; greater values up to 1 prefer hits that differ from each other."""
     budget: int | None = None

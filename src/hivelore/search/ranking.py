@@ -642,8 +642,8 @@ def select_hits(
 ) -> list[Selection]:
     """Returns up to ``query.limit`` of the ranked candidates, best first. ``terms``: those of the query."""
     asks = asks_something(terms)
-    fits = [fit_score(one.cosine, one.answered) if asks else 0.0 for one in ranked[: max(query.limit, AMONG)]]
-    best = max(fits, default=0.0)
+    first = ranked[: max(query.limit, AMONG)]
+    best = max((fit_score(one.cosine, one.answered) for one in first), default=0.0) if asks else 0.0
     if query.diversity > 0.0:
         memories([one.key for one in ranked[:VARIED_AMONG]])  # One read, because most of them are compared.
         distinct = _distinct(ranked, max(query.limit, VARIED_AMONG), vectors, memories)
@@ -653,18 +653,11 @@ def select_hits(
     found: list[Selection] = []
     for one, copies in distinct:
         own = fit_score(one.cosine, one.answered) if asks else 0.0
-        if is_relevant(own, best) or not query.only_fitting:
+        fits = is_relevant(own, best)
+        if own >= query.least_fit and (fits or not query.only_fitting):
             is_known = _is_known((one, *copies), query, memories)
-            found.append(Selection(one.key, one.score, own, is_relevant(own, best), len(copies), is_known))
+            found.append(Selection(one.key, one.score, own, fits, len(copies), is_known))
     return found
-
-
-def unknown_hits(best: Sequence[Selection], query: Query) -> list[Selection]:
-    """Returns the hits that the caller does not know. If it knows the most relevant one, the others are its companions,
-    and ``only_fitting`` requires of each that it is worth injecting alone."""
-    most = max(best, key=lambda one: one.fit, default=None)
-    floor = FLOOR if query.only_fitting and most is not None and most.is_known else 0.0
-    return [one for one in best if not one.is_known and one.fit >= floor]
 
 
 def _is_known(copies: Sequence[Ranked], query: Query, memories: Memories) -> bool:

@@ -28,7 +28,6 @@ from hivelore.search.ranking import (
     promote_updates,
     rank_candidates,
     select_hits,
-    unknown_hits,
 )
 from hivelore.search.snippets import build_hits, fit_to_budget, hits_as_of, summary_snippet
 from hivelore.search.tokenizer import QueryAnalysis, analyze_query, text_to_embed
@@ -111,9 +110,9 @@ class SearchService:
                 if is_all or not is_crowded_by_duplicates(best, len(ranked), query.limit):
                     break
                 wanted = KEYWORD_DEPTH
-            best = unknown_hits(best, query)
+            best = [one for one in best if not one.is_known]
             hits = build_hits(view, best, search.memories, proposals, search.matches.rarities)
-            if ranked or embedded.vector is not None or query.only_fitting:
+            if ranked or embedded.vector is not None or query.only_fitting or query.least_fit > 0.0:
                 path = RetrievalMode.HYBRID if embedded.vector is not None else RetrievalMode.KEYWORDS
             else:
                 recent, path = search.recent_hits(query.limit), RetrievalMode.RECENT

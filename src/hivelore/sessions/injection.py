@@ -139,6 +139,9 @@ def note_label(memory: Memory, short_id: str, author: str | None = None, confide
 
 MAX_RELEVANT = 5
 """Memories injected because they match a prompt or task (B11)."""
+LEAST_FIT = 0.65
+"""Fit (``search.ranking``) that each of them needs by itself: a weak hit next to a good one is seldom right
+(docs/decisions/0008)."""
 MAX_CANDIDATES = 50
 """Newest memories considered for the session-start context."""
 MAX_SUMMARIES = 2
@@ -224,7 +227,7 @@ class InjectionService:
             text=Clean(question[:QUERY_LENGTH]),
             limit=MAX_RELEVANT,
             project=event.project,
-            only_fitting=True,
+            least_fit=LEAST_FIT,
             budget=max(budget, BUDGET_RANGE[0]),
             known=known,
         )
