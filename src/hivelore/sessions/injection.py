@@ -118,7 +118,7 @@ _TRUST: Mapping[Trust, str] = {
     Trust.TOOL_OUTPUT: "tool output",
     Trust.WEB: "web",
 }
-"""What is said about the trust in a memory; nothing if a person stated it."""
+"""Words for the trust in a memory; none if a person stated it."""
 _BRACKETS = str.maketrans("[],", "() ")
 """Replaced, so that a name cannot end the label or forge a trust."""
 

@@ -1,7 +1,7 @@
 """Redaction: makes a text ``Clean``, that is valid Unicode without private text, with every secret replaced by its kind
 and a fingerprint.
 
-``private_text`` removes what is marked as private. ``vendors`` finds tokens by their shape (``ghp_...``), ``logins``
+``private_text`` removes marked text. ``vendors`` finds tokens by their shape (``ghp_...``), ``logins``
 finds passwords in URLs, headers and commands, ``assignments`` the values of names such as ``DB_PASSWORD``,
 ``suspicion`` scores other values by the words around them. Each of them searches all ``renditions`` of a text.
 
