@@ -111,7 +111,9 @@ def shipped(file: Path) -> dict[str, Tensor]:
     words = halves.reshape(len(packed), -1, WORD_BLOCK) * scales.astype(np.float32)
     by_distance = next(table for table, _ in gathered if table.shape == (HEADS, 2 * MOST_TOKENS - 1)).T
     distance = buckets(np.arange(1 - MOST_TOKENS, MOST_TOKENS))
-    biases = np.stack([by_distance[distance == number].mean(axis=0) for number in range(BUCKETS)])
+    biases = np.zeros((BUCKETS, HEADS), np.float32)  # One bucket stands for no distance.
+    for number in set(distance.tolist()):
+        biases[number] = by_distance[distance == number].mean(axis=0)
     found = {
         "words.weight": words.reshape(len(packed), DIMENSION),
         "which.weight": next(table for table, numbers in gathered if numbers == "second"),
