@@ -29,9 +29,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from scripts.build_judge import BLOCK, BUCKETS, EPSILON, FOLDER, HEADS, MOST_TOKENS, WORD_BLOCK, buckets
+from scripts.train_judge import DIMENSION, DROPPED, WARM_UP, Layer
 
-DIMENSION, LAYERS, FROZEN = 768, 8, 5
-DROPPED, RATE, FINE_RATE, WARM_UP = 0.1, 4e-5, 2.8e-5, 0.06
+LAYERS, FROZEN = 8, 5
+RATE, FINE_RATE = 4e-5, 2.8e-5
 GROUPS = 32
 """Questions of a batch, each with its right and wrong texts."""
 PROMPT, PROMPT_END, NOTE = 96, 24, 150
@@ -47,22 +48,6 @@ class Group:
     question: str
     texts: Sequence[str]
     right: Sequence[bool]
-
-
-class Layer(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.qkv, self.out = nn.Linear(DIMENSION, 3 * DIMENSION), nn.Linear(DIMENSION, DIMENSION)
-        self.inner, self.outer = nn.Linear(DIMENSION, 4 * DIMENSION), nn.Linear(4 * DIMENSION, DIMENSION)
-        self.first, self.last = nn.LayerNorm(DIMENSION, EPSILON), nn.LayerNorm(DIMENSION, EPSILON)
-        self.drop = nn.Dropout(DROPPED)
-
-    def forward(self, x: Tensor, bias: Tensor) -> Tensor:
-        batch, length, _ = x.shape
-        query, key, value = self.qkv(x).view(batch, length, 3, HEADS, -1).permute(2, 0, 3, 1, 4)
-        attended = functional.scaled_dot_product_attention(query, key, value, attn_mask=bias.to(query.dtype))
-        x = self.first(x + self.drop(self.out(attended.transpose(1, 2).reshape(x.shape))))
-        return self.last(x + self.drop(self.outer(functional.gelu(self.inner(x)))))
 
 
 class Reader(nn.Module):

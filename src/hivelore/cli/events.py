@@ -78,7 +78,7 @@ def add_event(
     event = call("POST", _EVENTS, agent=agent, body=body)
     output.result(event, json, output.short_id(event["id"]))
     if event["text"] != words.strip() and not json:
-        output.note("Text that looks like a secret was masked.")
+        output.note("Private text was removed, or a secret was masked.")
 
 
 @events.command(name="forget")

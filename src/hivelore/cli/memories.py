@@ -134,7 +134,7 @@ def remember(
     if json:
         return
     if memory["content"] != draft["content"]:
-        output.note("Text that looks like a secret was masked before it was stored.")
+        output.note("Private text was removed, or a secret was masked, before it was stored.")
     if stored.get("dropped"):
         output.note(
             "It replaces nothing: the memory it should replace is shared with others, and too many of your proposals "

@@ -287,12 +287,14 @@ def _fields(kind: Any) -> tuple[structs.FieldInfo, ...]:
 
 
 def _in_words(text: str) -> str:
-    """What a field must be, from the words of msgspec."""
+    """Returns the rule that a value breaks, from an error of msgspec."""
     if _SHORT_TIME in text:
         return f"must be {_TYPES['datetime']}"
     if "timezone" in text:
         return "needs a time zone, like 2026-01-31T12:00:00Z"
     if length := re.fullmatch(r"Expected `(\w+)` of length (>=|<=) (\d+)", text):
+        if length[2] == ">=" and length[3] == "1":
+            return "must not be empty"
         unit = "entries" if length[1] == "array" else "characters"
         return f"must have at {'least' if length[2] == '>=' else 'most'} {length[3]} {unit}"
     if size := re.fullmatch(r"Expected `\w+` (>=|<=) (\S+)", text):

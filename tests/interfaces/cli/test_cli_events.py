@@ -35,7 +35,7 @@ def test_the_list_says_if_it_is_empty_or_continues(cli: CommandLine, me: str) ->
 
 def test_a_masked_secret_is_reported(cli: CommandLine) -> None:
     report = cli("events", "add", "The password:", "hx7!" + "kq")
-    assert report.err == "Text that looks like a secret was masked.\n"
+    assert report.err == "Private text was removed, or a secret was masked.\n"
     assert cli("events", "add", "It is late").err == ""
 
 

@@ -65,7 +65,7 @@ def test_the_same_text_again_is_the_same_memory(cli: CommandLine, me: str) -> No
 
 def test_a_masked_secret_is_mentioned(cli: CommandLine, me: str) -> None:
     result = cli("remember", f"the token is ghp_{'a1B2' * 9}", "--agent", me)
-    assert result.err == "Text that looks like a secret was masked before it was stored.\n"
+    assert result.err == "Private text was removed, or a secret was masked, before it was stored.\n"
     assert "ghp_" not in result.out
 
 
