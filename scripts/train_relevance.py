@@ -1,10 +1,9 @@
-"""Trains the upper layers of a model that says whether a note answers a prompt.
+"""Trains the model that reads a prompt and a note together and says whether the note helps with the prompt.
 
-The lower layers are those of the model that reads two notes together (``judge/model.onnx``), which stay as they are.
-The model first reads general pairs: subjects and bodies of commits, docstrings and code (``encoder_pairs``), and
-wordings of the same statement. Then it reads prompts with their candidates (``relevance_data``). Stores kept aside
-train nothing; the end reports how well the right notes stand out there. Needs torch; takes minutes on a GPU and hours
-on two threads.
+It begins as the published encoder (``scripts/build_model.py``), whose word table stays as it is. The model first reads
+general pairs: subjects and bodies of commits, docstrings and code (``encoder_pairs``), and wordings of the same
+statement. Then it reads prompts with their candidates (``relevance_data``). Stores kept aside train nothing; the end
+reports how well the right notes stand out there. Needs torch; takes about an hour on two threads.
 Run as ``python -m scripts.train_relevance build/relevance.json.gz build/pairs.jsonl build/relevance.safetensors``.
 """
 
@@ -20,27 +19,31 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import torch
-from onnx import numpy_helper
 from safetensors.torch import save_file
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn import functional
 
-from scripts.build_judge import BLOCK, BUCKETS, EPSILON, FOLDER, HEADS, MOST_TOKENS, WORD_BLOCK, buckets
-from scripts.train_judge import DIMENSION, DROPPED, WARM_UP, Layer
+from scripts.build_model import DIMENSION, EPSILON, LAYERS, MOST_TOKENS, published
+from scripts.build_relevance import rounded_words
+from scripts.train_encoder import NAMES, Layer
 
-LAYERS, FROZEN = 8, 5
-RATE, FINE_RATE = 4e-5, 2.8e-5
-GROUPS = 32
+RATE, FINE_RATE = 8e-5, 6e-5
+WARM_UP = 0.06
+"""The share of the steps in which the rate rises."""
+GROUPS = 16
 """Questions of a batch, each with its right and wrong texts."""
+ALIKE = 24
+"""Pairs of about the same length that are read together."""
 PROMPT, PROMPT_END, NOTE = 96, 24, 150
 """Word pieces: of a longer prompt, the beginning and the end are read."""
-GENERAL = 0.2
+QUESTION, PASSAGE = 160, 260
+"""Characters of a general pair."""
+GENERAL = 0.15
 """The share of general pairs in the second part."""
 SEED = 5
-CLUSTERS = FOLDER.parents[4] / "bench" / "data" / "statement_clusters.jsonl"
+CLUSTERS = Path(__file__).resolve().parents[1] / "bench" / "data" / "statement_clusters.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,91 +54,60 @@ class Group:
 
 
 class Reader(nn.Module):
-    def __init__(self) -> None:
+    def __init__(self, weights: Mapping[str, Any]) -> None:
         super().__init__()
-        self.words, self.places = nn.Embedding(30_522, DIMENSION), nn.Embedding(MOST_TOKENS, DIMENSION)
-        self.which, self.bias = nn.Embedding(2, DIMENSION), nn.Embedding(BUCKETS, HEADS)
+        tables = (weights[f"embeddings.{name}_embeddings.weight"] for name in ("word", "position", "token_type"))
+        words, places, which = (np.array(table, np.float32) for table in tables)
+        words = rounded_words(words)  # As it will ship.
+        self.words, self.places = (
+            nn.Embedding.from_pretrained(torch.from_numpy(table), freeze=True) for table in (words, places)
+        )
+        self.which = nn.Embedding.from_pretrained(torch.from_numpy(which), freeze=False)
         self.embedded = nn.LayerNorm(DIMENSION, EPSILON)
         self.layers = nn.ModuleList(Layer() for _ in range(LAYERS))
-        self.head, self.drop = nn.Linear(DIMENSION, 1), nn.Dropout(DROPPED)
+        self.head, self.drop = nn.Linear(DIMENSION, 1), nn.Dropout(0.1)
         nn.init.normal_(self.head.weight, std=0.02)
         nn.init.zeros_(self.head.bias)
+        found = {f"embedded.{kind}": weights[f"embeddings.LayerNorm.{kind}"] for kind in ("weight", "bias")}
+        for number in range(LAYERS):
+            for ours, theirs in NAMES.items():
+                for kind in ("weight", "bias"):
+                    found[f"layers.{number}.{ours}.{kind}"] = weights[f"encoder.layer.{number}.{theirs}.{kind}"]
+        state = {name: torch.from_numpy(np.array(value, np.float32)) for name, value in found.items()}
+        self.load_state_dict(self.state_dict() | state)
 
     def forward(self, ids: Tensor, second: Tensor, mask: Tensor) -> Tensor:
-        at = np.arange(ids.shape[1])
-        places = torch.from_numpy(at).to(ids.device)
-        far = torch.from_numpy(buckets(at[None, :] - at[:, None])).to(ids.device)
-        bias = self.bias(far).permute(2, 0, 1)[None].masked_fill(~mask[:, None, None, :], -1e4)
+        places = torch.arange(ids.shape[1], device=ids.device)
         x = self.drop(self.embedded(self.words(ids) + self.places(places)[None] + self.which(second)))
-        x = x.to(torch.bfloat16)
-        with torch.no_grad():
-            for layer in self.layers[:FROZEN]:
-                x = layer(x, bias)
-        for layer in self.layers[FROZEN:]:
-            x = layer(x, bias)
+        for layer in self.layers:
+            x = layer(x, mask[:, None, None, :])
         share = mask.float()[..., None]
-        return self.head(self.drop((x.float() * share).sum(1) / share.sum(1))).squeeze(-1)
+        return self.head(self.drop((x * share).sum(1) / share.sum(1))).squeeze(-1)
 
     def trained(self) -> dict[str, Tensor]:
         """Returns the weights that were trained."""
-        upper = tuple(f"layers.{number}." for number in range(FROZEN, LAYERS))
-        return {name: value for name, value in self.state_dict().items() if name.startswith((*upper, "head."))}
-
-
-def shipped(file: Path) -> dict[str, Tensor]:
-    """Returns the weights of the shipped model that reads two notes, without its head."""
-    graph = onnx.load(file).graph
-    constants = {one.name: numpy_helper.to_array(one) for one in graph.initializer}
-    nodes: Mapping[str, list[Any]] = defaultdict(list)
-    for node in graph.node:
-        nodes[node.op_type].append(node)
-    added = {node.input[0]: constants[node.input[1]] for node in nodes["Add"] if node.input[1] in constants}
-    gathered = [(constants[node.input[0]], node.input[1]) for node in nodes["Gather"] if node.input[0] in constants]
-    packed, scales = (table for table, numbers in gathered if numbers == "ids")
-    halves = np.concatenate([packed & 15, packed >> 4], axis=-1).astype(np.float32) - 7.5
-    words = halves.reshape(len(packed), -1, WORD_BLOCK) * scales.astype(np.float32)
-    by_distance = next(table for table, _ in gathered if table.shape == (HEADS, 2 * MOST_TOKENS - 1)).T
-    distance = buckets(np.arange(1 - MOST_TOKENS, MOST_TOKENS))
-    biases = np.zeros((BUCKETS, HEADS), np.float32)  # One bucket stands for no distance.
-    for number in set(distance.tolist()):
-        biases[number] = by_distance[distance == number].mean(axis=0)
-    found = {
-        "words.weight": words.reshape(len(packed), DIMENSION),
-        "which.weight": next(table for table, numbers in gathered if numbers == "second"),
-        "places.weight": next(constants[node.input[0]] for node in nodes["Slice"]),
-        "bias.weight": biases,
-    }
-    norms = [(constants[node.input[1]], constants[node.input[2]]) for node in nodes["LayerNormalization"]]
-    found["embedded.weight"], found["embedded.bias"] = norms[0]
-    parts = ("qkv", "out", "inner", "outer")
-    for place, node in enumerate(nodes["MatMulNBits"]):
-        name = f"layers.{place // len(parts)}.{parts[place % len(parts)]}"
-        found[f"{name}.weight"] = _four_bits(constants[node.input[1]], constants[node.input[2]])
-        found[f"{name}.bias"] = added[node.output[0]]
-    for place, norm in enumerate(norms[1:]):
-        name = f"layers.{place // 2}.{('first', 'last')[place % 2]}"
-        found[f"{name}.weight"], found[f"{name}.bias"] = norm
-    return {name: torch.from_numpy(np.array(value, np.float32)) for name, value in found.items()}
-
-
-def _four_bits(packed: np.ndarray[Any, Any], scales: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    columns, count, _ = packed.shape
-    numbers = np.stack([packed & 15, packed >> 4], axis=-1).reshape(columns, count, BLOCK).astype(np.float32)
-    return ((numbers - 8) * scales.reshape(columns, count, 1)).reshape(columns, count * BLOCK)
+        return {name: value for name, value in self.named_parameters() if value.requires_grad}
 
 
 class Encoded:
     """Pairs as tensors on a device."""
 
-    def __init__(self, device: torch.device) -> None:
-        self._tokenizer = Tokenizer.from_file(str(FOLDER.parent / "model" / "tokenizer.json"))
+    def __init__(self, tokenizer: Tokenizer, device: torch.device) -> None:
+        self._tokenizer = tokenizer
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         self._device = device
         self._known: dict[str, list[int]] = {}
 
-    def batch(self, pairs: Sequence[tuple[str, str]]) -> tuple[Tensor, Tensor, Tensor]:
+    def batches(self, pairs: Sequence[tuple[str, str]]) -> Iterator[tuple[list[int], tuple[Tensor, Tensor, Tensor]]]:
+        """Yields the places of pairs of about the same length, with their word pieces, parts and mask."""
         rows = [(self._prompt(one), self._ids(other)[1:NOTE]) for one, other in pairs]
+        order = sorted(range(len(rows)), key=lambda at: len(rows[at][0]) + len(rows[at][1]))
+        for start in range(0, len(order), ALIKE):
+            places = order[start : start + ALIKE]
+            yield places, self._tensors([rows[at] for at in places])
+
+    def _tensors(self, rows: Sequence[tuple[list[int], list[int]]]) -> tuple[Tensor, Tensor, Tensor]:
         longest = min(MOST_TOKENS, max(len(one) + len(other) for one, other in rows))
         ids, second = np.zeros((2, len(rows), longest), np.int64)
         mask = np.zeros((len(rows), longest), bool)
@@ -161,7 +133,7 @@ def general_groups(pairs: Sequence[Mapping[str, str]], chance: random.Random) ->
     other statements about the same service."""
     sources: dict[str, list[str]] = defaultdict(list)
     for pair in pairs:
-        sources[pair["source"]].append(pair["passage"][:700])
+        sources[pair["source"]].append(pair["passage"][:PASSAGE])
     lines = CLUSTERS.read_text(encoding="utf-8").splitlines()
     clusters = [one for one in map(json.loads, lines) if one["part"] in ("learn", "next")]
     items: list[Mapping[str, Any]] = [*pairs, *clusters, *clusters]
@@ -169,7 +141,7 @@ def general_groups(pairs: Sequence[Mapping[str, str]], chance: random.Random) ->
         chance.shuffle(items)
         for item in items:
             if "question" in item:
-                question, right = item["question"][:300], item["passage"][:700]
+                question, right = item["question"][:QUESTION], item["passage"][:PASSAGE]
                 wrong = _alike(question, sources[item["source"]], chance)
             else:
                 question, right = chance.sample(item["says"], 2)
@@ -234,7 +206,7 @@ def train(model: Reader, encoded: Encoded, groups: Iterator[Group], steps: int, 
         nn.utils.clip_grad_norm_(free, 1.0)
         optimiser.step()
         losses.append(loss.item())
-        if step % 50 == 49:
+        if step % 20 == 19:
             print(f"{step + 1} of {steps}: {np.mean(losses[-50:]):.3f}, {time.monotonic() - began:.0f} s", flush=True)
 
 
@@ -253,9 +225,11 @@ def _loss(model: Reader, encoded: Encoded, groups: Sequence[Group]) -> Tensor:
 
 
 def _odds(model: Reader, encoded: Encoded, pairs: Sequence[tuple[str, str]]) -> Tensor:
-    ids, second, mask = encoded.batch(pairs)
-    with torch.autocast(ids.device.type, torch.bfloat16):
-        return model(ids, second, mask).float()
+    places, parts = list[int](), list[Tensor]()
+    for some, tensors in encoded.batches(pairs):
+        places += some
+        parts.append(model(*tensors))
+    return torch.cat(parts)[torch.tensor(places).argsort()]
 
 
 @torch.no_grad()
@@ -284,18 +258,15 @@ def main() -> None:
     options.add_argument("pairs", type=Path)
     options.add_argument("target", type=Path)
     options.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    options.add_argument("--general", type=int, default=2_000, help="steps of the first part")
-    options.add_argument("--prompts", type=int, default=1_200, help="steps of the second part")
+    options.add_argument("--general", type=int, default=500, help="steps of the first part")
+    options.add_argument("--prompts", type=int, default=900, help="steps of the second part")
     given = options.parse_args()
     torch.manual_seed(SEED)
     chance, device = random.Random(SEED), torch.device(given.device)
     data = json.loads(gzip.decompress(given.data.read_bytes()))
     pairs = [json.loads(line) for line in given.pairs.read_text(encoding="utf-8").splitlines()]
-    model, encoded = Reader(), Encoded(device)
-    model.load_state_dict(model.state_dict() | shipped(FOLDER / "model.onnx"))
-    model.to(device)
-    for part in (model.words, model.places, model.which, model.bias, model.embedded, *model.layers[:FROZEN]):
-        part.requires_grad_(False)
+    weights, tokenizer = published()
+    model, encoded = Reader(weights).to(device), Encoded(tokenizer, device)
     aside = {name: store for name, store in data["stores"].items() if store["aside"]}
     general = general_groups(pairs, chance)
     train(model, encoded, general, given.general, RATE)

@@ -9,7 +9,10 @@ from typing import Any
 
 OWN = Path(__file__).parents[1] / "data" / "injection"
 KEPT_ASIDE = frozenset(
-    {"brettspiel", "clinic", "firmware", "lake", "observatory", "bakery", "newsroom", "rover", "school"}
+    {
+        *("brettspiel", "clinic", "firmware", "lake", "observatory", "podcast", "pressbot"),
+        *("bakery", "newsroom", "rover", "school"),
+    }
 )
 """Stores that train no model."""
 

@@ -79,7 +79,7 @@ def test_a_recall_is_logged_with_its_caller_and_the_scores(world: World) -> None
     assert [hit.memory for hit in one.hits] == [hit.memory.id for hit in answer.hits]
     for logged_hit, hit in zip(one.hits, answer.hits, strict=True):
         assert astuple(logged_hit.score) == pytest.approx(astuple(hit.score))
-        assert (logged_hit.fit, logged_hit.fits) == (pytest.approx(hit.fit), hit.fits)
+        assert (logged_hit.relevance, logged_hit.fits) == (pytest.approx(hit.relevance), hit.fits)
 
 
 def test_an_answer_with_recent_memories_is_logged_as_that(small: World) -> None:

@@ -70,7 +70,7 @@ def test_store_search_get_and_delete(service: Service, era: Era) -> None:
     assert (newest["id"], newest["interface"]) == (found.structured_content["recallId"], "mcp")
     (result,) = [one for one in found.structured_content["results"] if one["id"] == memory]
     described = {"id", "name", "summary", "snippet", "source", "scope", "createdAt"}
-    assert set(result) == described | {"similarity", "score", "fits", "alike"}
+    assert set(result) == described | {"similarity", "score", "relevance", "fits", "alike"}
     assert json.loads(found.content[0].text) == found.structured_content
     assert got.structured_content["memory"]["content"] == f"The {era} kettle whistles"
     assert got.structured_content["yourAgentId"] == got.structured_content["memory"]["agentId"]

@@ -55,7 +55,7 @@ def test_a_recall_reports_fit_and_omitted_hits(local: Client) -> None:
     answer = local.call("POST", "/api/memory/search", body={"query": "mirror of the tachyon lens"})
     (hit,) = answer["results"]
     assert (answer["fits"], hit["fits"], hit["alike"]) == (True, True, 1)
-    assert 0.7 <= hit["fit"] <= 3.0
+    assert 0.5 <= hit["relevance"] <= 1.0
     body = {"query": "mirror for the bathroom in Lisbon, oval, with lights", "onlyFitting": True}
     silent = local.call("POST", "/api/memory/search", body=body)
     assert (silent["fits"], silent["results"]) == (False, [])

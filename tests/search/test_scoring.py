@@ -10,7 +10,7 @@ from hivelore.core.values import replace
 from hivelore.feedback.model import NO_USAGE, UsageCounts, UsefulnessBounds, usefulness_factor
 from hivelore.memories.model import rank_features
 from hivelore.search.model import Score
-from hivelore.search.ranking import Boosts, Profile, RankingConstants, Relevance, access_boost, recency, score
+from hivelore.search.ranking import Boosts, Profile, RankingConstants, Similarity, access_boost, recency, score
 from support.memories import a_memory
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -45,7 +45,7 @@ def ranked(
     memory = a_memory(created_at=NOW - age, updated_at=NOW)
     memory = replace(memory, access_count=count, accessed_at=None if idle is None else NOW - idle)
     found = rank_features(memory)._replace(use=use)
-    return score(found, Relevance(keyword=0.25, vector=0.75, fused=fused), prior, NOW, ranking)
+    return score(found, Similarity(keyword=0.25, vector=0.75, fused=fused), prior, NOW, ranking)
 
 
 # The documented profile.

@@ -16,7 +16,7 @@ from hivelore.indexing.model import Neighbours, Vector
 from hivelore.memories.model import Memory, MemoryId, RankFeatures
 from hivelore.memories.stored import DocumentKey
 from hivelore.search.model import Filter, Query, RetrievalMode, Score
-from hivelore.search.ranking import FLOOR, Ranked, fit_score, select_hits
+from hivelore.search.ranking import Ranked, select_hits
 from hivelore.search.service import KEYWORD_DEPTH, LEAST_CANDIDATES
 from hivelore.storage.ports import View
 from support.clocks import SteppingClock
@@ -54,7 +54,7 @@ def test_a_hit_that_answers_the_query_fits_and_an_unrelated_one_does_not(world: 
     best, *others = world.recall("which bulb does the lamp in the hall need, how many watts").hits
     assert best.memory.content == LAMP
     assert best.fits
-    assert all(hit.fit < best.fit for hit in others)
+    assert all(hit.relevance < best.relevance for hit in others)
     assert not any(hit.fits for hit in world.recall("quarterly revenue forecast, where it is").hits)
 
 
@@ -77,58 +77,27 @@ def test_without_a_fitting_hit_the_answer_is_empty_and_says_so(world: World) -> 
 def test_the_limit_does_not_change_which_hits_fit(world: World) -> None:
     notes(world)
     question = "the lamp that was bought"
-    many = {hit.memory.id: (hit.fit, hit.fits) for hit in world.recall(question).hits}
+    many = {hit.memory.id: (hit.relevance, hit.fits) for hit in world.recall(question).hits}
     for limit in (1, 2, 3):
         for hit in world.recall(question, limit=limit).hits:
-            assert (hit.fit, hit.fits) == many[hit.memory.id]
+            assert (hit.relevance, hit.fits) == many[hit.memory.id]
 
 
-def test_a_hit_fits_next_to_one_beyond_the_limit() -> None:
-    at = datetime(2026, 1, 1, tzinfo=UTC)
-    ranked = [
-        Ranked(
-            DocumentKey(number),
-            RankFeatures(MemoryId(f"m{number}"), at, None, 0, None, None, 100 * number, is_question=False),
-            Score(total=1.0 - number / 10, similarity=1.0),
-        )
-        for number in (1, 2, 3)
-    ]
-
-    def first(best: float) -> bool:
-        cosines = {1: 0.5, 2: 0.1, 3: best}
-        query = Query(text=Clean("x"), limit=1)
-        near = [one._replace(cosine=cosines[one.key]) for one in ranked]
-        (one,) = select_hits(near, query, ("x",), lambda _: {}, lambda _: {})
-        return one.fits
-
-    least = FLOOR / fit_score(1.0, 0.0)
-    assert first(best=least + 0.01)
-    assert not first(best=least - 0.01)
+def test_each_hit_may_have_to_reach_a_relevance(world: World) -> None:
+    notes(world)
+    question = "which bulb does the lamp in the hall need, how many watts"
+    all_hits = world.recall(question).hits
+    assert all_hits[0].relevance > all_hits[1].relevance > 0.0
+    least = all_hits[1].relevance
+    kept = world.recall(question, least_relevance=least).hits
+    assert [hit.memory.id for hit in kept] == [hit.memory.id for hit in all_hits if hit.relevance >= least]
+    assert world.recall(question, least_relevance=0.9999).hits == ()
 
 
-@pytest.mark.parametrize(("least", "found"), [(0.0, [1, 2, 3]), (0.6, [1, 2]), (0.7, [1]), (0.9, [])])
-def test_each_hit_may_have_to_reach_a_fit_by_itself(least: float, found: list[int]) -> None:
-    cosines = {1: 0.8, 2: 0.65, 3: 0.5}
-    texts = {1: LAMP, 2: "Candles lie ready for power cuts.", 3: "The rowing club meets in Bergen."}
-    memories = {DocumentKey(number): a_memory(text) for number, text in texts.items()}
-    ranked = [
-        Ranked(
-            DocumentKey(number),
-            RankFeatures(memories[DocumentKey(number)].id, BORN, None, 0, None, None, 40, is_question=False),
-            Score(total=1.0 - number / 10, similarity=1.0),
-            cosine=cosine / fit_score(1.0, 0.0),
-        )
-        for number, cosine in cosines.items()
-    ]
-    query = Query(text=Clean("x"), least_fit=least)
-    best = select_hits(ranked, query, ("x",), lambda _: {}, lambda keys: {key: memories[key] for key in keys})
-    assert [one.key for one in best] == found
-
-
-def test_with_a_least_fit_recent_memories_are_no_substitute(plain_world: World) -> None:
+def test_with_a_least_relevance_recent_memories_are_no_substitute(plain_world: World) -> None:
     notes(plain_world)
     assert plain_world.recall("zzz").hits
-    assert plain_world.recall("zzz", least_fit=0.65).hits == ()
+    assert plain_world.recall("zzz", least_relevance=0.5).hits == ()
 
 
 def test_a_known_memory_and_its_copies_are_left_out_unless_they_changed(world: World) -> None:
@@ -254,7 +223,6 @@ def test_the_count_of_duplicates_does_not_depend_on_the_limit(texts: list[int], 
             RankFeatures(MemoryId(f"m{number}"), BORN, None, 0, None, None, 30, is_question=False),
             Score(total=1.0 - number / 100, similarity=1.0),
             cosine=0.5,
-            answered=0.5,
         )
         for number in range(len(texts))
     ]
@@ -264,7 +232,7 @@ def test_the_count_of_duplicates_does_not_depend_on_the_limit(texts: list[int], 
     def of(limit: int) -> list[tuple[DocumentKey, int]]:
         known = vectors if has_vectors else {}
         query = Query(text=Clean("x"), limit=limit)
-        hits = select_hits(ranked, query, ("x",), lambda _: known, lambda _: memories)
+        hits = select_hits(ranked, query, query.limit, lambda _: known, lambda _: memories)
         return [(hit.key, hit.alike) for hit in hits]
 
     everything = of(len(texts))

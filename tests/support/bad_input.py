@@ -267,6 +267,11 @@ TYPED: Mapping[str, Typed] = {
         everywhere("truth") | {"mcp": {"truth", "null"}},
         INVALID | USAGE,
     ),
+    "rerank": Typed(
+        lambda value: request("recall", query="wombat", rerank=value),
+        everywhere("truth") | {"mcp": {"truth", "null"}},
+        INVALID | USAGE,
+    ),
     "budget": Typed(
         lambda value: request("recall", query="wombat", budget=value),
         everywhere("null") | {"cli": NOTHING},

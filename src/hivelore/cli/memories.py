@@ -43,6 +43,8 @@ from hivelore.python.client import Client
 
 _MEMORIES = "/api/memory"
 _SNIPPET_LENGTH = 200
+_LEAST_RELEVANCE = 0.1
+"""Of the results that are shown unless all are wanted."""
 _PAGE = 500
 _SHOWN_PARTS = ("keyword", "vector", "prior", "recency", "access", "usefulness", "update")
 """Parts of a score that `recalls` shows; the other parts follow from them."""
@@ -152,6 +154,8 @@ def recall(
     limit: Limit50 = 10,
     narrowing: Narrowing = _ANY,
     only_fitting: Annotated[bool, Parameter(help="Omit results that are hardly relevant.")] = False,
+    rerank: Annotated[bool, Parameter(help="Let a model read the best results: slower, more precise.")] = False,
+    show_all: Annotated[bool, Parameter(name="--all", help="Also show results with little relevance.")] = False,
     diversity: Annotated[float, Parameter(help="0 to 1: higher prefers results that differ from each other.")] = 0.0,
     budget: Annotated[Number, Parameter(help="Most tokens of all results together, 50 or more.")] = None,
     explain: Annotated[bool, Parameter(help="Show the parts of each score.")] = False,
@@ -171,6 +175,7 @@ def recall(
         **narrowing.fields(),
         "superseded": narrowing.superseded,
         "onlyFitting": only_fitting,
+        "rerank": rerank,
         "diversity": diversity,
         "budget": budget,
     }
@@ -179,19 +184,27 @@ def recall(
         output.print_json(answer)
         return
     output.note(answer["message"])
-    hits = answer["results"]
+    hits = [hit for hit in answer["results"] if show_all or _is_worth_showing(answer, hit)]
+    if hidden := len(answer["results"]) - len(hits):
+        output.note(f"{hidden} of little relevance {'is' if hidden == 1 else 'are'} not shown; --all shows all.")
     short = output.short_ids(hit["memory"]["id"] for hit in hits)
     for rank, hit in enumerate(hits, start=1):
         _show_hit(rank, hit, short[hit["memory"]["id"]])
     if explain and hits:
-        rows = [[str(rank), *(f"{part:.3f}" for part in hit["score"].values())] for rank, hit in enumerate(hits, 1)]
-        output.say()
-        output.table(["", *hits[0]["score"]], rows)
+        for kind in ("evidence", "score"):
+            parts = [["" if part is None else f"{part:.3f}" for part in hit[kind].values()] for hit in hits]
+            output.say()
+            output.table(["", *hits[0][kind]], [[str(rank), *row] for rank, row in enumerate(parts, 1)])
+
+
+def _is_worth_showing(answer: Json, hit: Json) -> bool:
+    """Returns False for a hit of little relevance. Recent memories were not compared with the question."""
+    return answer["path"] == "recent" or hit["relevance"] >= _LEAST_RELEVANCE
 
 
 def _show_hit(rank: int, hit: Json, short: str) -> None:
     memory = hit["memory"]
-    output.say(f"{rank}. {hit['score']['total']:.2f}  ", (output.shortened(memory["name"], 100), "bold"))
+    output.say(f"{rank}. {hit['relevance']:.0%}  ", (output.shortened(memory["name"], 100), "bold"))
     snippet = output.shortened(hit["passage"]["content"], _SNIPPET_LENGTH)
     if snippet != memory["name"]:
         output.say(f"   {snippet}")

@@ -177,7 +177,7 @@ class RecallLog:
                 candidates=candidates,
                 hits=tuple(
                     [
-                        RecalledMemory(hit.memory.id, rank, hit.score, hit.fit, hit.fits)
+                        RecalledMemory(hit.memory.id, rank, hit.score, hit.relevance, hit.fits)
                         for rank, hit in enumerate(hits, start=1)
                     ]
                 ),

@@ -23,7 +23,7 @@ class RecalledMemory(Value, frozen=True, rename=json_names(memory="memoryId")):
     rank: int
     """1 for the best."""
     score: Score
-    fit: float
+    relevance: float
     fits: bool
 
 

@@ -51,6 +51,15 @@ class PairReader(Protocol):
         ...
 
 
+class RelevanceReader(Protocol):
+    """A model that reads a query and a text together."""
+
+    def read(self, query: Clean) -> Callable[[Clean], float]:
+        """Returns a function that returns the log odds that a text helps with the query. It raises Unavailable, or
+        Broken for a permanent failure."""
+        ...
+
+
 class LanguageModel(Protocol):
     """A language model, whose calls cost tokens."""
 

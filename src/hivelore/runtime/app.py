@@ -23,7 +23,7 @@ from hivelore.local.lock import SERVICE, Lock, Owner
 from hivelore.local.protection import protect
 from hivelore.maintenance.integrity import IntegrityCheck
 from hivelore.models.extractive import ExtractiveSummarizer
-from hivelore.models.ports import PairReader
+from hivelore.models.ports import PairReader, RelevanceReader
 from hivelore.models.quota import TokenQuota
 from hivelore.observations import adjudication
 from hivelore.observations.token_budget import TokenBudget, parse_budget
@@ -94,6 +94,9 @@ class Application(Services):
 
     def make_pair_reader(self) -> PairReader | None:
         return engines.make_pair_reader(self.settings)
+
+    def make_relevance_reader(self) -> RelevanceReader | None:
+        return engines.make_relevance_reader(self.settings)
 
     def hand_over(self, ended: SessionEnd, viewer: Viewer) -> None:
         self.session_summaries.hand_over(ended, viewer)

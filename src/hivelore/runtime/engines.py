@@ -18,9 +18,9 @@ from hivelore.indexes.vectors.scan import CappedVectors, ScanVectors
 from hivelore.local import endpoint
 from hivelore.models.extractive import ExtractiveSummarizer
 from hivelore.models.guarded_embedder import GuardedEmbedder
-from hivelore.models.onnx.pairs import OnnxPairReader
+from hivelore.models.onnx.pairs import OnnxPairReader, OnnxRelevanceReader
 from hivelore.models.onnx.provider import OnnxEmbedder
-from hivelore.models.ports import EmbeddingProvider, LanguageModel, PairReader
+from hivelore.models.ports import EmbeddingProvider, LanguageModel, PairReader, RelevanceReader
 from hivelore.models.quota import TokenQuota
 from hivelore.runtime.settings import Embedder, Judges, Keywords, Settings, Summarizers, Vectors
 from hivelore.sessions.model_summarizer import ModelSummarizer
@@ -185,6 +185,11 @@ def language_model(settings: Settings, clock: Clock, connections: ExitStack) -> 
 def make_pair_reader(settings: Settings) -> PairReader | None:
     """Returns the model that compares two notes; None without models. It is loaded at its first use."""
     return None if settings.embedder is Embedder.NONE else OnnxPairReader()
+
+
+def make_relevance_reader(settings: Settings) -> RelevanceReader | None:
+    """Returns the model that reads a query and a memory; None without models. It is loaded at its first use."""
+    return None if settings.embedder is Embedder.NONE else OnnxRelevanceReader()
 
 
 def make_judge(settings: Settings, clock: Clock, connections: ExitStack) -> LanguageModel | None:

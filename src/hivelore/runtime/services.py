@@ -34,7 +34,7 @@ from hivelore.memories.model import MemoryId
 from hivelore.memories.normalizer import Normalizer
 from hivelore.memories.reader import MemoryReader
 from hivelore.memories.service import MemoryService
-from hivelore.models.ports import PairReader
+from hivelore.models.ports import PairReader, RelevanceReader
 from hivelore.observations.curation import CurationService
 from hivelore.observations.marker_ingest import MarkerIngest
 from hivelore.observations.service import ObservationService
@@ -98,6 +98,10 @@ class Services(ABC):
 
     def make_pair_reader(self) -> PairReader | None:
         """Returns the model that compares two observations; None without one."""
+        return None
+
+    def make_relevance_reader(self) -> RelevanceReader | None:
+        """Returns the model that reads a query and a memory together; None without one."""
         return None
 
     @abstractmethod
@@ -291,6 +295,10 @@ class Services(ABC):
         )
 
     @cached_property
+    def relevance_reader(self) -> RelevanceReader | None:
+        return self.make_relevance_reader()
+
+    @cached_property
     def search_service(self) -> SearchService:
         return self.search_service_with(SearchConstants(ranking=self.settings.ranking_constants), self.recall_log)
 
@@ -305,6 +313,7 @@ class Services(ABC):
             clock=self.clock,
             lifecycle=self.settings.lifecycle,
             lead_sees=self.settings.lead_sees,
+            relevance_reader=self.relevance_reader,
             log=log,
         )
         return SearchService(dependencies, constants)

@@ -10,7 +10,7 @@ from hivelore.core.redaction import Redactor
 from hivelore.core.values import replace
 from hivelore.errors import Invalid
 from hivelore.memories.normalizer import clean_filter, clean_project, created_range, to_utc
-from hivelore.search.model import QUERY_LENGTH, Query, RecallResult
+from hivelore.search.model import QUERY_LENGTH, RERANKED, Query, RecallResult
 from hivelore.search.operations import SearchMemories
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def query_of(redactor: Redactor, request: SearchMemories) -> Query:
         as_of=to_utc(request.as_of, "asOf"),
         superseded=request.superseded,
         only_fitting=request.only_fitting,
+        reads=RERANKED if request.rerank else 0,
         diversity=request.diversity,
         budget=request.budget,
         created_after=created_after,

@@ -23,6 +23,8 @@ ANY_PROJECT = "*"
 """As the project of a query: all projects. No memory has this project."""
 BUDGET_RANGE = (50, 100_000)
 QUERY_LENGTH = 100_000
+RERANKED = 8
+"""Best hits that the relevance model reads: as many as it manages in about 60 ms."""
 
 
 def project_filter(project: Clean | None) -> Clean | None:
@@ -141,8 +143,10 @@ class Query:
     """Include superseded memories."""
     only_fitting: bool = False
     """Only hits above the relevance floor; possibly none (N06)."""
-    least_fit: float = 0.0
-    """Only hits with at least this fit, each by itself; possibly none. 0: all."""
+    least_relevance: float = 0.0
+    """Only hits with at least this relevance; possibly none. 0: all."""
+    reads: int = 0
+    """Number of best hits that the relevance model reads; they are then ordered by relevance."""
     known: frozenset[tuple[MemoryId, int]] = frozenset()
     """Memories that the caller knows, by id and version. They and their duplicates are left out and not replaced by
     others."""
@@ -198,15 +202,37 @@ class Snippet(Value, frozen=True, kw_only=True):
     headings: tuple[str, ...]
 
 
+class Evidence(Value, frozen=True, kw_only=True):
+    """What speaks for the relevance of one hit."""
+
+    cosine: float | None = None
+    """Cosine of its nearest passage; None without a vector."""
+    covered: float = 0.0
+    """Share of the query that its words cover, 0..1; rare words count more."""
+    identifier: float = 0.0
+    """Rarity of the rarest identifier of the query that it contains, 0..1."""
+    read: float | None = None
+    """Log odds by the model that read query and memory together; None: not read."""
+
+    def rounded(self) -> Self:
+        """Returns the evidence as answers contain it, with four decimals."""
+        return type(self)(
+            cosine=None if self.cosine is None else round(self.cosine, 4),
+            covered=round(self.covered, 4),
+            identifier=round(self.identifier, 4),
+            read=None if self.read is None else round(self.read, 4),
+        )
+
+
 class Hit(Value, frozen=True, kw_only=True):
     memory: Memory
     passage: Snippet
     score: Score
-    fit: float = 0.0
-    """How far it has to do with the question at all (``search.ranking``), 0..3; ``score`` only compares
-    hits."""
+    relevance: float = 0.0
+    """Probability that it helps with the query (``search.relevance``); ``score`` only compares hits."""
     fits: bool = False
     """Whether it is worth giving to somebody who did not ask."""
+    evidence: Evidence = Evidence()
     alike: int = 0
     """How many others that say the same were left out."""
 

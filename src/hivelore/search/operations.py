@@ -27,6 +27,7 @@ class SearchMemories(Request, frozen=True, rename=json_names(agent="agentId")):
     as_of: Instant | None = None
     superseded: bool = False
     only_fitting: bool = False
+    rerank: bool = False
     diversity: Annotated[float, Meta(ge=0, le=1)] = 0.0
     budget: Annotated[int, Meta(ge=BUDGET_RANGE[0], le=BUDGET_RANGE[1])] | None = None
     created_after: DayOrInstant | None = None
@@ -51,6 +52,7 @@ def _short(hit: Hit) -> dict[str, Any]:
         "scope": memory.scope,
         "similarity": round(hit.score.similarity, 4),
         "score": round(hit.score.total, 4),
+        "relevance": hit.relevance,
         "fits": hit.fits,
         "alike": hit.alike,
         "createdAt": memory.created_at,
@@ -62,7 +64,8 @@ RECALL = Operation(
     name="recall",
     summary="Returns the memories most relevant to a query, best first, each with the parts of its score. ``as_of``: "
     "what was valid at that time, in the version of that time; ``now``: ranks as if it were that time. ``superseded``: "
-    "also memories that a newer one replaced. ``only_fitting``: no memories below the relevance floor. ``diversity``, "
+    "also memories that a newer one replaced. ``only_fitting``: no memories below the relevance floor. ``rerank``: a "
+    "model reads the best hits together with the query and orders them, which takes up to 0.1 s. ``diversity``, "
     "0 to 1: prefers different memories to similar ones. ``budget``: maximum tokens of names and snippets, estimated. "
     "``created_after``, ``created_before``: only memories created at this time or later, or before this time. A date "
     "is a whole day in UTC.",
@@ -88,6 +91,7 @@ RECALL = Operation(
             "asOf": "what was valid then",
             "superseded": "also superseded memories",
             "onlyFitting": "nothing rather than far-fetched results",
+            "rerank": "",
             "budget": "tokens",
         },
         reply=recall_reply,

@@ -1,21 +1,21 @@
 """Ranking of candidates and selection of hits.
 
-Relevance (0..1) is a weighted sum of normalized scores over the union of both lists. The weight of the vectors grows
+Similarity (0..1) is a weighted sum of normalized scores over the union of both lists. The weight of the vectors grows
 with the prominence of the best cosine. The less of the query the best keyword match answers, the more of the weight of
 the keywords goes to the vectors: chance matches must not outvote a passage that means the same in other words. Late
 interaction refines the vector score.
 
-Boosts are small next to relevance and equal for every store. Age and use settle ties. Usefulness is a bounded factor.
+Boosts are small next to it and equal for every store. Age and use settle ties. Usefulness is a bounded factor.
 
-Scores compare hits with each other, so even an irrelevant best hit may score high. ``fit_score`` is absolute: it
-measures relevance on one scale for all stores and queries (N06). Duplicates are left out.
+Scores compare hits with each other, so even an irrelevant best hit may score high. ``search.relevance`` is absolute.
+Duplicates are left out.
 
 The constants were chosen in docs/decisions/0006, 0008 and 0009.
 """
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -33,7 +33,7 @@ from hivelore.memories.model import Memory, RankFeatures
 from hivelore.memories.stored import DocumentKey
 from hivelore.search.dates import Span, closeness, date_spans
 from hivelore.search.model import Query, Score
-from hivelore.search.tokenizer import STOP_TERMS, distinct_terms, document_terms
+from hivelore.search.tokenizer import distinct_terms, document_terms
 
 K = TypeVar("K")
 
@@ -148,7 +148,7 @@ class FusionWeights:
         return cls(low=share, high=share, noise=-2.0, words=-1.0, tokens=tokens, few=0)
 
 
-class Relevance(NamedTuple):
+class Similarity(NamedTuple):
     """Normalized keyword and vector scores (0..1) and their weighted sum (0..1)."""
 
     keyword: float
@@ -175,8 +175,8 @@ def fuse(
     answered: float,
     fusion_weights: FusionWeights,
     words: int | None = None,
-) -> dict[K, Relevance]:
-    """Returns the relevance of every candidate of either list.
+) -> dict[K, Similarity]:
+    """Returns the similarity of every candidate of either list.
 
     ``keywords``: scores above 0; they are divided by the best one. ``tokens``: late-interaction scores of some
     candidates that have a cosine. Both are standardized and mixed, and the result is stretched from the lowest to the
@@ -184,11 +184,11 @@ def fuse(
     ``words``: number of words of the query; None means many.
 
     Candidates without a cosine, because they are not embedded yet, count by keywords alone. Without any keyword match,
-    relevance is the plain cosine.
+    similarity is the plain cosine.
     """
     if not keywords:
         plain = {key: min(max(cosine, 0.0), 1.0) for key, cosine in cosines.items()}
-        return {key: Relevance(keyword=0.0, vector=cosine, fused=cosine) for key, cosine in plain.items()}
+        return {key: Similarity(keyword=0.0, vector=cosine, fused=cosine) for key, cosine in plain.items()}
     share = _vector_weight(max(cosines.values(), default=0.0), spread, answered, fusion_weights, words)
     sharpened = cosines
     if tokens and fusion_weights.tokens > 0.0:
@@ -198,12 +198,12 @@ def fuse(
         }
     vectors = {key: one**fusion_weights.contrast for key, one in _stretch(sharpened).items()}
     top = max(keywords.values())
-    fused: dict[K, Relevance] = {}
+    fused: dict[K, Similarity] = {}
     for key in keywords.keys() | cosines.keys():
         keyword = max(keywords.get(key, 0.0), 0.0) / top if top > 0.0 else 0.0
         vector = vectors.get(key, 0.0)
         weight = share if key in cosines else 0.0
-        fused[key] = Relevance(keyword, vector, min(max(weight * vector + (1.0 - weight) * keyword, 0.0), 1.0))
+        fused[key] = Similarity(keyword, vector, min(max(weight * vector + (1.0 - weight) * keyword, 0.0), 1.0))
     return fused
 
 
@@ -243,10 +243,10 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Boosts:
-    """Constants of the boosts, on the scale of relevance (0..1)."""
+    """Constants of the boosts, on the scale of similarity (0..1)."""
 
     company: float = 0.28
-    """Share of the best relevance of its session in the relevance of a memory."""
+    """Share of the best similarity of its session in the similarity of a memory."""
     brevity: float = 0.07
     """Loss for each e-fold that a text is shorter than ``enough`` characters: "Yes, it is." says little."""
     enough: int = 160
@@ -261,26 +261,26 @@ class Boosts:
 
 def candidate_boosts(
     features: Mapping[K, RankFeatures],
-    relevance: Mapping[K, float],
+    similarity: Mapping[K, float],
     query: str,
     constants: Boosts,
     spans: Sequence[Span] = (),
 ) -> dict[K, float]:
-    """Returns what is added to the relevance of each candidate, -1..1.
+    """Returns what is added to the similarity of each candidate, -1..1.
 
-    ``relevance`` has every key of ``features``. ``spans``: the time spans named in the query.
+    ``similarity`` has every key of ``features``. ``spans``: the time spans named in the query.
     """
     named = frozenset(_WORD.findall(query.casefold()))
     own: dict[K, float] = {}
     best: dict[str, float] = {}
     for key, one in features.items():
         brevity = constants.brevity * math.log(min(one.length, constants.enough) / constants.enough)
-        own[key] = relevance[key] + (brevity - (constants.question if one.is_question else 0.0))
+        own[key] = similarity[key] + (brevity - (constants.question if one.is_question else 0.0))
         if one.session is not None:
             best[one.session] = max(best.get(one.session, own[key]), own[key])
     return {
         key: own[key]
-        - relevance[key]
+        - similarity[key]
         + (constants.company * (best[one.session] - own[key]) if one.session is not None else 0.0)
         + (constants.author if one.author is not None and _is_named(one.author, named) else 0.0)
         - (constants.date * _distance(one.created_at, spans) if spans else 0.0)
@@ -306,7 +306,7 @@ _ACCESSES_FOR_FULL_BOOST = 10
 
 class Profile(StrEnum):
     MEASURED = "measured"
-    """Relevance decides; age and use settle ties."""
+    """Similarity decides; age and use settle ties."""
     DOCUMENTED = "documented"
     """similarity x recencyDecay x accessBoost, nothing else (B12)."""
 
@@ -321,12 +321,12 @@ class RankingConstants:
     access_recency: timedelta = timedelta(hours=48)
     candidate_multiplier: int = 3
     tie_weight: float = 0.02
-    """Gain of a memory created now over one infinitely old, on the scale of relevance."""
+    """Gain of a memory created now over one infinitely old, on the scale of similarity."""
     tie_half_life: timedelta = timedelta(days=90)
     tie_access_weight: float = 0.01
-    """Gain of a frequently read memory over one never read, on the scale of relevance."""
+    """Gain of a frequently read memory over one never read, on the scale of similarity."""
     prior_room: float = 0.15
-    """How far boosts can lift a memory above the best relevance; a greater sum is cut off."""
+    """How far boosts can lift a memory above the best similarity; a greater sum is cut off."""
     worth: UsefulnessBounds = field(default_factory=UsefulnessBounds)
 
 
@@ -344,7 +344,9 @@ def access_boost(count: int, last: datetime | None, now: datetime, ranking: Rank
     return 1.0 + min(count / _ACCESSES_FOR_FULL_BOOST, ranking.access_boost_max - 1.0) * freshness
 
 
-def score(memory: RankFeatures, relevance: Relevance, prior: float, now: datetime, ranking: RankingConstants) -> Score:
+def score(
+    memory: RankFeatures, similarity: Similarity, prior: float, now: datetime, ranking: RankingConstants
+) -> Score:
     """Returns the score of one candidate with its parts. ``prior``: the sum of its boosts.
 
     Measured, without a half-life: (similarity and prior, within 0..1 and ``prior_room``, + recency part + access part)
@@ -354,16 +356,16 @@ def score(memory: RankFeatures, relevance: Relevance, prior: float, now: datetim
     """
     age = now - memory.created_at
     boost = access_boost(memory.access_count, memory.accessed_at, now, ranking)
-    similarity, worth = relevance.fused, 1.0
+    fused, worth = similarity.fused, 1.0
     if ranking.profile is Profile.DOCUMENTED:
         prior, fade = 0.0, recency(age, ranking.half_life or DOCUMENTED_HALF_LIFE)
-        total = similarity * fade * boost
+        total = fused * fade * boost
     else:
         if memory.use != NO_USAGE:  # Most candidates have no usage yet, and a recall scores about a hundred.
             worth = usefulness_factor(memory.use, ranking.worth)
         most = ranking.access_boost_max - 1.0
         use = ranking.tie_access_weight * ((boost - 1.0) / most if most > 0.0 else 0.0)
-        wanted = min(max(similarity + prior, 0.0), 1.0 + ranking.prior_room)
+        wanted = min(max(fused + prior, 0.0), 1.0 + ranking.prior_room)
         if ranking.half_life is not None:
             fade = recency(age, ranking.half_life)
             total = fade * (wanted + use) / (1.0 + ranking.prior_room + ranking.tie_access_weight)
@@ -373,9 +375,9 @@ def score(memory: RankFeatures, relevance: Relevance, prior: float, now: datetim
             total /= 1.0 + ranking.prior_room + ranking.tie_weight + ranking.tie_access_weight
     return Score(
         total=total * worth,
-        similarity=similarity,
-        keyword=relevance.keyword,
-        vector=relevance.vector,
+        similarity=fused,
+        keyword=similarity.keyword,
+        vector=similarity.vector,
         prior=prior,
         recency=fade,
         access=boost,
@@ -416,11 +418,9 @@ class Proposals:
 
     keywords: Mapping[DocumentKey, Candidate]
     nearest: Mapping[DocumentKey, Neighbour]
-    relevance: Mapping[DocumentKey, Relevance]
+    similarity: Mapping[DocumentKey, Similarity]
     features: Mapping[DocumentKey, RankFeatures]
     """Those of the candidates that may be recalled; the filter does not admit the others."""
-    weight: float
-    """Keyword score of a document that answers the whole query."""
 
 
 class Ranked(NamedTuple):
@@ -431,21 +431,18 @@ class Ranked(NamedTuple):
     score: Score
     cosine: float | None = None
     """Cosine of its nearest passage; None without a vector."""
-    answered: float = 0.0
-    """Its keyword score as a share of the weight of all query terms."""
 
 
 def rank_candidates(proposals: Proposals, query: str, now: datetime, constants: SearchConstants) -> list[Ranked]:
     """Returns the candidates that may be recalled, best first."""
-    features, relevance = proposals.features, proposals.relevance
-    fused = {key: relevance[key].fused for key in features}
+    features, similarity = proposals.features, proposals.similarity
+    fused = {key: similarity[key].fused for key in features}
     boosts = candidate_boosts(features, fused, query, constants.boosts, date_spans(query, now))
     ranked: list[Ranked] = []
     for key, one in features.items():
-        near, match = proposals.nearest.get(key), proposals.keywords.get(key)
-        answered = match.score / proposals.weight if match is not None and proposals.weight > 0.0 else 0.0
-        scored = score(one, relevance[key], boosts[key], now, constants.ranking)
-        ranked.append(Ranked(key, one, scored, None if near is None else near.cosine, answered))
+        near = proposals.nearest.get(key)
+        scored = score(one, similarity[key], boosts[key], now, constants.ranking)
+        ranked.append(Ranked(key, one, scored, None if near is None else near.cosine))
     return sort_by_score(ranked)
 
 
@@ -526,48 +523,6 @@ def _with_total(one: Ranked, total: float) -> Ranked:
     return one._replace(score=replace(one.score, total=total, update=total - one.score.total))
 
 
-# Relevance floor.
-
-FLOOR = 0.70
-"""Least fit of the best hit of an answer that is worth injecting."""
-COMPANION_FLOOR = 0.40
-"""Least fit of the other hits in such an answer."""
-AMONG = 10
-"""Number of hits among which the best fit is searched, even for a smaller limit."""
-
-_FILLERS = """
-ok okay yes yeah yep yup nope sure right correct exactly agreed please thanks thank thx good great nice fine cool
-perfect done hi hello hey bye go going ahead continue proceed carry keep now again well let also just too
-"""
-_UNINFORMATIVE = STOP_TERMS.union(document_terms(_FILLERS))
-_ANSWERED = 1.5
-_SCALE = 1.15
-_KEYWORDS_ONLY = 7 / 6
-
-
-def asks_something(terms: Iterable[str]) -> bool:
-    """Returns False if a query consists of function words ("the of and") or fillers ("yes, do it, thanks"). A text
-    that contains all of its words need not be relevant."""
-    return not _UNINFORMATIVE.issuperset(terms)
-
-
-def fit_score(cosine: float | None, answered: float) -> float:
-    """Returns the absolute relevance of a hit, 0..3: 1.15 x cosine x (1 + 1.5 answered).
-
-    ``cosine``: that of its nearest passage. ``answered``: its keyword score as a share of the weight of all query
-    terms. Words and meaning have to agree; without a cosine the words need to match better.
-    """
-    share = min(max(answered, 0.0), 1.0)
-    if cosine is None:
-        return _KEYWORDS_ONLY * share
-    return _SCALE * max(cosine, 0.0) * (1.0 + _ANSWERED * share)
-
-
-def is_relevant(own: float, best: float) -> bool:
-    """Returns True if a hit is worth injecting. ``best``: the best fit of the answer."""
-    return best >= FLOOR and own >= COMPANION_FLOOR
-
-
 # Duplicates.
 
 DUPLICATE_OVERLAP = 0.9
@@ -625,8 +580,7 @@ class Selection:
 
     key: DocumentKey
     score: Score
-    fit: float
-    fits: bool
+    cosine: float | None
     alike: int
     """Number of its duplicates that were left out."""
     is_known: bool
@@ -634,30 +588,19 @@ class Selection:
 
 
 def select_hits(
-    ranked: Sequence[Ranked],
-    query: Query,
-    terms: Collection[str],
-    vectors: Vectors,
-    memories: Memories,
+    ranked: Sequence[Ranked], query: Query, limit: int, vectors: Vectors, memories: Memories
 ) -> list[Selection]:
-    """Returns up to ``query.limit`` of the ranked candidates, best first. ``terms``: those of the query."""
-    asks = asks_something(terms)
-    first = ranked[: max(query.limit, AMONG)]
-    best = max((fit_score(one.cosine, one.answered) for one in first), default=0.0) if asks else 0.0
+    """Returns up to ``limit`` of the ranked candidates without duplicates, best first."""
     if query.diversity > 0.0:
         memories([one.key for one in ranked[:VARIED_AMONG]])  # One read, because most of them are compared.
-        distinct = _distinct(ranked, max(query.limit, VARIED_AMONG), vectors, memories)
-        distinct = _diversified(distinct, query, vectors)[: query.limit]
+        distinct = _distinct(ranked, max(limit, VARIED_AMONG), vectors, memories)
+        distinct = _diversified(distinct, query, vectors)[:limit]
     else:
-        distinct = _distinct(ranked, query.limit, vectors, memories)
-    found: list[Selection] = []
-    for one, copies in distinct:
-        own = fit_score(one.cosine, one.answered) if asks else 0.0
-        fits = is_relevant(own, best)
-        if own >= query.least_fit and (fits or not query.only_fitting):
-            is_known = _is_known((one, *copies), query, memories)
-            found.append(Selection(one.key, one.score, own, fits, len(copies), is_known))
-    return found
+        distinct = _distinct(ranked, limit, vectors, memories)
+    return [
+        Selection(one.key, one.score, one.cosine, len(copies), _is_known((one, *copies), query, memories))
+        for one, copies in distinct
+    ]
 
 
 def _is_known(copies: Sequence[Ranked], query: Query, memories: Memories) -> bool:

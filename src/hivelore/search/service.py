@@ -1,6 +1,6 @@
 """Search service: recalls the memories most relevant to a query."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -11,11 +11,13 @@ from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.embeddings.active_model import ActiveModel, EmbeddedQuery
+from hivelore.errors import Broken, Unavailable
 from hivelore.feedback.recall_log import RecallLog, WriteBehindBuffer
 from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.model import Candidate, Vector
 from hivelore.memories.model import Memory
 from hivelore.memories.stored import DocumentKey
+from hivelore.models.ports import RelevanceReader
 from hivelore.observations.confidence import Lifecycle, is_active
 from hivelore.observations.model import Operational
 from hivelore.search.model import Filter, Hit, Query, RecallResult, RetrievalMode, Score
@@ -29,6 +31,7 @@ from hivelore.search.ranking import (
     rank_candidates,
     select_hits,
 )
+from hivelore.search.relevance import FLOOR, asks_something, identifiers, relevance
 from hivelore.search.snippets import build_hits, fit_to_budget, hits_as_of, summary_snippet
 from hivelore.search.tokenizer import QueryAnalysis, analyze_query, text_to_embed
 from hivelore.storage.ports import MemoryStore, View
@@ -41,6 +44,8 @@ KEYWORD_DEPTH = 500
 """Number of keyword matches among which near passages are looked up; the 200th match still counts. Also the number of
 candidates requested from each index in a second attempt, if duplicates crowd out others."""
 
+READING_TIME = 0.1
+"""Seconds in which the relevance model reads hits. Those that it does not reach count by the other evidence."""
 INCOMPLETE = (
     "The keyword index is being rebuilt. Memories that it does not contain yet are not found by their words. "
     "Try again later."
@@ -59,6 +64,7 @@ class SearchDependencies:
     clock: Clock
     lifecycle: Lifecycle
     lead_sees: LeadSees
+    relevance_reader: RelevanceReader | None = None
     log: RecallLog | None = None
 
 
@@ -105,20 +111,23 @@ class SearchService:
                     ranked = promote_updates(
                         ranked, frozenset(terms), search.vectors, memories, constants.recency_conflicts
                     )
-                best = select_hits(ranked, query, terms, search.vectors, search.memories)
-                is_all = len(proposals.relevance) < wanted or wanted >= KEYWORD_DEPTH
+                best = select_hits(ranked, query, max(query.limit, query.reads), search.vectors, search.memories)
+                is_all = len(proposals.similarity) < wanted or wanted >= KEYWORD_DEPTH
                 if is_all or not is_crowded_by_duplicates(best, len(ranked), query.limit):
                     break
                 wanted = KEYWORD_DEPTH
             best = [one for one in best if not one.is_known]
-            hits = build_hits(view, best, search.memories, proposals, search.matches.rarities)
-            if ranked or embedded.vector is not None or query.only_fitting or query.least_fit > 0.0:
+            names = identifiers(query.text)
+            hits = build_hits(view, best, search.memories, proposals, names, search.matches.rarities)
+            if ranked or embedded.vector is not None or query.only_fitting or query.least_relevance > 0.0:
                 path = RetrievalMode.HYBRID if embedded.vector is not None else RetrievalMode.KEYWORDS
             else:
                 recent, path = search.recent_hits(query.limit), RetrievalMode.RECENT
                 hits = [hit for hit in recent if (hit.memory.id, hit.memory.version) not in query.known]
             if query.as_of is not None:
                 hits = hits_as_of(view, hits, query.as_of, search.matches.rarities)
+        if path is not RetrievalMode.RECENT:
+            hits = self._relevant(query, hits, terms)
         hits = fit_to_budget(hits, query.budget, search.matches.rarities)
         shown = [memory_for_viewer(viewer, hit.memory) for hit in hits]
         hits = [
@@ -132,6 +141,42 @@ class SearchService:
         logged = None if on.log is None else on.log.log_recall(query, viewer, hits, path, len(ranked), at)
         fits = any(hit.fits for hit in hits)
         return RecallResult(message=message, path=path, fits=fits, hits=tuple(hits), id=logged)
+
+    def _relevant(self, query: Query, hits: Sequence[Hit], terms: Sequence[str]) -> list[Hit]:
+        """Returns the hits with their relevance, up to the limit of the query, without those below its floor."""
+        asks, rated = asks_something(terms), list[Hit]()
+        odds = self._odds(query, hits) if asks else dict[int, float]()
+        for place, hit in enumerate(hits):
+            evidence = replace(hit.evidence, read=odds.get(place))
+            value = relevance(evidence) if asks else 0.0
+            rated.append(replace(hit, relevance=round(value, 4), fits=value >= FLOOR, evidence=evidence.rounded()))
+        if odds:
+            rated.sort(key=lambda hit: hit.relevance, reverse=True)
+        least = max(query.least_relevance, FLOOR if query.only_fitting else 0.0)
+        return [hit for hit in rated if hit.relevance >= least][: query.limit]
+
+    def _odds(self, query: Query, hits: Sequence[Hit]) -> Mapping[int, float]:
+        """Returns the log odds of the first hits by the relevance model, by place, as many as it reads in time. None
+        if the model is missing or fails: the other evidence has to do."""
+        reader, clock = self._on.relevance_reader, self._on.clock
+        if reader is None or not query.reads:
+            return {}
+        until, odds = clock.monotonic() + READING_TIME, dict[int, float]()
+        try:
+            read = reader.read(query.text)
+            for place, hit in enumerate(hits[: query.reads]):
+                if clock.monotonic() > until:
+                    break
+                odds[place] = read(_statement(hit))
+        except (Unavailable, Broken):
+            return {}
+        return odds
+
+
+def _statement(hit: Hit) -> Clean:
+    """Returns the text of a hit that the relevance model reads: its snippet, after the name if that says more."""
+    name, shown = hit.memory.name, hit.passage.content
+    return Clean(shown if shown.startswith(name.rstrip("…")) else f"{name}: {shown}")
 
 
 class _Search:
@@ -163,7 +208,7 @@ class _Search:
         token_scores = model.token_scores(view, query, compared, matches.rarities)
         features = view.rank_features_of({*nearest, *keywords}, self._where)
         weight = self.analysis.weight(matches.rarities)
-        relevance = fuse(
+        similarity = fuse(
             {key: one.score for key, one in keywords.items()},
             {key: near.cosine for key, near in nearest.items()},
             token_scores(),
@@ -175,7 +220,7 @@ class _Search:
         self._query, self._passages = query, {key: near.passage for key, near in nearest.items()}
         self._vectors = dict(neighbours.vectors)
         active = {key: one for key, one in features.items() if self._is_active(one.operational)}
-        return Proposals(keywords, nearest, relevance, active, weight)
+        return Proposals(keywords, nearest, similarity, active)
 
     def memories(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, Memory]:
         """Returns the memories that the filter admits."""

@@ -1,7 +1,7 @@
 """Snippets: excerpts of whole sentences around the terms of the query."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from itertools import accumulate
 from math import fsum
@@ -14,8 +14,9 @@ from hivelore.memories.chunking import EXCERPT_LENGTH, EXCERPT_RANGE, chunk, exc
 from hivelore.memories.model import Chunk, Memory, Passage
 from hivelore.memories.stored import DocumentKey, StoredChunk
 from hivelore.memories.validity import state_at
-from hivelore.search.model import Hit, Snippet
+from hivelore.search.model import Evidence, Hit, Snippet
 from hivelore.search.ranking import Memories, Proposals, Selection
+from hivelore.search.relevance import identifier_share
 from hivelore.storage.ports import View
 
 # Each alternative begins with few possible characters, which makes the search much faster.
@@ -186,23 +187,25 @@ def build_hits(
     best: Sequence[Selection],
     memories: Memories,
     proposals: Proposals,
+    names: Collection[str],
     weights: Mapping[str, float],
 ) -> list[Hit]:
-    """Returns hits with their best snippets. ``weights``: those of the query terms."""
+    """Returns hits with their best snippets, and the evidence for the relevance of each. ``names``: the identifiers of
+    the query. ``weights``: those of its terms."""
     keys = [one.key for one in best]
     deferred, found = view.chunks_of(keys), memories(keys)
-    chunks, scores = deferred(), [one.score.rounded() for one in best]
-    return [
-        Hit(
-            memory=found[one.key],
-            passage=_best_snippet(one.key, found[one.key], chunks.get(one.key, ()), proposals, weights),
-            score=score,
-            fit=round(one.fit, 4),
-            fits=one.fits,
-            alike=one.alike,
+    chunks, hits = deferred(), list[Hit]()
+    for one in best:
+        memory = found[one.key]
+        snippet = _best_snippet(one.key, memory, chunks.get(one.key, ()), proposals, weights)
+        shown = f"{memory.name}\n{snippet.content}"
+        evidence = Evidence(
+            cosine=one.cosine,
+            covered=term_coverage(shown, weights) / fsum(weights.values()) if weights else 0.0,
+            identifier=identifier_share(names, shown, weights),
         )
-        for one, score in zip(best, scores, strict=True)
-    ]
+        hits.append(Hit(memory=memory, passage=snippet, score=one.score.rounded(), evidence=evidence, alike=one.alike))
+    return hits
 
 
 def memories_as_of(view: View, memories: Sequence[Memory], at: datetime) -> list[Memory]:

@@ -16,7 +16,8 @@ from hivelore.memories.reader import MemoryReader
 from hivelore.observations.curation import CurationService
 from hivelore.observations.model import Confidence
 from hivelore.observations.token_budget import TokenBudget
-from hivelore.search.model import BUDGET_RANGE, QUERY_LENGTH, Query, RecallId
+from hivelore.search.model import BUDGET_RANGE, QUERY_LENGTH, RERANKED, Query, RecallId
+from hivelore.search.relevance import FLOOR
 from hivelore.search.service import SearchService
 from hivelore.sessions.fence import fence_text
 from hivelore.sessions.model import AgentEvent, EventKind, Origin, Session
@@ -139,9 +140,6 @@ def note_label(memory: Memory, short_id: str, author: str | None = None, confide
 
 MAX_RELEVANT = 5
 """Memories injected because they match a prompt or task (B11)."""
-LEAST_FIT = 0.65
-"""Fit (``search.ranking``) that each of them needs by itself: a weak hit next to a good one is seldom right
-(docs/decisions/0008)."""
 MAX_CANDIDATES = 50
 """Newest memories considered for the session-start context."""
 MAX_SUMMARIES = 2
@@ -227,7 +225,8 @@ class InjectionService:
             text=Clean(question[:QUERY_LENGTH]),
             limit=MAX_RELEVANT,
             project=event.project,
-            least_fit=LEAST_FIT,
+            least_relevance=FLOOR,
+            reads=RERANKED,
             budget=max(budget, BUDGET_RANGE[0]),
             known=known,
         )

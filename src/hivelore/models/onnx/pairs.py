@@ -1,6 +1,7 @@
-"""The pair model: classifies how two notes relate, trained on labelled pairs."""
+"""Models that read two texts together: how two notes relate, and whether a note helps with a prompt."""
 
 import json
+from collections.abc import Callable
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -15,48 +16,93 @@ from hivelore.errors import Broken
 from hivelore.models.onnx.provider import Session, intact, load_graph, run_graph
 from hivelore.observations.model import PairScores
 
-NAME = "model that compares notes"
 LONGEST = 1_000
 """Characters of a note that are read; the tokenizer cuts longer inputs of the model."""
+LONGEST_QUERY = 4_000
+"""Characters of a query that are read, half from its beginning and half from its end."""
+QUERY_TOKENS, END_TOKENS, TEXT_TOKENS = 96, 24, 150
+"""Word pieces: of a longer query, the beginning and the end are read. As in scripts/train_relevance.py."""
+
+Ids = list[int]
+
+
+class PairGraph:
+    """A graph from the word pieces of two texts to ``odds``. Thread-safe. Loads the model on first use."""
+
+    def __init__(self, folder: Path | None, name: str, kind: str) -> None:
+        """``folder`` contains ``model``, whose tokenizer is used, and the folder ``name``; None: the one in this
+        package. ``kind``: the model for people."""
+        self._folder = folder or Path(str(files("hivelore.models.onnx")))
+        self._name, self._kind = name, kind
+        self._loading = Lock()
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """Raises Broken, as ``odds``."""
+        with self._loading:
+            return self._loaded[0]
+
+    def odds(self, ids: Ids, second: Ids) -> NDArray[np.float32]:
+        """Returns the log odds of each class. ``second``: 1 for word pieces of the second text. Raises Unavailable, or
+        Broken if a file is missing or damaged."""
+        with self._loading:
+            _, session = self._loaded
+        given = {"ids": np.array(ids, np.int64), "second": np.array(second, np.int64)}
+        return run_graph(session, self._kind, ["odds"], **given)[0][0]
+
+    @cached_property
+    def _loaded(self) -> tuple[Tokenizer, Session]:
+        try:
+            sums = {
+                name: json.loads((self._folder / name / "model.json").read_bytes())["sha256"]
+                for name in ("model", self._name)
+            }
+            tokenizer = intact(self._folder / "model" / "tokenizer.json", sums["model"]["tokenizer.json"])
+            graph = intact(self._folder / self._name / "model.onnx", sums[self._name]["model.onnx"])
+            return Tokenizer.from_str(tokenizer.read_text("utf-8")), load_graph(graph, self._kind)
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            raise Broken(
+                f"The {self._kind} is damaged: {error}. Reinstall it: pip install --force-reinstall --no-deps hivelore"
+            ) from error
 
 
 class OnnxPairReader:
     """Implements ``models.ports.PairReader`` on the CPU. Thread-safe. Loads the model on first use."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        """``folder`` contains ``model`` and ``judge``; None: the one in this package."""
-        self._folder = folder or Path(str(files("hivelore.models.onnx")))
-        self._loading = Lock()
+        """``folder``: see ``PairGraph``."""
+        self._graph = PairGraph(folder, "judge", "model that compares notes")
 
     def stance(self, one: Clean, other: Clean) -> PairScores:
-        odds = self._odds(*sorted((one, other)))  # sorted, so that the result does not depend on the order
+        first, second = sorted((one, other))  # sorted, so that the result does not depend on the order
+        read = self._graph.tokenizer.encode(first[:LONGEST], second[:LONGEST])
+        odds = self._graph.odds(read.ids, read.type_ids)
         shares = np.exp(odds - odds.max())
         same, conflict, different = (shares / shares.sum()).tolist()
         return PairScores(same=same, conflict=conflict, different=different)
 
-    def _odds(self, first: Clean, second: Clean) -> NDArray[np.float32]:
-        tokenizer, session = self._model
-        read = tokenizer.encode(first[:LONGEST], second[:LONGEST])
-        ids, of_second = np.array(read.ids, np.int64), np.array(read.type_ids, np.int64)
-        return run_graph(session, NAME, ["odds"], ids=ids, second=of_second)[0][0]
 
-    @property
-    def _model(self) -> tuple[Tokenizer, Session]:
-        with self._loading:
-            return self._loaded
+class OnnxRelevanceReader:
+    """Implements ``models.ports.RelevanceReader`` on the CPU. Thread-safe. Loads the model on first use."""
 
-    @cached_property
-    def _loaded(self) -> tuple[Tokenizer, Session]:
-        """Loads the model. Raises Broken if a file is missing or damaged."""
-        try:
-            sums = {
-                name: json.loads((self._folder / name / "model.json").read_bytes())["sha256"]
-                for name in ("model", "judge")
-            }
-            tokenizer = intact(self._folder / "model" / "tokenizer.json", sums["model"]["tokenizer.json"])
-            graph = intact(self._folder / "judge" / "model.onnx", sums["judge"]["model.onnx"])
-            return Tokenizer.from_str(tokenizer.read_text("utf-8")), load_graph(graph, NAME)
-        except (OSError, ValueError, LookupError, TypeError) as error:
-            raise Broken(
-                f"The {NAME} is damaged: {error}. Reinstall it: pip install --force-reinstall --no-deps hivelore"
-            ) from error
+    def __init__(self, folder: Path | None = None) -> None:
+        """``folder``: see ``PairGraph``."""
+        self._graph = PairGraph(folder, "relevance", "relevance model")
+
+    def read(self, query: Clean) -> Callable[[Clean], float]:
+        whole = query if len(query) <= LONGEST_QUERY else query[: LONGEST_QUERY // 2] + query[-LONGEST_QUERY // 2 :]
+        first = self._ids(whole)
+        if len(first) > QUERY_TOKENS:
+            first = first[: QUERY_TOKENS - END_TOKENS] + first[-END_TOKENS:]
+
+        def odds(text: Clean) -> float:
+            second = self._ids(text[:LONGEST])[1:TEXT_TOKENS]
+            return float(self._graph.odds([*first, *second], [0] * len(first) + [1] * len(second))[0])
+
+        return odds
+
+    def _ids(self, text: str) -> Ids:
+        """Returns all word pieces of a text with a mark at both ends."""
+        encoded = self._graph.tokenizer.encode(text)
+        parts = [encoded, *encoded.overflowing]
+        return [parts[0].ids[0], *(piece for part in parts for piece in part.ids[1:-1]), parts[0].ids[-1]]

@@ -100,8 +100,8 @@ SCORE_PARTS = (
     "confidence",
     "usefulness",
 )
-"""The parts of a score in the column ``parts``: for each hit 32-bit floats, fit and fits first. New parts are appended;
-old rows have fewer."""
+"""The parts of a score in the column ``parts``: for each hit 32-bit floats, relevance and fits first. New parts are
+appended; old rows have fewer."""
 _FORGOTTEN = DocumentKey(0)
 _WITHHELD = RecalledMemory(MemoryId(""), 0, Score(total=0.0, similarity=0.0), 0.0, False)
 _BYTES = 4
@@ -120,7 +120,7 @@ def recall_params(recall: Recall, keys: Mapping[MemoryId, DocumentKey]) -> dict[
     for rank in range(1, len(hits) + recall.withheld + 1):
         hit = hits.get(rank, _WITHHELD)
         documents.append(str(keys.get(hit.memory, _FORGOTTEN)))
-        floats += (hit.fit, hit.fits, *(getattr(hit.score, part) for part in SCORE_PARTS))
+        floats += (hit.relevance, hit.fits, *(getattr(hit.score, part) for part in SCORE_PARTS))
     joined = f",{','.join(documents)}," if documents else ""
     return {**RECALL.params(recall), "documents": joined, "parts": pack(f"<{len(floats)}f", *floats)}
 
@@ -133,9 +133,9 @@ def read_recall(row: Row, seen: Mapping[DocumentKey, MemoryId]) -> Recall:
     hits: list[RecalledMemory] = []
     for place, key in enumerate(keys):
         if key in seen:
-            fit, fits, *scores = floats[place * width : (place + 1) * width]
+            relevance, fits, *scores = floats[place * width : (place + 1) * width]
             score = Score(**dict(zip(SCORE_PARTS, scores, strict=False)))
-            hits.append(RecalledMemory(seen[key], place + 1, score, fit, bool(fits)))
+            hits.append(RecalledMemory(seen[key], place + 1, score, relevance, bool(fits)))
     return RECALL.read(row, hits=tuple(hits), withheld=len(keys) - len(hits))
 
 

@@ -1,0 +1,86 @@
+"""Relevance: the probability that a memory helps with a query, 0..1, comparable between stores and queries (X24).
+
+It is a logistic function of the evidence of one hit alone. Other hits, their order and the size of the store do not
+count. The constants were fitted in docs/decisions/0025.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from hivelore.search.model import Evidence
+from hivelore.search.tokenizer import STOP_TERMS, document_terms
+
+FLOOR = 0.5
+"""Least relevance of a hit that is worth giving to somebody who did not ask (N06)."""
+POINTER_FLOOR = 0.3
+"""Least relevance of a hit that is worth a line with its name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelevanceWeights:
+    """Constants of the log odds, by kind of evidence."""
+
+    base: float
+    cosine: float
+    covered: float
+    identifier: float
+    read: float = 0.0
+
+
+UNREAD = RelevanceWeights(base=-7.0, cosine=7.0, covered=4.0, identifier=2.0)
+"""Without a model that read query and memory together."""
+READ = RelevanceWeights(base=-2.0, cosine=2.0, covered=1.5, identifier=1.5, read=1.0)
+"""With one."""
+
+
+def relevance(evidence: Evidence) -> float:
+    """Returns the probability that a memory helps with a query, by all that is known of both."""
+    weights = UNREAD if evidence.read is None else READ
+    odds = (
+        weights.base
+        + weights.cosine * max(evidence.cosine or 0.0, 0.0)
+        + weights.covered * evidence.covered
+        + weights.identifier * evidence.identifier
+        + weights.read * (evidence.read or 0.0)
+    )
+    return 1.0 / (1.0 + math.exp(-odds))
+
+
+_FILLERS = """
+ok okay yes yeah yep yup nope sure right correct exactly agreed please thanks thank thx good great nice fine cool
+perfect done hi hello hey bye go going ahead continue proceed carry keep now again well let also just too
+"""
+_UNINFORMATIVE = STOP_TERMS.union(document_terms(_FILLERS))
+
+
+def asks_something(terms: Iterable[str]) -> bool:
+    """Returns False if a query consists of function words ("the of and") or fillers ("yes, do it, thanks"). A text
+    that contains all of its words need not be relevant."""
+    return not _UNINFORMATIVE.issuperset(terms)
+
+
+_IDENTIFIER = re.compile(
+    r"""(?<!\w) (?= [\w./:@#-]* (?: \d | _ | [./:@#]\w | [a-z][A-Z] )) \w [\w./:@#-]{1,78} \w""", re.VERBOSE
+)
+"""A name with a digit, a sign or a capital letter inside."""
+_ABBREVIATION = re.compile(r"\b[A-Z]{3,}\b")
+_SHORTEST = 3
+
+
+def identifiers(text: str) -> frozenset[str]:
+    """Returns the names in a text that are no words of a language, such as ``user_id``, ``TICKET-12``, ``main.py`` or
+    ``KeyError``, in lower case."""
+    found = [*_IDENTIFIER.findall(text), *_ABBREVIATION.findall(text)]
+    return frozenset(name for one in found if len(name := one.strip("./:-").casefold()) >= _SHORTEST)
+
+
+def identifier_share(names: Iterable[str], text: str, rarities: Mapping[str, float]) -> float:
+    """Returns how rare the rarest name is that a text contains as a whole, 0..1, as a share of the greatest rarity of
+    a term of the query."""
+    most, folded = max(rarities.values(), default=0.0), text.casefold()
+    if most <= 0.0:
+        return 0.0
+    held = [name for name in names if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", folded)]
+    return max((weight for term, weight in rarities.items() for name in held if term in name), default=0.0) / most

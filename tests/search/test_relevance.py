@@ -1,0 +1,87 @@
+"""Relevance: the probability that a memory helps with a query; examples by hand, and laws."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hivelore.core.values import replace
+from hivelore.search.model import Evidence
+from hivelore.search.relevance import FLOOR, asks_something, identifier_share, identifiers, relevance
+from hivelore.search.tokenizer import STOP_WORDS, query_terms
+
+shares = st.floats(0.0, 1.0)
+evidence = st.builds(
+    Evidence,
+    cosine=st.none() | st.floats(-1.0, 1.0),
+    covered=shares,
+    identifier=shares,
+    read=st.none() | st.floats(-20.0, 20.0),
+)
+
+
+@pytest.mark.parametrize(
+    ("found", "is_worth_injecting"),
+    [
+        (Evidence(cosine=0.8, covered=0.9), True),  # meaning and words
+        (Evidence(cosine=0.85, covered=0.2), True),  # meaning, in other words
+        (Evidence(cosine=0.3, covered=0.5, identifier=1.0), True),  # an exact rare identifier
+        (Evidence(cosine=0.35, covered=0.2), False),  # the same topic
+        (Evidence(cosine=0.0, covered=0.0), False),
+        (Evidence(cosine=0.3, covered=0.2, read=5.0), True),  # the model that read both is sure
+        (Evidence(cosine=0.7, covered=0.6, read=-5.0), False),
+    ],
+)
+def test_any_kind_of_evidence_may_suffice(found: Evidence, is_worth_injecting: bool) -> None:
+    assert (relevance(found) >= FLOOR) is is_worth_injecting
+
+
+@given(evidence)
+def test_relevance_is_a_probability(found: Evidence) -> None:
+    assert 0.0 <= relevance(found) <= 1.0
+
+
+@given(evidence, st.sampled_from(["cosine", "covered", "identifier"]), shares)
+def test_more_evidence_never_lowers_the_relevance(found: Evidence, kind: str, more: float) -> None:
+    greater = replace(found, **{kind: max(getattr(found, kind) or 0.0, more)})
+    assert relevance(greater) >= relevance(found)
+
+
+@given(evidence, st.floats(-20.0, 20.0), st.floats(-20.0, 20.0))
+def test_greater_odds_of_the_reader_never_lower_the_relevance(found: Evidence, one: float, other: float) -> None:
+    low, high = sorted((one, other))
+    assert relevance(replace(found, read=low)) <= relevance(replace(found, read=high))
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("why does TICKET-4711 fail in user_id mapping on 8443?", "ticket-4711 user_id 8443"),
+        ("src/app/main.py:33 raised KeyError", "src/app/main.py:33 keyerror"),
+        ("use --no-cache with v2.3.1, HTTP 503 in getUser.", "v2.3.1 http 503 getuser"),
+        ("a well-known, long-term issue. Don't panic", ""),
+        ("注意 max.poll.interval.ms 的值", "max.poll.interval.ms"),
+        ("", ""),
+    ],
+)
+def test_identifiers_are_names_that_no_language_has(text: str, names: str) -> None:
+    assert identifiers(text) == frozenset(names.split())
+
+
+def test_an_identifier_counts_by_its_rarity_and_only_as_a_whole() -> None:
+    rarities = {"user_id": 4.0, "mapping": 2.0, "8443": 8.0}
+    names = {"user_id", "8443"}
+    assert identifier_share(names, "The port is 8443.", rarities) == 1.0
+    assert identifier_share(names, "Set USER_ID first.", rarities) == 0.5
+    assert identifier_share(names, "Port 18443, my_user_ids, mapping", rarities) == 0.0
+    assert identifier_share(names, "The port is 8443.", {}) == 0.0
+
+
+@given(st.lists(st.sampled_from([*sorted(STOP_WORDS), "OK", "please", "continue,", "thanks!"]), max_size=60))
+def test_function_words_and_fillers_ask_nothing(words: list[str]) -> None:
+    assert not asks_something(query_terms(" ".join(words)))
+    assert asks_something(query_terms(" ".join([*words, "lighthouse"])))
+
+
+@pytest.mark.parametrize("question", ["continue the migration", "is it done in go 1.22", "WILL_RETRY", "weiter", "猫"])
+def test_one_informative_word_asks_something(question: str) -> None:
+    assert asks_something(query_terms(question))
