@@ -14,26 +14,26 @@ from hivelore.runtime.app import Application
 from hivelore.runtime.clock import SystemClock
 from hivelore.runtime.settings import Embedder, load
 from hivelore.search.model import Query
-from hivelore.search.ranking import AMONG, FLOOR
+from hivelore.search.relevance import FLOOR
 
 DEPTH = 5
+AMONG = 10
+"""Hits of which the most relevant one counts."""
 OF_EACH = 40
 """Questions of one collection that are asked of another."""
-FLOORS = (0.4, 0.5, 0.6, 0.65, FLOOR, 0.75, 0.8, 0.9)
+FLOORS = (0.05, 0.1, 0.2, 0.3, 0.4, FLOOR, 0.6, 0.7, 0.8)
 OTHER, SIBLING = "another kind", "sibling"
 TEXT = """
-Hivelore injects an answer unasked, for example through a hook, only if its best hit fits. The score is 1.15 x cosine
-x (1 + 1.5 x the covered share of the query words) and has to reach {floor:.2f}. Without vectors it is 7/6 x that
-share.
+A hit fits if its relevance, the probability that it helps with the query, reaches {floor:.2f}. `onlyFitting` leaves out
+other hits. No model reads query and hit together here, so the relevance is that of an ordinary search.
 
 - *lost* is the R@{depth} that the floor removes when the queries of a set are asked of the right store.
 - *answered anyway* is the share of queries that get an answer from a store without one. The store is of *another
   kind* (another data set) or a *sibling* (another project of *commits*, another conversation of *locomo*). Each
   store gets {each} queries of each other store.
 
-All values are percentages. The score has two blind spots. A store may know the topic and not the answer. A note may
-answer in other words, so most paraphrases are lost. A search still finds them, because the floor applies only to
-unasked answers.
+All values are percentages. This relevance has two blind spots. A store may know the topic and not the answer. A note may
+answer in other words, so most paraphrases are lost. A search without `onlyFitting` still finds them.
 """
 
 
@@ -42,7 +42,7 @@ class _Judged:
     group: str
     """Of the questions, or how the store is related to them."""
     mode: str
-    fit: float
+    relevance: float
     found: float
     """R@DEPTH without a floor."""
 
@@ -80,8 +80,8 @@ def _asked(app: Application, mode: str, store: Collection, stores: Sequence[Coll
     for place, other in enumerate(stores):
         if other is store:
             for case in store.cases:
-                fit, found = _answer(app, case)
-                yield _Judged(case.groups[0].name, mode, fit, found)
+                best, found = _answer(app, case)
+                yield _Judged(case.groups[0].name, mode, best, found)
         else:
             group = f"{SIBLING}: {store.set}" if other.set == store.set else OTHER
             for case in random.Random(SEED + place).sample(other.cases, min(OF_EACH, len(other.cases))):
@@ -89,12 +89,12 @@ def _asked(app: Application, mode: str, store: Collection, stores: Sequence[Coll
 
 
 def _answer(app: Application, case: Case) -> tuple[float, float]:
-    """Returns the fit of the best hit, and the share of relevant memories among the first hits."""
+    """Returns the relevance of the best hit, and the share of relevant memories among the first hits."""
     hits = app.search_service.recall(
         Query(text=app.redactor.clean(case.query), limit=AMONG, now=case.now), local(app)
     ).hits
     found = [str(hit.memory.external_id) for hit in hits]
-    return max((hit.fit for hit in hits), default=0.0), recall_at(found, case.relevant, DEPTH)
+    return max((hit.relevance for hit in hits), default=0.0), recall_at(found, case.relevant, DEPTH)
 
 
 def _table(mode: str, result: Sequence[_Judged]) -> Table:
@@ -104,9 +104,10 @@ def _table(mode: str, result: Sequence[_Judged]) -> Table:
     rows: list[list[str]] = []
     for floor in FLOORS:
         lost = {
-            name: _percent(one.found for one in groups[name] if one.fit < floor) / len(groups[name]) for name in own
+            name: _percent(one.found for one in groups[name] if one.relevance < floor) / len(groups[name])
+            for name in own
         }
-        said = {name: _percent(one.fit >= floor for one in groups[name]) / len(groups[name]) for name in strange}
+        said = {name: _percent(one.relevance >= floor for one in groups[name]) / len(groups[name]) for name in strange}
         cells = [f"{share:.1f}" for share in (*lost.values(), *said.values())]
         rows.append([f"**{floor:.2f}**" if floor == FLOOR else f"{floor:.2f}", *cells])
     head = ["floor", *(f"lost: {name} ({len(groups[name])})" for name in own)]
