@@ -32,8 +32,8 @@ other hits. No model reads query and hit together here, so the relevance is that
   kind* (another data set) or a *sibling* (another project of *commits*, another conversation of *locomo*). Each
   store gets {each} queries of each other store.
 
-All values are percentages. This relevance has two blind spots. A store may know the topic and not the answer. A note may
-answer in other words, so most paraphrases are lost. A search without `onlyFitting` still finds them.
+All values are percentages. This relevance has two blind spots. A store may know the topic and not the answer. A note
+may answer in other words, so most paraphrases are lost. A search without `onlyFitting` still finds them.
 """
 
 

@@ -6,13 +6,14 @@ from itertools import combinations
 import pytest
 
 from hivelore.core.token_count import estimate
+from hivelore.observations.markers import CATEGORIES, MarkerReader, ObservationMarker
 from hivelore.sessions import agent_instructions
-from hivelore.sessions.agent_instructions import DELETE, EDIT, GET, SEARCH, STORE
+from hivelore.sessions.agent_instructions import DELETE, EDIT, GET, RATE, SEARCH, STORE
 from hivelore.sessions.model import Transcript
 from hivelore.sessions.model_summarizer import build_prompt
 from support.fences import NONCE
 
-ALL = (SEARCH, GET, STORE, EDIT, DELETE)
+ALL = (SEARCH, GET, STORE, EDIT, DELETE, RATE)
 WORKSPACE = "/home/somebody/with-a-rather-long-name/.local/share/hivelore/workspace"
 
 
@@ -42,7 +43,7 @@ def test_the_three_lines_name_exactly_the_available_tools_and_folders(
 
 def test_the_instructions_say_who_can_find_files_in_which_folder() -> None:
     text = agent_instructions.instructions_page(ALL, agent_instructions.format_path(WORKSPACE))
-    assert f"`{WORKSPACE}`: only you can find files in `personal/memory/`, every agent can find files in" in text
+    assert f"a file in `{WORKSPACE}`: `personal/memory/` for yourself, `shared/memory/` for every agent" in text
 
 
 def test_the_instructions_say_when_to_write_and_what_to_leave_out() -> None:
@@ -52,6 +53,16 @@ def test_the_instructions_say_when_to_write_and_what_to_leave_out() -> None:
         one in text
         for one in (*agent_instructions.OCCASIONS, agent_instructions.EXCLUSIONS, *agent_instructions.EXAMPLE)
     )
+
+
+def test_the_instructions_teach_subjects_replacements_and_the_five_categories_of_markers() -> None:
+    text = agent_instructions.instructions_page(ALL, None)
+    assert "`subject`" in text
+    assert "`supersedes`" in text
+    (marker,) = [*MarkerReader().read(text.replace("`", "") + "\n")]
+    assert isinstance(marker, ObservationMarker)
+    assert all(category in text for category in CATEGORIES)
+    assert "`subject`" not in agent_instructions.instructions_page((SEARCH, EDIT), None)
 
 
 def test_the_exclusions_are_the_same_for_agents_and_the_summarizer() -> None:
