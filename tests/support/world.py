@@ -21,7 +21,7 @@ from hivelore.indexes.vectors.brute_force import ExactVectors
 from hivelore.maintenance.jobs import MaintenanceJobs
 from hivelore.memories.drafts import Draft, QuotedDraft
 from hivelore.memories.model import Memory, MemoryId
-from hivelore.models.ports import EmbeddingProvider, PairReader
+from hivelore.models.ports import EmbeddingProvider, PairReader, RelevanceReader
 from hivelore.observations.model import MatchingMode
 from hivelore.observations.outcomes import ObservationInput, ObservationResult
 from hivelore.review.model import ProposalId
@@ -73,6 +73,7 @@ class World(Services):
         matching: MatchingMode = MatchingMode.MEANING,
         share: float = 0.05,
         reader: PairReader | None = None,
+        relevance_reader: RelevanceReader | None = None,
     ) -> None:
         model = None if embedder is None else EmbeddingModel(embedder, vectors or _exact(embedder))
         numbers = count(first_id)
@@ -98,6 +99,7 @@ class World(Services):
         self.clock: SteppingClock = clock
         self.handed_over: list[SessionEnd] = []
         self._ranking, self._keywords_complete, self._reader = ranking, keywords_complete, reader
+        self._relevance_reader = relevance_reader
         self._processes = count(1)
         for agent, role in ((ADA, Role.WORKER), (BOB, Role.WORKER), (LEA, Role.LEAD)):
             known = Agent(id=agent, name=agent, role=role, created_at=clock.now())
@@ -105,6 +107,9 @@ class World(Services):
 
     def make_pair_reader(self) -> PairReader | None:
         return self._reader
+
+    def make_relevance_reader(self) -> RelevanceReader | None:
+        return self._relevance_reader
 
     def hand_over(self, ended: SessionEnd, viewer: Viewer) -> None:
         self.handed_over.append(ended)

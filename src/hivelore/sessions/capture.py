@@ -239,8 +239,8 @@ def _add_injection(session: Session, event: AgentEvent, notes: Sequence[Note]) -
     context_event = (
         session.context_event if event.kind is EventKind.SUBAGENT_STARTED else session.context_event or event.id
     )
-    injected = (InjectedMemory(one.memory.id, one.memory.version, event.id) for one in notes)
-    shown = (ShownMemory(one.memory.id, one.recall, event.id, event.at) for one in notes)
+    injected = (InjectedMemory(one.memory.id, one.memory.version, event.id, one.is_pointer) for one in notes)
+    shown = (ShownMemory(one.memory.id, one.recall, event.id, event.at) for one in notes if not one.is_pointer)
     return replace(
         session,
         context_event=context_event,

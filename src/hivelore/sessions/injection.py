@@ -17,7 +17,7 @@ from hivelore.observations.curation import CurationService
 from hivelore.observations.model import Confidence
 from hivelore.observations.token_budget import TokenBudget
 from hivelore.search.model import BUDGET_RANGE, QUERY_LENGTH, RERANKED, Query, RecallId
-from hivelore.search.relevance import FLOOR
+from hivelore.search.relevance import FLOOR, POINTER_FLOOR
 from hivelore.search.service import SearchService
 from hivelore.sessions.fence import fence_text
 from hivelore.sessions.model import AgentEvent, EventKind, Origin, Session
@@ -40,6 +40,8 @@ class Note:
     """Short id, date, and for memories of others author and trust."""
     recall: RecallId | None = None
     """The recall that returned the memory."""
+    is_pointer: bool = False
+    """True if a line with the name stands for the memory: it may help, and the agent can fetch it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +105,24 @@ def _statement(memory: Memory) -> str:
 
 def _line(note: Note) -> str:
     """Formats a note like ``- [019a2b3c 2026-11-03] Ports: 8443 is taken by the proxy.``; further lines are
-    indented."""
+    indented. A pointer has at most ``POINTER_TOKENS``."""
     memory = note.memory
+    if note.is_pointer:
+        return _pointer_line(note)
     named = not note.text.startswith(memory.name.rstrip("…"))
     text = f"{memory.name}: {note.text}" if named else note.text
     more = "" if len(note.text) >= len(memory.content.strip()) else " (in full: memory-get)"
     return f"- [{note.label}] {text}{more}".replace("\n", "\n  ")
+
+
+def _pointer_line(note: Note) -> str:
+    """Formats a pointer like ``- [019a2b3c] Ports: 8443 is taken by…``."""
+    line = sanitize(f"- [{note.label}] {in_one_line(note.memory.name)}")
+    shown = line
+    while estimate(line) > POINTER_TOKENS and len(shown) > 1:
+        shown = shown[: shown.rindex(" ")] if shown.count(" ") > 2 else shown[:-1]
+        line = f"{shown}…"
+    return line
 
 
 AUTHOR_LENGTH = 40
@@ -140,6 +154,8 @@ def note_label(memory: Memory, short_id: str, author: str | None = None, confide
 
 MAX_RELEVANT = 5
 """Memories injected because they match a prompt or task (B11)."""
+MAX_POINTERS = 3
+POINTER_TOKENS = 20
 MAX_CANDIDATES = 50
 """Newest memories considered for the session-start context."""
 MAX_SUMMARIES = 2
@@ -183,17 +199,19 @@ class InjectionService:
         reader = viewer
         # Even a lead gets only its own and shared memories unasked.
         viewer = replace(viewer, role=Role.WORKER)
-        known = frozenset((one.memory, one.version) for one in session.injected)
+        known = frozenset((one.memory, one.version) for one in session.injected if not one.is_pointer)
         begins = event.kind is EventKind.STARTED or (event.kind is EventKind.PROMPTED and session.context_event is None)
         tokens = self._budgets.prompt if event.kind is not EventKind.STARTED else 0
         sections = [*_reminders(event, session)] if begins else []
         running = self._operational_context(event, known, viewer) if begins else NO_INJECTION
         known |= _versions(running.notes)
-        relevant = self._relevant_memories(_recall_query(event, session), event, known, viewer, deadline)
+        found = self._relevant_memories(_recall_query(event, session), event, known, viewer, deadline)
+        relevant = [one for one in found if not one.is_pointer]
         sections.append(Section("Relevant Past Knowledge", relevant))
         if begins and self._budgets.start:
             tokens += self._budgets.start
             sections += self._recent_memories(event, known | _versions(relevant), viewer)
+        sections.append(Section("May be relevant (memory-get)", [one for one in found if one.is_pointer]))
         new = self._label_notes(self._without_repetitions(sections, session, viewer), reader) if tokens else ()
         return compose(new, tokens, self._nonce(), running)
 
@@ -223,18 +241,20 @@ class InjectionService:
             return ()
         query = Query(
             text=Clean(question[:QUERY_LENGTH]),
-            limit=MAX_RELEVANT,
+            limit=MAX_RELEVANT + MAX_POINTERS,
             project=event.project,
-            least_relevance=FLOOR,
+            least_relevance=POINTER_FLOOR,
             reads=RERANKED,
             budget=max(budget, BUDGET_RANGE[0]),
             known=known,
         )
         answer = self._search_service.recall(query, viewer, deadline)
+        hits = [hit for hit in answer.hits if event.subagent is not None or not _is_summary_of(event, hit.memory)]
+        notes = [hit for hit in hits if hit.relevance >= FLOOR][:MAX_RELEVANT]
+        pointers = [hit for hit in hits if hit.relevance < FLOOR][:MAX_POINTERS]
         return [
-            Note(hit.memory, hit.passage.content, recall=answer.id)
-            for hit in answer.hits
-            if event.subagent is not None or not _is_summary_of(event, hit.memory)
+            *(Note(hit.memory, hit.passage.content, recall=answer.id) for hit in notes),
+            *(Note(hit.memory, hit.passage.content, is_pointer=True) for hit in pointers),
         ]
 
     def _recent_memories(
@@ -258,10 +278,13 @@ class InjectionService:
 
     def _without_repetitions(self, sections: Sequence[Section], session: Session, viewer: Viewer) -> Sequence[Section]:
         """Returns the sections without memories whose name and text have not changed since they were injected."""
-        injected = {one.memory: one.version for one in session.injected}
+        injected = {one.memory: one.version for one in session.injected if not one.is_pointer}
+        pointed = {one.memory for one in session.injected}
 
         def is_new(note: Note) -> bool:
             memory = note.memory
+            if note.is_pointer and memory.id in pointed:
+                return False
             if memory.id not in injected:
                 return True
             try:
@@ -281,7 +304,9 @@ class InjectionService:
         writers = {one.provenance.actor for one in memories} - {reader.agent, None}
         names = self._agents.names([one for one in writers if one is not None])
 
-        def label(memory: Memory) -> str:
+        def label(memory: Memory, is_pointer: bool) -> str:
+            if is_pointer:
+                return short[memory.id]
             writer = memory.provenance.actor
             if writer == reader.agent:
                 return note_label(memory, short[memory.id])
@@ -290,7 +315,7 @@ class InjectionService:
             return note_label(memory, short[memory.id], author, rated)
 
         return [
-            replace(section, notes=[replace(note, label=label(note.memory)) for note in section.notes])
+            replace(section, notes=[replace(note, label=label(note.memory, note.is_pointer)) for note in section.notes])
             for section in sections
         ]
 

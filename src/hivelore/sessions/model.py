@@ -155,6 +155,8 @@ class InjectedMemory(NamedTuple):
     version: int
     event: EventId
     """The event in reply to which it was injected."""
+    is_pointer: bool = False
+    """True if only its name was injected."""
 
 
 class ShownMemory(NamedTuple):
