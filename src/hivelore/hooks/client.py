@@ -6,7 +6,7 @@ import time
 
 from hivelore.errors import HiveloreError
 from hivelore.local import endpoint
-from hivelore.local.git_project import project_or_folder
+from hivelore.local.git_project import branch_of, project_or_folder
 from hivelore.local.lock import read_lock
 from hivelore.local.transport import Connection, ServiceUrl
 
@@ -29,6 +29,8 @@ LONGEST = 60.0
 _CHUNK = 65_536
 _FOLDERS = {"cursor": "CURSOR_PROJECT_DIR"}
 """Variables with the project folder of programs that run hooks elsewhere."""
+_STARTS = ("SessionStart", "sessionStart")
+"""Names that programs give the start of a session."""
 _AGAIN = (401, 403, 408, 409, 425, 429)
 """Status codes that may be temporary, besides those from 500 on."""
 _ESCAPES = {number: f"\\u{number:04x}" for number in (*range(32), ord('"'), ord("\\"))}
@@ -84,7 +86,7 @@ def main(arguments: "Sequence[str]") -> None:
     try:
         try:
             event.payload = _read_stdin()
-            event.fields = _describe_context(arguments)
+            event.fields = _describe_context(arguments, starts=_is_start(arguments, event.payload))
             event.url = endpoint.given_url()
             signal.signal(signal.SIGALRM, _too_late)
             answer = b"" if event.is_detached else _deliver(event)
@@ -124,11 +126,21 @@ def _read_stdin() -> bytes:
     return b"".join(pieces)
 
 
-def _describe_context(arguments: "Sequence[str]") -> dict[str, str]:
+def _is_start(arguments: "Sequence[str]", payload: bytes) -> bool:
+    """Return True for the start of a session."""
+    name = _option(arguments, "--event")
+    if name:
+        return name in _STARTS
+    # The payload is not parsed: that would take longer than everything else.
+    return len(payload) <= _CHUNK and any(f'"{start}"'.encode() in payload for start in _STARTS)
+
+
+def _describe_context(arguments: "Sequence[str]", *, starts: bool) -> dict[str, str]:
     now = time.time()
     task, file = endpoint.task(LARGEST_TASK)
     folder = os.environ.get(_FOLDERS.get(_option(arguments, "--agent"), "")) or "."
-    return {
+    fields = _describe_work(folder) if starts else {}
+    return fields | {
         "id": os.urandom(16).hex(),
         "event": _option(arguments, "--event"),
         "at": f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now * 1_000) % 1_000:03}Z",
@@ -136,6 +148,16 @@ def _describe_context(arguments: "Sequence[str]") -> dict[str, str]:
         "taskId": task,
         "taskFile": file,
     }
+
+
+def _describe_work(folder: str) -> dict[str, str]:
+    """Return what the repository of a folder shows of the work in it."""
+    branch = branch_of(folder)
+    if branch is None:
+        return {}
+    from hivelore.local.git_changes import ChangedFiles
+
+    return {"branch": branch, "changedFiles": "\n".join(ChangedFiles(folder).read())}
 
 
 def _deliver(event: Event) -> bytes:

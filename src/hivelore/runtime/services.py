@@ -51,6 +51,7 @@ from hivelore.sessions.capture import CaptureService
 from hivelore.sessions.injection import Budgets, InjectionService
 from hivelore.sessions.model import SessionEnd
 from hivelore.sessions.novelty import NoveltyFilter
+from hivelore.sessions.start_candidates import StartCandidates
 from hivelore.storage.ports import MemoryStore
 from hivelore.storage.sqlite.store import NAMESPACE
 
@@ -327,8 +328,16 @@ class Services(ABC):
     def capture(self) -> CaptureService:
         settings = self.settings
         budgets = Budgets(settings.briefing_tokens, settings.prompt_tokens, parse_budget(settings.memory_budget))
+        unlogged_search = self.search_service_with(SearchConstants(ranking=settings.ranking_constants))
         injection = InjectionService(
-            self.search_service, self.reading, self.curation, self.cooldowns, budgets, self.agents, self.ids.nonce
+            self.search_service,
+            self.reading,
+            self.curation,
+            self.cooldowns,
+            budgets,
+            self.agents,
+            self.ids.nonce,
+            StartCandidates(self.reading, unlogged_search, self.rating),
         )
         return CaptureService(
             self.store,

@@ -12,6 +12,7 @@ from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Forbidden, NotFound, Unauthenticated, Unavailable
 from hivelore.identity.service import LOCAL_AGENT
+from hivelore.local.git_changes import MAX_FILES
 from hivelore.memories.drafts import Draft
 from hivelore.memories.model import Json, Source
 from hivelore.memories.normalizer import FIELD_LENGTH, to_utc
@@ -288,6 +289,8 @@ class HookService:
             # At most now, because clocks may differ.
             at=now if received.at is None else to_utc(min(received.at, now), "at") or now,
             project=None if received.project is None else self._clean_field(received.project),
+            branch=None if received.branch is None else self._clean_field(received.branch),
+            changed_files=tuple(map(self._clean_field, (received.changed_files or "").splitlines()[:MAX_FILES])),
             task=None if task is None else Task(self._clean_field(task[0]), self._redactor.clean(storable(task[1]))),
         )
         return dialect.parse_event(name, received.payload, about, self._redactor.clean)

@@ -249,6 +249,10 @@ class AgentEvent:
     """Session id of the program."""
     at: datetime
     project: Clean | None = None
+    branch: Clean | None = None
+    """Branch that is checked out, at the start of a session."""
+    changed_files: tuple[Clean, ...] = ()
+    """Paths of files that changed lately, at the start of a session."""
     task: Task | None = None
     """Task that the agent was started for (A45)."""
     completed: Task | None = None

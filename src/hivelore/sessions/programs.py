@@ -33,6 +33,8 @@ class EventContext:
     id: EventId
     at: datetime
     project: Clean | None = None
+    branch: Clean | None = None
+    changed_files: tuple[Clean, ...] = ()
     task: Task | None = None
 
 
@@ -92,6 +94,8 @@ class Dialect:
             session=clean(session),
             at=about.at,
             project=about.project,
+            branch=about.branch,
+            changed_files=about.changed_files,
             task=about.task,
             completed=self._parse_completed_task(payload, clean) if kind is EventKind.ADVANCED else None,
             origin=self.origins.get(_read_field(payload, self.origin) or "", Origin.NEW),

@@ -22,10 +22,10 @@ from hivelore.feedback.recalls import (
     merge_evidence,
 )
 from hivelore.indexing.model import ChangeKind
-from hivelore.memories.model import MemoryId
+from hivelore.memories.model import Memory, MemoryId
 from hivelore.memories.stored import DocumentKey
 from hivelore.search.model import Filter, RecallId, RetrievalMode, Score
-from hivelore.storage.sql.memories import MemoryReader
+from hivelore.storage.sql.memories import MemoryReader, read_stored
 from hivelore.storage.sql.statements import (
     INSTANT,
     INTERFACES,
@@ -38,6 +38,7 @@ from hivelore.storage.sql.statements import (
     Table,
     after_position,
     codes,
+    condition,
     plain,
     to_micros,
 )
@@ -174,6 +175,14 @@ class FeedbackReader(MemoryReader):
         for row in self.rows(self.SQL["evidence_of"], {"documents": self.array(documents)}):
             found.setdefault(row[0], []).append(EVIDENCE.read(row[1:]))
         return {key: merge_evidence(seen, ()) for key, seen in found.items()}
+
+    def most_used(self, where: Filter, limit: int) -> Sequence[tuple[Memory, UsageCounts]]:
+        sql, params = condition(where)
+        rows = self.rows(self.SQL["memory_most_used"].replace("{where}", sql), {**params, "limit": limit})
+        width = len(USEFULNESS.names)
+        stored = read_stored([row[:-width] for row in rows])
+        counts = [UsageCounts(*row[-width:]) for row in rows]
+        return [(one.memory, use) for one, use in zip(stored, counts, strict=True)]
 
     def recalls(self, where: RecallFilter, after: tuple[datetime, RecallId] | None, limit: int) -> Sequence[Recall]:
         given = None if where.memory is None else self.get(where.memory)
