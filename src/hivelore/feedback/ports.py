@@ -49,6 +49,11 @@ class FeedbackWrites(Protocol):
         Withheld hits of an entry count as forgotten, at the ranks that its hits leave out."""
         ...
 
+    def drop_recalls(self, recalls: Collection[RecallId], since: datetime) -> None:
+        """Deletes recalls whose memories nobody received, of those answered at ``since`` or later. Ignores unknown
+        ids."""
+        ...
+
     def prune_recalls(self, before: datetime, keep: int, limit: int) -> int:
         """Deletes up to ``limit`` recalls, oldest first, that are older than ``before`` or not among the ``keep``
         newest. Returns how many; fewer than ``limit``: none are left."""

@@ -43,8 +43,10 @@ class Late(Exception):
 class Undelivered(Exception):
     """The event was not delivered."""
 
-    def __init__(self, *, again: bool = True) -> None:
+    def __init__(self, reason: str, *, again: bool = True) -> None:
+        """``reason``: see ``sessions.missed_answers``."""
         super().__init__()
+        self.reason = reason
         self.again = again
         """True if it may be delivered later."""
 
@@ -82,7 +84,7 @@ def main(arguments: "Sequence[str]") -> None:
 
     signal.signal(signal.SIGALRM, detach)
     signal.setitimer(signal.ITIMER_REAL, endpoint.hook_wait())
-    again = True
+    again, reason = True, "late"
     try:
         try:
             event.payload = _read_stdin()
@@ -95,12 +97,13 @@ def main(arguments: "Sequence[str]") -> None:
                 _write(answer)
                 _end()
         except Undelivered as problem:
-            again = problem.again
+            again, reason = problem.again, problem.reason
         except (OSError, ValueError, LookupError, ArithmeticError, HiveloreError):
-            pass
+            reason = "down"
         signal.setitimer(signal.ITIMER_REAL, 0)
     except Late:  # It is raised once, at any point.
         pass
+    event.fields["missed"] = reason
     _leave(event, again=again)
     _end()
 
@@ -122,7 +125,7 @@ def _read_stdin() -> bytes:
         pieces.append(piece)
         size += len(piece)
         if size > LARGEST:
-            raise Undelivered(again=False)
+            raise Undelivered("refused", again=False)
     return b"".join(pieces)
 
 
@@ -176,7 +179,7 @@ def _deliver(event: Event) -> bytes:
     if answer.headers.get(name) == value and answer.status in (200, 204) and answer.is_framed:
         return answer.body
     ours = answer.kind == "application/problem+json"
-    raise Undelivered(again=not ours or answer.status >= 500 or answer.status in _AGAIN)
+    raise Undelivered("refused", again=not ours or answer.status >= 500 or answer.status in _AGAIN)
 
 
 def _url_of(home: str) -> str:
@@ -184,7 +187,7 @@ def _url_of(home: str) -> str:
     owner = read_lock(home)
     url = (owner or b"").partition(b'"url": "')[2].partition(b'"')[0]
     if not url:
-        raise Undelivered
+        raise Undelivered("down")
     return url.decode()
 
 

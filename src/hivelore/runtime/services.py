@@ -51,6 +51,7 @@ from hivelore.sessions.capture import CaptureService
 from hivelore.sessions.injection import Budgets, InjectionService
 from hivelore.sessions.model import SessionEnd
 from hivelore.sessions.novelty import NoveltyFilter
+from hivelore.sessions.session_buffer import SessionBuffer
 from hivelore.sessions.start_candidates import StartCandidates
 from hivelore.storage.ports import MemoryStore
 from hivelore.storage.sqlite.store import NAMESPACE
@@ -325,6 +326,10 @@ class Services(ABC):
         return NoveltyFilter(self.store, self.keywords, self.settings.lifetimes, self.clock)
 
     @cached_property
+    def session_buffer(self) -> SessionBuffer:
+        return SessionBuffer(self.store)
+
+    @cached_property
     def capture(self) -> CaptureService:
         settings = self.settings
         budgets = Budgets(settings.briefing_tokens, settings.prompt_tokens, parse_budget(settings.memory_budget))
@@ -341,11 +346,13 @@ class Services(ABC):
         )
         return CaptureService(
             self.store,
+            self.session_buffer,
             injection,
             self.memory_service,
             self.novelty_filter,
             self.hand_over,
             self.marker_ingest.ingest,
+            self.write_buffer,
             self.clock,
         )
 

@@ -189,6 +189,10 @@ class InjectionService:
         running = self._operational_context(event, known, viewer) if begins else NO_INJECTION
         known |= _versions(running.notes)
         relevant = self._relevant_memories(_recall_query(event, session), event, known, viewer, deadline)
+        if event.kind is EventKind.PROMPTED:
+            for prompt in session.owed:
+                taken = known | _versions(relevant)
+                relevant = [*relevant, *self._relevant_memories(prompt, event, taken, viewer, deadline)]
         standing, rest = (), list[Section]()
         if begins and self._budgets.start:
             tokens += self._budgets.start

@@ -37,10 +37,16 @@ def describe_work(event: AgentEvent, session: Session) -> str:
     is known."""
     prompts = (event.text if event.kind is EventKind.PROMPTED else None, session.goal, session.last_prompt)
     texts = [None if event.task is None else event.task.text, *prompts]
-    branch = _SEPARATORS.sub(" ", event.branch or "")
-    files = " ".join(dict.fromkeys(path.rsplit("/", 1)[-1] for path in event.changed_files[:_MAX_FILES]))
-    parts = [text.strip() for text in (*texts, f"{branch} {files}") if text is not None]
+    parts = [text.strip() for text in (*texts, describe_repository(event) or session.work) if text is not None]
     return "\n".join(dict.fromkeys(part for part in parts if part))
+
+
+def describe_repository(event: AgentEvent) -> Clean | None:
+    """Returns the words of the branch and the names of the changed files; None if the event has none."""
+    branch = _SEPARATORS.sub(" ", event.branch or "")
+    files = dict.fromkeys(path.rsplit("/", 1)[-1] for path in event.changed_files[:_MAX_FILES])
+    work = " ".join((branch, *files)).strip()
+    return Clean(work) if work else None
 
 
 class StartCandidates:

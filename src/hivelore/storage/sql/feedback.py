@@ -231,6 +231,9 @@ class FeedbackWriter(FeedbackReader, SqlWriter):
         keys = dict(self.rows(self.SQL["memory_keys_of"], {"ids": self.array(given)}))
         self.run_each("recall_insert", [recall_params(entry, keys) for entry in entries])
 
+    def drop_recalls(self, recalls: Collection[RecallId], since: datetime) -> None:
+        self.run_each("recall_drop", [{"id": one, "since": to_micros(since)} for one in recalls])
+
     def prune_recalls(self, before: datetime, keep: int, limit: int) -> int:
         oldest_kept = self.row("recall_nth", newer=keep - 1)
         at, number = max((to_micros(before), ""), oldest_kept or (to_micros(before), ""))

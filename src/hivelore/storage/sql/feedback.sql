@@ -34,6 +34,9 @@ position(:having IN r.documents) > 0
 -- name: recall_nth
 SELECT at, id FROM recall WHERE namespace = :namespace ORDER BY at DESC, id DESC LIMIT 1 OFFSET :newer
 
+-- name: recall_drop
+DELETE FROM recall WHERE namespace = :namespace AND at >= :since AND id = :id
+
 -- name: recalls_prune
 DELETE FROM recall WHERE {ours} key IN (
   SELECT key FROM recall WHERE namespace = :namespace AND at <= :at AND (at, id) < (:at, :id)
