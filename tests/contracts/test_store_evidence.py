@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hivelore.core.values import replace
 from hivelore.feedback.model import NO_USAGE, UsageCounts
 from hivelore.feedback.recalls import EVIDENCE_KEPT, Evidence, Sign, count_usage, merge_evidence
 from hivelore.indexing.model import ChangeKind
 from hivelore.memories.stored import DocumentKey
+from hivelore.search.model import Visibility
 from hivelore.storage.ports import MemoryStore, Transaction
 from support.memories import ADA, BOB, EVERYTHING, a_memory, evidence, evidences, instant, next_version
 from support.stores import Fresh, add, change, forget, history, law, present, read_changes
@@ -85,6 +87,22 @@ def test_evidence_of_many_is_that_of_each(store: MemoryStore) -> None:
         seen = view.evidence_of([one.key for one in stored])
         assert {key: list(each) for key, each in seen.items()} == {one.key: found[one.key] for one in stored[2:]}
         assert dict(view.evidence_of([])) == {}
+
+
+def test_the_most_used_memories_come_first_and_unused_ones_are_left_out(store: MemoryStore) -> None:
+    shown, cited, rated, private, _ = (add(store, a_memory(owner=owner)) for owner in (ADA, ADA, ADA, BOB, ADA))
+    see(store, shown.key, evidence(Sign.UNUSED), evidence(Sign.REPEATED, session="s2"))
+    see(store, cited.key, evidence(Sign.CITED), evidence(Sign.USEFUL))
+    see(store, rated.key, evidence(Sign.USELESS))
+    see(store, private.key, evidence(Sign.APPLIED))
+    where = replace(EVERYTHING, visibility=Visibility(own=ADA, swarm=True))
+    with store.read() as view:
+        found = view.most_used(where, 9)
+        assert view.most_used(where, 1) == found[:1]
+    assert [(memory.id, use) for memory, use in found] == [
+        (cited.memory.id, UsageCounts(cited=1, useful=1)),
+        (rated.memory.id, UsageCounts(useless=1)),
+    ]
 
 
 def test_evidence_makes_no_version_and_is_logged(store: MemoryStore) -> None:

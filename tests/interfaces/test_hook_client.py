@@ -20,6 +20,7 @@ from hivelore.hooks.install import MODULES, PACKAGES, copy_to
 from hivelore.local import launcher
 from hivelore.local.endpoint import TAKEN
 from hivelore.local.lock import read_owner
+from interfaces.test_git_project import git
 from support.fake_secrets import scramble
 from support.fences import fenced
 from support.hooks import NOTHING, PATIENCE, Hook, lost, spool
@@ -338,6 +339,21 @@ def test_on_a_full_disk_nothing_is_left_behind(alone: Hook) -> None:
     full.finish()
     assert [file.name for file in (alone.home / "spool").iterdir()] == ["lost"]
     assert lost(alone.home) == 0
+
+
+def test_at_a_session_start_it_sends_the_branch_and_the_changed_files(service: Service, hook: Hook) -> None:
+    git(hook.cwd, "init", "-qb", "fix/parser")
+    (hook.cwd / "parser.py").write_text("1", encoding="utf-8")
+    git(hook.cwd, "add", "parser.py")
+    git(hook.cwd, "commit", "-qm", "Begin")
+    with OddService(lambda exchange: exchange.reply(204, **dict([TAKEN]))) as odd:
+        for name in ("SessionStart", "UserPromptSubmit"):
+            hook(name, environ={"HIVELORE_URL": odd.url}, prompt='Add "SessionStart" to it.')
+        start, prompt = (exchange.message for exchange in odd.heard)
+    assert start["branch"] == "fix/parser"
+    assert start.get("changedFiles", "parser.py") == "parser.py"  # Git may be too slow on a busy machine.
+    assert "branch" not in prompt
+    assert "changedFiles" not in prompt
 
 
 def test_it_imports_little_before_delivery(service: Service, hook: Hook) -> None:

@@ -73,7 +73,7 @@ def test_the_id_of_an_injected_line_is_short_and_stands_for_its_memory(service: 
         client.call("POST", "/api/memory/index", body={"content": content, "name": content[:-1], **body})
     said = inside(context(Program(client, "s1").deliver("SessionStart", source="startup"), "SessionStart"))[1]
     found = dict(re.findall(r"^- \[([0-9a-f-]+) \S+\] (.*)$", said, re.MULTILINE))
-    assert len(found) > 10
+    assert len(found) > 5
     for short, content in found.items():
         assert 8 <= len(short) < 36
         assert client.call("GET", f"/api/memory/{short}")["content"] == content

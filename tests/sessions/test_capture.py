@@ -92,14 +92,16 @@ def test_a_line_names_its_memory_and_the_author_and_trust_of_those_of_others(
     own = world.remember(PROXY, project=HERE)
     others = world.remember("Port 9443 is taken by the cache.", AS_BOB, scope=Scope.SWARM, author="ada")
     stated = world.remember("Port 80 is for people.", AS_OPERATOR, scope=Scope.SWARM)
-    quoted = world.remember("Port 81 is for nobody.", AS_OPERATOR, scope=Scope.SWARM, author="Ines", trust=Trust.WEB)
+    quoted = world.remember(
+        "The printer in the hall needs cartridge 81.", AS_OPERATOR, scope=Scope.SWARM, author="Ines", trust=Trust.WEB
+    )
     lines = inside(conversation.start())[1].splitlines()
-    assert [line for line in lines if line.startswith("- ")] == [
+    assert {line for line in lines if line.startswith("- ")} == {
         f"- [{own.id} 2026-03-01] {PROXY}",
-        f"- [{quoted.id} 2026-03-01 Ines, web] Port 81 is for nobody.",
+        f"- [{quoted.id} 2026-03-01 Ines, web] The printer in the hall needs cartridge 81.",
         f"- [{stated.id} 2026-03-01 operator] Port 80 is for people.",
         f"- [{others.id} 2026-03-01 bob, unverified] Port 9443 is taken by the cache.",
-    ]
+    }
 
 
 def test_a_line_about_a_service_has_its_confidence(world: World) -> None:
@@ -184,15 +186,45 @@ def test_a_session_without_a_project_gets_memories_without_a_project(world: Worl
 
 
 def test_summaries_of_the_last_sessions_are_injected_except_that_of_the_resumed_one(world: World) -> None:
-    for number in range(3):
-        world.remember(
-            f"Session {number} moved the parser.", project=HERE, source=Source.SESSION_SUMMARY, session=f"s{number}"
-        )
+    texts = ("Moved the parser.", "Renamed the lexer.", "Froze the grammar.", "Tested the printer.")
+    for number, text in enumerate(texts):
+        world.remember(text, project=HERE, source=Source.SESSION_SUMMARY, session=f"s{number}")
     context = Conversation(world, "s2").start(origin=Origin.RESUMED)
-    assert "Session 1" in context
-    assert "Session 0" in context
-    assert "Session 2" not in context
-    assert "Session 0" not in Conversation(world, "s9").start()
+    assert [text in context for text in texts] == [True, True, False, True]
+
+
+def test_at_the_start_useful_notes_come_before_newer_fillers(world: World, conversation: Conversation) -> None:
+    useful = [
+        "The parser keeps its tables in cache/parser; delete that folder after you change the grammar, or it crashes.",
+        "Never rename a rule of the grammar: please ask me first, the plug-ins of our customers use the names.",
+        "Tests of the parser need the flag --slow, without it they always pass and you learn nothing from them.",
+    ]
+    for text in useful:
+        world.remember(text, AS_BOB, scope=Scope.SWARM, project=HERE)
+    for number in range(150):
+        world.remember(f"Build {number} is done.", project=HERE)
+    files = (Clean("src/parser/grammar.py"),)
+    context = conversation.start(branch=Clean("fix/parser-crash"), changed_files=files)
+    assert [text in context for text in useful] == [True, True, True]
+    assert context.count("Build") <= 3
+
+
+def test_standing_instructions_come_first_however_old_they_are(world: World, conversation: Conversation) -> None:
+    world.remember("Answer in German.", project=HERE, category="preference")
+    for number in range(30):
+        world.remember(f"{LAMP} It is the lamp with the number {number}, in room {number * 7}.", project=HERE)
+    context = conversation.start()
+    assert "## Standing instructions\n- [m0001 2026-03-01] Answer in German.\n" in context
+    assert context.index("German") < context.index("lamp")
+
+
+def test_notes_that_proved_useful_are_injected_at_the_start(world: World, conversation: Conversation) -> None:
+    old = world.remember(PROXY, project=HERE)
+    for number in range(450):
+        world.remember(f"Ticket {number} is closed.", project=HERE)
+    assert PROXY not in conversation.start()
+    world.rating.rate(old.id, AS_ADA, useful=True)
+    assert PROXY in Conversation(world, "s2").start()
 
 
 def test_the_task_is_injected_with_matching_memories(world: World, conversation: Conversation) -> None:

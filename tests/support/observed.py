@@ -23,6 +23,7 @@ def observed(view: View, fingerprints: tuple[str, ...] = ()) -> Mapping[str, obj
         "documents": {memory: _document(view, key) for memory, key in keys.items()},
         "superseding": {memory: [stored.memory.id for stored in view.successors_of(memory)] for memory in keys},
         "facts": {topic: _facts(view, topic) for memory in memories if (topic := memory.topic) is not None},
+        "most used": list(view.most_used(EVERYTHING, ALL)),
         "models": {name: _embedded(view, model, keys) for name, model in models.items()},
         "agents": list(view.agents()),
         "api keys": list(view.api_keys()),

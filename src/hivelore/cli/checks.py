@@ -15,6 +15,7 @@ from hivelore.errors import HiveloreError, Unavailable
 from hivelore.local import endpoint, launcher
 from hivelore.local.lock import SERVICE, Owner
 from hivelore.local.protection import Exposed
+from hivelore.sessions.missed_answers import DAYS
 
 LEAST_FREE = 50_000_000
 LITTLE_FREE = 500_000_000
@@ -343,6 +344,29 @@ def folders(status: Mapping[str, Any]) -> Finding:
             "See service.log for the files and reasons.",
         )
     return ok("folders", f"{counted(status['filesKnown'], 'file')} in {status['workspace']}")
+
+
+def missed_answers(status: Mapping[str, Any]) -> Iterator[Finding]:
+    """Check answers that reached no agent program."""
+    missed = status.get("missedAnswers") or ()
+    for one in missed:
+        remedy = (
+            "Hooks wait HIVELORE_HOOK_WAIT seconds (0.2) for the service; a longer time delays agents more."
+            if one["late"]
+            else "The service was not running: 'hivelore start'."
+            if one["down"]
+            else "Check HIVELORE_URL and HIVELORE_KEY of the agent program."
+        )
+        what = f"{one['program']} went without an answer: {count_misses(one)} in {DAYS} days."
+        yield warning("hook answers", what, remedy)
+    if not missed:
+        yield ok("hook answers", f"none was missed in {DAYS} days")
+
+
+def count_misses(missed: Mapping[str, Any]) -> str:
+    """Return the missed answers of a program in words, by reason."""
+    counts = ((missed["late"], "late"), (missed["down"], "with no service"), (missed["refused"], "refused"))
+    return ", ".join(f"{count:,} {what}" for count, what in counts if count)
 
 
 def row_level_security(status: Mapping[str, Any]) -> Iterator[Finding]:

@@ -175,6 +175,7 @@ def _status(client: Client) -> Iterator[Finding]:
     yield checks.embedding_queue(status)
     yield checks.vectors(status)
     yield checks.folders(status)
+    yield from checks.missed_answers(status)
     yield from checks.row_level_security(status)
 
 

@@ -9,13 +9,14 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from hivelore import __version__
-from hivelore.cli import exits, output
+from hivelore.cli import checks, exits, output
 from hivelore.cli.options import AsJson, whole_number
 from hivelore.core.text import counted
 from hivelore.errors import Invalid, Unavailable
 from hivelore.local import endpoint, launcher, transport
 from hivelore.local.lock import Owner, read_owner
 from hivelore.python.client import Client
+from hivelore.sessions.missed_answers import DAYS
 
 _TIMEOUT = 10.0
 _SHORT_TIMEOUT = 2.0
@@ -192,6 +193,8 @@ def _summarize(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     events = _count(facts["hookEventsWaiting"], "waiting"), _count(facts["hookEventsLost"], "lost")
     if any(events):
         yield "hook events", ", ".join(filter(None, events))
+    for missed in facts["missedAnswers"] or ():
+        yield "missed answers", f"{missed['program']}: {checks.count_misses(missed)} in {DAYS} days"
     if facts["proposalsDropped"]:
         yield "proposals", f"{facts['proposalsDropped']:,} dropped"
     failing = [worker["name"] for worker in facts.get("workers", ()) if worker["failuresInARow"]]

@@ -4,9 +4,11 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
+from hivelore.feedback.model import UsageCounts
 from hivelore.feedback.recalls import Evidence, Recall, RecallFilter
+from hivelore.memories.model import Memory
 from hivelore.memories.stored import DocumentKey
-from hivelore.search.model import RecallId
+from hivelore.search.model import Filter, RecallId
 
 
 class FeedbackReads(Protocol):
@@ -18,6 +20,11 @@ class FeedbackReads(Protocol):
 
     def evidence_of(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[Evidence]]:
         """Returns evidence by document; documents without any are omitted."""
+        ...
+
+    def most_used(self, where: Filter, limit: int) -> Sequence[tuple[Memory, UsageCounts]]:
+        """Returns the memories with the most deliberate evidence (opened, cited, applied, rated either way), most
+        first, then the latest key. Memories without any are omitted."""
         ...
 
     def recalls(self, where: RecallFilter, after: tuple[datetime, RecallId] | None, limit: int) -> Sequence[Recall]:
@@ -40,6 +47,11 @@ class FeedbackWrites(Protocol):
     def log_recalls(self, entries: Sequence[Recall]) -> None:
         """Appends to the recall log. A hit is shown while its memory exists, never for a later memory with the same id.
         Withheld hits of an entry count as forgotten, at the ranks that its hits leave out."""
+        ...
+
+    def drop_recalls(self, recalls: Collection[RecallId], since: datetime) -> None:
+        """Deletes recalls whose memories nobody received, of those answered at ``since`` or later. Ignores unknown
+        ids."""
         ...
 
     def prune_recalls(self, before: datetime, keep: int, limit: int) -> int:

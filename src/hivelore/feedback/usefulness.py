@@ -1,5 +1,6 @@
 """Usefulness service: ratings by agents, and evidence from opened memories."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from hivelore.core.access import visible_to
@@ -9,12 +10,12 @@ from hivelore.core.clock import Clock
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
 from hivelore.errors import Forbidden, TooLarge
-from hivelore.feedback.model import Usefulness, UsefulnessBounds, usefulness_factor
+from hivelore.feedback.model import UsageCounts, Usefulness, UsefulnessBounds, usefulness_factor
 from hivelore.feedback.recalls import Evidence, Recall, RecallFilter, Sign, count_usage
-from hivelore.memories.model import Action, MemoryId
+from hivelore.memories.model import Action, Memory, MemoryId
 from hivelore.memories.service import memory_not_found
 from hivelore.memories.stored import Stored
-from hivelore.search.model import EVERYTHING, RecallId
+from hivelore.search.model import EVERYTHING, Filter, RecallId
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
 RECENT = timedelta(hours=1)
@@ -38,6 +39,12 @@ class UsefulnessService:
         """Returns the usefulness of a memory. Raises NotFound if the viewer may not see it."""
         with self._store.read(sees=visible_to(viewer, self._lead_sees)) as view:
             return self._known(view, self._visible(view, memory, viewer))
+
+    def most_used(self, where: Filter, limit: int, viewer: Viewer) -> Sequence[tuple[Memory, UsageCounts]]:
+        """Returns the memories with the most evidence of deliberate use, and its counts. ``where`` respects the
+        viewer's visibility."""
+        with self._store.read(sees=visible_to(viewer, self._lead_sees)) as view:
+            return view.most_used(where, limit)
 
     def rate(
         self, memory: MemoryId, viewer: Viewer, *, useful: bool, session: str | None = None, until: float | None = None

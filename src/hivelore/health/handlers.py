@@ -55,6 +55,7 @@ def read_status(app: Application) -> Status:
         judge_trouble=None if app.adjudicator is None else app.adjudicator.last_error,
         hook_events_waiting=read(app.spool_drain.waiting),
         hook_events_lost=read(app.spool_drain.lost),
+        missed_answers=read(app.capture.missed_answers),
         briefing_tokens=settings.briefing_tokens,
         prompt_tokens=settings.prompt_tokens,
         workspace=os.path.realpath(settings.workspace_folder),

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from hivelore.core.agents import LeadSees
 from hivelore.core.values import Value
+from hivelore.sessions.missed_answers import MissedAnswers
 
 
 class Cause(StrEnum):
@@ -150,6 +151,8 @@ class Status(Value, frozen=True, kw_only=True):
     judge_trouble: str | None
     hook_events_waiting: int | None
     hook_events_lost: int | None
+    missed_answers: tuple[MissedAnswers, ...] | None
+    """Answers to hooks, of the last days, that reached no agent program; programs without any are left out."""
     briefing_tokens: int
     prompt_tokens: int
     workspace: str

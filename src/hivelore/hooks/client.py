@@ -6,7 +6,7 @@ import time
 
 from hivelore.errors import HiveloreError
 from hivelore.local import endpoint
-from hivelore.local.git_project import project_or_folder
+from hivelore.local.git_project import branch_of, project_or_folder
 from hivelore.local.lock import read_lock
 from hivelore.local.transport import Connection, ServiceUrl
 
@@ -29,6 +29,8 @@ LONGEST = 60.0
 _CHUNK = 65_536
 _FOLDERS = {"cursor": "CURSOR_PROJECT_DIR"}
 """Variables with the project folder of programs that run hooks elsewhere."""
+_STARTS = ("SessionStart", "sessionStart")
+"""Names that programs give the start of a session."""
 _AGAIN = (401, 403, 408, 409, 425, 429)
 """Status codes that may be temporary, besides those from 500 on."""
 _ESCAPES = {number: f"\\u{number:04x}" for number in (*range(32), ord('"'), ord("\\"))}
@@ -41,8 +43,10 @@ class Late(Exception):
 class Undelivered(Exception):
     """The event was not delivered."""
 
-    def __init__(self, *, again: bool = True) -> None:
+    def __init__(self, reason: str, *, again: bool = True) -> None:
+        """``reason``: see ``sessions.missed_answers``."""
         super().__init__()
+        self.reason = reason
         self.again = again
         """True if it may be delivered later."""
 
@@ -80,11 +84,11 @@ def main(arguments: "Sequence[str]") -> None:
 
     signal.signal(signal.SIGALRM, detach)
     signal.setitimer(signal.ITIMER_REAL, endpoint.hook_wait())
-    again = True
+    again, reason = True, "late"
     try:
         try:
             event.payload = _read_stdin()
-            event.fields = _describe_context(arguments)
+            event.fields = _describe_context(arguments, starts=_is_start(arguments, event.payload))
             event.url = endpoint.given_url()
             signal.signal(signal.SIGALRM, _too_late)
             answer = b"" if event.is_detached else _deliver(event)
@@ -93,12 +97,13 @@ def main(arguments: "Sequence[str]") -> None:
                 _write(answer)
                 _end()
         except Undelivered as problem:
-            again = problem.again
+            again, reason = problem.again, problem.reason
         except (OSError, ValueError, LookupError, ArithmeticError, HiveloreError):
-            pass
+            reason = "down"
         signal.setitimer(signal.ITIMER_REAL, 0)
     except Late:  # It is raised once, at any point.
         pass
+    event.fields["missed"] = reason
     _leave(event, again=again)
     _end()
 
@@ -120,15 +125,25 @@ def _read_stdin() -> bytes:
         pieces.append(piece)
         size += len(piece)
         if size > LARGEST:
-            raise Undelivered(again=False)
+            raise Undelivered("refused", again=False)
     return b"".join(pieces)
 
 
-def _describe_context(arguments: "Sequence[str]") -> dict[str, str]:
+def _is_start(arguments: "Sequence[str]", payload: bytes) -> bool:
+    """Return True for the start of a session."""
+    name = _option(arguments, "--event")
+    if name:
+        return name in _STARTS
+    # The payload is not parsed: that would take longer than everything else.
+    return len(payload) <= _CHUNK and any(f'"{start}"'.encode() in payload for start in _STARTS)
+
+
+def _describe_context(arguments: "Sequence[str]", *, starts: bool) -> dict[str, str]:
     now = time.time()
     task, file = endpoint.task(LARGEST_TASK)
     folder = os.environ.get(_FOLDERS.get(_option(arguments, "--agent"), "")) or "."
-    return {
+    fields = _describe_work(folder) if starts else {}
+    return fields | {
         "id": os.urandom(16).hex(),
         "event": _option(arguments, "--event"),
         "at": f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now * 1_000) % 1_000:03}Z",
@@ -136,6 +151,16 @@ def _describe_context(arguments: "Sequence[str]") -> dict[str, str]:
         "taskId": task,
         "taskFile": file,
     }
+
+
+def _describe_work(folder: str) -> dict[str, str]:
+    """Return what the repository of a folder shows of the work in it."""
+    branch = branch_of(folder)
+    if branch is None:
+        return {}
+    from hivelore.local.git_changes import ChangedFiles
+
+    return {"branch": branch, "changedFiles": "\n".join(ChangedFiles(folder).read())}
 
 
 def _deliver(event: Event) -> bytes:
@@ -154,7 +179,7 @@ def _deliver(event: Event) -> bytes:
     if answer.headers.get(name) == value and answer.status in (200, 204) and answer.is_framed:
         return answer.body
     ours = answer.kind == "application/problem+json"
-    raise Undelivered(again=not ours or answer.status >= 500 or answer.status in _AGAIN)
+    raise Undelivered("refused", again=not ours or answer.status >= 500 or answer.status in _AGAIN)
 
 
 def _url_of(home: str) -> str:
@@ -162,7 +187,7 @@ def _url_of(home: str) -> str:
     owner = read_lock(home)
     url = (owner or b"").partition(b'"url": "')[2].partition(b'"')[0]
     if not url:
-        raise Undelivered
+        raise Undelivered("down")
     return url.decode()
 
 

@@ -32,6 +32,7 @@ MODULES = (
     "sessions/fence.py",
     "local/private_files.py",
     "local/git_project.py",
+    "local/git_changes.py",
     *sorted(
         f"core/redaction/{file.name}"
         for file in files("hivelore").joinpath("core/redaction").iterdir()

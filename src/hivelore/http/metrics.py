@@ -1,7 +1,7 @@
 """Metrics in Prometheus' text format."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -9,6 +9,7 @@ from prometheus_client.registry import Collector
 
 from hivelore.health.model import Cause
 from hivelore.health.state import HealthState
+from hivelore.sessions.missed_answers import MissedAnswers
 
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -71,3 +72,22 @@ class HealthMetrics(Collector):
             streak.add_metric((worker.name,), worker.failures_in_a_row)
             last.add_metric((worker.name,), 0.0 if worker.last_success is None else worker.last_success.timestamp())
         yield from (failed, streak, last)
+
+
+class MissedAnswerMetrics(Collector):
+    """Answers to hooks that reached no agent program."""
+
+    def __init__(self, read: Callable[[], Iterable[MissedAnswers] | None]) -> None:
+        """``read`` returns None while the database is unavailable."""
+        self._read = read
+
+    def collect(self) -> Iterator[Metric]:
+        missed = GaugeMetricFamily(
+            "hivelore_hook_answers_missed",
+            "Answers of the last days that reached no agent program.",
+            labels=("program", "reason"),
+        )
+        for one in self._read() or ():
+            for reason, count in one.by_reason.items():
+                missed.add_metric((one.program, reason.value), count)
+        yield missed

@@ -8,6 +8,7 @@ import os
 
 _COMMENTS = (" #", " ;", "\t#", "\t;")
 _LARGEST_FILE = 1_000_000
+_BRANCH = "ref: refs/heads/"
 
 
 def project_or_folder(folder: str | os.PathLike[str]) -> str | None:
@@ -20,6 +21,23 @@ def project_or_folder(folder: str | os.PathLike[str]) -> str | None:
 
 def project_of(folder: str | os.PathLike[str]) -> str | None:
     """Return the project of a folder, like ``github.com/owner/name``; None outside a repository."""
+    git = _find_git(folder)
+    if git is None:
+        return None
+    common = _shared_folder(_git_folder(git))
+    return _origin(common) or common.removesuffix("/.git")
+
+
+def branch_of(folder: str | os.PathLike[str]) -> str | None:
+    """Return the branch that is checked out in a folder; None outside a repository, and without a branch."""
+    git = _find_git(folder)
+    head = "" if git is None else _read(f"{_git_folder(git)}/HEAD").strip()
+    branch = head.removeprefix(_BRANCH)
+    return branch if branch != head else None
+
+
+def _find_git(folder: str | os.PathLike[str]) -> str | None:
+    """Return ``.git`` of the repository that contains a folder."""
     try:
         place = os.path.realpath(folder)
     except OSError:  # The working directory has been removed.
@@ -27,20 +45,21 @@ def project_of(folder: str | os.PathLike[str]) -> str | None:
     while place:
         git = f"{place}/.git"
         if os.access(git, os.F_OK):
-            common = _shared_folder(git)
-            return _origin(common) or common.removesuffix("/.git")
+            return git
         place = place.rpartition("/")[0]
     return None
 
 
-def _shared_folder(git: str) -> str:
-    """Return the folder that all worktrees share; the file ``.git`` of a worktree points into it."""
+def _git_folder(git: str) -> str:
+    """Return the folder of a worktree's own data; the file ``.git`` of a worktree points to it."""
     target = _read(git).partition("gitdir:")[2].strip()
-    if not target:
-        return os.path.realpath(git)
-    folder = os.path.realpath(_join(git.removesuffix("/.git"), target))
-    shared = _read(f"{folder}/commondir").strip()
-    return os.path.realpath(_join(folder, shared)) if shared else folder
+    return os.path.realpath(_join(git.removesuffix("/.git"), target) if target else git)
+
+
+def _shared_folder(own: str) -> str:
+    """Return the folder that all worktrees share. ``own``: see ``_git_folder``."""
+    shared = _read(f"{own}/commondir").strip()
+    return os.path.realpath(_join(own, shared)) if shared else own
 
 
 def _join(folder: str, path: str) -> str:

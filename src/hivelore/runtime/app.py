@@ -207,6 +207,7 @@ class Application(Services):
         """Write buffered data, if the database accepts it."""
         try:
             self.write_buffer.flush()
+            self.session_buffer.flush()
         except HiveloreError as error:
             _LOG.warning("The latest access counts could not be written (%s).", error)
         # If that fails or takes too long, the next start continues.

@@ -51,6 +51,8 @@ from hivelore.sessions.capture import CaptureService
 from hivelore.sessions.injection import Budgets, InjectionService
 from hivelore.sessions.model import SessionEnd
 from hivelore.sessions.novelty import NoveltyFilter
+from hivelore.sessions.session_buffer import SessionBuffer
+from hivelore.sessions.start_candidates import StartCandidates
 from hivelore.storage.ports import MemoryStore
 from hivelore.storage.sqlite.store import NAMESPACE
 
@@ -333,19 +335,33 @@ class Services(ABC):
         return NoveltyFilter(self.store, self.keywords, self.settings.lifetimes, self.clock)
 
     @cached_property
+    def session_buffer(self) -> SessionBuffer:
+        return SessionBuffer(self.store)
+
+    @cached_property
     def capture(self) -> CaptureService:
         settings = self.settings
         budgets = Budgets(settings.briefing_tokens, settings.prompt_tokens, parse_budget(settings.memory_budget))
+        unlogged_search = self.search_service_with(SearchConstants(ranking=settings.ranking_constants))
         injection = InjectionService(
-            self.search_service, self.reading, self.curation, self.cooldowns, budgets, self.agents, self.ids.nonce
+            self.search_service,
+            self.reading,
+            self.curation,
+            self.cooldowns,
+            budgets,
+            self.agents,
+            self.ids.nonce,
+            StartCandidates(self.reading, unlogged_search, self.rating),
         )
         return CaptureService(
             self.store,
+            self.session_buffer,
             injection,
             self.memory_service,
             self.novelty_filter,
             self.hand_over,
             self.marker_ingest.ingest,
+            self.write_buffer,
             self.clock,
         )
 

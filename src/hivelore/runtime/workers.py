@@ -85,6 +85,7 @@ class BackgroundWorkers:
             self._is_memory_returned = True
             give_back_memory()  # Loading needs more memory than its result.
         attempt("write-buffer", app.write_buffer.flush)
+        attempt("session-buffer", app.session_buffer.flush)
         attempt("keyword-index", lambda: self._index(stopping))
         attempt("housekeeping", lambda: app.housekeeping.run_step(stopping) if app.leader_lease.is_leader() else None)
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from hivelore.core.agents import AgentId, Viewer
 from hivelore.core.clock import Clock
@@ -11,7 +11,9 @@ from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Forbidden, NotFound, Unauthenticated, Unavailable
+from hivelore.feedback.recall_log import WriteBehindBuffer
 from hivelore.identity.service import LOCAL_AGENT
+from hivelore.local.git_changes import MAX_FILES
 from hivelore.memories.drafts import Draft
 from hivelore.memories.model import Json, Source
 from hivelore.memories.normalizer import FIELD_LENGTH, to_utc
@@ -22,9 +24,19 @@ from hivelore.observations.markers import remove_markers
 from hivelore.sessions.fence import remove_fences
 from hivelore.sessions.injection import InjectionService, Note
 from hivelore.sessions.lessons.claims import MIN_WEIGHT, text_weight
+from hivelore.sessions.missed_answers import (
+    MissedAnswers,
+    MissReason,
+    add_miss,
+    read_counts,
+    sum_misses,
+    write_counts,
+)
 from hivelore.sessions.model import (
     GOAL_LENGTH,
     MAX_INJECTED,
+    MAX_MISSED,
+    MAX_OWED,
     MAX_SHOWN,
     NO_REPLY,
     AgentEvent,
@@ -41,14 +53,20 @@ from hivelore.sessions.model import (
 )
 from hivelore.sessions.novelty import NoveltyFilter
 from hivelore.sessions.operations import HookEvent
-from hivelore.sessions.programs import PROGRAMS, Dialect, EventContext, read_task, storable
+from hivelore.sessions.programs import PROGRAMS, Dialect, EventContext, SpooledEvent, read_task, storable
+from hivelore.sessions.session_buffer import SessionBuffer
+from hivelore.sessions.start_candidates import describe_repository
 from hivelore.sessions.titles import MAX_COMPARED, distinct_name, session_title, stored_sessions
 from hivelore.sessions.transcript_files import may_read_transcript
-from hivelore.storage.ports import MemoryStore
+from hivelore.storage.ports import MemoryStore, Transaction
 
 _ANALYSIS = re.compile(r"<analysis>.*?(?:</analysis>|(?=<summary>)|\Z)", re.IGNORECASE | re.DOTALL)
 """What a model writes for itself before the summary of a compaction."""
 _SUMMARY_TAG = re.compile(r"</?summary>", re.IGNORECASE)
+_MISSED = "hooks.missed"
+"""Setting with the counts of missed answers."""
+CLOCK_SKEW = timedelta(hours=1)
+"""Most that the clock of a hook may be ahead of that of the service."""
 _WITH_REPLY = (EventKind.STARTED, EventKind.PROMPTED, EventKind.SUBAGENT_STARTED)
 
 
@@ -56,29 +74,34 @@ class CaptureService:
     def __init__(
         self,
         store: MemoryStore,
+        sessions: SessionBuffer,
         injection: InjectionService,
         memory_service: MemoryService,
         novelty_filter: NoveltyFilter,
         hand_over: Callable[[SessionEnd, Viewer], None],
         ingest_markers: Callable[[str, Viewer, str, datetime], object],
+        write_buffer: WriteBehindBuffer,
         clock: Clock,
     ) -> None:
         """``hand_over``: see ``SessionSummaries``. ``ingest_markers``: see ``MarkerIngest.ingest``."""
         self._store = store
+        self._sessions = sessions
         self._injection = injection
         self._memory_service = memory_service
         self._novelty_filter = novelty_filter
         self._hand_over = hand_over
         self._ingest_markers = ingest_markers
+        self._write_buffer = write_buffer
         self._clock = clock
 
     def handle(self, event: AgentEvent, viewer: Viewer, deadline: float | None = None) -> Reply:
-        """Returns the reply to an event. Stored data is durable when this returns; handling the same event again stores
-        nothing more. Raises Unauthenticated if the viewer is no agent, Forbidden if the only source is a transcript of
-        somebody else."""
+        """Returns the reply to an event. What the event reports is durable when this returns; what was injected is
+        recorded soon after. Handling the same event again stores nothing more. Raises Unauthenticated if the viewer is
+        no agent, Forbidden if the only source is a transcript of somebody else."""
         agent = _require_agent(viewer)
         if event.kind in _WITH_REPLY:
             return self._reply(event, agent, viewer, deadline)
+        self._sessions.flush()
         if event.completed is not None:
             self._store_completed_task(event, event.completed, viewer, deadline)
         if event.kind is EventKind.COMPACTED:
@@ -109,13 +132,33 @@ class CaptureService:
             )
         return replace(event, transcript=None)
 
-    def handle_late(self, event: AgentEvent, viewer: Viewer) -> None:
-        """Handles an event after its hook has stopped waiting. Its reply, if any, did not arrive."""
+    def handle_late(self, event: AgentEvent, viewer: Viewer, reason: MissReason = MissReason.LATE) -> None:
+        """Handles an event after its hook has stopped waiting. Its reply, if any, did not arrive; the next event of the
+        session gets what was missed. Handling the same event again counts no second miss."""
         agent = _require_agent(viewer)
-        if event.kind in _WITH_REPLY:
-            self._update_session(event, agent, lambda session: _remove_injection(session, event))
-        else:
+        if event.kind not in _WITH_REPLY:
             self.handle(event, viewer)
+            return
+        self._sessions.flush()
+        self._write_buffer.flush()
+        today = self._clock.now().date()
+
+        def record_miss(tx: Transaction) -> None:
+            session = tx.session(agent, _session_key(event)) or self._new_session(event, agent)
+            if event.id in session.missed:
+                return
+            lost = {one.recall for one in session.shown if one.event == event.id and one.recall is not None}
+            tx.drop_recalls(lost, event.at - CLOCK_SKEW)
+            tx.put_session(_remove_injection(session, event))
+            counts = read_counts(tx.setting(_MISSED))
+            tx.set_setting(_MISSED, write_counts(add_miss(counts, event.program, reason, today)))
+
+        self._store.write(record_miss)
+
+    def missed_answers(self) -> tuple[MissedAnswers, ...]:
+        """Counts the answers of the last days that reached no agent."""
+        with self._store.read() as view:
+            return sum_misses(read_counts(view.setting(_MISSED)), self._clock.now().date())
 
     def _reply(self, event: AgentEvent, agent: AgentId, viewer: Viewer, deadline: float | None) -> Reply:
         session = _apply_event(self._load_session(event, agent), event)
@@ -123,10 +166,12 @@ class CaptureService:
             parent = self._load_session(replace(event, subagent=None), agent)
             session = replace(session, goal=parent.goal, last_prompt=parent.last_prompt)
         injection = self._injection.inject(event, session, viewer, deadline)
-        with suppress(Unavailable):  # The only loss: the same memories may be injected once more.
-            self._update_session(
-                event, agent, lambda before: _add_injection(_apply_event(before, event), event, injection.notes)
-            )
+        new = self._new_session(event, agent)
+        self._sessions.change(
+            agent,
+            new.id,
+            lambda before: _add_injection(_apply_event(before or new, event), event, injection.notes),
+        )
         return Reply(context=injection.text)
 
     def _store_compaction_summary(
@@ -173,8 +218,7 @@ class CaptureService:
         self._memory_service.complete_task(completion, viewer, deadline)
 
     def _load_session(self, event: AgentEvent, agent: AgentId) -> Session:
-        with self._store.read() as view:
-            return view.session(agent, _session_key(event)) or self._new_session(event, agent)
+        return self._sessions.load(agent, _session_key(event)) or self._new_session(event, agent)
 
     def _update_session(self, event: AgentEvent, agent: AgentId, change: Callable[[Session], Session]) -> None:
         self._store.write(
@@ -214,9 +258,17 @@ def _apply_event(session: Session, event: AgentEvent) -> Session:
     """Returns the session after an event, before any reply."""
     if event.kind is EventKind.STARTED and event.origin is not Origin.RESUMED:
         # The model has lost its context. After a compaction it continues the same work, otherwise it starts again.
+        work = describe_repository(event)
         if event.origin is not Origin.COMPACTED:
-            return Session(agent=session.agent, id=session.id, updated_at=event.at, begun_at=session.begun_at)
-        return replace(session, context_event=None, injected=(), updated_at=event.at)
+            return Session(
+                agent=session.agent,
+                id=session.id,
+                updated_at=event.at,
+                begun_at=session.begun_at,
+                work=work,
+                missed=session.missed,
+            )
+        return replace(session, context_event=None, injected=(), updated_at=event.at, work=work or session.work)
     session = replace(session, updated_at=max(session.updated_at, event.at))
     prompt = _prompt(event)
     return replace(session, goal=session.goal or prompt, last_prompt=prompt) if prompt else session
@@ -236,6 +288,8 @@ def _compaction_summary(text: str) -> str:
 
 
 def _add_injection(session: Session, event: AgentEvent, notes: Sequence[Note]) -> Session:
+    if event.id in session.missed:  # The hook has stopped waiting.
+        return session
     context_event = (
         session.context_event if event.kind is EventKind.SUBAGENT_STARTED else session.context_event or event.id
     )
@@ -246,14 +300,19 @@ def _add_injection(session: Session, event: AgentEvent, notes: Sequence[Note]) -
         context_event=context_event,
         injected=(*session.injected, *injected)[-MAX_INJECTED:],
         shown=(*session.shown, *shown)[-MAX_SHOWN:],
+        owed=() if event.kind is EventKind.PROMPTED else session.owed,
     )
 
 
 def _remove_injection(session: Session, event: AgentEvent) -> Session:
     """Returns the session without what was injected in reply to an event, because the model did not receive it."""
+    prompt = _prompt(event)
     return replace(
         session,
-        goal=session.goal or _prompt(event),
+        goal=session.goal or prompt,
+        work=session.work or describe_repository(event),
+        owed=session.owed if prompt is None else (*session.owed, prompt)[-MAX_OWED:],
+        missed=(*session.missed, event.id)[-MAX_MISSED:],
         context_event=None if session.context_event == event.id else session.context_event,
         injected=tuple(one for one in session.injected if one.event != event.id),
         shown=tuple(one for one in session.shown if one.event != event.id),
@@ -274,11 +333,11 @@ class HookService:
             return None
         return dialect.format_reply(name, event, self._capture.handle(event, viewer, deadline))
 
-    def handle_late(self, received: HookEvent, viewer: Viewer) -> None:
+    def handle_late(self, received: SpooledEvent, viewer: Viewer) -> None:
         """Handles an event after its hook has stopped waiting."""
         event = self._parse_event(*_dialect_and_name(received), received)
         if event is not None:
-            self._capture.handle_late(event, viewer)
+            self._capture.handle_late(event, viewer, received.missed)
 
     def _parse_event(self, dialect: Dialect, name: str, received: HookEvent) -> AgentEvent | None:
         number, now, task = storable(received.id), self._clock.now(), read_task(received)
@@ -288,6 +347,8 @@ class HookService:
             # At most now, because clocks may differ.
             at=now if received.at is None else to_utc(min(received.at, now), "at") or now,
             project=None if received.project is None else self._clean_field(received.project),
+            branch=None if received.branch is None else self._clean_field(received.branch),
+            changed_files=tuple(map(self._clean_field, (received.changed_files or "").splitlines()[:MAX_FILES])),
             task=None if task is None else Task(self._clean_field(task[0]), self._redactor.clean(storable(task[1]))),
         )
         return dialect.parse_event(name, received.payload, about, self._redactor.clean)

@@ -21,13 +21,13 @@ from hivelore.search.relevance import FLOOR, POINTER_FLOOR
 from hivelore.search.service import SearchService
 from hivelore.sessions.fence import fence_text
 from hivelore.sessions.model import AgentEvent, EventKind, Origin, Session
+from hivelore.sessions.start_candidates import StartCandidates, excerpt_text
+from hivelore.sessions.start_context import Candidate, choose, is_standing
 
 MAX_CHARACTERS = 9_500
 """Claude Code shows at most 10,000 characters of one hook's output; the fence takes the rest."""
 MAX_OPERATIONAL_CHARACTERS = 6_000
 """Share of ``MAX_CHARACTERS`` for operational memory, whatever its token budget."""
-MAX_WHOLE_CHARACTERS = 700
-"""Longer memories are shown by their summary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,7 @@ NO_INJECTION = Injection(None, ())
 
 def excerpt(memory: Memory) -> Note:
     """Returns a memory in full if it is short, else its summary."""
-    whole = memory.content if len(memory.content) <= MAX_WHOLE_CHARACTERS else memory.summary
-    return Note(memory, whole.strip())
+    return Note(memory, excerpt_text(memory))
 
 
 def environment_line(environment: str) -> Harmless:
@@ -156,10 +155,6 @@ MAX_RELEVANT = 5
 """Memories injected because they match a prompt or task (B11)."""
 MAX_POINTERS = 3
 POINTER_TOKENS = 20
-MAX_CANDIDATES = 50
-"""Newest memories considered for the session-start context."""
-MAX_SUMMARIES = 2
-"""Summaries of earlier sessions in one session-start context."""
 TASK_LENGTH = 2_000
 
 
@@ -183,6 +178,7 @@ class InjectionService:
         budgets: Budgets,
         agents: Agents,
         nonce: Callable[[], str],
+        start_candidates: StartCandidates,
     ) -> None:
         """``nonce``: see ``fence_text``."""
         self._search_service = search_service
@@ -192,6 +188,7 @@ class InjectionService:
         self._budgets = budgets
         self._agents = agents
         self._nonce = nonce
+        self._start_candidates = start_candidates
 
     def inject(self, event: AgentEvent, session: Session, viewer: Viewer, deadline: float | None = None) -> Injection:
         """Returns the text to inject at an event, without memories the model already received. ``session`` is the
@@ -206,12 +203,18 @@ class InjectionService:
         running = self._operational_context(event, known, viewer) if begins else NO_INJECTION
         known |= _versions(running.notes)
         found = self._relevant_memories(_recall_query(event, session), event, known, viewer, deadline)
+        if event.kind is EventKind.PROMPTED:
+            for prompt in session.owed:
+                taken = known | _versions(found)
+                found = [*found, *self._relevant_memories(prompt, event, taken, viewer, deadline)]
         relevant = [one for one in found if not one.is_pointer]
-        sections.append(Section("Relevant Past Knowledge", relevant))
+        pointers = [one for one in found if one.is_pointer][:MAX_POINTERS]
+        standing, rest = (), list[Section]()
         if begins and self._budgets.start:
             tokens += self._budgets.start
-            sections += self._recent_memories(event, known | _versions(relevant), viewer)
-        sections.append(Section("May be relevant (memory-get)", [one for one in found if one.is_pointer]))
+            standing, rest = self._start_context(event, session, known, relevant, viewer, deadline)
+        sections += [Section("Standing instructions", standing), Section("Relevant Past Knowledge", relevant), *rest]
+        sections.append(Section("May be relevant (memory-get)", pointers))
         new = self._label_notes(self._without_repetitions(sections, session, viewer), reader) if tokens else ()
         return compose(new, tokens, self._nonce(), running)
 
@@ -257,24 +260,32 @@ class InjectionService:
             *(Note(hit.memory, hit.passage.content, is_pointer=True) for hit in pointers),
         ]
 
-    def _recent_memories(
-        self, event: AgentEvent, known: frozenset[tuple[MemoryId, int]], viewer: Viewer
-    ) -> Iterable[Section]:
-        """Yields the newest memories, those of the project before those without a project."""
-        where = replace(
-            self._reader.widest_filter(viewer),
-            project=event.project,
-            operational=False,
-            superseded=False,
-            live_at=self._reader.now(),
-        )
-        newest = self._reader.page(where, None, MAX_CANDIDATES, viewer).memories
-        fresh = [one for one in newest if (one.id, one.version) not in known and one.project in (event.project, None)]
-        fresh.sort(key=lambda one: one.project is None)  # Stable: the newest stay first.
-        summaries = [one for one in fresh if one.source is Source.SESSION_SUMMARY and not _is_summary_of(event, one)]
-        notes = [one for one in fresh if one.source is not Source.SESSION_SUMMARY]
-        yield Section("Earlier sessions", _excerpts(summaries[:MAX_SUMMARIES]))
-        yield Section("Notes", _excerpts(notes))
+    def _start_context(
+        self,
+        event: AgentEvent,
+        session: Session,
+        known: frozenset[tuple[MemoryId, int]],
+        relevant: Sequence[Note],
+        viewer: Viewer,
+        deadline: float | None,
+    ) -> tuple[Sequence[Note], list[Section]]:
+        """Returns the standing instructions and the other memories that are worth their tokens in this session.
+        ``relevant``: notes that are injected anyway."""
+        known |= _versions(relevant)
+        candidates = [
+            one
+            for one in self._start_candidates.collect(event, session, viewer, deadline)
+            if (one.memory.id, one.memory.version) not in known and not _is_summary_of(event, one.memory)
+        ]
+        injected = [Candidate(memory=note.memory, text=note.text, relevance=None) for note in relevant]
+        tokens = self._budgets.start - sum(one.tokens for one in injected)
+        chosen = [one.memory for one in choose(candidates, max(tokens, 0), self._reader.now(), injected)]
+        standing = [one for one in chosen if is_standing(one)]
+        rest = [one for one in chosen if one not in standing]
+        summaries = [one for one in rest if one.source is Source.SESSION_SUMMARY]
+        notes = [one for one in rest if one.source is not Source.SESSION_SUMMARY]
+        sections = [Section("Notes", _excerpts(notes)), Section("Earlier sessions", _excerpts(summaries))]
+        return _excerpts(standing), sections
 
     def _without_repetitions(self, sections: Sequence[Section], session: Session, viewer: Viewer) -> Sequence[Section]:
         """Returns the sections without memories whose name and text have not changed since they were injected."""

@@ -138,6 +138,10 @@ class Handover:
 MAX_INJECTED = 500
 """Newest injected memories that are remembered per session."""
 GOAL_LENGTH = 1_000
+MAX_OWED = 2
+"""Newest prompts without an answer that are answered with the next one."""
+MAX_MISSED = 20
+"""Newest events whose answer was missed that are remembered per session."""
 MAX_SHOWN = 500
 """Newest entries of ``Session.shown`` that are kept."""
 
@@ -189,6 +193,12 @@ class Session:
     """Oldest first."""
     shown: tuple[ShownMemory, ...] = ()
     """Oldest first."""
+    work: Clean | None = None
+    """Branch and names of changed files at the last start, as words."""
+    owed: tuple[Clean, ...] = ()
+    """Prompts whose memories did not reach the model, oldest first."""
+    missed: tuple[EventId, ...] = ()
+    """Events whose answer did not reach the model, oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +261,10 @@ class AgentEvent:
     """Session id of the program."""
     at: datetime
     project: Clean | None = None
+    branch: Clean | None = None
+    """Branch that is checked out, at the start of a session."""
+    changed_files: tuple[Clean, ...] = ()
+    """Paths of files that changed lately, at the start of a session."""
     task: Task | None = None
     """Task that the agent was started for (A45)."""
     completed: Task | None = None

@@ -24,6 +24,10 @@ class HookEvent(Request, frozen=True, kw_only=True):
     at: Instant | None = None
     """Time of the event; None means now."""
     project: str | None = None
+    branch: str | None = None
+    """Branch of the project that is checked out. The hook adds this and the next field at the start of a session."""
+    changed_files: str | None = None
+    """Paths of files that changed lately, one a line: uncommitted ones, then those of the last commits."""
     task_id: str | None = None
     """HIVELORE_TASK_ID."""
     task_file: str | None = None

@@ -15,6 +15,7 @@ from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Invalid
 from hivelore.memories.model import Json
+from hivelore.sessions.missed_answers import MissReason
 from hivelore.sessions.model import AgentEvent, EventId, EventKind, Origin, Reply, SubAgent, Task
 from hivelore.sessions.operations import MAX_EVENT_ID, HookEvent
 from hivelore.sessions.transcripts import claude_code, gemini
@@ -33,6 +34,8 @@ class EventContext:
     id: EventId
     at: datetime
     project: Clean | None = None
+    branch: Clean | None = None
+    changed_files: tuple[Clean, ...] = ()
     task: Task | None = None
 
 
@@ -92,6 +95,8 @@ class Dialect:
             session=clean(session),
             at=about.at,
             project=about.project,
+            branch=about.branch,
+            changed_files=about.changed_files,
             task=about.task,
             completed=self._parse_completed_task(payload, clean) if kind is EventKind.ADVANCED else None,
             origin=self.origins.get(_read_field(payload, self.origin) or "", Origin.NEW),
@@ -271,6 +276,8 @@ class SpooledEvent(HookEvent, frozen=True, kw_only=True):
     """Service that it was sent to, if configured."""
     key: str | None = None
     """Public part of the key that it was sent with, if any."""
+    missed: MissReason = MissReason.LATE
+    """Why the hook had no answer."""
 
 
 def parse_spooled_event(data: object) -> SpooledEvent:
@@ -288,6 +295,9 @@ def parse_spooled_event(data: object) -> SpooledEvent:
         project=_text(fields.get("project")),
         url=_text(fields.get("url")),
         key=_text(fields.get("key")),
+        branch=_text(fields.get("branch")),
+        changed_files=_text(fields.get("changedFiles")),
+        missed=_reason(fields.get("missed")),
         task_id=_text(fields.get("taskId")),
         task_file=_text(fields.get("taskFile")),
     )
@@ -309,6 +319,10 @@ def read_task(event: HookEvent) -> tuple[str, str] | None:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value.strip() else None
+
+
+def _reason(value: object) -> MissReason:
+    return MissReason(value) if value in tuple(MissReason) else MissReason.LATE
 
 
 def _instant(value: object) -> datetime | None:

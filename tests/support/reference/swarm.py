@@ -1,7 +1,7 @@
 """Writes of agents, keys, logs, sessions and jobs to the reference store."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from heapq import nlargest, nsmallest
 
@@ -17,6 +17,7 @@ from hivelore.feedback.recalls import Recall
 from hivelore.folders.model import KnownFile
 from hivelore.memories.stored import DocumentKey
 from hivelore.review.model import Proposal, ProposalId
+from hivelore.search.model import RecallId
 from hivelore.sessions.model import Handover, HandoverState, Session
 from support.reference import batches, proposals
 from support.reference import events as event_state
@@ -59,6 +60,14 @@ class ReferenceSwarm(ReferenceView):
         for recall in entries:
             found = [self.get(hit.memory) for hit in recall.hits]
             kept = kept.put(recall.id, Logged(recall, tuple(None if one is None else one.key for one in found)))
+        self.state = replace(self.state, recalls=kept)
+
+    def drop_recalls(self, recalls: Collection[RecallId], since: datetime) -> None:
+        kept = self.state.recalls
+        for number in recalls:
+            logged = kept.get(number)
+            if logged is not None and logged.recall.at >= since:
+                kept = kept.drop(number)
         self.state = replace(self.state, recalls=kept)
 
     def prune_recalls(self, before: datetime, keep: int, limit: int) -> int:

@@ -14,6 +14,7 @@ from hivelore.core.agents import AgentId
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import NotFound
+from hivelore.feedback.model import UsageCounts
 from hivelore.feedback.recalls import Evidence, count_usage
 from hivelore.indexing.model import (
     AttributeColumns,
@@ -174,6 +175,13 @@ class ReferenceView(ReferenceSwarmView):
     def evidence(self, document: DocumentKey) -> Sequence[Evidence]:
         found = self.state.documents.get(document)
         return found.evidence if found else ()
+
+    def most_used(self, where: Filter, limit: int) -> Sequence[tuple[Memory, UsageCounts]]:
+        found = self.memories_of(self.matching_keys(where), where)
+        uses = {key: count_usage(self.evidence(key)) for key in found}
+        weight = {key: use.opened + use.cited + use.applied + use.useful + use.useless for key, use in uses.items()}
+        best = sorted((key for key in found if weight[key]), key=lambda key: (weight[key], key), reverse=True)
+        return [(found[key], uses[key]) for key in best[:limit]]
 
     def evidence_of(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[Evidence]]:
         return {key: found for key in documents if (found := self.evidence(key))}

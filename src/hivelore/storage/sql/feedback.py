@@ -22,10 +22,10 @@ from hivelore.feedback.recalls import (
     merge_evidence,
 )
 from hivelore.indexing.model import ChangeKind
-from hivelore.memories.model import MemoryId
+from hivelore.memories.model import Memory, MemoryId
 from hivelore.memories.stored import DocumentKey
 from hivelore.search.model import Filter, RecallId, RetrievalMode, Score
-from hivelore.storage.sql.memories import MemoryReader
+from hivelore.storage.sql.memories import MemoryReader, read_stored
 from hivelore.storage.sql.statements import (
     INSTANT,
     INTERFACES,
@@ -38,6 +38,7 @@ from hivelore.storage.sql.statements import (
     Table,
     after_position,
     codes,
+    condition,
     plain,
     to_micros,
 )
@@ -175,6 +176,14 @@ class FeedbackReader(MemoryReader):
             found.setdefault(row[0], []).append(EVIDENCE.read(row[1:]))
         return {key: merge_evidence(seen, ()) for key, seen in found.items()}
 
+    def most_used(self, where: Filter, limit: int) -> Sequence[tuple[Memory, UsageCounts]]:
+        sql, params = condition(where)
+        rows = self.rows(self.SQL["memory_most_used"].replace("{where}", sql), {**params, "limit": limit})
+        width = len(USEFULNESS.names)
+        stored = read_stored([row[:-width] for row in rows])
+        counts = [UsageCounts(*row[-width:]) for row in rows]
+        return [(one.memory, use) for one, use in zip(stored, counts, strict=True)]
+
     def recalls(self, where: RecallFilter, after: tuple[datetime, RecallId] | None, limit: int) -> Sequence[Recall]:
         given = None if where.memory is None else self.get(where.memory)
         if where.memory is not None and (
@@ -221,6 +230,9 @@ class FeedbackWriter(FeedbackReader, SqlWriter):
         given = {hit.memory for entry in entries for hit in entry.hits}
         keys = dict(self.rows(self.SQL["memory_keys_of"], {"ids": self.array(given)}))
         self.run_each("recall_insert", [recall_params(entry, keys) for entry in entries])
+
+    def drop_recalls(self, recalls: Collection[RecallId], since: datetime) -> None:
+        self.run_each("recall_drop", [{"id": one, "since": to_micros(since)} for one in recalls])
 
     def prune_recalls(self, before: datetime, keep: int, limit: int) -> int:
         oldest_kept = self.row("recall_nth", newer=keep - 1)

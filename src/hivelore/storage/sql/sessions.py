@@ -50,6 +50,9 @@ def _session(state: Mapping[str, Any], **columns: Any) -> Session:
         shown=tuple(
             ShownMemory(memory, recall, event, from_micros(at)) for memory, recall, event, at in state.get("shown", ())
         ),
+        work=state.get("work"),
+        owed=tuple(state.get("owed", ())),
+        missed=tuple(state.get("missed", ())),
     )
 
 
@@ -61,6 +64,9 @@ def _session_state(session: Session) -> str:
         "briefed": session.context_event,
         "told": [list(one) for one in session.injected],
         "shown": [[*one[:-1], to_micros(one.at)] for one in session.shown],
+        "work": session.work,
+        "owed": list(session.owed),
+        "missed": list(session.missed),
     }
     return orjson.dumps(state).decode()
 
