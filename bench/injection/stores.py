@@ -29,7 +29,7 @@ from hivelore.models.onnx.provider import OnnxEmbedder
 from hivelore.runtime.app import Application
 from hivelore.runtime.clock import SystemClock
 from hivelore.runtime.settings import load
-from hivelore.search.model import Query
+from hivelore.search.model import RERANKED, Query
 from hivelore.search.tokenizer import query_terms
 from hivelore.sessions.operations import HookEvent
 
@@ -45,17 +45,20 @@ ANSWERED = ("identifier", "error", "vague", "task", "paraphrase")
 UNANSWERED = ("same-project", "foreign", "smalltalk")
 LEAST = {"all": 75, "identifier": 92, "task": 70, "paraphrase": 50}
 MOST = {"foreign": 5, "smalltalk": 2, "same-project": 25}
-LEAST_RELEVANT, MOST_TOKENS = 60, 40
+LEAST_POINTED, LEAST_RELEVANT, MOST_TOKENS, MOST_UNRELIABLE = 90, 60, 40, 10
 TEXT = f"""
 Prompts typed to an agent, in projects whose notes are memories. Each prompt is sent to the hook of a new session, and
 what the hook injects is compared with the notes that should be in front of the agent.
 
 - *injected*: share of the prompts for which a right note is injected. *found* is the share with a right note among the
   first {FOUND} hits of a recall.
-- *relevant lines*: share of the injected notes that are right.
+- *pointed to*: a line with the name of the right note is injected.
+- *relevant lines*, *relevant pointers*: share of the injected notes, and of these lines with names, that are right.
 - *foreign*: prompts of another project. *same-project*: work in the project that no note helps with. *smalltalk*:
   thanks, jokes and general knowledge. For these, *injected* is the share that gets any note, and *tokens* the mean
   number of estimated tokens of all text that is injected.
+
+*reliability* compares the relevance of the first {RERANKED} hits of each recall with the share of those that are right.
 
 *keywords* always injects the best {BASELINE_LINES} notes of SQLite's full-text search (any word of the prompt).
 *vectors* injects the {BASELINE_LINES} notes nearest to the prompt, from a cosine of {LEAST_COSINE}. Our own stores are
@@ -75,6 +78,8 @@ class Given:
 
     notes: frozenset[str]
     tokens: int = 0
+    pointers: frozenset[str] = frozenset()
+    """Notes of which only the name is injected."""
 
 
 @dataclass(slots=True)
@@ -83,21 +88,37 @@ class Counts:
 
     reached: dict[str, list[bool]] = field(default_factory=lambda: defaultdict[str, list[bool]](list))
     """For each kind: a right note was injected, or any note if none is right."""
+    pointed: dict[str, list[bool]] = field(default_factory=lambda: defaultdict[str, list[bool]](list))
+    """As ``reached``, with notes of which only the name is injected."""
     tokens: dict[str, list[int]] = field(default_factory=lambda: defaultdict[str, list[int]](list))
     lines: int = 0
     right: int = 0
+    pointers: int = 0
+    right_pointers: int = 0
 
     def add(self, prompt: Prompt, given: Given) -> None:
-        gold = frozenset(prompt.gold)
+        gold, both = frozenset(prompt.gold), given.notes | given.pointers
         self.reached[prompt.kind].append(bool(given.notes & gold) if gold else bool(given.notes))
+        self.pointed[prompt.kind].append(bool(both & gold) if gold else bool(both))
         self.tokens[prompt.kind].append(given.tokens)
         self.lines += len(given.notes)
         self.right += len(given.notes & gold)
+        self.pointers += len(given.pointers)
+        self.right_pointers += len(given.pointers & gold)
 
-    def share(self, kinds: Iterable[str]) -> float | None:
-        """Returns a percentage; None without such prompts."""
-        reached = [one for kind in kinds for one in self.reached.get(kind, ())]
-        return 100 * fmean(reached) if reached else None
+
+def share(reached: Mapping[str, Sequence[bool]], kinds: Iterable[str]) -> float | None:
+    """Returns a percentage over all prompts of some kinds; None without such prompts."""
+    all_of_them = [one for kind in kinds for one in reached.get(kind, ())]
+    return 100 * fmean(all_of_them) if all_of_them else None
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The relevance of a hit, and whether it is right."""
+
+    relevance: float
+    is_right: bool
 
 
 @contextmanager
@@ -141,13 +162,17 @@ def run(bench: Bench) -> Section:
     for name, stores in sets.items():
         if stores:
             kept = stores[: bench.count(len(stores))]
-            tables.append(_table(name, measure(bench, kept, stores)))
+            judged_hits = list[Judged]()
+            tables.append(_table(name, measure(bench, kept, stores, judged_hits)))
+            tables.append(_reliability(name, judged_hits))
             bench.say(f"{name}: {len(kept)} stores")
     return Section("Injection into prompts", TEXT.strip(), tables)
 
 
-def measure(bench: Bench, stores: Sequence[Store], all_stores: Sequence[Store]) -> Mapping[str, Counts]:
-    """Returns the figures of each method."""
+def measure(
+    bench: Bench, stores: Sequence[Store], all_stores: Sequence[Store], judged_hits: list[Judged]
+) -> Mapping[str, Counts]:
+    """Returns the figures of each method. Appends the relevance of each hit to ``judged_hits``."""
     counts = {name: Counts() for name in ("found", "Hivelore", "keywords", "vectors")}
     for place, store in enumerate(stores):
         foreign = [
@@ -162,9 +187,11 @@ def measure(bench: Bench, stores: Sequence[Store], all_stores: Sequence[Store]) 
         with filled(bench.place(), store) as opened:
             hook = _hook(opened, store)
             for prompt in prompts:
-                query = Query(text=Clean(prompt.text), limit=FOUND, project=Clean(store.name))
+                query = Query(text=Clean(prompt.text), limit=RERANKED, project=Clean(store.name), reads=RERANKED)
                 hits = opened.app.search_service.recall(query, opened.viewer).hits
-                counts["found"].add(prompt, Given(frozenset(str(hit.memory.external_id) for hit in hits)))
+                ids = [str(hit.memory.external_id) for hit in hits]
+                judged_hits += [Judged(hit.relevance, it in prompt.gold) for hit, it in zip(hits, ids, strict=True)]
+                counts["found"].add(prompt, Given(frozenset(ids[:FOUND])))
                 counts["Hivelore"].add(prompt, hook(prompt))
                 counts["keywords"].add(prompt, keywords(prompt))
                 counts["vectors"].add(prompt, vectors(prompt))
@@ -191,12 +218,15 @@ def _hook(opened: Filled, store: Store) -> Callable[[Prompt], Given]:
             return Given(frozenset())
         output = reply["hookSpecificOutput"]
         assert isinstance(output, dict)
+        session = app.session_buffer.load(agent, Clean(f"claude-code:{name}"))
+        assert session is not None
         with app.store.read() as view:
-            session = view.session(agent, Clean(f"claude-code:{name}"))
-            assert session is not None
-            found = [view.get(one.memory) for one in session.injected]
-        notes = frozenset(str(one.memory.external_id) for one in found if one is not None)
-        return Given(notes, estimate(str(output["additionalContext"])))
+            found = [(view.get(one.memory), one.is_pointer) for one in session.injected]
+        ids = {is_pointer: frozenset[str]() for is_pointer in (False, True)}
+        for memory, is_pointer in found:
+            if memory is not None:
+                ids[is_pointer] |= {str(memory.memory.external_id)}
+        return Given(ids[False], estimate(str(output["additionalContext"])), ids[True])
 
     return given
 
@@ -232,9 +262,13 @@ def _vector_baseline(store: Store, embedder: OnnxEmbedder) -> Callable[[Prompt],
 def _table(title: str, counts: Mapping[str, Counts]) -> Table:
     rows = [_row("injected, all", counts, ANSWERED, _at_least(LEAST["all"]))]
     rows += [_row(f"injected, {kind}", counts, [kind], _at_least(LEAST.get(kind))) for kind in ANSWERED]
+    pointed = {name: share(one.pointed, ANSWERED) for name, one in counts.items()}
+    rows.append(_cells("injected or pointed to, all", pointed, _at_least(LEAST_POINTED)))
     rows += [_row(f"injected, {kind}", counts, [kind], _at_most(MOST[kind])) for kind in UNANSWERED]
     lines = {name: 100 * one.right / one.lines if one.lines else None for name, one in counts.items()}
     rows.append(_cells("relevant lines", lines, _at_least(LEAST_RELEVANT)))
+    right = {name: 100 * one.right_pointers / one.pointers if one.pointers else None for name, one in counts.items()}
+    rows.append(_cells("relevant pointers", right, None))
     tokens = {name: fmean(token for kind in UNANSWERED for token in one.tokens[kind]) for name, one in counts.items()}
     rows.append(_cells("tokens without an answer", {**tokens, "found": None}, _at_most(MOST_TOKENS)))
     rows = [row for row in rows if any(row[1:])]  # A part of the prompts may lack a kind.
@@ -253,7 +287,22 @@ def _at_most(figure: int) -> Target:
 
 
 def _row(name: str, counts: Mapping[str, Counts], kinds: Sequence[str], target: Target) -> list[str]:
-    return _cells(name, {method: one.share(kinds) for method, one in counts.items()}, target)
+    return _cells(name, {method: share(one.reached, kinds) for method, one in counts.items()}, target)
+
+
+def _reliability(title: str, judged_hits: Sequence[Judged]) -> Table:
+    """Returns the predicted relevance next to the observed share of right hits, in five bins."""
+    rows = list[list[str]]()
+    for low in range(0, 100, 20):
+        held = [
+            one for one in judged_hits if low <= 100 * one.relevance < low + 20 or (low == 80 and one.relevance == 1)
+        ]
+        if held:
+            predicted = 100 * fmean(one.relevance for one in held)
+            observed = 100 * fmean(one.is_right for one in held)
+            verdict = judged(abs(predicted - observed) <= MOST_UNRELIABLE, f"within {MOST_UNRELIABLE}")
+            rows.append([f"{low} to {low + 20}", f"{len(held):,}", f"{predicted:.0f}", f"{observed:.0f}", verdict])
+    return Table(f"### {title}, reliability", ["relevance, %", "hits", "predicted", "right", "difference"], rows)
 
 
 def _cells(name: str, figures: Mapping[str, float | None], target: Target) -> list[str]:
