@@ -22,13 +22,15 @@ evidence = st.builds(
 @pytest.mark.parametrize(
     ("found", "is_worth_injecting"),
     [
-        (Evidence(cosine=0.8, covered=0.9), True),  # meaning and words
-        (Evidence(cosine=0.85, covered=0.2), True),  # meaning, in other words
-        (Evidence(cosine=0.3, covered=0.5, identifier=1.0), True),  # an exact rare identifier
-        (Evidence(cosine=0.35, covered=0.2), False),  # the same topic
-        (Evidence(cosine=0.0, covered=0.0), False),
+        (Evidence(cosine=0.7, covered=0.7), True),  # meaning and words
+        (Evidence(cosine=0.6, covered=0.1), True),  # meaning, in other words
+        (Evidence(cosine=0.2, covered=0.5, identifier=1.0), True),  # an exact rare identifier
+        (Evidence(covered=0.8), True),  # no vector yet: most of the words
+        (Evidence(cosine=0.3, covered=0.3), False),  # the same topic
+        (Evidence(covered=0.4), False),
+        (Evidence(), False),
         (Evidence(cosine=0.3, covered=0.2, read=5.0), True),  # the model that read both is sure
-        (Evidence(cosine=0.7, covered=0.6, read=-5.0), False),
+        (Evidence(cosine=0.6, covered=0.6, read=-7.0), False),
     ],
 )
 def test_any_kind_of_evidence_may_suffice(found: Evidence, is_worth_injecting: bool) -> None:
@@ -42,8 +44,9 @@ def test_relevance_is_a_probability(found: Evidence) -> None:
 
 @given(evidence, st.sampled_from(["cosine", "covered", "identifier"]), shares)
 def test_more_evidence_never_lowers_the_relevance(found: Evidence, kind: str, more: float) -> None:
-    greater = replace(found, **{kind: max(getattr(found, kind) or 0.0, more)})
-    assert relevance(greater) >= relevance(found)
+    if getattr(found, kind) is not None:
+        greater = replace(found, **{kind: max(getattr(found, kind), more)})
+        assert relevance(greater) >= relevance(found)
 
 
 @given(evidence, st.floats(-20.0, 20.0), st.floats(-20.0, 20.0))

@@ -43,7 +43,7 @@ from hivelore.python.client import Client
 
 _MEMORIES = "/api/memory"
 _SNIPPET_LENGTH = 200
-_LEAST_RELEVANCE = 0.1
+_LEAST_RELEVANCE = 0.05
 """Of the results that are shown unless all are wanted."""
 _PAGE = 500
 _SHOWN_PARTS = ("keyword", "vector", "prior", "recency", "access", "usefulness", "update")

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from hivelore.search.model import Evidence
 from hivelore.search.tokenizer import STOP_TERMS, document_terms
 
-FLOOR = 0.5
-"""Least relevance of a hit that is worth giving to somebody who did not ask (N06)."""
-POINTER_FLOOR = 0.3
+FLOOR = 0.25
+"""Least relevance of a hit that is worth giving to somebody who did not ask (N06). A missed memory costs more than a
+wrong one, so it need not be right in most cases."""
+POINTER_FLOOR = 0.1
 """Least relevance of a hit that is worth a line with its name."""
 
 
@@ -29,21 +30,26 @@ class RelevanceWeights:
     read: float = 0.0
 
 
-UNREAD = RelevanceWeights(base=-7.0, cosine=7.0, covered=4.0, identifier=2.0)
-"""Without a model that read query and memory together."""
-READ = RelevanceWeights(base=-2.0, cosine=2.0, covered=1.5, identifier=1.5, read=1.0)
-"""With one."""
+USUAL_COSINE = 0.35
+"""Assumed for a hit that the relevance model read and that has no vector yet."""
+WORDS = RelevanceWeights(base=-3.3, cosine=0.0, covered=3.7, identifier=3.4)
+"""Without a vector."""
+UNREAD = RelevanceWeights(base=-6.1, cosine=10.0, covered=2.9, identifier=2.4)
+"""With a vector."""
+READ = RelevanceWeights(base=-3.4, cosine=6.3, covered=1.3, identifier=1.2, read=0.66)
+"""With a vector, and read by the relevance model."""
 
 
 def relevance(evidence: Evidence) -> float:
     """Returns the probability that a memory helps with a query, by all that is known of both."""
-    weights = UNREAD if evidence.read is None else READ
+    cosine, read = evidence.cosine, evidence.read
+    weights = READ if read is not None else WORDS if cosine is None else UNREAD
     odds = (
         weights.base
-        + weights.cosine * max(evidence.cosine or 0.0, 0.0)
+        + weights.cosine * (USUAL_COSINE if cosine is None else max(cosine, 0.0))
         + weights.covered * evidence.covered
         + weights.identifier * evidence.identifier
-        + weights.read * (evidence.read or 0.0)
+        + weights.read * (read or 0.0)
     )
     return 1.0 / (1.0 + math.exp(-odds))
 
@@ -65,7 +71,7 @@ _IDENTIFIER = re.compile(
     r"""(?<!\w) (?= [\w./:@#-]* (?: \d | _ | [./:@#]\w | [a-z][A-Z] )) \w [\w./:@#-]{1,78} \w""", re.VERBOSE
 )
 """A name with a digit, a sign or a capital letter inside."""
-_ABBREVIATION = re.compile(r"\b[A-Z]{3,}\b")
+_ABBREVIATION = re.compile(r"(?<![\w-])[A-Z]{3,}(?![\w-])")
 _SHORTEST = 3
 
 
