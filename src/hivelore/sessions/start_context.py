@@ -18,8 +18,10 @@ from hivelore.feedback.model import NO_USAGE, UsageCounts, UsefulnessBounds, use
 from hivelore.memories.model import Memory, Source, Trust
 from hivelore.search.tokenizer import distinct_terms
 
-UNKNOWN_RELEVANCE = 0.37
-"""Relevance assumed if nothing is known about the work of the session: the mean of the labelled session starts."""
+UNKNOWN_NEARNESS = 0.4
+"""Nearness to the work assumed if nothing is known about it: the mean of the labelled session starts."""
+_FARTHEST = 6.0
+"""Log-odds of the relevance below zero at which the nearness is 0."""
 LONG = 200
 """Characters from which a longer text is no sign of more content."""
 STANDING_CATEGORIES = frozenset({"preference", "instruction", "correction", "convention"})
@@ -51,14 +53,14 @@ _ADDRESS = regex.compile(
 class Weights:
     """Log-odds of a memory being useful at a session start."""
 
-    base: float = -5.0
-    relevance: float = 2.3
-    summary: float = -2.5
-    relevant_summary: float = 1.9
-    """For a session summary, times its relevance: most earlier sessions do not matter, the right one does."""
+    base: float = -5.2
+    relevance: float = 2.6
+    summary: float = -3.2
+    relevant_summary: float = 2.2
+    """For a session summary, times its nearness: most earlier sessions do not matter, the right one does."""
     rule: float = 3.5
-    address: float = 2.3
-    length: float = 3.1
+    address: float = 2.5
+    length: float = 2.7
     # Chosen by judgement.
     standing: float = 3.0
     usefulness: float = 1.5
@@ -117,11 +119,18 @@ def is_standing(memory: Memory) -> bool:
 def fitted_features(candidate: Candidate) -> tuple[float, ...]:
     """Returns the features of the weights in ``FITTED``."""
     text, relevance = candidate.text, candidate.relevance
-    known = UNKNOWN_RELEVANCE if relevance is None else min(relevance, 1.5)
+    near = UNKNOWN_NEARNESS if relevance is None else nearness(relevance)
     words, is_summary = len(text.split()), candidate.memory.source is Source.SESSION_SUMMARY
     rules = min(4, len(_RULE.findall(text))) / math.sqrt(max(8, words))
     address = min(2, len(_ADDRESS.findall(text))) / 2
-    return 1.0, known, float(is_summary), known * is_summary, rules, address, min(len(text), LONG) / LONG
+    return 1.0, near, float(is_summary), near * is_summary, rules, address, min(len(text), LONG) / LONG
+
+
+def nearness(relevance: float) -> float:
+    """Returns the log-odds of a relevance, from 0 (farthest) to about 2: between memories of little relevance, too, the
+    greater one counts."""
+    bounded = min(max(relevance, 1e-6), 1.0 - 1e-6)
+    return max(0.0, 1.0 + math.log(bounded / (1.0 - bounded)) / _FARTHEST)
 
 
 def value(candidate: Candidate, now: datetime, weights: Weights = WEIGHTS) -> float:
