@@ -17,6 +17,9 @@ SESSION = Session(
     last_prompt=Clean("and the tests"),
     context_event=EventId("e1"),
     injected=(InjectedMemory(memory_id(1), 1, EventId("e1")), InjectedMemory(memory_id(2), 3, EventId("e2"))),
+    work=Clean("fix login login.py"),
+    owed=(Clean("Where is the key?"), Clean("Go on.")),
+    missed=(EventId("e3"), EventId("e4")),
 )
 EMPTY = Session(agent=ADA, id=Clean("codex:s2"), updated_at=instant(6))
 

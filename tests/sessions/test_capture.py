@@ -14,6 +14,7 @@ from hivelore.memories.model import Scope, Source, Trust
 from hivelore.observations.curation import RatedQuery
 from hivelore.observations.outcomes import Change
 from hivelore.sessions.fence import remove_fences
+from hivelore.sessions.missed_answers import MissedAnswers, MissReason
 from hivelore.sessions.model import AgentEvent, EventId, EventKind, Origin, SessionEnd, SubAgent, Task
 from support.fences import fenced, inside
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
@@ -366,6 +367,53 @@ def test_memories_of_a_lost_reply_are_injected_again(world: World, conversation:
     assert PROXY in conversation.prompt()
     world.capture.handle_late(lost, AS_ADA)
     assert conversation.prompt() == ""
+
+
+def test_what_a_missed_prompt_asked_for_comes_with_the_next_prompt(world: World, conversation: Conversation) -> None:
+    world.remember(PROXY, project=HERE)
+    conversation.start()
+    world.remember(LAMP, project=HERE)
+    lost = conversation.event(EventKind.PROMPTED, LAMP)
+    assert LAMP in conversation.deliver(lost)
+    world.capture.handle_late(lost, AS_ADA)
+    assert LAMP in conversation.prompt("Please rename the parser module.")
+    assert conversation.prompt("Please rename the parser module.") == ""
+
+
+def test_a_lost_reply_is_counted_once_and_leaves_the_recall_log(world: World, conversation: Conversation) -> None:
+    world.remember(PROXY, project=HERE)
+    given = conversation.event(EventKind.PROMPTED, ABOUT_PROXY)
+    assert PROXY in conversation.deliver(given)
+    assert len(world.recall_log.page(AS_ADA, None, 9).recalls) == 1
+    for _ in range(2):
+        world.capture.handle_late(given, AS_ADA, MissReason.DOWN)
+    assert world.recall_log.page(AS_ADA, None, 9).recalls == ()
+    assert world.capture.missed_answers() == (MissedAnswers(program="claude-code", down=1),)
+    assert PROXY in conversation.prompt()
+    assert len(world.recall_log.page(AS_ADA, None, 9).recalls) == 1
+
+
+def test_a_reply_that_is_ready_after_the_hook_gave_up_counts_as_not_injected(
+    world: World, conversation: Conversation
+) -> None:
+    world.remember(PROXY, project=HERE)
+    lost = conversation.event(EventKind.PROMPTED, ABOUT_PROXY)
+    world.capture.handle_late(lost, AS_ADA)
+    assert PROXY in conversation.deliver(lost)
+    assert PROXY in conversation.prompt()
+
+
+def test_the_first_prompt_after_a_missed_start_knows_the_branch(world: World, conversation: Conversation) -> None:
+    fact = "Its tables in the cache folder have to be deleted after each change of the grammar, or the parser crashes."
+    world.remember(fact, project=HERE)
+    for number in range(60):
+        world.remember(
+            f"Ticket {number} asked for another colour of the lamp in hall {number * 7} of house {number * 9}.",
+            project=HERE,
+        )
+    start = conversation.event(EventKind.STARTED, branch=Clean("fix/parser-grammar-tables-cache"))
+    world.capture.handle_late(start, AS_ADA)
+    assert fact in conversation.prompt("Go on.")
 
 
 def test_a_start_delivered_late_changes_nothing(world: World, conversation: Conversation) -> None:

@@ -190,7 +190,7 @@ class InjectionService:
         known |= _versions(running.notes)
         relevant = self._relevant_memories(_recall_query(event, session), event, known, viewer, deadline)
         if event.kind is EventKind.PROMPTED:
-            for prompt in session.owed:
+            for prompt in (one for one in session.owed if one != session.last_prompt):
                 taken = known | _versions(relevant)
                 relevant = [*relevant, *self._relevant_memories(prompt, event, taken, viewer, deadline)]
         standing, rest = (), list[Section]()
