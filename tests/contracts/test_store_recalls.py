@@ -35,6 +35,15 @@ def test_a_recall_is_read_as_it_was_logged(fresh: Fresh, written: list[Recall]) 
         assert list(logged(store)) == sorted(written, key=lambda one: (one.at, one.id), reverse=True)
 
 
+def test_dropped_recalls_are_gone_if_they_are_recent(store: MemoryStore) -> None:
+    old, first, second, kept = (a_recall(at=instant(minute)) for minute in (0, 5, 6, 7))
+    log(store, old, first, second, kept)
+    store.write(lambda tx: tx.drop_recalls([old.id, first.id, second.id, RecallId("r-unknown")], instant(5)))
+    assert list(logged(store)) == [kept, old]
+    store.write(lambda tx: tx.drop_recalls([], instant(0)))
+    assert list(logged(store)) == [kept, old]
+
+
 def test_the_recall_log_is_empty_at_first(store: MemoryStore) -> None:
     log(store)
     assert list(logged(store)) == []

@@ -140,6 +140,10 @@ def test_an_undelivered_event_is_spooled_without_secrets_and_delivered_once(alon
         assert lost(alone.home) == 0
         status = service.client(service.agent_key).call("GET", "/api/status")
         assert (status["hookEventsWaiting"], status["hookEventsLost"]) == (0, 0)
+        assert status["missedAnswers"] == [{"program": "claude-code", "late": 0, "down": 1, "refused": 0}]
+        head = f"Host: 127.0.0.1\r\nConnection: close\r\nAuthorization: Bearer {service.operator_key}"
+        metrics = service.raw(f"GET /metrics HTTP/1.1\r\n{head}\r\n\r\n".encode())[1].decode()
+        assert 'hivelore_hook_answers_missed{program="claude-code",reason="down"} 1.0' in metrics
 
 
 def test_the_start_of_a_session_starts_the_service_and_its_first_prompt_gets_memories(alone: Hook) -> None:

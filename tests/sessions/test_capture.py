@@ -14,7 +14,8 @@ from hivelore.memories.model import Scope, Source, Trust
 from hivelore.observations.curation import RatedQuery
 from hivelore.observations.outcomes import Change
 from hivelore.sessions.fence import remove_fences
-from hivelore.sessions.model import AgentEvent, EventId, EventKind, Origin, SessionEnd, SubAgent, Task
+from hivelore.sessions.missed_answers import MissedAnswers, MissReason
+from hivelore.sessions.model import AgentEvent, Delegation, EventId, EventKind, Origin, SessionEnd, SubAgent, Task
 from support.fences import fenced, inside
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
 
@@ -341,6 +342,61 @@ def test_each_sub_agent_gets_matching_memories_once(world: World, conversation: 
     assert conversation.prompt() == ""
 
 
+def test_a_sub_agent_gets_what_fits_its_own_task(world: World, conversation: Conversation) -> None:
+    world.remember(PROXY, project=HERE)
+    world.remember(LAMP, project=HERE)
+    conversation.prompt("Please rename the parser module.")
+    for kind, prompt in (("Explore", LAMP), ("Plan", ABOUT_PROXY)):
+        task = Delegation(kind, Clean(prompt), world.clock.now())
+        assert conversation.send(EventKind.DELEGATED, delegated=task) == ""
+    plan = conversation.send(EventKind.SUBAGENT_STARTED, subagent=SubAgent("h2", "Plan"))
+    explore = conversation.send(EventKind.SUBAGENT_STARTED, subagent=SubAgent("h1", "Explore"))
+    assert PROXY in plan
+    assert LAMP not in plan
+    assert LAMP in explore
+    assert PROXY not in explore
+    assert conversation.send(EventKind.SUBAGENT_STARTED, subagent=SubAgent("h1", "Explore")) == ""
+
+
+def test_two_sub_agents_of_a_type_get_their_tasks_in_order(world: World, conversation: Conversation) -> None:
+    world.remember(PROXY, project=HERE)
+    world.remember(LAMP, project=HERE)
+    conversation.start(project="elsewhere")
+    for prompt in (LAMP, ABOUT_PROXY):
+        conversation.send(EventKind.DELEGATED, delegated=Delegation("Explore", Clean(prompt), world.clock.now()))
+    assert LAMP in conversation.send(EventKind.SUBAGENT_STARTED, subagent=SubAgent("h1", "Explore"))
+    assert PROXY in conversation.send(EventKind.SUBAGENT_STARTED, subagent=SubAgent("h2", "Explore"))
+
+
+def test_a_task_that_was_not_started_is_forgotten(world: World, conversation: Conversation) -> None:
+    world.remember(LAMP, project=HERE)
+    conversation.start(project="elsewhere")
+    for is_later in (False, True):
+        conversation.send(EventKind.DELEGATED, delegated=Delegation("Explore", Clean(LAMP), world.clock.now()))
+        if is_later:
+            world.clock.advance(timedelta(hours=1))
+        else:
+            conversation.prompt("Please rename the parser module.", project="elsewhere")
+        assert conversation.send(EventKind.SUBAGENT_STARTED, subagent=SubAgent(f"h{is_later}", "Explore")) == ""
+
+
+def test_a_sub_agent_may_get_what_the_agent_has_seen(world: World, conversation: Conversation) -> None:
+    world.remember(PROXY, project=HERE)
+    assert PROXY in conversation.prompt()
+    given = conversation.send(EventKind.SUBAGENT_STARTED, ABOUT_PROXY, subagent=SUBAGENT)
+    assert PROXY in given
+
+
+def test_on_a_resumed_session_known_memories_are_not_replaced_by_fillers(
+    world: World, conversation: Conversation
+) -> None:
+    for number in range(40):
+        world.remember(f"Report {number} about area {number * 7} of the hall is in folder {number * 9}.", project=HERE)
+    shown = {line for line in inside(conversation.start())[1].splitlines() if line.startswith("- ")}
+    assert 0 < len(shown) < 40
+    assert conversation.start(origin=Origin.RESUMED) == ""
+
+
 def test_private_memories_of_others_are_never_injected_even_for_a_lead(world: World) -> None:
     world.remember(PROXY, AS_ADA, project=HERE)
     for viewer in (AS_BOB, AS_LEA):
@@ -366,6 +422,53 @@ def test_memories_of_a_lost_reply_are_injected_again(world: World, conversation:
     assert PROXY in conversation.prompt()
     world.capture.handle_late(lost, AS_ADA)
     assert conversation.prompt() == ""
+
+
+def test_what_a_missed_prompt_asked_for_comes_with_the_next_prompt(world: World, conversation: Conversation) -> None:
+    world.remember(PROXY, project=HERE)
+    conversation.start()
+    world.remember(LAMP, project=HERE)
+    lost = conversation.event(EventKind.PROMPTED, LAMP)
+    assert LAMP in conversation.deliver(lost)
+    world.capture.handle_late(lost, AS_ADA)
+    assert LAMP in conversation.prompt("Please rename the parser module.")
+    assert conversation.prompt("Please rename the parser module.") == ""
+
+
+def test_a_lost_reply_is_counted_once_and_leaves_the_recall_log(world: World, conversation: Conversation) -> None:
+    world.remember(PROXY, project=HERE)
+    given = conversation.event(EventKind.PROMPTED, ABOUT_PROXY)
+    assert PROXY in conversation.deliver(given)
+    assert len(world.recall_log.page(AS_ADA, None, 9).recalls) == 1
+    for _ in range(2):
+        world.capture.handle_late(given, AS_ADA, MissReason.DOWN)
+    assert world.recall_log.page(AS_ADA, None, 9).recalls == ()
+    assert world.capture.missed_answers() == (MissedAnswers(program="claude-code", down=1),)
+    assert PROXY in conversation.prompt()
+    assert len(world.recall_log.page(AS_ADA, None, 9).recalls) == 1
+
+
+def test_a_reply_that_is_ready_after_the_hook_gave_up_counts_as_not_injected(
+    world: World, conversation: Conversation
+) -> None:
+    world.remember(PROXY, project=HERE)
+    lost = conversation.event(EventKind.PROMPTED, ABOUT_PROXY)
+    world.capture.handle_late(lost, AS_ADA)
+    assert PROXY in conversation.deliver(lost)
+    assert PROXY in conversation.prompt()
+
+
+def test_the_first_prompt_after_a_missed_start_knows_the_branch(world: World, conversation: Conversation) -> None:
+    fact = "Its tables in the cache folder have to be deleted after each change of the grammar, or the parser crashes."
+    world.remember(fact, project=HERE)
+    for number in range(60):
+        world.remember(
+            f"Ticket {number} asked for another colour of the lamp in hall {number * 7} of house {number * 9}.",
+            project=HERE,
+        )
+    start = conversation.event(EventKind.STARTED, branch=Clean("fix/parser-grammar-tables-cache"))
+    world.capture.handle_late(start, AS_ADA)
+    assert fact in conversation.prompt("Go on.")
 
 
 def test_a_start_delivered_late_changes_nothing(world: World, conversation: Conversation) -> None:

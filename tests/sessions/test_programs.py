@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hivelore.core.text import Clean
 from hivelore.errors import Invalid
-from hivelore.sessions.model import NO_REPLY, AgentEvent, EventId, EventKind, Origin, Reply, SubAgent, Task
+from hivelore.sessions.model import NO_REPLY, AgentEvent, Delegation, EventId, EventKind, Origin, Reply, SubAgent, Task
 from hivelore.sessions.programs import (
     CLAUDE_CODE,
     MAX_FIELD,
@@ -36,6 +36,36 @@ def clean(text: str) -> Clean:
 
 def parsed(name: str, dialect: Dialect = CLAUDE_CODE, **payload: Any) -> AgentEvent | None:
     return dialect.parse_event(name, {**BASE, "hook_event_name": name, **payload}, ABOUT, clean)
+
+
+def test_the_call_of_a_sub_agent_is_parsed_with_its_task() -> None:
+    given = {"description": "Look it up", "prompt": "Which port is free?", "subagent_type": "Explore"}
+    for tool in ("Agent", "Task"):
+        event = parsed("PreToolUse", tool_name=tool, tool_input=given)
+        assert event is not None
+        assert (event.kind, event.delegated) == (
+            EventKind.DELEGATED,
+            Delegation("Explore", Clean("Which port is free?"), NOW),
+        )
+    event = parsed("PreToolUse", tool_name="Task", tool_input={"prompt": "Go on."})
+    assert event is not None
+    assert event.delegated == Delegation("", Clean("Go on."), NOW)
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {"tool_name": "Bash", "tool_input": {"prompt": "ls"}},
+        {"tool_name": "Task", "tool_input": {"prompt": " "}},
+        {"tool_name": "Task", "tool_input": "ls"},
+        {"tool_name": "Task"},
+        {"tool_name": 7, "tool_input": {"prompt": "ls"}},
+        {"tool_name": "Task", "tool_input": {"prompt": "ls"}, "agent_id": "a1"},
+    ],
+)
+def test_other_calls_of_tools_are_ignored(payload: dict[str, Any]) -> None:
+    assert parsed("PreToolUse", **payload) is None
+    assert PROGRAMS["codex"].parse_event("PreToolUse", {"session_id": "s", **payload}, ABOUT, clean) is None
 
 
 @pytest.mark.parametrize(

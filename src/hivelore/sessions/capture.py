@@ -21,6 +21,7 @@ from hivelore.memories.service import MemoryService
 from hivelore.memories.summary import summarise
 from hivelore.memories.task_completion import TaskCompletion
 from hivelore.observations.markers import remove_markers
+from hivelore.search.model import QUERY_LENGTH
 from hivelore.sessions.fence import remove_fences
 from hivelore.sessions.injection import InjectionService, Note
 from hivelore.sessions.lessons.claims import MIN_WEIGHT, text_weight
@@ -34,12 +35,14 @@ from hivelore.sessions.missed_answers import (
 )
 from hivelore.sessions.model import (
     GOAL_LENGTH,
+    MAX_DELEGATED,
     MAX_INJECTED,
     MAX_MISSED,
     MAX_OWED,
     MAX_SHOWN,
     NO_REPLY,
     AgentEvent,
+    Delegation,
     EventId,
     EventKind,
     InjectedMemory,
@@ -48,6 +51,7 @@ from hivelore.sessions.model import (
     Session,
     SessionEnd,
     ShownMemory,
+    SubAgent,
     Task,
     session_key,
 )
@@ -65,6 +69,8 @@ _ANALYSIS = re.compile(r"<analysis>.*?(?:</analysis>|(?=<summary>)|\Z)", re.IGNO
 _SUMMARY_TAG = re.compile(r"</?summary>", re.IGNORECASE)
 _MISSED = "hooks.missed"
 """Setting with the counts of missed answers."""
+MAX_DELAY = timedelta(minutes=10)
+"""Most time between the call of a sub-agent, which the user may have to allow, and its start."""
 CLOCK_SKEW = timedelta(hours=1)
 """Most that the clock of a hook may be ahead of that of the service."""
 _WITH_REPLY = (EventKind.STARTED, EventKind.PROMPTED, EventKind.SUBAGENT_STARTED)
@@ -101,6 +107,9 @@ class CaptureService:
         agent = _require_agent(viewer)
         if event.kind in _WITH_REPLY:
             return self._reply(event, agent, viewer, deadline)
+        if event.delegated is not None:
+            self._note_delegation(event, event.delegated, agent)
+            return NO_REPLY
         self._sessions.flush()
         if event.completed is not None:
             self._store_completed_task(event, event.completed, viewer, deadline)
@@ -136,6 +145,8 @@ class CaptureService:
         """Handles an event after its hook has stopped waiting. Its reply, if any, did not arrive; the next event of the
         session gets what was missed. Handling the same event again counts no second miss."""
         agent = _require_agent(viewer)
+        if event.kind is EventKind.DELEGATED:  # The sub-agent has started since.
+            return
         if event.kind not in _WITH_REPLY:
             self.handle(event, viewer)
             return
@@ -162,9 +173,10 @@ class CaptureService:
 
     def _reply(self, event: AgentEvent, agent: AgentId, viewer: Viewer, deadline: float | None) -> Reply:
         session = _apply_event(self._load_session(event, agent), event)
-        if event.subagent is not None:
-            parent = self._load_session(replace(event, subagent=None), agent)
-            session = replace(session, goal=parent.goal, last_prompt=parent.last_prompt)
+        if event.subagent is not None and event.text is not None:
+            session = replace(session, goal=Clean(event.text[:QUERY_LENGTH]))
+        elif event.subagent is not None and session.goal is None:
+            session = self._give_task(session, event, event.subagent, agent)
         injection = self._injection.inject(event, session, viewer, deadline)
         new = self._new_session(event, agent)
         self._sessions.change(
@@ -173,6 +185,32 @@ class CaptureService:
             lambda before: _add_injection(_apply_event(before or new, event), event, injection.notes),
         )
         return Reply(context=injection.text)
+
+    def _note_delegation(self, event: AgentEvent, delegated: Delegation, agent: AgentId) -> None:
+        new = self._new_session(event, agent)
+
+        def note(before: Session | None) -> Session:
+            session = before or new
+            return replace(session, delegated=(*session.delegated, delegated)[-MAX_DELEGATED:])
+
+        self._sessions.change(agent, new.id, note)
+
+    def _give_task(self, session: Session, event: AgentEvent, subagent: SubAgent, agent: AgentId) -> Session:
+        """Returns the session of a sub-agent with its task as the goal; if the task is unknown, with what the user
+        asked the agent for."""
+        parent = self._load_session(replace(event, subagent=None), agent)
+        task = find_delegation(parent.delegated, subagent, event.at)
+        if task is None:
+            return replace(session, goal=parent.goal, last_prompt=parent.last_prompt)
+        goal, new = Clean(task.prompt[:QUERY_LENGTH]), session
+
+        def take(before: Session | None) -> Session:
+            found = before or parent
+            return replace(found, delegated=tuple(one for one in found.delegated if one != task))
+
+        self._sessions.change(agent, parent.id, take)
+        self._sessions.change(agent, session.id, lambda before: replace(before or new, goal=Clean(goal[:GOAL_LENGTH])))
+        return replace(session, goal=goal)
 
     def _store_compaction_summary(
         self, event: AgentEvent, agent: AgentId, viewer: Viewer, deadline: float | None
@@ -271,7 +309,20 @@ def _apply_event(session: Session, event: AgentEvent) -> Session:
         return replace(session, context_event=None, injected=(), updated_at=event.at, work=work or session.work)
     session = replace(session, updated_at=max(session.updated_at, event.at))
     prompt = _prompt(event)
-    return replace(session, goal=session.goal or prompt, last_prompt=prompt) if prompt else session
+    if prompt is None:
+        return session
+    return replace(session, goal=session.goal or prompt, last_prompt=prompt, delegated=())
+
+
+def find_delegation(delegated: Sequence[Delegation], subagent: SubAgent, at: datetime) -> Delegation | None:
+    """Returns the task of a sub-agent that starts: the oldest one given to its type, else to no type in particular.
+    Tasks that were given long before were not started."""
+    recent = [one for one in delegated if at - one.at <= MAX_DELAY]
+    for kind in (subagent.type, ""):
+        for one in recent:
+            if one.type == kind:
+                return one
+    return None
 
 
 def _prompt(event: AgentEvent) -> Clean | None:

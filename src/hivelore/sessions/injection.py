@@ -204,7 +204,7 @@ class InjectionService:
         known |= _versions(running.notes)
         found = self._relevant_memories(_recall_query(event, session), event, known, viewer, deadline)
         if event.kind is EventKind.PROMPTED:
-            for prompt in session.owed:
+            for prompt in (one for one in session.owed if one != session.last_prompt):
                 taken = known | _versions(found)
                 found = [*found, *self._relevant_memories(prompt, event, taken, viewer, deadline)]
         relevant = [one for one in found if not one.is_pointer]
@@ -271,15 +271,14 @@ class InjectionService:
     ) -> tuple[Sequence[Note], list[Section]]:
         """Returns the standing instructions and the other memories that are worth their tokens in this session.
         ``relevant``: notes that are injected anyway."""
-        known |= _versions(relevant)
-        candidates = [
-            one
-            for one in self._start_candidates.collect(event, session, viewer, deadline)
-            if (one.memory.id, one.memory.version) not in known and not _is_summary_of(event, one.memory)
-        ]
+        collected = self._start_candidates.collect(event, session, viewer, deadline)
+        shown = {note.memory.id for note in relevant}
+        candidates = [one for one in collected if one.memory.id not in shown and not _is_summary_of(event, one.memory)]
         injected = [Candidate(memory=note.memory, text=note.text, relevance=None) for note in relevant]
         tokens = self._budgets.start - sum(one.tokens for one in injected)
-        chosen = [one.memory for one in choose(candidates, max(tokens, 0), self._reader.now(), injected)]
+        best = choose(candidates, max(tokens, 0), self._reader.now(), injected)
+        # Memories that the model knows are left out afterwards, so that nothing less valuable replaces them.
+        chosen = [one.memory for one in best if (one.memory.id, one.memory.version) not in known]
         standing = [one for one in chosen if is_standing(one)]
         rest = [one for one in chosen if one not in standing]
         summaries = [one for one in rest if one.source is Source.SESSION_SUMMARY]

@@ -140,6 +140,8 @@ MAX_INJECTED = 500
 GOAL_LENGTH = 1_000
 MAX_OWED = 2
 """Newest prompts without an answer that are answered with the next one."""
+MAX_DELEGATED = 20
+"""Newest tasks of sub-agents that have not started that are remembered per session."""
 MAX_MISSED = 20
 """Newest events whose answer was missed that are remembered per session."""
 MAX_SHOWN = 500
@@ -150,6 +152,15 @@ def session_key(program: str, session: str, subagent: str | None) -> Clean:
     """Returns the key under which a session, or one of its sub-agents, is stored."""
     name = f"{program}:{session}"
     return Clean(name if subagent is None else f"{name}:{subagent}")
+
+
+class Delegation(NamedTuple):
+    """A task that the agent gives to a sub-agent which has not started yet."""
+
+    type: str
+    prompt: Clean
+    at: datetime
+    """UTC."""
 
 
 class InjectedMemory(NamedTuple):
@@ -195,6 +206,8 @@ class Session:
     """Oldest first."""
     work: Clean | None = None
     """Branch and names of changed files at the last start, as words."""
+    delegated: tuple[Delegation, ...] = ()
+    """Oldest first."""
     owed: tuple[Clean, ...] = ()
     """Prompts whose memories did not reach the model, oldest first."""
     missed: tuple[EventId, ...] = ()
@@ -231,6 +244,8 @@ class EventKind(StrEnum):
     """The program is about to compact the conversation."""
     COMPACTED = "compacted"
     """The conversation was compacted."""
+    DELEGATED = "delegated"
+    """The agent is about to start a sub-agent."""
     SUBAGENT_STARTED = "sub-agent started"
     SUBAGENT_ENDED = "sub-agent ended"
     ENDED = "ended"
@@ -275,6 +290,7 @@ class AgentEvent:
     model: str | None = None
     """Model name given by the program; None if the event has none."""
     subagent: SubAgent | None = None
+    delegated: Delegation | None = None
     transcript: str | None = None
     """Path of the transcript on the program's machine, of the sub-agent for sub-agent events."""
 

@@ -16,7 +16,7 @@ from hivelore.core.values import replace
 from hivelore.errors import Invalid
 from hivelore.memories.model import Json
 from hivelore.sessions.missed_answers import MissReason
-from hivelore.sessions.model import AgentEvent, EventId, EventKind, Origin, Reply, SubAgent, Task
+from hivelore.sessions.model import AgentEvent, Delegation, EventId, EventKind, Origin, Reply, SubAgent, Task
 from hivelore.sessions.operations import MAX_EVENT_ID, HookEvent
 from hivelore.sessions.transcripts import claude_code, gemini
 
@@ -62,6 +62,8 @@ class Dialect:
     subagent: tuple[tuple[str, ...], tuple[str, ...]] = (("agent_id",), ("agent_type",))
     """Fields for the id and type of a sub-agent. Without an id each event counts as another sub-agent."""
     subagent_transcript: tuple[str, ...] = ("agent_transcript_path",)
+    delegating_tools: frozenset[str] = frozenset()
+    """Tools that start a sub-agent."""
     context_field: str = "additionalContext"
     """Field of a reply that holds text for the model."""
     wraps_context: bool = True
@@ -81,6 +83,9 @@ class Dialect:
         if kind not in _SUBAGENT_EVENTS and _read_field(payload, self.subagent[0]) is not None:
             return None  # Inside a sub-agent's conversation: only its start and end are handled.
         subagent = _parse_subagent(payload, self.subagent, about, clean) if kind in _SUBAGENT_EVENTS else None
+        delegated = self._parse_delegation(payload, about, clean) if kind is EventKind.DELEGATED else None
+        if delegated is None and kind is EventKind.DELEGATED:
+            return None
         if subagent is None and kind in _SUBAGENT_EVENTS:
             return None  # An internal agent of the program: Claude Code summarizes with agents that have no type.
         text = _read_field(payload, self.texts.get(kind, ()))
@@ -103,7 +108,21 @@ class Dialect:
             text=None if text is None else clean(text),
             model=_read_field(payload, self.model),
             subagent=subagent,
+            delegated=delegated,
             transcript=_read_field(payload, self.transcript if subagent is None else self.subagent_transcript),
+        )
+
+    def _parse_delegation(self, payload: Payload, about: EventContext, clean: Cleaner) -> Delegation | None:
+        """Parses the call of a tool; None for a tool that starts no sub-agent."""
+        values = payload.get("tool_input")
+        if _read_field(payload, ("tool_name",)) not in self.delegating_tools or not isinstance(values, dict):
+            return None
+        given = cast(Payload, values)
+        prompt = _read_field(given, ("prompt",))
+        return (
+            None
+            if prompt is None
+            else Delegation(clean(_read_field(given, ("subagent_type",)) or ""), clean(prompt), about.at)
         )
 
     def _parse_completed_task(self, payload: Payload, clean: Cleaner) -> Task | None:
@@ -155,6 +174,7 @@ CLAUDE_CODE = Dialect(
         "TaskCompleted": EventKind.ADVANCED,
         "PreCompact": EventKind.COMPACTING,
         "PostCompact": EventKind.COMPACTED,
+        "PreToolUse": EventKind.DELEGATED,
         "SubagentStart": EventKind.SUBAGENT_STARTED,
         "SubagentStop": EventKind.SUBAGENT_ENDED,
         "SessionEnd": EventKind.ENDED,
@@ -169,14 +189,17 @@ CLAUDE_CODE = Dialect(
         EventKind.SUBAGENT_ENDED: ("last_assistant_message",),
     },
     completed_task=("task_id", ("task_subject", "task_description")),
+    delegating_tools=frozenset({"Agent", "Task"}),
     inserted_text=claude_code.INSERTED,
 )
 
 
+_CLAUDE_CODE_ONLY = ("PreToolUse", "TaskCompleted")
 CODEX = replace(
     CLAUDE_CODE,
     program="codex",
-    kinds={name: kind for name, kind in CLAUDE_CODE.kinds.items() if name != "TaskCompleted"},
+    kinds={name: kind for name, kind in CLAUDE_CODE.kinds.items() if name not in _CLAUDE_CODE_ONLY},
+    delegating_tools=frozenset(),
 )
 
 
@@ -258,6 +281,7 @@ OPENCODE = Dialect(
     origins={},
     texts={
         EventKind.PROMPTED: ("prompt",),
+        EventKind.SUBAGENT_STARTED: ("prompt",),
         EventKind.ANSWERED: ("last_assistant_message",),
         EventKind.COMPACTED: ("compact_summary",),
         EventKind.SUBAGENT_ENDED: ("last_assistant_message",),

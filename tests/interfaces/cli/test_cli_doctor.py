@@ -261,6 +261,7 @@ def damaged() -> list[str]:
     raise Broken("The embedding model that ships with Hivelore is damaged.")
 
 
+MISSED = {"program": "codex", "late": 2, "down": 1, "refused": 0}
 FOLDERS = {"workspace": "/w", "filesKnown": 3, "filesPassedOver": 0, "foldersTrouble": None}
 
 
@@ -292,6 +293,9 @@ FOLDERS = {"workspace": "/w", "filesKnown": 3, "filesPassedOver": 0, "foldersTro
         (checks.folders(FOLDERS | {"foldersTrouble": "It is away."}), Level.WARNING),
         (checks.folders(FOLDERS | {"filesPassedOver": 2}), Level.WARNING),
         (checks.folders(FOLDERS), Level.OK),
+        (next(checks.missed_answers({"missedAnswers": [MISSED]})), Level.WARNING),
+        (next(checks.missed_answers({"missedAnswers": []})), Level.OK),
+        (next(checks.missed_answers({"missedAnswers": None})), Level.OK),
         (checks.clock(NOW + timedelta(hours=2), NOW), Level.WARNING),
         (checks.clock(NOW + timedelta(minutes=5), NOW), Level.OK),
         (checks.clock(None, NOW), Level.OK),

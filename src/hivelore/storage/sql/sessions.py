@@ -10,6 +10,7 @@ import orjson
 from hivelore.core.agents import AgentId, Viewer
 from hivelore.core.text import Clean
 from hivelore.sessions.model import (
+    Delegation,
     EventId,
     Handover,
     HandoverState,
@@ -51,6 +52,7 @@ def _session(state: Mapping[str, Any], **columns: Any) -> Session:
             ShownMemory(memory, recall, event, from_micros(at)) for memory, recall, event, at in state.get("shown", ())
         ),
         work=state.get("work"),
+        delegated=tuple(Delegation(kind, prompt, from_micros(at)) for kind, prompt, at in state.get("delegated", ())),
         owed=tuple(state.get("owed", ())),
         missed=tuple(state.get("missed", ())),
     )
@@ -65,6 +67,7 @@ def _session_state(session: Session) -> str:
         "told": [list(one) for one in session.injected],
         "shown": [[*one[:-1], to_micros(one.at)] for one in session.shown],
         "work": session.work,
+        "delegated": [[*one[:-1], to_micros(one.at)] for one in session.delegated],
         "owed": list(session.owed),
         "missed": list(session.missed),
     }
