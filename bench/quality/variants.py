@@ -13,7 +13,7 @@ from hivelore.search.model import Hit, Query
 from hivelore.search.ranking import Boosts, FusionWeights, RankingConstants, RecencyConflicts, SearchConstants
 from hivelore.search.service import SearchDependencies, SearchService
 
-NO_PRIORS = Boosts(company=0.0, brevity=0.0, question=0.0, author=0.0, date=0.0)
+NO_PRIORS = Boosts(company=0.0, brevity=0.0, question=0.0, author=0.0, date=0.0, project=0.0)
 NO_UPDATES = RecencyConflicts(among=0)
 AGELESS = RankingConstants(tie_weight=0.0, tie_access_weight=0.0)
 

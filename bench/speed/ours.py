@@ -16,7 +16,8 @@ from hivelore.python.hive import EmbeddedHive
 from hivelore.runtime.app import Application, open_application
 from hivelore.runtime.settings import load
 from hivelore.search.model import Filter, ScopeChoice
-from hivelore.search.service import KEYWORD_DEPTH, LEAST_CANDIDATES
+from hivelore.search.ranking import Pool
+from hivelore.search.service import KEYWORD_DEPTH
 from hivelore.search.tokenizer import query_terms
 
 _READY = 600.0
@@ -54,7 +55,7 @@ class Embedded:
     def nearest(self, vector: Vector) -> object:
         """Runs the vector search of a recall."""
         with self._app.store.read() as view:
-            return self._model.index.nearest(view, vector, self._where, LEAST_CANDIDATES)
+            return self._model.index.nearest(view, vector, self._where, Pool().each)
 
     def vectors(self) -> Vector:
         """Returns all vectors, in the order of the memories."""

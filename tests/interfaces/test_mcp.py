@@ -80,6 +80,20 @@ def test_store_search_get_and_delete(service: Service, era: Era) -> None:
     assert "Search again" in gone.structured_content["message"]
 
 
+def test_a_result_has_the_headings_of_its_snippet(service: Service) -> None:
+    text = "# Pantry\n\n" + "Kumquats are yellow. " * 100 + "\n\n## Loquats\n\n" + "Loquats ripen in May. " * 100
+    _, found = _called(
+        service,
+        service.agent_key,
+        "auto",
+        ("memory-store", {"content": text, "name": "Fruit"}),
+        ("memory-search", {"query": "when loquats ripen", "limit": 1}),
+    )
+    (result,) = found.structured_content["results"]
+    assert result["headings"] == ["# Pantry", "## Loquats"]
+    assert result["snippet"].startswith("Loquats")
+
+
 def test_an_agent_edits_what_it_may_and_sees_the_new_version(service: Service) -> None:
     edie, fay = service.add("edie"), service.add("fay")
     texts = {"name": "Kettle", "category": "tea", "project": "attic", "subject": "kettle.place", "tags": ["old"]}

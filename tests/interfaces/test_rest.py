@@ -236,6 +236,26 @@ def test_chunks_have_their_headings(local: Client) -> None:
     assert any("Prerequisites" in heading for heading in chunks[-1]["headings"])
 
 
+def test_a_hit_has_the_headings_of_its_passage(local: Client) -> None:
+    text = "# Setup\n\n" + "Some words. " * 120 + "\n\n## Requisites\n\n" + "A theodolite is needed. " * 60
+    _index(local, content=text, name="theodolite")
+    (hit,) = local.call("POST", "/api/memory/search", body={"query": "theodolite needed", "limit": 1})["results"]
+    assert hit["passage"]["headings"] == ["# Setup", "## Requisites"]
+    assert hit["passage"]["content"].startswith("A theodolite")
+
+
+def test_a_search_of_all_projects_prefers_the_current_one(service: Service) -> None:
+    for project in ("astrolabe-north", "astrolabe-south"):
+        _index(service.client(service.agent_key), content=f"The armillary of {project}.", project=project)
+    for project in ("astrolabe-north", "astrolabe-south"):
+        client = service.client(service.agent_key, project=project)
+        hits = client.call("POST", "/api/memory/search", body={"query": "armillary", "project": "*"})["results"]
+        assert [hit["score"]["prior"] for hit in hits] == [0, -0.3]
+        assert hits[0]["memory"]["project"] == project
+    unknown = service.client(service.agent_key).call("POST", "/api/memory/search", body={"query": "armillary"})
+    assert [hit["score"]["prior"] for hit in unknown["results"]] == [0, 0]
+
+
 def test_a_forgotten_memory_is_not_found(local: Client) -> None:
     memory = _index(local, content="to be forgotten")
     assert local.call("DELETE", f"/api/memory/{memory}") is None

@@ -18,11 +18,12 @@ PLAIN = RankFeatures(
     accessed_at=None,
     access_count=0,
     session=None,
+    project=None,
     author=None,
     length=400,
     is_question=False,
 )
-CONSTANTS = Boosts(company=0.25, brevity=0.1, enough=100, question=0.05, author=0.2)
+CONSTANTS = Boosts(company=0.25, brevity=0.1, enough=100, question=0.05, author=0.2, project=0.3)
 
 standings = st.dictionaries(
     st.sampled_from("abcdef"),
@@ -33,6 +34,7 @@ standings = st.dictionaries(
         accessed_at=st.none(),
         access_count=st.just(0),
         session=st.sampled_from([None, "one", "two"]),
+        project=st.sampled_from([None, "hall", "attic"]),
         author=st.sampled_from([None, "Ada", "Grace Hopper", "…"]),
         length=st.integers(1, 5_000),
         is_question=st.booleans(),
@@ -43,8 +45,8 @@ relevances = st.fixed_dictionaries({key: st.floats(0.0, 1.0) for key in "abcdef"
 questions = st.sampled_from(["", "what did Ada say?", "Grace and Hopper", "grace"])
 
 
-def added(one: RankFeatures, question: str = "") -> float:
-    return candidate_boosts({"it": one}, {"it": 0.5}, question, CONSTANTS)["it"]
+def added(one: RankFeatures, question: str = "", prefers: str | None = None) -> float:
+    return candidate_boosts({"it": one}, {"it": 0.5}, question, CONSTANTS, prefers=prefers)["it"]
 
 
 def test_a_plain_note_has_no_boost() -> None:
@@ -52,10 +54,32 @@ def test_a_plain_note_has_no_boost() -> None:
     assert added(PLAIN._replace(session="s", author="Ada")) == 0.0
 
 
-def test_a_very_short_text_has_a_negative_boost() -> None:
-    assert added(PLAIN._replace(length=100)) == 0.0
-    assert added(PLAIN._replace(length=50)) == pytest.approx(-0.1 * math.log(2))
-    assert added(PLAIN._replace(length=1)) == pytest.approx(-0.1 * math.log(100))
+def test_a_very_short_text_of_a_session_has_a_negative_boost() -> None:
+    said = PLAIN._replace(session="s")
+    assert added(said._replace(length=100)) == 0.0
+    assert added(said._replace(length=50)) == pytest.approx(-0.1 * math.log(2))
+    assert added(said._replace(length=1)) == pytest.approx(-0.1 * math.log(100))
+
+
+@pytest.mark.parametrize("length", [1, 50, 100, 5_000])
+def test_a_note_without_a_session_loses_nothing_for_being_terse(length: int) -> None:
+    assert added(PLAIN._replace(length=length)) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("project", "prefers", "loss"),
+    [
+        ("hall", "hall", 0.0),
+        ("attic", "hall", 0.3),
+        (None, "hall", 0.3),
+        ("attic", None, 0.0),
+        (None, None, 0.0),
+    ],
+)
+def test_memories_outside_the_preferred_project_have_a_negative_boost(
+    project: str | None, prefers: str | None, loss: float
+) -> None:
+    assert added(PLAIN._replace(project=project), prefers=prefers) == pytest.approx(-loss)
 
 
 def test_a_question_has_a_negative_boost() -> None:
@@ -152,3 +176,13 @@ def test_either_of_two_named_times_avoids_the_loss() -> None:
     lost = candidate_boosts(found, dict.fromkeys(found, 0.5), "what", replace(CONSTANTS, date=0.25), [MAY, today])
     assert lost["may"] == pytest.approx(lost["now"])
     assert lost["older"] < lost["may"] - 0.1
+
+
+@given(standings, relevances)
+def test_a_preferred_project_keeps_the_order_within_each_project(
+    found: dict[str, RankFeatures], relevance: dict[str, float]
+) -> None:
+    plain = candidate_boosts(found, relevance, "what", CONSTANTS)
+    preferring = candidate_boosts(found, relevance, "what", CONSTANTS, prefers="hall")
+    for key, one in found.items():
+        assert plain[key] - preferring[key] == pytest.approx(0.0 if one.project == "hall" else 0.3)

@@ -16,8 +16,8 @@ from hivelore.indexing.model import Neighbours, Vector
 from hivelore.memories.model import Memory, MemoryId, RankFeatures
 from hivelore.memories.stored import DocumentKey
 from hivelore.search.model import Filter, Query, RetrievalMode, Score
-from hivelore.search.ranking import Ranked, select_hits
-from hivelore.search.service import KEYWORD_DEPTH, LEAST_CANDIDATES
+from hivelore.search.ranking import Pool, Ranked, select_hits
+from hivelore.search.service import KEYWORD_DEPTH
 from hivelore.storage.ports import View
 from support.clocks import SteppingClock
 from support.memories import a_memory
@@ -29,6 +29,7 @@ from support.world import AS_BOB, World, hashing
 LAMP = "The lamp in the hall needs a bulb of 40 watts."
 BORN = datetime(2026, 1, 1, tzinfo=UTC)
 WORDS = ("lamp ", "sofa ", "bulb ", "hall ")
+POOL = Pool().each
 LONG = "The lamp of the {room} was repaired by the electrician, who came late and left his ladder behind. "
 
 
@@ -177,10 +178,10 @@ def test_all_omitted_duplicates_are_counted_for_every_limit(world: World) -> Non
 @pytest.mark.parametrize("diversity", [0.0, 0.9])
 def test_many_duplicates_crowd_out_nothing_and_the_newest_is_returned(world: World, diversity: float) -> None:
     others = {world.remember(f"The {room} has a lamp without a bulb.").id for room in ("attic", "cellar", "garage")}
-    newest = copies(world, LEAST_CANDIDATES + 10)
+    newest = copies(world, POOL + 10)
     question = "which bulb does the lamp in the hall need"
     best, *rest = world.recall(question, diversity=diversity).hits
-    assert (best.memory.id, best.alike) == (newest.id, LEAST_CANDIDATES + 9)
+    assert (best.memory.id, best.alike) == (newest.id, POOL + 9)
     assert {hit.memory.id for hit in rest} == others
     (only,) = world.recall(question, limit=1, diversity=diversity).hits
     assert (only.memory.id, only.alike) == (best.memory.id, best.alike)
@@ -202,17 +203,17 @@ def test_indexes_are_searched_again_only_if_duplicates_crowd_the_answer(
     embedder = hashing()
     vectors = Counted(embedder.fingerprint, embedder.dimension)
     world = World(ReferenceStore(clock), ReferenceKeywords(), clock, embedder=embedder, vectors=vectors)
-    for number in range(LEAST_CANDIDATES + 10):
+    for number in range(POOL + 10):
         world.remember(text.format(number=number), name=f"note {number}")
     world.recall("the bulb of the lamp")
-    assert asked == [LEAST_CANDIDATES, KEYWORD_DEPTH][:times]
+    assert asked == [POOL, KEYWORD_DEPTH][:times]
 
 
 def test_without_vectors_duplicates_crowd_out_nothing(plain_world: World) -> None:
     other = plain_world.remember("The attic has a lamp.")
-    newest = copies(plain_world, LEAST_CANDIDATES + 10)
+    newest = copies(plain_world, POOL + 10)
     first, second = plain_world.recall("lamp in the hall").hits
-    assert (first.memory.id, first.alike, second.memory.id) == (newest.id, LEAST_CANDIDATES + 9, other.id)
+    assert (first.memory.id, first.alike, second.memory.id) == (newest.id, POOL + 9, other.id)
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=20), st.integers(1, 6), st.booleans())
@@ -220,7 +221,7 @@ def test_the_count_of_duplicates_does_not_depend_on_the_limit(texts: list[int], 
     ranked = [
         Ranked(
             DocumentKey(number),
-            RankFeatures(MemoryId(f"m{number}"), BORN, None, 0, None, None, 30, is_question=False),
+            RankFeatures(MemoryId(f"m{number}"), BORN, None, 0, None, None, None, 30, is_question=False),
             Score(total=1.0 - number / 100, similarity=1.0),
             cosine=0.5,
         )

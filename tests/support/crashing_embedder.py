@@ -137,7 +137,7 @@ def live(path: Path, number: int, halt: Halt) -> None:
         lifetimes=lifetimes,
         lead_sees=LeadSees.ALL,
         clock=clock,
-        written=embedding.wake,
+        written=embedding.note_written,
     )
 
     def tell(memory: Memory) -> None:

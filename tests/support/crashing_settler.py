@@ -167,7 +167,7 @@ def live(path: Path, number: int, halt: Halt) -> None:
         lifetimes=lifetimes,
         lead_sees=LeadSees.ALL,
         clock=clock,
-        written=lambda: None,
+        written=lambda _viewer, _memories: None,
     )
     begun, written = Event(), Event()
 

@@ -55,7 +55,8 @@ def _settings(lead_sees: LeadSees, matching: MatchingMode, share: float, logged_
 
 
 class World(Services):
-    """``embedder`` None: keywords only; ``vectors`` None: each is read for every query, which is slow."""
+    """``embedder`` None: keywords only; ``vectors`` None: each is read for every query, which is slow. ``constants``:
+    all constants of the ranking; ``ranking``: some of them."""
 
     def __init__(
         self,
@@ -66,6 +67,7 @@ class World(Services):
         embedder: EmbeddingProvider | None = None,
         vectors: VectorIndex | None = None,
         ranking: RankingConstants | None = None,
+        constants: SearchConstants | None = None,
         lead_sees: LeadSees = LeadSees.ALL,
         keywords_complete: Callable[[], bool] = lambda: True,
         logged_for: timedelta = timedelta(days=30),
@@ -98,7 +100,8 @@ class World(Services):
         )
         self.clock: SteppingClock = clock
         self.handed_over: list[SessionEnd] = []
-        self._ranking, self._keywords_complete, self._reader = ranking, keywords_complete, reader
+        self._constants = constants or SearchConstants(ranking=ranking or RankingConstants())
+        self._keywords_complete, self._reader = keywords_complete, reader
         self._relevance_reader = relevance_reader
         self._processes = count(1)
         for agent, role in ((ADA, Role.WORKER), (BOB, Role.WORKER), (LEA, Role.LEAD)):
@@ -119,8 +122,7 @@ class World(Services):
 
     @cached_property
     def search_service(self) -> SearchService:
-        constants = SearchConstants(ranking=self._ranking or RankingConstants())
-        return self.search_service_with(constants, self.recall_log)
+        return self.search_service_with(self._constants, self.recall_log)
 
     @cached_property
     def maintenance_jobs(self) -> MaintenanceJobs:

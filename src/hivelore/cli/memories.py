@@ -12,6 +12,7 @@ from cyclopts import Parameter
 from hivelore.cli import connection, output
 from hivelore.cli.connection import call
 from hivelore.cli.options import (
+    ALL_PROJECTS,
     STDIN,
     ActingAgent,
     After,
@@ -179,7 +180,8 @@ def recall(
         "diversity": diversity,
         "budget": budget,
     }
-    answer = call("POST", f"{_MEMORIES}/search", agent=agent, body=body)
+    preferred = resolve_project(None) if narrowing.project == ALL_PROJECTS else None
+    answer = call("POST", f"{_MEMORIES}/search", agent=agent, project=preferred, body=body)
     if json:
         output.print_json(answer)
         return
@@ -202,11 +204,17 @@ def _is_worth_showing(answer: Json, hit: Json) -> bool:
     return answer["path"] == "recent" or hit["relevance"] >= _LEAST_RELEVANCE
 
 
+def _heading_path(passage: Json) -> str:
+    return " > ".join(passage["headings"])
+
+
 def _show_hit(rank: int, hit: Json, short: str) -> None:
     memory = hit["memory"]
     output.say(f"{rank}. {hit['relevance']:.0%}  ", (output.shortened(memory["name"], 100), "bold"))
     snippet = output.shortened(hit["passage"]["content"], _SNIPPET_LENGTH)
     if snippet != memory["name"]:
+        if hit["passage"]["headings"]:
+            output.say((f"   {_heading_path(hit['passage'])}", "dim"))
         output.say(f"   {snippet}")
     replaced = "" if memory["validUntil"] is None else f"  valid until {output.age(memory['validUntil'])}"
     alike = f"  and {hit['alike']} similar" if hit["alike"] else ""
@@ -243,8 +251,8 @@ def get(
         output.say(found["content"])
     else:
         for chunk in parts["chunks"]:
-            heading = " > ".join(chunk["headings"])
-            output.say((f"[{chunk['chunkIndex'] + 1}/{chunk['totalChunks']}] {heading}".rstrip(), "bold"))
+            place = f"[{chunk['chunkIndex'] + 1}/{chunk['totalChunks']}] {_heading_path(chunk)}"
+            output.say((place.rstrip(), "bold"))
             output.say(chunk["content"])
             output.say()
 

@@ -36,6 +36,8 @@ ActingAgent = Annotated[str | None, Parameter(help="Agent to act for, by id or n
 Reviewer = Annotated[
     str | None, Parameter(help="Agent to act for, by id or name (default: the operator).", metavar="NAME")
 ]
+ALL_PROJECTS = "*"
+"""As a project: all of them."""
 SearchProject = Annotated[
     str | None,
     Parameter(help="Project name, or * for all projects (default: the current git repository).", metavar="NAME"),

@@ -9,12 +9,15 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 
+from hivelore.core.agents import AgentId, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.supervisor import Report, ignore_report
 from hivelore.core.text import Clean
 from hivelore.embeddings.active_model import SERVING, ActiveModel, EmbeddingModel
+from hivelore.embeddings.latest_writes import LatestWrites
 from hivelore.errors import HiveloreError, Invalid, Unavailable
 from hivelore.indexing.model import ModelKey, QueuedPassage, TextEmbedding
+from hivelore.memories.model import MemoryId
 from hivelore.memories.stored import PassageKey
 from hivelore.models.ports import EmbeddingProvider
 from hivelore.storage.planner_statistics import PlannerStatistics
@@ -35,6 +38,10 @@ MAX_BATCH_FAILURES = 3
 """Consecutive failures before the texts of a batch are embedded one by one."""
 FIRST_OUTAGE_PAUSE = 1.0
 LONGEST_OUTAGE_PAUSE = 300.0
+LATEST_WAIT = 0.3
+"""Longest time in seconds that a search waits for the latest memories of its caller."""
+_LATEST_POLL = 0.03
+"""Seconds after which it looks again, because another process may have embedded them."""
 _PROBE_TEXT = Clean("memory")
 
 
@@ -59,6 +66,8 @@ class EmbeddingQueue:
         self._progress = threading.Condition()
         self._registered: str | None = None
         self._emptied: set[ModelKey] = set()
+        self._latest = LatestWrites()
+        self._is_running = False
         self._statistics = PlannerStatistics(store)
         self._reused_to: PassageKey | None = PassageKey(0)
         """The last passage whose vector of the wanted model was taken up; None once all were."""
@@ -68,6 +77,12 @@ class EmbeddingQueue:
         """Notifies ``run`` that passages may be waiting."""
         self._wake_event.set()
 
+    def note_written(self, viewer: Viewer, memories: Sequence[MemoryId]) -> None:
+        """Notifies ``run`` of memories that a viewer wrote; ``wait_for_latest`` waits for them."""
+        if self._active_model.wanted is not None:
+            self._latest.add(viewer.agent, memories, self._clock.monotonic())
+        self.wake()
+
     def step(self) -> int:
         """Embeds one batch and returns the number of processed passages; 0 if none is waiting.
 
@@ -76,11 +91,12 @@ class EmbeddingQueue:
         model = self._active_model.wanted
         if model is None:
             return 0
-        key = self._model_key(model.provider)
+        key, began = self._model_key(model.provider), self._clock.monotonic()
         waiting = self._take_batch(key)
         if not waiting:
             self._statistics.load_ended()
-            self._activate_if_complete(key)
+            if self._activate_if_complete(key):
+                self._latest.clear(began)
             return 0
         if len(waiting) == BATCH:
             self._ask_for_help()
@@ -132,6 +148,7 @@ class EmbeddingQueue:
     def run(self, stop: threading.Event, idle: float, report: Report = ignore_report) -> None:
         """Works until ``stop`` is set (call ``wake`` after setting it). When idle, waits for ``wake`` or ``idle``
         seconds. ``report`` receives the result of each round."""
+        self._is_running = True
         while not stop.is_set():
             self._wake_event.clear()
             try:
@@ -148,6 +165,7 @@ class EmbeddingQueue:
                 self._progress.notify_all()
             if settled == 0 and not self._drop_retired():
                 self._wake_event.wait(idle)
+        self._is_running = False
 
     def wait(self, timeout: float) -> bool:
         """Waits until no passage is pending and the index is ready; False after ``timeout`` seconds. Failed passages
@@ -160,6 +178,39 @@ class EmbeddingQueue:
                     return False
                 self._progress.wait(min(left, 0.2))
         return True
+
+    def wait_for_latest(self, viewer: Viewer, deadline: float | None = None) -> int:
+        """Waits until the memories that the viewer wrote in this process in the last seconds have vectors: up to
+        ``LATEST_WAIT`` seconds and half of the time to the deadline. Returns how many have none yet. Makes no query
+        if the queue was empty since the last write."""
+        until = self._clock.monotonic() + LATEST_WAIT
+        if deadline is not None:
+            until = min(until, (self._clock.monotonic() + deadline) / 2)
+        while missing := self._count_latest_missing(viewer.agent, deadline):
+            left = until - self._clock.monotonic()
+            if left <= 0 or not self._is_running or self.last_error is not None:
+                return missing
+            with self._progress:
+                self._progress.wait(min(left, _LATEST_POLL))
+        return 0
+
+    def _count_latest_missing(self, agent: AgentId | None, deadline: float | None) -> int:
+        latest, model = self._latest.of(agent, self._clock.monotonic()), self._active_model.wanted
+        if not latest or model is None:
+            return 0
+        with self._store.read(deadline) as view:
+            key = view.model_key(model.provider.fingerprint)
+            stored = [one for one in map(view.get, latest) if one is not None]
+            chunks = view.chunks_of([one.key for one in stored])()
+            passages = {
+                one.memory.id: [passage for chunk in chunks.get(one.key, ()) for passage in chunk.passages]
+                for one in stored
+            }
+            every = [passage for of_memory in passages.values() for passage in of_memory]
+            embedded = frozenset[PassageKey]() if key is None else view.vectors(key, every).keys()
+        missing = {memory for memory, of_memory in passages.items() if not embedded >= set(of_memory)}
+        self._latest.remove(agent, {memory: at for memory, at in latest.items() if memory not in missing})
+        return len(missing)
 
     def pending(self) -> int:
         """Returns how many passages wait for a vector of the wanted model, without failed ones; 0 without a model."""
@@ -252,19 +303,20 @@ class EmbeddingQueue:
         pause = retry_pause(tx.embedding_attempts(key, one.passage) + 1)
         tx.embedding_failed(key, one.passage, Clean(error), self._clock.now() + pause)
 
-    def _activate_if_complete(self, key: ModelKey) -> None:
-        """Activates the wanted model once every passage has its vector."""
+    def _activate_if_complete(self, key: ModelKey) -> bool:
+        """Activates the wanted model once every passage has its vector. Returns False if some have none."""
         model = self._active_model.wanted
         if model is None:
-            return
+            return False
         with self._store.read() as view:
             if view.count_pending(key):
-                return
+                return False
             named = view.setting(SERVING)
         if named != model.provider.fingerprint:
             self._store.write(lambda tx: tx.set_setting(SERVING, model.provider.fingerprint))
         if self._active_model.swapping and model.index.ready:
             self._active_model.swap()
+        return True
 
 
 def _register_model(tx: Transaction, provider: EmbeddingProvider) -> ModelKey:

@@ -175,6 +175,7 @@ class RankFeatures(NamedTuple):
     accessed_at: datetime | None
     access_count: int
     session: str | None
+    project: str | None
     author: str | None
     length: int
     """Characters of the content, at least 1."""
@@ -191,6 +192,7 @@ def rank_features(memory: Memory) -> RankFeatures:
         accessed_at=memory.accessed_at,
         access_count=memory.access_count,
         session=memory.session,
+        project=memory.project,
         author=memory.author,
         length=len(memory.content),
         is_question=is_question(memory.content[-ENDING_LENGTH:]),

@@ -61,9 +61,9 @@ class MemoryService:
         lifetimes: Lifetimes,
         lead_sees: LeadSees,
         clock: Clock,
-        written: Callable[[], None],
+        written: Callable[[Viewer, Sequence[MemoryId]], None],
     ) -> None:
-        """``written`` is called after every write that may leave passages without vectors."""
+        """``written`` is called after every write that may leave passages without vectors, with the memories."""
         self._store = store
         self._index_writer = index_writer
         self._normalizer = normalizer
@@ -91,7 +91,7 @@ class MemoryService:
             return placed
 
         done = self._journal.write(BatchKind.STORED, viewer, store_draft, deadline)
-        self._written()
+        self._written(viewer, [done.memory.id])
         return done
 
     def remember_many(
@@ -102,7 +102,7 @@ class MemoryService:
         done = self._journal.write(
             BatchKind.STORED, viewer, lambda tx: [self._store_draft(tx, one, viewer) for one in prepared], deadline
         )
-        self._written()
+        self._written(viewer, [one.memory.id for one in done])
         return done
 
     def complete_task(
@@ -131,7 +131,7 @@ class MemoryService:
         draft = Draft(content=learning, scope=scope, category=category, tags=(category,))
         (prepared,) = self._normalize([draft], viewer, target)
         done = self._journal.write(BatchKind.STORED, viewer, lambda tx: self._store_draft(tx, prepared, viewer))
-        self._written()
+        self._written(viewer, [done.memory.id])
         return done.memory
 
     def edit(
@@ -159,7 +159,7 @@ class MemoryService:
             return self._proposal_queue.propose(tx, kind, [*others, before], viewer, wanted=wanted, why=change.reason)
 
         done = self._journal.write(BatchKind.EDITED, viewer, edit_memory, deadline, reason=change.reason)
-        self._written()
+        self._written(viewer, [memory])
         if isinstance(done, Proposal):
             raise proposed_error(done)
         return done

@@ -236,10 +236,10 @@ class ObservationService:
         lead_sees: LeadSees,
         clock: Clock,
         reader: PairReader | None = None,
-        written: Callable[[], None],
+        written: Callable[[Viewer, Sequence[MemoryId]], None],
     ) -> None:
         """``reader``: the pair model; without it, rules decide. ``written`` is called after each write that may leave
-        passages without vectors."""
+        passages without vectors, with the memories."""
         self._store = store
         self._index_writer = index_writer
         self._normalizer = normalizer
@@ -263,7 +263,7 @@ class ObservationService:
             verdicts = self._comparison.by_rules(_service_name(prepared.memory))
             done = self._store_observation(prepared, where, verdicts, viewer, deadline)
             assert done is not None
-        self._written()
+        self._written(viewer, [done.memory.id])
         return done
 
     def rate(self, memory: Memory, viewer: Viewer) -> RatedMemory:

@@ -175,7 +175,7 @@ class Services(ABC):
             lifetimes=self.settings.lifetimes,
             lead_sees=self.settings.lead_sees,
             clock=self.clock,
-            written=self.embedding.wake,
+            written=self.embedding.note_written,
         )
 
     @cached_property
@@ -202,7 +202,7 @@ class Services(ABC):
             lead_sees=self.settings.lead_sees,
             clock=self.clock,
             reader=self.make_pair_reader(),
-            written=self.embedding.wake,
+            written=self.embedding.note_written,
         )
 
     @cached_property
@@ -316,6 +316,7 @@ class Services(ABC):
             lifecycle=self.settings.lifecycle,
             lead_sees=self.settings.lead_sees,
             relevance_reader=self.relevance_reader,
+            wait_for_latest=self.embedding.wait_for_latest,
             log=log,
         )
         return SearchService(dependencies, constants)

@@ -234,8 +234,7 @@ class Settings(BaseSettings):
     )
     candidate_multiplier: int = setting(
         "MEMORY_CANDIDATE_MULTIPLIER",
-        "Candidates fetched from each index per requested result, before ranking; with "
-        "HIVELORE_RANKING=measured at least 50.",
+        "Candidates fetched from each index per requested result, before ranking, with HIVELORE_RANKING=documented.",
         default=3,
         ge=1,
         le=100,

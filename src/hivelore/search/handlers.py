@@ -10,7 +10,7 @@ from hivelore.core.redaction import Redactor
 from hivelore.core.values import replace
 from hivelore.errors import Invalid
 from hivelore.memories.normalizer import clean_filter, clean_project, created_range, to_utc
-from hivelore.search.model import QUERY_LENGTH, RERANKED, Query, RecallResult
+from hivelore.search.model import ANY_PROJECT, QUERY_LENGTH, RERANKED, Query, RecallResult
 from hivelore.search.operations import SearchMemories
 
 if TYPE_CHECKING:
@@ -18,10 +18,13 @@ if TYPE_CHECKING:
 
 
 def recall(app: Application, request: SearchMemories, call: Call) -> RecallResult:
-    """Searches in the caller's project unless the request names one. The message says so if there is none (N16)."""
+    """Searches in the caller's project unless the request names one. The message says so if there is none (N16).
+    A search of all projects prefers the caller's."""
     project = call.project if request.project is None else request.project
     owner = None if request.agent is None else app.agents.resolve(request.agent)
     query = query_of(app.redactor, replace(request, project=project, agent=owner))
+    if project == ANY_PROJECT:
+        query = replace(query, prefers=clean_project(app.redactor, call.project))
     answer = app.search_service.recall(query, call.viewer, call.deadline)
     if project is not None:
         return answer
@@ -57,6 +60,7 @@ def query_of(redactor: Redactor, request: SearchMemories) -> Query:
         superseded=request.superseded,
         only_fitting=request.only_fitting,
         reads=RERANKED if request.rerank else 0,
+        awaits_latest=True,
         diversity=request.diversity,
         budget=request.budget,
         created_after=created_after,

@@ -135,6 +135,8 @@ class Query:
     tag: Clean | None = None
     category: Clean | None = None
     project: Clean | None = None
+    prefers: Clean | None = None
+    """Memories of this project rank before others of similar relevance."""
     now: datetime | None = None
     """The time for ranking, expiry and dates in the text; None: the current time."""
     as_of: datetime | None = None
@@ -150,6 +152,8 @@ class Query:
     known: frozenset[tuple[MemoryId, int]] = frozenset()
     """Memories that the caller knows, by id and version. They and their duplicates are left out and not replaced by
     others."""
+    awaits_latest: bool = False
+    """Waits a moment for the vectors of the memories that the viewer just wrote."""
     diversity: float = 0.0
     """0: by score alone; greater values up to 1 prefer hits that differ from each other."""
     budget: int | None = None

@@ -22,7 +22,7 @@ class SearchMemories(Request, frozen=True, rename=json_names(agent="agentId")):
     tag: str | None = None
     category: str | None = None
     project: str | None = None
-    """None: the caller's project; ``*``: all."""
+    """None: the caller's project; ``*``: all, preferring the caller's."""
     now: Instant | None = None
     as_of: Instant | None = None
     superseded: bool = False
@@ -47,6 +47,7 @@ def _short(hit: Hit) -> dict[str, Any]:
         "id": memory.id,
         "name": memory.name,
         "summary": memory.summary,
+        **({"headings": hit.passage.headings} if hit.passage.headings else {}),
         "snippet": hit.passage.content,
         "source": memory.source,
         "scope": memory.scope,

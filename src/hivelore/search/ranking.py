@@ -248,7 +248,8 @@ class Boosts:
     company: float = 0.28
     """Share of the best similarity of its session in the similarity of a memory."""
     brevity: float = 0.07
-    """Loss for each e-fold that a text is shorter than ``enough`` characters: "Yes, it is." says little."""
+    """Loss of a memory of a session for each e-fold that its text is shorter than ``enough`` characters: in a
+    conversation, "Yes, it is." says little. Without a session, a short text is a terse note."""
     enough: int = 160
     question: float = 0.04
     """Loss of a text that ends as a question: the answer is elsewhere."""
@@ -257,6 +258,8 @@ class Boosts:
     date: float = 0.25
     """Largest loss of a memory created far from the dates in the query. A loss keeps the memories of that time in
     order; a gain would press them together at 1."""
+    project: float = 0.3
+    """Loss of a memory outside the project that the query prefers; a loss for the same reason."""
 
 
 def candidate_boosts(
@@ -265,18 +268,20 @@ def candidate_boosts(
     query: str,
     constants: Boosts,
     spans: Sequence[Span] = (),
+    prefers: str | None = None,
 ) -> dict[K, float]:
     """Returns what is added to the similarity of each candidate, -1..1.
 
-    ``similarity`` has every key of ``features``. ``spans``: the time spans named in the query.
+    ``similarity`` has every key of ``features``. ``spans``: the time spans named in the query. ``prefers``: the project
+    that the query prefers.
     """
     named = frozenset(_WORD.findall(query.casefold()))
     own: dict[K, float] = {}
     best: dict[str, float] = {}
     for key, one in features.items():
-        brevity = constants.brevity * math.log(min(one.length, constants.enough) / constants.enough)
-        own[key] = similarity[key] + (brevity - (constants.question if one.is_question else 0.0))
+        own[key] = similarity[key] - (constants.question if one.is_question else 0.0)
         if one.session is not None:
+            own[key] += constants.brevity * math.log(min(one.length, constants.enough) / constants.enough)
             best[one.session] = max(best.get(one.session, own[key]), own[key])
     return {
         key: own[key]
@@ -284,6 +289,7 @@ def candidate_boosts(
         + (constants.company * (best[one.session] - own[key]) if one.session is not None else 0.0)
         + (constants.author if one.author is not None and _is_named(one.author, named) else 0.0)
         - (constants.date * _distance(one.created_at, spans) if spans else 0.0)
+        - (constants.project if prefers is not None and one.project != prefers else 0.0)
         for key, one in features.items()
     }
 
@@ -320,6 +326,7 @@ class RankingConstants:
     access_boost_max: float = 1.5
     access_recency: timedelta = timedelta(hours=48)
     candidate_multiplier: int = 3
+    """Candidates of each index per hit in the documented profile (B15)."""
     tie_weight: float = 0.02
     """Gain of a memory created now over one infinitely old, on the scale of similarity."""
     tie_half_life: timedelta = timedelta(days=90)
@@ -403,10 +410,22 @@ class RecencyConflicts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """How many candidates are ranked, whatever the limit of the query."""
+
+    each: int = 150
+    """Candidates of each index."""
+    named: int = 20
+    """Further candidates of the keyword index that contain an identifier of the query, and further candidates of each
+    index that were created in a time span that the query names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SearchConstants:
     """All constants of a ranking."""
 
     ranking: RankingConstants = RankingConstants()
+    pool: Pool = Pool()
     fusion_weights: FusionWeights = FusionWeights()
     boosts: Boosts = Boosts()
     recency_conflicts: RecencyConflicts = RecencyConflicts()
@@ -433,11 +452,12 @@ class Ranked(NamedTuple):
     """Cosine of its nearest passage; None without a vector."""
 
 
-def rank_candidates(proposals: Proposals, query: str, now: datetime, constants: SearchConstants) -> list[Ranked]:
+def rank_candidates(proposals: Proposals, query: Query, now: datetime, constants: SearchConstants) -> list[Ranked]:
     """Returns the candidates that may be recalled, best first."""
     features, similarity = proposals.features, proposals.similarity
     fused = {key: similarity[key].fused for key in features}
-    boosts = candidate_boosts(features, fused, query, constants.boosts, date_spans(query, now))
+    spans = date_spans(query.text, now)
+    boosts = candidate_boosts(features, fused, query.text, constants.boosts, spans, query.prefers)
     ranked: list[Ranked] = []
     for key, one in features.items():
         near = proposals.nearest.get(key)

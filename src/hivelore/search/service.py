@@ -1,6 +1,6 @@
 """Search service: recalls the memories most relevant to a query."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -14,12 +14,13 @@ from hivelore.embeddings.active_model import ActiveModel, EmbeddedQuery
 from hivelore.errors import Broken, Unavailable
 from hivelore.feedback.recall_log import RecallLog, WriteBehindBuffer
 from hivelore.indexes.ports import KeywordIndex
-from hivelore.indexing.model import Candidate, Vector
+from hivelore.indexing.model import Candidate, Neighbours, Vector
 from hivelore.memories.model import Memory
 from hivelore.memories.stored import DocumentKey
 from hivelore.models.ports import RelevanceReader
 from hivelore.observations.confidence import Lifecycle, is_active
 from hivelore.observations.model import Operational
+from hivelore.search.dates import Span, date_spans
 from hivelore.search.model import Filter, Hit, Query, RecallResult, RetrievalMode, Score
 from hivelore.search.ranking import (
     Profile,
@@ -33,13 +34,15 @@ from hivelore.search.ranking import (
 )
 from hivelore.search.relevance import FLOOR, asks_something, identifiers, relevance
 from hivelore.search.snippets import build_hits, fit_to_budget, hits_as_of, summary_snippet
-from hivelore.search.tokenizer import QueryAnalysis, analyze_query, text_to_embed
+from hivelore.search.tokenizer import QueryAnalysis, analyze_query, text_to_embed, whole_terms
 from hivelore.storage.ports import MemoryStore, View
 
 LEAST_READ = 50
 """Least number of recent memories read at a time."""
-LEAST_CANDIDATES = 50
-"""Least number of candidates requested from each index: fusion compares within the list."""
+TOP = 10
+"""Best hits whose duplicates decide about a second attempt."""
+MOST_SPANS = 3
+"""Time spans of a query in which further candidates are looked up."""
 KEYWORD_DEPTH = 500
 """Number of keyword matches among which near passages are looked up; the 200th match still counts. Also the number of
 candidates requested from each index in a second attempt, if duplicates crowd out others."""
@@ -54,7 +57,9 @@ INCOMPLETE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchDependencies:
-    """Stores, indexes and settings that a search uses. ``log`` None: searches are not logged."""
+    """Stores, indexes and settings that a search uses. ``wait_for_latest`` waits for the vectors of the memories that a
+    viewer just wrote, before a deadline, and returns how many have none yet; None: searches do not wait. ``log`` None:
+    searches are not logged."""
 
     store: MemoryStore
     keywords: KeywordIndex
@@ -65,6 +70,7 @@ class SearchDependencies:
     lifecycle: Lifecycle
     lead_sees: LeadSees
     relevance_reader: RelevanceReader | None = None
+    wait_for_latest: Callable[[Viewer, float | None], int] | None = None
     log: RecallLog | None = None
 
 
@@ -91,33 +97,41 @@ class SearchService:
             created_after=query.created_after,
             created_before=query.created_before,
         )
+        missing = 0
+        if query.awaits_latest and on.wait_for_latest is not None:
+            missing = on.wait_for_latest(viewer, deadline)
         is_complete = on.keywords_complete()  # Before the snapshot, which then contains at least as much.
         with (
             on.active_model.query_embedding(Clean(text_to_embed(query.text))) as embedding,
             on.store.read(deadline, sees=visible_to(viewer, on.lead_sees)) as view,
         ):
             search = _Search(on, constants, view, where, now)
-            least = 0 if constants.ranking.profile is Profile.DOCUMENTED else LEAST_CANDIDATES
-            wanted = max(constants.ranking.candidate_multiplier * query.limit, least)
+            names, is_documented = identifiers(query.text), constants.ranking.profile is Profile.DOCUMENTED
+            wanted = constants.ranking.candidate_multiplier * query.limit if is_documented else constants.pool.each
+            top = query.limit if is_documented else TOP
             search.match_keywords(query.text, max(wanted, KEYWORD_DEPTH))  # Another thread embeds the query meanwhile.
             embedded, terms = embedding(), search.analysis.terms
+            if not is_documented and constants.pool.named:
+                search.look_up_named(embedded, wanted, names, date_spans(query.text, now)[:MOST_SPANS])
             while True:
                 proposals = search.propose(embedded, wanted)
-                ranked = rank_candidates(proposals, query.text, now, constants)
-                if constants.ranking.profile is not Profile.DOCUMENTED:
+                ranked = rank_candidates(proposals, query, now, constants)
+                if not is_documented:
                     # The best few may swap places, and the answer is among these.
                     among = max(query.limit, constants.recency_conflicts.among)
                     memories = search.memories([one.key for one in ranked[:among]])
                     ranked = promote_updates(
                         ranked, frozenset(terms), search.vectors, memories, constants.recency_conflicts
                     )
-                best = select_hits(ranked, query, max(query.limit, query.reads), search.vectors, search.memories)
+                best = select_hits(ranked, query, top, search.vectors, search.memories)
                 is_all = len(proposals.similarity) < wanted or wanted >= KEYWORD_DEPTH
-                if is_all or not is_crowded_by_duplicates(best, len(ranked), query.limit):
+                if is_all or not is_crowded_by_duplicates(best, len(ranked), top):
                     break
                 wanted = KEYWORD_DEPTH
-            best = [one for one in best if not one.is_known]
-            names = identifiers(query.text)
+            most = max(query.limit, query.reads)
+            if most > top:
+                best = select_hits(ranked, query, most, search.vectors, search.memories)
+            best = [one for one in best[:most] if not one.is_known]
             hits = build_hits(view, best, search.memories, proposals, names, search.matches.rarities)
             if ranked or embedded.vector is not None or query.only_fitting or query.least_relevance > 0.0:
                 path = RetrievalMode.HYBRID if embedded.vector is not None else RetrievalMode.KEYWORDS
@@ -136,6 +150,8 @@ class SearchService:
         ]
         message = _message(len(hits), path, embedded.missing_reason, silent=bool(ranked) and not hits)
         message = message if is_complete else f"{message} {INCOMPLETE}"
+        if missing and path is RetrievalMode.HYBRID:
+            message = f"{message} {_notice_of_missing(missing)}"
         at = on.clock.now()
         on.write_buffer.note_reads(shown, viewer, at)
         logged = None if on.log is None else on.log.log_recall(query, viewer, hits, path, len(ranked), at)
@@ -151,7 +167,7 @@ class SearchService:
             value = relevance(evidence) if asks else 0.0
             rated.append(replace(hit, relevance=round(value, 4), fits=value >= FLOOR, evidence=evidence.rounded()))
         if odds:
-            rated.sort(key=lambda hit: hit.relevance, reverse=True)
+            rated[: query.reads] = sorted(rated[: query.reads], key=lambda hit: hit.relevance, reverse=True)
         least = max(query.least_relevance, FLOOR if query.only_fitting else 0.0)
         return [hit for hit in rated if hit.relevance >= least][: query.limit]
 
@@ -189,22 +205,42 @@ class _Search:
     ) -> None:
         self._on, self._constants, self._view, self._where, self._now = on, constants, view, where, now
         self._memories: dict[DocumentKey, Memory] = {}
+        self._named: dict[DocumentKey, Candidate] = {}
+        self._dated: list[Neighbours] = []
 
     def match_keywords(self, text: str, limit: int) -> None:
         keywords, view = self._on.keywords, self._view
         self.analysis = analyze_query(text, rarities=partial(keywords.rarities, view))
         self.matches = keywords.search(view, self.analysis.terms, self._where, limit)
 
+    def look_up_named(self, query: EmbeddedQuery, wanted: int, names: Collection[str], spans: Sequence[Span]) -> None:
+        """Looks up further candidates: those with an identifier of the query, and those of its time spans. If the
+        keyword index has at most ``wanted`` matches, they are all candidates anyway."""
+        keywords, view, limit = self._on.keywords, self._view, self._constants.pool.named
+        windows = [_within(self._where, span) for span in spans]
+        if len(self.matches) > wanted:
+            for one in keywords.search(view, whole_terms(names, self.matches.rarities), self._where, limit):
+                self._named[one.document] = one
+            for window in windows:
+                # After the others, because these scores count all terms.
+                self._named.update(
+                    (one.document, one) for one in keywords.search(view, self.analysis.terms, window, limit)
+                )
+        self._dated = [self._on.active_model.nearest(view, query, window, limit, ()) for window in windows]
+
     def propose(self, query: EmbeddedQuery, wanted: int) -> Proposals:
-        """Returns about ``wanted`` candidates of each index, with the features of those that the filter admits."""
-        matches, model, view = self.matches, self._on.active_model, self._view
+        """Returns about ``wanted`` candidates of each index and the named ones, with the features of those that the
+        filter admits."""
+        matches, model, view, named = self.matches, self._on.active_model, self._view, self._named
         documents: list[DocumentKey] = matches.documents.tolist()
-        neighbours = model.nearest(view, query, self._where, wanted, documents[:wanted])
-        nearest = {near.document: near for near in neighbours.nearest}
+        neighbours = model.nearest(view, query, self._where, wanted, [*documents[:wanted], *named])
+        nearest = {near.document: near for found in (*self._dated, neighbours) for near in found.nearest}
         rows = zip(documents, matches.chunks.tolist(), matches.scores.tolist(), strict=True)
-        keywords = {row[0]: Candidate(*row) for place, row in enumerate(rows) if place < wanted or row[0] in nearest}
+        also = nearest.keys() | named.keys()
+        listed = {row[0]: Candidate(*row) for place, row in enumerate(rows) if place < wanted or row[0] in also}
+        keywords = {**named, **listed}
         weights = self._constants.fusion_weights
-        compared = neighbours.nearest if weights.tokens > 0.0 else ()
+        compared = list(nearest.values()) if weights.tokens > 0.0 else ()
         token_scores = model.token_scores(view, query, compared, matches.rarities)
         features = view.rank_features_of({*nearest, *keywords}, self._where)
         weight = self.analysis.weight(matches.rarities)
@@ -218,7 +254,7 @@ class _Search:
             self.analysis.words,
         )
         self._query, self._passages = query, {key: near.passage for key, near in nearest.items()}
-        self._vectors = dict(neighbours.vectors)
+        self._vectors = {key: one for found in (*self._dated, neighbours) for key, one in found.vectors.items()}
         active = {key: one for key, one in features.items() if self._is_active(one.operational)}
         return Proposals(keywords, nearest, similarity, active)
 
@@ -250,6 +286,19 @@ class _Search:
     def _is_active(self, operational: Operational | None) -> bool:
         """Returns False for operational memories that were contradicted or decayed. They are kept, but not recalled."""
         return operational is None or is_active(operational, self._now, self._on.lifecycle)
+
+
+def _notice_of_missing(count: int) -> str:
+    if count == 1:
+        return "1 of your latest memories is not embedded yet and is found by its words only."
+    return f"{count} of your latest memories are not embedded yet and are found by their words only."
+
+
+def _within(where: Filter, span: Span) -> Filter:
+    """Returns the filter, limited to memories created in a time span."""
+    after = span.start if where.created_after is None else max(where.created_after, span.start)
+    before = span.stop if where.created_before is None else min(where.created_before, span.stop)
+    return replace(where, created_after=after, created_before=before)
 
 
 def _message(count: int, path: RetrievalMode, missing_reason: str | None, *, silent: bool) -> str:

@@ -344,6 +344,13 @@ def analyze_query(text: str, limit: int = QUERY_LIMIT, rarities: Rarities | None
     return QueryAnalysis([term for term in counts if term in chosen], len(chosen), are_all=False)
 
 
+def whole_terms(names: Iterable[str], rarities: Mapping[str, float]) -> list[str]:
+    """Returns the rarest term of each name: its whole, if that is looked up. ``rarities``: of the terms that are looked
+    up; names without one of them are left out."""
+    known = [[term for term in document_terms(name) if term in rarities] for name in names]
+    return [*dict.fromkeys(max(terms, key=lambda term: rarities[term]) for terms in known if terms)]
+
+
 def text_to_embed(text: str) -> str:
     """Returns the text of a query to embed. Of pasted text that is as much as a model reads: its last informative
     paragraphs and its first ones."""

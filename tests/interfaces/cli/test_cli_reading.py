@@ -35,6 +35,30 @@ def test_each_hit_has_one_snippet_on_one_line(cli: CommandLine, me: str) -> None
     assert len(lines[1]) <= 203
 
 
+def test_the_headings_of_a_snippet_are_shown_before_it(cli: CommandLine, me: str) -> None:
+    text = "# Pantry\n\n" + "Kumquats are yellow. " * 100 + "\n\n## Loquats\n\n" + "Loquats ripen in May. " * 100
+    cli.json("remember", "-", "--name", "Fruit", "--agent", me, stdin=text.encode())
+    lines = cli("recall", "loquats in May", "--all", "--agent", me).out.splitlines()
+    assert lines[1] == "   # Pantry > ## Loquats"
+    assert lines[2].startswith("   Loquats ripen in May.")
+
+
+def test_a_search_of_all_projects_prefers_that_of_the_current_folder(cli: CommandLine, me: str) -> None:
+    for project in ("here", "elsewhere"):
+        kept(cli, me, f"Rambutan, {project}.", "--project", project)
+    git = Path.cwd() / ".git"
+    git.mkdir()
+    for project in ("here", "elsewhere"):
+        (git / "config").write_text(f'[remote "origin"]\n\turl = {project}\n')
+        hits = cli.json("recall", "rambutan", "--project", "*", "--agent", me)["results"]
+        assert len(hits) == 2
+        assert (hits[0]["memory"]["project"], hits[0]["score"]["prior"], hits[1]["score"]["prior"]) == (
+            project,
+            0,
+            -0.3,
+        )
+
+
 def test_the_json_of_a_recall_is_the_response_of_the_service(cli: CommandLine, me: str, service: Service) -> None:
     kept(cli, me, "Quinces ripen in October.")
     body = {"query": "quinces", "limit": 3, "now": "2100-01-01T00:00:00Z"}

@@ -53,7 +53,7 @@ ON CONFLICT (namespace, number) DO UPDATE SET tx = excluded.tx
 SELECT {memory_columns} FROM memory m {operational} WHERE m.namespace = :namespace AND m.key = ANY(:keys) {where}
 
 -- name: rank_features
-SELECT m.key, m.id, m.created_at, m.accessed_at, m.access_count, m.session, m.author, length(m.content),
+SELECT m.key, m.id, m.created_at, m.accessed_at, m.access_count, m.session, m.project, m.author, length(m.content),
   convert_to(right(m.content, 80), 'UTF8'), {operational_columns}, {usefulness_columns}
 FROM memory m {operational} {usefulness} WHERE m.namespace = :namespace AND m.key = ANY(:keys) {where}
 

@@ -122,13 +122,13 @@ def read_stored(rows: Sequence[Row]) -> list[Stored]:
 
 
 def read_rank_features(rows: Sequence[Row]) -> dict[DocumentKey, RankFeatures]:
-    """Columns key, id, created_at, accessed_at, access_count, session, author, length of the content, its last 80 bytes
-    (at least 20 characters; SQLite would scan the text to find those), and those of ``OPERATIONAL`` and
+    """Columns key, id, created_at, accessed_at, access_count, session, project, author, length of the content, its last
+    80 bytes (at least 20 characters; SQLite would scan the text to find those), and those of ``OPERATIONAL`` and
     ``USEFULNESS``."""
-    questions = [is_question(row[8].decode(errors="ignore")[-ENDING_LENGTH:]) for row in rows]
+    questions = [is_question(row[9].decode(errors="ignore")[-ENDING_LENGTH:]) for row in rows]
     features: dict[DocumentKey, RankFeatures] = {}
     for row, asks in zip(rows, questions, strict=True):
-        key, memory, created_at, accessed_at, count, session, author, length, _, *more = row
+        key, memory, created_at, accessed_at, count, session, project, author, length, _, *more = row
         known, use = more[: len(OPERATIONAL.names)], more[len(OPERATIONAL.names) :]
         features[key] = RankFeatures(
             memory,
@@ -136,6 +136,7 @@ def read_rank_features(rows: Sequence[Row]) -> dict[DocumentKey, RankFeatures]:
             None if accessed_at is None else EPOCH + timedelta(microseconds=accessed_at),
             count,
             session,
+            project,
             author,
             length,
             asks,

@@ -7,7 +7,7 @@ SELECT {memory_columns} FROM json_each(:keys) k CROSS JOIN memory m ON m.key = k
 WHERE m.namespace = :namespace {where}
 
 -- name: rank_features
-SELECT m.key, m.id, m.created_at, m.accessed_at, m.access_count, m.session, m.author, length(m.content),
+SELECT m.key, m.id, m.created_at, m.accessed_at, m.access_count, m.session, m.project, m.author, length(m.content),
   substr(CAST(m.content AS BLOB), -80), {operational_columns}, {usefulness_columns}
 FROM json_each(:keys) k CROSS JOIN memory m ON m.key = k.value {operational} {usefulness}
 WHERE m.namespace = :namespace {where}
