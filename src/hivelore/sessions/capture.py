@@ -21,7 +21,7 @@ from hivelore.memories.task_completion import TaskCompletion
 from hivelore.observations.markers import remove_markers
 from hivelore.sessions.fence import remove_fences
 from hivelore.sessions.injection import InjectionService, Note
-from hivelore.sessions.lessons.claims import MIN_WEIGHT, text_weight
+from hivelore.sessions.lessons.information import MIN_WEIGHT, text_weight
 from hivelore.sessions.model import (
     GOAL_LENGTH,
     MAX_INJECTED,
@@ -215,7 +215,13 @@ def _apply_event(session: Session, event: AgentEvent) -> Session:
     if event.kind is EventKind.STARTED and event.origin is not Origin.RESUMED:
         # The model has lost its context. After a compaction it continues the same work, otherwise it starts again.
         if event.origin is not Origin.COMPACTED:
-            return Session(agent=session.agent, id=session.id, updated_at=event.at, begun_at=session.begun_at)
+            return Session(
+                agent=session.agent,
+                id=session.id,
+                updated_at=event.at,
+                begun_at=session.begun_at,
+                progress=session.progress,
+            )
         return replace(session, context_event=None, injected=(), updated_at=event.at)
     session = replace(session, updated_at=max(session.updated_at, event.at))
     prompt = _prompt(event)

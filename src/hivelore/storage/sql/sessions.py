@@ -14,6 +14,8 @@ from hivelore.sessions.model import (
     Handover,
     HandoverState,
     InjectedMemory,
+    KnownLesson,
+    LessonProgress,
     Session,
     SessionEnd,
     ShownMemory,
@@ -50,6 +52,12 @@ def _session(state: Mapping[str, Any], **columns: Any) -> Session:
         shown=tuple(
             ShownMemory(memory, recall, event, from_micros(at)) for memory, recall, event, at in state.get("shown", ())
         ),
+        progress=LessonProgress(
+            state.get("settled", ""),
+            tuple(
+                KnownLesson(name, tuple(statements), content) for name, statements, content in state.get("lessons", ())
+            ),
+        ),
     )
 
 
@@ -61,6 +69,8 @@ def _session_state(session: Session) -> str:
         "briefed": session.context_event,
         "told": [list(one) for one in session.injected],
         "shown": [[*one[:-1], to_micros(one.at)] for one in session.shown],
+        "settled": session.progress.settled,
+        "lessons": [list(one) for one in session.progress.lessons],
     }
     return orjson.dumps(state).decode()
 
