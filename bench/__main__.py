@@ -23,6 +23,7 @@ from bench import (
     walks,
     writes,
 )
+from bench.injection import sessions as lessons
 from bench.injection import stores as injection
 from bench.material import Bench
 from bench.quality import rest, section
@@ -38,6 +39,7 @@ SECTIONS: Mapping[str, Callable[[Bench], Section | None]] = {
     "silence": silence.run,
     "usefulness": usefulness.run,
     "injection": injection.run,
+    "lessons": lessons.run,
     "truth": truth.run,
     "speed": speed.run,
     "speed-1m": speed.run_million,

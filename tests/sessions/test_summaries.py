@@ -62,6 +62,7 @@ class Service:
             store=self.store,
             memory_service=self.world.memory_service,
             novelty_filter=self.world.novelty_filter,
+            lesson_recorder=self.world.lesson_recorder,
             implicit_feedback=ImplicitFeedback(self.store, self.world.keywords),
             transcripts=TranscriptFiles([self.folder]),
             summarizer=summarizer,

@@ -63,7 +63,7 @@ Reason = Annotated[str | None, Parameter(help="Reason; stored in the history.")]
 Session = Annotated[str | None, Parameter(name="--session", help="Session of the agent.", metavar="NAME")]
 Scope = Literal["agent", "swarm"]
 ScopeFilter = Literal["all", "agent", "swarm"]
-Source = Literal["manual", "file_index", "session_summary", "task_completion"]
+Source = Literal["manual", "file_index", "session_summary", "task_completion", "lesson"]
 
 
 def given(**fields: Any) -> dict[str, Any]:

@@ -37,6 +37,7 @@ class Source(StrEnum):
     FILE_INDEX = "file_index"
     SESSION_SUMMARY = "session_summary"
     TASK_COMPLETION = "task_completion"
+    LESSON = "lesson"
 
 
 class TaskStatus(StrEnum):
@@ -274,6 +275,7 @@ LIFETIMES: Mapping[Source, timedelta | None] = {
     Source.TASK_COMPLETION: timedelta(days=7),
     Source.SESSION_SUMMARY: timedelta(days=3),
     Source.FILE_INDEX: timedelta(days=30),
+    Source.LESSON: timedelta(days=30),
     Source.MANUAL: None,
 }
 

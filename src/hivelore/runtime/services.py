@@ -49,6 +49,7 @@ from hivelore.search.ranking import SearchConstants
 from hivelore.search.service import SearchDependencies, SearchService
 from hivelore.sessions.capture import CaptureService
 from hivelore.sessions.injection import Budgets, InjectionService
+from hivelore.sessions.lesson_recorder import LessonRecorder
 from hivelore.sessions.model import SessionEnd
 from hivelore.sessions.novelty import NoveltyFilter
 from hivelore.sessions.session_buffer import SessionBuffer
@@ -333,7 +334,12 @@ class Services(ABC):
 
     @cached_property
     def novelty_filter(self) -> NoveltyFilter:
-        return NoveltyFilter(self.store, self.keywords, self.settings.lifetimes, self.clock)
+        reader = self.make_pair_reader()
+        return NoveltyFilter(self.store, self.keywords, self.settings.lifetimes, self.clock, reader)
+
+    @cached_property
+    def lesson_recorder(self) -> LessonRecorder:
+        return LessonRecorder(self.store, self.memory_service, self.novelty_filter, self.clock)
 
     @cached_property
     def session_buffer(self) -> SessionBuffer:

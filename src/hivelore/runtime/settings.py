@@ -264,6 +264,13 @@ class Settings(BaseSettings):
     file_index_days: float | None = setting(
         "MEMORY_TTL_FILE_INDEX_DAYS", "Lifetime of file_index memories in days.", default=30, gt=0, le=36_500
     )
+    lesson_days: float | None = setting(
+        "MEMORY_TTL_LESSON_DAYS",
+        "Lifetime in days of lessons drawn from sessions, since they were last drawn or used.",
+        default=30,
+        gt=0,
+        le=36_500,
+    )
     manual_days: float | None = setting(
         "MEMORY_TTL_MANUAL_DAYS",
         "Lifetime of manual memories in days. Unset: unlimited.",
@@ -506,6 +513,7 @@ class Settings(BaseSettings):
             Source.TASK_COMPLETION: self.task_completion_days,
             Source.SESSION_SUMMARY: self.session_summary_days,
             Source.FILE_INDEX: self.file_index_days,
+            Source.LESSON: self.lesson_days,
             Source.MANUAL: self.manual_days,
         }
         return Lifetimes({source: None if value is None else timedelta(days=value) for source, value in days.items()})

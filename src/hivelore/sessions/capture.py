@@ -24,7 +24,7 @@ from hivelore.observations.markers import remove_markers
 from hivelore.search.model import QUERY_LENGTH
 from hivelore.sessions.fence import remove_fences
 from hivelore.sessions.injection import InjectionService, Note
-from hivelore.sessions.lessons.claims import MIN_WEIGHT, text_weight
+from hivelore.sessions.lessons.information import MIN_WEIGHT, text_weight
 from hivelore.sessions.missed_answers import (
     MissedAnswers,
     MissReason,
@@ -305,6 +305,7 @@ def _apply_event(session: Session, event: AgentEvent) -> Session:
                 begun_at=session.begun_at,
                 work=work,
                 missed=session.missed,
+                progress=session.progress,
             )
         return replace(session, context_event=None, injected=(), updated_at=event.at, work=work or session.work)
     session = replace(session, updated_at=max(session.updated_at, event.at))

@@ -163,6 +163,34 @@ class Delegation(NamedTuple):
     """UTC."""
 
 
+class KnownLesson(NamedTuple):
+    """A lesson drawn from a session."""
+
+    external_id: Clean
+    """Of its memory. Empty if another memory stated it already, or if it is no longer stored."""
+    statements: tuple[str, ...]
+    """Digests of the sentences it was drawn from."""
+    content: str = ""
+    """Digest of its stored content."""
+
+
+MAX_LESSONS = 200
+"""Newest lessons of a session that are remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class LessonProgress:
+    """What was drawn from a session so far."""
+
+    settled: str = ""
+    """Digest of the last turn whose lessons are final; empty if none are."""
+    lessons: tuple[KnownLesson, ...] = ()
+    """Oldest first."""
+
+
+NO_LESSONS = LessonProgress()
+
+
 class InjectedMemory(NamedTuple):
     """A version of a memory that the model has in its context."""
 
@@ -212,6 +240,39 @@ class Session:
     """Prompts whose memories did not reach the model, oldest first."""
     missed: tuple[EventId, ...] = ()
     """Events whose answer did not reach the model, oldest first."""
+    progress: LessonProgress = NO_LESSONS
+
+
+class LessonKind(StrEnum):
+    FIX = "fix"
+    """Symptom, cause and remedy."""
+    DECISION = "decision"
+    CORRECTION = "correction"
+    """A user corrects the agent, or tells it what to do instead."""
+    CONVENTION = "convention"
+    CONFIGURATION = "configuration"
+    FAILED_APPROACH = "failed-approach"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lesson:
+    """One thing that a session taught."""
+
+    kind: LessonKind
+    text: str
+    """Understandable alone."""
+    name: str
+    is_explicit: bool = False
+    """True for the explicit word of a user, which never expires."""
+    statements: tuple[str, ...] = ()
+    """Digests of the sentences it was drawn from."""
+    first_turn: int = 0
+    last_turn: int = 0
+    """Indexes in the conversation it was drawn from."""
+    at: datetime | None = None
+    files: tuple[str, ...] = ()
+    command: str = ""
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +281,10 @@ class Summary:
     """One or two sentences each, most useful first; empty if nothing was learned."""
     quotes_tools: bool = False
     """True if some points quote tool output, which is untrusted."""
+    lessons: tuple[Lesson, ...] = ()
+    """Lessons that a model found. Those of the classifier do not depend on a summary."""
+    shows_work: bool = True
+    """True if it is worth storing although the session taught nothing."""
     by: str = ""
     """Name of the summarizer for display: ``extractive``, ``anthropic claude-haiku-5-5``."""
 

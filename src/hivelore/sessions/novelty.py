@@ -1,8 +1,12 @@
-"""Novelty filter: finds the points of a summary that existing memories already state. Those memories are reinforced
-instead of storing the point again."""
+"""Novelty filter: finds memories that already make a statement. Those are reinforced instead of storing it again.
+
+The contradiction judge decides what the same statement is: numbers, names, negations and order must agree. Shared words
+do not suffice.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import islice
 
 from hivelore.core.agents import AgentId
 from hivelore.core.clock import Clock
@@ -11,20 +15,36 @@ from hivelore.indexes.ports import KeywordIndex
 from hivelore.memories.model import Lifetimes
 from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.memories.summary import sentences
+from hivelore.models.ports import PairReader
+from hivelore.observations.contradiction.constants import DEFAULTS
+from hivelore.observations.contradiction.judge import Verdict, judge, may_be_same
 from hivelore.search.model import Filter, Visibility
 from hivelore.search.tokenizer import query_terms
-from hivelore.sessions.lessons.claims import is_informative, is_stated, parse_claims
+from hivelore.sessions.lessons.information import is_informative
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
 _MAX_CANDIDATES = 5
 """Memories compared with a point: those that share most of its words."""
+_MAX_SENTENCES = 30
+"""Sentences of a memory that are compared."""
 _CODE_FENCE = "```"
+_MAX_LENGTH = 1_000
+"""Characters of a statement that is compared with another by the judge."""
 _MAX_CHARACTERS = 50_000
 """Longest text that is compared; ``sentences`` reads no more."""
 
 
 class NoveltyFilter:
-    def __init__(self, store: MemoryStore, keywords: KeywordIndex, lifetimes: Lifetimes, clock: Clock) -> None:
+    def __init__(
+        self,
+        store: MemoryStore,
+        keywords: KeywordIndex,
+        lifetimes: Lifetimes,
+        clock: Clock,
+        reader: PairReader | None = None,
+    ) -> None:
+        """Without ``reader`` only rules compare."""
+        self._reader = reader
         self._store = store
         self._keywords = keywords
         self._lifetimes = lifetimes
@@ -46,6 +66,13 @@ class NoveltyFilter:
                 else:
                     saying[known.key] = known
         return new, list(saying.values())
+
+    def memory_stating(self, text: str, agent: AgentId, project: Clean | None, exclude: Clean) -> Stored | None:
+        """Returns a memory that makes the same statement. ``exclude``: external id of a memory to ignore, or, with a
+        colon at its end, the beginning of such ids."""
+        where = self._filter(agent, project)
+        with self._store.read(sees=where.visibility) as view:
+            return self._find_statement(view, text, where, exclude)
 
     def memories_stating(self, text: str, agent: AgentId, project: Clean | None, exclude: Clean) -> list[Stored]:
         """Returns the memories that together state everything in a text. Empty if any statement is new, or if the text
@@ -88,11 +115,34 @@ class NoveltyFilter:
         found = self._keywords.search(view, query_terms(point), where, _MAX_CANDIDATES)
         memories = view.memories_of([candidate.document for candidate in found], where)
         for key, memory in memories.items():
-            if memory.external_id != exclude and is_stated(point, parse_claims(memory.content)):
+            if not _is_excluded(memory.external_id, exclude) and self._states(memory.content, point):
                 return Stored(key, memory)
         return None
+
+    def _states(self, content: str, point: str) -> bool:
+        """Returns True if a memory, or one of its sentences, is the same statement."""
+        if self._is_same(content, point, self._reader):
+            return True
+        return any(self._is_same(one, point, None) for one in islice(sentences(content), _MAX_SENTENCES))
+
+    def _is_same(self, one: str, other: str, reader: PairReader | None) -> bool:
+        if len(one) > _MAX_LENGTH or len(other) > _MAX_LENGTH:
+            return one.split() == other.split()
+        if judge(one, other, None).verdict is Verdict.SAME:
+            return True
+        if reader is None or not may_be_same(one, other):
+            return False
+        # They share most words, which stands for the least likeness.
+        stance = reader.stance(Clean(one), Clean(other))
+        return judge(one, other, DEFAULTS.rewording_likeness, stance=stance).verdict is Verdict.SAME
 
     def _renewed_expiry(self, stored: Stored, now: datetime) -> datetime | None:
         """Returns the later of the current and the renewed expiry."""
         before, renewed = stored.memory.expires_at, self._lifetimes.expiry(stored.memory.source, now)
         return None if before is None or renewed is None else max(before, renewed)
+
+
+def _is_excluded(external_id: str | None, exclude: str) -> bool:
+    if external_id is None:
+        return False
+    return external_id == exclude or (exclude.endswith(":") and external_id.startswith(exclude))

@@ -22,6 +22,8 @@ from hivelore.memories.record_lookup import same_record
 from hivelore.memories.service import MemoryService
 from hivelore.observations.markers import remove_markers
 from hivelore.sessions.fence import remove_fences
+from hivelore.sessions.lesson_recorder import LessonRecorder
+from hivelore.sessions.lessons.drawing import WINDOW
 from hivelore.sessions.lessons.extractive import without_activity
 from hivelore.sessions.lessons.summary_draft import MAX_SUMMARISED, build_draft, is_newer_than
 from hivelore.sessions.model import (
@@ -48,6 +50,8 @@ ATTEMPTS = 3
 FIRST_PAUSE = timedelta(seconds=10)
 LAG = timedelta(seconds=2)
 """Time by which the transcript of an active session may lag behind its last message."""
+MAX_OUTPUT = 2_000
+"""Characters of a tool output that lessons are drawn from."""
 LEASE_NAME = "distilling"
 LEASE = timedelta(minutes=2)
 """Longer than any summary takes."""
@@ -68,6 +72,7 @@ class SessionSummaries:
         store: MemoryStore,
         memory_service: MemoryService,
         novelty_filter: NoveltyFilter,
+        lesson_recorder: LessonRecorder,
         implicit_feedback: ImplicitFeedback,
         transcripts: Transcripts,
         summarizer: Summarizer,
@@ -83,6 +88,7 @@ class SessionSummaries:
         self._store = store
         self._memory_service = memory_service
         self._novelty_filter = novelty_filter
+        self._lesson_recorder = lesson_recorder
         self._implicit_feedback = implicit_feedback
         self._transcripts = transcripts
         self._summarizer = summarizer
@@ -187,8 +193,13 @@ class SessionSummaries:
             return  # The stored summary covers more of the session.
         whole = self._read_transcript(ended)
         self._implicit_feedback.watch(ended, agent, whole)
-        conversation = self._conversation(ended, without_own_tools(whole))
+        own = without_own_tools(whole)
+        has_taught = self._lesson_recorder.record(ended, viewer, self._clean_turns(ended, _spoken_end(own)).turns)
+        conversation = self._clean_turns(ended, last_turns(own, MAX_SUMMARISED))
         summary = summarizer.summarize(conversation, ended.task)
+        self._lesson_recorder.record_given(ended, viewer, summary.lessons, summary.by)
+        if not (has_taught or summary.shows_work):
+            return
         points = [left for point in summary.points if (left := remove_markers(point).strip())]
         new, known = self._novelty_filter.split_points(points, agent, project, Clean(ended.thread))
         self._novelty_filter.reinforce(known)
@@ -214,13 +225,13 @@ class SessionSummaries:
         title = session_title(ended.task, prompt, point, ended.subagent)
         return distinct_name(f"Session: {title}", stored, Clean(ended.thread), ended.at)
 
-    def _conversation(self, ended: SessionEnd, whole: Transcript) -> Transcript:
-        """Returns the last turns, clean and without markers, with the last message if the transcript lacks it."""
-        turns = [self._clean_turn(turn) for turn in last_turns(whole, MAX_SUMMARISED).turns]
+    def _clean_turns(self, ended: SessionEnd, end: Transcript) -> Transcript:
+        """Returns these last turns, clean and without markers, with the last message if the transcript lacks it."""
+        turns = [self._clean_turn(turn) for turn in end.turns]
         last = (ended.last_message or "")[-MAX_SUMMARISED:]
         if last and not any(turn.speaker is Speaker.ASSISTANT and turn.text.strip() == last.strip() for turn in turns):
             turns.append(Turn(speaker=Speaker.ASSISTANT, text=last, at=ended.at))
-        return without_markers(Transcript(tuple(turns), whole.cut))
+        return without_markers(Transcript(tuple(turns), end.cut))
 
     def _read_transcript(self, ended: SessionEnd) -> Transcript:
         if ended.transcript is not None:
@@ -261,6 +272,14 @@ class SessionSummaries:
     def _clean(self, text: str) -> str:
         """Replaces characters that cannot be stored, instead of refusing the text."""
         return self._redactor.clean(text.translate(_UNSTORABLE).encode(errors="replace").decode())
+
+
+def _spoken_end(whole: Transcript) -> Transcript:
+    """Returns the newest turns with at most ``WINDOW`` of user and agent, with the beginnings of tool outputs."""
+    spoken = [number for number, turn in enumerate(whole.turns) if turn.tool is None]
+    begin = spoken[-WINDOW] if len(spoken) > WINDOW else 0
+    turns = (replace(turn, text=turn.text[:MAX_OUTPUT]) if turn.tool else turn for turn in whole.turns[begin:])
+    return replace(whole, turns=tuple(turns), cut=whole.cut or begin > 0)
 
 
 def _select_newest(due: Sequence[Handover]) -> tuple[Handover, list[Handover]]:

@@ -10,14 +10,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from hivelore.core.values import replace
 from hivelore.local.endpoint import SESSIONS
 from hivelore.memories.drafts import Draft
 from hivelore.memories.model import NAME_LENGTH, Source
-from hivelore.sessions.lessons.claims import MIN_WEIGHT
-from hivelore.sessions.lessons.extractive import extract_summary
+from hivelore.sessions.lessons.classifier import shipped_classifier
+from hivelore.sessions.lessons.drawing import draw_lessons
+from hivelore.sessions.lessons.information import MIN_WEIGHT
 from hivelore.sessions.lessons.summary_draft import MAX_SUMMARISED, build_draft
-from hivelore.sessions.model import EventId, SessionEnd
+from hivelore.sessions.model import EventId, SessionEnd, Summary
 from hivelore.sessions.titles import first_prompt, session_title
 from hivelore.sessions.transcript_files import MAX_TRANSCRIPT_BYTES, read_last_lines
 from hivelore.sessions.transcripts import last_turns, read_conversation, session_and_folder, without_markers
@@ -75,7 +75,8 @@ def _session_draft(program: str, kept: SourceFile, project_of: Callable[[Path], 
     session, folder = session_and_folder(program, lines)
     conversation = read_conversation(program, lines, cut=cut)
     whole = without_markers(last_turns(conversation, MAX_SUMMARISED))
-    summary = replace(extract_summary(whole), by="extractive")
+    lessons = draw_lessons(whole.turns, shipped_classifier()).lessons
+    summary = Summary(tuple(one.text.replace("\n", "\n  ") for one in lessons), by="extractive")
     if not summary.points:
         return Skipped(kept.path, NOTHING_LEARNED, expected=True)
     ended = SessionEnd(

@@ -1,98 +1,134 @@
-"""Cues: words that mark sentences worth keeping, such as corrections, decisions, causes and facts.
+"""Cues: words by which the classifier and the rules recognize what a sentence does in a conversation.
 
-English, German, French, Spanish and Chinese. Each pattern is searched in one sentence.
+English, German, French, Spanish and Chinese. Each pattern is searched in one sentence, or in the beginning of a turn.
 """
 
 import regex
 
 
-def _cues(*alternatives: str) -> regex.Pattern[str]:
-    return regex.compile("|".join(alternatives), regex.IGNORECASE)
+def _cue(pattern: str) -> regex.Pattern[str]:
+    return regex.compile(pattern, regex.IGNORECASE)
 
 
-CORRECTION = _cues(
-    # At the beginning of a sentence.
-    r"\A\W*(?:no|nope|wrong|stop|don'?t|do not|never|always|actually|rather|please (?:use|don'?t|do not|never|always)|"
-    r"from now on|remember|instead|you should(?:n'?t| not)?|you must(?:n'?t| not)?|i (?:said|told you|meant|"
-    r"prefer|want you))\b",
-    r"\A\W*(?:nein|falsch|halt|nicht|nie(?:mals)?|immer|bitte (?:nimm|nutze|verwende|benutze|kein|nicht|nie|immer)|"
-    r"ab (?:jetzt|sofort)|merk dir|nimm|nutze|verwende|benutze|du (?:sollst|darfst|musst)|ich (?:meinte|will|"
-    r"möchte|sagte))\b",
-    r"\A\W*(?:non|faux|arrête|jamais|toujours|ne \w+ pas|n'\w+ pas|utilise[zr]?|plutôt|désormais|dorénavant|"
-    r"souviens-toi|"
-    r"tu (?:dois|devrais)|il (?:faut|ne faut pas)|je (?:préfère|voulais|veux))\b",
-    r"\A\W*(?:incorrecto|mal|para|nunca|jamás|siempre|no (?:uses|hagas|lo|la|es|utilices|toques)|usa|utiliza|mejor|"
-    r"a partir de ahora|recuerda|debes|prefiero|quiero que)\b",
-    r"\A\W*(?:不要|不是|不对|不应该|别|错了|应该|请(?:用|使用|不要|改|别)|改用|以后|记住|总是|始终|永远|从不|必须|我(?:说|要|想|的意思))",
-    # Anywhere in a sentence.
-    r"\b(?:instead of|rather than|not \S+(?: \S+)?, but|we (?:always|never))\b",
-    r"\b(?:statt(?:dessen)?|anstatt|wir (?:\w+ )?(?:immer|nie))\b|\b(?:au lieu de|plutôt que)\b|\b(?:en (?:lugar|"
-    r"vez) de|nosotros (?:siempre|nunca))\b",
-    r"而不是|换成|改成",
+CUES = {
+    "negation": _cue(
+        r"\b(?:no|not|never|don'?t|doesn'?t|isn'?t|aren'?t|won'?t|can'?t|cannot|nothing|none|without|nor|nicht|kein\w*|"
+        r"nie|niemals|ohne|pas|jamais|nunca|sin)\b|n't\b|不|别|没"
+    ),
+    "rule": _cue(
+        r"\b(?:always|never|from now on|as a rule|rule|must|have to|has to|need to|needs to|only|every|each|remember|"
+        r"whenever|in future|convention|policy|immer|nie|niemals|ab jetzt|ab sofort|muss|müssen|nur|jede[rsmn]?|"
+        r"toujours|jamais|doit|siempre|nunca|debe|solo)\b|必须|总是|永远|以后|记住"
+    ),
+    "alternative": _cue(
+        r"\b(?:instead|rather|use|uses|not the|but|statt(?:dessen)?|sondern|lieber|nimm|au lieu|plutôt|en vez|usa)\b|"
+        r"而不是|改用"
+    ),
+    "cause": _cue(
+        r"\b(?:because|since|cause[sd]?|due to|so that|therefore|that'?s why|which (?:gives|makes|means|causes|is why)|"
+        r"reason|turns out|so it|weil|wegen|deshalb|daher|grund|ursache|parce|porque)\b|因为|所以|原因"
+    ),
+    "decision": _cue(
+        r"\b(?:decided?|decision|then|let'?s|we(?:'ll| will)?\s+(?:use|keep|go|stay|move|do|take|map|record|request)|"
+        r"go(?:ing)? with|settled|agreed|keep|stay|make it|set|put|take|drop|entschieden|bleibt|nehmen|machen wir|dann|"
+        r"décid\w+|decidi\w+)\b|决定"
+    ),
+    "hedge": _cue(
+        r"\b(?:maybe|probably|perhaps|could be|could|might|may|guess|hunch|suspect|possibl[ey]|likely|seems?|sounds?|"
+        r"looks like|i think|not sure|unclear|don'?t know|no idea|untested|plausible|vielleicht|vermutlich|"
+        r"wahrscheinlich|könnte|glaube|peut-être|quizá)\b|可能|也许|大概"
+    ),
+    "report": _cue(
+        r"\b(?:done|added|renamed|removed|updated|fixed|changed|written|pushed|committed|created|passes|passed|passing|"
+        r"works|green|tests? pass|finished|reverted|moved|erledigt|fertig|läuft|grün|hecho|fait)\b|完成"
+    ),
+    "plan": _cue(
+        r"\b(?:i'?ll|i will|let me|i'?m going to|checking|looking|trying|shall i|should i|want me|do you want|"
+        r"ich werde|soll ich)\b"
+    ),
+    "recommendation": _cue(
+        r"\b(?:i'?d|i would|recommend|suggest|propose|better|should|option|options|either|simplest|safest|advise|"
+        r"empfehle|würde|vorschlag|sollte)\b|建议"
+    ),
+    "acceptance": _cue(
+        r"\A\W*(?:yes|yep|yeah|ok|okay|agreed|do (?:it|that|so)|go|sure|right|good|great|perfect|ship it|exactly|fine|"
+        r"please do|sounds good|deal|lgtm|ja|genau|passt|mach|gut|oui|sí|si|vale|好|对|可以|是)\b"
+    ),
+    "rejection": _cue(
+        r"\A\W*(?:no|nope|nah|stop|wait|don'?t|never|wrong|not|nein|halt|falsch|non|不|别)\b",
+    ),
+    "small talk": _cue(
+        r"\b(?:thanks|thank you|thx|ty|cheers|danke|merci|gracias|bye|good ?night|night|morning|hi|hello|hallo|great|"
+        r"nice|cool|perfect|awesome|lol|haha|lmao)\b|谢谢|你好"
+    ),
+    "general": _cue(
+        r"\b(?:usually|typically|generally|commonly|in general|is a|are a|means that|stands for|e\.g|for example|"
+        r"imagine|basically|best practice|textbook|the reference|according to|documentation|docs|rule of thumb|"
+        r"people say|meist|üblicherweise|normalerweise)\b"
+    ),
+    "past": _cue(
+        r"\b(?:was|were|had|did|got|went|took|cost|broke|failed|lost|happened|"
+        r"last (?:year|week|month|time|spring|summer|autumn|winter)|in (?:january|february|march|april|may|june|july|"
+        r"august|september|october|november|december)|war|hatte|letzte[sn]?)\b"
+    ),
+    "first person": _cue(r"\b(?:i|i'?m|i'?ve|me|my|ich|mir|je|yo)\b"),
+    "we": _cue(r"\b(?:we|our|us|ours|wir|uns|unser\w*|nous|notre|nosotros|nuestro)\b|我们"),
+    "you": _cue(r"\b(?:you|your|du|dein\w*|dir|tu|vous)\b|你"),
+    "fix": _cue(
+        r"\b(?:fix(?:es|ed)?|solved?|work(?:s|ed)|gone|no longer|confirmed|verified|reproduced|clean|zero|root cause|"
+        r"problem|issue|bug|error|fails?|failed|crash\w*|broke|broken|fehler|behoben)\b"
+    ),
+    "open": _cue(
+        r"\b(?:later|tomorrow|next week|ask|wait|leave it|someday|another day|check with|not decid\w*|open|todo|morgen|"
+        r"später)\b"
+    ),
+    "imperative": _cue(
+        r"\A\W*(?:(?:and|so|then|also|please|pls|just|ok|okay|no|yes)[, ]+)*(?:use|keep|put|make|set|take|drop|leave|"
+        r"add|remove|write|rename|move|don'?t|do not|never|always|run|check|show|give|tell|explain|summari[sz]e|list|"
+        r"look|find|stop|nimm|mach|setz|lass|schreib)\b"
+    ),
+    "request": _cue(
+        r"\A\W*(?:(?:can|could|would|will) (?:you|u)|pls|please|explain|what|how|why|where|when|which|who|is|are|does|"
+        r"do|did|was|wie|warum|wo|kannst)\b"
+    ),
+}
+"""Features of the classifier. A change needs new weights (``scripts/train_lessons.py``)."""
+
+STANDING = _cue(
+    r"\A\W*(?:(?:and|so|ok|okay|please|pls|also|btw|no|nope|yes|we)[, ]+)*(?:"
+    r"remember\b(?! (?:when|the time|how|if))|(?:always|never) \w+|(?:don'?t|do not) use\b|"
+    r"we(?:'ve)? (?:have )?(?:decided|agreed)\b|use \S.{0,60}(?:, ?(?:not|never)|\binstead of\b|\brather than\b)|"
+    r"merk dir|ab (?:jetzt|sofort)|immer|nie(?:mals)?|wir haben (?:entschieden|beschlossen)|"
+    r"désormais|dorénavant|toujours|souviens-toi|on a décidé|siempre|nunca|recuerda|hemos decidido)\b|"
+    r"\bfrom (?:now|here) on\b|\bas a rule\b|\bwe (?:always|never)\b|"
+    r"\A\W*(?:记住|以后|总是|始终|永远|从不|不要用|我们决定)"
 )
-"""Sentences in which a user corrects the agent."""
+"""The explicit word of a user, which has no end: remember, always, never, use X not Y, a decision."""
 
-DECISION = _cues(
-    r"\b(?:decided|chose|chosen|opted|settled on|went with|going with|we(?:'ll| will) (?:use|keep)|switched (?:to|"
-    r"from)|"
-    r"replaced .{1,80} with|instead of|rather than|in favou?r of|trade-?offs?|prefer(?:red)?|by design|on purpose)\b",
-    r"\b(?:entschieden|entscheidung|gewählt|umgestellt|ersetzt|statt(?:dessen)?|anstatt|bevorzug\w+|absichtlich|"
-    r"bewusst)\b",
-    r"\b(?:décid\w+|choisi\w*|opté|retenu|remplacé\w*|au lieu de|plutôt que|volontairement)\b",
-    r"\b(?:decid\w+|eleg\w+|opt(?:amos|é)|reemplaz\w+|sustitu\w+|en (?:lugar|vez) de|a propósito)\b",
-    r"决定|选择了|选用|采用|改用|换成|改成|而不是|替换",
+RETRACTION = _cue(
+    r"\b(?:forget(?! to\b)|scrap|scratch|revert|undo|discard|strike|take(?= (?:\S+ ){1,3}(?:out|back)\b)|"
+    r"(?<!going )back to|no longer|so no|delete(?= the\b)|vergiss|zurück (?:zu|auf)|oublie|annule|olvida|deshaz)\s+"
+    r"(?P<what>[^,.;:!?(]{1,60})|"
+    r"\bso [^,.;:!?]{1,40}, not (?P<what>[^,.;:!?(]{1,40})|"
+    r"(?P<what>[^,.;:!?]{1,60}?) (?:was|is|are|were) (?:a mistake|the wrong|not acceptable|nicht mehr)\b|"
+    r"(?:算了|撤销|改回|不再)(?P<what>[^，。；！？]{0,30})"
 )
+"""Words by which a user takes something back; ``what`` is taken back, or only points to it."""
 
-CAUSE = _cues(
-    r"\b(?:root cause|caused by|the (?:cause|reason|problem|issue|bug|culprit|fix|solution|trick|catch|key) (?:is|was)|"
-    r"turn(?:s|ed) out|because|due to|fixed (?:it |this |that )?by|solved by|work(?:s|ed) around|workaround|gotcha|"
-    r"the (?:test|build|job|call)s? (?:fail\w*|broke) (?:because|when|since))\b",
-    r"\b(?:ursache|grund (?:ist|war|dafür)|lag (?:daran|an)|liegt (?:daran|an)|weil|wegen|das problem (?:ist|war)|"
-    r"behoben|gelöst|"
-    r"stellt\w* sich heraus|umgehung|stolperfalle)\b",
-    r"\b(?:cause (?:est|était|racine)|parce qu\w+|à cause d\w+|le problème (?:est|était|venait)|corrigé\w*|résolu\w*|"
-    r"s'avère|contournement|provenait|vient du fait)\b",
-    r"\b(?:causa (?:es|era|fue|raíz)|porque|debido a|el problema (?:es|era|fue|estaba)|corregid\w+|solucionad\w+|"
-    r"resuelt\w+|"
-    r"resulta que|resultó que)\b",
-    r"根本原因|原因是|因为|由于|问题(?:是|在于|出在)|修复|解决了|解决方[法案]|原来|导致",
-)
-"""Problems and solutions."""
-
-FACT = _cues(
-    r"\b(?:must|requires?|needs? to|only works?|never|always|make sure|careful|note that|important(?:ly)?|caveat|"
-    r"lives? in|defined in|located in|stored in|configured in|convention|is (?:set|read|generated|loaded|"
-    r"called) (?:by|in|from)|"
-    r"responsible for|defaults? to|depends on)\b",
-    r"\b(?:muss|müssen|darf|dürfen|nur wenn|niemals|immer|achtung|wichtig|vorsicht|hinweis|liegt in|steht in|"
-    r"definiert in|"
-    r"voraussetzung|konvention|hängt (?:von|ab)|standardmäßig)\b",
-    r"\b(?:doi(?:t|vent)|il faut|nécessite|toujours|jamais|attention|important|se trouve|défini\w* dans|"
-    r"par défaut|dépend)\b",
-    r"\b(?:debe(?:n)?|hay que|requiere|siempre|nunca|atención|importante|cuidado|se encuentra|definid\w+ en|"
-    r"por defecto|depende)\b",
-    r"必须|需要|务必|注意|重要|位于|定义在|存放在|配置在|默认|依赖|始终|永远不",
-)
-"""Facts about the code base: locations, rules and conventions."""
-
-SMALL_TALK = _cues(
+SMALL_TALK = _cue(
     r"\A\W*(?:let me|let's|let us|i(?:'ll| will| am going to|'m going to|'m about to)|now (?:i|let)|next,? i|"
-    r"i(?:'ve| have)? (?:now )?"
-    r"(?:read|looked|checked|reviewed|finished|completed|see|understand)|i(?:'m| am) (?:ready|happy|here)|"
-    r"i can (?:help|also)|"
-    r"how can i|(?:would|do) you (?:like|want)|feel free|if you(?:'d| would)? (?:like|want|need)|happy to|"
-    r"just (?:tell|let)|"
-    r"looking at|great|perfect|sure|done|all done|certainly|of course|hope (?:this|that)|here(?:'s| is| are)|hi|"
-    r"hello|hey|"
-    r"you're (?:welcome|right)|thank(?:s| you)|good (?:question|point)|understood|got it|okay|ok)\b",
+    r"i(?:'ve| have)? (?:now )?(?:read|looked|checked|reviewed|finished|completed|see|understand)|"
+    r"i(?:'m| am) (?:ready|happy|here)|i can (?:help|also)|how can i|(?:would|do) you (?:like|want)|feel free|"
+    r"if you(?:'d| would)? (?:like|want|need)|happy to|just (?:tell|let)|looking at|great|perfect|sure|done|all done|"
+    r"certainly|of course|hope (?:this|that)|here(?:'s| is| are)|hi|hello|hey|you're (?:welcome|right)|thank(?:s| you)|"
+    r"good (?:question|point|luck)|understood|got it|okay|ok)\b|"
     r"\A\W*(?:ich (?:werde|schaue|prüfe|lese|sehe|kann)|lass mich|schauen wir|soll ich|möchtest du|wenn du|hallo|"
-    r"gerne|klar|"
-    r"natürlich|fertig|verstanden|danke|perfekt|super|hier (?:ist|sind))\b",
-    r"\A\W*(?:je (?:vais|peux|regarde|vérifie|lis)|laisse[zs]?-moi|voulez-vous|veux-tu|souhaite[sz]|si (?:tu|"
-    r"vous)|bonjour|"
-    r"bien sûr|d'accord|parfait|merci|voici|n'hésite)\b",
+    r"gerne|klar|natürlich|fertig|verstanden|danke|perfekt|super|hier (?:ist|sind))\b|"
+    r"\A\W*(?:je (?:vais|peux|regarde|vérifie|lis)|laisse[zs]?-moi|voulez-vous|veux-tu|souhaite[sz]|si (?:tu|vous)|"
+    r"bonjour|bien sûr|d'accord|parfait|merci|voici|n'hésite)\b|"
     r"\A\W*(?:voy a|puedo|déjame|vamos a|quieres|desea[s]?|si (?:quieres|necesitas)|hola|claro|perfecto|listo|gracias|"
-    r"aquí (?:está|tienes)|de acuerdo|entendido)\b",
-    r"\A\W*(?:让我|我(?:将|会|来|先|可以|已经(?:阅读|查看|检查))|现在我|接下来|你好|您好|好的|当然|没问题|谢谢|如果(?:你|您)|需要我|是否需要|这是|以下是|明白)",
+    r"aquí (?:está|tienes)|de acuerdo|entendido)\b|"
+    r"\A\W*(?:让我|我(?:将|会|来|先|可以|已经(?:阅读|查看|检查))|现在我|接下来|你好|您好|好的|当然|没问题|谢谢|如果(?:你|您)|"
+    r"需要我|是否需要|这是|以下是|明白)"
 )
 """Beginnings of sentences without information, such as greetings and announcements."""

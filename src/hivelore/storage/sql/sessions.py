@@ -15,6 +15,8 @@ from hivelore.sessions.model import (
     Handover,
     HandoverState,
     InjectedMemory,
+    KnownLesson,
+    LessonProgress,
     Session,
     SessionEnd,
     ShownMemory,
@@ -55,6 +57,12 @@ def _session(state: Mapping[str, Any], **columns: Any) -> Session:
         delegated=tuple(Delegation(kind, prompt, from_micros(at)) for kind, prompt, at in state.get("delegated", ())),
         owed=tuple(state.get("owed", ())),
         missed=tuple(state.get("missed", ())),
+        progress=LessonProgress(
+            state.get("settled", ""),
+            tuple(
+                KnownLesson(name, tuple(statements), content) for name, statements, content in state.get("lessons", ())
+            ),
+        ),
     )
 
 
@@ -70,6 +78,8 @@ def _session_state(session: Session) -> str:
         "delegated": [[*one[:-1], to_micros(one.at)] for one in session.delegated],
         "owed": list(session.owed),
         "missed": list(session.missed),
+        "settled": session.progress.settled,
+        "lessons": [list(one) for one in session.progress.lessons],
     }
     return orjson.dumps(state).decode()
 

@@ -105,7 +105,13 @@ TEXTS = Codec(_read_texts, to_json)
 OBJECT = Codec(_read_object, to_json)
 
 SCOPE = {Scope.AGENT: 1, Scope.SWARM: 2}
-SOURCE = {Source.MANUAL: 1, Source.FILE_INDEX: 2, Source.SESSION_SUMMARY: 3, Source.TASK_COMPLETION: 4}
+SOURCE = {
+    Source.MANUAL: 1,
+    Source.FILE_INDEX: 2,
+    Source.SESSION_SUMMARY: 3,
+    Source.TASK_COMPLETION: 4,
+    Source.LESSON: 5,
+}
 SCOPE_OF = {code: scope for scope, code in SCOPE.items()}
 SOURCE_OF = {code: source for source, code in SOURCE.items()}
 SCOPES = codes(SCOPE)
