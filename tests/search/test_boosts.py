@@ -71,12 +71,12 @@ def test_a_note_without_a_session_loses_nothing_for_being_terse(length: int) -> 
     [
         ("hall", "hall", 0.0),
         ("attic", "hall", 0.3),
-        (None, "hall", 0.3),
+        (None, "hall", 0.0),
         ("attic", None, 0.0),
         (None, None, 0.0),
     ],
 )
-def test_memories_outside_the_preferred_project_have_a_negative_boost(
+def test_memories_of_other_projects_than_the_preferred_one_have_a_negative_boost(
     project: str | None, prefers: str | None, loss: float
 ) -> None:
     assert added(PLAIN._replace(project=project), prefers=prefers) == pytest.approx(-loss)

@@ -14,7 +14,7 @@ from hivelore.core.clock import Clock
 from hivelore.core.supervisor import Report, ignore_report
 from hivelore.core.text import Clean
 from hivelore.embeddings.active_model import SERVING, ActiveModel, EmbeddingModel
-from hivelore.embeddings.latest_writes import LatestWrites
+from hivelore.embeddings.latest_writes import MOST, LatestWrites
 from hivelore.errors import HiveloreError, Invalid, Unavailable
 from hivelore.indexing.model import ModelKey, QueuedPassage, TextEmbedding
 from hivelore.memories.model import MemoryId
@@ -181,14 +181,14 @@ class EmbeddingQueue:
 
     def wait_for_latest(self, viewer: Viewer, deadline: float | None = None) -> int:
         """Waits until the memories that the viewer wrote in this process in the last seconds have vectors: up to
-        ``LATEST_WAIT`` seconds and half of the time to the deadline. Returns how many have none yet. Makes no query
-        if the queue was empty since the last write."""
+        ``LATEST_WAIT`` seconds and half of the time to the deadline, and not at all after a bulk write. Returns how
+        many have none yet. Makes no query if the queue was empty since the last write."""
         until = self._clock.monotonic() + LATEST_WAIT
         if deadline is not None:
             until = min(until, (self._clock.monotonic() + deadline) / 2)
         while missing := self._count_latest_missing(viewer.agent, deadline):
             left = until - self._clock.monotonic()
-            if left <= 0 or not self._is_running or self.last_error is not None:
+            if left <= 0 or missing >= MOST or not self._is_running or self.last_error is not None:
                 return missing
             with self._progress:
                 self._progress.wait(min(left, _LATEST_POLL))

@@ -259,7 +259,8 @@ class Boosts:
     """Largest loss of a memory created far from the dates in the query. A loss keeps the memories of that time in
     order; a gain would press them together at 1."""
     project: float = 0.3
-    """Loss of a memory outside the project that the query prefers; a loss for the same reason."""
+    """Loss of a memory of another project than the query prefers; a loss for the same reason. Memories without a project
+    count in every project."""
 
 
 def candidate_boosts(
@@ -289,7 +290,7 @@ def candidate_boosts(
         + (constants.company * (best[one.session] - own[key]) if one.session is not None else 0.0)
         + (constants.author if one.author is not None and _is_named(one.author, named) else 0.0)
         - (constants.date * _distance(one.created_at, spans) if spans else 0.0)
-        - (constants.project if prefers is not None and one.project != prefers else 0.0)
+        - (constants.project if prefers is not None and one.project not in (prefers, None) else 0.0)
         for key, one in features.items()
     }
 
