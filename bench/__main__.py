@@ -23,7 +23,7 @@ from bench import (
     walks,
     writes,
 )
-from bench.injection import stores as injection
+from bench.injection import section as injection
 from bench.material import Bench
 from bench.quality import rest, section
 from bench.report import Section, keep, render
