@@ -23,8 +23,8 @@ from bench import (
     walks,
     writes,
 )
+from bench.injection import section as injection
 from bench.injection import sessions as lessons
-from bench.injection import stores as injection
 from bench.material import Bench
 from bench.quality import rest, section
 from bench.report import Section, keep, render

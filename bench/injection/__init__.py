@@ -1,1 +1,1 @@
-"""Benchmarks of what is injected into prompts."""
+"""Benchmarks of what is injected into prompts and at session starts."""

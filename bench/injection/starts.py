@@ -162,7 +162,7 @@ def _table(name: str, starts: Sequence[Start], bench: Bench) -> Table:
         rows.append([f"useful notes{variant}", *(f"{fmean(one.useful):.0f}" for one in figures.values()), target])
         rows.append([f"useful lines{variant}", *(f"{fmean(one.right):.0f}" for one in figures.values()), ""])
         rows.append([f"tokens{variant}", *(f"{fmean(one.tokens):.0f}" for one in figures.values()), ""])
-    return Table(f"### {name}", ["%", "Hivelore", "left out", "newest", "random", "target of Hivelore"], rows)
+    return Table(f"#### {name}", ["%", "Hivelore", "left out", "newest", "random", "target of Hivelore"], rows)
 
 
 def measure(starts: Sequence[Start], bench: Bench, *, has_task: bool) -> Mapping[str, Figures]:

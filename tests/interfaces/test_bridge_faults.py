@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from support.bridge import Bridge
 from support.odd_service import Exchange, OddService
 from support.service import environment
 from support.tls import self_signed
+from support.waiting import until
 
 Answer = Callable[[Exchange], None]
 Start = Callable[[Answer], tuple[Bridge, OddService]]
@@ -335,3 +337,73 @@ def test_without_a_key_a_remote_service_gets_no_request(tmp_path: Path) -> None:
 def _after(bridge: Bridge) -> str:
     bridge.hang_up()
     return bridge.complaints()
+
+
+HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+
+
+def hello(exchange: Exchange) -> None:
+    if exchange.message.get("method") == "initialize":
+        exchange.result({"protocolVersion": "2025-06-18", "serverInfo": {"name": "old", "version": "1"}})
+    else:
+        exchange.result({"tools": [{"name": "memory-search"}]})
+
+
+def test_a_service_that_hangs_does_not_delay_the_handshake(start: Start, tmp_path: Path) -> None:
+    hangs = threading.Event()
+    free = threading.Event()
+
+    def answer(exchange: Exchange) -> None:
+        if hangs.is_set():
+            free.wait(60.0)
+        hello(exchange)
+
+    first, service = start(answer)
+    expected = [first.ask("initialize", 1, **HELLO), first.ask("tools/list", 2)]
+    until(lambda: len(list((tmp_path / "mcp-answers").glob("*.json"))) == 2)
+    hangs.set()
+    environ = environment(tmp_path, HIVELORE_URL=service.url, HIVELORE_KEY="hl_key")
+    with Bridge(environ, tmp_path) as second:
+        try:
+            began = time.monotonic()
+            again = [second.ask("initialize", 1, **HELLO), second.ask("tools/list", "b")]
+            assert time.monotonic() - began < 30.0  # The service never answers.
+        finally:
+            free.set()
+        assert again == [expected[0], expected[1] | {"id": "b"}]
+        # What the service answers at last is not the answer to another request.
+        assert second.ask("ping", 9)["id"] == 9
+
+
+def test_further_pages_and_other_versions_are_not_answered_from_memory(start: Start, tmp_path: Path) -> None:
+    bridge, service = start(lambda exchange: exchange.result({"of": exchange.message["params"]}))
+    for params in ({"cursor": "2"}, {"cursor": "3"}, {}):
+        assert bridge.ask("tools/list", 1, **params)["result"] == {"of": params}
+    until(lambda: len(list((tmp_path / "mcp-answers").glob("*.json"))) == 1)
+    names = {file.name for file in (tmp_path / "mcp-answers").iterdir()}
+    assert "hl_key" not in str(names)
+    environ = environment(tmp_path, HIVELORE_URL=service.url, HIVELORE_KEY="hl_key")
+    with Bridge(environ, tmp_path) as newer:
+        assert newer.ask("tools/list", 1, **MODERN)["result"] == {"of": MODERN}
+        until(lambda: len(list((tmp_path / "mcp-answers").glob("*.json"))) == 2)
+
+
+def test_without_an_earlier_answer_a_service_that_hangs_is_reported(start: Start) -> None:
+    free = threading.Event()
+
+    def answer(exchange: Exchange) -> None:
+        free.wait(60.0)
+        exchange.drop()
+
+    bridge, _ = start(answer)
+    try:
+        error = bridge.ask("initialize", 1, **HELLO)["error"]
+    finally:
+        free.set()
+    assert "does not answer" in error["message"]
+
+
+def test_an_error_is_not_kept(start: Start, tmp_path: Path) -> None:
+    bridge, _ = start(lambda exchange: exchange.problem(503, "Come back on Monday."))
+    assert bridge.ask("tools/list", 1)["error"]["message"] == "Come back on Monday."
+    assert not (tmp_path / "mcp-answers").exists()

@@ -42,7 +42,18 @@ CODES: dict[type[HiveloreError], int] = {
 class Message:
     """One message, with the fields that the relay needs."""
 
-    __slots__ = ("body", "id", "is_repeatable", "is_request", "method", "name", "subject", "version")
+    __slots__ = (
+        "body",
+        "has_cursor",
+        "id",
+        "is_repeatable",
+        "is_request",
+        "method",
+        "name",
+        "requested_version",
+        "subject",
+        "version",
+    )
 
     def __init__(self, body: bytes, document: "Json") -> None:
         """Raises Invalid if it is not a JSON-RPC message of MCP."""
@@ -55,6 +66,9 @@ class Message:
         self.version = _text(_member(_member(params, "_meta"), VERSION_KEY))
         """Protocol version, if the message contains it."""
         self.name = _text(_member(params, _NAMED[self.method])) if self.method in _NAMED else ""
+        self.requested_version = _text(_member(params, "protocolVersion"))
+        """Protocol version that the client asks for in ``initialize``."""
+        self.has_cursor = _member(params, "cursor") is not None
         self.subject = _member(params, "requestId")
         """Id of the request that a cancellation is about."""
         self.is_repeatable = self.method != "tools/call" or self.name in REPEATABLE

@@ -4,7 +4,7 @@ from _thread import allocate_lock, start_new_thread
 
 from hivelore.errors import HiveloreError, Invalid, Overloaded, TooLarge, Unavailable
 from hivelore.local.transport import Connection, Response, Unanswered, Unsent
-from hivelore.mcp.bridge import messages
+from hivelore.mcp.bridge import known_answers, messages
 from hivelore.mcp.bridge.messages import Message
 from hivelore.mcp.bridge.service import Address, Service
 from hivelore.mcp.bridge.streams import LARGEST_LINE, Output, say
@@ -20,6 +20,12 @@ MOST_AT_ONCE = 32
 """Most messages in progress; further ones wait."""
 MOST_STREAMS = 16
 """Most subscriptions besides these: they may last long, and do not count as messages in progress."""
+HANDSHAKE_WAIT = 0.3
+"""Seconds until a request of the handshake is answered with what the service answered the last time."""
+FIRST_HANDSHAKE_WAIT = 10.0
+"""Seconds until it is refused, if the service takes requests and never answered this one before; at most twice as
+long."""
+_SLOW = "The Hivelore service does not answer. Run 'hivelore doctor'."
 _TOO_LARGE = f"The message is larger than {LARGEST_MESSAGE // 1024 // 1024} MB. Send it in parts."
 _FAULT = "The bridge failed on this message. See its standard error for the reason."
 
@@ -27,7 +33,7 @@ _FAULT = "The bridge failed on this message. See its standard error for the reas
 class _Call:
     """A message in progress, or one that was refused before it was sent."""
 
-    __slots__ = ("connection", "id", "is_cancelled", "is_settled", "message", "refusal", "size")
+    __slots__ = ("connection", "id", "is_cancelled", "is_settled", "message", "refusal", "running", "size")
 
     def __init__(self, line: bytes) -> None:
         self.size = len(line)
@@ -38,6 +44,8 @@ class _Call:
         """True if the client does not wait for an answer (any more)."""
         self.is_cancelled = False
         self.connection: Connection | None = None
+        self.running = allocate_lock()
+        """Held until the service has answered."""
         try:
             if self.size > LARGEST_LINE:
                 raise TooLarge(_TOO_LARGE)
@@ -63,6 +71,8 @@ class Relay:
         self._streams: set[_Call] = set()
         self._busy = allocate_lock()
         """Held while there are calls."""
+        self._is_slow = False
+        """True while the service keeps the client waiting."""
 
     def is_full(self) -> bool:
         """Return True if the next message must wait because of too many or too large ones."""
@@ -80,6 +90,9 @@ class Relay:
                 self._busy.acquire()
             self._calls.add(call)
         try:
+            if call.message is not None and known_answers.is_known(call.message):
+                call.running.acquire()
+                start_new_thread(self._answer_meanwhile, (call, call.message))
             start_new_thread(self._run, (call,))
         except RuntimeError:  # No more threads are available: deliver it in this one.
             self._run(call)
@@ -97,6 +110,26 @@ class Relay:
                     if call.connection is not None:
                         call.connection.abort()
 
+    def _answer_meanwhile(self, call: _Call, message: Message) -> None:
+        """Answer a request of the handshake for a service that takes too long: a session starts only then."""
+        if call.running.acquire(timeout=0.0 if self._is_slow else HANDSHAKE_WAIT):
+            return
+        self._is_slow = True
+        answer = known_answers.read_answer(message, self._agreed)
+        if answer is None:
+            # The first start of a service may take longer: then nothing was sent yet.
+            while not call.running.acquire(timeout=FIRST_HANDSHAKE_WAIT):
+                if call.connection is not None:
+                    self._refuse(call, Unavailable(_SLOW))
+                    return
+        else:
+            self._note_version(message, answer)
+            self._settle(call, answer)
+
+    def _note_version(self, message: Message, answer: bytes) -> None:
+        if message.method == "initialize":
+            self._agreed = messages.agreed_version(answer)
+
     def _run(self, call: _Call) -> None:
         try:
             if call.refusal is not None:
@@ -106,6 +139,8 @@ class Relay:
         except HiveloreError as error:
             self._refuse(call, error)
         finally:
+            if call.running.locked():
+                call.running.release()
             if not call.is_settled:  # A defect of the bridge, which the interpreter reports on standard error.
                 self._settle(call, messages.error(call.id, messages.INTERNAL_ERROR, _FAULT))
             with self._lock:
@@ -163,9 +198,11 @@ class Relay:
             answer = response.body if response.status == 200 else messages.with_id(response.body, call.id)
             if answer is None:
                 raise _refusal(response)
-            if message.method == "initialize":
-                self._agreed = messages.agreed_version(answer)
+            self._is_slow = False
+            self._note_version(message, answer)
             self._settle(call, answer)
+            if known_answers.is_known(message):
+                known_answers.keep_answer(message, self._agreed, answer)
         elif response.status != 202 or message.is_request:
             raise _refusal(response)
 
@@ -186,9 +223,11 @@ class Relay:
             raise Unanswered("The service ended the stream without an answer. Subscribe again.")
 
     def _settle(self, call: _Call, answer: bytes) -> None:
-        if not call.is_settled:
+        with self._lock:
+            if call.is_settled:
+                return
             call.is_settled = True
-            self._output.line(answer)
+        self._output.line(answer)
 
     def _refuse(self, call: _Call, error: HiveloreError) -> None:
         if call.is_cancelled:
