@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from hivelore.search.model import Evidence
 from hivelore.search.tokenizer import STOP_TERMS, document_terms
 
-FLOOR = 0.25
+FLOOR = 0.3
 """Least relevance of a hit that is worth giving to somebody who did not ask (N06). A missed memory costs more than a
 wrong one, so it need not be right in most cases."""
-POINTER_FLOOR = 0.1
+POINTER_FLOOR = 0.08
 """Least relevance of a hit that is worth a line with its name."""
 
 
@@ -36,7 +36,7 @@ WORDS = RelevanceWeights(base=-3.3, cosine=0.0, covered=3.7, identifier=3.4)
 """Without a vector."""
 UNREAD = RelevanceWeights(base=-6.1, cosine=10.0, covered=2.9, identifier=2.4)
 """With a vector."""
-READ = RelevanceWeights(base=-3.4, cosine=6.3, covered=1.3, identifier=1.2, read=0.66)
+READ = RelevanceWeights(base=-3.5, cosine=5.9, covered=0.7, identifier=1.75, read=0.58)
 """With a vector, and read by the relevance model."""
 
 
