@@ -32,7 +32,7 @@ class Stage:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.implicit_feedback = ImplicitFeedback(world.store, world.keywords)
+        self.implicit_feedback = ImplicitFeedback(world.store, world.keywords, Lifetimes(), world.clock)
         fillers = [f"The kettle number {number} boils in the kitchen {number % 7}." for number in range(FILLERS)]
         world.memory_service.remember_many([Draft(content=filler) for filler in fillers], AS_ADA)
         self.memory = world.remember(PROXY)
@@ -225,5 +225,5 @@ def test_in_a_small_store_no_word_is_rare_enough(world: World) -> None:
     world.write_buffer.flush()
     ended: SessionEnd = an_end("/s1.jsonl", at=world.clock.now(), is_partial=True)
     lines = ClaudeSession().user(ABOUT_PROXY).runs(USES).lines
-    ImplicitFeedback(world.store, world.keywords).watch(ended, ADA, read_transcript("claude-code", lines))
+    ImplicitFeedback(world.store, world.keywords, Lifetimes(), world.clock).watch(ended, ADA, read_transcript("claude-code", lines))
     assert world.rating.of(memory.id, AS_ADA).use == NO_USAGE

@@ -57,6 +57,7 @@ def _session(state: Mapping[str, Any], **columns: Any) -> Session:
             tuple(
                 KnownLesson(name, tuple(statements), content) for name, statements, content in state.get("lessons", ())
             ),
+            state.get("taught", False),
         ),
     )
 
@@ -71,6 +72,7 @@ def _session_state(session: Session) -> str:
         "shown": [[*one[:-1], to_micros(one.at)] for one in session.shown],
         "settled": session.progress.settled,
         "lessons": [list(one) for one in session.progress.lessons],
+        "taught": session.progress.has_taught,
     }
     return orjson.dumps(state).decode()
 
