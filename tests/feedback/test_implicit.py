@@ -225,5 +225,7 @@ def test_in_a_small_store_no_word_is_rare_enough(world: World) -> None:
     world.write_buffer.flush()
     ended: SessionEnd = an_end("/s1.jsonl", at=world.clock.now(), is_partial=True)
     lines = ClaudeSession().user(ABOUT_PROXY).runs(USES).lines
-    ImplicitFeedback(world.store, world.keywords, Lifetimes(), world.clock).watch(ended, ADA, read_transcript("claude-code", lines))
+    ImplicitFeedback(world.store, world.keywords, Lifetimes(), world.clock).watch(
+        ended, ADA, read_transcript("claude-code", lines)
+    )
     assert world.rating.of(memory.id, AS_ADA).use == NO_USAGE
