@@ -4,7 +4,7 @@ import pytest
 
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
-from hivelore.sessions.model import EventId, InjectedMemory, Session
+from hivelore.sessions.model import EventId, InjectedMemory, KnownLesson, LessonProgress, Session
 from hivelore.storage.ports import MemoryStore
 from support.memories import ADA, BOB, instant, memory_id
 
@@ -17,6 +17,9 @@ SESSION = Session(
     last_prompt=Clean("and the tests"),
     context_event=EventId("e1"),
     injected=(InjectedMemory(memory_id(1), 1, EventId("e1")), InjectedMemory(memory_id(2), 3, EventId("e2"))),
+    progress=LessonProgress(
+        "d1", (KnownLesson(Clean("lesson:claude-code:s1:a"), ("s1", "s2"), "c1"),), has_taught=True
+    ),
 )
 EMPTY = Session(agent=ADA, id=Clean("codex:s2"), updated_at=instant(6))
 

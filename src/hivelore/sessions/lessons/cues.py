@@ -125,7 +125,8 @@ INSTRUCTION = _cue(
 
 ADVICE = _cue(
     r"\b(?:i(?:'d| would)? (?:strongly )?recommend|my recommendation|"
-    r"i(?:'d| would) (?:use|keep|go with|take|store|choose|prefer)|i suggest (?:using|to use)|ich (?:empfehle|würde)|je recommande|recomiendo)\b|我建议"
+    r"i(?:'d| would) (?:use|keep|go with|take|store|choose|prefer)|"
+    r"i suggest (?:using|to use)|ich (?:empfehle|würde)|je recommande|recomiendo)\b|我建议"
 )
 """The agent recommends something."""
 
