@@ -29,18 +29,18 @@ from hivelore.sessions.operations import HookEvent
 
 ASIDE = ("ben", "dee")
 """Writers whose sessions train no model."""
-HALF, MOST = 0.5, 0.6
-"""Share of the words of a quote, and of the telling words of a lesson in other words, that a memory needs."""
+HALF = 0.5
+"""Share of the words of a quote, or of a lesson in other words, that a memory needs."""
 MOST_MEMORIES = 1_000
 LEAST_FOUND, MOST_STORED = 60, 5
-TEXT = f"""
+TEXT = """
 Sessions of coding agents, half of which teach something. Each is replayed turn by turn through the hooks, as Claude
 Code sends them. Without a language model.
 
 - *found*: share of the lessons of which one memory has at least half of the words of each quote. Lessons of *other
-  sessions* are given in other words: a memory needs {MOST:.0%} of their words. *whole*: the memory has every word.
-- *lost*: lessons that were found after a turn and no longer at the end. *retracted*: lessons that a later turn takes back
-  and that are still stored.
+  sessions* are given in other words: a memory needs half of their content words. *whole*: the memory has every word.
+- *lost*: lessons that were found after a turn and no longer at the end. *retracted*: lessons that a later turn takes
+  back and that are still stored.
 - *stored from nothing*: share of the sessions that teach nothing and leave a lesson. *anything*: or a session summary.
 
 Sessions of the writers *aside* train no model. The *training* sessions are those that the classifier was trained on.
@@ -173,9 +173,8 @@ def _count(counts: Counts, session: Mapping[str, Any], states: Sequence[Sequence
         counts.anything += bool(last)
         return
     lessons = [_parts(lesson) for lesson in session["lessons"]]
-    shares = [HALF if "quotes" in lesson else MOST for lesson in session["lessons"]]
-    for lesson, parts, share in zip(session["lessons"], lessons, shares, strict=True):
-        found = [_has(state, parts, share) for state in texts]
+    for lesson, parts in zip(session["lessons"], lessons, strict=True):
+        found = [_has(state, parts, HALF) for state in texts]
         if lesson.get("retracted"):
             counts.retracted += 1
             counts.kept += found[-1]

@@ -4,7 +4,7 @@ import pytest
 
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
-from hivelore.sessions.model import Delegation, EventId, InjectedMemory, Session
+from hivelore.sessions.model import Delegation, EventId, InjectedMemory, KnownLesson, LessonProgress, Session
 from hivelore.storage.ports import MemoryStore
 from support.memories import ADA, BOB, instant, memory_id
 
@@ -21,6 +21,9 @@ SESSION = Session(
     work=Clean("fix login login.py"),
     owed=(Clean("Where is the key?"), Clean("Go on.")),
     missed=(EventId("e3"), EventId("e4")),
+    progress=LessonProgress(
+        "d1", (KnownLesson(Clean("lesson:claude-code:s1:a"), ("s1", "s2"), "c1"),), has_taught=True
+    ),
 )
 EMPTY = Session(agent=ADA, id=Clean("codex:s2"), updated_at=instant(6))
 

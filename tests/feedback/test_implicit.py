@@ -11,7 +11,7 @@ from hivelore.core.values import replace
 from hivelore.feedback.implicit import ImplicitFeedback
 from hivelore.feedback.model import NO_USAGE, UsageCounts
 from hivelore.memories.drafts import Draft
-from hivelore.memories.model import Memory
+from hivelore.memories.model import Lifetimes, Memory, Source
 from hivelore.search.model import RecallId
 from hivelore.sessions.model import AgentEvent, EventId, EventKind, Origin, SessionEnd, SubAgent, Task
 from hivelore.sessions.transcripts import read_transcript
@@ -32,7 +32,7 @@ class Stage:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.implicit_feedback = ImplicitFeedback(world.store, world.keywords)
+        self.implicit_feedback = ImplicitFeedback(world.store, world.keywords, Lifetimes(), world.clock)
         fillers = [f"The kettle number {number} boils in the kitchen {number % 7}." for number in range(FILLERS)]
         world.memory_service.remember_many([Draft(content=filler) for filler in fillers], AS_ADA)
         self.memory = world.remember(PROXY)
@@ -79,6 +79,19 @@ def test_an_injected_memory_that_was_applied_was_useful(stage: Stage) -> None:
     assert PROXY in stage.inject()
     stage.ends(ClaudeSession().user(ABOUT_PROXY).runs(USES))
     assert stage.use() == UsageCounts(applied=1)
+
+
+@pytest.mark.parametrize(("command", "days"), [(USES, 30), ("ls", 10)])
+def test_a_lesson_that_was_used_lives_on_from_then(stage: Stage, command: str, days: int) -> None:
+    lesson = stage.world.remember(f"{PROXY} Since May.", source=Source.LESSON, category="fix")
+    stage.world.clock.advance(timedelta(days=20))
+    stage.inject()
+    stage.ends(ClaudeSession().user(ABOUT_PROXY).runs(command))
+    with stage.world.store.read() as view:
+        stored = view.get(lesson.id)
+    assert stored is not None
+    assert stored.memory.expires_at is not None
+    assert round((stored.memory.expires_at - stage.world.clock.now()) / timedelta(days=1)) == days
 
 
 def test_an_injected_memory_that_was_only_repeated_was_not_useful(stage: Stage) -> None:
@@ -225,5 +238,7 @@ def test_in_a_small_store_no_word_is_rare_enough(world: World) -> None:
     world.write_buffer.flush()
     ended: SessionEnd = an_end("/s1.jsonl", at=world.clock.now(), is_partial=True)
     lines = ClaudeSession().user(ABOUT_PROXY).runs(USES).lines
-    ImplicitFeedback(world.store, world.keywords).watch(ended, ADA, read_transcript("claude-code", lines))
+    ImplicitFeedback(world.store, world.keywords, Lifetimes(), world.clock).watch(
+        ended, ADA, read_transcript("claude-code", lines)
+    )
     assert world.rating.of(memory.id, AS_ADA).use == NO_USAGE

@@ -15,8 +15,8 @@ from hivelore.errors import Unavailable
 from hivelore.memories.model import Json
 from hivelore.models.extractive import ExtractiveSummarizer
 from hivelore.models.quota import TokenQuota
-from hivelore.sessions.model import Summary, Task, Transcript
-from hivelore.sessions.model_summarizer import ModelSummarizer, parse_summary
+from hivelore.sessions.model import LessonKind, Summary, Task, Transcript
+from hivelore.sessions.model_summarizer import ModelSummarizer, build_prompt, parse_summary
 from hivelore.sessions.transcripts import read_conversation
 from hivelore.storage.ports import MemoryStore
 from support.clocks import FixedClock, SteppingClock
@@ -128,11 +128,28 @@ def test_an_answer_without_points_is_empty(answer: str) -> None:
 
 
 def test_points_of_a_model_are_filtered_like_extracted_ones() -> None:
-    asked = "Please make the checkout page faster for customers with very large carts, it takes ten seconds."
-    session = read_conversation("claude-code", ClaudeSession().user(asked).says("The query was slow.").lines)
-    answer = '{"points": ["The checkout page for customers with very large carts takes ten seconds.", "%s", "%s"]}'
     cause = "An index on cart_id brought the query to 4 ms."
-    assert points(answer % (cause, cause), session) == (cause,)
+    assert points(f'{{"points": ["Done.", "{cause}", "{cause}"]}}') == (cause,)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '{"points": [], "lessons": [{"kind": "fix", "text": "Old carts have no currency field."}]}',
+        '{"lessons": [{"kind": "fix", "text": "Old carts have no\\n currency field."}, {"kind": "joke"}, 3]}',
+        "- fix: Old carts have no currency field.\n- joke: Old carts are slow and have squeaky wheels.",
+        "fix: Old carts have no currency field.",
+    ],
+)
+def test_lessons_of_an_answer_are_parsed(answer: str) -> None:
+    summary = parse_summary(answer, SESSION)
+    (lesson,) = summary.lessons
+    assert (lesson.kind, lesson.text) == (LessonKind.FIX, "Old carts have no currency field.")
+
+
+def test_the_prompt_asks_for_lessons_with_their_kinds() -> None:
+    prompt = build_prompt(SESSION, None, NONCE)
+    assert all(kind in prompt for kind in LessonKind)
 
 
 def test_at_most_seven_points_are_kept() -> None:

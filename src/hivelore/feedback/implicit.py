@@ -7,17 +7,18 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from hivelore.core.agents import AgentId
+from hivelore.core.clock import Clock
 from hivelore.feedback.recalls import Evidence, Recall, RecallFilter, Sign
 from hivelore.feedback.usage_signals import RARE, GivenMemory, ObservedUsage, observe_usage, recalls_in, session_outcome
 from hivelore.feedback.usefulness import RECENT
 from hivelore.indexes.ports import KeywordIndex
-from hivelore.memories.model import MemoryId
+from hivelore.memories.model import Lifetimes, MemoryId, Source
 from hivelore.memories.stored import DocumentKey
 from hivelore.search.model import EVERYTHING, RecallId
 from hivelore.search.tokenizer import STOP_WORDS, distinct_terms
 from hivelore.sessions.model import Session, SessionEnd, Transcript, Turn, session_key
 from hivelore.sessions.transcripts import without_own_tools
-from hivelore.storage.ports import MemoryStore, View
+from hivelore.storage.ports import MemoryStore, Transaction, View
 
 LOOKED_AT = 1_000
 """The newest recalls of an agent in which those of a session are looked up."""
@@ -26,12 +27,15 @@ READ = 4_000
 
 
 class ImplicitFeedback:
-    def __init__(self, store: MemoryStore, keywords: KeywordIndex) -> None:
+    def __init__(self, store: MemoryStore, keywords: KeywordIndex, lifetimes: Lifetimes, clock: Clock) -> None:
         self._store = store
         self._keywords = keywords
+        self._lifetimes = lifetimes
+        self._clock = clock
 
     def watch(self, ended: SessionEnd, agent: AgentId, whole: Transcript) -> None:
-        """Stores the evidence in a transcript that includes calls of Hivelore's own tools."""
+        """Stores the evidence in a transcript that includes calls of Hivelore's own tools. Lessons that were used or
+        opened live on from now (X21)."""
         name = session_key(ended.program, ended.session, None if ended.subagent is None else ended.subagent.id)
         with self._store.read() as view:
             given = _given_memories(view, view.session(agent, name), agent, ended, whole.turns)
@@ -43,14 +47,25 @@ class ImplicitFeedback:
         ending = (
             session_outcome(without_own_tools(whole).turns) if ended.task is not None and not ended.is_partial else None
         )
+        used = [given.keys[memory] for memory, one in found.items() if one.is_opened or one.sign(rare) is not None]
         noted: dict[DocumentKey, list[Evidence]] = {}
         for memory, one in found.items():
             for sign in _signs(one, rare, ending, is_recalled=memory in given.recalled and sees_all):
                 recall = given.recalled.get(memory)
                 evidence = Evidence(agent=agent, session=name, sign=sign, at=ended.at, recall=recall)
                 noted.setdefault(given.keys[memory], []).append(evidence)
+        if noted or used:
+            self._store.write(lambda tx: self._note(tx, noted, used))
+
+    def _note(
+        self, tx: Transaction, noted: Mapping[DocumentKey, Sequence[Evidence]], used: Sequence[DocumentKey]
+    ) -> None:
         if noted:
-            self._store.write(lambda tx: tx.add_evidence(noted))
+            tx.add_evidence(noted)
+        renewed = self._lifetimes.expiry(Source.LESSON, self._clock.now())
+        for key, memory in tx.memories_of(used, EVERYTHING).items():
+            if memory.source is Source.LESSON and memory.expires_at is not None:
+                tx.set_expiry(key, None if renewed is None else max(memory.expires_at, renewed))
 
     def _rare(self, view: View, found: Mapping[MemoryId, ObservedUsage]) -> frozenset[str]:
         words = {word for one in found.values() if one.is_in_doubt for word in one.given.words}

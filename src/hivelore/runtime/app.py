@@ -123,7 +123,7 @@ class Application(Services):
             memory_service=self.memory_service,
             novelty_filter=self.novelty_filter,
             lesson_recorder=self.lesson_recorder,
-            implicit_feedback=ImplicitFeedback(self.store, self.keywords),
+            implicit_feedback=ImplicitFeedback(self.store, self.keywords, self.settings.lifetimes, self.clock),
             transcripts=TranscriptFiles(self.settings.transcripts),
             summarizer=engines.make_summarizer(self.settings, self.token_quota, self.clock, self._connections),
             fallback=ExtractiveSummarizer(),

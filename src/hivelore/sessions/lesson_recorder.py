@@ -17,7 +17,7 @@ from hivelore.memories.record_lookup import same_record
 from hivelore.memories.service import MemoryService
 from hivelore.memories.stored import Stored
 from hivelore.sessions.lessons.classifier import LessonClassifier, shipped_classifier
-from hivelore.sessions.lessons.drawing import WINDOW, Drawing, draw_lessons, retracted_by
+from hivelore.sessions.lessons.drawing import EVIDENCE, WINDOW, Drawing, draw_lessons, retracted_by
 from hivelore.sessions.model import (
     MAX_LESSONS,
     KnownLesson,
@@ -62,7 +62,7 @@ class LessonRecorder:
             return False
         turns = _window(conversation)
         before = self._progress(ended, agent)
-        drawing = draw_lessons(turns, self._classifier(), has_taught=bool(before.lessons))
+        drawing = draw_lessons(turns, self._classifier(), has_taught=before.has_taught)
         update = _Update(turns, before, drawing)
         for lesson, known in update.lessons():
             self._put(update, lesson, known, ended, viewer, agent)
@@ -171,7 +171,7 @@ class _Update:
             (lesson, known)
             for lesson, known in found
             if (known is None or known.statements != lesson.statements)
-            and (self.is_open(lesson.last_turn) or not self._before.lessons or known is not None)
+            and (self.is_open(lesson.last_turn) or not self._before.has_taught or known is not None)
         ]
 
     def retracted(self) -> list[KnownLesson]:
@@ -205,7 +205,8 @@ class _Update:
         first_open = prompts[-_OPEN_PROMPTS] if len(prompts) >= _OPEN_PROMPTS else 0
         spoken = [number for number, turn in enumerate(self._turns[:first_open]) if turn.tool is None]
         settled = _turn_digest(self._turns, spoken[-1]) if spoken else self._before.settled
-        return LessonProgress(settled, tuple(self.known[-MAX_LESSONS:]))
+        has_taught = self._before.has_taught or self.drawing.evidence >= EVIDENCE
+        return LessonProgress(settled, tuple(self.known[-MAX_LESSONS:]), has_taught)
 
     def _known(self, lesson: Lesson) -> KnownLesson | None:
         return next((one for one in self.known if not set(one.statements).isdisjoint(lesson.statements)), None)

@@ -186,6 +186,8 @@ class LessonProgress:
     """Digest of the last turn whose lessons are final; empty if none are."""
     lessons: tuple[KnownLesson, ...] = ()
     """Oldest first."""
+    has_taught: bool = False
+    """True once the session had enough evidence of teaching something."""
 
 
 NO_LESSONS = LessonProgress()

@@ -30,6 +30,10 @@ _MAX_SENTENCES = 30
 _CODE_FENCE = "```"
 _MAX_LENGTH = 1_000
 """Characters of a statement that is compared with another by the judge."""
+_MAX_READ = 500
+_LEAST_SHARE = 0.6
+"""Characters of texts that the pair model reads, and how long the shorter one is against the other. It takes about
+0.2 s for two texts of this length."""
 _MAX_CHARACTERS = 50_000
 """Longest text that is compared; ``sentences`` reads no more."""
 
@@ -43,7 +47,7 @@ class NoveltyFilter:
         clock: Clock,
         reader: PairReader | None = None,
     ) -> None:
-        """Without ``reader`` only rules compare."""
+        """``reader`` compares lessons; without it only rules do. Points of summaries are compared by rules."""
         self._reader = reader
         self._store = store
         self._keywords = keywords
@@ -72,7 +76,7 @@ class NoveltyFilter:
         colon at its end, the beginning of such ids."""
         where = self._filter(agent, project)
         with self._store.read(sees=where.visibility) as view:
-            return self._find_statement(view, text, where, exclude)
+            return self._find_statement(view, text, where, exclude, self._reader)
 
     def memories_stating(self, text: str, agent: AgentId, project: Clean | None, exclude: Clean) -> list[Stored]:
         """Returns the memories that together state everything in a text. Empty if any statement is new, or if the text
@@ -111,35 +115,40 @@ class NoveltyFilter:
         seen = Visibility(own=agent, swarm=True)
         return Filter(visibility=seen, project=project, superseded=False, live_at=self._clock.now())
 
-    def _find_statement(self, view: View, point: str, where: Filter, exclude: Clean) -> Stored | None:
+    def _find_statement(
+        self, view: View, point: str, where: Filter, exclude: Clean, reader: PairReader | None = None
+    ) -> Stored | None:
         found = self._keywords.search(view, query_terms(point), where, _MAX_CANDIDATES)
         memories = view.memories_of([candidate.document for candidate in found], where)
         for key, memory in memories.items():
-            if not _is_excluded(memory.external_id, exclude) and self._states(memory.content, point):
+            if not _is_excluded(memory.external_id, exclude) and _states(memory.content, point, reader):
                 return Stored(key, memory)
         return None
-
-    def _states(self, content: str, point: str) -> bool:
-        """Returns True if a memory, or one of its sentences, is the same statement."""
-        if self._is_same(content, point, self._reader):
-            return True
-        return any(self._is_same(one, point, None) for one in islice(sentences(content), _MAX_SENTENCES))
-
-    def _is_same(self, one: str, other: str, reader: PairReader | None) -> bool:
-        if len(one) > _MAX_LENGTH or len(other) > _MAX_LENGTH:
-            return one.split() == other.split()
-        if judge(one, other, None).verdict is Verdict.SAME:
-            return True
-        if reader is None or not may_be_same(one, other):
-            return False
-        # They share most words, which stands for the least likeness.
-        stance = reader.stance(Clean(one), Clean(other))
-        return judge(one, other, DEFAULTS.rewording_likeness, stance=stance).verdict is Verdict.SAME
 
     def _renewed_expiry(self, stored: Stored, now: datetime) -> datetime | None:
         """Returns the later of the current and the renewed expiry."""
         before, renewed = stored.memory.expires_at, self._lifetimes.expiry(stored.memory.source, now)
         return None if before is None or renewed is None else max(before, renewed)
+
+
+def _states(content: str, point: str, reader: PairReader | None) -> bool:
+    """Returns True if a memory, or one of its sentences, is the same statement."""
+    if _is_same(content, point, reader):
+        return True
+    return any(_is_same(one, point, None) for one in islice(sentences(content), _MAX_SENTENCES))
+
+
+def _is_same(one: str, other: str, reader: PairReader | None) -> bool:
+    shorter, longer = sorted((len(one), len(other)))
+    if longer > _MAX_LENGTH:
+        return one.split() == other.split()
+    if judge(one, other, None).verdict is Verdict.SAME:
+        return True
+    if reader is None or longer > _MAX_READ or shorter < _LEAST_SHARE * longer or not may_be_same(one, other):
+        return False
+    # They share most words, which stands for the least likeness.
+    stance = reader.stance(Clean(one), Clean(other))
+    return judge(one, other, DEFAULTS.rewording_likeness, stance=stance).verdict is Verdict.SAME
 
 
 def _is_excluded(external_id: str | None, exclude: str) -> bool:

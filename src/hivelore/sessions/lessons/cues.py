@@ -105,6 +105,38 @@ STANDING = _cue(
 )
 """The explicit word of a user, which has no end: remember, always, never, use X not Y, a decision."""
 
+_ACTIONS = (
+    r"(?:use|run|commit|push|merge|rebase|deploy|edit|touch|change|delete|remove|restart|write|mock|call|install|add|put|"
+    r"start|release|log|store|import|skip|create|set|send|open|check|test|build|ask|answer|name|keep)"
+)
+INSTRUCTION = _cue(
+    r"\A\W*(?:(?:and|so|ok|okay|please|pls|also|btw|no|nope|yes|we)[, ]+)*(?:"
+    r"remember(?:,? that|:)\s+(?:\S+\s+){3}|"
+    rf"(?:always|never|do not|don'?t) {_ACTIONS}\b(?:\s+\S+){{2}}|from now on,? (?:please )?{_ACTIONS}\b|"
+    r"(?<=no, )use \S+|use \S.{0,60}(?:, ?(?:not|never)|\binstead of\b|\brather than\b)|"
+    r"we(?:'ve| have)? decided (?:to|on|for|that)\b|"
+    r"merk dir|wir haben (?:entschieden|beschlossen)|ab (?:jetzt|sofort) (?:bitte )?\w+|"
+    r"(?:bitte )?(?:nimm|nutze|verwende|benutze)\b.{1,60}\b(?:statt|nicht)\b|"
+    r"désormais\b.{1,40}\butilise|utilise[zr]?\b.{1,60}\b(?:au lieu de|plutôt que|pas)\b|on a décidé|souviens-toi que|"
+    r"usa\b.{1,60}\b(?:en (?:lugar|vez) de|no)\b|recuerda que|hemos decidido)|"
+    r"\A\W*(?:记住[：:，]|以后.*(?:都|要|用)|不要(?:使用|用).*(?:改用|请用))"
+)
+"""A user tells the agent what to do from now on. It needs no other evidence."""
+
+ADVICE = _cue(
+    r"\b(?:i(?:'d| would)? (?:strongly )?recommend|my recommendation|"
+    r"i(?:'d| would) (?:use|keep|go with|take|store|choose|prefer)|"
+    r"i suggest (?:using|to use)|ich (?:empfehle|würde)|je recommande|recomiendo)\b|我建议"
+)
+"""The agent recommends something."""
+
+CONSENT = _cue(
+    r"\A\W*(?:(?:yes|yep|yeah|ok|okay|agreed|sure|perfect|good|great|ja|oui|sí|好|好的|可以)[,.! ]*)?"
+    r"(?:please |pls )?(?:yes|agreed|do (?:that|it|so)|go (?:ahead|for it|with (?:that|it))|let'?s do (?:that|it)|"
+    r"sounds good|deal|mach das|genau|fais-le|hazlo|就这样)\W*\Z"
+)
+"""All that a user says to a recommendation is yes."""
+
 RETRACTION = _cue(
     r"\b(?:forget(?! to\b)|scrap|scratch|revert|undo|discard|strike|take(?= (?:\S+ ){1,3}(?:out|back)\b)|"
     r"(?<!going )back to|no longer|so no|delete(?= the\b)|vergiss|zurück (?:zu|auf)|oublie|annule|olvida|deshaz)\s+"

@@ -2,14 +2,14 @@
 earlier lessons a later turn takes back."""
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from hivelore.memories.summary import name_from_summary
 from hivelore.sessions.lessons.classifier import LessonClassifier, Odds
-from hivelore.sessions.lessons.cues import CUES, RETRACTION, STANDING
+from hivelore.sessions.lessons.cues import ADVICE, CONSENT, CUES, INSTRUCTION, RETRACTION, STANDING
 from hivelore.sessions.lessons.information import content_terms
 from hivelore.sessions.lessons.statements import Statement, statements_of
 from hivelore.sessions.lessons.tool_use import analyze_tool_use
@@ -21,11 +21,9 @@ LEAST = 0.1
 """Odds of a statement that becomes part of a lesson."""
 ANCHOR = 0.4
 """Odds that one statement of each lesson reaches."""
-STANDING_ANCHOR = 0.4
-"""The same for a user's explicit word, which needs no other evidence in the session."""
 COUNTED = 4
 """Statements of a session whose odds are added up."""
-EVIDENCE = 1.7
+EVIDENCE = 1.86
 """Sum of these odds from which a session teaches something. Cross-validated: 5 % of the sessions without lessons reach
 it."""
 _NEAR = 2
@@ -35,6 +33,8 @@ _LENGTH = 700
 _POINTERS = frozenset(["said", "rule", "thing", "things", "stuff", "idea", "plan"])
 """Words that only point to what is taken back."""
 _CONTEXT = 120
+_NO_STATEMENT = ("?", "？", "!", "！")
+"""Ends of questions, and of what is said in jest."""
 _SUBJECT = 3
 """Different words of a prompt that names a subject."""
 _AFTER = 8
@@ -85,11 +85,9 @@ def draw_lessons(turns: Sequence[Turn], classifier: LessonClassifier, *, has_tau
     retractions = _retractions(turns)
     groups = _groups(turns, statements, odds, {one.turn for one in retractions})
     bearing = {one.turn for one, share in zip(statements, odds, strict=True) if share >= LEAST}
-    passed = [
-        group
-        for group in groups
-        if (taught and odds[group].max() >= ANCHOR) or _has_standing_word(statements, group, odds)
-    ]
+    passed = [group for group in groups if taught and odds[group].max() >= ANCHOR]
+    drawn = {row for group in passed for row in group}
+    passed = sorted([*passed, *(group for group in _explicit(turns, statements) if not drawn.intersection(group))])
     kept: dict[int, Lesson] = {
         number: _lesson(turns, statements, group, odds, bearing) for number, group in enumerate(passed)
     }
@@ -156,14 +154,35 @@ def _without(
     return [row for row in group if not any(abs(place[statements[row].turn] - one) <= 1 for one in gone)]
 
 
-def _has_standing_word(statements: Sequence[Statement], group: Sequence[int], odds: Odds) -> bool:
+def _explicit(turns: Sequence[Turn], statements: Sequence[Statement]) -> Iterator[list[int]]:
+    """Yields the statements of what a user tells the agent to do from now on, or agrees to."""
+    for row, one in enumerate(statements):
+        if one.speaker is Speaker.USER:
+            if INSTRUCTION.search(one.text) and not one.text.endswith(_NO_STATEMENT):
+                yield [row]
+        elif ADVICE.search(one.text) and not one.text.endswith(_NO_STATEMENT):
+            answer = _answer(turns, one.turn)
+            if answer is not None and CONSENT.search(turns[answer].text):
+                said = [number for number, other in enumerate(statements) if other.turn == answer]
+                yield [row, *said]
+
+
+def _has_standing_word(said: Sequence[Statement]) -> bool:
     """Returns True if a user says something that holds until further notice."""
     return any(
-        odds[row] >= STANDING_ANCHOR
-        and statements[row].speaker is Speaker.USER
-        and STANDING.search(statements[row].text) is not None
-        for row in group
+        one.speaker is Speaker.USER and (STANDING.search(one.text) or INSTRUCTION.search(one.text)) for one in said
     )
+
+
+def _is_instruction(said: Sequence[Statement]) -> bool:
+    """Returns True for one sentence that needs no context."""
+    return len(said) == 1 and said[0].speaker is Speaker.USER and INSTRUCTION.search(said[0].text) is not None
+
+
+def _answer(turns: Sequence[Turn], number: int) -> int | None:
+    """Returns the next spoken turn if it is the user's."""
+    after = next((place for place in range(number + 1, len(turns)) if turns[place].tool is None), None)
+    return after if after is not None and turns[after].speaker is Speaker.USER else None
 
 
 def _lesson(
@@ -179,9 +198,9 @@ def _lesson(
     failure = next((one for one in reversed(work.failures)), None)
     return Lesson(
         kind=_kind(said, is_solved=failure is not None and failure.solved),
-        text=_text(said, _context(turns, said, bearing)),
+        text=_text(said, "" if _is_instruction(said) else _context(turns, said, bearing)),
         name=name_from_summary(best.text),
-        is_explicit=_has_standing_word(statements, group, odds) or _is_accepted(turns, said),
+        is_explicit=_has_standing_word(said) or _is_accepted(turns, said),
         statements=tuple(statement_key(one.text) for one in said),
         first_turn=said[0].turn,
         last_turn=said[-1].turn,
@@ -222,8 +241,8 @@ def _is_accepted(turns: Sequence[Turn], said: Sequence[Statement]) -> bool:
     """Returns True if the user agrees to what the agent recommends in these statements."""
     for one in said:
         if one.speaker is Speaker.ASSISTANT and CUES["recommendation"].search(one.text):
-            answer = next((turn for turn in turns[one.turn + 1 :] if turn.tool is None), None)
-            if answer is not None and answer.speaker is Speaker.USER and CUES["acceptance"].search(answer.text):
+            answer = _answer(turns, one.turn)
+            if answer is not None and CUES["acceptance"].search(turns[answer].text):
                 return True
     return False
 

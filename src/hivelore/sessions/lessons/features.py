@@ -113,7 +113,7 @@ def describe(turns: Sequence[Turn], statements: Sequence[Statement]) -> Features
                 ]
             )
         )
-    return np.array(rows, np.float32).reshape(len(statements), -1)
+    return np.array(rows, np.float32)
 
 
 def describe_neighbours(statements: Sequence[Statement], odds: NDArray[np.float32]) -> Features:
@@ -133,7 +133,7 @@ def describe_neighbours(statements: Sequence[Statement], odds: NDArray[np.float3
         left = 0.0 if is_first else float(odds[row - 1])
         right = 0.0 if is_last else float(odds[row + 1])
         rows.append([float(odds[row]), left, right, best[one.turn], *near, float(rank[row])])
-    return np.array(rows, np.float32).reshape(len(statements), -1)
+    return np.array(rows, np.float32)
 
 
 def _changes(turn: Turn) -> bool:

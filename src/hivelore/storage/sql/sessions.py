@@ -62,6 +62,7 @@ def _session(state: Mapping[str, Any], **columns: Any) -> Session:
             tuple(
                 KnownLesson(name, tuple(statements), content) for name, statements, content in state.get("lessons", ())
             ),
+            state.get("taught", False),
         ),
     )
 
@@ -80,6 +81,7 @@ def _session_state(session: Session) -> str:
         "missed": list(session.missed),
         "settled": session.progress.settled,
         "lessons": [list(one) for one in session.progress.lessons],
+        "taught": session.progress.has_taught,
     }
     return orjson.dumps(state).decode()
 

@@ -1,0 +1,219 @@
+"""Lesson recorder: each lesson of a session is a memory, and later turns add, refine or take back."""
+
+import json
+from collections.abc import Generator, Sequence
+from contextlib import closing
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from bench.injection.data import OWN
+from bench.injection.sessions import claude_lines
+
+from hivelore.core.text import Clean
+from hivelore.memories.drafts import Edit
+from hivelore.memories.model import Memory, Scope, Source
+from hivelore.sessions.lesson_recorder import LessonRecorder
+from hivelore.sessions.lessons.classifier import LessonClassifier, shipped_classifier
+from hivelore.sessions.model import Lesson, LessonKind, Session, Speaker, SubAgent, Turn
+from hivelore.sessions.transcripts import read_conversation
+from support.clocks import START, SteppingClock
+from support.memories import ADA, EVERYTHING
+from support.reference.keywords import ReferenceKeywords
+from support.reference.store import ReferenceStore
+from support.sessions import an_end
+from support.world import AS_ADA, AS_OPERATOR, World
+
+RULE, OTHER = "Always run the linter before you commit.", "Never push to main directly."
+
+
+class Recording:
+    """A recorder, and the sessions that it has seen."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.recorder = world.lesson_recorder
+
+    def record(self, *said: str, **more: Any) -> bool:
+        """Records a conversation of user and agent, in turns."""
+        speakers = (Speaker.USER, Speaker.ASSISTANT)
+        turns = [Turn(speaker=speakers[number % 2], text=text, at=START) for number, text in enumerate(said)]
+        return self.recorder.record(an_end(**more), AS_ADA, turns)
+
+    def memories(self) -> list[Memory]:
+        with self.world.store.read() as view:
+            return sorted(view.page(EVERYTHING, None, 100), key=lambda one: one.id)
+
+    def texts(self) -> list[str]:
+        return [one.content for one in self.memories()]
+
+
+@pytest.fixture
+def recording() -> Generator[Recording]:
+    clock = SteppingClock()
+    store = ReferenceStore(clock)
+    with closing(store):
+        yield Recording(World(store, ReferenceKeywords(), clock))
+
+
+def test_a_lesson_is_a_private_memory_with_its_evidence(recording: Recording) -> None:
+    assert recording.record(RULE, "OK.", project="shop", subagent=SubAgent("a1", "tester"))
+    (memory,) = recording.memories()
+    assert (memory.content, memory.name, memory.category) == (RULE, RULE, "convention")
+    assert (memory.owner, memory.scope, memory.project, memory.session) == (ADA, Scope.AGENT, "shop", "s1")
+    assert (memory.external_id or "").startswith("lesson:claude-code:s1:a1:")
+    assert memory.metadata == {
+        "program": "claude-code",
+        "extractor": "extractive",
+        "turn": 0,
+        "said": START.isoformat(),
+        "subagent": "tester",
+    }
+
+
+def test_a_user_s_explicit_word_never_expires(recording: Recording) -> None:
+    recording.record(RULE, "OK.")
+    (memory,) = recording.memories()
+    assert (memory.source, memory.expires_at) == (Source.MANUAL, None)
+
+
+def test_other_lessons_expire_after_thirty_days(recording: Recording) -> None:
+    lesson = Lesson(kind=LessonKind.FIX, text="Old carts have no currency field.", name="Old carts")
+    recording.recorder.record_given(an_end(), AS_ADA, [lesson], "model")
+    (memory,) = recording.memories()
+    assert memory.source is Source.LESSON
+    assert memory.expires_at == recording.world.clock.now() + timedelta(days=30)
+
+
+def test_a_lesson_given_again_is_renewed_and_not_stored_twice(recording: Recording) -> None:
+    lesson = Lesson(kind=LessonKind.FIX, text="Old carts have no currency field.", name="Old carts")
+    recording.recorder.record_given(an_end(), AS_ADA, [lesson], "model")
+    recording.world.clock.advance(timedelta(days=20))
+    recording.recorder.record_given(an_end(session="s2"), AS_ADA, [lesson], "model")
+    (memory,) = recording.memories()
+    assert memory.expires_at == recording.world.clock.now() + timedelta(days=30)
+    assert memory.access_count == 1
+
+
+def test_a_lesson_with_another_number_is_not_known(recording: Recording) -> None:
+    recording.record("Remember: the staging database listens on port 5433.", "OK.")
+    recording.record("Remember: the staging database listens on port 5434.", "OK.", session="s2")
+    assert len(recording.memories()) == 2
+
+
+def test_the_same_conversation_again_changes_nothing(recording: Recording) -> None:
+    recording.record(RULE, "OK.", "Thanks!", "Bye.")
+    before = recording.memories()
+    recording.record(RULE, "OK.", "Thanks!", "Bye.")
+    assert recording.memories() == before
+
+
+def test_lessons_of_earlier_turns_stay(recording: Recording) -> None:
+    said = [RULE, "OK."]
+    recording.record(*said)
+    for number in range(8):
+        said += [f"Now rename the file number {number}.", "Renamed."]
+        recording.record(*said)
+    recording.record(*said, OTHER, "Understood.")
+    assert recording.texts() == [RULE, OTHER]
+
+
+def test_a_lesson_that_a_later_turn_takes_back_is_forgotten(recording: Recording) -> None:
+    said = ["Use yarn instead of npm.", "OK."]
+    recording.record(*said)
+    assert recording.texts() == ["Use yarn instead of npm."]
+    recording.record(*said, "Scrap yarn, it breaks the lock file.", "OK.")
+    assert recording.texts() == []
+
+
+def test_a_lesson_of_turns_out_of_sight_is_taken_back(recording: Recording) -> None:
+    said = ["Use yarn instead of npm.", "OK."]
+    recording.record(*said)
+    said += ["Go on.", "I did the next part of it."] * 40
+    recording.record(*said)
+    recording.record(*said, "Scrap yarn, it breaks the lock file.", "OK.")
+    assert recording.texts() == []
+
+
+def test_a_deleted_lesson_is_not_stored_again(recording: Recording) -> None:
+    said = [RULE, "OK."]
+    recording.record(*said)
+    recording.world.memory_service.forget(recording.memories()[0].id, AS_ADA)
+    recording.record(*said, "Thanks!", "Bye.")
+    assert recording.memories() == []
+
+
+def test_an_edited_lesson_stays_as_it_is(recording: Recording) -> None:
+    said = [RULE, "OK."]
+    recording.record(*said)
+    recording.world.memory_service.edit(recording.memories()[0].id, Edit(content="Run ruff."), AS_ADA)
+    recording.record(*said, "Thanks!", "Bye.")
+    assert recording.texts() == ["Run ruff."]
+
+
+def test_two_sessions_of_one_project_have_their_own_lessons(recording: Recording) -> None:
+    recording.record(RULE, "OK.", session="s1")
+    recording.record(OTHER, "OK.", session="s2")
+    recording.record(RULE, "OK.", "Thanks!", "Bye.", session="s1")
+    assert recording.texts() == [RULE, OTHER]
+
+
+def test_the_progress_of_a_session_keeps_what_else_is_known_of_it(recording: Recording) -> None:
+    store = recording.world.store
+    session = Session(agent=ADA, id=Clean("claude-code:s1"), updated_at=START, goal=Clean("Fix the login"))
+    store.write(lambda tx: tx.put_session(session))
+    recording.record(RULE, "OK.")
+    with store.read() as view:
+        after = view.session(ADA, session.id)
+    assert after is not None
+    assert (after.goal, len(after.progress.lessons)) == ("Fix the login", 1)
+
+
+def test_an_operator_without_an_agent_has_no_lessons(recording: Recording) -> None:
+    turns = [Turn(speaker=Speaker.USER, text=RULE)]
+    assert not recording.recorder.record(an_end(), AS_OPERATOR, turns)
+    assert recording.memories() == []
+
+
+class Counting(LessonClassifier):
+    """Counts the turns it reads."""
+
+    def __init__(self) -> None:
+        self.read: list[int] = []
+
+    def odds(self, turns: Sequence[Turn], statements: Any) -> Any:
+        self.read.append(len(turns))
+        return shipped_classifier().odds(turns, statements)
+
+
+def test_of_a_long_session_only_the_newest_turns_are_read(recording: Recording) -> None:
+    world, counting = recording.world, Counting()
+    recording.recorder = LessonRecorder(
+        world.store, world.memory_service, world.novelty_filter, world.clock, lambda: counting
+    )
+    recording.record(*["Go on with the next part.", "I did the next part."] * 150)
+    assert counting.read == [60]
+
+
+def test_lessons_of_all_turns_are_there_at_the_end() -> None:
+    """A session replayed turn by turn has the lessons that it has when it is read as a whole."""
+    session = next(
+        session
+        for session in map(json.loads, (OWN / "sessions" / "dee.jsonl").read_text("utf-8").splitlines())
+        if len(session["lessons"]) >= 2 and not any(one.get("retracted") for one in session["lessons"])
+    )
+    turns = session["turns"]
+    stops = [place for place, turn in enumerate(turns) if turn["role"] == "user" and place] + [len(turns)]
+
+    def texts(stops: Sequence[int]) -> set[str]:
+        clock = SteppingClock()
+        with closing(ReferenceStore(clock)) as store:
+            recording = Recording(World(store, ReferenceKeywords(), clock))
+            for stop in stops:
+                lines = [json.dumps(line) for line in claude_lines(session, stop)]
+                recording.recorder.record(an_end(), AS_ADA, read_conversation("claude-code", lines).turns)
+            return set(recording.texts())
+
+    whole = texts(stops[-1:])
+    assert whole
+    assert texts(stops) == whole
