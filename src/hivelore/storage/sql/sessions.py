@@ -63,6 +63,7 @@ def _session(state: Mapping[str, Any], **columns: Any) -> Session:
                 KnownLesson(name, tuple(statements), content) for name, statements, content in state.get("lessons", ())
             ),
         ),
+        nudge_event=state.get("nudged"),
     )
 
 
@@ -80,6 +81,7 @@ def _session_state(session: Session) -> str:
         "missed": list(session.missed),
         "settled": session.progress.settled,
         "lessons": [list(one) for one in session.progress.lessons],
+        "nudged": session.nudge_event,
     }
     return orjson.dumps(state).decode()
 
