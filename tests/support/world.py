@@ -100,6 +100,8 @@ class World(Services):
         )
         self.clock: SteppingClock = clock
         self.handed_over: list[SessionEnd] = []
+        self.delays: list[timedelta] = []
+        """By session end: the delay of its summary."""
         self._constants = constants or SearchConstants(ranking=ranking or RankingConstants())
         self._keywords_complete, self._reader = keywords_complete, reader
         self._relevance_reader = relevance_reader
@@ -114,8 +116,9 @@ class World(Services):
     def make_relevance_reader(self) -> RelevanceReader | None:
         return self._relevance_reader
 
-    def hand_over(self, ended: SessionEnd, viewer: Viewer) -> None:
+    def hand_over(self, ended: SessionEnd, viewer: Viewer, delay: timedelta = timedelta(0)) -> None:
         self.handed_over.append(ended)
+        self.delays.append(delay)
 
     def are_keywords_complete(self) -> bool:
         return self._keywords_complete()

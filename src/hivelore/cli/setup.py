@@ -22,6 +22,7 @@ from hivelore.integrations.targets import TARGETS, hook_of
 from hivelore.local import endpoint, launcher, transport
 from hivelore.python.client import Client
 from hivelore.sessions import agent_instructions
+from hivelore.sessions.programs import NUDGED
 
 Program = Literal["claude-code", "codex", "gemini", "copilot", "opencode", "cursor"]
 Scope = Literal["user", "project"]
@@ -37,6 +38,13 @@ def setup(
     ] = "user",
     workspace: Annotated[
         Path | None, Parameter(help="Folder for memories as files (default: the current one).", metavar="DIR")
+    ] = None,
+    nudge: Annotated[
+        bool | None,
+        Parameter(
+            negative="--no-nudge",
+            help="Ask agents for lessons when they learned something and stored nothing (default: as before).",
+        ),
     ] = None,
     dry_run: DryRun = False,
     json: AsJson = False,
@@ -68,7 +76,8 @@ def setup(
         injects = bool(client.call("GET", "/api/status")["promptTokens"])
     planned = plan(where)
     with _reporting_unwritable_files():
-        install.copy_to(home)
+        install.copy_to(home, nudge=nudge)
+        nudges = install.nudges(home)
     installer.set_up(planned, receipts)
     hook = hook_of(program, orders) if injects else None
     try:
@@ -78,7 +87,14 @@ def setup(
     if json:
         files = None if where.workspace is None else str(where.workspace)
         output.print_json(
-            {**_plan_as_json(planned), "url": url, "tried": True, "workspace": files, "next": target.afterwards}
+            {
+                **_plan_as_json(planned),
+                "url": url,
+                "tried": True,
+                "workspace": files,
+                "nudge": nudges,
+                "next": target.afterwards,
+            }
         )
         return
     _show_changes(planned, f"{target.title} is set up{_for_project(planned.receipt)}.")
@@ -86,6 +102,8 @@ def setup(
     output.say(f"Tested with the service at {url}: a memory was {steps}.")
     if hook is None:
         output.say("Prompts get no memories: HIVELORE_PROMPT_TOKENS of the service is 0.")
+    if nudges and program in NUDGED:
+        output.say("An agent that learned something and stored nothing is asked for lessons, once in a session.")
     if where.workspace is not None:
         output.say(f"Files in {where.workspace}/personal/memory and .../shared/memory become memories.")
     if moved and was_running:

@@ -143,6 +143,11 @@ def _describe_context(arguments: "Sequence[str]", *, starts: bool) -> dict[str, 
     task, file = endpoint.task(LARGEST_TASK)
     folder = os.environ.get(_FOLDERS.get(_option(arguments, "--agent"), "")) or "."
     fields = _describe_work(folder) if starts else {}
+    if endpoint.nudges():
+        from hivelore.local.attendance import is_attended
+
+        if is_attended(_option(arguments, "--agent"), os.environ):
+            fields["nudge"] = endpoint.NUDGE
     return fields | {
         "id": os.urandom(16).hex(),
         "event": _option(arguments, "--event"),

@@ -22,6 +22,7 @@ PACKAGES = ("__init__.py", "core/__init__.py", "hooks/__init__.py", "local/__ini
 """Copied without their content, which the hook does not need."""
 MODULES = (
     "core/text.py",
+    "local/attendance.py",
     "local/endpoint.py",
     "errors.py",
     "hooks/fallback.py",
@@ -50,7 +51,7 @@ sys.path.insert(0, __file__.rpartition("/")[0] + "/{library}")
 
 # It uses the home folder that contains it, unless the environment names another.
 os.environ.setdefault("HIVELORE_HOME", __file__.rpartition("/bin/")[0])
-{url}
+{settings}
 from hivelore.hooks.client import main
 
 main(sys.argv[1:])
@@ -72,8 +73,16 @@ def remove_from(home: endpoint.Folder) -> None:
         folder.rmdir()
 
 
-def copy_to(home: endpoint.Folder) -> Path:
-    """Copy the hook into a home folder, replacing an older one, and return its path. Raises OSError."""
+def nudges(home: endpoint.Folder) -> bool:
+    """Return True if the hook in a home folder sets HIVELORE_NUDGE. Raises OSError."""
+    file = file_in(home)
+    return file.is_file() and _set_variable("HIVELORE_NUDGE", endpoint.NUDGE) in file.read_text(encoding="utf-8")
+
+
+def copy_to(home: endpoint.Folder, *, nudge: bool | None = None) -> Path:
+    """Copy the hook into a home folder, replacing an older one, and return its path. ``nudge``: whether it sets
+    HIVELORE_NUDGE unless the environment does; None: like the older one. Raises OSError."""
+    nudge = nudges(home) if nudge is None else nudge
     sources = dict.fromkeys(PACKAGES, b"")
     sources |= {name: files("hivelore").joinpath(name).read_bytes() for name in MODULES}
     digest = hashlib.sha256(b"\0".join(name.encode() + b"\0" + text for name, text in sources.items()))
@@ -84,8 +93,9 @@ def copy_to(home: endpoint.Folder) -> Path:
         _fill(library, sources)
     file = file_in(home)
     url = endpoint.lasting_url()
-    setting = "" if url is None else f'os.environ.setdefault("HIVELORE_URL", {json.dumps(url)})\n'
-    start = _START.format(library=library.name, url=setting)
+    settings = "" if url is None else _set_variable("HIVELORE_URL", url)
+    settings += _set_variable("HIVELORE_NUDGE", endpoint.NUDGE) if nudge else ""
+    start = _START.format(library=library.name, settings=settings)
     if not file.is_file() or file.read_text(encoding="utf-8") != start:
         with private_files.replacing(file) as out:
             out.write(start.encode())
@@ -93,6 +103,11 @@ def copy_to(home: endpoint.Folder) -> Path:
         if older != library:
             shutil.rmtree(older, ignore_errors=True)
     return file
+
+
+def _set_variable(name: str, value: str) -> str:
+    """Return the line of the command that sets a variable unless the environment does."""
+    return f'os.environ.setdefault("{name}", {json.dumps(value)})\n'
 
 
 def _fill(library: Path, sources: dict[str, bytes]) -> None:

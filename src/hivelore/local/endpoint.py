@@ -37,6 +37,8 @@ TAKEN: tuple[str, str] = ("hivelore", "taken")
 """Header that shows a hook that the service answered, not another program on its port."""
 HOOK_WAIT = 0.2
 """Seconds that a hook waits for the service."""
+NUDGE, NO_NUDGE = "evidence", "off"
+"""Values of HIVELORE_NUDGE."""
 SESSIONS = {"claude-code": "projects", "codex": "sessions", "gemini": "tmp", "copilot": "session-state"}
 """By program: the folder of sessions in its settings folder."""
 IMPORTED = ("claude-code", "codex")
@@ -146,6 +148,11 @@ def given_key(environment: "Mapping[str, str]" = os.environ) -> str | None:
 def hooks_are_off(environment: "Mapping[str, str]" = os.environ) -> bool:
     """Return True if HIVELORE_HOOK_DISABLED is set, as in agent programs that the service starts."""
     return environment.get("HIVELORE_HOOK_DISABLED", "0") not in ("", "0", "false")
+
+
+def nudges(environment: "Mapping[str, str]" = os.environ) -> bool:
+    """Return True if HIVELORE_NUDGE is `evidence`; other values count as `off`."""
+    return environment.get("HIVELORE_NUDGE") == NUDGE
 
 
 def hook_wait(environment: "Mapping[str, str]" = os.environ) -> float:

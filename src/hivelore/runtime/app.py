@@ -98,8 +98,8 @@ class Application(Services):
     def make_relevance_reader(self) -> RelevanceReader | None:
         return engines.make_relevance_reader(self.settings)
 
-    def hand_over(self, ended: SessionEnd, viewer: Viewer) -> None:
-        self.session_summaries.hand_over(ended, viewer)
+    def hand_over(self, ended: SessionEnd, viewer: Viewer, delay: timedelta = timedelta(0)) -> None:
+        self.session_summaries.hand_over(ended, viewer, delay)
 
     def on_agents_changed(self) -> None:
         self.notifier.publish(Notification.AGENTS)

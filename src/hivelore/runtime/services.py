@@ -3,9 +3,10 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 
+from hivelore.api.registry import TOOLS
 from hivelore.changes.journal import ChangeJournal
 from hivelore.changes.model import BatchId
 from hivelore.changes.undo import UndoService
@@ -47,13 +48,16 @@ from hivelore.runtime.settings import Settings
 from hivelore.search.model import RecallId
 from hivelore.search.ranking import SearchConstants
 from hivelore.search.service import SearchDependencies, SearchService
+from hivelore.sessions.agent_instructions import STORE
 from hivelore.sessions.capture import CaptureService
 from hivelore.sessions.injection import Budgets, InjectionService
 from hivelore.sessions.lesson_recorder import LessonRecorder
 from hivelore.sessions.model import SessionEnd
 from hivelore.sessions.novelty import NoveltyFilter
+from hivelore.sessions.nudge_service import NudgeService
 from hivelore.sessions.session_buffer import SessionBuffer
 from hivelore.sessions.start_candidates import StartCandidates
+from hivelore.sessions.transcript_files import TranscriptFiles
 from hivelore.storage.ports import MemoryStore
 from hivelore.storage.sqlite.store import NAMESPACE
 
@@ -108,8 +112,8 @@ class Services(ABC):
         return None
 
     @abstractmethod
-    def hand_over(self, ended: SessionEnd, viewer: Viewer) -> None:
-        """Queue an ended session for its summary."""
+    def hand_over(self, ended: SessionEnd, viewer: Viewer, delay: timedelta = timedelta(0)) -> None:
+        """Queue an ended session for its summary, which is made after ``delay`` at the earliest."""
 
     def are_keywords_complete(self) -> bool:
         """Returns True if a keyword search finds everything."""
@@ -370,7 +374,13 @@ class Services(ABC):
             self.marker_ingest.ingest,
             self.write_buffer,
             self.clock,
+            self.nudge_service,
         )
+
+    @cached_property
+    def nudge_service(self) -> NudgeService:
+        can_store = any(tool.name == STORE and tool.capability in self.settings.capabilities for tool in TOOLS)
+        return NudgeService(self.store, TranscriptFiles(self.settings.transcripts), can_store=can_store)
 
     @cached_property
     def marker_ingest(self) -> MarkerIngest:

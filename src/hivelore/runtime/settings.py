@@ -83,6 +83,11 @@ class Judges(StrEnum):
     MODEL = "model"
 
 
+class Nudges(StrEnum):
+    OFF = endpoint.NO_NUDGE
+    EVIDENCE = endpoint.NUDGE
+
+
 class Vectors(StrEnum):
     SCAN = "scan"
     EXACT = "exact"
@@ -375,6 +380,13 @@ class Settings(BaseSettings):
         default=endpoint.HOOK_WAIT,
         ge=0.01,
         le=600,
+    )
+    nudge: Nudges = setting(
+        "HIVELORE_NUDGE",
+        "`evidence`: an agent that learned something in a session, and stored nothing, is asked once for at most three "
+        "lessons when its turn ends (Claude Code and Codex); never in headless runs. `off`: it is not asked. Unset: as "
+        "chosen with `hivelore setup`, else `off`. Read by the hooks.",
+        default=Nudges.OFF,
     )
     hook_disabled: str = setting(
         "HIVELORE_HOOK_DISABLED",

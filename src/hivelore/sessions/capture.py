@@ -56,7 +56,10 @@ from hivelore.sessions.model import (
     session_key,
 )
 from hivelore.sessions.novelty import NoveltyFilter
+from hivelore.sessions.nudge import QUESTION
+from hivelore.sessions.nudge_service import NudgeService
 from hivelore.sessions.operations import HookEvent
+from hivelore.sessions.ports import HandOver
 from hivelore.sessions.programs import PROGRAMS, Dialect, EventContext, SpooledEvent, read_task, storable
 from hivelore.sessions.session_buffer import SessionBuffer
 from hivelore.sessions.start_candidates import describe_repository
@@ -73,6 +76,8 @@ MAX_DELAY = timedelta(minutes=10)
 """Most time between the call of a sub-agent, which the user may have to allow, and its start."""
 CLOCK_SKEW = timedelta(hours=1)
 """Most that the clock of a hook may be ahead of that of the service."""
+CONTINUATION = timedelta(minutes=2)
+"""Time for which an agent that was asked for lessons may store them, before they are drawn from its conversation."""
 _WITH_REPLY = (EventKind.STARTED, EventKind.PROMPTED, EventKind.SUBAGENT_STARTED)
 
 
@@ -84,10 +89,11 @@ class CaptureService:
         injection: InjectionService,
         memory_service: MemoryService,
         novelty_filter: NoveltyFilter,
-        hand_over: Callable[[SessionEnd, Viewer], None],
+        hand_over: HandOver,
         ingest_markers: Callable[[str, Viewer, str, datetime], object],
         write_buffer: WriteBehindBuffer,
         clock: Clock,
+        nudge_service: NudgeService,
     ) -> None:
         """``hand_over``: see ``SessionSummaries``. ``ingest_markers``: see ``MarkerIngest.ingest``."""
         self._store = store
@@ -99,6 +105,7 @@ class CaptureService:
         self._ingest_markers = ingest_markers
         self._write_buffer = write_buffer
         self._clock = clock
+        self._nudge_service = nudge_service
 
     def handle(self, event: AgentEvent, viewer: Viewer, deadline: float | None = None) -> Reply:
         """Returns the reply to an event. What the event reports is durable when this returns; what was injected is
@@ -116,7 +123,11 @@ class CaptureService:
         if event.kind is EventKind.COMPACTED:
             self._store_compaction_summary(event, agent, viewer, deadline)
         elif event.transcript is not None or event.text is not None:
-            self._hand_over(_session_end(self._check_transcript(event, viewer)), viewer)
+            checked = self._check_transcript(event, viewer)
+            if event.accepts_nudge and self._ask_for_lessons(checked, agent):
+                self._hand_over(_session_end(checked), viewer, CONTINUATION)
+                return Reply(nudge=QUESTION)
+            self._hand_over(_session_end(checked), viewer)
         if event.kind is EventKind.COMPACTING:
             with suppress(Unavailable):  # The only loss: memories that it forgets are not injected again.
                 self._update_session(event, agent, lambda session: replace(session, context_event=None, injected=()))
@@ -149,6 +160,7 @@ class CaptureService:
             return
         if event.kind not in _WITH_REPLY:
             self.handle(event, viewer)
+            self._withdraw_nudge(event, agent)
             return
         self._sessions.flush()
         self._write_buffer.flush()
@@ -170,6 +182,18 @@ class CaptureService:
         """Counts the answers of the last days that reached no agent."""
         with self._store.read() as view:
             return sum_misses(read_counts(view.setting(_MISSED)), self._clock.now().date())
+
+    def _ask_for_lessons(self, event: AgentEvent, agent: AgentId) -> bool:
+        """Returns True if the agent is to be asked for lessons, after recording that."""
+        if not self._nudge_service.should_ask(event, self._load_session(event, agent)):
+            return False
+        self._update_session(event, agent, lambda session: replace(session, nudge_event=event.id))
+        return True
+
+    def _withdraw_nudge(self, event: AgentEvent, agent: AgentId) -> None:
+        """Forgets that the agent was asked in reply to an event, because the question did not arrive."""
+        if self._load_session(event, agent).nudge_event == event.id:
+            self._update_session(event, agent, lambda session: replace(session, nudge_event=None))
 
     def _reply(self, event: AgentEvent, agent: AgentId, viewer: Viewer, deadline: float | None) -> Reply:
         session = _apply_event(self._load_session(event, agent), event)
@@ -306,6 +330,7 @@ def _apply_event(session: Session, event: AgentEvent) -> Session:
                 work=work,
                 missed=session.missed,
                 progress=session.progress,
+                nudge_event=session.nudge_event,
             )
         return replace(session, context_event=None, injected=(), updated_at=event.at, work=work or session.work)
     session = replace(session, updated_at=max(session.updated_at, event.at))
@@ -402,6 +427,7 @@ class HookService:
             branch=None if received.branch is None else self._clean_field(received.branch),
             changed_files=tuple(map(self._clean_field, (received.changed_files or "").splitlines()[:MAX_FILES])),
             task=None if task is None else Task(self._clean_field(task[0]), self._redactor.clean(storable(task[1]))),
+            accepts_nudge=received.nudge is not None,
         )
         return dialect.parse_event(name, received.payload, about, self._redactor.clean)
 

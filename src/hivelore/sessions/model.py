@@ -243,6 +243,8 @@ class Session:
     missed: tuple[EventId, ...] = ()
     """Events whose answer did not reach the model, oldest first."""
     progress: LessonProgress = NO_LESSONS
+    nudge_event: EventId | None = None
+    """Event in reply to which the agent was asked for lessons."""
 
 
 class LessonKind(StrEnum):
@@ -360,6 +362,10 @@ class AgentEvent:
     delegated: Delegation | None = None
     transcript: str | None = None
     """Path of the transcript on the program's machine, of the sub-agent for sub-agent events."""
+    accepts_nudge: bool = False
+    """True if the agent may be asked for lessons: HIVELORE_NUDGE is on, and the run is not headless."""
+    is_continuation: bool = False
+    """True if the agent already continues because a hook asked it to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -368,6 +374,8 @@ class Reply:
 
     context: str | None = None
     """Text for the model."""
+    nudge: str | None = None
+    """Request with which the agent continues instead of ending its turn."""
 
 
 NO_REPLY = Reply()

@@ -32,6 +32,8 @@ class HookEvent(Request, frozen=True, kw_only=True):
     """HIVELORE_TASK_ID."""
     task_file: str | None = None
     """Content of the file at HIVELORE_TASK_FILE."""
+    nudge: Literal["evidence"] | None = None
+    """HIVELORE_NUDGE, if it is on and the run is not headless: the agent may be asked for lessons when a turn ends."""
 
 
 HANDLE_EVENT = Operation(

@@ -1,13 +1,13 @@
 """Ports: transcript files, summarizers and the spool of hook events."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
-from hivelore.core.agents import AgentId
+from hivelore.core.agents import AgentId, Viewer
 from hivelore.core.text import Clean
 from hivelore.memories.model import Json
-from hivelore.sessions.model import EventId, Handover, HandoverState, Session, Summary, Task, Transcript
+from hivelore.sessions.model import EventId, Handover, HandoverState, Session, SessionEnd, Summary, Task, Transcript
 
 
 class Transcripts(Protocol):
@@ -29,6 +29,14 @@ class Summarizer(Protocol):
 
     def summarize(self, conversation: Transcript, task: Task | None) -> Summary:
         """Summarizes a redacted conversation. Raises Unavailable if a retry may help, Invalid if it cannot."""
+        ...
+
+
+class HandOver(Protocol):
+    """Queues the end of a session for its summary."""
+
+    def __call__(self, ended: SessionEnd, viewer: Viewer, delay: timedelta = ..., /) -> None:
+        """``delay``: time before which the end is not handled. The same event again has no effect."""
         ...
 
 

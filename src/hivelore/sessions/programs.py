@@ -37,6 +37,8 @@ class EventContext:
     branch: Clean | None = None
     changed_files: tuple[Clean, ...] = ()
     task: Task | None = None
+    accepts_nudge: bool = False
+    """True if HIVELORE_NUDGE is on, as far as the hook knows that the run is not headless."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +72,10 @@ class Dialect:
     """True if the text stands in ``hookSpecificOutput`` with the event name."""
     extra_fields: Mapping[EventKind, Mapping[str, Json]] = field(default_factory=dict[EventKind, Mapping[str, Json]])
     """Further fields of such a reply."""
+    accepts_nudge: frozenset[EventKind] = frozenset()
+    """Events whose reply may ask the agent to continue."""
+    unattended_modes: frozenset[str] = frozenset()
+    """Permission modes in which nothing is asked: nobody is present, or the agent is only to plan."""
 
     def read_event_name(self, payload: Payload) -> str | None:
         """Returns the program's event name, if the payload has it."""
@@ -110,7 +116,12 @@ class Dialect:
             subagent=subagent,
             delegated=delegated,
             transcript=_read_field(payload, self.transcript if subagent is None else self.subagent_transcript),
+            accepts_nudge=about.accepts_nudge and kind in self.accepts_nudge and not self._is_unattended(payload),
+            is_continuation=bool(payload.get("stop_hook_active")),
         )
+
+    def _is_unattended(self, payload: Payload) -> bool:
+        return _read_field(payload, ("permission_mode",)) in self.unattended_modes
 
     def _parse_delegation(self, payload: Payload, about: EventContext, clean: Cleaner) -> Delegation | None:
         """Parses the call of a tool; None for a tool that starts no sub-agent."""
@@ -135,6 +146,8 @@ class Dialect:
 
     def format_reply(self, name: str, event: AgentEvent, reply: Reply) -> Json:
         """Returns the reply in the program's format; None for no reply."""
+        if reply.nudge is not None and event.kind in self.accepts_nudge:
+            return {"decision": "block", "reason": reply.nudge}
         if reply.context is None or event.kind not in self.accepts_context:
             return None
         said: dict[str, Json] = {**self.extra_fields.get(event.kind, {}), self.context_field: reply.context}
@@ -179,7 +192,7 @@ CLAUDE_CODE = Dialect(
         "SubagentStop": EventKind.SUBAGENT_ENDED,
         "SessionEnd": EventKind.ENDED,
     },
-    # A reply to Stop or SubagentStop would make the agent continue; SessionEnd accepts none.
+    # Context in a reply to Stop or SubagentStop would make the agent continue; SessionEnd accepts none.
     accepts_context=frozenset({EventKind.STARTED, EventKind.PROMPTED, EventKind.SUBAGENT_STARTED}),
     origins={"clear": Origin.CLEARED, "resume": Origin.RESUMED, "compact": Origin.COMPACTED},
     texts={
@@ -191,6 +204,8 @@ CLAUDE_CODE = Dialect(
     completed_task=("task_id", ("task_subject", "task_description")),
     delegating_tools=frozenset({"Agent", "Task"}),
     inserted_text=claude_code.INSERTED,
+    accepts_nudge=frozenset({EventKind.ANSWERED}),
+    unattended_modes=frozenset({"dontAsk", "plan"}),
 )
 
 
@@ -200,6 +215,8 @@ CODEX = replace(
     program="codex",
     kinds={name: kind for name, kind in CLAUDE_CODE.kinds.items() if name not in _CLAUDE_CODE_ONLY},
     delegating_tools=frozenset(),
+    # With the approval policy `never`, as in `codex exec`, it reports the first one.
+    unattended_modes=frozenset({"bypassPermissions", *CLAUDE_CODE.unattended_modes}),
 )
 
 
@@ -293,6 +310,10 @@ OPENCODE = Dialect(
 PROGRAMS: Mapping[str, Dialect] = {
     dialect.program: dialect for dialect in (CLAUDE_CODE, CODEX, GEMINI, COPILOT, CURSOR, OPENCODE)
 }
+
+
+NUDGED = frozenset(name for name, dialect in PROGRAMS.items() if dialect.accepts_nudge)
+"""Programs whose agents can be asked for lessons."""
 
 
 class SpooledEvent(HookEvent, frozen=True, kw_only=True):

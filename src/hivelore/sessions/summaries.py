@@ -23,7 +23,7 @@ from hivelore.memories.service import MemoryService
 from hivelore.observations.markers import remove_markers
 from hivelore.sessions.fence import remove_fences
 from hivelore.sessions.lesson_recorder import LessonRecorder
-from hivelore.sessions.lessons.drawing import WINDOW
+from hivelore.sessions.lessons.drawing import spoken_end
 from hivelore.sessions.lessons.extractive import without_activity
 from hivelore.sessions.lessons.summary_draft import MAX_SUMMARISED, build_draft, is_newer_than
 from hivelore.sessions.model import (
@@ -50,8 +50,6 @@ ATTEMPTS = 3
 FIRST_PAUSE = timedelta(seconds=10)
 LAG = timedelta(seconds=2)
 """Time by which the transcript of an active session may lag behind its last message."""
-MAX_OUTPUT = 2_000
-"""Characters of a tool output that lessons are drawn from."""
 LEASE_NAME = "distilling"
 LEASE = timedelta(minutes=2)
 """Longer than any summary takes."""
@@ -101,15 +99,16 @@ class SessionSummaries:
         self.last_error: str | None = None
         """Why the last summary failed, or had to do without the transcript."""
 
-    def hand_over(self, ended: SessionEnd, viewer: Viewer) -> None:
-        """Queues the end of a session; durable when this returns. The same event again has no effect.
+    def hand_over(self, ended: SessionEnd, viewer: Viewer, delay: timedelta = timedelta(0)) -> None:
+        """Queues the end of a session; durable when this returns. The same event again has no effect. ``delay``: time
+        before which it is not summarized.
 
         Raises Invalid for an operator who acts for no agent, because a summary belongs to an agent.
         """
         if viewer.agent is None:
             raise Invalid("A session end needs an agent, because its summary is private. Name one (X-Agent-ID).")
         lags = ended.is_partial and ended.last_message is None and ended.transcript is not None
-        not_before = self._clock.now() + (LAG if lags else timedelta(0))
+        not_before = self._clock.now() + max(delay, LAG if lags else timedelta(0))
         handover = Handover(ended=self._clean_end(ended), by=viewer, not_before=not_before)
         self._store.write(lambda tx: None if tx.handover(ended.id) else tx.put_handover(handover))
         self._wake_up.set()
@@ -194,7 +193,7 @@ class SessionSummaries:
         whole = self._read_transcript(ended)
         self._implicit_feedback.watch(ended, agent, whole)
         own = without_own_tools(whole)
-        has_taught = self._lesson_recorder.record(ended, viewer, self._clean_turns(ended, _spoken_end(own)).turns)
+        has_taught = self._lesson_recorder.record(ended, viewer, self._clean_turns(ended, spoken_end(own)).turns)
         conversation = self._clean_turns(ended, last_turns(own, MAX_SUMMARISED))
         summary = summarizer.summarize(conversation, ended.task)
         self._lesson_recorder.record_given(ended, viewer, summary.lessons, summary.by)
@@ -272,14 +271,6 @@ class SessionSummaries:
     def _clean(self, text: str) -> str:
         """Replaces characters that cannot be stored, instead of refusing the text."""
         return self._redactor.clean(text.translate(_UNSTORABLE).encode(errors="replace").decode())
-
-
-def _spoken_end(whole: Transcript) -> Transcript:
-    """Returns the newest turns with at most ``WINDOW`` of user and agent, with the beginnings of tool outputs."""
-    spoken = [number for number, turn in enumerate(whole.turns) if turn.tool is None]
-    begin = spoken[-WINDOW] if len(spoken) > WINDOW else 0
-    turns = (replace(turn, text=turn.text[:MAX_OUTPUT]) if turn.tool else turn for turn in whole.turns[begin:])
-    return replace(whole, turns=tuple(turns), cut=whole.cut or begin > 0)
 
 
 def _select_newest(due: Sequence[Handover]) -> tuple[Handover, list[Handover]]:

@@ -7,16 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hivelore.core.values import replace
 from hivelore.memories.summary import name_from_summary
 from hivelore.sessions.lessons.classifier import LessonClassifier, Odds
 from hivelore.sessions.lessons.cues import ADVICE, CONSENT, CUES, INSTRUCTION, RETRACTION, STANDING
 from hivelore.sessions.lessons.information import content_terms
 from hivelore.sessions.lessons.statements import Statement, statements_of
 from hivelore.sessions.lessons.tool_use import analyze_tool_use
-from hivelore.sessions.model import Lesson, LessonKind, Speaker, Turn
+from hivelore.sessions.model import Lesson, LessonKind, Speaker, Transcript, Turn
 
 WINDOW = 60
 """Newest turns of user and agent that are read."""
+MAX_OUTPUT = 2_000
+"""Characters of a tool output that are read."""
 LEAST = 0.1
 """Odds of a statement that becomes part of a lesson."""
 ANCHOR = 0.4
@@ -74,6 +77,14 @@ class Retraction:
         if self.what:
             return _DECISIVE * named + shared if named else 0
         return shared if shared >= _SHARED else 0
+
+
+def spoken_end(whole: Transcript) -> Transcript:
+    """Returns the newest turns with at most ``WINDOW`` of user and agent, with the beginnings of tool outputs."""
+    spoken = [number for number, turn in enumerate(whole.turns) if turn.tool is None]
+    begin = spoken[-WINDOW] if len(spoken) > WINDOW else 0
+    turns = (replace(turn, text=turn.text[:MAX_OUTPUT]) if turn.tool else turn for turn in whole.turns[begin:])
+    return replace(whole, turns=tuple(turns), cut=whole.cut or begin > 0)
 
 
 def draw_lessons(turns: Sequence[Turn], classifier: LessonClassifier, *, has_taught: bool = False) -> Drawing:

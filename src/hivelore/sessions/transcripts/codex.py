@@ -21,7 +21,7 @@ from hivelore.sessions.transcripts.entries import (
 
 _INSERTED = re.compile(
     r"\s*(?:<(?:environment_context|user_instructions|permissions instructions|turn_aborted|skill|INSTRUCTIONS|"
-    r"collaboration_mode|user_shell_command|subagent_notification)\b|# AGENTS\.md instructions)"
+    r"collaboration_mode|user_shell_command|subagent_notification|hook_prompt)\b|# AGENTS\.md instructions)"
 )
 """Beginnings of messages that the program writes in the name of the user."""
 _CALLS = ("function_call", "custom_tool_call")

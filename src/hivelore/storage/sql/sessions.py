@@ -64,6 +64,7 @@ def _session(state: Mapping[str, Any], **columns: Any) -> Session:
             ),
             state.get("taught", False),
         ),
+        nudge_event=state.get("nudged"),
     )
 
 
@@ -82,6 +83,7 @@ def _session_state(session: Session) -> str:
         "settled": session.progress.settled,
         "lessons": [list(one) for one in session.progress.lessons],
         "taught": session.progress.has_taught,
+        "nudged": session.nudge_event,
     }
     return orjson.dumps(state).decode()
 

@@ -1,0 +1,75 @@
+"""Nudge: whether an agent that learned something, and stored nothing, is asked for lessons when its turn ends."""
+
+import re
+from collections.abc import Collection, Sequence
+
+from hivelore.core.agents import AgentId, Interface
+from hivelore.memories.model import Memory
+from hivelore.observations.markers import remove_markers
+from hivelore.sessions.agent_instructions import STORE
+from hivelore.sessions.lessons.classifier import LessonClassifier
+from hivelore.sessions.lessons.drawing import draw_lessons
+from hivelore.sessions.lessons.tool_use import analyze_tool_use
+from hivelore.sessions.model import AgentEvent, LessonKind, Session, Speaker, Turn
+
+QUESTION = (
+    f"Hivelore: if this session taught something new, store at most three lessons with `{STORE}`, each one fact that "
+    "holds beyond this session, or none. Then finish; do not repeat your answer."
+)
+PROMPTS = 2
+"""Newest prompts whose turns are searched for lessons: a correction is understood with the turn before it."""
+MAX_TURNS = 24
+"""Newest turns of user and agent that are searched."""
+_STORING_CALL = re.compile(
+    r'"name":\s*"[\w.-]{0,100}(?:memory[-_](?:store|edit|observe)|task[-_]complete|inject[-_]learning)"', re.ASCII
+)
+"""Call of a tool with which an agent writes to its memory, in a transcript. Programs add prefixes to the names."""
+
+
+def may_ask(event: AgentEvent, session: Session, *, can_store: bool) -> bool:
+    """Returns False if the agent is not to be asked, whatever the conversation contains. ``can_store``: the agent has
+    the tool to store lessons."""
+    return (
+        can_store
+        and event.accepts_nudge
+        and not event.is_continuation
+        and session.nudge_event is None
+        and not session.progress.lessons
+    )
+
+
+def newest_turns(turns: Sequence[Turn]) -> Sequence[Turn]:
+    """Returns the turns that are searched for lessons."""
+    spoken = [number for number, turn in enumerate(turns) if turn.tool is None]
+    prompts = [number for number in spoken if turns[number].speaker is Speaker.USER]
+    begin = max([0, *prompts[-PROMPTS:][:1], *spoken[-MAX_TURNS:][:1]])
+    return turns[begin:]
+
+
+def calls_storing_tool(line: str) -> bool:
+    """Returns True for a line of a transcript in which the agent calls a tool that stores something."""
+    return _STORING_CALL.search(line) is not None
+
+
+def writes_marker(turns: Sequence[Turn]) -> bool:
+    """Returns True if the agent wrote a marker, which is stored."""
+    return any(turn.speaker is Speaker.ASSISTANT and remove_markers(turn.text) != turn.text for turn in turns)
+
+
+def find_evidence(turns: Sequence[Turn], classifier: LessonClassifier) -> frozenset[LessonKind]:
+    """Returns the kinds of lessons that a conversation teaches. A command that failed, and worked after a change,
+    counts although nobody speaks of it."""
+    kinds = {lesson.kind for lesson in draw_lessons(turns, classifier).lessons}
+    if any(one.solved and (one.changed_files or one.commands) for one in analyze_tool_use(turns).failures):
+        kinds.add(LessonKind.FIX)
+    return frozenset(kinds)
+
+
+def was_stored_by(memories: Collection[Memory], agent: AgentId) -> bool:
+    """Returns True if one of these memories was stored by an agent, or comes from a file in its folders. What hooks
+    report counts only if it comes from a marker of the agent."""
+    return any(
+        agent in (memory.provenance.actor, memory.owner)
+        and (memory.provenance.interface is not Interface.HOOK or memory.operational is not None)
+        for memory in memories
+    )
