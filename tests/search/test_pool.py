@@ -127,7 +127,7 @@ def test_the_whole_of_a_name_is_its_rarest_term() -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 10, 50])
-def test_memories_of_the_preferred_project_come_first_in_a_search_of_everything(limit: int) -> None:
+def test_memories_of_other_projects_than_the_preferred_one_come_last_in_a_search_of_everything(limit: int) -> None:
     world = empty_world(has_vectors=False)
     for watts, project in ((40, "hall"), (60, None), (75, "attic")):
         world.remember(f"The lamp needs a bulb of {watts} watts.", project=project)
@@ -135,6 +135,6 @@ def test_memories_of_the_preferred_project_come_first_in_a_search_of_everything(
         world.recall("bulb of the lamp", limit=limit, prefers=prefers).hits for prefers in (None, "hall")
     )
     assert [hit.memory.project for hit in plain] == [None, "attic", "hall"][:limit]
-    assert [hit.memory.project for hit in preferring] == ["hall", None, "attic"][:limit]
+    assert [hit.memory.project for hit in preferring] == [None, "hall", "attic"][:limit]
     assert [hit.score.prior for hit in plain] == [0.0, 0.0, 0.0][:limit]
-    assert [hit.score.prior for hit in preferring] == [0.0, -0.3, -0.3][:limit]
+    assert [hit.score.prior for hit in preferring] == [0.0, 0.0, -0.3][:limit]

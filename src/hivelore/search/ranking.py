@@ -15,7 +15,7 @@ The constants were chosen in docs/decisions/0006, 0008 and 0009.
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -175,13 +175,15 @@ def fuse(
     answered: float,
     fusion_weights: FusionWeights,
     words: int | None = None,
+    scale: Collection[K] | None = None,
 ) -> dict[K, Similarity]:
     """Returns the similarity of every candidate of either list.
 
     ``keywords``: scores above 0; they are divided by the best one. ``tokens``: late-interaction scores of some
     candidates that have a cosine. Both are standardized and mixed, and the result is stretched from the lowest to the
     best candidate, with ``contrast``. ``answered``: the best keyword score as a share of the weight of all query terms.
-    ``words``: number of words of the query; None means many.
+    ``words``: number of words of the query; None means many. ``scale``: the candidates whose scores are standardized
+    and stretched; others use their scale, within 0..1. None: all.
 
     Candidates without a cosine, because they are not embedded yet, count by keywords alone. Without any keyword match,
     similarity is the plain cosine.
@@ -192,11 +194,12 @@ def fuse(
     share = _vector_weight(max(cosines.values(), default=0.0), spread, answered, fusion_weights, words)
     sharpened = cosines
     if tokens and fusion_weights.tokens > 0.0:
-        part, standard_tokens = fusion_weights.tokens, _standardize(tokens)
+        part, standard_tokens = fusion_weights.tokens, _standardize(tokens, scale)
         sharpened = {
-            key: (1.0 - part) * one + part * standard_tokens.get(key, one) for key, one in _standardize(cosines).items()
+            key: (1.0 - part) * one + part * standard_tokens.get(key, one)
+            for key, one in _standardize(cosines, scale).items()
         }
-    vectors = {key: one**fusion_weights.contrast for key, one in _stretch(sharpened).items()}
+    vectors = {key: one**fusion_weights.contrast for key, one in _stretch(sharpened, scale).items()}
     top = max(keywords.values())
     fused: dict[K, Similarity] = {}
     for key in keywords.keys() | cosines.keys():
@@ -219,21 +222,28 @@ def _vector_weight(best: float, spread: Spread, answered: float, constants: Fusi
     return share + (1.0 - share) * noise * clear
 
 
-def _standardize(values: Mapping[K, float]) -> dict[K, float]:
+def _standardize(values: Mapping[K, float], scale: Collection[K] | None) -> dict[K, float]:
     """Returns deviations from the mean in units of the standard deviation, so that the scale does not matter."""
-    mean = math.fsum(values.values()) / len(values)
-    deviation = math.sqrt(math.fsum([(value - mean) ** 2 for value in values.values()]) / len(values))
+    some = _of_scale(values, scale)
+    mean = math.fsum(some) / len(some)
+    deviation = math.sqrt(math.fsum([(value - mean) ** 2 for value in some]) / len(some))
     return {key: (value - mean) / deviation if deviation > 0.0 else 0.0 for key, value in values.items()}
 
 
-def _stretch(values: Mapping[K, float]) -> dict[K, float]:
-    """Maps the lowest value to 0 and the best to 1; all to 1 if they are equal."""
+def _stretch(values: Mapping[K, float], scale: Collection[K] | None) -> dict[K, float]:
+    """Maps the lowest value of the scale to 0 and the best to 1; all to 1 if they are equal."""
     if not values:
         return {}
-    worst, best = min(values.values()), max(values.values())
+    some = _of_scale(values, scale)
+    worst, best = min(some), max(some)
     if best <= worst:
         return dict.fromkeys(values, 1.0)
-    return {key: (value - worst) / (best - worst) for key, value in values.items()}
+    return {key: min(max((value - worst) / (best - worst), 0.0), 1.0) for key, value in values.items()}
+
+
+def _of_scale(values: Mapping[K, float], scale: Collection[K] | None) -> list[float]:
+    some = [] if scale is None else [values[key] for key in scale if key in values]
+    return some or list(values.values())
 
 
 # Boosts.
@@ -259,8 +269,8 @@ class Boosts:
     """Largest loss of a memory created far from the dates in the query. A loss keeps the memories of that time in
     order; a gain would press them together at 1."""
     project: float = 0.3
-    """Loss of a memory of another project than the query prefers; a loss for the same reason. Memories without a project
-    count in every project."""
+    """Loss of a memory of another project than the query prefers; a loss for the same reason. Memories without a
+    project count in every project."""
 
 
 def candidate_boosts(
@@ -414,8 +424,11 @@ class RecencyConflicts:
 class Pool:
     """How many candidates are ranked, whatever the limit of the query."""
 
-    each: int = 150
+    each: int = 100
     """Candidates of each index."""
+    scale: int = 50
+    """Best candidates of each index that set the scale of the scores. More of them would press the best ones together
+    (docs/decisions/0006)."""
     named: int = 20
     """Further candidates of the keyword index that contain an identifier of the query, and further candidates of each
     index that were created in a time span that the query names."""

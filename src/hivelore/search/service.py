@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from heapq import nlargest
 
 from hivelore.core.access import memory_for_viewer, visible_to
 from hivelore.core.agents import LeadSees, Viewer
@@ -244,6 +245,8 @@ class _Search:
         token_scores = model.token_scores(view, query, compared, matches.rarities)
         features = view.rank_features_of({*nearest, *keywords}, self._where)
         weight = self.analysis.weight(matches.rarities)
+        scale = self._constants.pool.scale
+        nearest_first = nlargest(scale, nearest, key=lambda key: nearest[key].cosine)
         similarity = fuse(
             {key: one.score for key, one in keywords.items()},
             {key: near.cosine for key, near in nearest.items()},
@@ -252,6 +255,7 @@ class _Search:
             float(matches.scores[0]) / weight if documents and weight > 0.0 else 0.0,
             weights,
             self.analysis.words,
+            dict.fromkeys([*documents[:scale], *nearest_first]),
         )
         self._query, self._passages = query, {key: near.passage for key, near in nearest.items()}
         self._vectors = {key: one for found in (*self._dated, neighbours) for key, one in found.vectors.items()}
