@@ -101,6 +101,7 @@ def test_an_import_can_be_limited_to_a_project_and_a_date(cli: CommandLine, me: 
 def test_codex_sessions_are_imported(cli: CommandLine, me: str, home: Path) -> None:
     session = CodexSession().user("Please mend the checkout, it fails for old carts. " * 3)
     session.says("The root cause is that carts from before March have no currency field.")
+    session.user("No, use the currency of the customer instead of EUR.").says("Done.")
     write(home / ".codex/sessions/2026/03/01/rollout-2026-03-01T12-00-00-s1.jsonl", session.lines)
     write(home / ".codex/memories/build.md", ["The build needs node 22; older ones fail silently."])
     assert cli.json("import", "codex", "--agent", me)["created"] == 2
