@@ -350,7 +350,7 @@ def test_at_a_session_start_it_sends_the_branch_and_the_changed_files(service: S
     (hook.cwd / "parser.py").write_text("1", encoding="utf-8")
     git(hook.cwd, "add", "parser.py")
     git(hook.cwd, "commit", "-qm", "Begin")
-    with OddService(lambda exchange: exchange.reply(204, **dict([TAKEN]))) as odd:
+    with OddService(lambda exchange: exchange.reply(204, b"", **dict([TAKEN]))) as odd:
         for name in ("SessionStart", "UserPromptSubmit"):
             hook(name, environ={"HIVELORE_URL": odd.url}, prompt='Add "SessionStart" to it.')
         start, prompt = (exchange.message for exchange in odd.heard)
