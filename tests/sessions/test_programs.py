@@ -169,7 +169,7 @@ def test_events_inside_a_sub_agent_are_ignored(name: str) -> None:
             "subagent.started",
             {"agent_id": "s2", "agent_type": "general", "prompt": "x"},
             EventKind.SUBAGENT_STARTED,
-            None,
+            "x",
         ),
         (
             "subagent.idle",

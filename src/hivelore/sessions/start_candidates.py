@@ -15,7 +15,7 @@ from hivelore.search.service import SearchService
 from hivelore.sessions.model import AgentEvent, EventKind, Session
 from hivelore.sessions.start_context import STANDING_CATEGORIES, Candidate
 
-MAX_NEWEST = 400
+MAX_NEWEST = 250
 MAX_USED = 50
 MAX_STANDING = 40
 """Standing instructions of each category."""

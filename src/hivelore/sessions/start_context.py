@@ -158,8 +158,8 @@ FULL_PRICE = 0.15
 FULL_SHARE = 0.4
 AUTHOR_SHARE = 0.5
 """Share of the tokens for one author while memories of others are worth theirs."""
-_OF_ONE_AUTHOR = 60
-_COMPARED = 240
+_OF_ONE_AUTHOR = 40
+_COMPARED = 120
 """Most memories, of one author and of all, that are compared with each other; those of the highest value."""
 
 
