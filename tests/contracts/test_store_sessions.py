@@ -21,6 +21,7 @@ SESSION = Session(
     work=Clean("fix login login.py"),
     owed=(Clean("Where is the key?"), Clean("Go on.")),
     missed=(EventId("e3"), EventId("e4")),
+    nudge_event=EventId("e5"),
 )
 EMPTY = Session(agent=ADA, id=Clean("codex:s2"), updated_at=instant(6))
 
