@@ -24,6 +24,7 @@ SESSION = Session(
     progress=LessonProgress(
         "d1", (KnownLesson(Clean("lesson:claude-code:s1:a"), ("s1", "s2"), "c1"),), has_taught=True
     ),
+    nudge_event=EventId("e5"),
 )
 EMPTY = Session(agent=ADA, id=Clean("codex:s2"), updated_at=instant(6))
 

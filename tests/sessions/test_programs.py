@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Invalid
 from hivelore.sessions.model import NO_REPLY, AgentEvent, Delegation, EventId, EventKind, Origin, Reply, SubAgent, Task
 from hivelore.sessions.programs import (
@@ -296,6 +297,40 @@ def test_context_is_sent_only_with_events_that_accept_it(dialect: Dialect) -> No
         EventKind.ENDED,
         EventKind.COMPACTING,
     }
+
+
+@pytest.mark.parametrize("dialect", PROGRAMS.values(), ids=PROGRAMS)
+def test_claude_code_and_codex_can_be_asked_to_continue_when_a_turn_ends(dialect: Dialect) -> None:
+    for name, kind in dialect.kinds.items():
+        event = AgentEvent(id=EventId("e"), kind=kind, program=dialect.program, session=Clean("s"), at=NOW)
+        answer = dialect.format_reply(name, event, Reply(nudge="Store it."))
+        can = dialect.program in ("claude-code", "codex") and name == "Stop"
+        assert answer == ({"decision": "block", "reason": "Store it."} if can else None)
+
+
+@pytest.mark.parametrize("dialect", PROGRAMS.values(), ids=PROGRAMS)
+@pytest.mark.parametrize("mode", ["default", "acceptEdits", "bypassPermissions", "plan", "dontAsk", None])
+def test_an_event_accepts_the_nudge_at_the_end_of_an_attended_turn(dialect: Dialect, mode: str | None) -> None:
+    fields = dict.fromkeys((*dialect.session, *dialect.subagent[1]), "s1")
+    payload = {**fields, "permission_mode": mode, "stop_hook_active": False}
+    accepting = {
+        name
+        for name in dialect.kinds
+        for event in [dialect.parse_event(name, payload, replace(ABOUT, accepts_nudge=True), clean)]
+        if event is not None and event.accepts_nudge
+    }
+    unattended = {"claude-code": {"plan", "dontAsk"}, "codex": {"plan", "dontAsk", "bypassPermissions"}}
+    expected = {"Stop"} if mode not in unattended.get(dialect.program, {mode}) else set[str]()
+    assert accepting == expected
+    event = dialect.parse_event("Stop", payload, ABOUT, clean)
+    assert event is None or not event.accepts_nudge
+
+
+@pytest.mark.parametrize(("given", "continues"), [(True, True), (False, False), (None, False)])
+def test_a_continued_turn_is_recognized(given: bool | None, continues: bool) -> None:
+    event = parsed("Stop", stop_hook_active=given)
+    assert event is not None
+    assert event.is_continuation is continues
 
 
 @given(st.sampled_from([*CLAUDE_CODE.kinds, "Other"]), st.dictionaries(st.sampled_from([*BASE, "prompt"]), json))

@@ -10,7 +10,7 @@ from hivelore.sessions.agent_instructions import STORE
 from hivelore.sessions.lessons.classifier import LessonClassifier
 from hivelore.sessions.lessons.drawing import draw_lessons
 from hivelore.sessions.lessons.tool_use import analyze_tool_use
-from hivelore.sessions.model import AgentEvent, LessonKind, Session, Speaker, Turn
+from hivelore.sessions.model import AgentEvent, Session, Speaker, Turn
 
 QUESTION = (
     f"Hivelore: if this session taught something new, store at most three lessons with `{STORE}`, each one fact that "
@@ -20,6 +20,9 @@ PROMPTS = 2
 """Newest prompts whose turns are searched for lessons: a correction is understood with the turn before it."""
 MAX_TURNS = 24
 """Newest turns of user and agent that are searched."""
+EVIDENCE = 1.0
+"""Sum of odds (``Drawing.evidence``) from which an agent is asked. Less than for storing: a question costs little. Of
+the labelled sessions kept aside, it is reached by 97 % that teach something and 8 % that do not."""
 _STORING_CALL = re.compile(
     r'"name":\s*"[\w.-]{0,100}(?:memory[-_](?:store|edit|observe)|task[-_]complete|inject[-_]learning)"', re.ASCII
 )
@@ -42,8 +45,8 @@ def newest_turns(turns: Sequence[Turn]) -> Sequence[Turn]:
     """Returns the turns that are searched for lessons."""
     spoken = [number for number, turn in enumerate(turns) if turn.tool is None]
     prompts = [number for number in spoken if turns[number].speaker is Speaker.USER]
-    begin = max([0, *prompts[-PROMPTS:][:1], *spoken[-MAX_TURNS:][:1]])
-    return turns[begin:]
+    begins = [found[-most] for found, most in ((prompts, PROMPTS), (spoken, MAX_TURNS)) if len(found) > most]
+    return turns[max(begins, default=0) :]
 
 
 def calls_storing_tool(line: str) -> bool:
@@ -56,13 +59,13 @@ def writes_marker(turns: Sequence[Turn]) -> bool:
     return any(turn.speaker is Speaker.ASSISTANT and remove_markers(turn.text) != turn.text for turn in turns)
 
 
-def find_evidence(turns: Sequence[Turn], classifier: LessonClassifier) -> frozenset[LessonKind]:
-    """Returns the kinds of lessons that a conversation teaches. A command that failed, and worked after a change,
-    counts although nobody speaks of it."""
-    kinds = {lesson.kind for lesson in draw_lessons(turns, classifier).lessons}
-    if any(one.solved and (one.changed_files or one.commands) for one in analyze_tool_use(turns).failures):
-        kinds.add(LessonKind.FIX)
-    return frozenset(kinds)
+def shows_learning(turns: Sequence[Turn], classifier: LessonClassifier) -> bool:
+    """Returns True if a conversation probably teaches something: by what user and agent say, such as a correction or a
+    decision, or because a command failed and worked after a change."""
+    drawing = draw_lessons(turns, classifier)
+    if drawing.lessons or drawing.evidence >= EVIDENCE:
+        return True
+    return any(one.solved and (one.changed_files or one.commands) for one in analyze_tool_use(turns).failures)
 
 
 def was_stored_by(memories: Collection[Memory], agent: AgentId) -> bool:

@@ -11,9 +11,9 @@ from hivelore.sessions.lessons.drawing import spoken_end
 from hivelore.sessions.model import AgentEvent, Session, Speaker, Turn
 from hivelore.sessions.nudge import (
     calls_storing_tool,
-    find_evidence,
     may_ask,
     newest_turns,
+    shows_learning,
     was_stored_by,
     writes_marker,
 )
@@ -53,7 +53,7 @@ class NudgeService:
         if any(map(calls_storing_tool, lines)):
             return False
         turns = newest_turns(_conversation(event, _last_lines(lines)))
-        return not writes_marker(turns) and bool(find_evidence(turns, self._classifier()))
+        return not writes_marker(turns) and shows_learning(turns, self._classifier())
 
     def _has_memory(self, session: Session) -> bool:
         """Returns True if the agent has stored a memory since the session began."""

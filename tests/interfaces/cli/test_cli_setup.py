@@ -8,6 +8,7 @@ import pytest
 
 from hivelore.cli.exits import CODES
 from hivelore.errors import Conflict
+from hivelore.hooks import install
 from hivelore.integrations.targets import TARGETS
 from hivelore.local.lock import read_owner
 from support.command_line import CommandLine, environment, hivelore
@@ -66,6 +67,24 @@ def test_disabled_hooks_are_not_reported_as_broken(
         alone("stop")
     assert said.code == 0, said.err
     assert "HIVELORE_PROMPT_TOKENS of the service is 0" in said.out
+
+
+def test_the_nudge_is_switched_on_and_off_for_the_installation(cli: CommandLine, service: Service, user: Path) -> None:
+    asks = "An agent that learned something and stored nothing is asked for lessons, once in a session."
+    assert asks not in cli("setup", "codex").out
+    assert not install.nudges(service.home)
+    assert asks in cli("setup", "codex", "--nudge").out
+    assert install.nudges(service.home)
+    assert asks in cli("setup", "claude-code").out
+    assert cli.json("setup", "codex")["nudge"] is True
+    assert asks not in cli("setup", "gemini").out  # It cannot be asked.
+    cli("setup", "codex", "--no-nudge", "--dry-run")
+    assert install.nudges(service.home)
+    assert asks not in cli("setup", "codex", "--no-nudge").out
+    assert not install.nudges(service.home)
+    cli("setup", "codex", "--nudge")
+    assert cli("unsetup").code == 0
+    assert not install.nudges(service.home)
 
 
 def test_a_dry_run_shows_the_changes_and_makes_none(alone: CommandLine, elsewhere: Path, user: Path) -> None:
