@@ -80,6 +80,22 @@ def test_a_sub_agent_gets_memories_that_match_its_task(claude_code: ClaudeCode, 
     assert FACT in injected_text(claude_code, f"{task}\n{helper}\n>> say Done.", of=of)
 
 
+def test_a_sub_agent_gets_the_note_for_its_own_task_and_not_that_of_its_parent(
+    claude_code: ClaudeCode, env: dict[str, str]
+) -> None:
+    verb(env, "setup", "claude-code")
+    verb(env, "remember", FACT, "--project", "")
+    own = "The nightly backup needs 40 GB in /var/spool; with less it stops without an error."
+    verb(env, "remember", own, "--project", "")
+    asked, delegated = "Why is my login token rejected?", "Find out why the nightly backup stops."
+    helper = use("Agent", description="Look", subagent_type="general-purpose", prompt=delegated)
+    claude_code.model.scripts |= {asked: f"{helper}\n>> say Done.", delegated: ">> say Found."}
+    given = injected_text(claude_code, asked, of=f'"text": "{delegated}')
+    assert own in given
+    assert FACT not in given
+    assert FACT in injected_text(claude_code, asked)
+
+
 def test_a_sub_agent_of_copilot_gets_memories_that_match_its_task(copilot: Copilot, env: dict[str, str]) -> None:
     verb(env, "setup", "copilot")
     verb(env, "remember", FACT, "--project", "")

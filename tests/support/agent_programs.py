@@ -45,6 +45,14 @@ class Program(Protocol):
     def run(self, prompt: str, *more: str, tools: "Tools | None" = None) -> Run: ...
 
 
+class Resumable(Program, Protocol):
+    """An agent program that continues earlier sessions."""
+
+    def resume(self, run: Run) -> Sequence[str]:
+        """Returns the words with which ``run`` continues the session of an earlier run."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Tools:
     """An MCP server called ``hivelore``: over HTTP with a key, or a command and its environment."""
@@ -80,6 +88,9 @@ class ClaudeCode:
             command += ["--mcp-config", json.dumps({"mcpServers": {"hivelore": self._server(tools)}})]
         return _run(command, prompt, self._work, self.environment)
 
+    def resume(self, run: Run) -> Sequence[str]:
+        return "--resume", run.events[0]["session_id"]
+
     def _server(self, tools: Tools) -> dict[str, Any]:
         if tools.command:
             command, *arguments = tools.command
@@ -107,6 +118,9 @@ class Codex:
         command.append("--dangerously-bypass-hook-trust")  # Its user is asked to look at hooks first, who is not there.
         command += [word for setting in settings for word in ("-c", setting)]
         return _run([*command, *more, "-"], prompt, self._work, environment)
+
+    def resume(self, run: Run) -> Sequence[str]:
+        return "resume", run.events[0]["thread_id"]
 
     def _server(self, tools: Tools) -> str:
         """Returns a server as an inline table of TOML, whose strings are those of JSON."""

@@ -1,11 +1,14 @@
 """Sessions of real agent programs with Hivelore, and the text injected into them."""
 
 import html
+import json
 import re
+from typing import Any
 
 from hivelore.sessions.fence import NAME
 from support.agent_programs import Program
 from support.command_line import hivelore
+from support.waiting import until
 
 PROGRAMS = ("claude-code", "codex", "gemini", "copilot", "opencode")
 _SESSIONS = 5
@@ -16,6 +19,17 @@ def verb(env: dict[str, str], *words: str) -> str:
     done = hivelore(*words, env=env)
     assert done.code == 0, done.err
     return done.out
+
+
+def settled(env: dict[str, str]) -> list[dict[str, Any]]:
+    """Waits until the service has handled all events, and returns its memories."""
+
+    def is_settled() -> bool:
+        status = json.loads(verb(env, "status", "--json"))
+        return (status["hookEventsWaiting"], status["pendingSummaries"]) == (0, 0)
+
+    until(is_settled)
+    return json.loads(verb(env, "list", "--project", "*", "--json"))["memories"]
 
 
 def injected_text(program: Program, prompt: str, *more: str, of: str = "") -> str:

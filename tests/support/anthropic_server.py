@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
-from support.model_script import Said, Say, Use, full_name, next_step
+from support.model_script import Said, Say, Scripts, Use, full_name, next_step
 from support.model_server import Answer, EventLog, ModelServer, QueryAnalysis
 
 USAGE = {"input_tokens": 100, "output_tokens": 20, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}
@@ -14,12 +14,12 @@ USAGE = {"input_tokens": 100, "output_tokens": 20, "cache_creation_input_tokens"
 def anthropic_server() -> ModelServer:
     numbers = count(1)
 
-    def answer(asked: QueryAnalysis) -> Answer:
+    def answer(asked: QueryAnalysis, scripts: Scripts) -> Answer:
         if asked.path == "/v1/messages/count_tokens":
             return {"input_tokens": USAGE["input_tokens"]}
         if asked.path != "/v1/messages":
             return None
-        step = next_step(conversation(asked.body["messages"]))
+        step = next_step(conversation(asked.body["messages"]), scripts)
         offered = [tool["name"] for tool in asked.body.get("tools", ())]
         message = _message(asked.body["model"], step, offered, next(numbers))
         return EventLog(_streamed(message)) if asked.body.get("stream") else message

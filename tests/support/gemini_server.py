@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from support.model_script import Said, Say, full_name, next_step
+from support.model_script import Said, Say, Scripts, full_name, next_step
 from support.model_server import Answer, EventLog, ModelServer, QueryAnalysis
 
 USAGE = {"promptTokenCount": 100, "candidatesTokenCount": 20, "totalTokenCount": 120}
@@ -29,13 +29,13 @@ def tools_of(body: Mapping[str, Any]) -> list[str]:
     return [function["name"] for tool in body.get("tools", ()) for function in tool.get("functionDeclarations", ())]
 
 
-def _answer(asked: QueryAnalysis) -> Answer:
+def _answer(asked: QueryAnalysis, scripts: Scripts) -> Answer:
     action = asked.path.rpartition(":")[2]
     if action == "countTokens":
         return {"totalTokens": 100}
     if action not in ("generateContent", "streamGenerateContent"):
         return None
-    step = next_step(conversation(asked.body["contents"]))
+    step = next_step(conversation(asked.body["contents"]), scripts)
     if isinstance(step, Say):
         part: dict[str, Any] = {"text": step.text}
     else:

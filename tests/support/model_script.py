@@ -5,11 +5,12 @@
     >> use Write {"file_path": "notes.md", "content": "..."}
 
 One line is one turn. A prompt without such lines is answered with ``UNDERSTOOD``, and so is what comes after the last.
+Where the lines would disturb, since hooks and transcripts have the prompt as well, they are given apart (``Scripts``).
 """
 
 import codecs
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -40,7 +41,11 @@ class Use:
     arguments: dict[str, Any]
 
 
-def next_step(conversation: Sequence[Said]) -> Say | Use:
+Scripts = dict[str, str]
+"""Lines by the prompt, which has none of its own."""
+
+
+def next_step(conversation: Sequence[Said], scripts: Mapping[str, str]) -> Say | Use:
     """Returns the next step of the model. Raises ValueError for an unknown line."""
     for place in range(len(conversation) - 1, -1, -1):
         said = conversation[place]
@@ -48,7 +53,7 @@ def next_step(conversation: Sequence[Said]) -> Say | Use:
             continue
         if any(words in said.text for words in _SUMMING_UP):
             return Say(SUMMARY)
-        if steps := steps_of(said.text):
+        if steps := steps_of(scripts.get(said.text.strip(), said.text)):
             done = sum(later.who == "model" for later in conversation[place:])
             return steps[done] if done < len(steps) else Say(UNDERSTOOD)
     return Say(UNDERSTOOD)

@@ -9,6 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any, Self
 
+from support.model_script import Scripts
+
 
 @dataclass(frozen=True, slots=True)
 class QueryAnalysis:
@@ -38,10 +40,12 @@ _TURNS = ("/v1/messages", "/v1/responses", ":streamGenerateContent")
 
 
 class ModelServer:
-    """Answers until it leaves its ``with`` block, with the result of ``answer`` for each request."""
+    """Answers until it leaves its ``with`` block, with the result of ``answer`` for each request. ``scripts``
+    may be added at any time."""
 
-    def __init__(self, answer: Callable[[QueryAnalysis], Answer]) -> None:
+    def __init__(self, answer: Callable[[QueryAnalysis, Scripts], Answer]) -> None:
         self.asked: list[QueryAnalysis] = []
+        self.scripts: Scripts = {}
         self._answer = answer
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, self))
         self._http.daemon_threads = True  # Agent programs keep connections open for as long as they run.
@@ -54,7 +58,7 @@ class ModelServer:
 
     def answered(self, asked: QueryAnalysis) -> Answer:
         self.asked.append(asked)
-        return self._answer(asked)
+        return self._answer(asked, self.scripts)
 
     def __enter__(self) -> Self:
         self._thread.start()

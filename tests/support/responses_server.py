@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
-from support.model_script import Said, Say, Use, full_name, next_step
+from support.model_script import Said, Say, Scripts, Use, full_name, next_step
 from support.model_server import Answer, EventLog, ModelServer, QueryAnalysis
 
 USAGE = {
@@ -20,10 +20,10 @@ USAGE = {
 def responses_server() -> ModelServer:
     numbers = count(1)
 
-    def answer(asked: QueryAnalysis) -> Answer:
+    def answer(asked: QueryAnalysis, scripts: Scripts) -> Answer:
         if asked.path != "/v1/responses":
             return None
-        step = next_step(conversation(asked.body["input"]))
+        step = next_step(conversation(asked.body["input"]), scripts)
         return EventLog(_streamed(_item(step, tools_of(asked.body), next(numbers))))
 
     return ModelServer(answer)

@@ -66,7 +66,8 @@ class LessonRecorder:
         update = _Update(turns, before, drawing)
         for lesson, known in update.lessons():
             self._put(update, lesson, known, ended, viewer, agent)
-        for known in (*update.retracted(), *self._older_retracted(update, ended, agent), *update.withdrawn()):
+        withdrawn = [one for one in update.withdrawn() if not self._is_explicit(one, ended, agent)]
+        for known in (*update.retracted(), *self._older_retracted(update, ended, agent), *withdrawn):
             self._forget(known, ended, viewer, agent)
             update.drop(known)
         self._save(ended, agent, update.progress())
@@ -127,6 +128,11 @@ class LessonRecorder:
             if lesson is not None:
                 gone.append(texts.pop(Clean(lesson.text)))
         return gone
+
+    def _is_explicit(self, known: KnownLesson, ended: SessionEnd, agent: AgentId) -> bool:
+        """Returns True for the explicit word of a user, which only the user takes back."""
+        stored = self._stored(known.external_id, ended, agent) if known.external_id else None
+        return stored is not None and stored.memory.source is Source.MANUAL
 
     def _forget(self, known: KnownLesson, ended: SessionEnd, viewer: Viewer, agent: AgentId) -> None:
         stored = self._stored(known.external_id, ended, agent) if known.external_id else None

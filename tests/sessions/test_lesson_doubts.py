@@ -1,0 +1,58 @@
+"""Lessons that later turns make doubtful: only the user takes back the own explicit word."""
+
+from collections.abc import Sequence
+from typing import cast
+
+import numpy as np
+
+from hivelore.sessions.lesson_recorder import LessonRecorder
+from hivelore.sessions.lessons.classifier import LessonClassifier, Odds
+from hivelore.sessions.lessons.drawing import ANCHOR, EVIDENCE, LEAST
+from hivelore.sessions.lessons.statements import Statement
+from hivelore.sessions.model import Turn
+from hivelore.sessions.transcripts import read_conversation
+from support.memories import EVERYTHING
+from support.sessions import ClaudeSession, an_end
+from support.world import AS_ADA, World
+
+RULE = "Remember for this project: the staging database listens on port 5433, never on 5432."
+CAUSE = "The export hung because the metrics proxy took port 5432 in March."
+
+
+class Doubting:
+    """Classifier that is sure of all statements of a conversation of one prompt, and of none later."""
+
+    def odds(self, turns: Sequence[Turn], statements: Sequence[Statement]) -> Odds:
+        share = max(ANCHOR, EVIDENCE) if len(turns) <= 2 else LEAST / 2
+        return np.full(len(statements), share, np.float32)
+
+
+def recorded(world: World, session: ClaudeSession) -> tuple[list[str], list[str]]:
+    """Returns the stored lessons after the first turn, and after a second one."""
+    recorder = LessonRecorder(
+        world.store,
+        world.memory_service,
+        world.novelty_filter,
+        world.clock,
+        classifier=lambda: cast(LessonClassifier, Doubting()),
+    )
+
+    def state() -> list[str]:
+        recorder.record(an_end(), AS_ADA, read_conversation("claude-code", session.lines).turns)
+        with world.store.read() as view:
+            return [one.content for one in view.page(EVERYTHING, None, 100)]
+
+    before = state()
+    session.user("Thanks.").says("You are welcome.")
+    return before, state()
+
+
+def test_the_explicit_word_of_a_user_outlasts_later_doubts(world: World) -> None:
+    for state in recorded(world, ClaudeSession().user(RULE).says("Understood.")):
+        assert any(RULE in content for content in state)
+
+
+def test_a_lesson_that_later_turns_make_doubtful_is_forgotten(world: World) -> None:
+    begun, ended = recorded(world, ClaudeSession().user("Why does the export hang?").says(CAUSE))
+    assert any(CAUSE in content for content in begun)
+    assert ended == []
