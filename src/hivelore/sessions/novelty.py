@@ -120,26 +120,30 @@ class NoveltyFilter:
         return None
 
     def _states(self, content: str, point: str) -> bool:
-        """Returns True if a memory, or one of its sentences, is the same statement."""
-        if self._is_same(content, point, self._reader):
+        """Returns True if a memory states every sentence of a point, or the same in other words. Of several sentences
+        each counts: texts that share a long one are nearly the same to rules that compare them as a whole."""
+        stated, wanted = tuple(islice(sentences(content), _MAX_SENTENCES)), tuple(sentences(point))
+        if wanted and all(any(_is_same(one, other) for one in stated) for other in wanted):
             return True
-        return any(self._is_same(one, point, None) for one in islice(sentences(content), _MAX_SENTENCES))
+        return (len(wanted) == 1 and _is_same(content, point)) or self._is_rewording(content, point)
 
-    def _is_same(self, one: str, other: str, reader: PairReader | None) -> bool:
-        if len(one) > _MAX_LENGTH or len(other) > _MAX_LENGTH:
-            return one.split() == other.split()
-        if judge(one, other, None).verdict is Verdict.SAME:
-            return True
-        if reader is None or not may_be_same(one, other):
+    def _is_rewording(self, one: str, other: str) -> bool:
+        if self._reader is None or max(len(one), len(other)) > _MAX_LENGTH or not may_be_same(one, other):
             return False
         # They share most words, which stands for the least likeness.
-        stance = reader.stance(Clean(one), Clean(other))
+        stance = self._reader.stance(Clean(one), Clean(other))
         return judge(one, other, DEFAULTS.rewording_likeness, stance=stance).verdict is Verdict.SAME
 
     def _renewed_expiry(self, stored: Stored, now: datetime) -> datetime | None:
         """Returns the later of the current and the renewed expiry."""
         before, renewed = stored.memory.expires_at, self._lifetimes.expiry(stored.memory.source, now)
         return None if before is None or renewed is None else max(before, renewed)
+
+
+def _is_same(one: str, other: str) -> bool:
+    if max(len(one), len(other)) > _MAX_LENGTH:
+        return one.split() == other.split()
+    return judge(one, other, None).verdict is Verdict.SAME
 
 
 def _is_excluded(external_id: str | None, exclude: str) -> bool:
