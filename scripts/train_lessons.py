@@ -28,7 +28,7 @@ from hivelore.sessions.transcripts.entries import parse_tool, result_turn
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "bench" / "data" / "injection" / "sessions"
 FILE = ROOT / "src" / "hivelore" / "sessions" / "lessons" / WEIGHTS
-TRAINING = ("ana", "cam", "eve", "fay", "gus")
+TRAINING = ("ana", "cam", "eve", "fay", "gus", "hal", "ivy", "jon")
 STRENGTH = 1e-2
 TREES, LEAVES, RATE, LEAST_LEAF, PENALTY = 100, 10, 0.05, 20, 5
 QUIET = 0.05

@@ -88,6 +88,8 @@ def test_a_sub_agent_gets_the_note_for_its_own_task_and_not_that_of_its_parent(
     own = "The nightly backup needs 40 GB in /var/spool; with less it stops without an error."
     verb(env, "remember", own, "--project", "")
     asked, delegated = "Why is my login token rejected?", "Find out why the nightly backup stops."
+    # Where the call of the tool is not reported in time, a sub-agent gets what fits the task of its parent.
+    claude_code.environment["HIVELORE_HOOK_WAIT"] = "20"
     helper = use("Agent", description="Look", subagent_type="general-purpose", prompt=delegated)
     claude_code.model.scripts |= {asked: f"{helper}\n>> say Done.", delegated: ">> say Found."}
     given = injected_text(claude_code, asked, of=f'"text": "{delegated}')

@@ -14,22 +14,8 @@ from support.hooks import Said
 from support.sessions import ClaudeSession
 
 SUBJECTS = (
-    "checkout",
-    "billing",
-    "search",
-    "invoice",
-    "catalog",
-    "login",
-    "mail",
-    "stock",
-    "refund",
-    "loyalty",
-    "shipping",
-    "report",
-    "audit",
-    "chat",
-    "image",
-    "export",
+    *("checkout", "billing", "search", "invoice", "catalog", "login", "mail", "stock"),
+    *("refund", "loyalty", "shipping", "report", "audit", "chat", "image", "export"),
 )
 NOTHING_TAUGHT = (
     [("Hello!", "Hello! How can I help you today?")],
@@ -112,14 +98,18 @@ def test_nothing_is_lost_with_16_sessions_at_once(tmp_path: Path, monkeypatch: p
         stored = contents(home)
         missed = home.status()["missedAnswers"]
         later = [talk.hook("UserPromptSubmit", wait="60", prompt=ASKED) for talk in talks]
-    assert [sum(correction(subject) in one for one in stored) for subject in SUBJECTS] == [1] * len(SUBJECTS)
-    told = [[KNOWN in said.context for said in talk.said] for talk in talks]
-    assert [sum(answers) + (KNOWN in last.context) for answers, last in zip(told, later, strict=True)] == [1] * len(
-        SUBJECTS
+    assert {talk.session: sum(correction(talk.session) in one for one in stored) for talk in talks} == dict.fromkeys(
+        SUBJECTS, 1
     )
-    lost = sum(answers.index(True) if any(answers) else len(answers) for answers in told)
+    told = {
+        talk.session: sum(KNOWN in said.context for said in (*talk.said, last))
+        for talk, last in zip(talks, later, strict=True)
+    }
+    assert told == dict.fromkeys(SUBJECTS, 1)
+    # An answer with nothing to say is empty, too, but not the first one of a session.
     counted = sum(one["late"] + one["down"] + one["refused"] for one in missed)
-    assert sum(not answers[0] for answers in told) <= counted <= lost
+    empty = [[not said.out for said in talk.said] for talk in talks]
+    assert sum(answers[0] for answers in empty) <= counted <= sum(map(sum, empty))
 
 
 @pytest.mark.timeout(300)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import socket
 from collections.abc import Generator
 from contextlib import contextmanager
 from threading import current_thread
@@ -17,6 +18,7 @@ from mcp.shared.exceptions import MCPError
 from hivelore.errors import HiveloreError
 from hivelore.http import operations
 from support.service import Service
+from support.waiting import until
 
 TOKEN = "ghp_" + "a1B2" * 9
 CAUSE = f"/some/place inside has {TOKEN} and \0 and \ud800"
@@ -152,3 +154,22 @@ def test_an_agent_gets_the_same_in_both_protocol_eras(
             return str(error.value)
 
     numbered(anyio.run(run), caplog.text)
+
+
+def test_a_client_that_leaves_while_it_sends_is_no_error(service: Service, caplog: pytest.LogCaptureFixture) -> None:
+    head = (
+        f"POST /api/hooks/claude-code HTTP/1.1\r\nHost: 127.0.0.1:{service.port}\r\n"
+        f"Authorization: Bearer {service.agent_key}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
+    )
+    handled = 'hivelore_requests_total{method="POST",route="/api/hooks/{program}"'
+    metrics = f"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1:{service.port}\r\nConnection: close\r\n"
+    metrics += f"Authorization: Bearer {service.operator_key}\r\n\r\n"
+
+    def count() -> list[str]:
+        return [line for line in service.raw(metrics.encode())[1].decode().splitlines() if line.startswith(handled)]
+
+    before = count()
+    with socket.create_connection(("127.0.0.1", service.port)) as connection:
+        connection.sendall(head.encode() + b"{")
+    until(lambda: count() != before)
+    assert caplog.records == []

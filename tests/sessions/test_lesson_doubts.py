@@ -27,24 +27,20 @@ class Doubting:
         return np.full(len(statements), share, np.float32)
 
 
+def record(world: World, session: ClaudeSession, name: str = "s1") -> list[str]:
+    """Returns what is stored after the lessons of a session."""
+    turns = read_conversation("claude-code", session.lines).turns
+    doubting = cast(LessonClassifier, Doubting())
+    recorder = LessonRecorder(world.store, world.memory_service, world.novelty_filter, world.clock, lambda: doubting)
+    recorder.record(an_end(session=name), AS_ADA, turns)
+    with world.store.read() as view:
+        return [one.content for one in view.page(EVERYTHING, None, 100)]
+
+
 def recorded(world: World, session: ClaudeSession) -> tuple[list[str], list[str]]:
     """Returns the stored lessons after the first turn, and after a second one."""
-    recorder = LessonRecorder(
-        world.store,
-        world.memory_service,
-        world.novelty_filter,
-        world.clock,
-        classifier=lambda: cast(LessonClassifier, Doubting()),
-    )
-
-    def state() -> list[str]:
-        recorder.record(an_end(), AS_ADA, read_conversation("claude-code", session.lines).turns)
-        with world.store.read() as view:
-            return [one.content for one in view.page(EVERYTHING, None, 100)]
-
-    before = state()
-    session.user("Thanks.").says("You are welcome.")
-    return before, state()
+    before = record(world, session)
+    return before, record(world, session.user("Thanks.").says("You are welcome."))
 
 
 def test_the_explicit_word_of_a_user_outlasts_later_doubts(world: World) -> None:
@@ -56,3 +52,16 @@ def test_a_lesson_that_later_turns_make_doubtful_is_forgotten(world: World) -> N
     begun, ended = recorded(world, ClaudeSession().user("Why does the export hang?").says(CAUSE))
     assert any(CAUSE in content for content in begun)
     assert ended == []
+
+
+def test_a_lesson_that_shares_a_sentence_with_another_is_stored(world: World) -> None:
+    done = "I copied the build to the staging host with scp and restarted nginx."
+    rule, other = "Never copy builds by hand.", "The watchdog restarts nginx, so leave it alone."
+    record(world, ClaudeSession().user(rule).says(done), "s1")
+    lessons = record(world, ClaudeSession().user(other).says(done), "s2")
+    assert [any(one in content for content in lessons) for one in (rule, other)] == [True, True]
+
+
+def test_a_lesson_learned_again_is_not_stored_again(world: World) -> None:
+    session = ClaudeSession().user(RULE).says(CAUSE)
+    assert record(world, session, "s1") == record(world, session, "s2")

@@ -8,10 +8,11 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from heapq import nsmallest
 from urllib.parse import urlsplit
 
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -213,7 +214,8 @@ class IncidentResponses:
             return f"{scope['method']} {getattr(scope.get('route'), 'path', 'no route')}"
 
         try:
-            with self._incidents.logged(route):
+            # A hook that stops waiting may leave in the middle of its request. Nobody is left to answer.
+            with self._incidents.logged(route), suppress(ClientDisconnect):
                 await self._app(scope, receive, note_begin)
         except Incident as incident:
             if has_begun:  # Closing the connection shows that the answer is incomplete.

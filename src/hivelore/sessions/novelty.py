@@ -132,18 +132,22 @@ class NoveltyFilter:
 
 
 def _states(content: str, point: str, reader: PairReader | None) -> bool:
-    """Returns True if a memory, or one of its sentences, is the same statement."""
-    if _is_same(content, point, reader):
+    """Returns True if a memory states every sentence of a point, or the same in other words. Of several sentences each
+    counts: texts that share a long one are nearly the same to rules that compare them as a whole."""
+    stated, wanted = tuple(islice(sentences(content), _MAX_SENTENCES)), tuple(sentences(point))
+    if wanted and all(any(_is_same(one, other) for one in stated) for other in wanted):
         return True
-    return any(_is_same(one, point, None) for one in islice(sentences(content), _MAX_SENTENCES))
+    return (len(wanted) == 1 and _is_same(content, point)) or _is_rewording(content, point, reader)
 
 
-def _is_same(one: str, other: str, reader: PairReader | None) -> bool:
-    shorter, longer = sorted((len(one), len(other)))
-    if longer > _MAX_LENGTH:
+def _is_same(one: str, other: str) -> bool:
+    if max(len(one), len(other)) > _MAX_LENGTH:
         return one.split() == other.split()
-    if judge(one, other, None).verdict is Verdict.SAME:
-        return True
+    return judge(one, other, None).verdict is Verdict.SAME
+
+
+def _is_rewording(one: str, other: str, reader: PairReader | None) -> bool:
+    shorter, longer = sorted((len(one), len(other)))
     if reader is None or longer > _MAX_READ or shorter < _LEAST_SHARE * longer or not may_be_same(one, other):
         return False
     # They share most words, which stands for the least likeness.
