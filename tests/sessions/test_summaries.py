@@ -143,6 +143,22 @@ def service(tmp_path: Path) -> Generator[Service]:
         yield service
 
 
+def test_a_delayed_end_is_summarized_after_its_time_unless_a_later_one_comes_first(service: Service) -> None:
+    delay, path = timedelta(minutes=2), service.file(a_fix())
+    service.session_summaries.hand_over(an_end(path, is_partial=True), AS_ADA, delay)
+    service.clock.advance(delay - timedelta(seconds=1))
+    service.work()
+    assert service.states() == {HandoverState.WAITING: 1}
+    service.session_summaries.hand_over(an_end(path, at=START + timedelta(minutes=1)), AS_ADA)
+    service.work()
+    assert service.states() == {HandoverState.WAITING: 1, HandoverState.DONE: 1}
+    before = service.memories()
+    service.clock.advance(timedelta(seconds=1))
+    service.work()
+    assert service.states() == {HandoverState.DONE: 2}
+    assert service.memories() == before
+
+
 def test_a_session_becomes_a_memory_of_its_agent(service: Service) -> None:
     service.session_summaries.hand_over(an_end(service.file(a_fix()), project="shop"), AS_ADA)
     assert service.memories() == []

@@ -21,8 +21,8 @@ PROMPTS = 2
 MAX_TURNS = 24
 """Newest turns of user and agent that are searched."""
 EVIDENCE = 1.0
-"""Sum of odds (``Drawing.evidence``) from which an agent is asked. Less than for storing: a question costs little. Of
-the labelled sessions kept aside, it is reached by 97 % that teach something and 8 % that do not."""
+"""Sum of odds (``Drawing.evidence``) from which an agent is asked. Less than for storing: a question costs little.
+Chosen on the labelled sessions that train the classifier; ``docs/decisions/0013-capture.md`` has the figures."""
 _STORING_CALL = re.compile(
     r'"name":\s*"[\w.-]{0,100}(?:memory[-_](?:store|edit|observe)|task[-_]complete|inject[-_]learning)"', re.ASCII
 )
