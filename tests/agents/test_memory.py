@@ -70,16 +70,6 @@ def test_a_completed_task_becomes_a_memory(claude_code: ClaudeCode, env: dict[st
     )
 
 
-def test_a_sub_agent_gets_memories_that_match_its_task(claude_code: ClaudeCode, env: dict[str, str]) -> None:
-    verb(env, "setup", "claude-code")
-    verb(env, "remember", FACT, "--project", "")
-    task = "Find out why the API rejects our auth headers with a 403."
-    marked = "Begin with the logs."
-    helper = use("Agent", description="Look", subagent_type="general-purpose", prompt=f"{marked}\n>> say Found.")
-    of = f'"text": "{marked}'
-    assert FACT in injected_text(claude_code, f"{task}\n{helper}\n>> say Done.", of=of)
-
-
 def test_a_sub_agent_gets_the_note_for_its_own_task_and_not_that_of_its_parent(
     claude_code: ClaudeCode, env: dict[str, str]
 ) -> None:

@@ -5,9 +5,11 @@ import json
 import re
 from typing import Any
 
+from hivelore.hooks.install import file_in
 from hivelore.sessions.fence import NAME
 from support.agent_programs import Program
 from support.command_line import hivelore
+from support.hooks import finish_hooks
 from support.waiting import until
 
 PROGRAMS = ("claude-code", "codex", "gemini", "copilot", "opencode")
@@ -28,6 +30,7 @@ def settled(env: dict[str, str]) -> list[dict[str, Any]]:
         status = json.loads(verb(env, "status", "--json"))
         return (status["hookEventsWaiting"], status["pendingSummaries"]) == (0, 0)
 
+    finish_hooks(file_in(env["HIVELORE_HOME"]))
     until(is_settled)
     return json.loads(verb(env, "list", "--project", "*", "--json"))["memories"]
 

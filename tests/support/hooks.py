@@ -74,14 +74,20 @@ class Hook:
 
     def finish(self) -> None:
         """Waits for its detached processes."""
-        until(lambda: not self._is_at_work())
+        finish_hooks(self.file)
 
-    def _is_at_work(self) -> bool:
-        for process in Path("/proc").glob("[0-9]*"):
-            with suppress(OSError):  # It has ended.
-                if os.fsencode(self.file) in (process / "cmdline").read_bytes().split(b"\0"):
-                    return True
-        return False
+
+def finish_hooks(file: Path) -> None:
+    """Waits for all processes of a hook, detached ones as well."""
+    until(lambda: not _is_at_work(file))
+
+
+def _is_at_work(file: Path) -> bool:
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # It has ended.
+            if os.fsencode(file) in (process / "cmdline").read_bytes().split(b"\0"):
+                return True
+    return False
 
 
 def spool(home: Path) -> list[dict[str, Any]]:
