@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hivelore.core.supervisor import Supervisor
+from hivelore.core.text import Clean
 from hivelore.errors import HiveloreError, Unavailable
 from hivelore.runtime.background import give_back_memory, niced
 
@@ -19,6 +20,7 @@ MONITOR_EVERY = 1.0
 MAINTAIN_EVERY = 60.0
 IDLE_POLL = 5.0
 """Seconds after which workers look for work that was not announced."""
+_ANY_TEXT = Clean("memory")
 
 
 class BackgroundWorkers:
@@ -83,11 +85,18 @@ class BackgroundWorkers:
         attempt("vectors", lambda: app.active_model.update_indexes(app.store))
         if not self._is_memory_returned:
             self._is_memory_returned = True
+            self._load_relevance_model()
             give_back_memory()  # Loading needs more memory than its result.
         attempt("write-buffer", app.write_buffer.flush)
         attempt("session-buffer", app.session_buffer.flush)
         attempt("keyword-index", lambda: self._index(stopping))
         attempt("housekeeping", lambda: app.housekeeping.run_step(stopping) if app.leader_lease.is_leader() else None)
+
+    def _load_relevance_model(self) -> None:
+        """Let the model read once, so that the first prompt does not wait until it is loaded."""
+        if (reader := self._app.relevance_reader) is not None:
+            with suppress(HiveloreError):  # Searches go on without it.
+                reader.read(_ANY_TEXT)(_ANY_TEXT)
 
     def _index(self, stopping: Callable[[], bool]) -> None:
         if self._app.leader_lease.is_leader():
