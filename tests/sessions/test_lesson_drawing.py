@@ -42,6 +42,8 @@ def replayed(session: str) -> Transcript:
     [
         "Remember: the staging database listens on port 5433, not 5432.",
         "Remember that we deploy only on Tuesdays.",
+        "Remember for this project: the search service listens on port 7700",
+        "remember: never log passwords",
         "No, do not use npm here, always use pnpm.",
         "Always run the linter before you commit.",
         "Never push to main directly.",
