@@ -111,7 +111,7 @@ _ACTIONS = (
 )
 INSTRUCTION = _cue(
     r"\A\W*(?:(?:and|so|ok|okay|please|pls|also|btw|no|nope|yes|we)[, ]+)*(?:"
-    r"remember(?: (?:for|in|about) [^:\n]{1,40})?(?:,? that|:)\s+\S+(?:\s+\S+){2}|"
+    r"remember(?: (?:for|in|about) [^:\n]{1,40})?(?:,? that|:)\s+(?:(?:\S+\s+){3}\S+|(?:never|not|don'?t) \S+ \S+)|"
     rf"(?:always|never|do not|don'?t) {_ACTIONS}\b(?:\s+\S+){{2}}|from now on,? (?:please )?{_ACTIONS}\b|"
     r"(?<=no, )use \S+|use \S.{0,60}(?:, ?(?:not|never)|\binstead of\b|\brather than\b)|"
     r"we(?:'ve| have)? decided (?:to|on|for|that)\b|"
