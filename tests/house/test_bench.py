@@ -18,6 +18,7 @@ NEEDS_DATA = ("quality", "quality-rest", "recency", "updates", "silence", "usefu
 SECTIONS = (
     *NEEDS_DATA,
     "injection",
+    "lessons",
     "truth",
     "speed",
     "speed-1m",

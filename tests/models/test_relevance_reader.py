@@ -45,8 +45,9 @@ def test_beginning_and_end_of_a_huge_query_are_read() -> None:
     filler = "lorem ipsum dolor sit amet " * 4_000
     question = "uploads of big files hang behind the proxy, why? "
     assert len(filler) > 20 * LONGEST_QUERY
-    assert odds(question + filler, NOTE) > odds(filler, NOTE)
-    assert odds(filler + question, NOTE) > odds(filler, NOTE)
+    without = odds(filler, NOTE)
+    assert abs(odds(question + filler, NOTE) - without) > 0.1
+    assert abs(odds(filler + question, NOTE) - without) > 0.1
 
 
 def test_many_threads_may_ask_at_once() -> None:

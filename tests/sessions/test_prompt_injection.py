@@ -23,7 +23,7 @@ from support.world import AS_ADA, World, hashing
 
 HERE = Clean("example.com/bees/hive")
 QUESTION = "the big job of the night does not end"
-SURE, UNSURE, NO = 12.0, 0.0, -12.0
+SURE, UNSURE, NO = 12.0, 0.8, -12.0
 """Log odds of the model: enough for an injection, for a pointer, and for nothing."""
 NOTE = "Nightly imports hang: the lock of the big table has to be released first."
 HINT = "The night job writes its log to /var/log/night."

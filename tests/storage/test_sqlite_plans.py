@@ -73,6 +73,7 @@ LOOKS_AT_EVERYTHING = {
     "cooldowns": "a thousand at most",
     "quotes_erase": "words may be anywhere, and operational memories are seldom forgotten",
     "proposals_open_without_agent": "a hundred at most wait for each agent",
+    "memory_most_used": "compares all memories with evidence of use, once in a session",
     "batches": "walks back from the newest and stops at the limit",
 }
 """Each with the reason why it is better so."""

@@ -37,11 +37,12 @@ KEYS = "keys.json"
 """The file in a data directory with the keys of its callers by name. Hivelore itself does not know it."""
 EXACT = 2e-3
 """The time runs on while a service answers, and confidence and recency with it."""
-RENAMED = {"door": "interface", "incarnation": "databaseId", "secondWall": "rowLevelSecurity"}
+RENAMED = {"door": "interface", "incarnation": "databaseId", "secondWall": "rowLevelSecurity", "fit": "relevance"}
 """Fields of answers that had another name when the fixtures were recorded."""
 MISSING = "(missing)"
-NOT_COMPARED = ("environment", "message", "recallId")
-"""Sentences, which a release may word differently, and the id of a new entry of the recall log."""
+SEARCH = "/api/memory/search"
+NOT_COMPARED = ("environment", "message", "recallId", "lesson")
+"""Sentences, which a release may word differently, the id of a new entry of the recall log, and what came later."""
 SPAN = timedelta(minutes=5)
 """What an answer dates within this time after the reading began is the present, which is not compared."""
 FENCE = re.compile(r"^<hivelore-memory-(\w+)>\n.*?\n\n|\n</hivelore-memory-\w+>$", re.DOTALL)
@@ -173,13 +174,36 @@ def settings_of(home: Path) -> Mapping[str, Any]:
 def differences(kept: Answered, found: Answered, at: datetime) -> Sequence[str]:
     """Returns where two answers differ that were read from ``at`` on.
 
-    Of an error only its status and code count, and of numbers about three digits.
+    Of an error only its status and code count, and of numbers about three digits. A release may rank differently: of a
+    search the first hit has to be among the first three, and the memories count that both answers contain.
     """
     if kept.status != found.status:
         return [f"status: {kept.status} became {found.status}"]
     if kept.status >= 400:
         return list(_differing(kept.answer["code"], found.answer["code"], "code", at))
-    return list(_differing(kept.answer, found.answer, "answer", at))
+    if kept.request.path == SEARCH:
+        old, new = _memories(kept.answer), _memories(found.answer)
+        ids = sorted(old.keys() & new.keys())
+        lost = [f"the first hit {one} is none of the first three" for one in [*old][:1] if one not in [*new][:3]]
+        return [*lost, *_differing({one: old[one] for one in ids}, {one: new[one] for one in ids}, "memories", at)]
+    return list(_differing(_stored(kept.answer, at), _stored(found.answer, at), "answer", at))
+
+
+def _memories(answer: Any) -> Mapping[str, Any]:
+    """Returns the memories in the answer to a search by id, best first."""
+    return {hit["memory"]["id"]: hit["memory"] for hit in answer["results"]}
+
+
+def _stored(answer: Any, at: datetime) -> Any:
+    """Returns an answer without what the recalls of these requests returned, which the log contains."""
+    if not isinstance(answer, dict):
+        return answer
+    fields = cast("dict[str, Any]", answer)
+    if "recalls" in fields:
+        return {**fields, "recalls": [_stored(one, at) for one in fields["recalls"]]}
+    if "hits" in fields and _is_present(fields["at"], at):
+        return {name: value for name, value in fields.items() if name not in ("hits", "candidates")}
+    return fields
 
 
 def _differing(kept: Any, found: Any, place: str, at: datetime) -> Iterator[str]:

@@ -67,6 +67,11 @@ def asks_something(terms: Iterable[str]) -> bool:
     return not _UNINFORMATIVE.issuperset(terms)
 
 
+def informative(rarities: Mapping[str, float]) -> Mapping[str, float]:
+    """Returns the terms of a query that say what it is about; all if none does."""
+    return {term: weight for term, weight in rarities.items() if term not in _UNINFORMATIVE} or rarities
+
+
 _IDENTIFIER = re.compile(
     r"""(?<!\w) (?= [\w./:@#-]* (?: \d | _ | [./:@#]\w | [a-z][A-Z] )) \w [\w./:@#-]{1,78} \w""", re.VERBOSE
 )

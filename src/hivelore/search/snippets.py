@@ -16,7 +16,7 @@ from hivelore.memories.stored import DocumentKey, StoredChunk
 from hivelore.memories.validity import state_at
 from hivelore.search.model import Evidence, Hit, Snippet
 from hivelore.search.ranking import Memories, Proposals, Selection
-from hivelore.search.relevance import identifier_share
+from hivelore.search.relevance import identifier_share, informative
 from hivelore.storage.ports import View
 
 # Each alternative begins with few possible characters, which makes the search much faster.
@@ -194,15 +194,15 @@ def build_hits(
     the query. ``weights``: those of its terms."""
     keys = [one.key for one in best]
     deferred, found = view.chunks_of(keys), memories(keys)
-    chunks, hits = deferred(), list[Hit]()
+    chunks, hits, asked = deferred(), list[Hit](), informative(weights)
     for one in best:
         memory = found[one.key]
         snippet = _best_snippet(one.key, memory, chunks.get(one.key, ()), proposals, weights)
         shown = f"{memory.name}\n{snippet.content}"
         evidence = Evidence(
             cosine=one.cosine,
-            covered=term_coverage(shown, weights) / fsum(weights.values()) if weights else 0.0,
-            identifier=identifier_share(names, shown, weights),
+            covered=term_coverage(shown, asked) / fsum(asked.values()) if asked else 0.0,
+            identifier=identifier_share(names, shown, asked),
         )
         hits.append(Hit(memory=memory, passage=snippet, score=one.score.rounded(), evidence=evidence, alike=one.alike))
     return hits

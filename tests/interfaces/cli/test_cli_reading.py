@@ -96,7 +96,10 @@ def test_the_log_says_if_it_is_empty_or_continues(cli: CommandLine, me: str) -> 
 def test_explaining_shows_every_part_of_every_score(cli: CommandLine, me: str) -> None:
     for number in range(2):
         kept(cli, me, f"Medlar number {number}.")
-    table = cli("recall", "medlar", "--explain", "--agent", me).out.split("\n\n")[1].splitlines()
+    evidence, scores = cli("recall", "medlar", "--explain", "--agent", me).out.split("\n\n")[1:]
+    assert evidence.splitlines()[0].split() == ["cosine", "covered", "identifier", "read"]
+    assert [len(row.split()) for row in evidence.splitlines()[1:]] == [3, 3]  # No vectors, and not read.
+    table = scores.splitlines()
     assert table[0].split() == [
         *("keyword", "vector", "similarity", "prior", "recency", "access", "update"),
         *("confidence", "usefulness", "total"),
@@ -106,7 +109,7 @@ def test_explaining_shows_every_part_of_every_score(cli: CommandLine, me: str) -
 
 def test_only_fitting_without_a_match_shows_nothing(cli: CommandLine, me: str) -> None:
     kept(cli, me, "Loquats are peeled before they are eaten.")
-    assert cli("recall", "loquats of the royal court of Siam", "--agent", me).out
+    assert cli("recall", "loquats of the royal court of Siam", "--all", "--agent", me).out
     result = cli("recall", "loquats of the royal court of Siam", "--only-fitting", "--agent", me)
     assert (result.code, result.out) == (0, "")
     assert result.err.startswith("Nothing fits well enough.")
