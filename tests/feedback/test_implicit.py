@@ -54,8 +54,13 @@ class Stage:
         assert recall is not None
         return recall
 
-    def ends(self, session: ClaudeSession, /, **more: Any) -> None:
+    def flush(self) -> None:
+        """Writes what is written behind; the end of a session does that before it is handed over."""
+        self.world.session_buffer.flush()
         self.world.write_buffer.flush()
+
+    def ends(self, session: ClaudeSession, /, **more: Any) -> None:
+        self.flush()
         ended = an_end("/s1.jsonl", **{"at": self.world.clock.now(), **more})
         self.implicit_feedback.watch(
             ended, ADA, read_transcript("claude-code", session.lines, of_subagent=bool(ended.subagent))
@@ -137,7 +142,7 @@ def test_nothing_counts_as_unused_while_a_session_continues(stage: Stage) -> Non
 @pytest.mark.parametrize("cut", ["the beginning is missing", "there is no file", "nothing was read"])
 def test_a_partial_transcript_shows_no_lack_of_use(stage: Stage, cut: str) -> None:
     stage.inject()
-    stage.world.write_buffer.flush()
+    stage.flush()
     lines = ClaudeSession().user(ABOUT_PROXY).lines if cut != "nothing was read" else []
     whole = read_transcript("claude-code", lines, cut=cut == "the beginning is missing")
     ended = an_end(None if cut == "there is no file" else "/s1.jsonl", at=stage.world.clock.now())
@@ -235,6 +240,7 @@ def test_in_a_small_store_no_word_is_rare_enough(world: World) -> None:
         at=world.clock.now(),
     )
     assert PROXY in (world.capture.handle(event, AS_ADA).context or "")
+    world.session_buffer.flush()
     world.write_buffer.flush()
     ended: SessionEnd = an_end("/s1.jsonl", at=world.clock.now(), is_partial=True)
     lines = ClaudeSession().user(ABOUT_PROXY).runs(USES).lines
