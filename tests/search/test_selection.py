@@ -112,6 +112,22 @@ def test_a_known_memory_and_its_copies_are_left_out_unless_they_changed(world: W
         assert len(hits) == 2
 
 
+def test_hits_that_fit_may_be_limited_and_known_ones_count(world: World) -> None:
+    notes(world)
+    question = "which bulb does the lamp in the hall need, how many watts"
+    for number in range(3):
+        world.remember(f"The lamp in the hall needs a bulb of 40 watts, says guest {number}.")
+    every = world.recall(question).hits
+    fitting, weaker = ([hit.memory.id for hit in every if hit.fits is fits] for fits in (True, False))
+    assert len(fitting) > 2
+    assert weaker
+    hits = world.recall(question, most_fitting=2).hits
+    assert [hit.memory.id for hit in hits if hit.fits] == fitting[:2]
+    assert [hit.memory.id for hit in hits if not hit.fits] == weaker
+    hits = world.recall(question, most_fitting=2, known=frozenset({(fitting[0], 1)})).hits
+    assert [hit.memory.id for hit in hits if hit.fits] == fitting[1:2]
+
+
 def test_keywords_alone_need_to_match_better(plain_world: World) -> None:
     notes(plain_world)
     assert plain_world.recall("bulb of the lamp in the hall", only_fitting=True).fits

@@ -91,7 +91,7 @@ def test_a_line_names_its_memory_and_the_author_and_trust_of_those_of_others(
     world: World, conversation: Conversation
 ) -> None:
     own = world.remember(PROXY, project=HERE)
-    others = world.remember("Port 9443 is taken by the cache.", AS_BOB, scope=Scope.SWARM, author="ada")
+    others = world.remember("The cache listens on port 9443.", AS_BOB, scope=Scope.SWARM, author="ada")
     stated = world.remember("Port 80 is for people.", AS_OPERATOR, scope=Scope.SWARM)
     quoted = world.remember(
         "The printer in the hall needs cartridge 81.", AS_OPERATOR, scope=Scope.SWARM, author="Ines", trust=Trust.WEB
@@ -101,7 +101,7 @@ def test_a_line_names_its_memory_and_the_author_and_trust_of_those_of_others(
         f"- [{own.id} 2026-03-01] {PROXY}",
         f"- [{quoted.id} 2026-03-01 Ines, web] The printer in the hall needs cartridge 81.",
         f"- [{stated.id} 2026-03-01 operator] Port 80 is for people.",
-        f"- [{others.id} 2026-03-01 bob, unverified] Port 9443 is taken by the cache.",
+        f"- [{others.id} 2026-03-01 bob, unverified] The cache listens on port 9443.",
     }
 
 

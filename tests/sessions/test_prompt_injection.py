@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hivelore.core.text import Clean
 from hivelore.core.token_count import estimate
 from hivelore.search.model import RERANKED
-from hivelore.sessions.injection import MAX_POINTERS, POINTER_TOKENS, Note, Section, compose
+from hivelore.sessions.injection import MAX_POINTERS, MAX_RELEVANT, POINTER_TOKENS, Note, Section, compose
 from hivelore.sessions.model import AgentEvent, EventId, EventKind
 from support.clocks import SteppingClock
 from support.fences import NONCE, inside
@@ -95,6 +95,17 @@ def test_no_fillers_follow_when_the_good_memories_are_used_up(world: World) -> N
     world.remember(NOTE, project=HERE)
     assert len(prompts.send(QUESTION)) == 2
     assert prompts.send(QUESTION) == []
+
+
+def test_known_memories_are_not_replaced_by_the_next_best(world: World) -> None:
+    prompts = Prompts(world)
+    for number in range(9):
+        world.remember(f"Nightly imports hang on the big table {number}: the job does not end.", project=HERE)
+    heading, *lines = prompts.send(QUESTION)
+    assert (heading, len(lines)) == ("## Relevant Past Knowledge", MAX_RELEVANT)
+    assert prompts.send(QUESTION) == []
+    better = world.remember("The big imports job of the night does not end.", project=HERE)
+    assert prompts.send(QUESTION)[1:] == [f"- [{better.id} 2026-03-01] {better.content}"]
 
 
 def test_at_most_three_short_lines_point_to_memories(world: World, reader: DecidedReader) -> None:

@@ -147,11 +147,13 @@ class Query:
     """Only hits above the relevance floor; possibly none (N06)."""
     least_relevance: float = 0.0
     """Only hits with at least this relevance; possibly none. 0: all."""
+    most_fitting: int | None = None
+    """Most hits that reach the relevance floor; None: as many as the limit. The rest of it is for weaker ones."""
     reads: int = 0
     """Number of best hits that the relevance model reads; they are then ordered by relevance."""
     known: frozenset[tuple[MemoryId, int]] = frozenset()
     """Memories that the caller knows, by id and version. They and their duplicates are left out and not replaced by
-    others."""
+    less relevant ones."""
     awaits_latest: bool = False
     """Waits a moment for the vectors of the memories that the viewer just wrote."""
     diversity: float = 0.0

@@ -132,8 +132,8 @@ class SearchService:
             most = max(query.limit, query.reads)
             if most > top:
                 best = select_hits(ranked, query, most, search.vectors, search.memories)
-            best = [one for one in best[:most] if not one.is_known]
-            hits = build_hits(view, best, search.memories, proposals, names, search.matches.rarities)
+            hits = build_hits(view, best[:most], search.memories, proposals, names, search.matches.rarities)
+            known = {hit.memory.id for hit, one in zip(hits, best[:most], strict=True) if one.is_known}
             if ranked or embedded.vector is not None or query.only_fitting or query.least_relevance > 0.0:
                 path = RetrievalMode.HYBRID if embedded.vector is not None else RetrievalMode.KEYWORDS
             else:
@@ -142,7 +142,7 @@ class SearchService:
             if query.as_of is not None:
                 hits = hits_as_of(view, hits, query.as_of, search.matches.rarities)
         if path is not RetrievalMode.RECENT:
-            hits = self._relevant(query, hits, terms)
+            hits = [hit for hit in self._relevant(query, hits, terms) if hit.memory.id not in known]
         hits = fit_to_budget(hits, query.budget, search.matches.rarities)
         shown = [memory_for_viewer(viewer, hit.memory) for hit in hits]
         hits = [
@@ -160,7 +160,7 @@ class SearchService:
         return RecallResult(message=message, path=path, fits=fits, hits=tuple(hits), id=logged)
 
     def _relevant(self, query: Query, hits: Sequence[Hit], terms: Sequence[str]) -> list[Hit]:
-        """Returns the hits with their relevance, up to the limit of the query, without those below its floor."""
+        """Returns the hits with their relevance, up to the limits of the query, without those below its floor."""
         asks, rated = asks_something(terms), list[Hit]()
         odds = self._odds(query, hits) if asks else dict[int, float]()
         for place, hit in enumerate(hits):
@@ -170,7 +170,12 @@ class SearchService:
         if odds:
             rated[: query.reads] = sorted(rated[: query.reads], key=lambda hit: hit.relevance, reverse=True)
         least = max(query.least_relevance, FLOOR if query.only_fitting else 0.0)
-        return [hit for hit in rated if hit.relevance >= least][: query.limit]
+        most, fitting, found = query.most_fitting or query.limit, 0, list[Hit]()
+        for hit in rated:
+            fitting += hit.fits
+            if hit.relevance >= least and not (hit.fits and fitting > most):
+                found.append(hit)
+        return found[: query.limit]
 
     def _odds(self, query: Query, hits: Sequence[Hit]) -> Mapping[int, float]:
         """Returns the log odds of the first hits by the relevance model, by place, as many as it reads in time. None

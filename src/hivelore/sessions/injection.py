@@ -17,7 +17,7 @@ from hivelore.observations.curation import CurationService
 from hivelore.observations.model import Confidence
 from hivelore.observations.token_budget import TokenBudget
 from hivelore.search.model import BUDGET_RANGE, QUERY_LENGTH, RERANKED, Query, RecallId
-from hivelore.search.relevance import FLOOR, POINTER_FLOOR
+from hivelore.search.relevance import POINTER_FLOOR
 from hivelore.search.service import SearchService
 from hivelore.sessions.fence import fence_text
 from hivelore.sessions.model import AgentEvent, EventKind, Origin, Session
@@ -247,18 +247,16 @@ class InjectionService:
             limit=MAX_RELEVANT + MAX_POINTERS,
             project=event.project,
             least_relevance=POINTER_FLOOR,
+            most_fitting=MAX_RELEVANT,
             reads=RERANKED,
             budget=max(budget, BUDGET_RANGE[0]),
             known=known,
         )
         answer = self._search_service.recall(query, viewer, deadline)
         hits = [hit for hit in answer.hits if event.subagent is not None or not _is_summary_of(event, hit.memory)]
-        notes = [hit for hit in hits if hit.relevance >= FLOOR][:MAX_RELEVANT]
-        pointers = [hit for hit in hits if hit.relevance < FLOOR][:MAX_POINTERS]
-        return [
-            *(Note(hit.memory, hit.passage.content, recall=answer.id) for hit in notes),
-            *(Note(hit.memory, hit.passage.content, is_pointer=True) for hit in pointers),
-        ]
+        notes = (Note(one.memory, one.passage.content, recall=answer.id) for one in hits if one.fits)
+        pointers = [Note(one.memory, one.passage.content, is_pointer=True) for one in hits if not one.fits]
+        return [*notes, *pointers[:MAX_POINTERS]]
 
     def _start_context(
         self,
