@@ -42,8 +42,8 @@ def hang(_: Exchange) -> None:
 
 
 class Program:
-    """An agent program in one session that teaches something. Once a turn has ended, lessons are drawn in the background,
-    and with a lesson it is not asked any more."""
+    """An agent program in one session that teaches something. When a turn has ended, lessons are drawn in the
+    background; with a lesson it is not asked any more."""
 
     def __init__(self, hook: Hook, transcripts: Path, program: str, session: str) -> None:
         self._hook, self._folder, self._program, self._session = hook, transcripts, program, session
