@@ -42,16 +42,22 @@ def hang(_: Exchange) -> None:
 
 
 class Program:
-    """An agent program in one session that teaches something."""
+    """An agent program in one session that teaches something. When a turn has ended, lessons are drawn in the
+    background; with a lesson it is not asked any more."""
 
     def __init__(self, hook: Hook, transcripts: Path, program: str, session: str) -> None:
-        self._hook, self._program, self._session = hook, program, session
+        self._hook, self._folder, self._program, self._session = hook, transcripts, program, session
         self._transcript = transcripts / f"{session}.jsonl"
         self._transcript.write_text("\n".join(FIXES[program]().lines) + "\n", encoding="utf-8")
 
     def send(self, event: str, environ: Mapping[str, str] = ON, **more: Any) -> Said:
         payload = {"session_id": self._session, "transcript_path": str(self._transcript), "cwd": FOLDER, **more}
         return self._hook(event, agent=self._program, environ=environ, **payload)
+
+    def in_new_session(self) -> "Program":
+        new = Program(self._hook, self._folder, self._program, f"{self._session}-again")
+        new.send("SessionStart", source="startup")
+        return new
 
     def stop(self, environ: Mapping[str, str] = ON, **more: Any) -> Said:
         payload = {"stop_hook_active": False, "permission_mode": "default", "last_assistant_message": "Done.", **more}
@@ -91,6 +97,7 @@ def test_the_agent_is_asked_once(program: Program) -> None:
 def test_the_agent_is_not_asked_while_the_setting_is_off(program: Program) -> None:
     for value in ("off", "", "yes"):
         assert program.stop({**ON, "HIVELORE_NUDGE": value}) == NOTHING
+        program = program.in_new_session()
     assert program.stop({"CLAUDE_CODE_ENTRYPOINT": "cli"}) == NOTHING
 
 
@@ -112,17 +119,18 @@ def test_other_events_are_answered_as_before(program: Program) -> None:
 
 @pytest.mark.parametrize("program", ["claude-code"], indirect=True)
 def test_print_mode_of_claude_code_is_not_asked(program: Program) -> None:
-    assert program.stop({**ON, "CLAUDE_CODE_ENTRYPOINT": "sdk-cli"}) == NOTHING
-    assert program.stop({"HIVELORE_NUDGE": "evidence"}) == NOTHING
-    assert program.stop({**ON, "CI": "true"}) == NOTHING
+    for environ in ({**ON, "CLAUDE_CODE_ENTRYPOINT": "sdk-cli"}, {"HIVELORE_NUDGE": "evidence"}, {**ON, "CI": "true"}):
+        assert program.stop(environ) == NOTHING
+        program = program.in_new_session()
     assert program.stop(permission_mode="bypassPermissions") == ASKS
 
 
 @pytest.mark.parametrize("program", ["codex"], indirect=True)
 def test_codex_without_approvals_is_not_asked(program: Program) -> None:
     assert program.stop(permission_mode="bypassPermissions") == NOTHING
+    program = program.in_new_session()
     assert program.stop({**ON, "CI": "true"}) == NOTHING
-    assert program.stop() == ASKS
+    assert program.in_new_session().stop() == ASKS
 
 
 @EACH

@@ -86,7 +86,7 @@ def test_openai_itself_is_given_no_lengths_of_strings_in_a_schema() -> None:
     assert "maxLength" in orjson.dumps(SCHEMA).decode()
     given = without_string_lengths(SCHEMA)
     assert "maxLength" not in orjson.dumps(given).decode()
-    assert given["required"] == ["points"]
+    assert given["required"] == ["points", "lessons"]
     assert '"maxItems":7' in orjson.dumps(given).decode()
 
 

@@ -1,6 +1,7 @@
 """Files and folders that only their owner can read, whatever the umask.
 
-Users with write access to a folder could create links with our names: no function here follows links.
+Users with write access to a folder could create links with our names: no function here follows links. Imports little,
+because bridges and hooks use it.
 """
 
 import errno
@@ -8,8 +9,13 @@ import os
 import stat
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import BinaryIO
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from typing import BinaryIO, TypeAlias
+
+    Name: TypeAlias = str | os.PathLike[str]
 
 FILE = 0o600
 FOLDER = 0o700
@@ -17,14 +23,14 @@ OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def create(file: Path) -> int:
+def create(file: "Name") -> int:
     """Create a file and return its descriptor for writing. Raises FileExistsError."""
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK, FILE)
     os.fchmod(descriptor, FILE)  # The umask may have removed some permissions.
     return descriptor
 
 
-def open_private(file: str | os.PathLike[str], flags: int) -> int:
+def open_private(file: "Name", flags: int) -> int:
     """Open a file such as a lock or log, creating it if necessary. Raises OSError unless it is a regular file."""
     try:
         # Without blocking: a pipe would wait for a reader.
@@ -43,9 +49,9 @@ def open_private(file: str | os.PathLike[str], flags: int) -> int:
 
 
 @contextmanager
-def replacing(file: Path, mode: int = FILE) -> Generator[BinaryIO]:
+def replacing(file: "Name", mode: int = FILE) -> Generator["BinaryIO"]:
     """Replace the content of a file when the block ends; if it raises, the file does not change."""
-    temporary = file.with_name(f".hivelore-{os.urandom(8).hex()}.new")
+    temporary = os.path.join(os.path.dirname(file), f".hivelore-{os.urandom(8).hex()}.new")
     descriptor = create(temporary)
     try:
         with os.fdopen(descriptor, "wb") as out:
@@ -53,31 +59,35 @@ def replacing(file: Path, mode: int = FILE) -> Generator[BinaryIO]:
             out.flush()
             os.fchmod(descriptor, mode)
             os.fsync(descriptor)
-        temporary.replace(file)
+        os.replace(temporary, file)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
         raise
 
 
-def make_folder(folder: Path) -> None:
+def make_folder(folder: "Name") -> None:
     """Create a private folder and its missing parents. An existing folder does not change."""
     try:
-        folder.mkdir(FOLDER)
+        os.mkdir(folder, FOLDER)
     except FileNotFoundError:
-        make_folder(folder.parent)
-        folder.mkdir(FOLDER)
+        parent = os.path.dirname(folder)
+        if not parent:  # The current folder was removed.
+            raise
+        make_folder(parent)
+        os.mkdir(folder, FOLDER)
     except FileExistsError:
-        if folder.is_dir():
+        if os.path.isdir(folder):
             return
         raise
-    folder.chmod(FOLDER)  # The umask may have removed some permissions.
+    os.chmod(folder, FOLDER)  # The umask may have removed some permissions.
 
 
-def tighten(path: Path) -> None:
+def tighten(path: "Name") -> None:
     """Remove the permissions of other users. Missing paths, links and files of other users do not change."""
     # By name: closing a descriptor of a database would release the locks of this process on it.
     with suppress(OSError):
-        found = path.lstat()
+        found = os.lstat(path)
         is_folder = stat.S_ISDIR(found.st_mode)
         if found.st_uid == os.geteuid() and found.st_mode & OTHERS and (is_folder or stat.S_ISREG(found.st_mode)):
-            path.chmod(FOLDER if is_folder else FILE)
+            os.chmod(path, FOLDER if is_folder else FILE)

@@ -8,7 +8,7 @@ import json
 import os
 
 from hivelore.errors import Unauthenticated
-from hivelore.local import endpoint
+from hivelore.local import endpoint, private_files
 
 TYPE_CHECKING = False
 
@@ -55,24 +55,19 @@ def keep_answer(message: "Message", agreed: str, answer: bytes) -> None:
     try:
         _write(file, data)
     except OSError:
-        return  # The disk is full, or there is no home folder: the next session waits for the service.
+        return  # The disk is full, or the home folder cannot be written: the next session waits for the service.
 
 
 def _write(file: str, data: bytes) -> None:
-    folder = file.rpartition("/")[0]
-    try:
-        os.mkdir(folder, 0o700)
-    except FileExistsError:
-        names = os.listdir(folder)
-        for name in names if len(names) >= _MAX_FILES else ():
-            os.unlink(f"{folder}/{name}")
-    temporary = f"{folder}/.{os.getpid()}-{os.urandom(4).hex()}.new"
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        os.write(descriptor, data)
-    finally:
-        os.close(descriptor)
-    os.rename(temporary, file)
+    folder = os.path.dirname(file)
+    if not os.path.isdir(os.path.dirname(folder)):
+        return  # Without a service on this machine, nothing else needs a home folder.
+    private_files.make_folder(folder)
+    names = os.listdir(folder)
+    for name in names if len(names) >= _MAX_FILES else ():
+        os.unlink(f"{folder}/{name}")
+    with private_files.replacing(file) as out:
+        out.write(data)
 
 
 def _file(message: "Message", agreed: str) -> str:
