@@ -1,4 +1,4 @@
-"""Sessions of real agent programs are summarized when they end."""
+"""Sessions of real agent programs are summarized when they end, beside the lessons that they taught."""
 
 import json
 import os
@@ -10,13 +10,15 @@ import pytest
 
 from hivelore.local.lock import read_owner
 from support.agent_programs import ClaudeCode, Codex, Program
-from support.agent_sessions import injected_text, verb
+from support.agent_sessions import injected_text, settled, verb
 from support.model_script import conclude, use
 from support.waiting import until
 
 pytestmark = [pytest.mark.agents, pytest.mark.timeout(300)]
 
-TASK = "The nightly deployment to staging hangs since Monday, find out why and mend it."
+RULE = "Never restart the staging database by day."
+"""A session that teaches nothing has no summary."""
+TASK = f"The nightly deployment to staging hangs since Monday, find out why and mend it. {RULE}"
 CAUSE = "The root cause was that the staging database listens on port 5433, because the metrics proxy took 5432."
 SHELL = {
     "claude-code": ("Bash", "command"),
@@ -51,10 +53,12 @@ def test_the_next_session_gets_the_summary_of_one_that_stored_nothing(
     first = program.run(f"{TASK}\n{looking}\n{conclude(CAUSE)}")
     assert first.code == 0, first.err
     until(lambda: summaries(env) != [])
-    assert CAUSE in injected_text(program, "Why does the deployment to staging hang?\n>> say Because.")
+    injected = injected_text(program, "Why does the deployment to staging hang?\n>> say Because.")
+    assert CAUSE in injected
+    assert RULE in injected
 
 
-def test_corrections_and_fixes_are_summarized(claude_code: ClaudeCode, env: dict[str, str]) -> None:
+def test_a_correction_is_a_lesson_beside_the_summary_of_a_fix(claude_code: ClaudeCode, env: dict[str, str]) -> None:
     verb(env, "setup", "claude-code")
     again = use("Bash", command="sh release.sh")
     helping = use("Bash", command="printf 'exit 0' > release.sh")
@@ -62,7 +66,8 @@ def test_corrections_and_fixes_are_summarized(claude_code: ClaudeCode, env: dict
     session = begun.events[0]["session_id"]
     correction = "No, never release on a Friday, always ask the people on call first."
     assert claude_code.run(f"{correction}\n>> say Understood.", "--resume", session).code == 0
-    until(lambda: any(correction in one["content"] for one in summaries(env)))
+    lessons = [one["content"] for one in settled(env) if one["source"] == "manual"]
+    assert sorted(lessons) == [RULE, correction]
     (summary,) = summaries(env)
     assert "printf 'exit 0'" in summary["content"]
     assert "release.sh: No such file" in summary["content"]
@@ -87,3 +92,4 @@ def test_a_session_without_a_service_is_summarized_exactly_once(
     (summary,) = summaries(env)
     assert CAUSE in summary["content"]
     assert summary["version"] == 1
+    assert [one["version"] for one in settled(env) if one["content"] == RULE] == [1]

@@ -192,13 +192,17 @@ def test_lessons_of_a_session_are_found_in_the_next(tmp_path: Path, name: str) -
         for event in ("Stop", "Stop", "SessionEnd"):
             assert program.deliver(event, transcript_path=str(transcript), last_assistant_message="Done.") is None
         until(lambda: client.call("GET", "/api/status")["pendingSummaries"] == 0)
-        (kept,) = client.call("GET", "/api/memory")["memories"]
-        assert (kept["externalId"], kept["project"]) == ("session:claude-code:s1", PROJECT)
+        kept = sorted(client.call("GET", "/api/memory")["memories"], key=lambda one: one["source"])
+        lesson, summary = kept
+        assert (lesson["source"], lesson["category"]) == ("manual", "correction")
+        assert "currency of the customer" in lesson["content"]
+        assert (summary["source"], summary["externalId"]) == ("session_summary", "session:claude-code:s1")
+        assert lesson["project"] == summary["project"] == PROJECT
         said = context(Program(client, "s2", name).deliver("SessionStart", source="startup"), "SessionStart")
         assert "currency of the customer" in said
         assert program.deliver("SessionEnd", transcript_path=str(transcript)) is None
         until(lambda: client.call("GET", "/api/status")["pendingSummaries"] == 0)
-        assert len(client.call("GET", "/api/memory")["memories"]) == 1
+        assert sorted(client.call("GET", "/api/memory")["memories"], key=lambda one: one["source"]) == kept
 
 
 def test_the_task_file_overrides_the_variable(service: Service) -> None:

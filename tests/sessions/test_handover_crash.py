@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from hivelore.health.handlers import read_status
+from hivelore.memories.model import Source
 from hivelore.runtime.app import open_application
 from hivelore.runtime.settings import load
 from support.memories import EVERYTHING
@@ -46,6 +47,8 @@ def test_a_queued_end_survives_a_kill(tmp_path: Path) -> None:
     with closing(open_application(load(home=home, transcripts=(folder,), embedder="none"), kind="embedded")) as app:
         until(lambda: read_status(app).pending_summaries == 0)
         with app.store.read() as view:
-            (memory,) = view.page(EVERYTHING, None, 9)
-    assert "currency of the customer" in memory.content
-    assert memory.external_id == "session:claude-code:s1"
+            lesson, summary = sorted(view.page(EVERYTHING, None, 9), key=lambda memory: memory.source)
+    assert (lesson.source, lesson.content) == (Source.MANUAL, "No, use the currency of the customer instead of EUR.")
+    assert (summary.source, summary.external_id) == (Source.SESSION_SUMMARY, "session:claude-code:s1")
+    assert "It worked after changing `shop/cart.py`." in summary.content
+    assert (summary.version, lesson.version) == (1, 1)

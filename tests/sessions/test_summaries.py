@@ -124,7 +124,9 @@ class Service:
             text=Clean(text),
             at=START,
         )
-        return self.world.capture.handle(event, AS_ADA).context or ""
+        context = self.world.capture.handle(event, AS_ADA).context or ""
+        self.world.session_buffer.flush()  # As at the end of a session, before it is handed over.
+        return context
 
     def memories(self) -> list[Memory]:
         """Returns all but the lessons."""
