@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from hivelore.core.values import replace
 from hivelore.search.model import Evidence
-from hivelore.search.relevance import FLOOR, asks_something, identifier_share, identifiers, relevance
+from hivelore.search.relevance import INJECTION_FLOOR, asks_something, identifier_share, identifiers, relevance
 from hivelore.search.tokenizer import STOP_WORDS, query_terms
 
 shares = st.floats(0.0, 1.0)
@@ -34,7 +34,7 @@ evidence = st.builds(
     ],
 )
 def test_any_kind_of_evidence_may_suffice(found: Evidence, is_worth_injecting: bool) -> None:
-    assert (relevance(found) >= FLOOR) is is_worth_injecting
+    assert (relevance(found) >= INJECTION_FLOOR) is is_worth_injecting
 
 
 @given(evidence)

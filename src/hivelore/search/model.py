@@ -145,6 +145,8 @@ class Query:
     """Include superseded memories."""
     only_fitting: bool = False
     """Only hits above the relevance floor; possibly none (N06)."""
+    floor: float | None = None
+    """Least relevance of a hit that fits; None: that of searches."""
     least_relevance: float = 0.0
     """Only hits with at least this relevance; possibly none. 0: all."""
     most_fitting: int | None = None
@@ -237,7 +239,7 @@ class Hit(Value, frozen=True, kw_only=True):
     relevance: float = 0.0
     """Probability that it helps with the query (``search.relevance``); ``score`` only compares hits."""
     fits: bool = False
-    """Whether it is worth giving to somebody who did not ask."""
+    """Whether it is relevant enough to be worth reading."""
     evidence: Evidence = Evidence()
     alike: int = 0
     """How many others that say the same were left out."""

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from hivelore.search.model import Evidence
 from hivelore.search.tokenizer import STOP_TERMS, document_terms
 
-FLOOR = 0.3
-"""Least relevance of a hit that is worth giving to somebody who did not ask (N06). A missed memory costs more than a
-wrong one, so it need not be right in most cases."""
+FLOOR = 0.2
+"""Least relevance of a hit that fits. A missed memory costs more than a wrong one, so it need not be right in most
+cases."""
+INJECTION_FLOOR = 0.3
+"""Least relevance of a hit that is worth giving to somebody who did not ask (N06)."""
 POINTER_FLOOR = 0.08
 """Least relevance of a hit that is worth a line with its name."""
 

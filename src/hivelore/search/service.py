@@ -162,14 +162,15 @@ class SearchService:
     def _relevant(self, query: Query, hits: Sequence[Hit], terms: Sequence[str]) -> list[Hit]:
         """Returns the hits with their relevance, up to the limits of the query, without those below its floor."""
         asks, rated = asks_something(terms), list[Hit]()
+        floor = FLOOR if query.floor is None else query.floor
         odds = self._odds(query, hits) if asks else dict[int, float]()
         for place, hit in enumerate(hits):
             evidence = replace(hit.evidence, read=odds.get(place))
             value = relevance(evidence) if asks else 0.0
-            rated.append(replace(hit, relevance=round(value, 4), fits=value >= FLOOR, evidence=evidence.rounded()))
+            rated.append(replace(hit, relevance=round(value, 4), fits=value >= floor, evidence=evidence.rounded()))
         if odds:
             rated[: query.reads] = sorted(rated[: query.reads], key=lambda hit: hit.relevance, reverse=True)
-        least = max(query.least_relevance, FLOOR if query.only_fitting else 0.0)
+        least = max(query.least_relevance, floor if query.only_fitting else 0.0)
         most, fitting, found = query.most_fitting or query.limit, 0, list[Hit]()
         for hit in rated:
             fitting += hit.fits

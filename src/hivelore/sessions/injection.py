@@ -17,7 +17,7 @@ from hivelore.observations.curation import CurationService
 from hivelore.observations.model import Confidence
 from hivelore.observations.token_budget import TokenBudget
 from hivelore.search.model import BUDGET_RANGE, QUERY_LENGTH, RERANKED, Query, RecallId
-from hivelore.search.relevance import POINTER_FLOOR
+from hivelore.search.relevance import INJECTION_FLOOR, POINTER_FLOOR
 from hivelore.search.service import SearchService
 from hivelore.sessions.fence import fence_text
 from hivelore.sessions.model import AgentEvent, EventKind, Origin, Session
@@ -246,6 +246,7 @@ class InjectionService:
             text=Clean(question[:QUERY_LENGTH]),
             limit=MAX_RELEVANT + MAX_POINTERS,
             project=event.project,
+            floor=INJECTION_FLOOR,
             least_relevance=POINTER_FLOOR,
             most_fitting=MAX_RELEVANT,
             reads=RERANKED,
