@@ -21,7 +21,7 @@ AMONG = 10
 """Hits of which the most relevant one counts."""
 OF_EACH = 40
 """Questions of one collection that are asked of another."""
-FLOORS = (0.05, 0.1, 0.2, 0.3, 0.4, FLOOR, 0.6, 0.7, 0.8)
+FLOORS = (0.05, 0.1, FLOOR, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 OTHER, SIBLING = "another kind", "sibling"
 TEXT = """
 A hit fits if its relevance, the probability that it helps with the query, reaches {floor:.2f}. `onlyFitting` leaves out
