@@ -11,6 +11,7 @@ import pytest
 
 from hivelore.core.agents import Interface, Role, Viewer
 from hivelore.health.handlers import read_status
+from hivelore.memories.model import Source
 from hivelore.runtime.app import Application, open_application
 from hivelore.runtime.settings import load
 from support.language_server import LanguageServer
@@ -64,7 +65,8 @@ def makers(app: Application) -> list[object]:
     """Waits for all summaries, and returns the summariser of each."""
     until(lambda: read_status(app).pending_summaries == 0)
     with app.store.read() as view:
-        return [memory.metadata["summarizer"] for memory in view.page(EVERYTHING, None, 100)]
+        memories = view.page(EVERYTHING, None, 10 * SESSIONS)
+    return [memory.metadata["summarizer"] for memory in memories if memory.source is Source.SESSION_SUMMARY]
 
 
 def test_by_default_no_model_is_called_whatever_keys_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,7 +85,7 @@ def measure(row: Row, home: Home, way: Way) -> dict[str, str]:
         assert answer["hookEventName"] == row.event
         assert row.event in LISTENS
         assert remove_fences(answer["additionalContext"]) == ""
-    content = learned if row.event == "PostCompact" else f"- {learned}"
+    content = learned if row.event == "PostCompact" else f"Remember: {learned}"
     return {session: content} if row.event in way.keeps else {}
 
 

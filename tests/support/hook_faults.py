@@ -12,7 +12,7 @@ from pathlib import Path
 from signal import SIGCONT, SIGSTOP
 from threading import Event, Thread
 
-from support.hook_home import FROM_FILE, KEPT, Home
+from support.hook_home import FROM_TRANSCRIPT, KEPT, Home
 from support.powerless import bounded
 
 NOTHING: Collection[str] = ()
@@ -204,7 +204,7 @@ FAULTS: Mapping[str, Fault] = {
     "database locked": _locked,
     "corrupt spool": _corrupt_spool,
     "wrong key": _wrong_key,
-    "transcript missing": _always(Way(transcript=_missing, keeps=KEPT - FROM_FILE)),
+    "transcript missing": _always(Way(transcript=_missing, keeps=KEPT - FROM_TRANSCRIPT)),
     "transcript of 300 MB": _always(Way(transcript=_huge)),
     "transcript cut off": _always(Way(transcript=_cut)),
     "transcript unknown": _always(Way(transcript=_odd)),

@@ -24,9 +24,9 @@ from support.waiting import until
 _ODD = "ho me ’with\n'quotes\" и ☃"
 KNOWN = "Port 8443 is taken by the proxy."
 ASKED = "Which port is taken by the proxy?"
-FROM_FILE = frozenset({"PreCompact", "SessionEnd", "TaskCompleted"})
-"""Events whose text is only in the transcript."""
-KEPT = FROM_FILE | {"PostCompact", "Stop", "SubagentStop"}
+FROM_TRANSCRIPT = frozenset({"PreCompact", "SessionEnd", "Stop", "SubagentStop", "TaskCompleted"})
+"""Events whose lesson is only in the transcript."""
+KEPT = FROM_TRANSCRIPT | {"PostCompact"}
 """Events that create memories."""
 
 
@@ -123,9 +123,9 @@ def something_learned() -> str:
 
 
 def conversation(learned: str) -> Sequence[str]:
-    """Returns the lines of a transcript."""
+    """Returns the lines of a transcript in which a user says what is to be remembered, and the agent repeats it."""
     session = ClaudeSession()
-    return session.user("Please look into it.").says(learned).lines
+    return session.user(f"Remember: {learned}").says(learned).lines
 
 
 def payload(event: str, learned: str, transcript: Path) -> Mapping[str, Any]:
@@ -137,6 +137,7 @@ def payload(event: str, learned: str, transcript: Path) -> Mapping[str, Any]:
         "TaskCompleted": {"task_id": "1", "task_subject": "Look into it"},
         "PreCompact": {"trigger": "auto", "custom_instructions": ""},
         "PostCompact": {"trigger": "auto", "compact_summary": learned},
+        "PreToolUse": {"tool_name": "Agent", "tool_input": {"prompt": ASKED, "subagent_type": "Explore"}},
         "SubagentStart": subagent,
         "SubagentStop": {**subagent, "agent_transcript_path": str(transcript), "last_assistant_message": learned},
         "Stop": {"stop_hook_active": False, "last_assistant_message": learned},
