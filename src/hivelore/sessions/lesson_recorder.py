@@ -171,14 +171,27 @@ class _Update:
         return not any(one in self.drawing.statements for one in known.statements)
 
     def lessons(self) -> list[tuple[Lesson, KnownLesson | None]]:
-        """Returns the lessons that are new or have changed, each with what is known of it."""
-        found = [(one, self._known(one)) for one in self.drawing.lessons]
-        return [
-            (lesson, known)
-            for lesson, known in found
-            if (known is None or known.statements != lesson.statements)
-            and (self.is_open(lesson.last_turn) or not self._before.has_taught or known is not None)
-        ]
+        """Returns the lessons that are new or have changed, each with what is known of it. Of the parts of a lesson that
+        fell apart, one continues it, and the others are new."""
+        found: list[tuple[Lesson, KnownLesson | None]] = []
+        continued = set[KnownLesson]()
+        for lesson in self.drawing.lessons:
+            known = self._known(lesson)
+            if known is None and not self.is_open(lesson.last_turn) and self._before.has_taught:
+                continue
+            if known is not None and (known in continued or self._continues_elsewhere(known, lesson)):
+                found.append((lesson, None))
+                continue
+            if known is not None:
+                continued.add(known)
+            if known is None or known.statements != lesson.statements:
+                found.append((lesson, known))
+        return found
+
+    def _continues_elsewhere(self, known: KnownLesson, part: Lesson) -> bool:
+        """Returns True if another drawn lesson begins as the known one, whose id comes from its first statement."""
+        first = known.statements[0]
+        return first not in part.statements and any(first in one.statements for one in self.drawing.lessons)
 
     def retracted(self) -> list[KnownLesson]:
         """Returns the lessons that the user has taken back as a whole."""
