@@ -217,3 +217,19 @@ def test_lessons_of_all_turns_are_there_at_the_end() -> None:
     whole = texts(stops[-1:])
     assert whole
     assert texts(stops) == whole
+
+
+@pytest.mark.parametrize("writer", ["eve", "gus", "hal"])
+def test_sessions_are_read_turn_by_turn(writer: str) -> None:
+    """What was stored is refined or falls apart when more turns are known; each statement stays in one lesson."""
+    for line in (OWN / "sessions" / f"{writer}.jsonl").read_text("utf-8").splitlines()[:12]:
+        session, clock = json.loads(line), SteppingClock()
+        with closing(ReferenceStore(clock)) as store:
+            recording = Recording(World(store, ReferenceKeywords(), clock))
+            for stop in range(2, len(session["turns"]) + 1):
+                lines = [json.dumps(one) for one in claude_lines(session, stop)]
+                recording.recorder.record(an_end(), AS_ADA, read_conversation("claude-code", lines).turns)
+            with store.read() as view:
+                known = view.session(ADA, Clean("claude-code:s1"))
+        stated = [] if known is None else [one for lesson in known.progress.lessons for one in lesson.statements]
+        assert len(stated) == len(set(stated))

@@ -64,7 +64,11 @@ class LessonRecorder:
         before = self._progress(ended, agent)
         drawing = draw_lessons(turns, self._classifier(), has_taught=before.has_taught)
         update = _Update(turns, before, drawing)
-        for lesson, known in update.lessons():
+        drawn = update.lessons()
+        for known in update.joined():
+            self._forget(known, ended, viewer, agent)
+            update.remove(known)
+        for lesson, known in drawn:
             self._put(update, lesson, known, ended, viewer, agent)
         withdrawn = [one for one in update.withdrawn() if not self._is_explicit(one, ended, agent)]
         for known in (*update.retracted(), *self._older_retracted(update, ended, agent), *withdrawn):
@@ -163,6 +167,7 @@ class _Update:
         self._turns = turns
         self._before = before
         self._settled = _settled_turn(turns, before.settled)
+        self._continued = set[KnownLesson]()
 
     def is_open(self, turn: int) -> bool:
         return turn > self._settled
@@ -171,10 +176,10 @@ class _Update:
         return not any(one in self.drawing.statements for one in known.statements)
 
     def lessons(self) -> list[tuple[Lesson, KnownLesson | None]]:
-        """Returns the lessons that are new or have changed, each with what is known of it. Of the parts of a lesson that
-        fell apart, one continues it, and the others are new."""
+        """Returns the lessons that are new or have changed, each with what is known of it. If a lesson fell apart, one
+        part continues it, and the others are new."""
         found: list[tuple[Lesson, KnownLesson | None]] = []
-        continued = set[KnownLesson]()
+        continued = self._continued
         for lesson in self.drawing.lessons:
             known = self._known(lesson)
             if known is None and not self.is_open(lesson.last_turn) and self._before.has_taught:
@@ -192,6 +197,14 @@ class _Update:
         """Returns True if another drawn lesson begins as the known one, whose id comes from its first statement."""
         first = known.statements[0]
         return first not in part.statements and any(first in one.statements for one in self.drawing.lessons)
+
+    def joined(self) -> list[KnownLesson]:
+        """Returns the lessons that became part of another one. Call it after ``lessons``."""
+        drawn = {one for lesson in self.drawing.lessons for one in lesson.statements}
+        return [one for one in self._before.lessons if one not in self._continued and drawn.issuperset(one.statements)]
+
+    def remove(self, lesson: KnownLesson) -> None:
+        self.known = [one for one in self.known if one != lesson]
 
     def retracted(self) -> list[KnownLesson]:
         """Returns the lessons that the user has taken back as a whole."""
