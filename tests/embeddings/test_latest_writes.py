@@ -17,7 +17,7 @@ from hivelore.embeddings.latest_writes import MOST, LatestWrites
 from hivelore.embeddings.queue import LATEST_WAIT, EmbeddingQueue
 from hivelore.errors import Unavailable
 from hivelore.indexes.vectors.brute_force import ExactVectors
-from hivelore.indexing.model import Vector
+from hivelore.indexing.model import ModelKey, Vector
 from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.model import Memory, MemoryId
 from hivelore.runtime.clock import SystemClock
@@ -117,6 +117,7 @@ def test_an_observation_is_one_of_the_latest_memories(world: World) -> None:
 
 def test_without_pending_memories_nothing_is_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     write(world, "The lamp of the hall.")
+    world.clock.advance(timedelta(seconds=1))
     world.embed()
 
     def read(*_: object, **__: object) -> None:
@@ -125,6 +126,20 @@ def test_without_pending_memories_nothing_is_read(world: World, monkeypatch: pyt
     monkeypatch.setattr(type(world.store), "read", read)
     assert world.embedding.wait_for_latest(AS_ADA) == 0
     assert world.embedding.wait_for_latest(AS_BOB) == 0
+
+
+def test_a_memory_written_while_the_queue_looks_is_pending(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock of this world stands still: the write has the time at which the queue began to look."""
+    activate = world.embedding._activate_if_complete
+
+    def activate_and_write(key: ModelKey) -> bool:
+        is_complete = activate(key)
+        write(world, "The lamp of the hall.")
+        return is_complete
+
+    monkeypatch.setattr(world.embedding, "_activate_if_complete", activate_and_write)
+    assert world.embedding.step() == 0
+    assert world.embedding.wait_for_latest(AS_ADA) == 1
 
 
 def test_what_another_process_embedded_is_not_pending(world: World) -> None:
@@ -207,9 +222,9 @@ def test_a_memory_that_was_written_again_stays() -> None:
     seen = writes.of(ADA, 1.0)
     writes.add(ADA, [one], 2.0)
     writes.remove(ADA, seen)
-    writes.clear(until=1.5)
+    writes.clear(before=2.0)
     assert writes.of(ADA, 2.0) == {one: 2.0}
-    writes.clear(until=2.0)
+    writes.clear(before=2.5)
     assert writes.of(ADA, 2.0) == {}
 
 

@@ -38,11 +38,11 @@ class LatestWrites:
             left = {memory: at for memory, at in known.items() if writes.get(memory) != at}
             self._replace(agent, left)
 
-    def clear(self, until: float) -> None:
-        """Removes all writes up to a time."""
+    def clear(self, before: float) -> None:
+        """Removes all writes before a time. One at that time may be later: clocks are not exact."""
         with self._lock:
             for agent, known in [*self._writes.items()]:
-                self._replace(agent, {memory: at for memory, at in known.items() if at > until})
+                self._replace(agent, {memory: at for memory, at in known.items() if at >= before})
 
     def _replace(self, agent: AgentId | None, writes: dict[MemoryId, float]) -> None:
         if writes:
