@@ -115,6 +115,7 @@ INSTRUCTION = _cue(
     rf"(?:always|never|do not|don'?t) {_ACTIONS}\b(?:\s+\S+){{2}}|from now on,? (?:please )?{_ACTIONS}\b|"
     r"(?<=no, )use \S+|use \S.{0,60}(?:, ?(?:not|never)|\binstead of\b|\brather than\b)|"
     r"we(?:'ve| have)? decided (?:to|on|for|that)\b|"
+    r"(?:(?:agreed|settled|deal|fine|good)\W+)+(?:then )?we(?:'ll| will)? (?:use|keep|take|go with|stay with)\b.{8}|"
     r"merk dir|wir haben (?:entschieden|beschlossen)|ab (?:jetzt|sofort) (?:bitte )?\w+|"
     r"(?:bitte )?(?:nimm|nutze|verwende|benutze)\b.{1,60}\b(?:statt|nicht)\b|"
     r"désormais\b.{1,40}\butilise|utilise[zr]?\b.{1,60}\b(?:au lieu de|plutôt que|pas)\b|on a décidé|souviens-toi que|"

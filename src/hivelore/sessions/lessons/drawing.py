@@ -98,7 +98,9 @@ def draw_lessons(turns: Sequence[Turn], classifier: LessonClassifier, *, has_tau
     bearing = {one.turn for one, share in zip(statements, odds, strict=True) if share >= LEAST}
     passed = [group for group in groups if taught and odds[group].max() >= ANCHOR]
     drawn = {row for group in passed for row in group}
-    passed = sorted([*passed, *(group for group in _explicit(turns, statements) if not drawn.intersection(group))])
+    passed = sorted(
+        [*passed, *(group for group in _explicit(turns, statements, odds) if not drawn.intersection(group))]
+    )
     kept: dict[int, Lesson] = {
         number: _lesson(turns, statements, group, odds, bearing) for number, group in enumerate(passed)
     }
@@ -165,12 +167,18 @@ def _without(
     return [row for row in group if not any(abs(place[statements[row].turn] - one) <= 1 for one in gone)]
 
 
-def _explicit(turns: Sequence[Turn], statements: Sequence[Statement]) -> Iterator[list[int]]:
-    """Yields the statements of what a user tells the agent to do from now on, or agrees to."""
+def _explicit(turns: Sequence[Turn], statements: Sequence[Statement], odds: Odds) -> Iterator[list[int]]:
+    """Yields the statements of what a user tells the agent to do from now on, or agrees to. Other statements of the same
+    turn come along if they are likely to bear a lesson."""
+    taken = set[int]()
     for row, one in enumerate(statements):
         if one.speaker is Speaker.USER:
             if INSTRUCTION.search(one.text) and not one.text.endswith(_NO_STATEMENT):
-                yield [row]
+                turn = (number for number, other in enumerate(statements) if other.turn == one.turn)
+                likely = [number for number in turn if odds[number] >= ANCHOR]
+                beside = [it for it in likely if it not in taken and not INSTRUCTION.search(statements[it].text)]
+                taken.update(beside)
+                yield sorted({row, *beside})
         elif ADVICE.search(one.text) and not one.text.endswith(_NO_STATEMENT):
             answer = _answer(turns, one.turn)
             if answer is not None and CONSENT.search(turns[answer].text):
