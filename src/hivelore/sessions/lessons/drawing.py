@@ -168,8 +168,8 @@ def _without(
 
 
 def _explicit(turns: Sequence[Turn], statements: Sequence[Statement], odds: Odds) -> Iterator[list[int]]:
-    """Yields the statements of what a user tells the agent to do from now on, or agrees to. Other statements of the same
-    turn come along if they are likely to bear a lesson."""
+    """Yields the statements of what a user tells the agent to do from now on, or agrees to. Other statements of the
+    same turn come along if they are likely to bear a lesson."""
     taken = set[int]()
     for row, one in enumerate(statements):
         if one.speaker is Speaker.USER:
