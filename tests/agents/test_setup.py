@@ -13,7 +13,7 @@ from support.trees import everything
 
 pytestmark = [pytest.mark.agents, pytest.mark.timeout(300)]
 
-SKILL = "Look up what earlier sessions and other agents have learned"
+SKILL = "Look up what earlier sessions and other agents learned"
 """Beginning of the description of the skill, which programs give to their model."""
 
 
