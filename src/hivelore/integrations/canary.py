@@ -17,6 +17,8 @@ _TIMEOUT = 60.0
 """Seconds for the whole test."""
 _TRIES = 5
 """Attempts with the hook. The first may exceed its time limit, while the interpreter is read from disk."""
+_WAIT = "5"
+"""Seconds that the hook waits here: setup asks whether it works, not how fast it is on a busy machine."""
 _HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "hivelore", "version": "1"}}
 
 
@@ -51,7 +53,7 @@ def try_out(commands: Commands, hook: Hook | None, folder: Path, environment: Ma
 
 def _try_hook(hook: Hook, token: str, text: str, folder: Path, environment: Mapping[str, str]) -> None:
     """Raises Unavailable if the hook does not inject the memory that the prompt is about."""
-    answer = b""
+    answer, patient = b"", {**environment, "HIVELORE_HOOK_WAIT": _WAIT}
     for attempt in range(_TRIES):
         # Each attempt uses another session: a session gets each memory once.
         event = {
@@ -60,7 +62,7 @@ def _try_hook(hook: Hook, token: str, text: str, folder: Path, environment: Mapp
             hook.prompt: text,
             "cwd": str(folder),
         }
-        answer = _run(hook.command, json.dumps(event).encode(), folder, environment)
+        answer = _run(hook.command, json.dumps(event).encode(), folder, patient)
         if token.encode() in answer:
             return
     raise Unavailable(f"The hook injects no memories; its output was {answer[:200]!r}. Run 'hivelore doctor'.")
