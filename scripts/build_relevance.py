@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+from onnx import numpy_helper
 from safetensors.numpy import load_file
 
 from scripts.build_judge import WORD_BLOCK, int4_words, odds
@@ -82,6 +83,38 @@ def assembled(weights: Weights, words: Callable[[Graph, Floats], str], linear: L
     head = graph.add("MatMul", mean, graph.constant(weights["head.weight"].T))
     graph.add("Add", head, graph.constant(weights["head.bias"]), outputs=["odds"])
     return graph.model(NAME, ["ids", "second"], {"odds": ["batch", 1]})
+
+
+def shipped() -> dict[str, Floats]:
+    """Returns the trained weights of the file that ships, by the names of scripts/train_relevance.py, with the error of
+    their seven bits."""
+    graph = onnx.load(FOLDER / "model.onnx").graph
+    constants = {one.name: numpy_helper.to_array(one) for one in graph.initializer}
+    nodes = {
+        kind: [node for node in graph.node if node.op_type == kind] for kind in {one.op_type for one in graph.node}
+    }
+    found = dict[str, Floats]()
+    for place, node in enumerate(nodes["DynamicQuantizeMatMul"]):
+        weight = (constants[node.input[1]].astype(np.float32) * constants[node.input[2]]).T
+        layer, part = divmod(place, len(_PARTS))
+        names = _PARTS[part]
+        rows = zip(np.split(weight, len(names)), np.split(constants[node.input[4]], len(names)), strict=True)
+        for name, (some, bias) in zip(names, rows, strict=True):
+            found[f"layers.{layer}.{name}.weight"], found[f"layers.{layer}.{name}.bias"] = some, bias
+    norms = [(constants[node.input[1]], constants[node.input[2]]) for node in nodes["LayerNormalization"]]
+    names = ["embedded", *(f"layers.{layer}.{name}" for layer in range(LAYERS) for name in ("first", "last"))]
+    for name, (weight, bias) in zip(names, norms, strict=True):
+        found[f"{name}.weight"], found[f"{name}.bias"] = weight, bias
+    (which,) = (node for node in nodes["Gather"] if node.input[1] == "second")
+    found["which.weight"] = constants[which.input[0]]
+    (head,) = (node for node in nodes["MatMul"] if node.input[1] in constants)
+    (bias,) = (node for node in nodes["Add"] if node.output[0] == "odds")
+    found["head.weight"], found["head.bias"] = constants[head.input[1]].T, constants[bias.input[1]]
+    return found
+
+
+_PARTS = (("query", "key", "value"), ("out",), ("inner",), ("outer",))
+"""Parts of a layer in the order of its products."""
 
 
 def rounded_words(table: Floats) -> Floats:

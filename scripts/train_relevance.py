@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from scripts.build_model import DIMENSION, EPSILON, LAYERS, MOST_TOKENS, published
-from scripts.build_relevance import rounded_words
+from scripts.build_relevance import rounded_words, shipped
 from scripts.train_encoder import NAMES, Layer
 
 RATE, FINE_RATE = 8e-5, 6e-5
@@ -257,6 +257,7 @@ def main() -> None:
     options.add_argument("data", type=Path)
     options.add_argument("pairs", type=Path)
     options.add_argument("target", type=Path)
+    options.add_argument("--again", action="store_true", help="go on from the model that ships")
     options.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     options.add_argument("--general", type=int, default=500, help="steps of the first part")
     options.add_argument("--prompts", type=int, default=900, help="steps of the second part")
@@ -266,7 +267,11 @@ def main() -> None:
     data = json.loads(gzip.decompress(given.data.read_bytes()))
     pairs = [json.loads(line) for line in given.pairs.read_text(encoding="utf-8").splitlines()]
     weights, tokenizer = published()
-    model, encoded = Reader(weights).to(device), Encoded(tokenizer, device)
+    model, encoded = Reader(weights), Encoded(tokenizer, device)
+    if given.again:
+        trained = {name: torch.from_numpy(np.array(value, np.float32)) for name, value in shipped().items()}
+        model.load_state_dict(model.state_dict() | trained)
+    model.to(device)
     aside = {name: store for name, store in data["stores"].items() if store["aside"]}
     general = general_groups(pairs, chance)
     train(model, encoded, general, given.general, RATE)
