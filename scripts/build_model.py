@@ -37,6 +37,18 @@ TUNED = LAYERS
 MOST_TOKENS = 256
 EPSILON = 1e-12
 
+LAYER_NAMES = {
+    "query": "attention.self.query",
+    "key": "attention.self.key",
+    "value": "attention.self.value",
+    "out": "attention.output.dense",
+    "inner": "intermediate.dense",
+    "outer": "output.dense",
+    "first": "attention.output.LayerNorm",
+    "last": "output.LayerNorm",
+}
+"""What BERT calls the parts of a layer."""
+
 OPERATORS = 18
 CONTRIBUTED = "com.microsoft"
 LARGEST_WEIGHT = 64

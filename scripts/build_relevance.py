@@ -17,6 +17,7 @@ from safetensors.numpy import load_file
 
 from scripts.build_judge import WORD_BLOCK, int4_words, odds
 from scripts.build_model import (
+    LAYER_NAMES,
     LAYERS,
     MOST_TOKENS,
     TARGET,
@@ -35,17 +36,6 @@ from scripts.build_model import (
 
 NAME = "hivelore-relevance-int8"
 FOLDER = TARGET.parent / "relevance"
-LAYER_NAMES = {
-    "query": "attention.self.query",
-    "key": "attention.self.key",
-    "value": "attention.self.value",
-    "out": "attention.output.dense",
-    "inner": "intermediate.dense",
-    "outer": "output.dense",
-    "first": "attention.output.LayerNorm",
-    "last": "output.LayerNorm",
-}
-"""What BERT calls the parts of a layer."""
 SAMPLES = (
     ("why does the upload hang?", "Uploads hang when the proxy buffers: proxy_request_buffering off"),
     ("add a test for the parser", "Tests of the parser live in tests/parse, one file per grammar rule."),

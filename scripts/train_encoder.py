@@ -28,6 +28,7 @@ from scripts.build_model import (
     DIMENSION,
     EPSILON,
     HEADS,
+    LAYER_NAMES,
     LAYERS,
     TUNED,
     TUNED_WEIGHTS,
@@ -76,19 +77,6 @@ class Layer(nn.Module):
         return self.last(x + self.drop(self.outer(functional.gelu(self.inner(x)))))
 
 
-NAMES = {
-    "query": "attention.self.query",
-    "key": "attention.self.key",
-    "value": "attention.self.value",
-    "out": "attention.output.dense",
-    "inner": "intermediate.dense",
-    "outer": "output.dense",
-    "first": "attention.output.LayerNorm",
-    "last": "output.LayerNorm",
-}
-"""What BERT calls them."""
-
-
 @dataclass(frozen=True, slots=True)
 class Run:
     steps: int
@@ -135,7 +123,7 @@ class Below:
         return Text(torch.from_numpy(below[0]).to(torch.bfloat16), torch.from_numpy(vector[0]))
 
 
-STATE = {f"{ours}.{kind}": f"{theirs}.{kind}" for ours, theirs in NAMES.items() for kind in ("weight", "bias")}
+STATE = {f"{ours}.{kind}": f"{theirs}.{kind}" for ours, theirs in LAYER_NAMES.items() for kind in ("weight", "bias")}
 """What BERT calls each of a layer's parameters, by our name."""
 Batch = tuple[list[Text], list[Text]]
 """Questions, and their passages in the same order."""

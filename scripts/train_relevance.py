@@ -25,9 +25,9 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn import functional
 
-from scripts.build_model import DIMENSION, EPSILON, LAYERS, MOST_TOKENS, published
+from scripts.build_model import DIMENSION, EPSILON, LAYER_NAMES, LAYERS, MOST_TOKENS, published
 from scripts.build_relevance import rounded_words, shipped
-from scripts.train_encoder import NAMES, Layer
+from scripts.train_encoder import Layer
 
 RATE, FINE_RATE = 8e-5, 6e-5
 WARM_UP = 0.06
@@ -70,7 +70,7 @@ class Reader(nn.Module):
         nn.init.zeros_(self.head.bias)
         found = {f"embedded.{kind}": weights[f"embeddings.LayerNorm.{kind}"] for kind in ("weight", "bias")}
         for number in range(LAYERS):
-            for ours, theirs in NAMES.items():
+            for ours, theirs in LAYER_NAMES.items():
                 for kind in ("weight", "bias"):
                     found[f"layers.{number}.{ours}.{kind}"] = weights[f"encoder.layer.{number}.{theirs}.{kind}"]
         state = {name: torch.from_numpy(np.array(value, np.float32)) for name, value in found.items()}

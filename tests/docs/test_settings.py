@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from render_settings import render
 
 from hivelore.errors import Invalid
+from hivelore.local import variables
 from hivelore.memories.model import Source
 from hivelore.runtime.settings import Embedder, Settings, load
 from hivelore.sessions import agent_instructions
@@ -133,3 +134,8 @@ def test_keys_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "not-for-anybody")
     monkeypatch.setenv("HIVELORE_KEY", "not-for-anybody")
     assert "not-for-anybody" not in repr(load())
+
+
+def test_no_setting_causes_a_warning_about_its_name() -> None:
+    names = {str(one.validation_alias) for one in Settings.model_fields.values()}
+    assert {name for name in names if name.startswith(variables.PREFIX)} <= variables.KNOWN

@@ -7,6 +7,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from unittest.mock import patch
 
 from hivelore.cli.main import main
 from hivelore.local import launcher
@@ -31,6 +32,6 @@ def past_service(environ: Mapping[str, str], days: int) -> Generator[None]:
 
 if __name__ == "__main__":
     behind = timedelta(days=int(sys.argv.pop(1)))
-    SystemClock.now = staticmethod(lambda: datetime.now(UTC) - behind)  # pyright: ignore[reportAttributeAccessIssue]
     sys.argv.append("serve")
-    main()
+    with patch.object(SystemClock, "now", staticmethod(lambda: datetime.now(UTC) - behind)):
+        main()

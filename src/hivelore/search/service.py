@@ -179,8 +179,8 @@ class SearchService:
         return found[: query.limit]
 
     def _odds(self, query: Query, hits: Sequence[Hit]) -> Mapping[int, float]:
-        """Returns the log odds of the first hits by the relevance model, by place, as many as it reads in time. None
-        if the model is missing or fails: the other evidence has to do."""
+        """Returns the log odds of the first hits by the relevance model, by place, as many as it reads in time.
+        Empty if the model is missing or fails: the other evidence has to do."""
         reader, clock = self._on.relevance_reader, self._on.clock
         if reader is None or not query.reads:
             return {}
