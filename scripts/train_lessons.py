@@ -1,8 +1,8 @@
-"""Trains the classifier of statements that carry lessons (``sessions/lessons/classifier.py``).
+"""Trains the classifier of lessons and of what later turns take back (``sessions/lessons/classifier.py``).
 
 Reads ``bench/data/injection/sessions``. Writers kept aside train nothing. The report comes from cross-validation that
-leaves one writer out; it gives the threshold ``EVIDENCE`` of ``sessions/lessons/drawing.py``. Needs scikit-learn; takes
-a minute on one thread, and the same data give the same weights.
+leaves one writer out; it gives the thresholds of ``sessions/lessons/drawing.py``. Needs scikit-learn; takes two minutes
+on one thread, and the same data give the same weights.
 Run as ``python -m scripts.train_lessons``.
 """
 
@@ -20,7 +20,8 @@ from sklearn.linear_model import LogisticRegression
 
 from hivelore.sessions.lessons import drawing
 from hivelore.sessions.lessons.classifier import WEIGHTS, LessonClassifier
-from hivelore.sessions.lessons.features import Features, describe, describe_neighbours
+from hivelore.sessions.lessons.features import Features, Odds, describe, describe_neighbours
+from hivelore.sessions.lessons.retractions import describe_pairs
 from hivelore.sessions.lessons.statements import Statement, statements_of
 from hivelore.sessions.model import Speaker, Turn
 from hivelore.sessions.transcripts.entries import parse_tool, result_turn
@@ -28,8 +29,8 @@ from hivelore.sessions.transcripts.entries import parse_tool, result_turn
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "bench" / "data" / "injection" / "sessions"
 FILE = ROOT / "src" / "hivelore" / "sessions" / "lessons" / WEIGHTS
-TRAINING = ("ana", "cam", "eve", "fay", "gus", "hal", "ivy", "jon")
-STRENGTH = 1e-2
+TRAINING = ("ana", "cam", "eve", "fay", "gus", "hal", "ivy", "jon", "lea", "mia", "oda", "pia")
+STRENGTH, PAIR_STRENGTH = 1e-2, 3e-2
 TREES, LEAVES, RATE, LEAST_LEAF, PENALTY = 100, 10, 0.05, 20, 5
 QUIET = 0.05
 """Share of the sessions without lessons that may pass."""
@@ -47,6 +48,20 @@ class Example:
     teaches: bool
     turns: Sequence[Turn]
     statements: Sequence[Statement]
+    features: Features
+    right: NDArray[np.bool_]
+    lasting: frozenset[int]
+    """Statements of lessons that are not taken back."""
+    taken_back: Mapping[int, int]
+    """Turn that takes a statement back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Pairs of a turn and an earlier statement, and whether the turn takes it back."""
+
+    example: Example
+    numbers: Sequence[tuple[int, int]]
     features: Features
     right: NDArray[np.bool_]
 
@@ -75,13 +90,30 @@ def examples(writers: Sequence[str]) -> Iterator[Example]:
             session = json.loads(line)
             turns, places = turns_of(session)
             statements = statements_of(turns)
-            quotes = [(one["turn"], one["text"]) for lesson in session["lessons"] for one in lesson["quotes"]]
-            right = [
-                any(places[one.turn] == place and _carries(one.text, quote) for place, quote in quotes)
-                for one in statements
-            ]
-            features = describe(turns, statements)
-            yield Example(writer, bool(session["lessons"]), turns, statements, features, np.array(right, bool))
+            lasting, taken_back, told = set[int](), dict[int, int](), set[int]()
+            for lesson in session["lessons"]:
+                end = lesson.get("retracted", len(turns))
+                for quote in lesson["quotes"]:
+                    rows = {
+                        row
+                        for row, one in enumerate(statements)
+                        if places[one.turn] == quote["turn"] and _carries(one.text, quote["text"])
+                    }
+                    told |= rows
+                    if "retracted" not in lesson:
+                        lasting |= rows
+                    elif quote["turn"] < end:
+                        taken_back.update(dict.fromkeys(rows, places.index(end)))
+            yield Example(
+                writer,
+                bool(session["lessons"]),
+                turns,
+                statements,
+                describe(turns, statements),
+                np.array([row in told for row in range(len(statements))], bool),
+                frozenset(lasting),
+                taken_back,
+            )
 
 
 def _carries(statement: str, quote: str) -> bool:
@@ -163,20 +195,70 @@ def train(data: Sequence[Example]) -> dict[str, NDArray[Any]]:
     return {**train_first(data), **train_trees(data, odds)}
 
 
+def pairs_of(one: Example, odds: Odds) -> Pairs:
+    """Returns the pairs of a session by estimates of a model that has not seen it. A statement that was taken back
+    before is in none."""
+    rows = [row for row in range(len(one.statements)) if odds[row] >= drawing.LEAST or one.right[row]]
+    numbers = [
+        (later, row)
+        for later, row in drawing.retraction_pairs(one.turns, one.statements, [[row] for row in rows])
+        if later <= one.taken_back.get(row, later)
+    ]
+    right = np.array([one.taken_back.get(row) == later for later, row in numbers], bool)
+    return Pairs(one, numbers, describe_pairs(one.turns, one.statements, odds, numbers), right)
+
+
+def train_pairs(data: Sequence[Pairs]) -> dict[str, NDArray[Any]]:
+    data = [one for one in data if one.numbers]
+    features = np.concatenate([one.features for one in data])
+    mean, scale = features.mean(0), features.std(0) + 1e-3
+    model = LogisticRegression(C=PAIR_STRENGTH, max_iter=3_000)
+    model.fit((features - mean) / scale, np.concatenate([one.right for one in data]))
+    return {
+        "pair_mean": mean.astype(np.float32),
+        "pair_scale": scale.astype(np.float32),
+        "pair_coefficients": model.coef_[0].astype(np.float32),
+        "pair_intercept": np.float32(model.intercept_[0]),
+    }
+
+
+def report_pairs(data: Sequence[Pairs]) -> None:
+    """Prints, for some thresholds, how many of the statements that are taken back are recognized, and how many others
+    of lessons are lost."""
+    found, wrong = list[float](), list[float]()
+    for name in TRAINING:
+        weights = train_pairs([one for one in data if one.example.writer != name])
+        for one in data:
+            if one.example.writer == name and one.numbers:
+                scaled = (one.features - weights["pair_mean"]) / weights["pair_scale"]
+                odds = 1 / (1 + np.exp(-(scaled @ weights["pair_coefficients"] + weights["pair_intercept"])))
+                most: dict[int, float] = {}
+                for (_, row), share in zip(one.numbers, odds, strict=True):
+                    most[row] = max(most.get(row, 0.0), float(share))
+                found += [share for row, share in most.items() if row in one.example.taken_back]
+                wrong += [share for row, share in most.items() if row in one.example.lasting]
+    for share in (0.05, 0.1, 0.15, 0.2, 0.3):
+        recognized, lost = (sum(one >= share for one in each) for each in (found, wrong))
+        print(f"TAKEN_BACK {share}: {recognized} of {len(found)}, and {lost} of {len(wrong)} that last")
+
+
 def main() -> None:
     data = list(examples(TRAINING))
     sums: list[tuple[bool, float]] = []
+    pairs: list[Pairs] = []
     for name in TRAINING:
         classifier = LessonClassifier(train([one for one in data if one.writer != name]))
         for one in data:
             if one.writer == name:
-                odds = np.sort(classifier.odds(one.turns, one.statements))[-drawing.COUNTED :]
-                sums.append((one.teaches, float(odds.sum())))
+                odds = classifier.odds(one.turns, one.statements)
+                pairs.append(pairs_of(one, odds))
+                sums.append((one.teaches, float(np.sort(odds)[-drawing.COUNTED :].sum())))
     quiet = sorted(total for teaches, total in sums if not teaches)
     evidence = quiet[-int(QUIET * len(quiet)) - 1]
     found = np.mean([total > evidence for teaches, total in sums if teaches])
     print(f"EVIDENCE {evidence:.2f}: {100 * found:.0f} % of the sessions with lessons pass")
-    np.savez_compressed(FILE, **train(data))
+    report_pairs(pairs)
+    np.savez_compressed(FILE, **train(data), **train_pairs(pairs))
     print(f"{FILE.name}: {FILE.stat().st_size:,} bytes")
 
 

@@ -27,7 +27,7 @@ from hivelore.search.model import Filter, Visibility
 from hivelore.sessions.lessons.information import content_terms
 from hivelore.sessions.operations import HookEvent
 
-ASIDE = ("ben", "dee", "kim")
+ASIDE = ("ben", "dee", "kim", "ned")
 """Writers whose sessions train no model."""
 HALF = 0.5
 """Share of the words of a quote, or of a lesson in other words, that a memory needs."""

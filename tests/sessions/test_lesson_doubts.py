@@ -1,13 +1,14 @@
 """Lessons that later turns make doubtful: only the user takes back the own explicit word."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 import numpy as np
 
 from hivelore.sessions.lesson_recorder import LessonRecorder
-from hivelore.sessions.lessons.classifier import LessonClassifier, Odds
-from hivelore.sessions.lessons.drawing import ANCHOR, EVIDENCE, LEAST
+from hivelore.sessions.lessons.classifier import LessonClassifier
+from hivelore.sessions.lessons.drawing import ANCHOR, EVIDENCE, LEAST, draw_lessons
+from hivelore.sessions.lessons.features import Odds
 from hivelore.sessions.lessons.statements import Statement
 from hivelore.sessions.model import Turn
 from hivelore.sessions.transcripts import read_conversation
@@ -25,6 +26,22 @@ class Doubting:
     def odds(self, turns: Sequence[Turn], statements: Sequence[Statement]) -> Odds:
         share = max(ANCHOR, EVIDENCE) if len(turns) <= 2 else LEAST / 2
         return np.full(len(statements), share, np.float32)
+
+    def retraction_odds(
+        self, turns: Sequence[Turn], statements: Sequence[Statement], odds: Odds, pairs: Sequence[tuple[int, int]]
+    ) -> Odds:
+        return np.zeros(len(pairs), np.float32)
+
+
+class Knowing(Doubting):
+    """Classifier that knows which words carry a lesson."""
+
+    def __init__(self, odds: Mapping[str, float]) -> None:
+        self._odds = odds
+
+    def odds(self, turns: Sequence[Turn], statements: Sequence[Statement]) -> Odds:
+        shares = [next((share for word, share in self._odds.items() if word in one.text), 0.0) for one in statements]
+        return np.array(shares, np.float32)
 
 
 def record(world: World, session: ClaudeSession, name: str = "s1") -> list[str]:
@@ -65,3 +82,11 @@ def test_a_lesson_that_shares_a_sentence_with_another_is_stored(world: World) ->
 def test_a_lesson_learned_again_is_not_stored_again(world: World) -> None:
     session = ClaudeSession().user(RULE).says(CAUSE)
     assert record(world, session, "s1") == record(world, session, "s2")
+
+
+def test_an_instruction_beside_a_lesson_is_not_lost() -> None:
+    cause, rule = "The import failed because old carts have no currency.", "From now on use Decimal for money."
+    turns = read_conversation("claude-code", ClaudeSession().user(f"{cause} {rule}").says("OK.").lines).turns
+    knowing = cast(LessonClassifier, Knowing({"carts": 0.9, "money": 0.05, "OK": 0.9}))
+    drawing = draw_lessons(turns, knowing, has_taught=True)
+    assert any(rule in lesson.text for lesson in drawing.lessons)

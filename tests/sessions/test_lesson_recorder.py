@@ -151,6 +151,38 @@ def test_an_edited_lesson_stays_as_it_is(recording: Recording) -> None:
     assert recording.texts() == ["Run ruff."]
 
 
+def test_an_edited_lesson_stays_when_it_is_taken_back_or_in_doubt(recording: Recording) -> None:
+    said = ["Use yarn instead of npm.", "OK."]
+    recording.record(*said)
+    recording.world.memory_service.edit(recording.memories()[0].id, Edit(content="Yarn 4 in this project."), AS_ADA)
+    recording.record(*said, "Scrap yarn, it breaks the lock file.", "OK, back to npm.")
+    assert recording.texts() == ["Yarn 4 in this project."]
+
+
+def test_lessons_that_end_with_the_same_yes_are_told_apart(recording: Recording) -> None:
+    said = ["Where do carts go?", "I recommend Postgres, one row for each cart.", "Yes, do that.", "Done."]
+    said += ["And the retries?", "I recommend exponential backoff with a cap of 30 s.", "Yes, do that.", "Done."]
+    recording.record(*said)
+    before = recording.memories()
+    assert len(before) == 2
+    recording.world.memory_service.forget(before[1].id, AS_ADA)
+    for _ in range(3):
+        said += ["Thanks!", "Bye."]
+        recording.record(*said)
+    assert [one.id for one in recording.memories()] == [before[0].id]
+
+
+def test_one_yes_to_two_recommendations_is_one_lesson(recording: Recording) -> None:
+    advice = "I recommend Postgres for the carts. I recommend exponential backoff with a cap of 30 s."
+    said = ["How should we do it?", advice, "Yes, do that.", "Done."]
+    recording.record(*said)
+    (before,) = recording.memories()
+    recording.record(*said, "Thanks!", "Bye.")
+    (after,) = recording.memories()
+    assert (after.id, after.version) == (before.id, before.version)
+    assert advice in after.content
+
+
 def test_two_sessions_of_one_project_have_their_own_lessons(recording: Recording) -> None:
     recording.record(RULE, "OK.", session="s1")
     recording.record(OTHER, "OK.", session="s2")

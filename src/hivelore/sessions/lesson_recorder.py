@@ -17,12 +17,11 @@ from hivelore.memories.record_lookup import same_record
 from hivelore.memories.service import MemoryService
 from hivelore.memories.stored import Stored
 from hivelore.sessions.lessons.classifier import LessonClassifier, shipped_classifier
-from hivelore.sessions.lessons.drawing import EVIDENCE, WINDOW, Drawing, draw_lessons, retracted_by
+from hivelore.sessions.lessons.drawing import EVIDENCE, WINDOW, Drawing, draw_lessons
 from hivelore.sessions.model import (
     MAX_LESSONS,
     KnownLesson,
     Lesson,
-    LessonKind,
     LessonProgress,
     Session,
     SessionEnd,
@@ -122,15 +121,15 @@ class LessonRecorder:
 
     def _older_retracted(self, update: "_Update", ended: SessionEnd, agent: AgentId) -> list[KnownLesson]:
         """Returns the lessons of turns that are no longer read and that the user takes back now."""
-        retractions = [one for one in update.drawing.retractions if one.what and update.is_open(one.turn)]
+        retractions = [one for one in update.drawing.retractions if update.is_open(one.turn)]
         older = [one for one in update.known if one.external_id and update.is_out_of_sight(one)] if retractions else []
         stored = [(one, self._stored(one.external_id, ended, agent)) for one in older]
         texts = {found.memory.content: one for one, found in stored if found is not None}
         gone: list[KnownLesson] = []
         for retraction in retractions:
-            lesson = retracted_by(retraction, [_as_lesson(text) for text in texts])
-            if lesson is not None:
-                gone.append(texts.pop(Clean(lesson.text)))
+            text = retraction.concerned(texts)
+            if text is not None:
+                gone.append(texts.pop(Clean(text)))
         return gone
 
     def _is_explicit(self, known: KnownLesson, ended: SessionEnd, agent: AgentId) -> bool:
@@ -139,8 +138,9 @@ class LessonRecorder:
         return stored is not None and stored.memory.source is Source.MANUAL
 
     def _forget(self, known: KnownLesson, ended: SessionEnd, viewer: Viewer, agent: AgentId) -> None:
+        """Forgets the memory of a lesson, unless somebody edited it."""
         stored = self._stored(known.external_id, ended, agent) if known.external_id else None
-        if stored is not None:
+        if stored is not None and _digest(stored.memory.content) == known.content:
             self._memory_service.forget(stored.memory.id, viewer)
 
     def _stored(self, external_id: Clean, ended: SessionEnd, agent: AgentId) -> Stored | None:
@@ -289,11 +289,6 @@ def _turn_digest(turns: Sequence[Turn], number: int) -> str:
     """Returns a digest of a turn and the one before, because short turns repeat."""
     before = next((turn.text for turn in reversed(turns[:number]) if turn.tool is None), "")
     return _digest(f"{before}\n{turns[number].text}")
-
-
-def _as_lesson(text: str) -> Lesson:
-    """Returns a lesson with only the text of a stored one."""
-    return Lesson(kind=LessonKind.CONVENTION, text=text, name="")
 
 
 def _external_id(ended: SessionEnd, key: str) -> Clean:

@@ -39,6 +39,8 @@ class Tool:
     """Main input: command, path, address or query; may be empty."""
     written: str = field(default="", compare=False)
     """Text written to files, where known."""
+    removed: str = field(default="", compare=False)
+    """Text that ``written`` replaces, where known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

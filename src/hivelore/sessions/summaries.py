@@ -58,6 +58,8 @@ RETENTION = timedelta(days=7)
 PRUNE_BATCH = 250
 _BATCH = 500
 """Ends read at a time; only the newest of each session is summarized."""
+_CHANGED = 1_000
+"""Characters that are read of what a call writes and replaces."""
 _UNSTORABLE = str.maketrans({"\0": "\ufffd"})
 
 
@@ -262,7 +264,10 @@ class SessionSummaries:
         )
 
     def _clean_turn(self, turn: Turn) -> Turn:
-        tool = None if turn.tool is None else replace(turn.tool, target=self._clean(turn.tool.target), written="")
+        tool = turn.tool
+        if tool is not None:
+            written, removed = (self._clean(text[:_CHANGED]) for text in (tool.written, tool.removed))
+            tool = replace(tool, target=self._clean(tool.target), written=written, removed=removed)
         return replace(turn, text=self._clean(turn.text), tool=tool)
 
     def _clean_optional(self, text: str | None) -> str | None:

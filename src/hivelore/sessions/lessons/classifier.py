@@ -1,7 +1,8 @@
-"""The classifier of statements: how likely each one carries a lesson. Its weights come from scripts/train_lessons.py.
+"""The classifier of lessons: how likely each statement carries one, and how likely a later turn takes it back.
 
 A logistic regression over the features of a statement comes first. Boosted trees then read the same features with the
-first estimates of the statements around it.
+first estimates of the statements around it. Another regression reads pairs of a turn and an earlier statement. The
+weights come from scripts/train_lessons.py.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hivelore.errors import Broken
-from hivelore.sessions.lessons.features import Features, describe, describe_neighbours
+from hivelore.sessions.lessons.features import Features, Odds, describe, describe_neighbours
+from hivelore.sessions.lessons.retractions import describe_pairs
 from hivelore.sessions.lessons.statements import Statement
 from hivelore.sessions.model import Turn
 
-Odds = NDArray[np.float32]
-"""A probability for each statement."""
 WEIGHTS = "weights.npz"
 
 
@@ -35,6 +35,20 @@ class LessonClassifier:
         features = describe(turns, statements)
         first = self.first_odds(features)
         return self._trees(np.hstack([features, describe_neighbours(statements, first)]))
+
+    def retraction_odds(
+        self,
+        turns: Sequence[Turn],
+        statements: Sequence[Statement],
+        odds: Odds,
+        pairs: Sequence[tuple[int, int]],
+    ) -> Odds:
+        """Returns the probability that a turn takes back an earlier statement, for each pair of their numbers."""
+        if not pairs:
+            return np.zeros(0, np.float32)
+        weights, features = self._weights, describe_pairs(turns, statements, odds, pairs)
+        scaled = (features - weights["pair_mean"]) / weights["pair_scale"]
+        return _logistic(scaled @ weights["pair_coefficients"] + weights["pair_intercept"])
 
     def first_odds(self, features: Features) -> Odds:
         """Returns the estimates of the logistic regression."""

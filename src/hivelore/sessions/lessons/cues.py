@@ -148,6 +148,47 @@ RETRACTION = _cue(
 )
 """Words by which a user takes something back; ``what`` is taken back, or only points to it."""
 
+REVISIONS = {
+    "doubt": _cue(
+        r"\A\W*(?:hm+|hmm+|uh|ugh|oh|ah|wait|hang on|hold on|oops|damn|crap|shit|right|argh|no|nope|actually|sorry|"
+        r"moment|halt|ach|mist|hm|doch|nein|attends|non|zut|mince|espera|uy|no|等等|等一下|不对|哦|唉)\b|"
+        r"\b(?:on second thought|thinking about it|never ?mind|my mistake|i was wrong|stupid of me|changed my mind|"
+        r"come to think)\b"
+    ),
+    "instead": _cue(
+        r"\b(?:instead|rather|after all|the other|switch|replace|restore|as before|like before|as it was|withdraw|"
+        r"drop|remove|kill|out with|take (?:it|that|them) out|rip|keep (?:it|them|the)|leave (?:it|them|the)|"
+        r"then (?:we )?(?:keep|use|take|go|do|back)|doch|lieber|stattdessen|wieder|raus|plutôt|finalement|mejor|"
+        r"al final|en vez)\b|还是|改成|换成|换回|去掉|取消"
+    ),
+    "too much": _cue(
+        r"\b(?:too|not enough|isn'?t (?:enough|allowed|ok)|"
+        r"not (?:allowed|acceptable|ok|possible|an option|needed|worth)|can'?t|cannot|must not|mustn'?t|"
+        r"no (?:longer|more|need)|anymore|any more|won'?t|zu \w+|nicht mehr|darf nicht|"
+        r"geht nicht|trop|ne peut pas|plus besoin|demasiado|no se puede|ya no)\b|太|不行|不能|不用|不需要"
+    ),
+    "news": _cue(
+        r"\b(?:just (?:told|said|talked|spoke|heard|saw|got|learned|answered|realised|realized|noticed)|talked to|"
+        r"spoke (?:to|with)|heard from|turns out|it seems|(?:says?|said|wants?|told|expects?|insists?|complains?|"
+        r"answered|wrote)\b.{0,40}|found out|gerade|eben|hat gesagt|meint|vient de|dit que|acaba de|dice que)\b|刚|原来"
+    ),
+    "problem": _cue(
+        r"\b(?:but|still|fail\w*|refuse\w*|diverge\w*|broke\w*|worse|slower|error|snag|problem|however|not|doesn'?t|"
+        r"didn'?t|can'?t|isn'?t|wasn'?t|aber|immer noch|fehler|mais|toujours|erreur|pero|sigue)\b|但|还是|失败"
+    ),
+    "back": _cue(
+        r"\b(?:back (?:to|on|at|in|out)|reverted?|restored?|undone?|removed|dropped|gone|instead|now (?:on|at|uses?)|"
+        r"again|no longer|zurück\w*|entfernt|wieder|stattdessen|retiré|remis|revenu|de vuelta|quitado|restaurado)\b|"
+        r"恢复|撤销|改回|已改|移除"
+    ),
+    "cause": _cue(
+        r"\b(?:wasn'?t|was not|isn'?t|is not|not) (?:the|it|that|because|caused|really)\b|\b(?:had nothing to do|"
+        r"red herring|wrong (?:track|tree|place|cause)|real (?:cause|culprit|reason)|actual(?:ly)? (?:cause|was)|"
+        r"didn'?t help|doesn'?t help|no difference|lag nicht|war nicht|ce n'était pas|no era)\b|不是因为|其实是"
+    ),
+}
+"""Words by which somebody changes their mind, and by which others answer to it. A change needs new weights."""
+
 SMALL_TALK = _cue(
     r"\A\W*(?:let me|let's|let us|i(?:'ll| will| am going to|'m going to|'m about to)|now (?:i|let)|next,? i|"
     r"i(?:'ve| have)? (?:now )?(?:read|looked|checked|reviewed|finished|completed|see|understand)|"

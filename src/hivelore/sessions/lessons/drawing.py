@@ -9,8 +9,9 @@ import numpy as np
 
 from hivelore.core.values import replace
 from hivelore.memories.summary import name_from_summary
-from hivelore.sessions.lessons.classifier import LessonClassifier, Odds
+from hivelore.sessions.lessons.classifier import LessonClassifier
 from hivelore.sessions.lessons.cues import ADVICE, CONSENT, CUES, INSTRUCTION, RETRACTION, STANDING
+from hivelore.sessions.lessons.features import Odds
 from hivelore.sessions.lessons.information import content_terms
 from hivelore.sessions.lessons.statements import Statement, statements_of
 from hivelore.sessions.lessons.tool_use import analyze_tool_use
@@ -29,6 +30,8 @@ COUNTED = 4
 EVIDENCE = 1.75
 """Sum of these odds from which a session teaches something. In cross-validation 5 % of the sessions without lessons
 reach 1.47. The rest leaves room for the rules, which add to them."""
+TAKEN_BACK = 0.15
+"""Probability from which a later turn takes back a statement. A stale lesson costs more than a lost one."""
 _NEAR = 2
 """Turns of user and agent between two statements of one lesson, at most."""
 _LENGTH = 700
@@ -39,13 +42,9 @@ _CONTEXT = 120
 _NO_STATEMENT = ("?", "？", "!", "！")
 """Ends of questions, and of what is said in jest."""
 _SUBJECT = 3
-"""Different words of a prompt that names a subject."""
+"""Different words of a prompt or statement that names a subject."""
 _AFTER = 8
 """Turns after a lesson begins in which its changed files and commands are."""
-_SHARED = 2
-"""Words that a retraction without an object shares with what it takes back; numbers count twice."""
-_DECISIVE = 100
-"""Weight of the words that name what is taken back, against all others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +52,11 @@ class Drawing:
     lessons: tuple[Lesson, ...]
     """In the order of their first statements."""
     retracted: tuple[Lesson, ...]
-    """Drawn lessons that a later turn of the same conversation takes back."""
+    """Lessons that a later turn of the same conversation takes back, in whole or in part."""
     retractions: tuple["Retraction", ...]
-    """What a user takes back that is none of these lessons. It may be an earlier one."""
+    """What a user takes back by name that is none of these lessons. It may be an earlier one."""
     statements: Mapping[str, int]
-    """Turn of each statement, by ``statement_key``."""
+    """Turn of each statement, by its key."""
     evidence: float
     """Sum of the ``COUNTED`` highest odds."""
 
@@ -66,17 +65,15 @@ class Drawing:
 class Retraction:
     turn: int
     what: str
-    """What the user takes back; empty if other words say it."""
-    said: str
-    """The whole turn, with what the agent said before."""
+    """What the user takes back, in the user's words."""
 
-    def concerns(self, text: str) -> int:
-        """Returns how strongly it concerns a lesson; 0 if it does not."""
-        terms = content_terms(text)
-        named, shared = _weight(terms & content_terms(self.what)), _weight(terms & content_terms(self.said))
-        if self.what:
-            return _DECISIVE * named + shared if named else 0
-        return shared if shared >= _SHARED else 0
+    def concerned(self, texts: Collection[str]) -> str | None:
+        """Returns the lesson whose text shares most words with what is taken back, of equals the last; None if none
+        shares one."""
+        wanted = content_terms(self.what)
+        weights = {text: _weight(wanted & content_terms(text)) for text in texts}
+        found = max(reversed(weights), key=weights.__getitem__, default=None)
+        return found if found is not None and weights[found] else None
 
 
 def spoken_end(whole: Transcript) -> Transcript:
@@ -92,50 +89,85 @@ def draw_lessons(turns: Sequence[Turn], classifier: LessonClassifier, *, has_tau
     statements = statements_of(turns)
     odds = classifier.odds(turns, statements)
     evidence = float(np.sort(odds)[-COUNTED:].sum())
-    taught = has_taught or evidence >= EVIDENCE
-    retractions = _retractions(turns)
-    groups = _groups(turns, statements, odds, {one.turn for one in retractions})
-    bearing = {one.turn for one, share in zip(statements, odds, strict=True) if share >= LEAST}
-    passed = [group for group in groups if taught and odds[group].max() >= ANCHOR]
-    drawn = {row for group in passed for row in group}
-    passed = sorted(
-        [*passed, *(group for group in _explicit(turns, statements, odds) if not drawn.intersection(group))]
-    )
-    kept: dict[int, Lesson] = {
-        number: _lesson(turns, statements, group, odds, bearing) for number, group in enumerate(passed)
-    }
+    keys = statement_keys(statements)
+    heard = _Heard(turns, statements, odds, keys)
+    groups = lesson_groups(turns, statements, odds, has_taught=has_taught or evidence >= EVIDENCE)
+    pairs = retraction_pairs(turns, statements, groups)
+    shares = classifier.retraction_odds(turns, statements, odds, pairs)
+    found = [pair for pair, share in zip(pairs, shares, strict=True) if share >= TAKEN_BACK]
+    gone, answered = {row for _, row in found}, {turn for turn, _ in found}
+    lessons: list[Lesson] = []
     retracted: list[Lesson] = []
-    unknown: list[Retraction] = []
-    for one in retractions:
-        found = retracted_by(one, [lesson for lesson in kept.values() if lesson.last_turn < one.turn])
-        if found is None:
-            unknown.append(one)
-            continue
-        number = next(number for number, lesson in kept.items() if lesson is found)
-        passed[number] = _without(turns, statements, passed[number], one)
-        retracted.append(kept.pop(number))
-        if passed[number] and odds[passed[number]].max() >= ANCHOR:
-            kept[number] = _lesson(turns, statements, passed[number], odds, bearing)
-    lessons = tuple(kept[number] for number in sorted(kept))
-    keys = {statement_key(one.text): one.turn for one in statements}
-    return Drawing(lessons, tuple(retracted), tuple(unknown), keys, evidence)
+    for group in groups:
+        left = [row for row in group if row not in gone]
+        if left != group:
+            retracted.append(_lesson(heard, group))
+        stays = left == group or _has_standing_word([statements[row] for row in left])
+        if left and (stays or odds[left].max() >= ANCHOR):
+            lessons.append(_lesson(heard, left))
+    unknown = tuple(one for one in _retractions(turns) if one.turn not in answered)
+    places = {key: one.turn for key, one in zip(keys, statements, strict=True)}
+    return Drawing(tuple(lessons), tuple(retracted), unknown, places, evidence)
 
 
-def retracted_by(retraction: Retraction, lessons: Sequence[Lesson]) -> Lesson | None:
-    """Returns the lesson that a retraction takes back, if any: the one that it concerns most, of equals the last."""
-    found = max(reversed(lessons), key=lambda one: retraction.concerns(one.text), default=None)
-    return found if found is not None and retraction.concerns(found.text) else None
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """A conversation with what the classifier says of each statement."""
+
+    turns: Sequence[Turn]
+    statements: Sequence[Statement]
+    odds: Odds
+    keys: Sequence[str]
+
+    def bears(self, turn: int) -> bool:
+        """Returns True if a statement of the turn may be part of a lesson."""
+        return any(one.turn == turn and self.odds[row] >= LEAST for row, one in enumerate(self.statements))
 
 
-def statement_key(text: str) -> str:
-    """Returns a short digest by which a statement is found again."""
+def lesson_groups(
+    turns: Sequence[Turn], statements: Sequence[Statement], odds: Odds, *, has_taught: bool
+) -> list[list[int]]:
+    """Returns the statements of each lesson before anything is taken back, in order."""
+    groups = _joined(turns, statements, odds) if has_taught else []
+    passed = [group for group in groups if odds[group].max() >= ANCHOR]
+    drawn = {row for group in passed for row in group}
+    stated = _explicit(turns, statements, odds)
+    return sorted([*passed, *(sorted(one.rows - drawn) for one in stated if not drawn.intersection(one.core))])
+
+
+def retraction_pairs(
+    turns: Sequence[Turn], statements: Sequence[Statement], groups: Sequence[Sequence[int]]
+) -> list[tuple[int, int]]:
+    """Returns the pairs of a turn and an earlier statement that it may take back. The agent takes back what it said
+    itself, unless the user has agreed."""
+    settled = {row for group in groups if _is_explicit(turns, [statements[row] for row in group]) for row in group}
+    rows = sorted(row for group in groups for row in group)
+    return [
+        (later, row)
+        for later, turn in enumerate(turns)
+        if turn.tool is None
+        for row in rows
+        if statements[row].turn < later
+        and (turn.speaker is Speaker.USER or (statements[row].speaker is turn.speaker and row not in settled))
+    ]
+
+
+def statement_keys(statements: Sequence[Statement]) -> list[str]:
+    """Returns short digests by which statements are found again. One that says little, such as *yes, do that*, is
+    told apart by the one before."""
+    befores = ["", *(one.text for one in statements)]
+    return [
+        _key(one.text if len(content_terms(one.text)) >= _SUBJECT else f"{before}\n{one.text}")
+        for one, before in zip(statements, befores, strict=False)
+    ]
+
+
+def _key(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def _groups(
-    turns: Sequence[Turn], statements: Sequence[Statement], odds: Odds, breaks: Collection[int]
-) -> list[list[int]]:
-    """Returns the statements of each lesson. A turn in ``breaks`` begins a new lesson."""
+def _joined(turns: Sequence[Turn], statements: Sequence[Statement], odds: Odds) -> list[list[int]]:
+    """Returns the statements that may carry lessons, those of one lesson together."""
     place = _places(turns)
     groups: list[list[int]] = []
     size = 0
@@ -143,12 +175,7 @@ def _groups(
         if odds[row] < LEAST:
             continue
         last = statements[groups[-1][-1]] if groups else None
-        if (
-            last is not None
-            and place[one.turn] - place[last.turn] <= _NEAR
-            and size + len(one.text) <= _LENGTH
-            and not any(last.turn < number <= one.turn for number in breaks)
-        ):
+        if last is not None and place[one.turn] - place[last.turn] <= _NEAR and size + len(one.text) <= _LENGTH:
             groups[-1].append(row)
             size += len(one.text)
         else:
@@ -157,33 +184,41 @@ def _groups(
     return groups
 
 
-def _without(
-    turns: Sequence[Turn], statements: Sequence[Statement], group: Sequence[int], retraction: Retraction
-) -> list[int]:
-    """Returns the statements that are neither taken back nor in a turn beside one that is."""
-    place = _places(turns)
-    about = retraction.what or retraction.said
-    gone = {place[statements[row].turn] for row in group if content_terms(about) & content_terms(statements[row].text)}
-    return [row for row in group if not any(abs(place[statements[row].turn] - one) <= 1 for one in gone)]
+@dataclass(frozen=True, slots=True)
+class _Explicit:
+    """The explicit word of a user."""
+
+    core: frozenset[int]
+    """Statements of an instruction, or of what a user agrees to."""
+    rows: frozenset[int]
+    """With the statements beside it."""
 
 
-def _explicit(turns: Sequence[Turn], statements: Sequence[Statement], odds: Odds) -> Iterator[list[int]]:
-    """Yields the statements of what a user tells the agent to do from now on, or agrees to. Other statements of the
-    same turn come along if they are likely to bear a lesson."""
+def _explicit(turns: Sequence[Turn], statements: Sequence[Statement], odds: Odds) -> Iterator[_Explicit]:
+    """Yields what a user tells the agent to do from now on, or agrees to. No statement is in two of them. Other
+    statements of the same turn come along if they are likely to bear a lesson."""
     taken = set[int]()
+    advice: dict[int, list[int]] = {}
     for row, one in enumerate(statements):
-        if one.speaker is Speaker.USER:
-            if INSTRUCTION.search(one.text) and not one.text.endswith(_NO_STATEMENT):
-                turn = (number for number, other in enumerate(statements) if other.turn == one.turn)
-                likely = [number for number in turn if odds[number] >= ANCHOR]
-                beside = [it for it in likely if it not in taken and not INSTRUCTION.search(statements[it].text)]
-                taken.update(beside)
-                yield sorted({row, *beside})
-        elif ADVICE.search(one.text) and not one.text.endswith(_NO_STATEMENT):
+        if one.text.endswith(_NO_STATEMENT):
+            continue
+        if one.speaker is Speaker.USER and INSTRUCTION.search(one.text):
+            turn = (number for number, other in enumerate(statements) if other.turn == one.turn)
+            likely = [number for number in turn if odds[number] >= ANCHOR]
+            beside = [it for it in likely if it not in taken and not INSTRUCTION.search(statements[it].text)]
+            taken.update(beside)
+            yield _Explicit(frozenset([row]), frozenset([row, *beside]))
+        elif one.speaker is Speaker.ASSISTANT and ADVICE.search(one.text):
             answer = _answer(turns, one.turn)
             if answer is not None and CONSENT.search(turns[answer].text):
-                said = [number for number, other in enumerate(statements) if other.turn == answer]
-                yield [row, *said]
+                advice.setdefault(answer, []).append(row)
+    for answer, rows in advice.items():
+        said = [number for number, other in enumerate(statements) if other.turn == answer]
+        yield _Explicit(frozenset(rows), frozenset([*rows, *said]))
+
+
+def _is_explicit(turns: Sequence[Turn], said: Sequence[Statement]) -> bool:
+    return _has_standing_word(said) or _is_accepted(turns, said)
 
 
 def _has_standing_word(said: Sequence[Statement]) -> bool:
@@ -204,23 +239,17 @@ def _answer(turns: Sequence[Turn], number: int) -> int | None:
     return after if after is not None and turns[after].speaker is Speaker.USER else None
 
 
-def _lesson(
-    turns: Sequence[Turn],
-    statements: Sequence[Statement],
-    group: Sequence[int],
-    odds: Odds,
-    bearing: Collection[int],
-) -> Lesson:
-    said = [statements[row] for row in group]
-    best = statements[max(group, key=lambda row: float(odds[row]))]
+def _lesson(heard: _Heard, group: Sequence[int]) -> Lesson:
+    turns, said = heard.turns, [heard.statements[row] for row in group]
+    best = heard.statements[max(group, key=lambda row: float(heard.odds[row]))]
     work = analyze_tool_use(turns[max(0, said[0].turn - _AFTER) : said[-1].turn + _AFTER])
     failure = next((one for one in reversed(work.failures)), None)
     return Lesson(
         kind=_kind(said, is_solved=failure is not None and failure.solved),
-        text=_text(said, "" if _is_instruction(said) else _context(turns, said, bearing)),
+        text=_text(said, "" if _is_instruction(said) else _context(heard, said[0].turn)),
         name=name_from_summary(best.text),
-        is_explicit=_has_standing_word(said) or _is_accepted(turns, said),
-        statements=tuple(statement_key(one.text) for one in said),
+        is_explicit=_is_explicit(turns, said),
+        statements=tuple(heard.keys[row] for row in group),
         first_turn=said[0].turn,
         last_turn=said[-1].turn,
         at=turns[said[0].turn].at,
@@ -247,11 +276,10 @@ def _text(said: Sequence[Statement], about: str) -> str:
     return "\n".join([f"About: {about}", *lines] if about else lines)
 
 
-def _context(turns: Sequence[Turn], said: Sequence[Statement], bearing: Collection[int]) -> str:
-    """Returns the beginning of the last prompt before the statements that names a subject and no lesson. ``bearing``:
-    turns with parts of lessons."""
-    for number, turn in reversed([*enumerate(turns[: said[0].turn])]):
-        if turn.speaker is Speaker.USER and number not in bearing and len(content_terms(turn.text)) >= _SUBJECT:
+def _context(heard: _Heard, begin: int) -> str:
+    """Returns the beginning of the last prompt before a turn that names a subject and no lesson."""
+    for number, turn in reversed([*enumerate(heard.turns[:begin])]):
+        if turn.speaker is Speaker.USER and len(content_terms(turn.text)) >= _SUBJECT and not heard.bears(number):
             return name_from_summary(" ".join(turn.text.split())[:_CONTEXT])
     return ""
 
@@ -281,16 +309,15 @@ def _kind(said: Sequence[Statement], *, is_solved: bool) -> LessonKind:
 
 
 def _retractions(turns: Sequence[Turn]) -> list[Retraction]:
-    found: list[Retraction] = []
-    before = ""
-    for number, turn in enumerate(turns):
-        if turn.speaker is Speaker.ASSISTANT:
-            before = turn.text
-        elif turn.speaker is Speaker.USER and before:
-            for one in RETRACTION.finditer(turn.text):
-                what = one["what"] if content_terms(one["what"] or "") - _POINTERS else ""
-                found.append(Retraction(number, what, f"{turn.text}\n{before}"))
-    return found
+    """Returns what the user takes back by name, after the agent has said something."""
+    begun = next((number for number, turn in enumerate(turns) if turn.speaker is Speaker.ASSISTANT), len(turns))
+    return [
+        Retraction(number, one["what"])
+        for number, turn in enumerate(turns)
+        if number > begun and turn.speaker is Speaker.USER
+        for one in RETRACTION.finditer(turn.text)
+        if content_terms(one["what"] or "") - _POINTERS
+    ]
 
 
 def _places(turns: Sequence[Turn]) -> dict[int, int]:

@@ -12,7 +12,9 @@ from hivelore.sessions.lessons.statements import Statement
 from hivelore.sessions.model import Speaker, ToolEffect, Turn
 
 Features = NDArray[np.float32]
-"""One row for each statement."""
+"""One row for each statement, or for each pair."""
+Odds = NDArray[np.float32]
+"""A probability for each statement, or for each pair."""
 _READ = 600
 """Characters of a turn that its features describe."""
 _NAME = regex.compile(
@@ -116,7 +118,7 @@ def describe(turns: Sequence[Turn], statements: Sequence[Statement]) -> Features
     return np.array(rows, np.float32)
 
 
-def describe_neighbours(statements: Sequence[Statement], odds: NDArray[np.float32]) -> Features:
+def describe_neighbours(statements: Sequence[Statement], odds: Odds) -> Features:
     """Returns what a first estimate says of each statement and of those around it."""
     best: dict[int, float] = {}
     for one, share in zip(statements, odds, strict=True):

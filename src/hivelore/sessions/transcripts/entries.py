@@ -37,11 +37,14 @@ _INPUT_FIELDS = (
     "memoryId",
 )
 _CONTENT_FIELDS = ("content", "contents", "file_text", "new_string", "new_str", "new_source", "text")
+_REPLACED_FIELDS = ("old_string", "old_str", "old_source")
 _MAX_WRITTEN = 20_000
-"""Characters kept of the text one call writes to files."""
+"""Characters kept of the text one call writes to files, and of the text that it replaces."""
 _OWN_TOOL = re.compile(r"memory-(?:search|get|list|store|delete|rate)\Z|hivelore", re.IGNORECASE)
 _ADDED = re.compile(r"^\+(?!\+\+ )(.*)$", re.MULTILINE)
 """A line that a patch adds."""
+_REMOVED = re.compile(r"^-(?!-- )(.*)$", re.MULTILINE)
+"""A line that a patch removes."""
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
 
 
@@ -108,18 +111,18 @@ def parse_tool(name: str, given: object, folder: str) -> Tool:
     )
     if patched := _PATCHED.findall(on):
         paths = "\n".join(_relative_path(folder, path) for path in patched)
-        return Tool(name, ToolEffect.WRITE, paths, "\n".join(_ADDED.findall(on))[:_MAX_WRITTEN])
+        added, removed = ("\n".join(lines.findall(on)) for lines in (_ADDED, _REMOVED))
+        return Tool(name, ToolEffect.WRITE, paths, added[:_MAX_WRITTEN], removed[:_MAX_WRITTEN])
     if short in _WRITE_TOOLS:
-        return Tool(
-            name, ToolEffect.WRITE, _relative_path(folder, on[:_MAX_INPUT]), _written_text(known)[:_MAX_WRITTEN]
-        )
+        written, removed = (_texts_of(known, fields)[:_MAX_WRITTEN] for fields in (_CONTENT_FIELDS, _REPLACED_FIELDS))
+        return Tool(name, ToolEffect.WRITE, _relative_path(folder, on[:_MAX_INPUT]), written, removed)
     return Tool(name, ToolEffect.RUN if short in _RUN_TOOLS else ToolEffect.OTHER, on[:_MAX_INPUT])
 
 
-def _written_text(given: Entry) -> str:
-    """Returns the text a call writes to a file."""
+def _texts_of(given: Entry, fields: Iterable[str]) -> str:
+    """Returns the texts that a call has in these fields, and in those of its edits."""
     pieces = [given, *map(as_mapping, as_list(given.get("edits")))]
-    return "\n".join(as_text(piece[key]) for piece in pieces for key in _CONTENT_FIELDS if as_text(piece.get(key)))
+    return "\n".join(as_text(piece[key]) for piece in pieces for key in fields if as_text(piece.get(key)))
 
 
 def is_own_tool(used: Tool) -> bool:
