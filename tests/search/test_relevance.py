@@ -70,6 +70,35 @@ def test_identifiers_are_names_that_no_language_has(text: str, names: str) -> No
     assert identifiers(text) == frozenset(names.split())
 
 
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (f"a1{'-' * 100}b2c", "b2c"),  # more signs than a name has
+        ("https://example.com//a--b1", "https://example.com//a--b1"),
+        ("TICKET-4711-is-well-known", "ticket-4711-is-well-known"),  # a word after the sign of a name belongs to it
+        ("x" * 79 + "_y z", "x" * 79 + "_"),  # the first 80 characters
+        ("HTTP-like API, but not A.P.I", "api a.p.i"),
+        ("the end.) (see a/b) --fix -- /etc", "a/b"),
+    ],
+)
+def test_an_identifier_ends_where_a_name_ends(text: str, names: str) -> None:
+    assert identifiers(text) == frozenset(names.split())
+
+
+names_and_words = st.text(st.sampled_from("aBZ19_./:@#- éßİ猫\n"), max_size=80)
+
+
+@given(names_and_words, names_and_words)
+def test_the_identifiers_of_a_text_do_not_depend_on_the_text_around_it(one: str, other: str) -> None:
+    assert identifiers(f"{one} {other}") == identifiers(one) | identifiers(other)
+
+
+@pytest.mark.parametrize("piece", ["/", "-", "a-", "a1-", "-1", "a", "aB", "A", "AB.", "://", "a1 ", "猫/", "_", "é-"])
+def test_the_identifiers_of_a_hostile_text_take_linear_time(piece: str) -> None:
+    """Needs no clock: a pattern that reads the rest of the text at each character would take hours."""
+    assert isinstance(identifiers(piece * (500_000 // len(piece))), frozenset)
+
+
 def test_an_identifier_counts_by_its_rarity_and_only_as_a_whole() -> None:
     rarities = {"user_id": 4.0, "mapping": 2.0, "8443": 8.0}
     names = {"user_id", "8443"}

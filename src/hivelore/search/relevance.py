@@ -74,19 +74,21 @@ def informative(rarities: Mapping[str, float]) -> Mapping[str, float]:
     return {term: weight for term, weight in rarities.items() if term not in _UNINFORMATIVE} or rarities
 
 
-_IDENTIFIER = re.compile(
-    r"""(?<!\w) (?= [\w./:@#-]* (?: \d | _ | [./:@#]\w | [a-z][A-Z] )) \w [\w./:@#-]{1,78} \w""", re.VERBOSE
+_MARKED = re.compile(
+    r"""(?<![\w./:@#-]) ([\w./:@#-]* (?: \d | _ | [./:@#](?=\w) | [a-z](?=[A-Z]) )) [\w./:@#-]*+""", re.VERBOSE
 )
-"""A name with a digit, a sign or a capital letter inside."""
+"""A run of the characters of names; the group ends with its last digit, sign or capital letter inside a word. A name
+begins before that. Each run is matched once, because a look ahead from each word in it would take quadratic time."""
+_NAME = re.compile(r"(?<!\w)\w[\w./:@#-]{1,78}\w")
 _ABBREVIATION = re.compile(r"(?<![\w-])[A-Z]{3,}(?![\w-])")
-_SHORTEST = 3
 
 
 def identifiers(text: str) -> frozenset[str]:
     """Returns the names in a text that are no words of a language, such as ``user_id``, ``TICKET-12``, ``main.py`` or
     ``KeyError``, in lower case."""
-    found = [*_IDENTIFIER.findall(text), *_ABBREVIATION.findall(text)]
-    return frozenset(name for one in found if len(name := one.strip("./:-").casefold()) >= _SHORTEST)
+    marked = ((run.end(1), _NAME.finditer(text, *run.span())) for run in _MARKED.finditer(text))
+    names = [name[0] for end, found in marked for name in found if name.start() < end]
+    return frozenset(name.casefold() for name in [*names, *_ABBREVIATION.findall(text)])
 
 
 def identifier_share(names: Iterable[str], text: str, rarities: Mapping[str, float]) -> float:
