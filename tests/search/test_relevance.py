@@ -1,5 +1,7 @@
 """Relevance: the probability that a memory helps with a query; examples by hand, and laws."""
 
+from collections.abc import Callable, Iterator
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -106,6 +108,40 @@ def test_an_identifier_counts_by_its_rarity_and_only_as_a_whole() -> None:
     assert identifier_share(names, "Set USER_ID first.", rarities) == 0.5
     assert identifier_share(names, "Port 18443, my_user_ids, mapping", rarities) == 0.0
     assert identifier_share(names, "The port is 8443.", {}) == 0.0
+
+
+@given(names_and_words, st.sampled_from([str, str.upper]), st.sampled_from(["", " ", "(", "/x ", "."]))
+def test_a_text_contains_its_identifiers(text: str, spelled: Callable[[str], str], before: str) -> None:
+    for name in identifiers(text):
+        assert identifier_share({name}, f"{before}{spelled(text)}{before[::-1]}", {name: 1.0}) == 1.0
+
+
+def test_only_a_name_with_a_term_of_the_query_counts() -> None:
+    names = {"src/app.py", "app.py", "8443"}
+    assert identifier_share(names, "see lib/src/app.py:33", {"app.py": 2.0, "other": 4.0}) == 0.5
+    assert identifier_share(names, "8443", {"app.py": 2.0, "other": 4.0}) == 0.0
+    assert identifier_share({"x" * 200}, f"the key {'X' * 200}!", {"x" * 64: 2.0}) == 1.0
+
+
+class NeverListed(frozenset[str]):
+    """Names of which single ones may be looked up only."""
+
+    def __iter__(self) -> Iterator[str]:
+        raise AssertionError("The work for a hit depends on the number of names in the query.")
+
+
+def test_the_identifiers_of_a_text_are_looked_up_among_all_of_the_query() -> None:
+    names = NeverListed({"src/app/main.py", *(f"worker-{number}" for number in range(5_000))})
+    rarities = {"src/app/main.py": 3.0, "worker-4711": 6.0}
+    assert identifier_share(names, "in src/app/main.py", rarities) == 0.5
+    assert identifier_share(names, "in src/app/main.py of (worker-4711)", rarities) == 1.0
+    assert identifier_share(names, "a note of something else", rarities) == 0.0
+
+
+@pytest.mark.parametrize("piece", ["/", "a", "a.", "a1-", "é", ".-a", "a" * 100 + "."])
+def test_the_identifiers_of_a_hostile_hit_take_linear_time(piece: str) -> None:
+    """Needs no clock: parts of any length would take many minutes."""
+    assert identifier_share(frozenset({"ab1"}), piece * (50_000 // len(piece)), {"ab1": 1.0}) == 0.0
 
 
 @given(st.lists(st.sampled_from([*sorted(STOP_WORDS), "OK", "please", "continue,", "thanks!"]), max_size=60))
