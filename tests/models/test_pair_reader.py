@@ -61,3 +61,14 @@ def test_a_damaged_model_is_refused(tmp_path: Path) -> None:
     (tmp_path / "judge" / "model.onnx").write_bytes(b"something else")
     with pytest.raises(Broken, match=r"model\.onnx"):
         OnnxPairReader(tmp_path).stance(Clean("a"), Clean("b"))
+
+
+def test_a_damaged_model_is_read_from_disk_only_once(tmp_path: Path) -> None:
+    reader = OnnxPairReader(tmp_path)
+    with pytest.raises(Broken) as first:
+        reader.stance(Clean("a"), Clean("b"))
+    for name in ("model", "judge"):
+        (tmp_path / name).symlink_to(SHIPPED / name)
+    with pytest.raises(Broken) as later:
+        reader.stance(Clean("a"), Clean("b"))
+    assert str(later.value) == str(first.value)

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hivelore.core.text import Clean
-from hivelore.errors import Broken
-from hivelore.models.onnx.pairs import LONGEST_QUERY, OnnxRelevanceReader
+from hivelore.errors import Broken, Unavailable
+from hivelore.models.onnx.pairs import LONGEST_QUERY, OnnxRelevanceReader, PairGraph
 
 SHIPPED = Path(str(files("hivelore.models.onnx")))
 READER = OnnxRelevanceReader()
@@ -71,3 +71,31 @@ def test_a_damaged_model_is_refused(tmp_path: Path) -> None:
     (tmp_path / "relevance" / "model.onnx").write_bytes(b"something else")
     with pytest.raises(Broken, match=r"model\.onnx"):
         OnnxRelevanceReader(tmp_path).read(Clean("a"))
+
+
+def test_a_damaged_model_is_read_from_disk_only_once(tmp_path: Path) -> None:
+    reader = OnnxRelevanceReader(tmp_path)
+    with pytest.raises(Broken) as first:
+        reader.read(Clean("a"))
+    for name in ("model", "relevance"):
+        (tmp_path / name).symlink_to(SHIPPED / name)
+    with pytest.raises(Broken) as later:
+        reader.read(Clean("a"))
+    assert str(later.value) == str(first.value)
+
+
+def test_a_model_that_cannot_be_loaded_has_an_outage(tmp_path: Path) -> None:
+    reader = OnnxRelevanceReader(tmp_path)
+    assert reader.outage is None
+    with pytest.raises(Broken) as error:
+        reader.read(Clean("a"))
+    assert reader.outage == str(error.value).rstrip(".")
+
+
+def test_an_outage_ends_when_the_model_reads_again() -> None:
+    graph = PairGraph(None, "relevance", "relevance model")
+    with pytest.raises(Unavailable) as error:
+        graph.odds([1 << 40], [0])  # A word piece that the model does not have.
+    assert graph.outage == str(error.value).rstrip(".")
+    graph.odds([1], [0])
+    assert graph.outage is None

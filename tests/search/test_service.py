@@ -29,6 +29,7 @@ from support.memories import evidence
 from support.pasted import PROMPT, TRACE
 from support.reference.keywords import ReferenceKeywords
 from support.reference.store import ReferenceStore
+from support.relevance import DecidedReader
 from support.stores import KEYWORDS, STORES, present
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, BOB, World, hashing
 
@@ -255,6 +256,42 @@ def test_a_failing_embedder_does_not_prevent_an_answer(world: World) -> None:
     answer = down.recall("pnpm")
     assert answer.path is RetrievalMode.KEYWORDS
     assert [hit.memory.content for hit in answer.hits] == ["Use pnpm here."]
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"reads": 8}, "1 memory found. Not reranked: The relevance model failed: out of memory."),
+        ({"reads": 8, "only_fitting": True, "floor": 1.0}, "Nothing fits well enough. Not reranked: "),
+        ({}, "1 memory found."),
+    ],
+)
+def test_a_failing_relevance_model_is_named_if_it_was_asked_to_read(
+    world: World, asked: dict[str, Any], message: str
+) -> None:
+    reader = DecidedReader({})
+    asking = World(world.store, world.keywords, world.clock, embedder=hashing(), relevance_reader=reader)
+    asking.remember("Use pnpm here.")
+    assert "Not reranked" not in asking.recall("pnpm", reads=8).message
+    reader.fails = True
+    said = asking.recall("pnpm", **asked).message
+    assert said.startswith(message)
+    assert ("Not reranked" in said) == ("reads" in asked)
+
+
+def test_nothing_is_said_of_the_relevance_model_where_it_has_nothing_to_read(world: World) -> None:
+    reader = DecidedReader({})
+    reader.fails = True
+    asking = World(world.store, world.keywords, world.clock, embedder=hashing(), relevance_reader=reader)
+    assert "Not reranked" not in asking.recall("pnpm", reads=8).message
+    asking.remember("Use pnpm here.")
+    assert "Not reranked" not in asking.recall("yes, please", reads=8).message
+
+
+def test_without_a_relevance_model_an_answer_says_that_it_is_not_reranked(plain_world: World) -> None:
+    plain_world.remember("Use pnpm here.")
+    said = plain_world.recall("pnpm", reads=8).message
+    assert said.endswith("Not reranked: no relevance model is configured.")
 
 
 def test_only_reads_by_agents_count_as_accesses(world: World) -> None:

@@ -12,6 +12,7 @@ class DecidedReader:
     def __init__(self, odds: Mapping[str, float], otherwise: float = -9.0) -> None:
         self.odds, self.otherwise = dict(odds), otherwise
         self.fails = False
+        self.outage: str | None = None
         self.read_texts: list[str] = []
 
     def read(self, query: Clean) -> Callable[[Clean], float]:

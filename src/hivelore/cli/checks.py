@@ -325,6 +325,17 @@ def vectors(status: Mapping[str, Any]) -> Finding:
     return ok("vectors", f"{status['vectors']}, {status['model']}")
 
 
+def relevance_model(outage: str | None) -> Finding:
+    """``outage``: why the model fails."""
+    if outage is not None:
+        return warning(
+            "relevance model",
+            f"Searches are not reranked, and prompts get memories without it: {outage}.",
+            f"Reinstall Hivelore: pip install --force-reinstall --no-deps hivelore. {_RESTART}",
+        )
+    return ok("relevance model", "works")
+
+
 def indexes(repairs: Sequence[str]) -> Finding:
     """Check that the indexes are complete. ``repairs``: what was missing."""
     if repairs:

@@ -88,6 +88,8 @@ def _settings(home: Path, owner: Owner | None) -> Iterator[Finding]:
     yield checks.files(exposed(home, settings.database_path))
     if settings.embedder is Embedder.LOCAL:
         yield checks.run_check("model", "intact", lambda: _load_model(home), _REINSTALL)
+    if owner is None and settings.embedder is not Embedder.NONE:
+        yield checks.relevance_model(_relevance_outage(home))
     if owner is None and settings.postgres_url is not None:
         yield from _checked(lambda: _check_database(home), _TRY_AGAIN)
     elif owner is None and settings.database_path is not None:
@@ -104,6 +106,14 @@ def _load_model(home: Path) -> list[str]:
 
     Application(load(home=home, database=IN_MEMORY, vectors=Vectors.EXACT)).close()
     return []
+
+
+def _relevance_outage(home: Path) -> str | None:
+    from hivelore.runtime import engines
+    from hivelore.runtime.settings import load
+
+    reader = engines.make_relevance_reader(load(home=home))
+    return None if reader is None else engines.try_relevance_reader(reader)
 
 
 def _check_database(home: Path) -> dict[str, list[str]]:
@@ -174,6 +184,8 @@ def _status(client: Client) -> Iterator[Finding]:
     yield from checks.problems(status)
     yield checks.embedding_queue(status)
     yield checks.vectors(status)
+    if status["wantedModel"] is not None:
+        yield checks.relevance_model(status.get("relevanceOutage"))
     yield checks.folders(status)
     yield from checks.missed_answers(status)
     yield from checks.row_level_security(status)

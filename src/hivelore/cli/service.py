@@ -178,6 +178,8 @@ def _summarize(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "embedding error", facts["embeddingTrouble"]
     if facts["embeddingOutage"] is not None:
         yield "embedding outage", facts["embeddingOutage"]
+    if facts.get("relevanceOutage") is not None:
+        yield "relevance model", facts["relevanceOutage"]
     waiting = _count(facts["pendingSummaries"], "waiting", before=", ")
     yield "summaries", f"{facts['summarizer']}{waiting}{_count(facts['failedSummaries'], 'failed', before=', ')}"
     if facts["summaryTrouble"] is not None:

@@ -44,6 +44,7 @@ def read_status(app: Application) -> Status:
         failed_embeddings=read(app.embedding.failing),
         embedding_trouble=app.embedding.last_error,
         embedding_outage=app.active_model.outage,
+        relevance_outage=None if app.relevance_reader is None else app.relevance_reader.outage,
         summarizer=settings.summarizer.value,
         tokens_today=read(app.token_quota.today),
         tokens_a_day=app.token_quota.cap,

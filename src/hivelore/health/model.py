@@ -140,6 +140,8 @@ class Status(Value, frozen=True, kw_only=True):
     embedding_trouble: str | None
     embedding_outage: str | None
     """Why searches use keywords only although there is a model."""
+    relevance_outage: str | None
+    """Why searches are not reranked and prompts get memories without the relevance model; None if it works."""
     summarizer: str
     tokens_today: int | None
     tokens_a_day: int

@@ -54,6 +54,11 @@ class PairReader(Protocol):
 class RelevanceReader(Protocol):
     """A model that reads a query and a text together."""
 
+    @property
+    def outage(self) -> str | None:
+        """Why it failed the last time; None if it did not, or was not used yet."""
+        ...
+
     def read(self, query: Clean) -> Callable[[Clean], float]:
         """Returns a function that returns the log odds that a text helps with the query. It raises Unavailable, or
         Broken for a permanent failure."""

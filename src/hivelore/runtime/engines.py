@@ -1,14 +1,15 @@
 """Builds the engines that the settings choose: store, keyword index, models and vector index."""
 
 from collections.abc import Generator, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 from pydantic import SecretStr
 
 from hivelore.core import ids
 from hivelore.core.clock import Clock
+from hivelore.core.text import Clean
 from hivelore.embeddings.active_model import SERVING, ActiveModel, EmbeddingModel
-from hivelore.errors import Invalid
+from hivelore.errors import HiveloreError, Invalid
 from hivelore.indexes.keywords.fts5 import Fts5
 from hivelore.indexes.keywords.postings.engine import Postings
 from hivelore.indexes.ports import KeywordIndex, VectorIndex
@@ -30,6 +31,7 @@ from hivelore.storage.ports import MemoryStore, Notifier, StoreWatch
 from hivelore.storage.sqlite.store import NAMESPACE, SqliteStore, TemporarySqliteStore
 
 Provider = OnnxEmbedder | GuardedEmbedder
+_ANY_TEXT = Clean("memory")
 
 
 def make_store(settings: Settings, clock: Clock, watch: StoreWatch) -> MemoryStore:
@@ -190,6 +192,13 @@ def make_pair_reader(settings: Settings) -> PairReader | None:
 def make_relevance_reader(settings: Settings) -> RelevanceReader | None:
     """Returns the model that reads a query and a memory; None without models. It is loaded at its first use."""
     return None if settings.embedder is Embedder.NONE else OnnxRelevanceReader()
+
+
+def try_relevance_reader(reader: RelevanceReader) -> str | None:
+    """Loads the relevance model and lets it read once. Returns why it fails; None if it works."""
+    with suppress(HiveloreError):
+        reader.read(_ANY_TEXT)(_ANY_TEXT)
+    return reader.outage
 
 
 def make_judge(settings: Settings, clock: Clock, connections: ExitStack) -> LanguageModel | None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
 from hivelore.core.supervisor import Supervisor
-from hivelore.core.text import Clean
 from hivelore.errors import HiveloreError, Unavailable
+from hivelore.runtime import engines
 from hivelore.runtime.background import give_back_memory, niced
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ MONITOR_EVERY = 1.0
 MAINTAIN_EVERY = 60.0
 IDLE_POLL = 5.0
 """Seconds after which workers look for work that was not announced."""
-_ANY_TEXT = Clean("memory")
+_LOG = logging.getLogger("hivelore")
 
 
 class BackgroundWorkers:
@@ -94,9 +95,9 @@ class BackgroundWorkers:
 
     def _load_relevance_model(self) -> None:
         """Let the model read once, so that the first prompt does not wait until it is loaded."""
-        if (reader := self._app.relevance_reader) is not None:
-            with suppress(HiveloreError):  # Searches go on without it.
-                reader.read(_ANY_TEXT)(_ANY_TEXT)
+        reader = self._app.relevance_reader
+        if reader is not None and (outage := engines.try_relevance_reader(reader)) is not None:
+            _LOG.warning("Searches and prompts go without the relevance model. %s.", outage)
 
     def _index(self, stopping: Callable[[], bool]) -> None:
         if self._app.leader_lease.is_leader():

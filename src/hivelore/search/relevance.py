@@ -6,7 +6,7 @@ count. The constants were fitted in docs/decisions/0025.
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 
 from hivelore.search.model import Evidence
@@ -74,26 +74,48 @@ def informative(rarities: Mapping[str, float]) -> Mapping[str, float]:
     return {term: weight for term, weight in rarities.items() if term not in _UNINFORMATIVE} or rarities
 
 
-_IDENTIFIER = re.compile(
-    r"""(?<!\w) (?= [\w./:@#-]* (?: \d | _ | [./:@#]\w | [a-z][A-Z] )) \w [\w./:@#-]{1,78} \w""", re.VERBOSE
+_MARKED = re.compile(
+    r"""(?<![\w./:@#-]) ([\w./:@#-]* (?: \d | _ | [./:@#](?=\w) | [a-z](?=[A-Z]) )) [\w./:@#-]*+""", re.VERBOSE
 )
-"""A name with a digit, a sign or a capital letter inside."""
+"""A run of the characters of names; the group ends with its last digit, sign or capital letter inside a word. A name
+begins before that. Each run is matched once, because a look ahead from each word in it would take quadratic time."""
+_LONGEST = 80
+"""Characters of a name."""
+_NAME = re.compile(rf"(?<!\w)\w[\w./:@#-]{{1,{_LONGEST - 2}}}\w")
 _ABBREVIATION = re.compile(r"(?<![\w-])[A-Z]{3,}(?![\w-])")
-_SHORTEST = 3
+_RUN = re.compile(r"\w(?:[\w./:@#-]*\w)?")
+_WORD = re.compile(r"\w+")
 
 
 def identifiers(text: str) -> frozenset[str]:
     """Returns the names in a text that are no words of a language, such as ``user_id``, ``TICKET-12``, ``main.py`` or
     ``KeyError``, in lower case."""
-    found = [*_IDENTIFIER.findall(text), *_ABBREVIATION.findall(text)]
-    return frozenset(name for one in found if len(name := one.strip("./:-").casefold()) >= _SHORTEST)
+    marked = ((run.end(1), _NAME.finditer(text, *run.span())) for run in _MARKED.finditer(text))
+    names = [name[0] for end, found in marked for name in found if name.start() < end]
+    return frozenset(name.casefold() for name in [*names, *_ABBREVIATION.findall(text)])
 
 
-def identifier_share(names: Iterable[str], text: str, rarities: Mapping[str, float]) -> float:
+def identifier_share(names: Set[str], text: str, rarities: Mapping[str, float]) -> float:
     """Returns how rare the rarest name is that a text contains as a whole, 0..1, as a share of the greatest rarity of
-    a term of the query."""
-    most, folded = max(rarities.values(), default=0.0), text.casefold()
-    if most <= 0.0:
+    a term of the query. The time does not depend on the number of names."""
+    most = max(rarities.values(), default=0.0)
+    if most <= 0.0 or not names:
         return 0.0
-    held = [name for name in names if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", folded)]
+    held = {name for part in _possible_names(text) if (name := part.casefold()) in names}
     return max((weight for term, weight in rarities.items() for name in held if term in name), default=0.0) / most
+
+
+def _possible_names(text: str) -> Iterator[str]:
+    """Yields each word of a text, and everything from the beginning of one to the end of another that has the length
+    and the characters of a name."""
+    for run in _RUN.findall(text):
+        if run.isalnum():  # Most are, and matching words takes longer.
+            yield run
+            continue
+        words = [word.span() for word in _WORD.finditer(run)]
+        for place, (start, end) in enumerate(words):
+            yield run[start:end]
+            for _, stop in words[place + 1 : place + _LONGEST]:
+                if stop - start > _LONGEST:
+                    break
+                yield run[start:stop]

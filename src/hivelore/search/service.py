@@ -48,6 +48,7 @@ KEYWORD_DEPTH = 500
 """Number of keyword matches among which near passages are looked up; the 200th match still counts. Also the number of
 candidates requested from each index in a second attempt, if duplicates crowd out others."""
 
+NO_READER = "no relevance model is configured"
 READING_TIME = 0.1
 """Seconds in which the relevance model reads hits. Those that it does not reach count by the other evidence."""
 INCOMPLETE = (
@@ -73,6 +74,18 @@ class SearchDependencies:
     relevance_reader: RelevanceReader | None = None
     wait_for_latest: Callable[[Viewer, float | None], int] | None = None
     log: RecallLog | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """Log odds of the first hits by the relevance model, by place, or the reason why there are none. Neither if it was
+    not asked to read."""
+
+    odds: Mapping[int, float]
+    missing_reason: str | None = None
+
+
+_NOT_READ = _Reading({})
 
 
 class SearchService:
@@ -141,8 +154,11 @@ class SearchService:
                 hits = [hit for hit in recent if (hit.memory.id, hit.memory.version) not in query.known]
             if query.as_of is not None:
                 hits = hits_as_of(view, hits, query.as_of, search.matches.rarities)
+        reading = _NOT_READ
         if path is not RetrievalMode.RECENT:
-            hits = [hit for hit in self._relevant(query, hits, terms) if hit.memory.id not in known]
+            asks = asks_something(terms)
+            reading = self._read(query, hits) if asks else _NOT_READ
+            hits = [one for one in _relevant(query, hits, asks, reading.odds) if one.memory.id not in known]
         hits = fit_to_budget(hits, query.budget, search.matches.rarities)
         shown = [memory_for_viewer(viewer, hit.memory) for hit in hits]
         hits = [
@@ -153,37 +169,22 @@ class SearchService:
         message = message if is_complete else f"{message} {INCOMPLETE}"
         if missing and path is RetrievalMode.HYBRID:
             message = f"{message} {_notice_of_missing(missing)}"
+        if reading.missing_reason is not None:
+            message = f"{message} Not reranked: {reading.missing_reason}."
         at = on.clock.now()
         on.write_buffer.note_reads(shown, viewer, at)
         logged = None if on.log is None else on.log.log_recall(query, viewer, hits, path, len(ranked), at)
         fits = any(hit.fits for hit in hits)
         return RecallResult(message=message, path=path, fits=fits, hits=tuple(hits), id=logged)
 
-    def _relevant(self, query: Query, hits: Sequence[Hit], terms: Sequence[str]) -> list[Hit]:
-        """Returns the hits with their relevance, up to the limits of the query, without those below its floor."""
-        asks, rated = asks_something(terms), list[Hit]()
-        floor = FLOOR if query.floor is None else query.floor
-        odds = self._odds(query, hits) if asks else dict[int, float]()
-        for place, hit in enumerate(hits):
-            evidence = replace(hit.evidence, read=odds.get(place))
-            value = relevance(evidence) if asks else 0.0
-            rated.append(replace(hit, relevance=round(value, 4), fits=value >= floor, evidence=evidence.rounded()))
-        if odds:
-            rated[: query.reads] = sorted(rated[: query.reads], key=lambda hit: hit.relevance, reverse=True)
-        least = max(query.least_relevance, floor if query.only_fitting else 0.0)
-        most, fitting, found = query.most_fitting or query.limit, 0, list[Hit]()
-        for hit in rated:
-            fitting += hit.fits
-            if hit.relevance >= least and not (hit.fits and fitting > most):
-                found.append(hit)
-        return found[: query.limit]
-
-    def _odds(self, query: Query, hits: Sequence[Hit]) -> Mapping[int, float]:
-        """Returns the log odds of the first hits by the relevance model, by place, as many as it reads in time.
-        Empty if the model is missing or fails: the other evidence has to do."""
+    def _read(self, query: Query, hits: Sequence[Hit]) -> _Reading:
+        """Lets the relevance model read the first hits, as many as it manages in time. If it is missing or fails, the
+        other evidence has to do."""
         reader, clock = self._on.relevance_reader, self._on.clock
-        if reader is None or not query.reads:
-            return {}
+        if not query.reads or not hits:
+            return _NOT_READ
+        if reader is None:
+            return _Reading({}, NO_READER)
         until, odds = clock.monotonic() + READING_TIME, dict[int, float]()
         try:
             read = reader.read(query.text)
@@ -191,9 +192,29 @@ class SearchService:
                 if clock.monotonic() > until:
                     break
                 odds[place] = read(_statement(hit))
-        except (Unavailable, Broken):
-            return {}
-        return odds
+        except (Unavailable, Broken) as error:
+            return _Reading({}, str(error).rstrip("."))
+        return _Reading(odds)
+
+
+def _relevant(query: Query, hits: Sequence[Hit], asks: bool, odds: Mapping[int, float]) -> list[Hit]:
+    """Returns the hits with their relevance, up to the limits of the query, without those below its floor. ``asks``:
+    whether the query asks something. ``odds``: those of the relevance model, by place."""
+    rated = list[Hit]()
+    floor = FLOOR if query.floor is None else query.floor
+    for place, hit in enumerate(hits):
+        evidence = replace(hit.evidence, read=odds.get(place))
+        value = relevance(evidence) if asks else 0.0
+        rated.append(replace(hit, relevance=round(value, 4), fits=value >= floor, evidence=evidence.rounded()))
+    if odds:
+        rated[: query.reads] = sorted(rated[: query.reads], key=lambda hit: hit.relevance, reverse=True)
+    least = max(query.least_relevance, floor if query.only_fitting else 0.0)
+    most, fitting, found = query.most_fitting or query.limit, 0, list[Hit]()
+    for hit in rated:
+        fitting += hit.fits
+        if hit.relevance >= least and not (hit.fits and fitting > most):
+            found.append(hit)
+    return found[: query.limit]
 
 
 def _statement(hit: Hit) -> Clean:

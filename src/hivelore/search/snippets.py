@@ -1,7 +1,7 @@
 """Snippets: excerpts of whole sentences around the terms of the query."""
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from datetime import datetime
 from itertools import accumulate
 from math import fsum
@@ -187,7 +187,7 @@ def build_hits(
     best: Sequence[Selection],
     memories: Memories,
     proposals: Proposals,
-    names: Collection[str],
+    names: Set[str],
     weights: Mapping[str, float],
 ) -> list[Hit]:
     """Returns hits with their best snippets, and the evidence for the relevance of each. ``names``: the identifiers of

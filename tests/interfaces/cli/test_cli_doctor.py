@@ -12,8 +12,10 @@ from hivelore import __version__
 from hivelore.cli import checks
 from hivelore.cli.checks import Finding, Level
 from hivelore.errors import Broken
+from hivelore.health.handlers import read_status
 from hivelore.local import endpoint, private_files
 from hivelore.local.lock import EMBEDDED, SERVICE, Lock, Owner
+from hivelore.models.onnx import pairs
 from hivelore.runtime.clock import SystemClock
 from hivelore.storage.postgres.store import PostgresStore
 from hivelore.storage.sqlite.store import SqliteStore
@@ -137,6 +139,22 @@ def test_a_database_with_a_damaged_page_is_found(alone: CommandLine, made: Path,
     data[middle : middle + 20_480] = b"\x07" * 20_480
     (made / endpoint.DATABASE).write_bytes(data)
     assert found(alone, "database", 1)[0] == "error"
+
+
+def test_a_damaged_relevance_model_is_found_with_and_without_a_service(
+    alone: CommandLine, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HIVELORE_EMBEDDER", "local")
+    assert found(alone, "relevance model", 0)[0] == "ok"
+    monkeypatch.setattr(pairs, "files", {"hivelore.models.onnx": tmp_path}.__getitem__)
+    level, what, remedy = found(alone, "relevance model", 0)
+    assert (level, "model.json" in what, "hivelore start" in remedy) == ("warning", True, True)
+    with Service(tmp_path / "other", embedder="local") as other:
+        until(lambda: read_status(other.app).relevance_outage is not None)
+        monkeypatch.setenv("HIVELORE_HOME", str(other.home))
+        monkeypatch.setenv("HIVELORE_URL", other.url)
+        assert found(alone, "relevance model", 0) == (level, what, remedy)
+        assert "The relevance model is damaged" in alone("status").out
 
 
 def test_missing_keywords_are_found_with_and_without_a_service(alone: CommandLine, made: Path, tmp_path: Path) -> None:
@@ -288,6 +306,8 @@ FOLDERS = {"workspace": "/w", "filesKnown": 3, "filesPassedOver": 0, "foldersTro
         (checks.vectors(WELL | {"model": None}), Level.WARNING),
         (checks.vectors(WELL | {"embeddingOutage": "It did not answer in time"}), Level.WARNING),
         (checks.vectors(WELL), Level.OK),
+        (checks.relevance_model("It failed"), Level.WARNING),
+        (checks.relevance_model(None), Level.OK),
         (checks.indexes(["The keyword index lacks words of 3 of 4 memories."]), Level.WARNING),
         (checks.indexes([]), Level.OK),
         (checks.folders(FOLDERS | {"foldersTrouble": "It is away."}), Level.WARNING),

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from threading import Lock
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from hivelore.core.text import Clean
-from hivelore.errors import Broken
+from hivelore.errors import Broken, Unavailable
 from hivelore.models.onnx.provider import Session, intact, load_graph, run_graph
 from hivelore.observations.model import PairScores
 
@@ -27,7 +26,8 @@ Ids = list[int]
 
 
 class PairGraph:
-    """A graph from the word pieces of two texts to ``odds``. Thread-safe. Loads the model on first use."""
+    """A graph from the word pieces of two texts to ``odds``. Thread-safe. Loads the model on first use; if that fails,
+    it fails until the process ends."""
 
     def __init__(self, folder: Path | None, name: str, kind: str) -> None:
         """``folder`` contains ``model``, whose tokenizer is used, and the folder ``name``; None: the one in this
@@ -35,23 +35,43 @@ class PairGraph:
         self._folder = folder or Path(str(files("hivelore.models.onnx")))
         self._name, self._kind = name, kind
         self._loading = Lock()
+        self._loaded: tuple[Tokenizer, Session] | str | None = None
+        """The model, or why it could not be loaded. Reading and hashing the files again would delay each call."""
+        self.outage: str | None = None
+        """Why the last call failed; None if it succeeded, or before the first one."""
 
     @property
     def tokenizer(self) -> Tokenizer:
         """Raises Broken, as ``odds``."""
-        with self._loading:
-            return self._loaded[0]
+        return self._load()[0]
 
     def odds(self, ids: Ids, second: Ids) -> NDArray[np.float32]:
         """Returns the log odds of each class. ``second``: 1 for word pieces of the second text. Raises Unavailable, or
         Broken if a file is missing or damaged."""
-        with self._loading:
-            _, session = self._loaded
+        _, session = self._load()
         given = {"ids": np.array(ids, np.int64), "second": np.array(second, np.int64)}
-        return run_graph(session, self._kind, ["odds"], **given)[0][0]
+        try:
+            odds = run_graph(session, self._kind, ["odds"], **given)[0][0]
+        except Unavailable as error:
+            self.outage = str(error).rstrip(".")
+            raise
+        self.outage = None
+        return odds
 
-    @cached_property
-    def _loaded(self) -> tuple[Tokenizer, Session]:
+    def _load(self) -> tuple[Tokenizer, Session]:
+        with self._loading:
+            if self._loaded is None:
+                try:
+                    self._loaded = self._read_files()
+                except Broken as error:
+                    self._loaded = str(error)
+                    self.outage = self._loaded.rstrip(".")
+            loaded = self._loaded
+        if isinstance(loaded, str):
+            raise Broken(loaded)
+        return loaded
+
+    def _read_files(self) -> tuple[Tokenizer, Session]:
         try:
             sums = {
                 name: json.loads((self._folder / name / "model.json").read_bytes())["sha256"]
@@ -88,6 +108,10 @@ class OnnxRelevanceReader:
     def __init__(self, folder: Path | None = None) -> None:
         """``folder``: see ``PairGraph``."""
         self._graph = PairGraph(folder, "relevance", "relevance model")
+
+    @property
+    def outage(self) -> str | None:
+        return self._graph.outage
 
     def read(self, query: Clean) -> Callable[[Clean], float]:
         whole = query if len(query) <= LONGEST_QUERY else query[: LONGEST_QUERY // 2] + query[-LONGEST_QUERY // 2 :]
