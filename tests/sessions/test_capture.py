@@ -255,6 +255,25 @@ def test_after_a_compaction_the_goal_and_the_memories_are_injected_again(
     assert PROXY in context
 
 
+def test_after_a_compaction_each_reminder_is_shown_however_long_the_others_are(
+    world: World, conversation: Conversation
+) -> None:
+    for number in range(15):
+        world.observe(f"Takes {number} s to start. {f'{number}' * 400}", service=f"service{number}")
+    conversation.start()
+    conversation.prompt("Move the proxy. " + "p" * 1_000)
+    conversation.prompt("And tell Bob. " + "\u200b" * 1_000)
+    context = conversation.start(origin=Origin.COMPACTED, task=Task("T-7", "Rename the parser. " + "t" * 1_990))
+    operational, task, goal, request = inside(context)[1].rsplit("\n\n## ", 3)
+    assert len(operational) > 5_000
+    assert task.startswith("Current task\nT-7: Rename the parser. ttt")
+    assert (len(task), task[-1]) == (len("Current task\n") + 2_000, "…")
+    assert goal == f"Session goal\nMove the proxy. {'p' * 984}"
+    assert request.startswith("Last request\nAnd tell Bob. \\u200b")
+    assert request.endswith("…")
+    assert len(context) < 10_000
+
+
 def test_the_next_prompt_restores_the_context_if_no_start_follows_a_compaction(
     world: World, conversation: Conversation
 ) -> None:
