@@ -454,6 +454,24 @@ def test_what_a_missed_prompt_asked_for_comes_with_the_next_prompt(world: World,
     assert conversation.prompt("Please rename the parser module.") == ""
 
 
+def test_a_memory_that_fits_a_missed_prompt_comes_in_full_where_the_next_one_would_only_point_to_it(
+    world: World, conversation: Conversation
+) -> None:
+    retries = "Mailer retries are capped at 5 attempts, and a restart of the mailer does not reset them in redis."
+    other = Conversation(world, "s2")
+    for one in (conversation, other):
+        one.start()
+    for text in (retries, PROXY, LAMP):
+        world.remember(text, project=HERE)
+    lost = conversation.event(EventKind.PROMPTED, "How many attempts are mailer retries capped at?")
+    world.capture.handle_late(lost, AS_ADA)
+    assert inside(other.prompt("Restart the redis queue."))[1].startswith("## May be relevant")
+    context = conversation.prompt("Restart the redis queue.")
+    assert context.count("Mailer retries") == 1
+    assert retries in context
+    assert "## May be relevant" not in context
+
+
 def test_a_lost_reply_is_counted_once_and_leaves_the_recall_log(world: World, conversation: Conversation) -> None:
     world.remember(PROXY, project=HERE)
     given = conversation.event(EventKind.PROMPTED, ABOUT_PROXY)

@@ -217,13 +217,15 @@ class InjectionService:
         sections = [*_reminders(event, session)] if begins else []
         running = self._operational_context(event, known, viewer) if begins else NO_INJECTION
         known |= _versions(running.notes)
-        found = self._relevant_memories(_recall_query(event, session), event, known, viewer, deadline)
+        found = [*self._relevant_memories(_recall_query(event, session), event, known, viewer, deadline)]
         if event.kind is EventKind.PROMPTED:
             for prompt in (one for one in session.owed if one != session.last_prompt):
-                taken = known | _versions(found)
-                found = [*found, *self._relevant_memories(prompt, event, taken, viewer, deadline)]
+                in_full = known | _versions(one for one in found if not one.is_pointer)
+                found += self._relevant_memories(prompt, event, in_full, viewer, deadline)
         relevant = [one for one in found if not one.is_pointer]
-        pointers = [one for one in found if one.is_pointer][:MAX_POINTERS]
+        shown = {one.memory.id for one in relevant}
+        pointed = {one.memory.id: one for one in found if one.is_pointer and one.memory.id not in shown}
+        pointers = [*pointed.values()][:MAX_POINTERS]
         standing, rest = (), list[Section]()
         if begins and self._budgets.start:
             tokens += self._budgets.start
