@@ -17,7 +17,7 @@ from hivelore.sessions.fence import remove_fences
 from hivelore.sessions.missed_answers import MissedAnswers, MissReason
 from hivelore.sessions.model import AgentEvent, Delegation, EventId, EventKind, Origin, SessionEnd, SubAgent, Task
 from support.fences import fenced, inside
-from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
+from support.world import ADA, AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
 
 PROXY = "Port 8443 is taken by the proxy."
 ABOUT_PROXY = "Which port is taken by the proxy?"
@@ -452,6 +452,55 @@ def test_what_a_missed_prompt_asked_for_comes_with_the_next_prompt(world: World,
     world.capture.handle_late(lost, AS_ADA)
     assert LAMP in conversation.prompt("Please rename the parser module.")
     assert conversation.prompt("Please rename the parser module.") == ""
+
+
+@pytest.mark.parametrize("prompts", [(LAMP, ABOUT_PROXY), (LAMP, ABOUT_PROXY, ABOUT_PROXY)])
+def test_after_late_answers_the_next_one_brings_what_two_prompts_asked_for(
+    world: World, conversation: Conversation, prompts: tuple[str, ...]
+) -> None:
+    conversation.start()
+    world.remember(PROXY, project=HERE)
+    world.remember(LAMP, project=HERE)
+    for text in prompts:
+        lost = conversation.event(EventKind.PROMPTED, text)
+        assert LAMP in conversation.deliver(lost)
+        world.capture.handle_late(lost, AS_ADA)
+    context = conversation.prompt("Please rename the parser module.")
+    assert PROXY in context
+    assert LAMP in context
+    assert conversation.prompt("Please rename the parser module.") == ""
+
+
+def test_a_late_answer_that_is_reported_after_the_next_one_is_owed_with_what_it_owed(
+    world: World, conversation: Conversation
+) -> None:
+    conversation.start()
+    world.remember(PROXY, project=HERE)
+    world.remember(LAMP, project=HERE)
+    first, second = (conversation.event(EventKind.PROMPTED, text) for text in (LAMP, ABOUT_PROXY))
+    world.capture.handle_late(first, AS_ADA)
+    assert LAMP in conversation.deliver(second)
+    assert conversation.prompt("Please rename the parser module.") == ""
+    world.capture.handle_late(second, AS_ADA)
+    context = conversation.prompt("Please rename the parser module.")
+    assert PROXY in context
+    assert LAMP in context
+
+
+def test_only_the_newest_missed_prompts_are_remembered(world: World, conversation: Conversation) -> None:
+    conversation.start()
+    for number in range(9):
+        lost = conversation.event(EventKind.PROMPTED, f"Where is lamp {number}?")
+        for _ in range(2):
+            conversation.deliver(lost)
+            world.capture.handle_late(lost, AS_ADA)
+    conversation.prompt("Please rename the parser module.")
+    world.session_buffer.flush()
+    with world.store.read() as view:
+        session = view.session(ADA, Clean("claude-code:s1"))
+    assert session is not None
+    assert session.owed == ()
+    assert [one.prompt for one in session.answered] == ["Where is lamp 7?", "Where is lamp 8?"]
 
 
 def test_a_memory_that_fits_a_missed_prompt_comes_in_full_where_the_next_one_would_only_point_to_it(
