@@ -4,7 +4,15 @@ import pytest
 
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
-from hivelore.sessions.model import Delegation, EventId, InjectedMemory, KnownLesson, LessonProgress, Session
+from hivelore.sessions.model import (
+    AnsweredPrompt,
+    Delegation,
+    EventId,
+    InjectedMemory,
+    KnownLesson,
+    LessonProgress,
+    Session,
+)
 from hivelore.storage.ports import MemoryStore
 from support.memories import ADA, BOB, instant, memory_id
 
@@ -20,6 +28,7 @@ SESSION = Session(
     delegated=(Delegation("Explore", Clean("Look."), instant(4)),),
     work=Clean("fix login login.py"),
     owed=(Clean("Where is the key?"), Clean("Go on.")),
+    answered=(AnsweredPrompt(Clean("And the door?"), EventId("e2")),),
     missed=(EventId("e3"), EventId("e4")),
     progress=LessonProgress(
         "d1", (KnownLesson(Clean("lesson:claude-code:s1:a"), ("s1", "s2"), "c1"),), has_taught=True

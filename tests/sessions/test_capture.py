@@ -17,7 +17,7 @@ from hivelore.sessions.fence import remove_fences
 from hivelore.sessions.missed_answers import MissedAnswers, MissReason
 from hivelore.sessions.model import AgentEvent, Delegation, EventId, EventKind, Origin, SessionEnd, SubAgent, Task
 from support.fences import fenced, inside
-from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
+from support.world import ADA, AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
 
 PROXY = "Port 8443 is taken by the proxy."
 ABOUT_PROXY = "Which port is taken by the proxy?"
@@ -255,6 +255,25 @@ def test_after_a_compaction_the_goal_and_the_memories_are_injected_again(
     assert PROXY in context
 
 
+def test_after_a_compaction_each_reminder_is_shown_however_long_the_others_are(
+    world: World, conversation: Conversation
+) -> None:
+    for number in range(15):
+        world.observe(f"Takes {number} s to start. {f'{number}' * 400}", service=f"service{number}")
+    conversation.start()
+    conversation.prompt("Move the proxy. " + "p" * 1_000)
+    conversation.prompt("And tell Bob. " + "\u200b" * 1_000)
+    context = conversation.start(origin=Origin.COMPACTED, task=Task("T-7", "Rename the parser. " + "t" * 1_990))
+    operational, task, goal, request = inside(context)[1].rsplit("\n\n## ", 3)
+    assert len(operational) > 5_000
+    assert task.startswith("Current task\nT-7: Rename the parser. ttt")
+    assert (len(task), task[-1]) == (len("Current task\n") + 2_000, "…")
+    assert goal == f"Session goal\nMove the proxy. {'p' * 984}"
+    assert request.startswith("Last request\nAnd tell Bob. \\u200b")
+    assert request.endswith("…")
+    assert len(context) < 10_000
+
+
 def test_the_next_prompt_restores_the_context_if_no_start_follows_a_compaction(
     world: World, conversation: Conversation
 ) -> None:
@@ -433,6 +452,73 @@ def test_what_a_missed_prompt_asked_for_comes_with_the_next_prompt(world: World,
     world.capture.handle_late(lost, AS_ADA)
     assert LAMP in conversation.prompt("Please rename the parser module.")
     assert conversation.prompt("Please rename the parser module.") == ""
+
+
+@pytest.mark.parametrize("prompts", [(LAMP, ABOUT_PROXY), (LAMP, ABOUT_PROXY, ABOUT_PROXY)])
+def test_after_late_answers_the_next_one_brings_what_two_prompts_asked_for(
+    world: World, conversation: Conversation, prompts: tuple[str, ...]
+) -> None:
+    conversation.start()
+    world.remember(PROXY, project=HERE)
+    world.remember(LAMP, project=HERE)
+    for text in prompts:
+        lost = conversation.event(EventKind.PROMPTED, text)
+        assert LAMP in conversation.deliver(lost)
+        world.capture.handle_late(lost, AS_ADA)
+    context = conversation.prompt("Please rename the parser module.")
+    assert PROXY in context
+    assert LAMP in context
+    assert conversation.prompt("Please rename the parser module.") == ""
+
+
+def test_a_late_answer_that_is_reported_after_the_next_one_is_owed_with_what_it_owed(
+    world: World, conversation: Conversation
+) -> None:
+    conversation.start()
+    world.remember(PROXY, project=HERE)
+    world.remember(LAMP, project=HERE)
+    first, second = (conversation.event(EventKind.PROMPTED, text) for text in (LAMP, ABOUT_PROXY))
+    world.capture.handle_late(first, AS_ADA)
+    assert LAMP in conversation.deliver(second)
+    assert conversation.prompt("Please rename the parser module.") == ""
+    world.capture.handle_late(second, AS_ADA)
+    context = conversation.prompt("Please rename the parser module.")
+    assert PROXY in context
+    assert LAMP in context
+
+
+def test_only_the_newest_missed_prompts_are_remembered(world: World, conversation: Conversation) -> None:
+    conversation.start()
+    for number in range(9):
+        lost = conversation.event(EventKind.PROMPTED, f"Where is lamp {number}?")
+        for _ in range(2):
+            conversation.deliver(lost)
+            world.capture.handle_late(lost, AS_ADA)
+    conversation.prompt("Please rename the parser module.")
+    world.session_buffer.flush()
+    with world.store.read() as view:
+        session = view.session(ADA, Clean("claude-code:s1"))
+    assert session is not None
+    assert session.owed == ()
+    assert [one.prompt for one in session.answered] == ["Where is lamp 7?", "Where is lamp 8?"]
+
+
+def test_a_memory_that_fits_a_missed_prompt_comes_in_full_where_the_next_one_would_only_point_to_it(
+    world: World, conversation: Conversation
+) -> None:
+    retries = "Mailer retries are capped at 5 attempts, and a restart of the mailer does not reset them in redis."
+    other = Conversation(world, "s2")
+    for one in (conversation, other):
+        one.start()
+    for text in (retries, PROXY, LAMP):
+        world.remember(text, project=HERE)
+    lost = conversation.event(EventKind.PROMPTED, "How many attempts are mailer retries capped at?")
+    world.capture.handle_late(lost, AS_ADA)
+    assert inside(other.prompt("Restart the redis queue."))[1].startswith("## May be relevant")
+    context = conversation.prompt("Restart the redis queue.")
+    assert context.count("Mailer retries") == 1
+    assert retries in context
+    assert "## May be relevant" not in context
 
 
 def test_a_lost_reply_is_counted_once_and_leaves_the_recall_log(world: World, conversation: Conversation) -> None:

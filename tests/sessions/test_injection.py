@@ -11,8 +11,17 @@ from hivelore.core.values import replace
 from hivelore.memories.model import Memory, Provenance, Scope, Trust
 from hivelore.observations.model import Confidence
 from hivelore.sessions.fence import NOTICE
-from hivelore.sessions.injection import MAX_CHARACTERS, Injection, Note, Section, compose, excerpt, note_label
-from support.fences import BEGIN, END, NONCE, fenced
+from hivelore.sessions.injection import (
+    MAX_CHARACTERS,
+    MAX_OPERATIONAL_CHARACTERS,
+    Injection,
+    Note,
+    Section,
+    compose,
+    excerpt,
+    note_label,
+)
+from support.fences import BEGIN, END, NONCE, fenced, inside
 from support.memories import BOB, a_memory
 
 PROXY = a_memory("Port 8443 is taken by the proxy.", name=Clean("Port 8443 is taken by the proxy."))
@@ -20,6 +29,11 @@ LONG = a_memory("Use pnpm. " * 200, name=Clean("Tools"), summary=Clean("Use pnpm
 lines = st.text(st.characters(codec="utf-8", exclude_characters="\r"), min_size=1).filter(
     lambda text: text.strip() != ""
 )
+
+
+hidden = st.sampled_from("\0\x1b\r\u200b\u200d\u202e\U000e0061\U0001f3f4\U0001f468<>[:\n")
+pieces = st.text(st.characters(exclude_categories=["Cs"]) | hidden, min_size=1, max_size=12)
+long_texts = st.tuples(pieces, st.integers(0, 400)).map(lambda pair: pair[0] * pair[1])
 
 
 def memory(content: str) -> Memory:
@@ -129,3 +143,38 @@ def test_characters_are_limited_for_any_token_budget(count: int) -> None:
     text = compose([Section("Notes", notes)], 1_000_000, NONCE).text or ""
     assert len(text) <= 10_000
     assert len(text) >= min(count * 600, MAX_CHARACTERS - 700)
+
+
+@given(
+    st.lists(st.tuples(long_texts, st.lists(lines, max_size=3)), max_size=6),
+    st.integers(0, MAX_OPERATIONAL_CHARACTERS),
+)
+def test_characters_are_limited_for_any_sections(parts: list[tuple[str, list[str]]], before: int) -> None:
+    sections = [Section("Notes", [labelled(memory(each)) for each in notes], text) for text, notes in parts]
+    known = "x" * before
+    text = compose(sections, 1_000_000, NONCE, Injection(known, ())).text or ""
+    assert len(text) <= 10_000
+    assert known in text
+
+
+def test_a_text_without_room_ends_with_an_ellipsis_and_later_ones_are_left_out() -> None:
+    texts = ["a" * 6_000, "\u200b" * 1_000, "c"]
+    sections = [Section(f"Part {number}", (), text) for number, text in enumerate(texts)]
+    contents = inside(str(compose(sections, 0, NONCE, Injection("known", ())).text))[1]
+    _, first, second = contents.split("\n\n")
+    assert first == f"## Part 0\n{texts[0]}"
+    assert second.startswith("## Part 1\n\\u200b\\u200b")
+    assert second.endswith("…")
+    assert len(contents) == MAX_CHARACTERS
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["\U0001f468\u200d\U0001f469", "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e007f", "\u05d0\u200e"],
+    ids=["family", "flag", "direction"],
+)
+@pytest.mark.parametrize("before", range(6))
+def test_a_character_of_several_parts_is_not_cut(text: str, before: int) -> None:
+    section = Section("Task", (), "x" * before + text * 9_500)
+    contents = inside(str(compose([section], 0, NONCE).text))[1]
+    assert "\\" not in contents

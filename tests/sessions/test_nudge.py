@@ -261,6 +261,18 @@ def test_memories_of_others_and_of_earlier_sessions_do_not_count(world: World, t
     assert asked.stop()
 
 
+@pytest.mark.parametrize(
+    ("viewer", "newer"),
+    [(AS_BOB, {"scope": Scope.SWARM}), (AS_HOOK, {"source": Source.SESSION_SUMMARY})],
+    ids=["shared by others", "reported by hooks"],
+)
+def test_a_memory_counts_however_many_newer_ones_there_are(asked: Asked, viewer: Viewer, newer: dict[str, Any]) -> None:
+    asked.world.remember(LAMP)
+    for number in range(101):
+        asked.world.remember(f"Report {number} is in folder {number * 7}.", viewer, **newer)
+    assert not asked.stop()
+
+
 def test_an_extracted_lesson_counts(asked: Asked) -> None:
     asked.world.store.write(lambda tx: tx.put_session(replace(SESSION, progress=LESSON)))
     assert not asked.stop()

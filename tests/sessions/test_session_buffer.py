@@ -82,9 +82,53 @@ def test_changes_that_cannot_be_written_stay(
     assert stored(store) == ["e1", "e2"]
 
 
-def test_the_buffer_is_limited(buffer: SessionBuffer, monkeypatch: pytest.MonkeyPatch) -> None:
+def key(number: int) -> Clean:
+    return Clean(f"claude-code:s{number}")
+
+
+def kept(buffer: SessionBuffer) -> list[int]:
+    return [number for number in range(9) if buffer.load(ADA, key(number)) is not None]
+
+
+def test_the_sessions_that_were_quiet_longest_are_dropped(
+    buffer: SessionBuffer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(session_buffer, "MAX_SESSIONS", 2)
+    for number in (0, 1, 0, 2):
+        buffer.change(ADA, key(number), miss(number))
+    assert kept(buffer) == [0, 2]
+
+
+def test_the_sessions_that_were_quiet_longest_are_dropped_after_a_failed_write(
+    store: ReferenceStore, buffer: SessionBuffer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        for number in (0, 3):  # Other requests, meanwhile.
+            buffer.change(ADA, key(number), miss(number))
+        raise Unavailable("The disk is full.")
+
+    monkeypatch.setattr(session_buffer, "MAX_SESSIONS", 3)
+    monkeypatch.setattr(store, "write", fail)
     for number in range(3):
-        buffer.change(ADA, Clean(f"claude-code:s{number}"), miss(number))
-    found = [buffer.load(ADA, Clean(f"claude-code:s{number}")) is not None for number in range(3)]
-    assert found == [False, True, True]
+        buffer.change(ADA, key(number), miss(number))
+    with pytest.raises(Unavailable):
+        buffer.flush()
+    assert kept(buffer) == [0, 2, 3]
+
+
+def test_the_oldest_changes_of_a_session_are_dropped(
+    store: ReferenceStore, buffer: SessionBuffer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise Unavailable("The disk is full.")
+
+    monkeypatch.setattr(session_buffer, "MAX_CHANGES", 3)
+    for number in range(9):
+        with monkeypatch.context() as patched, suppress(Unavailable):
+            patched.setattr(store, "write", fail)
+            buffer.change(ADA, ID, miss(number))
+            buffer.change(ADA, ID, miss(number + 100))
+            buffer.flush()
+    assert missed(buffer.load(ADA, ID)) == ["e107", "e8", "e108"]
+    buffer.flush()
+    assert stored(store) == ["e107", "e8", "e108"]

@@ -42,6 +42,7 @@ from hivelore.sessions.model import (
     MAX_SHOWN,
     NO_REPLY,
     AgentEvent,
+    AnsweredPrompt,
     Delegation,
     EventId,
     EventKind,
@@ -372,23 +373,29 @@ def _add_injection(session: Session, event: AgentEvent, notes: Sequence[Note]) -
     )
     injected = (InjectedMemory(one.memory.id, one.memory.version, event.id, one.is_pointer) for one in notes)
     shown = (ShownMemory(one.memory.id, one.recall, event.id, event.at) for one in notes if not one.is_pointer)
+    is_prompt = event.kind is EventKind.PROMPTED
+    answered = (AnsweredPrompt(one, event.id) for one in session.owed) if is_prompt else ()
     return replace(
         session,
         context_event=context_event,
         injected=(*session.injected, *injected)[-MAX_INJECTED:],
         shown=(*session.shown, *shown)[-MAX_SHOWN:],
-        owed=() if event.kind is EventKind.PROMPTED else session.owed,
+        owed=() if is_prompt else session.owed,
+        answered=(*session.answered, *answered)[-MAX_OWED:],
     )
 
 
 def _remove_injection(session: Session, event: AgentEvent) -> Session:
     """Returns the session without what was injected in reply to an event, because the model did not receive it."""
     prompt = _prompt(event)
+    again = (one.prompt for one in session.answered if one.event == event.id)
+    owed = tuple(one for one in (*again, *session.owed) if one != prompt)
     return replace(
         session,
         goal=session.goal or prompt,
         work=session.work or describe_repository(event),
-        owed=session.owed if prompt is None else (*session.owed, prompt)[-MAX_OWED:],
+        owed=(owed if prompt is None else (*owed, prompt))[-MAX_OWED:],
+        answered=tuple(one for one in session.answered if one.event != event.id),
         missed=(*session.missed, event.id)[-MAX_MISSED:],
         context_event=None if session.context_event == event.id else session.context_event,
         injected=tuple(one for one in session.injected if one.event != event.id),

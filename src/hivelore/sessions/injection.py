@@ -20,7 +20,7 @@ from hivelore.search.model import BUDGET_RANGE, QUERY_LENGTH, RERANKED, Query, R
 from hivelore.search.relevance import INJECTION_FLOOR, POINTER_FLOOR
 from hivelore.search.service import SearchService
 from hivelore.sessions.fence import fence_text
-from hivelore.sessions.model import AgentEvent, EventKind, Origin, Session
+from hivelore.sessions.model import GOAL_LENGTH, AgentEvent, EventKind, Origin, Session
 from hivelore.sessions.start_candidates import StartCandidates, excerpt_text
 from hivelore.sessions.start_context import Candidate, choose, is_standing
 
@@ -49,7 +49,7 @@ class Section:
     heading: str
     notes: Sequence[Note]
     text: str = ""
-    """Fixed text of the section. It counts against the character limit and is always shown."""
+    """Fixed text of the section, before its notes. It costs characters but no tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,28 +73,41 @@ def environment_line(environment: str) -> Harmless:
 
 
 def compose(sections: Sequence[Section], tokens: int, nonce: str, before: Injection = NO_INJECTION) -> Injection:
-    """Formats sections inside a fence. Notes are added in order while they fit the token and character limits. A note
-    that does not fit or repeats another is skipped, and a section without content is omitted. ``before`` comes first in
-    any case and costs characters but no tokens. ``nonce``: see ``fence_text``."""
+    """Formats sections inside a fence. Texts and notes are added in order while they fit the token and character
+    limits. A text that does not fit is cut, a note that does not fit or repeats another is skipped, and a section
+    without content is omitted. ``before`` comes first in any case and costs characters but no tokens. ``nonce``: see
+    ``fence_text``."""
     left, room = tokens, MAX_CHARACTERS - len(before.text or "")
     parts = [before.text] if before.text else []
     injected = list(before.notes)
     statements = {_statement(one.memory) for one in injected}
     for section in sections:
-        lines: list[str] = [sanitize(section.text)] if section.text else []
+        heading = f"## {section.heading}"
+        free = room - len(heading) - 2
+        lines: list[str] = [_shorten(section.text, free - 1)] if section.text and free > 1 else []
+        free -= sum(len(line) + 1 for line in lines)
         for note in section.notes:
             line = sanitize(_line(note))
             statement = _statement(note.memory)
-            if statement not in statements and estimate(line) <= left and len(line) < room:
+            if statement not in statements and estimate(line) <= left and len(line) < free:
                 statements.add(statement)
                 lines.append(line)
                 injected.append(note)
-                left, room = left - estimate(line), room - len(line) - 1
+                left, free = left - estimate(line), free - len(line) - 1
         if lines:
-            part = "\n".join((f"## {section.heading}", *lines))
-            parts.append(part)
-            room -= len(section.heading) + len(section.text) + 5
+            parts.append("\n".join((heading, *lines)))
+            room = free
     return Injection(fence_text(sanitize("\n\n".join(parts)), nonce) if parts else None, injected)
+
+
+def _shorten(text: str, length: int) -> Harmless:
+    """Returns a sanitized text, with an ellipsis for what is beyond its first ``length`` characters."""
+    whole = sanitize(text[: 2 * length])  # More than is shown: sanitizing shortens no text.
+    shown, end = whole, length
+    while len(shown) > length:  # Hidden characters become longer where the cut separates them from what they belong to.
+        end -= 1
+        shown = sanitize(f"{whole[:end].rstrip()}…")
+    return shown
 
 
 def _statement(memory: Memory) -> str:
@@ -156,6 +169,8 @@ MAX_RELEVANT = 5
 MAX_POINTERS = 3
 POINTER_TOKENS = 20
 TASK_LENGTH = 2_000
+"""Characters of the current task that are shown. They, the goal and the operational memory leave room for the last
+request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,13 +217,15 @@ class InjectionService:
         sections = [*_reminders(event, session)] if begins else []
         running = self._operational_context(event, known, viewer) if begins else NO_INJECTION
         known |= _versions(running.notes)
-        found = self._relevant_memories(_recall_query(event, session), event, known, viewer, deadline)
+        found = [*self._relevant_memories(_recall_query(event, session), event, known, viewer, deadline)]
         if event.kind is EventKind.PROMPTED:
             for prompt in (one for one in session.owed if one != session.last_prompt):
-                taken = known | _versions(found)
-                found = [*found, *self._relevant_memories(prompt, event, taken, viewer, deadline)]
+                in_full = known | _versions(one for one in found if not one.is_pointer)
+                found += self._relevant_memories(prompt, event, in_full, viewer, deadline)
         relevant = [one for one in found if not one.is_pointer]
-        pointers = [one for one in found if one.is_pointer][:MAX_POINTERS]
+        shown = {one.memory.id for one in relevant}
+        pointed = {one.memory.id: one for one in found if one.is_pointer and one.memory.id not in shown}
+        pointers = [*pointed.values()][:MAX_POINTERS]
         standing, rest = (), list[Section]()
         if begins and self._budgets.start:
             tokens += self._budgets.start
@@ -359,9 +376,9 @@ def _recall_query(event: AgentEvent, session: Session) -> str:
 def _reminders(event: AgentEvent, session: Session) -> Iterable[Section]:
     """Yields the current task and, after a compaction, what was asked for (D25)."""
     if event.task is not None:
-        yield Section("Current task", (), f"{event.task.id}: {event.task.text[:TASK_LENGTH]}".rstrip(": "))
+        yield Section("Current task", (), _shorten(f"{event.task.id}: {event.task.text}".rstrip(": "), TASK_LENGTH))
     compacted, asking = event.origin is Origin.COMPACTED, event.kind is EventKind.PROMPTED
     if session.goal is not None and (compacted or (asking and session.goal != session.last_prompt)):
-        yield Section("Session goal", (), session.goal)
+        yield Section("Session goal", (), _shorten(session.goal, GOAL_LENGTH))
     if compacted and session.last_prompt not in (None, session.goal):
-        yield Section("Last request", (), session.last_prompt or "")
+        yield Section("Last request", (), _shorten(session.last_prompt or "", GOAL_LENGTH))

@@ -217,6 +217,15 @@ class ShownMemory(NamedTuple):
     """UTC."""
 
 
+class AnsweredPrompt(NamedTuple):
+    """A prompt whose memories did not reach the model at first and came with the answer to a later event, which may
+    turn out to be late as well."""
+
+    prompt: Clean
+    event: EventId
+    """The later event."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
     agent: AgentId
@@ -242,6 +251,8 @@ class Session:
     """Oldest first."""
     owed: tuple[Clean, ...] = ()
     """Prompts whose memories did not reach the model, oldest first."""
+    answered: tuple[AnsweredPrompt, ...] = ()
+    """Those that are no longer owed, oldest first; at most ``MAX_OWED``."""
     missed: tuple[EventId, ...] = ()
     """Events whose answer did not reach the model, oldest first."""
     progress: LessonProgress = NO_LESSONS

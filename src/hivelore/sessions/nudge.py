@@ -1,9 +1,9 @@
 """Nudge: whether an agent that learned something, and stored nothing, is asked for lessons when its turn ends."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
-from hivelore.core.agents import AgentId, Interface
+from hivelore.core.agents import Interface
 from hivelore.memories.model import Memory
 from hivelore.observations.markers import remove_markers
 from hivelore.sessions.agent_instructions import STORE
@@ -68,11 +68,7 @@ def shows_learning(turns: Sequence[Turn], classifier: LessonClassifier) -> bool:
     return any(one.solved and (one.changed_files or one.commands) for one in analyze_tool_use(turns).failures)
 
 
-def was_stored_by(memories: Collection[Memory], agent: AgentId) -> bool:
-    """Returns True if one of these memories was stored by an agent, or comes from a file in its folders. What hooks
+def was_stored_by_owner(memory: Memory) -> bool:
+    """Returns True if a memory was stored by the agent that owns it, or comes from a file in its folders. What hooks
     report counts only if it comes from a marker of the agent."""
-    return any(
-        agent in (memory.provenance.actor, memory.owner)
-        and (memory.provenance.interface is not Interface.HOOK or memory.operational is not None)
-        for memory in memories
-    )
+    return memory.provenance.interface is not Interface.HOOK or memory.operational is not None

@@ -14,7 +14,7 @@ from hivelore.sessions.nudge import (
     may_ask,
     newest_turns,
     shows_learning,
-    was_stored_by,
+    was_stored_by_owner,
     writes_marker,
 )
 from hivelore.sessions.ports import Transcripts
@@ -25,8 +25,7 @@ MAX_BYTES = 4_000_000
 """Bytes read from the end of a transcript, in which calls of storing tools are looked for."""
 MAX_PARSED = 200_000
 """Characters of its last lines that are parsed. More would take longer than a hook waits."""
-_MAX_MEMORIES = 100
-"""Newest memories of which one may be the agent's."""
+_PAGE = 100
 
 
 class NudgeService:
@@ -60,9 +59,13 @@ class NudgeService:
         if session.begun_at is None:
             return False
         visible = Visibility(own=session.agent, swarm=True)
+        own, after = Filter(visibility=visible, owner=session.agent, created_after=session.begun_at), None
         with self._store.read() as view:
-            since = Filter(visibility=visible, created_after=session.begun_at)
-            return was_stored_by(view.page(since, None, _MAX_MEMORIES), session.agent)
+            while memories := view.page(own, after, _PAGE):
+                if any(map(was_stored_by_owner, memories)):
+                    return True
+                after = memories[-1].created_at, memories[-1].id
+        return False
 
     def _read_lines(self, event: AgentEvent) -> Sequence[str]:
         if event.transcript is None:

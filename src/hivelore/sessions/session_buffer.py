@@ -5,7 +5,7 @@ changes that are not written yet.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from hivelore.core.agents import AgentId
 from hivelore.core.text import Clean
@@ -13,9 +13,13 @@ from hivelore.sessions.model import Session
 from hivelore.storage.ports import MemoryStore, Transaction
 
 MAX_SESSIONS = 1_000
-"""Most sessions in the buffer. While the store cannot be written, changes of the oldest ones are dropped."""
+"""Most sessions in the buffer. While the store cannot be written, those that were quiet longest are dropped."""
+MAX_CHANGES = 100
+"""Most changes of one session in the buffer. While the store cannot be written, its oldest ones are dropped."""
 Change = Callable[[Session | None], Session]
 _Key = tuple[AgentId, Clean]
+_Changes = dict[_Key, Sequence[Change]]
+"""By session, in the order of their last change."""
 
 
 class SessionBuffer:
@@ -23,8 +27,8 @@ class SessionBuffer:
         self._store = store
         self._lock = threading.Lock()
         self._flush_lock = threading.Lock()
-        self._pending: dict[_Key, list[Change]] = {}
-        self._writing: dict[_Key, list[Change]] = {}
+        self._pending: _Changes = {}
+        self._writing: _Changes = {}
 
     def load(self, agent: AgentId, session: Clean) -> Session | None:
         """Returns a session with the changes that are not written yet."""
@@ -40,12 +44,11 @@ class SessionBuffer:
     def change(self, agent: AgentId, session: Clean, change: Change) -> None:
         """Changes a session soon. ``change`` may be applied several times, but its result is stored once."""
         with self._lock:
-            self._pending.setdefault((agent, session), []).append(change)
-            while len(self._pending) > MAX_SESSIONS:
-                del self._pending[next(iter(self._pending))]
+            _add_changes(self._pending, (agent, session), [change])
 
     def flush(self) -> None:
-        """Writes all changes, and waits for a flush by another thread. Changes that cannot be written stay."""
+        """Writes all changes, and waits for a flush by another thread. Changes that cannot be written stay, within the
+        limits of the buffer."""
         with self._flush_lock:
             with self._lock:
                 self._writing, self._pending = self._pending, {}
@@ -56,7 +59,7 @@ class SessionBuffer:
             except BaseException:
                 with self._lock:
                     for key, changes in self._pending.items():
-                        self._writing.setdefault(key, []).extend(changes)
+                        _add_changes(self._writing, key, changes)
                     self._pending, self._writing = self._writing, {}
                 raise
             with self._lock:
@@ -69,3 +72,10 @@ class SessionBuffer:
                 found = change(found)
             if found is not None:
                 tx.put_session(found)
+
+
+def _add_changes(pending: _Changes, key: _Key, changes: Sequence[Change]) -> None:
+    """Adds changes of a session, and drops what is beyond the limits."""
+    pending[key] = [*pending.pop(key, ()), *changes][-MAX_CHANGES:]
+    while len(pending) > MAX_SESSIONS:
+        del pending[next(iter(pending))]

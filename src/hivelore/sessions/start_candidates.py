@@ -11,7 +11,9 @@ from hivelore.feedback.usefulness import UsefulnessService
 from hivelore.memories.model import Memory, MemoryId
 from hivelore.memories.reader import MemoryReader
 from hivelore.search.model import QUERY_LENGTH, Filter, Query
+from hivelore.search.relevance import asks_something
 from hivelore.search.service import SearchService
+from hivelore.search.tokenizer import query_terms
 from hivelore.sessions.model import AgentEvent, EventKind, Session
 from hivelore.sessions.start_context import STANDING_CATEGORIES, Candidate
 
@@ -23,6 +25,10 @@ MAX_RELEVANT = 100
 MAX_WHOLE_CHARACTERS = 700
 """Longer memories are shown by their summary."""
 _SEPARATORS = re.compile(r"[-/_.\s]+")
+_COMMON_BRANCHES = frozenset({"main", "master", "trunk", "develop"})
+"""Branches on which any work is done: their names say nothing about it."""
+_MAX_FILLER = 1_000
+"""Characters from which a text is taken to say something, because looking for it would take long."""
 _MAX_FILES = 20
 """Changed files of which the query contains the names."""
 
@@ -34,16 +40,19 @@ def excerpt_text(memory: Memory) -> str:
 
 def describe_work(event: AgentEvent, session: Session) -> str:
     """Returns a query for what the session is about: task, prompts, branch and names of changed files. Empty if nothing
-    is known."""
+    is known: a prompt like "continue" says nothing about the work."""
     prompts = (event.text if event.kind is EventKind.PROMPTED else None, session.goal, session.last_prompt)
     texts = [None if event.task is None else event.task.text, *prompts]
     parts = [text.strip() for text in (*texts, describe_repository(event) or session.work) if text is not None]
-    return "\n".join(dict.fromkeys(part for part in parts if part))
+    work = "\n".join(dict.fromkeys(part for part in parts if part))
+    return work if len(work) >= _MAX_FILLER or asks_something(query_terms(work)) else ""
 
 
 def describe_repository(event: AgentEvent) -> Clean | None:
-    """Returns the words of the branch and the names of the changed files; None if the event has none."""
-    branch = _SEPARATORS.sub(" ", event.branch or "")
+    """Returns the words of the branch and the names of the changed files; None if the event has none. A branch like
+    ``main`` counts as none."""
+    name = event.branch or ""
+    branch = "" if name.casefold() in _COMMON_BRANCHES else _SEPARATORS.sub(" ", name)
     files = dict.fromkeys(path.rsplit("/", 1)[-1] for path in event.changed_files[:_MAX_FILES])
     work = " ".join((branch, *files)).strip()
     return Clean(work) if work else None

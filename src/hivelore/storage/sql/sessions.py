@@ -10,6 +10,7 @@ import orjson
 from hivelore.core.agents import AgentId, Viewer
 from hivelore.core.text import Clean
 from hivelore.sessions.model import (
+    AnsweredPrompt,
     Delegation,
     EventId,
     Handover,
@@ -56,6 +57,7 @@ def _session(state: Mapping[str, Any], **columns: Any) -> Session:
         work=state.get("work"),
         delegated=tuple(Delegation(kind, prompt, from_micros(at)) for kind, prompt, at in state.get("delegated", ())),
         owed=tuple(state.get("owed", ())),
+        answered=tuple(AnsweredPrompt(*one) for one in state.get("answered", ())),
         missed=tuple(state.get("missed", ())),
         progress=LessonProgress(
             state.get("settled", ""),
@@ -79,6 +81,7 @@ def _session_state(session: Session) -> str:
         "work": session.work,
         "delegated": [[*one[:-1], to_micros(one.at)] for one in session.delegated],
         "owed": list(session.owed),
+        "answered": [list(one) for one in session.answered],
         "missed": list(session.missed),
         "settled": session.progress.settled,
         "lessons": [list(one) for one in session.progress.lessons],
