@@ -18,6 +18,7 @@ import numpy as np
 from bench.filling import local
 from bench.injection.data import KEPT_ASIDE, Prompt, Store, other_stores, own_stores
 from bench.material import Bench
+from bench.plots import Bars
 from bench.report import Section, Table, judged
 from hivelore.core.agents import Interface, Viewer
 from hivelore.core.text import Clean
@@ -159,14 +160,17 @@ def run(bench: Bench) -> Section:
         "other stores": list(other_stores(bench.data)),
     }
     tables: list[Table] = []
+    bars: list[Bars] = []
     for name, stores in sets.items():
         if stores:
             kept = stores[: bench.count(len(stores))]
             judged_hits = list[Judged]()
             tables.append(_table(name, measure(bench, kept, stores, judged_hits)))
-            tables.append(_reliability(name, judged_hits))
+            bins = bins_of(judged_hits)
+            tables.append(_reliability(name, bins))
+            bars.append(_diagram(name, bins))
             bench.say(f"{name}: {len(kept)} stores")
-    return Section("Injection into prompts", TEXT.strip(), tables)
+    return Section("Injection into prompts", TEXT.strip(), tables, bars)
 
 
 def measure(
@@ -290,19 +294,51 @@ def _row(name: str, counts: Mapping[str, Counts], kinds: Sequence[str], target: 
     return _cells(name, {method: share(one.reached, kinds) for method, one in counts.items()}, target)
 
 
-def _reliability(title: str, judged_hits: Sequence[Judged]) -> Table:
-    """Returns the predicted relevance next to the observed share of right hits, in five bins."""
-    rows = list[list[str]]()
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Hits of about the same relevance; percentages."""
+
+    name: str
+    hits: int
+    predicted: float
+    right: float
+
+
+def bins_of(judged_hits: Sequence[Judged]) -> list[Bin]:
+    """Returns the hits by their relevance, without empty bins."""
+    found: list[Bin] = []
     for low in range(0, 100, 20):
         held = [
             one for one in judged_hits if low <= 100 * one.relevance < low + 20 or (low == 80 and one.relevance == 1)
         ]
         if held:
             predicted = 100 * fmean(one.relevance for one in held)
-            observed = 100 * fmean(one.is_right for one in held)
-            verdict = judged(abs(predicted - observed) <= MOST_UNRELIABLE, f"within {MOST_UNRELIABLE}")
-            rows.append([f"{low} to {low + 20}", f"{len(held):,}", f"{predicted:.0f}", f"{observed:.0f}", verdict])
+            found.append(Bin(f"{low} to {low + 20}", len(held), predicted, 100 * fmean(one.is_right for one in held)))
+    return found
+
+
+def _reliability(title: str, bins: Sequence[Bin]) -> Table:
+    """Returns the predicted relevance next to the observed share of right hits."""
+    rows = [
+        [
+            one.name,
+            f"{one.hits:,}",
+            f"{one.predicted:.0f}",
+            f"{one.right:.0f}",
+            judged(abs(one.predicted - one.right) <= MOST_UNRELIABLE, f"within {MOST_UNRELIABLE}"),
+        ]
+        for one in bins
+    ]
     return Table(f"### {title}, reliability", ["relevance, %", "hits", "predicted", "right", "difference"], rows)
+
+
+def _diagram(title: str, bins: Sequence[Bin]) -> Bars:
+    return Bars(
+        f"reliability-{title.replace(' ', '-')}",
+        f"Relevance and the share of hits that are right, in percent: {title}",
+        [f"{one.name}, {one.hits:,} hits" for one in bins],
+        {"predicted": [one.predicted for one in bins], "right": [one.right for one in bins]},
+    )
 
 
 def _cells(name: str, figures: Mapping[str, float | None], target: Target) -> list[str]:
