@@ -16,7 +16,7 @@ from hivelore.errors import Broken, Unavailable
 from hivelore.feedback.recall_log import RecallLog, WriteBehindBuffer
 from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.model import Candidate, Neighbours, Vector
-from hivelore.memories.model import Memory
+from hivelore.memories.model import Memory, MemoryId
 from hivelore.memories.stored import DocumentKey
 from hivelore.models.ports import RelevanceReader
 from hivelore.observations.confidence import Lifecycle, is_active
@@ -26,7 +26,9 @@ from hivelore.search.model import Filter, Hit, Query, RecallResult, RetrievalMod
 from hivelore.search.ranking import (
     Profile,
     Proposals,
+    Ranked,
     SearchConstants,
+    Selection,
     fuse,
     is_crowded_by_duplicates,
     promote_updates,
@@ -77,6 +79,23 @@ class SearchDependencies:
 
 
 @dataclass(frozen=True, slots=True)
+class _Found:
+    """The best hits by their scores, before their relevance counts."""
+
+    hits: Sequence[Hit]
+    path: RetrievalMode
+    candidates: int
+    """Number of memories that were ranked."""
+    no_vector: str | None
+    """Why the query has no vector."""
+    terms: Sequence[str]
+    """Terms of the query."""
+    rarities: Mapping[str, float]
+    known: frozenset[MemoryId]
+    """Those that the caller has seen."""
+
+
+@dataclass(frozen=True, slots=True)
 class _Reading:
     """Log odds of the first hits by the relevance model, by place, or the reason why there are none. Neither if it was
     not asked to read."""
@@ -95,10 +114,99 @@ class SearchService:
 
     def recall(self, query: Query, viewer: Viewer, deadline: float | None = None) -> RecallResult:
         """Returns the memories most relevant to the query, best first, and how they were found."""
-        on, constants = self._on, self._constants
+        on = self._on
+        missing = 0
+        if query.awaits_latest and on.wait_for_latest is not None:
+            missing = on.wait_for_latest(viewer, deadline)
+        is_complete = on.keywords_complete()  # Before the snapshot, which then contains at least as much.
+        found = self._find(query, viewer, deadline)
+        hits, reading = found.hits, _NOT_READ
+        if found.path is not RetrievalMode.RECENT:
+            asks = asks_something(found.terms)
+            reading = self._read(query, hits) if asks else _NOT_READ
+            hits = [one for one in _relevant(query, hits, asks, reading.odds) if one.memory.id not in found.known]
+        hits = fit_to_budget(hits, query.budget, found.rarities)
+        shown = [memory_for_viewer(viewer, hit.memory) for hit in hits]
+        hits = [
+            hit if hit.memory is memory else replace(hit, memory=memory)
+            for hit, memory in zip(hits, shown, strict=True)
+        ]
+        message = _message(len(hits), found.path, found.no_vector, silent=found.candidates > 0 and not hits)
+        message = message if is_complete else f"{message} {INCOMPLETE}"
+        if missing and found.path is RetrievalMode.HYBRID:
+            message = f"{message} {_notice_of_missing(missing)}"
+        if reading.missing_reason is not None:
+            message = f"{message} Not reranked: {reading.missing_reason}."
+        at = on.clock.now()
+        on.write_buffer.note_reads(shown, viewer, at)
+        logged = None if on.log is None else on.log.log_recall(query, viewer, hits, found.path, found.candidates, at)
+        fits = any(hit.fits for hit in hits)
+        return RecallResult(message=message, path=found.path, fits=fits, hits=tuple(hits), id=logged)
+
+    def _find(self, query: Query, viewer: Viewer, deadline: float | None) -> _Found:
+        """Returns the best hits of one snapshot."""
+        on = self._on
         now = query.now or query.as_of or on.clock.now()
-        where = Filter(
-            visibility=visible_to(viewer, on.lead_sees, query.scope),
+        where = self._filter(query, viewer, now)
+        with (
+            on.active_model.query_embedding(Clean(text_to_embed(query.text))) as embedding,
+            on.store.read(deadline, sees=visible_to(viewer, on.lead_sees)) as view,
+        ):
+            search = _Search(on, self._constants, view, where, now)
+            # Another thread embeds the query meanwhile.
+            search.match_keywords(query.text, max(self._wanted(query), KEYWORD_DEPTH))
+            embedded, names = embedding(), identifiers(query.text)
+            proposals, ranked, best = self._rank(search, query, embedded, names, now)
+            hits = build_hits(view, best, search.memories, proposals, names, search.matches.rarities)
+            known = {hit.memory.id for hit, one in zip(hits, best, strict=True) if one.is_known}
+            if ranked or embedded.vector is not None or query.only_fitting or query.least_relevance > 0.0:
+                path = RetrievalMode.HYBRID if embedded.vector is not None else RetrievalMode.KEYWORDS
+            else:
+                recent, path = search.recent_hits(query.limit), RetrievalMode.RECENT
+                hits = [hit for hit in recent if (hit.memory.id, hit.memory.version) not in query.known]
+            if query.as_of is not None:
+                hits = hits_as_of(view, hits, query.as_of, search.matches.rarities)
+        terms, rarities = search.analysis.terms, search.matches.rarities
+        return _Found(hits, path, len(ranked), embedded.missing_reason, terms, rarities, frozenset(known))
+
+    def _rank(
+        self, search: "_Search", query: Query, embedded: EmbeddedQuery, names: Collection[str], now: datetime
+    ) -> tuple[Proposals, Sequence[Ranked], Sequence[Selection]]:
+        """Returns the proposed candidates, all of them ranked, and the best ones: as many as are asked for or read."""
+        constants, wanted = self._constants, self._wanted(query)
+        is_documented = constants.ranking.profile is Profile.DOCUMENTED
+        top = query.limit if is_documented else TOP
+        if not is_documented and constants.pool.named:
+            search.look_up_named(embedded, wanted, names, date_spans(query.text, now)[:MOST_SPANS])
+        while True:
+            proposals = search.propose(embedded, wanted)
+            ranked = rank_candidates(proposals, query, now, constants)
+            if not is_documented:
+                # The best few may swap places, and the answer is among these.
+                among = max(query.limit, constants.recency_conflicts.among)
+                memories = search.memories([one.key for one in ranked[:among]])
+                terms = frozenset(search.analysis.terms)
+                ranked = promote_updates(ranked, terms, search.vectors, memories, constants.recency_conflicts)
+            best = select_hits(ranked, query, top, search.vectors, search.memories)
+            is_all = len(proposals.similarity) < wanted or wanted >= KEYWORD_DEPTH
+            if is_all or not is_crowded_by_duplicates(best, len(ranked), top):
+                break
+            wanted = KEYWORD_DEPTH
+        most = max(query.limit, query.reads)
+        if most > top:
+            best = select_hits(ranked, query, most, search.vectors, search.memories)
+        return proposals, ranked, best[:most]
+
+    def _wanted(self, query: Query) -> int:
+        """Returns the number of candidates that each index proposes at first."""
+        constants = self._constants
+        if constants.ranking.profile is Profile.DOCUMENTED:
+            return constants.ranking.candidate_multiplier * query.limit
+        return constants.pool.each
+
+    def _filter(self, query: Query, viewer: Viewer, now: datetime) -> Filter:
+        return Filter(
+            visibility=visible_to(viewer, self._on.lead_sees, query.scope),
             owner=query.owner,
             source=query.source,
             project=query.project,
@@ -111,71 +219,6 @@ class SearchService:
             created_after=query.created_after,
             created_before=query.created_before,
         )
-        missing = 0
-        if query.awaits_latest and on.wait_for_latest is not None:
-            missing = on.wait_for_latest(viewer, deadline)
-        is_complete = on.keywords_complete()  # Before the snapshot, which then contains at least as much.
-        with (
-            on.active_model.query_embedding(Clean(text_to_embed(query.text))) as embedding,
-            on.store.read(deadline, sees=visible_to(viewer, on.lead_sees)) as view,
-        ):
-            search = _Search(on, constants, view, where, now)
-            names, is_documented = identifiers(query.text), constants.ranking.profile is Profile.DOCUMENTED
-            wanted = constants.ranking.candidate_multiplier * query.limit if is_documented else constants.pool.each
-            top = query.limit if is_documented else TOP
-            search.match_keywords(query.text, max(wanted, KEYWORD_DEPTH))  # Another thread embeds the query meanwhile.
-            embedded, terms = embedding(), search.analysis.terms
-            if not is_documented and constants.pool.named:
-                search.look_up_named(embedded, wanted, names, date_spans(query.text, now)[:MOST_SPANS])
-            while True:
-                proposals = search.propose(embedded, wanted)
-                ranked = rank_candidates(proposals, query, now, constants)
-                if not is_documented:
-                    # The best few may swap places, and the answer is among these.
-                    among = max(query.limit, constants.recency_conflicts.among)
-                    memories = search.memories([one.key for one in ranked[:among]])
-                    ranked = promote_updates(
-                        ranked, frozenset(terms), search.vectors, memories, constants.recency_conflicts
-                    )
-                best = select_hits(ranked, query, top, search.vectors, search.memories)
-                is_all = len(proposals.similarity) < wanted or wanted >= KEYWORD_DEPTH
-                if is_all or not is_crowded_by_duplicates(best, len(ranked), top):
-                    break
-                wanted = KEYWORD_DEPTH
-            most = max(query.limit, query.reads)
-            if most > top:
-                best = select_hits(ranked, query, most, search.vectors, search.memories)
-            hits = build_hits(view, best[:most], search.memories, proposals, names, search.matches.rarities)
-            known = {hit.memory.id for hit, one in zip(hits, best[:most], strict=True) if one.is_known}
-            if ranked or embedded.vector is not None or query.only_fitting or query.least_relevance > 0.0:
-                path = RetrievalMode.HYBRID if embedded.vector is not None else RetrievalMode.KEYWORDS
-            else:
-                recent, path = search.recent_hits(query.limit), RetrievalMode.RECENT
-                hits = [hit for hit in recent if (hit.memory.id, hit.memory.version) not in query.known]
-            if query.as_of is not None:
-                hits = hits_as_of(view, hits, query.as_of, search.matches.rarities)
-        reading = _NOT_READ
-        if path is not RetrievalMode.RECENT:
-            asks = asks_something(terms)
-            reading = self._read(query, hits) if asks else _NOT_READ
-            hits = [one for one in _relevant(query, hits, asks, reading.odds) if one.memory.id not in known]
-        hits = fit_to_budget(hits, query.budget, search.matches.rarities)
-        shown = [memory_for_viewer(viewer, hit.memory) for hit in hits]
-        hits = [
-            hit if hit.memory is memory else replace(hit, memory=memory)
-            for hit, memory in zip(hits, shown, strict=True)
-        ]
-        message = _message(len(hits), path, embedded.missing_reason, silent=bool(ranked) and not hits)
-        message = message if is_complete else f"{message} {INCOMPLETE}"
-        if missing and path is RetrievalMode.HYBRID:
-            message = f"{message} {_notice_of_missing(missing)}"
-        if reading.missing_reason is not None:
-            message = f"{message} Not reranked: {reading.missing_reason}."
-        at = on.clock.now()
-        on.write_buffer.note_reads(shown, viewer, at)
-        logged = None if on.log is None else on.log.log_recall(query, viewer, hits, path, len(ranked), at)
-        fits = any(hit.fits for hit in hits)
-        return RecallResult(message=message, path=path, fits=fits, hits=tuple(hits), id=logged)
 
     def _read(self, query: Query, hits: Sequence[Hit]) -> _Reading:
         """Lets the relevance model read the first hits, as many as it manages in time. If it is missing or fails, the
