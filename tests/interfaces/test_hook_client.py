@@ -46,6 +46,13 @@ PROXY = "Port 8443 is taken by the proxy."
 ASKED = "Which port is taken by the proxy?"
 SUMMARY = "The parser was moved to Rust because the old one was slow."
 AWS = "AKIA" + scramble(16, "ABCDEFGHIJKLMNOP234567")
+REMOTE = "http://192.0.2.1"
+"""URL of a service that a hook does not start."""
+ALARM_IN = (
+    "import os, _signal, {module} as module; real = module.{name}; module.{name} = lambda *given, **named: "
+    "(setattr(module, '{name}', real), os.kill(os.getpid(), _signal.SIGALRM), real(*given, **named))[2]"
+)
+"""Code that lets the time limit pass when a function is first called."""
 
 
 @pytest.fixture
@@ -238,6 +245,35 @@ def test_a_slow_event_is_read_to_its_end_in_the_background(alone: Hook, late: by
         assert result["project"] == str(alone.cwd)
     else:
         assert (spool(alone.home), lost(alone.home)) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("os", "read"),
+        ("time", "strftime"),
+        ("os", "access"),
+        ("os", "pipe"),
+        ("os", "posix_spawnp"),
+        ("select", "select"),
+        ("os", "waitpid"),
+        ("_socket", "socket"),
+    ],
+)
+def test_the_start_of_a_session_is_spooled_whenever_the_time_limit_passes(alone: Hook, module: str, name: str) -> None:
+    git(alone.cwd, "init", "-qb", "main")
+    slow = alone.cwd / "slow" / "git"
+    slow.parent.mkdir()
+    slow.write_text("#!/bin/sh\nexec sleep 60\n", encoding="utf-8")
+    slow.chmod(0o755)
+    late = replace(alone, first=ALARM_IN.format(module=module, name=name))
+    path = f"{slow.parent}{os.pathsep}{os.environ['PATH']}"
+    environ = {"HIVELORE_URL": REMOTE, "HIVELORE_KEY": "hl_1_0123456789_0", "PATH": path}
+    assert late("SessionStart", environ=environ) == NOTHING
+    alone.finish()
+    (result,) = spool(alone.home)
+    assert (len(result["id"]), result["project"], result["branch"]) == (32, str(alone.cwd), "main")
+    assert (result["url"], result["missed"], lost(alone.home)) == (REMOTE, "late", 0)
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:99999", "http://127.0.0.1:-1", "http://[::1", "nonsense", "http://"])
