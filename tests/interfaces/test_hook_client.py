@@ -276,6 +276,17 @@ def test_the_start_of_a_session_is_spooled_whenever_the_time_limit_passes(alone:
     assert (result["url"], result["missed"], lost(alone.home)) == (REMOTE, "late", 0)
 
 
+@pytest.mark.parametrize(("module", "name"), [("time", "strftime"), ("select", "select")])
+def test_an_error_while_an_event_is_described_loses_neither_id_nor_service(alone: Hook, module: str, name: str) -> None:
+    git(alone.cwd, "init", "-qb", "main")
+    failing = replace(alone, first=f"import {module}; {module}.{name} = lambda *_: [][0]")
+    assert failing("SessionStart", environ={"HIVELORE_URL": REMOTE}) == NOTHING
+    alone.finish()
+    (result,) = spool(alone.home)
+    assert (len(result["id"]), result["url"], result["missed"]) == (32, REMOTE, "down")
+    assert result.get("project") == (str(alone.cwd) if name == "select" else None)
+
+
 @pytest.mark.parametrize("url", ["http://127.0.0.1:99999", "http://127.0.0.1:-1", "http://[::1", "nonsense", "http://"])
 def test_an_invalid_url_loses_no_event(alone: Hook, url: str) -> None:
     assert alone("PostCompact", compact_summary=SUMMARY, environ={"HIVELORE_URL": url}) == NOTHING
