@@ -16,6 +16,7 @@ import pytest
 
 from hivelore.core.values import replace
 from hivelore.hooks import fallback
+from hivelore.hooks.client import LONGEST
 from hivelore.hooks.install import MODULES, PACKAGES, copy_to
 from hivelore.local import launcher
 from hivelore.local.endpoint import TAKEN
@@ -285,6 +286,21 @@ def test_an_error_while_an_event_is_described_loses_neither_id_nor_service(alone
     (result,) = spool(alone.home)
     assert (len(result["id"]), result["url"], result["missed"]) == (32, REMOTE, "down")
     assert result.get("project") == (str(alone.cwd) if name == "select" else None)
+
+
+def test_an_event_that_is_not_read_to_its_end_in_time_is_counted_as_lost(alone: Hook) -> None:
+    soon = (
+        "import _signal; real = _signal.setitimer; _signal.setitimer = lambda which, seconds: real(which, seconds) "
+        f"if seconds < {LONGEST} else (setattr(_signal, 'setitimer', real), real(which, 0.1))[1]"
+    )
+    command = [*replace(alone, first=soon).command, "--agent", "codex"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, env=environment(alone.home), cwd=alone.cwd) as waiting:
+        assert waiting.stdin is not None
+        waiting.stdin.write(b'{"session_id": ')
+        waiting.stdin.flush()
+        assert waiting.wait(PATIENCE) == 0
+        alone.finish()
+        assert (spool(alone.home), lost(alone.home)) == ([], 1)
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:99999", "http://127.0.0.1:-1", "http://[::1", "nonsense", "http://"])

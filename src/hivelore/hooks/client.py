@@ -225,7 +225,7 @@ def _detach(event: Event) -> None:
     if not _fork_detached():
         _end()
     event.is_detached = True
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.signal(signal.SIGALRM, _too_late)
     signal.setitimer(signal.ITIMER_REAL, LONGEST)
 
 
