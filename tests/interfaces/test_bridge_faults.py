@@ -407,3 +407,12 @@ def test_an_error_is_not_kept(start: Start, tmp_path: Path) -> None:
     bridge, _ = start(lambda exchange: exchange.problem(503, "Come back on Monday."))
     assert bridge.ask("tools/list", 1)["error"]["message"] == "Come back on Monday."
     assert not (tmp_path / "mcp-answers").exists()
+
+
+@pytest.mark.parametrize("answer", [b'{"jsonrpc": "2.0", "res', b'"jsonrpc" \xff', b'{"jsonrpc": ' + b"[" * 100_000])
+def test_an_answer_that_is_not_json_is_passed_on_and_not_kept(start: Start, tmp_path: Path, answer: bytes) -> None:
+    bridge, _ = start(lambda exchange: exchange.reply(200, answer))
+    with pytest.raises((ValueError, RecursionError)):
+        bridge.ask("tools/list", 1)
+    assert _after(bridge) == ""
+    assert not (tmp_path / "mcp-answers").exists()
