@@ -101,6 +101,15 @@ def test_the_answer_says_how_many_are_not_embedded(world: World) -> None:
     assert NOTICE not in world.recall("lamp", awaits_latest=True).message
 
 
+def test_after_a_bulk_write_the_answer_says_at_least_how_many_are_not_embedded(world: World) -> None:
+    for number in range(MOST + 5):
+        write(world, f"The lamp of room {number}.")
+    assert world.embedding.wait_for_latest(AS_ADA) == MOST
+    assert f" At least {MOST} of your latest memories are not embedded yet and are found by their words only." in (
+        world.recall("lamp", awaits_latest=True).message
+    )
+
+
 def test_an_edited_text_is_one_of_the_latest_memories(world: World) -> None:
     memory = world.remember("The lamp of the hall.")
     assert world.embedding.wait_for_latest(AS_ADA) == 0

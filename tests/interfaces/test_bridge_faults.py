@@ -1,6 +1,7 @@
 """`hivelore mcp` with services that answer wrongly, late, in pieces or not at all."""
 
 import json
+import sys
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -11,7 +12,7 @@ import pytest
 
 from hivelore.mcp.bridge.relay import MOST_AT_ONCE, MOST_STREAMS
 from support.bridge import Bridge
-from support.odd_service import Exchange, OddService
+from support.odd_service import HEALTHY, Exchange, OddService
 from support.service import environment
 from support.tls import self_signed
 from support.waiting import until
@@ -403,7 +404,32 @@ def test_without_an_earlier_answer_a_service_that_hangs_is_reported(start: Start
     assert "does not answer" in error["message"]
 
 
+def test_a_service_that_is_started_again_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def answer(exchange: Exchange) -> None:
+        exchange.drop() if len(service.heard) == 1 else hello(exchange)
+
+    def report_health_late(exchange: Exchange) -> None:
+        time.sleep(1.5 if service.heard else 0.0)
+        exchange.reply(200, HEALTHY)
+
+    monkeypatch.setattr(Exchange, "do_GET", report_health_late)
+    patience = "from hivelore.mcp.bridge import main, relay; relay.FIRST_HANDSHAKE_WAIT = 1.0; main()"
+    with OddService(answer) as service:
+        environ = environment(tmp_path, HIVELORE_URL=service.url, HIVELORE_KEY="hl_key")
+        with Bridge(environ, tmp_path, command=[sys.executable, "-c", patience]) as bridge:
+            assert "result" in bridge.ask("initialize", 1, **HELLO)
+
+
 def test_an_error_is_not_kept(start: Start, tmp_path: Path) -> None:
     bridge, _ = start(lambda exchange: exchange.problem(503, "Come back on Monday."))
     assert bridge.ask("tools/list", 1)["error"]["message"] == "Come back on Monday."
+    assert not (tmp_path / "mcp-answers").exists()
+
+
+@pytest.mark.parametrize("answer", [b'{"jsonrpc": "2.0", "res', b'"jsonrpc" \xff', b'{"jsonrpc": ' + b"[" * 100_000])
+def test_an_answer_that_is_not_json_is_passed_on_and_not_kept(start: Start, tmp_path: Path, answer: bytes) -> None:
+    bridge, _ = start(lambda exchange: exchange.reply(200, answer))
+    with pytest.raises((ValueError, RecursionError)):
+        bridge.ask("tools/list", 1)
+    assert _after(bridge) == ""
     assert not (tmp_path / "mcp-answers").exists()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hivelore.local.git_project import normalize_remote, project_of, project_or_folder
+from hivelore.local.git_project import branch_of, normalize_remote, project_of, project_or_folder
 
 
 def git(folder: Path, *words: str) -> None:
@@ -87,6 +87,16 @@ def test_the_configuration_is_read_as_git_reads_it(repository: Path, config: str
 def test_a_damaged_repository_is_named_after_its_folder(repository: Path) -> None:
     (repository / ".git" / "config").write_bytes(b'[remote "origin"]\n\turl = \xff\xfe\n'[:20])
     assert project_of(repository) == str(repository)
+
+
+def test_a_file_of_git_that_ends_in_zeros_after_a_crash_is_read(repository: Path, tmp_path: Path) -> None:
+    worktree = tmp_path / "beside"
+    git(repository, "worktree", "add", "-q", "-b", "beside", str(worktree))
+    own = repository / ".git" / "worktrees" / "beside"
+    for file in (worktree / ".git", own / "HEAD", own / "commondir"):
+        file.write_bytes(file.read_bytes() + b"\0" * 512)
+    assert project_or_folder(worktree) == str(repository)
+    assert branch_of(worktree) == "beside"
 
 
 @pytest.mark.parametrize(

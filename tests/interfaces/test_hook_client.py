@@ -16,6 +16,7 @@ import pytest
 
 from hivelore.core.values import replace
 from hivelore.hooks import fallback
+from hivelore.hooks.client import LONGEST
 from hivelore.hooks.install import MODULES, PACKAGES, copy_to
 from hivelore.local import launcher
 from hivelore.local.endpoint import TAKEN
@@ -46,6 +47,13 @@ PROXY = "Port 8443 is taken by the proxy."
 ASKED = "Which port is taken by the proxy?"
 SUMMARY = "The parser was moved to Rust because the old one was slow."
 AWS = "AKIA" + scramble(16, "ABCDEFGHIJKLMNOP234567")
+REMOTE = "http://192.0.2.1"
+"""URL of a service that a hook does not start."""
+ALARM_IN = (
+    "import os, _signal, {module} as module; real = module.{name}; module.{name} = lambda *given, **named: "
+    "(setattr(module, '{name}', real), os.kill(os.getpid(), _signal.SIGALRM), real(*given, **named))[2]"
+)
+"""Code that lets the time limit pass when a function is first called."""
 
 
 @pytest.fixture
@@ -237,6 +245,61 @@ def test_a_slow_event_is_read_to_its_end_in_the_background(alone: Hook, late: by
         assert (result["payload"], result["event"], len(result["id"])) == ({"session_id": "s1"}, "Stop", 32)
         assert result["project"] == str(alone.cwd)
     else:
+        assert (spool(alone.home), lost(alone.home)) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("os", "read"),
+        ("time", "strftime"),
+        ("os", "access"),
+        ("os", "pipe"),
+        ("os", "posix_spawnp"),
+        ("select", "select"),
+        ("os", "waitpid"),
+        ("_socket", "socket"),
+    ],
+)
+def test_the_start_of_a_session_is_spooled_whenever_the_time_limit_passes(alone: Hook, module: str, name: str) -> None:
+    git(alone.cwd, "init", "-qb", "main")
+    slow = alone.cwd / "slow" / "git"
+    slow.parent.mkdir()
+    slow.write_text("#!/bin/sh\nexec sleep 60\n", encoding="utf-8")
+    slow.chmod(0o755)
+    late = replace(alone, first=ALARM_IN.format(module=module, name=name))
+    path = f"{slow.parent}{os.pathsep}{os.environ['PATH']}"
+    environ = {"HIVELORE_URL": REMOTE, "HIVELORE_KEY": "hl_1_0123456789_0", "PATH": path}
+    assert late("SessionStart", environ=environ) == NOTHING
+    alone.finish()
+    (result,) = spool(alone.home)
+    assert (len(result["id"]), result["project"], result["branch"]) == (32, str(alone.cwd), "main")
+    assert (result["url"], result["missed"], lost(alone.home)) == (REMOTE, "late", 0)
+
+
+@pytest.mark.parametrize(("module", "name"), [("time", "strftime"), ("select", "select")])
+def test_an_error_while_an_event_is_described_loses_neither_id_nor_service(alone: Hook, module: str, name: str) -> None:
+    git(alone.cwd, "init", "-qb", "main")
+    failing = replace(alone, first=f"import {module}; {module}.{name} = lambda *_: [][0]")
+    assert failing("SessionStart", environ={"HIVELORE_URL": REMOTE}) == NOTHING
+    alone.finish()
+    (result,) = spool(alone.home)
+    assert (len(result["id"]), result["url"], result["missed"]) == (32, REMOTE, "down")
+    assert result.get("project") == (str(alone.cwd) if name == "select" else None)
+
+
+def test_an_event_that_is_not_read_to_its_end_in_time_is_counted_as_lost(alone: Hook) -> None:
+    soon = (
+        "import _signal; real = _signal.setitimer; _signal.setitimer = lambda which, seconds: real(which, seconds) "
+        f"if seconds < {LONGEST} else (setattr(_signal, 'setitimer', real), real(which, 0.1))[1]"
+    )
+    command = [*replace(alone, first=soon).command, "--agent", "codex"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, env=environment(alone.home), cwd=alone.cwd) as waiting:
+        assert waiting.stdin is not None
+        waiting.stdin.write(b'{"session_id": ')
+        waiting.stdin.flush()
+        assert waiting.wait(PATIENCE) == 0
+        alone.finish()
         assert (spool(alone.home), lost(alone.home)) == ([], 1)
 
 

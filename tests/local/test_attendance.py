@@ -1,5 +1,6 @@
 """Whether a person attends the run of an agent program."""
 
+import os
 import subprocess
 import sys
 
@@ -46,3 +47,17 @@ def test_the_arguments_show_a_headless_run_within_an_interactive_one(option: str
 @pytest.mark.parametrize("pid", ["", "0", "-1", "../self", "99999999999", "²"])
 def test_an_unknown_process_counts_as_attended(pid: str) -> None:
     assert is_attended("claude-code", {"CLAUDE_CODE_ENTRYPOINT": "cli", "CLAUDE_PID": pid})
+
+
+def test_a_process_that_ends_meanwhile_counts_as_attended(monkeypatch: pytest.MonkeyPatch) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()", "-p"], stdin=subprocess.PIPE) as process:
+        open_file = os.open
+
+        def open_and_end(name: str, flags: int) -> int:
+            descriptor = open_file(name, flags)
+            process.kill()
+            process.wait()
+            return descriptor
+
+        monkeypatch.setattr(os, "open", open_and_end)
+        assert is_attended("claude-code", {"CLAUDE_CODE_ENTRYPOINT": "cli", "CLAUDE_PID": str(process.pid)})

@@ -80,6 +80,26 @@ def test_git_that_hangs_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.Mo
     assert time.monotonic() - began < 30.0
 
 
+@pytest.mark.parametrize("end", ["", "exec sleep 60\n"], ids=["ends", "hangs"])
+def test_a_process_that_was_forked_after_the_start_of_git_reads_its_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    program = tmp_path / "git"
+    program.write_text(f"#!/bin/sh\nprintf ' M a.py\\000'\n{end}", encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr("hivelore.local.git_changes.PATIENCE", 2.0 if end else 60.0)
+    asked = ChangedFiles(str(tmp_path))
+    forked = os.fork()
+    if not forked:
+        try:
+            os._exit(asked.read() != ["a.py", " M a.py"])
+        finally:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(forked, 0)[1]) == 0
+    asked.read()
+
+
 def test_without_git_there_are_no_files(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     assert ChangedFiles(str(repository)).read() == []

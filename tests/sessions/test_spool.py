@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from hivelore.core.redaction import Redactor
-from hivelore.errors import Invalid, Unavailable
+from hivelore.errors import Broken, Invalid, Unavailable
+from hivelore.health.model import Cause
 from hivelore.memories.model import Json
 from hivelore.sessions.capture import HookService
 from hivelore.sessions.spool import SpoolDelivery
@@ -134,6 +135,20 @@ def test_an_unavailable_spool_keeps_the_order_of_events(world: World) -> None:
         deliver(world, spool)
     assert spool.waiting() == ["000", "001"]
     spool.works = True
+    assert deliver(world, spool) == 2
+
+
+def test_events_wait_while_the_database_is_damaged(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    spool = FakeSpool(compacted(FIRST), compacted(SECOND))
+
+    def fail(*_: object, **__: object) -> None:
+        raise Broken("The database is damaged.", cause=Cause.DAMAGED)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(world.store), "read", fail)
+        with pytest.raises(Broken):
+            deliver(world, spool)
+    assert spool.waiting() == ["000", "001"]
     assert deliver(world, spool) == 2
 
 

@@ -182,7 +182,7 @@ class EmbeddingQueue:
     def wait_for_latest(self, viewer: Viewer, deadline: float | None = None) -> int:
         """Waits until the memories that the viewer wrote in this process in the last seconds have vectors: up to
         ``LATEST_WAIT`` seconds and half of the time to the deadline, and not at all after a bulk write. Returns how
-        many have none yet. Makes no query if the queue was empty since the last write."""
+        many of the last ``MOST`` have none yet. Makes no query if the queue was empty since the last write."""
         until = self._clock.monotonic() + LATEST_WAIT
         if deadline is not None:
             until = min(until, (self._clock.monotonic() + deadline) / 2)

@@ -58,11 +58,11 @@ class Event:
 
     def __init__(self, program: str) -> None:
         self.program = program
-        self.fields: dict[str, str] = {}
+        self.fields = {"id": os.urandom(16).hex()}
         """What Hivelore adds to the payload."""
         self.payload = b""
         """The event in the words of the program."""
-        self.url: str | None = None
+        self.url = endpoint.given_url()
         """HIVELORE_URL, if it is set."""
         self.is_detached = False
         """True once this process is detached from the agent."""
@@ -88,8 +88,8 @@ def main(arguments: "Sequence[str]") -> None:
     try:
         try:
             event.payload = _read_stdin()
-            event.fields = _describe_context(arguments, starts=_is_start(arguments, event.payload))
-            event.url = endpoint.given_url()
+            event.fields |= _describe_context(arguments)
+            event.fields |= _describe_run(arguments, starts=_is_start(arguments, event.payload))
             signal.signal(signal.SIGALRM, _too_late)
             answer = b"" if event.is_detached else _deliver(event)
             signal.setitimer(signal.ITIMER_REAL, 0)
@@ -138,24 +138,31 @@ def _is_start(arguments: "Sequence[str]", payload: bytes) -> bool:
     return len(payload) <= _CHUNK and any(f'"{start}"'.encode() in payload for start in _STARTS)
 
 
-def _describe_context(arguments: "Sequence[str]", *, starts: bool) -> dict[str, str]:
+def _describe_context(arguments: "Sequence[str]") -> dict[str, str]:
     now = time.time()
     task, file = endpoint.task(LARGEST_TASK)
-    folder = os.environ.get(_FOLDERS.get(_option(arguments, "--agent"), "")) or "."
-    fields = _describe_work(folder) if starts else {}
+    return {
+        "event": _option(arguments, "--event"),
+        "at": f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now * 1_000) % 1_000:03}Z",
+        "project": _option(arguments, "--project") or project_or_folder(_folder(arguments)) or "",
+        "taskId": task,
+        "taskFile": file,
+    }
+
+
+def _folder(arguments: "Sequence[str]") -> str:
+    return os.environ.get(_FOLDERS.get(_option(arguments, "--agent"), "")) or "."
+
+
+def _describe_run(arguments: "Sequence[str]", *, starts: bool) -> dict[str, str]:
+    """Return what the agent program and git show of the run. It is asked for last, because an event may lack it."""
+    fields = _describe_work(_folder(arguments)) if starts else {}
     if endpoint.nudges():
         from hivelore.local.attendance import is_attended
 
         if is_attended(_option(arguments, "--agent"), os.environ):
             fields["nudge"] = endpoint.NUDGE
-    return fields | {
-        "id": os.urandom(16).hex(),
-        "event": _option(arguments, "--event"),
-        "at": f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now * 1_000) % 1_000:03}Z",
-        "project": _option(arguments, "--project") or project_or_folder(folder) or "",
-        "taskId": task,
-        "taskFile": file,
-    }
+    return fields
 
 
 def _describe_work(folder: str) -> dict[str, str]:
@@ -218,7 +225,7 @@ def _detach(event: Event) -> None:
     if not _fork_detached():
         _end()
     event.is_detached = True
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.signal(signal.SIGALRM, _too_late)
     signal.setitimer(signal.ITIMER_REAL, LONGEST)
 
 

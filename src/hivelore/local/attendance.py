@@ -34,5 +34,7 @@ def _prints_answer(pid: str) -> bool:
         return False
     try:
         return any(argument in _PRINT for argument in os.read(descriptor, _LARGEST).split(b"\0"))
+    except OSError:  # It has ended.
+        return False
     finally:
         os.close(descriptor)

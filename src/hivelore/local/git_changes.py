@@ -55,9 +55,12 @@ class _Question:
 
     def end(self) -> None:
         os.close(self.pipe)
-        if not self.is_complete:
-            os.kill(self.process, signal.SIGKILL)
-        os.waitpid(self.process, 0)
+        try:
+            if not self.is_complete:
+                os.kill(self.process, signal.SIGKILL)
+            os.waitpid(self.process, 0)
+        except (ProcessLookupError, ChildProcessError):  # A hook that was forked meanwhile is not the parent of git.
+            pass
 
     def names(self) -> "list[str]":
         names = self.answer.split(b"\0")[:-1]  # The last one is empty or incomplete.

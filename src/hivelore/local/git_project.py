@@ -82,13 +82,13 @@ def _origin(common: str) -> str | None:
 
 
 def _read(file: str) -> str:
-    """Return the content of a file; empty if it cannot be read."""
+    """Return the content of a file without NUL, which no path may have; empty if it cannot be read."""
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return ""
     try:
-        return os.read(descriptor, _LARGEST_FILE).decode(errors="replace")
+        return os.read(descriptor, _LARGEST_FILE).replace(b"\0", b"").decode(errors="replace")
     except OSError:
         return ""
     finally:

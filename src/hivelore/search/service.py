@@ -11,6 +11,7 @@ from hivelore.core.agents import LeadSees, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
+from hivelore.embeddings import latest_writes
 from hivelore.embeddings.active_model import ActiveModel, EmbeddedQuery
 from hivelore.errors import Broken, Unavailable
 from hivelore.feedback.recall_log import RecallLog, WriteBehindBuffer
@@ -62,8 +63,8 @@ INCOMPLETE = (
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchDependencies:
     """Stores, indexes and settings that a search uses. ``wait_for_latest`` waits for the vectors of the memories that a
-    viewer just wrote, before a deadline, and returns how many have none yet; None: searches do not wait. ``log`` None:
-    searches are not logged."""
+    viewer just wrote, before a deadline, and returns how many of the last ``latest_writes.MOST`` have none yet; None:
+    searches do not wait. ``log`` None: searches are not logged."""
 
     store: MemoryStore
     keywords: KeywordIndex
@@ -365,7 +366,8 @@ class _Search:
 def _notice_of_missing(count: int) -> str:
     if count == 1:
         return "1 of your latest memories is not embedded yet and is found by its words only."
-    return f"{count} of your latest memories are not embedded yet and are found by their words only."
+    number = f"At least {count}" if count >= latest_writes.MOST else count  # Older ones are not counted.
+    return f"{number} of your latest memories are not embedded yet and are found by their words only."
 
 
 def _within(where: Filter, span: Span) -> Filter:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from hivelore.core.agents import Interface, Viewer
-from hivelore.errors import HiveloreError, Invalid, Unavailable
+from hivelore.errors import Broken, HiveloreError, Invalid, Unavailable
 from hivelore.identity.service import Agents
 from hivelore.local.endpoint import SPOOL, SPOOL_LOST
 from hivelore.local.transport import is_same
@@ -95,7 +95,8 @@ class SpoolDelivery:
 
     def deliver(self, stopping: Callable[[], bool] = lambda: False) -> int:
         """Delivers waiting events in order and returns their number. An event is removed once its effects are durable;
-        delivering it twice has no further effect. Raises Unavailable if the rest must wait."""
+        delivering it twice has no further effect. If the rest must wait, raises Unavailable, or Broken if the database
+        is damaged."""
         taken = 0
         waiting = self._spool.waiting()
         self._elsewhere.intersection_update(waiting)
@@ -120,9 +121,9 @@ class SpoolDelivery:
                 self._elsewhere.add(name)  # Left in place for the other service.
                 return False
             self._hooks.handle_late(event, self._viewer(event))
-        except Unavailable:
-            raise
         except HiveloreError as error:
+            if isinstance(error, Unavailable) or (isinstance(error, Broken) and error.cause is not None):
+                raise
             _LOG.warning("Hook event %s cannot be delivered and is set aside. %s", name, error)
             self._spool.set_aside(name)
             return False

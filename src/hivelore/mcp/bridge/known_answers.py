@@ -41,7 +41,10 @@ def read_answer(message: "Message", agreed: str) -> bytes | None:
 
 def keep_answer(message: "Message", agreed: str, answer: bytes) -> None:
     """Keep the result of a request, if it is not kept already."""
-    found: Json = json.loads(answer)
+    try:
+        found: Json = json.loads(answer)
+    except (ValueError, RecursionError):  # What answered is not a Hivelore service.
+        return
     if not isinstance(found, dict) or "result" not in found:
         return
     data = json.dumps(found | {"id": None}).encode()

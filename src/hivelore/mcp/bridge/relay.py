@@ -181,6 +181,8 @@ class Relay:
         try:
             response = connection.request("POST", "/mcp", headers, message.body)
         except HiveloreError:
+            with self._lock:
+                call.connection = None
             connection.close()
             raise
         if response.is_complete:
