@@ -71,8 +71,9 @@ class Layer(nn.Module):
         def heads(y: Tensor) -> Tensor:
             return y.view(*y.shape[:2], HEADS, -1).transpose(1, 2)
 
-        parts = (heads(part(x)) for part in (self.query, self.key, self.value))
-        attended = functional.scaled_dot_product_attention(*parts, attn_mask=mask)
+        parts = (heads(part(x)).float() for part in (self.query, self.key, self.value))
+        with torch.autocast(x.device.type, enabled=False):  # On processors, its gradient is slow in 16 bits.
+            attended = functional.scaled_dot_product_attention(*parts, attn_mask=mask)
         x = self.first(x + self.drop(self.out(attended.transpose(1, 2).reshape(x.shape))))
         return self.last(x + self.drop(self.outer(functional.gelu(self.inner(x)))))
 

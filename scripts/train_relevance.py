@@ -96,7 +96,7 @@ class Encoded:
         self._tokenizer = tokenizer
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
-        self._device = device
+        self.device = device
         self._known: dict[str, list[int]] = {}
 
     def batches(self, pairs: Sequence[tuple[str, str]]) -> Iterator[tuple[list[int], tuple[Tensor, Tensor, Tensor]]]:
@@ -115,7 +115,7 @@ class Encoded:
             both = [*one, *other][:longest]
             ids[row, : len(both)], mask[row, : len(both)] = both, True
             second[row, len(one) : len(both)] = 1
-        on_device = [torch.from_numpy(array).to(self._device) for array in (ids, second, mask)]
+        on_device = [torch.from_numpy(array).to(self.device) for array in (ids, second, mask)]
         return on_device[0], on_device[1], on_device[2]
 
     def _prompt(self, text: str) -> list[int]:
@@ -187,7 +187,8 @@ def mixed(often: Iterator[Group], seldom: Iterator[Group], share: float, chance:
         yield next(seldom) if chance.random() < share else next(often)
 
 
-def train(model: Reader, encoded: Encoded, groups: Iterator[Group], steps: int, rate: float) -> None:
+def train(model: Reader, encoded: Encoded, groups: Iterator[Group], steps: int, rate: float, kind: torch.dtype) -> None:
+    """``kind``: of the products; the weights stay in 32 bits."""
     free = [one for one in model.parameters() if one.requires_grad]
     decays = [{"params": [one for one in free if one.ndim > 1], "weight_decay": 0.01}]
     optimiser = torch.optim.AdamW(
@@ -200,7 +201,8 @@ def train(model: Reader, encoded: Encoded, groups: Iterator[Group], steps: int, 
         for group in optimiser.param_groups:
             group["lr"] = rate * min(done / WARM_UP, max(0.02, (1 - done) / (1 - WARM_UP)))
         some = [next(groups) for _ in range(GROUPS)]
-        loss = _loss(model, encoded, some)
+        with torch.autocast(encoded.device.type, kind, enabled=kind is not torch.float32):
+            loss = _loss(model, encoded, some)
         optimiser.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(free, 1.0)
@@ -258,6 +260,7 @@ def main() -> None:
     options.add_argument("pairs", type=Path)
     options.add_argument("target", type=Path)
     options.add_argument("--again", action="store_true", help="go on from the model that ships")
+    options.add_argument("--bfloat16", action="store_true", help="on processors with AVX512-BF16, twice as fast")
     options.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     options.add_argument("--general", type=int, default=500, help="steps of the first part")
     options.add_argument("--prompts", type=int, default=900, help="steps of the second part")
@@ -274,8 +277,10 @@ def main() -> None:
     model.to(device)
     aside = {name: store for name, store in data["stores"].items() if store["aside"]}
     general = general_groups(pairs, chance)
-    train(model, encoded, general, given.general, RATE)
-    train(model, encoded, mixed(prompt_groups(data, chance), general, GENERAL, chance), given.prompts, FINE_RATE)
+    kind = torch.bfloat16 if given.bfloat16 else torch.float32
+    train(model, encoded, general, given.general, RATE, kind)
+    prompts = mixed(prompt_groups(data, chance), general, GENERAL, chance)
+    train(model, encoded, prompts, given.prompts, FINE_RATE, kind)
     report(model, encoded, aside)
     given.target.parent.mkdir(parents=True, exist_ok=True)
     save_file({name: value.half().contiguous().cpu() for name, value in model.trained().items()}, given.target)
