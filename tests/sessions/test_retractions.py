@@ -31,6 +31,12 @@ def test_a_change_is_what_sed_replaces(command: str) -> None:
     assert "dump.sh" in change.named
 
 
+@pytest.mark.parametrize("command", ["grep -E '^\\s|" + '\\"' * 1_000, "s/" * 1_000, "s|" + "a" * 1_999])
+def test_a_hostile_command_is_read_in_linear_time(command: str) -> None:
+    turns = read_conversation("claude-code", ClaudeSession().user("Go.").runs(command, "").lines).turns
+    assert change_of(turns).added == frozenset()
+
+
 @pytest.mark.parametrize("command", ["git checkout app.py", "git revert HEAD", "rm cache.py"])
 def test_a_command_undoes(command: str) -> None:
     turns = read_conversation("claude-code", ClaudeSession().user("Go.").runs(command, "").lines).turns

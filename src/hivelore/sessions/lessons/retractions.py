@@ -19,7 +19,7 @@ from hivelore.sessions.lessons.statements import Statement
 from hivelore.sessions.model import Speaker, ToolEffect, Turn
 
 _WORD = regex.compile(r"[\p{L}\p{N}_][\p{L}\p{N}_.:/-]*")
-_REPLACED = re.compile(r"\bs([/|#,])(?P<old>(?:\\.|(?!\1).)+)\1(?P<new>(?:\\.|(?!\1).)*)\1")
+_REPLACED = re.compile(r"\bs([/|#,])(?P<old>(?:\\.|(?!\1)[^\\])+)\1(?P<new>(?:\\.|(?!\1)[^\\])*)\1")
 """What sed replaces."""
 _UNDONE = re.compile(r"\bgit (?:checkout|restore|revert|reset)\b|\brm\b")
 _TURN_CUES = ("rejection", "decision", "alternative", "negation")
