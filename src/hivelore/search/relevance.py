@@ -15,7 +15,7 @@ from hivelore.search.tokenizer import STOP_TERMS, document_terms
 FLOOR = 0.2
 """Least relevance of a hit that fits. A missed memory costs more than a wrong one, so it need not be right in most
 cases."""
-INJECTION_FLOOR = 0.3
+INJECTION_FLOOR = 0.25
 """Least relevance of a hit that is worth giving to somebody who did not ask (N06)."""
 POINTER_FLOOR = 0.08
 """Least relevance of a hit that is worth a line with its name."""
@@ -38,7 +38,7 @@ WORDS = RelevanceWeights(base=-3.3, cosine=0.0, covered=3.7, identifier=3.4)
 """Without a vector."""
 UNREAD = RelevanceWeights(base=-6.1, cosine=10.0, covered=2.9, identifier=2.4)
 """With a vector."""
-READ = RelevanceWeights(base=-3.5, cosine=5.9, covered=0.7, identifier=1.75, read=0.58)
+READ = RelevanceWeights(base=-3.64, cosine=5.07, covered=1.31, identifier=1.3, read=0.63)
 """With a vector, and read by the relevance model."""
 
 
