@@ -1,6 +1,6 @@
 """Session summaries: each session that ended becomes one memory."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -17,6 +17,7 @@ from hivelore.feedback.model import UsageCounts
 from hivelore.memories.model import Json, Lifetimes, Memory, Scope, Source, Trust
 from hivelore.memories.summary import sentences
 from hivelore.observations.curation import RatedQuery
+from hivelore.sessions.lessons.extractive import extract_summary
 from hivelore.sessions.lessons.information import is_informative
 from hivelore.sessions.lessons.summary_draft import MAX_SUMMARISED
 from hivelore.sessions.lessons.tool_use import analyze_tool_use
@@ -30,6 +31,7 @@ from hivelore.sessions.model import (
     Summary,
     Task,
     Transcript,
+    Turn,
 )
 from hivelore.sessions.ports import Summarizer
 from hivelore.sessions.summaries import ATTEMPTS, FIRST_PAUSE, LAG, LEASE, LEASE_NAME, RETENTION, SessionSummaries
@@ -40,7 +42,7 @@ from support.fences import fenced
 from support.memories import EVERYTHING
 from support.reference.keywords import ReferenceKeywords
 from support.reference.store import ReferenceStore
-from support.sessions import ClaudeSession, a_fix, an_end
+from support.sessions import FOLDER, ClaudeSession, a_fix, an_end
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
 
 TITLE = "Session: The checkout test fails, please have a look."
@@ -529,6 +531,25 @@ def test_private_text_never_reaches_a_summarizer(service: Service) -> None:
     (given,) = summarizer.conversations
     assert SAID in given.turns[0].text
     assert "zebrafinch" not in repr((given, service.memories()))
+
+
+def test_files_whose_edits_all_failed_are_not_reported_as_changed(service: Service) -> None:
+    given: list[Sequence[Turn]] = []
+
+    class Reading(Quoting):
+        def summarize(self, conversation: Transcript, task: Task | None) -> Summary:
+            given.append(conversation.turns)
+            return extract_summary(conversation)
+
+    service.with_summarizer(Reading())
+    session = a_fix()
+    for number in range(3):
+        session.uses("Edit", "String to replace not found.", failed=True, file_path=f"{FOLDER}/a{number}.py")
+    service.session_summaries.hand_over(an_end(service.file(session.says(SAID))), AS_ADA)
+    service.work()
+    assert given
+    assert not [name for name in analyze_tool_use(given[0]).files if name.startswith("a")]
+    assert "a0.py" not in service.memories()[0].content
 
 
 def test_markers_leave_the_summary(service: Service) -> None:
