@@ -38,6 +38,7 @@ from hivelore.sessions.summaries import ATTEMPTS, FIRST_PAUSE, LAG, LEASE, LEASE
 from hivelore.sessions.transcript_files import TranscriptFiles
 from hivelore.storage.leader_lease import LeaderLease
 from support.clocks import START, SteppingClock
+from support.fake_secrets import private_key
 from support.fences import fenced
 from support.memories import EVERYTHING
 from support.reference.keywords import ReferenceKeywords
@@ -550,6 +551,25 @@ def test_files_whose_edits_all_failed_are_not_reported_as_changed(service: Servi
     assert given
     assert not [name for name in analyze_tool_use(given[0]).files if name.startswith("a")]
     assert "a0.py" not in service.memories()[0].content
+
+
+@pytest.mark.parametrize("after", range(0, MAX_SUMMARISED + 2_000, 700))
+def test_no_part_of_a_cut_secret_reaches_a_summarizer_or_the_handover(service: Service, after: int) -> None:
+    summarizer = Recording()
+    service.with_summarizer(summarizer)
+    key, log, name = private_key(26), "a line of a log\n", "DB_PASSWORD=hunter2horse"
+    end = f"\n{(log * 2_000)[:after]}\n{name}\n{(log * 2_000)[: after // 2]}\n"
+    text = f"{log * 2_000}{key}{end}"
+    begin = f"{(log * 100)[: after % 2_100]}{key}"
+    session = ClaudeSession().says("I begin.").user(f"{begin}{end}").says(text)
+    session.runs(f"cat <<X\n{begin}", text).uses("Write", "ok", file_path="a.py", content=begin)
+    ended = an_end(service.file(session), text=text, task=Task("t", text))
+    service.session_summaries.hand_over(ended, AS_ADA)
+    with service.store.read() as view:
+        waiting = view.handovers_due(START, 9)
+    service.work()
+    seen = repr((waiting, summarizer.conversations, service.memories()))
+    assert not [part for part in (*key.split("\n")[1:-1], "hunter2horse") if part[-10:] in seen]
 
 
 def test_markers_leave_the_summary(service: Service) -> None:
