@@ -153,3 +153,13 @@ def test_any_session_has_at_most_seven_single_line_points(said: list[Turn]) -> N
     summary = extract_summary(Transcript(tuple(said)))
     assert len(summary.points) <= MAX_POINTS
     assert all(point and "\n" not in point for point in summary.points)
+
+
+def test_a_failed_edit_whose_result_is_outside_the_slice_changed_nothing() -> None:
+    edit = Tool("Edit", ToolEffect.WRITE, "a.py")
+    turns = [
+        Turn(speaker=Speaker.CALL, text="", tool=edit),
+        Turn(speaker=Speaker.RESULT, text="Not found.", tool=edit, failed=True),
+    ]
+    assert analyze_tool_use(turns, slice(0, 1)).files == []
+    assert analyze_tool_use(turns[:1]).files == ["a.py"]

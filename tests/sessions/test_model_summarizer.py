@@ -1,5 +1,6 @@
 """Summaries by a language model: the prompt, the parsed answer and the daily token quota."""
 
+import json
 from collections.abc import Callable, Generator, Mapping
 from contextlib import closing
 from datetime import timedelta
@@ -7,7 +8,7 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hivelore.core.text import Clean
@@ -161,6 +162,31 @@ def test_at_most_seven_points_are_kept() -> None:
 @given(st.text() | st.lists(st.sampled_from(['{"points": [', '"', "]}", "- ", "\n", "x" * 30])).map("".join))
 def test_any_answer_is_parsed(answer: str) -> None:
     assert len(points(answer)) <= 7
+
+
+_TEXTS = st.sampled_from([*LessonKind, "Old carts have no currency field.", "The cart \ud800 is \0 stored by name."])
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text() | _TEXTS,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(["points", "lessons", "kind", "text"]), inner, max_size=4)
+    ),
+)
+
+
+@given(points=_JSON, lessons=_JSON | st.lists(st.fixed_dictionaries({"kind": _JSON, "text": _JSON})))
+@example(points=["The cart \ud800 is \0 stored by name."], lessons=[{"kind": ["fix"], "text": "Old carts have none."}])
+@example(points=[], lessons=[{"kind": "fix", "text": "The cart \ud800 is \0 stored by name."}])
+def test_any_json_is_parsed_to_texts_that_can_be_stored(points: object, lessons: object) -> None:
+    summary = parse_summary(json.dumps({"points": points, "lessons": lessons}), SESSION)
+    for text in (*summary.points, *(one.text for one in summary.lessons), *(one.name for one in summary.lessons)):
+        assert "\0" not in text
+        text.encode()
+
+
+@given(_JSON)
+def test_any_json_value_is_an_answer(value: object) -> None:
+    assert len(parse_summary(json.dumps(value), SESSION).lessons) <= 10
 
 
 def test_a_short_conversation_spends_no_tokens() -> None:

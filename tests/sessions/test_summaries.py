@@ -1,6 +1,6 @@
 """Session summaries: each session that ended becomes one memory."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -17,6 +17,7 @@ from hivelore.feedback.model import UsageCounts
 from hivelore.memories.model import Json, Lifetimes, Memory, Scope, Source, Trust
 from hivelore.memories.summary import sentences
 from hivelore.observations.curation import RatedQuery
+from hivelore.sessions.lessons.extractive import extract_summary
 from hivelore.sessions.lessons.information import is_informative
 from hivelore.sessions.lessons.summary_draft import MAX_SUMMARISED
 from hivelore.sessions.lessons.tool_use import analyze_tool_use
@@ -30,17 +31,19 @@ from hivelore.sessions.model import (
     Summary,
     Task,
     Transcript,
+    Turn,
 )
 from hivelore.sessions.ports import Summarizer
 from hivelore.sessions.summaries import ATTEMPTS, FIRST_PAUSE, LAG, LEASE, LEASE_NAME, RETENTION, SessionSummaries
 from hivelore.sessions.transcript_files import TranscriptFiles
 from hivelore.storage.leader_lease import LeaderLease
 from support.clocks import START, SteppingClock
+from support.fake_secrets import private_key
 from support.fences import fenced
 from support.memories import EVERYTHING
 from support.reference.keywords import ReferenceKeywords
 from support.reference.store import ReferenceStore
-from support.sessions import ClaudeSession, a_fix, an_end
+from support.sessions import FOLDER, ClaudeSession, a_fix, an_end
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
 
 TITLE = "Session: The checkout test fails, please have a look."
@@ -529,6 +532,44 @@ def test_private_text_never_reaches_a_summarizer(service: Service) -> None:
     (given,) = summarizer.conversations
     assert SAID in given.turns[0].text
     assert "zebrafinch" not in repr((given, service.memories()))
+
+
+def test_files_whose_edits_all_failed_are_not_reported_as_changed(service: Service) -> None:
+    given: list[Sequence[Turn]] = []
+
+    class Reading(Quoting):
+        def summarize(self, conversation: Transcript, task: Task | None) -> Summary:
+            given.append(conversation.turns)
+            return extract_summary(conversation)
+
+    service.with_summarizer(Reading())
+    session = a_fix()
+    for number in range(3):
+        session.uses("Edit", "String to replace not found.", failed=True, file_path=f"{FOLDER}/a{number}.py")
+    service.session_summaries.hand_over(an_end(service.file(session.says(SAID))), AS_ADA)
+    service.work()
+    assert given
+    assert not [name for name in analyze_tool_use(given[0]).files if name.startswith("a")]
+    assert "a0.py" not in service.memories()[0].content
+
+
+@pytest.mark.parametrize("after", range(0, MAX_SUMMARISED + 2_000, 700))
+def test_no_part_of_a_cut_secret_reaches_a_summarizer_or_the_handover(service: Service, after: int) -> None:
+    summarizer = Recording()
+    service.with_summarizer(summarizer)
+    key, log, name = private_key(26), "a line of a log\n", "DB_PASSWORD=hunter2horse"
+    end = f"\n{(log * 2_000)[:after]}\n{name}\n{(log * 2_000)[: after // 2]}\n"
+    text = f"{log * 2_000}{key}{end}"
+    begin = f"{(log * 100)[: after % 2_100]}{key}"
+    session = ClaudeSession().says("I begin.").user(f"{begin}{end}").says(text)
+    session.runs(f"cat <<X\n{begin}", text).uses("Write", "ok", file_path="a.py", content=begin)
+    ended = an_end(service.file(session), text=text, task=Task("t", text))
+    service.session_summaries.hand_over(ended, AS_ADA)
+    with service.store.read() as view:
+        waiting = view.handovers_due(START, 9)
+    service.work()
+    seen = repr((waiting, summarizer.conversations, service.memories()))
+    assert not [part for part in (*key.split("\n")[1:-1], "hunter2horse") if part[-10:] in seen]
 
 
 def test_markers_leave_the_summary(service: Service) -> None:

@@ -30,6 +30,12 @@ def pem(label: str, *, end: bool = True, line_break: str = "\n", seed: str = "")
     return line_break.join([*lines, f"{dashes}END {label}{dashes}"] if end else lines)
 
 
+def private_key(lines: int) -> str:
+    """Returns a private key with so many lines between the first and the last."""
+    first, *_, last = pem("RSA PRIVATE KEY").split("\n")
+    return "\n".join([first, *(scramble(64, seed=f"{number}") for number in range(lines)), last])
+
+
 def shapes(seed: str) -> dict[str, list[str]]:
     """Returns secrets that are found in any context, by kind."""
     made = partial(scramble, seed=seed)

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from hivelore.core.agents import AgentId, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.redaction import Redactor
+from hivelore.core.redaction.excerpts import beginning
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Forbidden, NotFound, Unauthenticated, Unavailable
@@ -439,7 +440,7 @@ class HookService:
         return dialect.parse_event(name, received.payload, about, self._redactor.clean)
 
     def _clean_field(self, text: str) -> Clean:
-        return Clean(self._redactor.clean(storable(text[:FIELD_LENGTH])).strip())
+        return Clean(self._redactor.clean(storable(beginning(text, FIELD_LENGTH)))[:FIELD_LENGTH].strip())
 
 
 def _dialect_and_name(received: HookEvent) -> tuple[Dialect, str]:

@@ -41,6 +41,8 @@ class Tool:
     """Text written to files, where known."""
     removed: str = field(default="", compare=False)
     """Text that ``written`` replaces, where known."""
+    call: object = field(default_factory=object, compare=False, repr=False)
+    """Identity of the call. The turns of a call and of its result have the same one, and so do their copies."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from hivelore.sessions.lessons.extractive import MAX_POINTS, MIN_CONVERSATION
 from hivelore.sessions.lessons.information import is_informative
 from hivelore.sessions.model import Lesson, LessonKind, Speaker, Summary, Task, Transcript, Turn
 from hivelore.sessions.ports import Summarizer
+from hivelore.sessions.programs import storable
 
 _MAX_POINT = 400
 """Characters of a point. Without a limit a small model may never stop."""
@@ -82,7 +83,7 @@ def build_prompt(conversation: Transcript, task: Task | None, nonce: str) -> Cle
 def parse_summary(answer: str, conversation: Transcript) -> Summary:
     """Returns the points and lessons of an answer that are worth storing. Points count as tool output if the session
     has any."""
-    points = dict.fromkeys(point for one in _parse_points(answer) if is_informative(point := " ".join(one.split())))
+    points = dict.fromkeys(point for one in _parse_points(answer) if is_informative(point := _in_one_line(one)))
     tools = any(turn.speaker is Speaker.RESULT for turn in conversation.turns)
     return Summary(tuple(points)[:MAX_POINTS], quotes_tools=tools, lessons=tuple(_parse_lessons(answer))[:_MAX_LESSONS])
 
@@ -136,9 +137,13 @@ def _parse_lessons(answer: str) -> Iterator[Lesson]:
     else:
         found = [(item[1], item[2]) for line in answer.splitlines() if (item := _LESSON_LINE.match(line))]
     for kind, text in found:
-        said = " ".join(text.split()) if isinstance(text, str) else ""
-        if kind in set(LessonKind) and is_informative(said):
-            yield Lesson(kind=LessonKind(str(kind)), text=said, name=name_from_summary(said))
+        said = _in_one_line(text) if isinstance(text, str) else ""
+        if isinstance(kind, str) and kind in set(LessonKind) and is_informative(said):
+            yield Lesson(kind=LessonKind(kind), text=said, name=name_from_summary(said))
+
+
+def _in_one_line(text: str) -> str:
+    return " ".join(storable(text).split())
 
 
 def _whole_strings(items: str) -> Iterator[str]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import cast
 
+from hivelore.core.redaction.excerpts import MARGIN, beginning
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Invalid
@@ -169,7 +170,7 @@ def _read_field(payload: Payload, names: tuple[str, ...]) -> str | None:
     for name in names:
         value = payload.get(name)
         if isinstance(value, str) and value.strip():
-            return storable(value[:MAX_FIELD])
+            return storable(beginning(value, MAX_FIELD - MARGIN))
     return None
 
 

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from hivelore.core.agents import AgentId, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.redaction import Redactor
+from hivelore.core.redaction.excerpts import beginning, ending
 from hivelore.core.redaction.private_text import remove_private_text
 from hivelore.core.supervisor import Report, ignore_report
 from hivelore.core.text import Clean
@@ -23,7 +24,7 @@ from hivelore.memories.service import MemoryService
 from hivelore.observations.markers import remove_markers
 from hivelore.sessions.fence import remove_fences
 from hivelore.sessions.lesson_recorder import LessonRecorder
-from hivelore.sessions.lessons.drawing import spoken_end
+from hivelore.sessions.lessons.drawing import WINDOW, spoken_end
 from hivelore.sessions.lessons.extractive import without_activity
 from hivelore.sessions.lessons.summary_draft import MAX_SUMMARISED, build_draft, is_newer_than
 from hivelore.sessions.model import (
@@ -33,6 +34,7 @@ from hivelore.sessions.model import (
     SessionEnd,
     Speaker,
     Task,
+    Tool,
     Transcript,
     Turn,
     session_key,
@@ -41,7 +43,13 @@ from hivelore.sessions.novelty import NoveltyFilter
 from hivelore.sessions.ports import Summarizer, Transcripts
 from hivelore.sessions.titles import MAX_COMPARED, distinct_name, first_prompt, session_title, stored_sessions
 from hivelore.sessions.transcript_files import MAX_TRANSCRIPT_BYTES
-from hivelore.sessions.transcripts import last_turns, read_transcript, without_markers, without_own_tools
+from hivelore.sessions.transcripts import (
+    last_turns,
+    read_with_margins,
+    shorten,
+    without_markers,
+    without_own_tools,
+)
 from hivelore.storage.leader_lease import LeaderLease
 from hivelore.storage.ports import MemoryStore, Transaction
 
@@ -193,10 +201,10 @@ class SessionSummaries:
         if before is not None and ended.is_partial and is_newer_than(before.memory, ended):
             return  # The stored summary covers more of the session.
         whole = self._read_transcript(ended)
-        self._implicit_feedback.watch(ended, agent, whole)
-        own = without_own_tools(whole)
-        has_taught = self._lesson_recorder.record(ended, viewer, self._clean_turns(ended, spoken_end(own)).turns)
-        conversation = self._clean_turns(ended, last_turns(own, MAX_SUMMARISED))
+        self._implicit_feedback.watch(ended, agent, shorten(whole))
+        recent = self._clean_recent(ended, without_own_tools(whole))
+        has_taught = self._lesson_recorder.record(ended, viewer, spoken_end(recent).turns)
+        conversation = last_turns(recent, MAX_SUMMARISED)
         summary = summarizer.summarize(conversation, ended.task)
         self._lesson_recorder.record_given(ended, viewer, summary.lessons, summary.by)
         if not (has_taught or summary.shows_work):
@@ -222,17 +230,31 @@ class SessionSummaries:
             # Of a long transcript only the end was read.
             prompt = (goal or first_prompt(whole)) if whole.cut else (first_prompt(whole) or goal)
             stored = view.page(stored_sessions(agent), None, MAX_COMPARED)
-        prompt = self._clean(remove_markers(prompt[:GOAL_LENGTH]))
+        prompt = self._clean(remove_markers(beginning(prompt, GOAL_LENGTH)))[:GOAL_LENGTH]
         title = session_title(ended.task, prompt, point, ended.subagent)
         return distinct_name(f"Session: {title}", stored, Clean(ended.thread), ended.at)
 
-    def _clean_turns(self, ended: SessionEnd, end: Transcript) -> Transcript:
-        """Returns these last turns, clean and without markers, with the last message if the transcript lacks it."""
-        turns = [self._clean_turn(turn) for turn in end.turns]
-        last = (ended.last_message or "")[-MAX_SUMMARISED:]
+    def _clean_recent(self, ended: SessionEnd, whole: Transcript) -> Transcript:
+        """Returns the newest turns, clean and without markers: all that ``spoken_end`` and ``last_turns`` read. Adds
+        the last message if the transcript lacks it."""
+        turns: list[Turn] = []
+        tools: dict[object, Tool] = {}
+        size = spoken = 0
+        for turn in reversed(whole.turns):
+            if size > MAX_SUMMARISED and spoken > WINDOW:
+                break
+            if turn.tool is not None and turn.tool.call not in tools:
+                tools[turn.tool.call] = self._clean_tool(turn.tool)
+            tool = None if turn.tool is None else tools[turn.tool.call]
+            turns.append(replace(turn, text=self._clean(turn.text), tool=tool))
+            size += turns[-1].size
+            spoken += tool is None
+        cut = whole.cut or len(turns) < len(whole.turns)
+        turns.reverse()
+        last = ended.last_message or ""
         if last and not any(turn.speaker is Speaker.ASSISTANT and turn.text.strip() == last.strip() for turn in turns):
             turns.append(Turn(speaker=Speaker.ASSISTANT, text=last, at=ended.at))
-        return without_markers(Transcript(tuple(turns), end.cut))
+        return without_markers(shorten(Transcript(tuple(turns), cut)))
 
     def _read_transcript(self, ended: SessionEnd) -> Transcript:
         if ended.transcript is not None:
@@ -241,7 +263,7 @@ class SessionSummaries:
             except NotFound as error:
                 self.last_error = str(error)
             else:
-                return read_transcript(ended.program, lines, cut=cut, of_subagent=ended.subagent is not None)
+                return read_with_margins(ended.program, lines, cut=cut, of_subagent=ended.subagent is not None)
         if ended.text:
             return Transcript((Turn(speaker=Speaker.ASSISTANT, text=ended.text, at=ended.at),))
         return Transcript(())
@@ -254,21 +276,25 @@ class SessionSummaries:
             ended,
             session=self._clean(ended.session),
             transcript=self._clean_optional(ended.transcript),
-            text=self._clean_optional(ended.text and remove_fences(remove_private_text(ended.text))[-MAX_SUMMARISED:]),
+            text=ended.text and self._clean_end_of(remove_fences(remove_private_text(ended.text))),
             last_message=self._clean_optional(
                 ended.last_message and remove_fences(remove_private_text(ended.last_message))
             ),
             project=self._clean_optional(ended.project),
-            task=None if task is None else Task(self._clean(task.id), self._clean(task.text[:MAX_SUMMARISED])),
+            task=None if task is None else Task(self._clean(task.id), self._clean_beginning_of(task.text)),
             subagent=None if subagent is None else replace(subagent, id=self._clean(subagent.id)),
         )
 
-    def _clean_turn(self, turn: Turn) -> Turn:
-        tool = turn.tool
-        if tool is not None:
-            written, removed = (self._clean(text[:_CHANGED]) for text in (tool.written, tool.removed))
-            tool = replace(tool, target=self._clean(tool.target), written=written, removed=removed)
-        return replace(turn, text=self._clean(turn.text), tool=tool)
+    def _clean_tool(self, tool: Tool) -> Tool:
+        changed = (tool.written, tool.removed)
+        written, removed = (self._clean(beginning(text, _CHANGED))[:_CHANGED] for text in changed)
+        return replace(tool, target=self._clean(tool.target), written=written, removed=removed)
+
+    def _clean_beginning_of(self, text: str) -> str:
+        return self._clean(beginning(remove_private_text(text), MAX_SUMMARISED))[:MAX_SUMMARISED]
+
+    def _clean_end_of(self, text: str) -> str:
+        return self._clean(ending(text, MAX_SUMMARISED))[-MAX_SUMMARISED:]
 
     def _clean_optional(self, text: str | None) -> str | None:
         return None if text is None else self._clean(text)

@@ -242,7 +242,7 @@ def _answer(turns: Sequence[Turn], number: int) -> int | None:
 def _lesson(heard: _Heard, group: Sequence[int]) -> Lesson:
     turns, said = heard.turns, [heard.statements[row] for row in group]
     best = heard.statements[max(group, key=lambda row: float(heard.odds[row]))]
-    work = analyze_tool_use(turns[max(0, said[0].turn - _AFTER) : said[-1].turn + _AFTER])
+    work = analyze_tool_use(turns, slice(max(0, said[0].turn - _AFTER), said[-1].turn + _AFTER))
     failure = next((one for one in reversed(work.failures)), None)
     return Lesson(
         kind=_kind(said, is_solved=failure is not None and failure.solved),

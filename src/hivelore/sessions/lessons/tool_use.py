@@ -65,9 +65,10 @@ class ToolUse:
     """Checks whose last run passed."""
 
 
-def analyze_tool_use(turns: Sequence[Turn]) -> ToolUse:
+def analyze_tool_use(turns: Sequence[Turn], within: slice = slice(None)) -> ToolUse:
+    """Returns what the tools did in the turns of this slice."""
     work = ToolUse()
-    for tool, output, failed in _results(turns):
+    for tool, output, failed in _results(turns, within):
         match tool.effect:
             case ToolEffect.WRITE if not failed:
                 for path in filter(None, tool.target.split("\n")):
@@ -85,15 +86,15 @@ def analyze_tool_use(turns: Sequence[Turn]) -> ToolUse:
     return work
 
 
-def _results(turns: Sequence[Turn]) -> Iterator[tuple[Tool, str, bool]]:
-    """Yields tool, output and failure of each call. A file change without a result counts as successful."""
-    answered = {id(turn.tool) for turn in turns if turn.speaker is Speaker.RESULT}
-    for turn in turns:
+def _results(turns: Sequence[Turn], within: slice) -> Iterator[tuple[Tool, str, bool]]:
+    """Yields tool, output and failure of each result, and of file changes without one, which count as successful."""
+    answered = {turn.tool.call for turn in turns if turn.tool is not None and turn.speaker is Speaker.RESULT}
+    for turn in turns[within]:
         if turn.tool is None:
             continue
         if turn.speaker is Speaker.RESULT:
             yield turn.tool, turn.text, turn.failed
-        elif id(turn.tool) not in answered and turn.tool.effect is ToolEffect.WRITE:
+        elif turn.tool.call not in answered and turn.tool.effect is ToolEffect.WRITE:
             yield turn.tool, "", False
 
 

@@ -6,11 +6,12 @@ and so is text inserted by Hivelore or the program.
 
 from collections.abc import Iterable
 
+from hivelore.core.redaction.excerpts import safe_start
 from hivelore.core.values import replace
 from hivelore.observations.markers import remove_markers
 from hivelore.sessions.model import Transcript, Turn
 from hivelore.sessions.transcripts import claude_code, codex, copilot, gemini
-from hivelore.sessions.transcripts.entries import as_mapping, as_text, is_own_tool, parse_entries
+from hivelore.sessions.transcripts.entries import as_mapping, as_text, is_own_tool, parse_entries, shorten_turn
 
 READERS = {
     "claude-code": claude_code.turns,
@@ -23,8 +24,20 @@ READERS = {
 
 def read_transcript(program: str, lines: Iterable[str], *, cut: bool = False, of_subagent: bool = False) -> Transcript:
     """Parses the lines of a transcript. ``cut``: earlier lines are missing."""
+    return shorten(read_with_margins(program, lines, cut=cut, of_subagent=of_subagent))
+
+
+def read_with_margins(
+    program: str, lines: Iterable[str], *, cut: bool = False, of_subagent: bool = False
+) -> Transcript:
+    """Parses a transcript to be redacted. Call ``shorten`` afterwards."""
     reader = READERS.get(program)
     return Transcript(() if reader is None else tuple(reader(lines, of_subagent)), cut)
+
+
+def shorten(whole: Transcript) -> Transcript:
+    """Returns the transcript without the margins of its texts."""
+    return replace(whole, turns=tuple(map(shorten_turn, whole.turns)))
 
 
 def read_conversation(
@@ -57,13 +70,14 @@ def session_and_folder(program: str, lines: Iterable[str]) -> tuple[str | None, 
 
 
 def last_turns(whole: Transcript, characters: int) -> Transcript:
-    """Returns the last turns with at most this many characters; the first may lose its beginning."""
+    """Returns the last turns with at most this many characters; the first may lose its beginning, with the rest of a
+    line or of a private key."""
     kept: list[Turn] = []
     left = characters
     for turn in reversed(whole.turns):
         if turn.size > left:
             if turn.tool is None and left:
-                kept.append(replace(turn, text=turn.text[-left:]))
+                kept.append(replace(turn, text=turn.text[safe_start(turn.text, len(turn.text) - left) :]))
             return Transcript(tuple(reversed(kept)), True)
         kept.append(turn)
         left -= turn.size

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
 
+from hivelore.core.redaction.excerpts import MARGIN, beginning, ending
 from hivelore.core.redaction.private_text import remove_private_text
+from hivelore.core.values import replace
 from hivelore.sessions.fence import remove_fences
 from hivelore.sessions.model import Speaker, Tool, ToolEffect, Turn
 
@@ -15,6 +17,7 @@ Entry = Mapping[str, Any]
 NO_FIELDS: Entry = {}
 _MAX_OUTPUT_HALF = 1_500
 """Characters kept from the beginning and from the end of a tool output."""
+_OMISSION = "\n...\n"
 _MAX_INPUT = 2_000
 _MAX_LINE = 8_000_000
 _RUN_TOOLS = frozenset(
@@ -112,11 +115,12 @@ def parse_tool(name: str, given: object, folder: str) -> Tool:
     if patched := _PATCHED.findall(on):
         paths = "\n".join(_relative_path(folder, path) for path in patched)
         added, removed = ("\n".join(lines.findall(on)) for lines in (_ADDED, _REMOVED))
-        return Tool(name, ToolEffect.WRITE, paths, added[:_MAX_WRITTEN], removed[:_MAX_WRITTEN])
+        return Tool(name, ToolEffect.WRITE, paths, beginning(added, _MAX_WRITTEN), beginning(removed, _MAX_WRITTEN))
     if short in _WRITE_TOOLS:
-        written, removed = (_texts_of(known, fields)[:_MAX_WRITTEN] for fields in (_CONTENT_FIELDS, _REPLACED_FIELDS))
-        return Tool(name, ToolEffect.WRITE, _relative_path(folder, on[:_MAX_INPUT]), written, removed)
-    return Tool(name, ToolEffect.RUN if short in _RUN_TOOLS else ToolEffect.OTHER, on[:_MAX_INPUT])
+        changed = (_texts_of(known, fields) for fields in (_CONTENT_FIELDS, _REPLACED_FIELDS))
+        written, removed = (beginning(text, _MAX_WRITTEN) for text in changed)
+        return Tool(name, ToolEffect.WRITE, _relative_path(folder, beginning(on, _MAX_INPUT)), written, removed)
+    return Tool(name, ToolEffect.RUN if short in _RUN_TOOLS else ToolEffect.OTHER, beginning(on, _MAX_INPUT))
 
 
 def _texts_of(given: Entry, fields: Iterable[str]) -> str:
@@ -139,9 +143,27 @@ def spoken_turn(who: Speaker, text: str, at: datetime | None) -> Iterator[Turn]:
 
 def result_turn(used: Tool, output: str, at: datetime | None, *, failed: bool) -> Turn:
     text = remove_fences(remove_private_text(output)).strip()
-    if len(text) > 2 * _MAX_OUTPUT_HALF:
-        text = f"{text[:_MAX_OUTPUT_HALF]}\n...\n{text[-_MAX_OUTPUT_HALF:]}"
+    if len(text) > 2 * (_MAX_OUTPUT_HALF + MARGIN):
+        text = f"{beginning(text, _MAX_OUTPUT_HALF)}{_OMISSION}{ending(text, _MAX_OUTPUT_HALF)}"
     return Turn(speaker=Speaker.RESULT, text=text, tool=used, failed=failed, at=at)
+
+
+def shorten_turn(turn: Turn) -> Turn:
+    """Returns the turn without the margins that the text of its tool has for redaction."""
+    if turn.tool is None:
+        return turn
+    target = turn.tool.target
+    is_path_list = turn.tool.effect is ToolEffect.WRITE and "\n" in target
+    tool = replace(
+        turn.tool,
+        target=target if is_path_list else target[:_MAX_INPUT],
+        written=turn.tool.written[:_MAX_WRITTEN],
+        removed=turn.tool.removed[:_MAX_WRITTEN],
+    )
+    text = turn.text
+    if len(text) > 2 * _MAX_OUTPUT_HALF:
+        text = f"{text[:_MAX_OUTPUT_HALF]}{_OMISSION}{text[-_MAX_OUTPUT_HALF:]}"
+    return replace(turn, text=text, tool=tool)
 
 
 def _relative_path(folder: str, path: str) -> str:
