@@ -1,14 +1,17 @@
 """Delivery of spooled events: in order, once, and for the right agent."""
 
+import errno
 from collections.abc import Sequence
 
 import pytest
 
+from hivelore.core.agents import Viewer
 from hivelore.core.redaction import Redactor
 from hivelore.errors import Broken, Invalid, Unavailable
 from hivelore.health.model import Cause
 from hivelore.memories.model import Json
 from hivelore.sessions.capture import HookService
+from hivelore.sessions.programs import SpooledEvent
 from hivelore.sessions.spool import SpoolDelivery
 from support.world import AS_OPERATOR, BOB, World
 
@@ -51,8 +54,12 @@ def compacted(summary: str, session: str = "s1", **more: Json) -> Json:
 
 
 def deliver(world: World, spool: FakeSpool, url: str | None = URL) -> int:
-    hooks = HookService(world.capture, Redactor(b"a key for tests only"), world.clock)
-    return SpoolDelivery(spool, hooks, world.agents, url).deliver()
+    return delivery_of(world, spool, url).deliver()
+
+
+def delivery_of(world: World, spool: FakeSpool, url: str | None) -> SpoolDelivery:
+    redactor = Redactor(b"a key for tests only")
+    return SpoolDelivery(spool, HookService(world.capture, redactor, world.clock), world.agents, redactor, url)
 
 
 def stored_texts(world: World) -> list[str]:
@@ -118,8 +125,7 @@ def test_another_port_is_another_service(world: World, url: str) -> None:
 
 def test_an_event_for_another_service_is_read_once(world: World) -> None:
     spool = FakeSpool(compacted(FIRST, url="http://elsewhere"))
-    hooks = HookService(world.capture, Redactor(b"a key for tests only"), world.clock)
-    delivery = SpoolDelivery(spool, hooks, world.agents, URL)
+    delivery = delivery_of(world, spool, URL)
     assert delivery.deliver() == 0
     spool.works = False
     assert delivery.deliver() == 0
@@ -152,7 +158,52 @@ def test_events_wait_while_the_database_is_damaged(world: World, monkeypatch: py
     assert deliver(world, spool) == 2
 
 
+def let_first_event_fail(patch: pytest.MonkeyPatch, error: Exception) -> None:
+    handle_late = HookService.handle_late
+
+    def fail(hooks: HookService, received: SpooledEvent, viewer: Viewer) -> None:
+        if received.id == FIRST:
+            raise error
+        handle_late(hooks, received, viewer)
+
+    patch.setattr(HookService, "handle_late", fail)
+
+
+def test_an_event_with_a_deeply_nested_task_file_is_delivered(world: World) -> None:
+    spool = FakeSpool(compacted(FIRST, taskFile="[" * 16_000), compacted(SECOND))
+    assert deliver(world, spool) == 2
+    assert spool.aside == []
+
+
+@pytest.mark.parametrize(
+    "error", [RecursionError(), KeyError("id"), OSError(errno.ENAMETOOLONG, "name too long"), Broken("no cause")]
+)
+def test_an_event_that_cannot_be_handled_is_set_aside_and_the_rest_is_delivered(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception
+) -> None:
+    spool = FakeSpool(compacted(FIRST), compacted(SECOND))
+    let_first_event_fail(monkeypatch, error)
+    assert deliver(world, spool) == 1
+    assert spool.aside == ["000"]
+    assert stored_texts(world) == [SECOND]
+    assert "000" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), OSError(errno.ENOSPC, "disk full"), OSError(errno.EMFILE, "too many open files")]
+)
+def test_events_wait_while_the_machine_lacks_resources(
+    world: World, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    spool = FakeSpool(compacted(FIRST), compacted(SECOND))
+    with monkeypatch.context() as patch:
+        let_first_event_fail(patch, error)
+        with pytest.raises(type(error)):
+            deliver(world, spool)
+    assert (spool.waiting(), spool.aside) == (["000", "001"], [])
+    assert deliver(world, spool) == 2
+
+
 def test_waiting_and_lost_events_are_counted(world: World) -> None:
-    hooks = HookService(world.capture, Redactor(b"a key for tests only"), world.clock)
-    delivery = SpoolDelivery(FakeSpool(compacted(FIRST), None), hooks, world.agents, None)
+    delivery = delivery_of(world, FakeSpool(compacted(FIRST), None), None)
     assert (delivery.waiting(), delivery.lost()) == (2, 3)

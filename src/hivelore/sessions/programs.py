@@ -353,7 +353,7 @@ def read_task(event: HookEvent) -> tuple[str, str] | None:
     ignored."""
     try:
         content: object = json.loads(event.task_file or "null")
-    except ValueError:
+    except (ValueError, RecursionError):
         content = None
     task = cast(Mapping[str, object], content if isinstance(content, dict) else {})
     number, text = _text(task.get("id")), _text(task.get("task"))

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from hivelore.core.agents import Interface, Viewer
+from hivelore.core.redaction import Redactor
+from hivelore.core.tracebacks import masked_traceback
 from hivelore.errors import Broken, HiveloreError, Invalid, Unavailable
 from hivelore.identity.service import Agents
 from hivelore.local.endpoint import SPOOL, SPOOL_LOST
@@ -22,8 +24,17 @@ _SUFFIX = ".json"
 _UNREADABLE = ".unreadable"
 _MAX_BYTES = 64_000_000
 """Largest event; hooks spool less than this in total."""
-_TRANSIENT_ERRORS = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.EAGAIN, errno.EINTR)
-"""Errors that are not caused by the file."""
+_TRANSIENT_ERRORS = (
+    errno.EMFILE,
+    errno.ENFILE,
+    errno.ENOMEM,
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EIO,
+    errno.EAGAIN,
+    errno.EINTR,
+)
+"""Errors that are not caused by the file or event."""
 
 
 class SpoolFolder:
@@ -84,19 +95,21 @@ _LOG = logging.getLogger("hivelore")
 
 
 class SpoolDelivery:
-    def __init__(self, spool: Spool, hooks: HookService, agents: Agents, url: str | None) -> None:
+    def __init__(self, spool: Spool, hooks: HookService, agents: Agents, redactor: Redactor, url: str | None) -> None:
         """``url``: URL of this service; None for a process that serves none."""
         self._spool = spool
         self._hooks = hooks
         self._agents = agents
+        self._redactor = redactor
         self._url = url
         self._elsewhere: set[str] = set()
         """Names of events for other services, which are read only once."""
 
     def deliver(self, stopping: Callable[[], bool] = lambda: False) -> int:
         """Delivers waiting events in order and returns their number. An event is removed once its effects are durable;
-        delivering it twice has no further effect. If the rest must wait, raises Unavailable, or Broken if the database
-        is damaged."""
+        delivering it twice has no further effect. An event that cannot be delivered is set aside. If the rest must
+        wait, raises Unavailable, Broken if the database is damaged, or MemoryError or OSError if the machine lacks
+        resources."""
         taken = 0
         waiting = self._spool.waiting()
         self._elsewhere.intersection_update(waiting)
@@ -121,10 +134,11 @@ class SpoolDelivery:
                 self._elsewhere.add(name)  # Left in place for the other service.
                 return False
             self._hooks.handle_late(event, self._viewer(event))
-        except HiveloreError as error:
-            if isinstance(error, Unavailable) or (isinstance(error, Broken) and error.cause is not None):
+        except Exception as error:  # It is logged. It would block all later events otherwise.
+            if _is_transient(error):
                 raise
-            _LOG.warning("Hook event %s cannot be delivered and is set aside. %s", name, error)
+            said = str(error) if isinstance(error, HiveloreError) else masked_traceback(error, self._redactor)
+            _LOG.warning("Hook event %s cannot be delivered and is set aside. %s", name, said)
             self._spool.set_aside(name)
             return False
         self._spool.remove(name)
@@ -136,3 +150,10 @@ class SpoolDelivery:
             return self._agents.viewer_of_key_id(event.key, Interface.HOOK)
         local = self._agents.local_agent()
         return Viewer(role=local.role, agent=local.id, interface=Interface.HOOK)
+
+
+def _is_transient(error: Exception) -> bool:
+    """Returns True for errors that are not caused by the event."""
+    if isinstance(error, OSError):
+        return error.errno in _TRANSIENT_ERRORS
+    return isinstance(error, (Unavailable, MemoryError)) or (isinstance(error, Broken) and error.cause is not None)
