@@ -11,6 +11,7 @@ from hivelore.errors import Broken, Invalid, Unavailable
 from hivelore.health.model import Cause
 from hivelore.memories.model import Json
 from hivelore.sessions.capture import HookService
+from hivelore.sessions.missed_answers import MissedAnswers
 from hivelore.sessions.programs import SpooledEvent
 from hivelore.sessions.spool import SpoolDelivery
 from support.world import AS_OPERATOR, BOB, World
@@ -84,16 +85,28 @@ def test_an_event_with_a_key_is_delivered_for_its_agent(world: World) -> None:
     assert memory.owner == BOB
 
 
-@pytest.mark.parametrize("key", ["", "hl_1_ffffffffff", "hl_2_0123456789", "x", "revoked", "operator"])
-def test_an_event_with_an_invalid_key_is_set_aside(world: World, key: str) -> None:
+@pytest.mark.parametrize("key", ["", " ", 7, "hl_1_ffffffffff", "hl_2_0123456789", "x", "revoked", "operator"])
+def test_an_event_with_an_invalid_key_is_set_aside(world: World, key: Json) -> None:
     issued = world.agents.issue(None if key == "operator" else BOB)
     if key == "revoked":
         world.agents.revoke(issued.key.id)
-    key_id = {"revoked": issued.text.rpartition("_")[0], "operator": issued.text.rpartition("_")[0]}.get(key, key)
-    spool = FakeSpool(compacted(FIRST, key=key_id or "hl__"))
+    key_id = issued.text.rpartition("_")[0] if key in ("revoked", "operator") else key
+    spool = FakeSpool(compacted(FIRST, key=key_id))
     assert deliver(world, spool) == 0
     assert spool.aside == ["000"]
     assert stored_texts(world) == []
+
+
+@pytest.mark.parametrize("key", ["", "hl_1_ffffffffff"])
+def test_the_missed_answer_of_an_event_with_an_invalid_key_is_counted(world: World, key: str) -> None:
+    prompt: Json = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "prompt": "Which port?"}
+    event: dict[str, Json] = {"program": "claude-code", "id": "e1", "payload": prompt, "key": key, "missed": "refused"}
+    assert deliver(world, FakeSpool(event, compacted(FIRST, key=key))) == 0
+    assert world.capture.missed_answers() == (MissedAnswers(program="claude-code", refused=1),)
+
+
+def test_an_event_without_a_key_is_the_local_agents(world: World) -> None:
+    assert deliver(world, FakeSpool(compacted(FIRST, key=None))) == 1
 
 
 def test_unreadable_and_unknown_events_are_set_aside_and_the_rest_is_delivered(world: World) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from hivelore.core.agents import Interface, Viewer
 from hivelore.core.redaction import Redactor
 from hivelore.core.tracebacks import masked_traceback
-from hivelore.errors import Broken, HiveloreError, Invalid, Unavailable
+from hivelore.errors import Broken, HiveloreError, Invalid, Unauthenticated, Unavailable
 from hivelore.identity.service import Agents
 from hivelore.local.endpoint import SPOOL, SPOOL_LOST
 from hivelore.local.transport import is_same
@@ -133,7 +133,7 @@ class SpoolDelivery:
             if event.url is not None and self._url is not None and not is_same(event.url, self._url):
                 self._elsewhere.add(name)  # Left in place for the other service.
                 return False
-            self._hooks.handle_late(event, self._viewer(event))
+            self._handle(event)
         except Exception as error:  # It is logged. It would block all later events otherwise.
             if _is_transient(error):
                 raise
@@ -144,8 +144,19 @@ class SpoolDelivery:
         self._spool.remove(name)
         return True
 
+    def _handle(self, event: SpooledEvent) -> None:
+        try:
+            viewer = self._viewer(event)
+        except Unauthenticated:
+            self._hooks.count_miss(event)
+            raise
+        self._hooks.handle_late(event, viewer)
+
     def _viewer(self, event: SpooledEvent) -> Viewer:
-        """Returns the owner of the key, else the local agent: only its user can write to the home folder."""
+        """Returns the owner of the key; without a key the local agent, because only its user can write to the home
+        folder. Raises Unauthenticated for a key that is not valid."""
+        if event.key == "":
+            raise Unauthenticated("HIVELORE_KEY of the agent program is no key ('hl_...'). Correct or unset it.")
         if event.key is not None:
             return self._agents.viewer_of_key_id(event.key, Interface.HOOK)
         local = self._agents.local_agent()
