@@ -37,14 +37,15 @@ def _read(program: str, kept: SourceFile, project: str | None) -> Draft | Skippe
 def _preview(program: str, files: list[SourceFile], project: str | None, as_json: bool) -> int:
     found = [_read(program, kept, project) for kept in files]
     drafts = [one for one in found if isinstance(one, Draft)]
-    report_skipped(one for one in found if isinstance(one, Skipped) and not one.expected)
+    left_out = report_skipped(one for one in found if isinstance(one, Skipped) and not one.expected)
+    code = exits.LEFT_OUT if left_out else 0
     if as_json:
         output.print_json({"memories": [_as_json(one) for one in drafts], "files": len(files)})
-        return 0
+        return code
     if drafts:
         output.table(["day", "project", "name", "content"], [_row(one) for one in drafts])
     output.say(f"{counted(len(files), 'file')}, {len(drafts):,} of them would become memories. Nothing was stored.")
-    return 0
+    return code
 
 
 def _store(program: str, files: list[SourceFile], project: str | None, agent: str | None, as_json: bool) -> int:

@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from hivelore.sessions.model import Transcript
+from hivelore.sessions.transcripts import read_conversation
+from hivelore.transfer import backfill
 from support.command_line import CommandLine
 from support.sessions import ClaudeSession, CodexSession, a_fix
 
@@ -115,6 +118,31 @@ def test_an_unreadable_file_is_reported_and_the_others_are_imported(cli: Command
     assert result.code == 7
     assert json.loads(result.out)["created"] == 2
     assert "big.md: larger than" in result.err
+
+
+def test_a_session_with_half_an_emoji_is_imported(cli: CommandLine, me: str, home: Path) -> None:
+    session = a_fix().user("No, always round the currency of a\ud83dcart by hand.").says("Understood \ude00.")
+    session.runs("echo \ud83d", "\ud83d")
+    write(home / ".claude/projects/-home-ada-shop/s1.jsonl", session.lines)
+    assert len(cli.json("import", "claude-code", "--dry-run", "--agent", me)["memories"]) == 2
+    assert cli.json("import", "claude-code", "--agent", me)["created"] == 2
+    assert any("always round the currency of a?cart by hand" in one["content"] for one in own(cli, me).values())
+
+
+@pytest.mark.parametrize("more", [[], ["--dry-run"]])
+def test_a_file_that_cannot_be_parsed_is_reported_and_the_others_are_imported(
+    cli: CommandLine, me: str, home: Path, monkeypatch: pytest.MonkeyPatch, more: list[str]
+) -> None:
+    def parse(program: str, lines: Sequence[str], *, cut: bool) -> Transcript:
+        if any("Hello there." in line for line in lines):
+            raise KeyError("unknown format")
+        return read_conversation(program, lines, cut=cut)
+
+    monkeypatch.setattr(backfill, "read_conversation", parse)
+    result = cli("import", "claude-code", "--agent", me, *more)
+    assert result.code == 7
+    assert "s2.jsonl: cannot be parsed (KeyError" in result.err
+    assert ("2 of them would become memories" if more else "2 new memories") in result.out
 
 
 @pytest.mark.parametrize("more", [["--dry-run"], ["--since", "7d"], ["--project", "x"]])
