@@ -21,7 +21,7 @@ from hivelore.sessions.lessons.summary_draft import MAX_SUMMARISED, build_draft
 from hivelore.sessions.model import EventId, SessionEnd, Summary, Transcript, Turn
 from hivelore.sessions.programs import storable
 from hivelore.sessions.titles import first_prompt, session_title
-from hivelore.sessions.transcript_files import MAX_TRANSCRIPT_BYTES, read_last_lines
+from hivelore.sessions.transcript_files import MAX_TRANSCRIPT_BYTES, read_first_line, read_last_lines
 from hivelore.sessions.transcripts import last_turns, read_conversation, session_and_folder, without_markers
 from hivelore.transfer.files import MAX_BYTES, Skipped
 
@@ -76,7 +76,9 @@ def read_draft(program: str, kept: SourceFile, project_of: Callable[[Path], str 
 
 def _session_draft(program: str, kept: SourceFile, project_of: Callable[[Path], str | None]) -> Draft | Skipped:
     lines, cut = read_last_lines(kept.path, MAX_TRANSCRIPT_BYTES)
-    session, folder = session_and_folder(program, lines)
+    # Codex names the session in the first line only.
+    beginning = [read_first_line(kept.path, MAX_TRANSCRIPT_BYTES)] if cut else []
+    session, folder = session_and_folder(program, [*beginning, *lines])
     conversation = _storable_conversation(read_conversation(program, lines, cut=cut))
     whole = without_markers(last_turns(conversation, MAX_SUMMARISED))
     lessons = draw_lessons(whole.turns, shipped_classifier()).lessons

@@ -112,6 +112,17 @@ def test_codex_sessions_are_imported(cli: CommandLine, me: str, home: Path) -> N
     assert {one["externalId"] for one in memories.values()} == {"session:codex:s1", "memory:codex:.codex/build.md"}
 
 
+def test_a_long_codex_session_keeps_its_id(cli: CommandLine, me: str, home: Path) -> None:
+    session = CodexSession().item({"type": "reasoning", "summary": ["x" * 8_000_000]})
+    session.user("Please mend the checkout, it fails for old carts. " * 3)
+    session.says("The root cause is that carts from before March have no currency field.")
+    session.user("No, use the currency of the customer instead of EUR.").says("Done.")
+    write(home / ".codex/sessions/2026/03/01/rollout-2026-03-01T12-00-00-s1.jsonl", session.lines)
+    assert cli.json("import", "codex", "--agent", me)["created"] == 1
+    (memory,) = own(cli, me).values()
+    assert (memory["externalId"], memory["project"]) == ("session:codex:s1", "/home/ada/shop")
+
+
 def test_an_unreadable_file_is_reported_and_the_others_are_imported(cli: CommandLine, me: str, home: Path) -> None:
     write(home / ".claude/projects/-home-ada-shop/memory/big.md", ["x" * 2_000_001])
     result = cli("import", "claude-code", "--agent", me, "--json")
