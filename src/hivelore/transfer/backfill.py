@@ -4,7 +4,7 @@ Files are read by the caller's process. Each draft has an external id, so a seco
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 from hivelore.core.values import replace
 from hivelore.local.endpoint import SESSIONS
 from hivelore.memories.drafts import Draft
-from hivelore.memories.model import NAME_LENGTH, Source
+from hivelore.memories.model import NAME_LENGTH, Memory, Source
 from hivelore.sessions.lessons.classifier import shipped_classifier
 from hivelore.sessions.lessons.drawing import draw_lessons
 from hivelore.sessions.lessons.information import MIN_WEIGHT
@@ -26,8 +26,13 @@ from hivelore.sessions.transcripts import last_turns, read_conversation, session
 from hivelore.transfer.files import MAX_BYTES, Skipped
 
 NOTHING_LEARNED = "nothing worth storing"
+CAPTURED_LIVE = "captured live"
 _SESSIONS = {"claude-code": "*/*.jsonl", "codex": "**/*.jsonl"}
 _NOTES = {"claude-code": "projects/*/memory/*.md", "codex": "memories/*.md"}
+_CAPTURED = ("session", "lesson", "compacted")
+"""Beginnings of the external ids of what live capture stores."""
+_ORIGIN = "origin"
+"""Metadata field of imported memories."""
 _SUBAGENT_PREFIX = "agent-"
 _INDEX = "MEMORY.md"
 _FRONT = re.compile(r"\A---\r?\n(.*?)\r?\n---\r?\n", re.DOTALL)
@@ -96,6 +101,13 @@ def _session_draft(program: str, kept: SourceFile, project_of: Callable[[Path], 
     return _as_imported(build_draft(ended, summary, f"Session: {title}"), kept, ended.at)
 
 
+def is_captured(program: str, memories: Iterable[Memory]) -> bool:
+    """Returns True if live capture stored some of these memories of a session. What only an import stored does not
+    count."""
+    ids = tuple(f"{kind}:{program}:" for kind in _CAPTURED)
+    return any((one.external_id or "").startswith(ids) and _ORIGIN not in one.metadata for one in memories)
+
+
 def _storable_conversation(whole: Transcript) -> Transcript:
     return replace(whole, turns=tuple(_storable_turn(turn) for turn in whole.turns))
 
@@ -145,7 +157,7 @@ def _project_folder(program: str, path: Path) -> Path | None:
 
 def _as_imported(draft: Draft, kept: SourceFile, at: datetime) -> Draft:
     """Marks a draft as imported. The source is manual, so that it does not expire."""
-    metadata = {**(draft.metadata or {}), "origin": storable(str(kept.path))}
+    metadata = {**(draft.metadata or {}), _ORIGIN: storable(str(kept.path))}
     # Without trust, which the service decides.
     fields: dict[str, Any] = {name: getattr(draft, name) for name in Draft.__struct_fields__}
     fields |= {"source": Source.MANUAL, "created_at": at, "tags": ("imported",), "metadata": metadata}
