@@ -335,6 +335,22 @@ def test_a_wrong_key_is_spooled_without_its_secret(alone: Hook) -> None:
     assert secret not in file.read_text()
 
 
+def test_a_mistyped_key_is_never_taken_for_no_key(alone: Hook) -> None:
+    key = f"hl-1-{scramble(64, '0123456789abcdef')}"
+    assert alone("PostCompact", compact_summary=SUMMARY, environ={"HIVELORE_KEY": key}) == NOTHING
+    assert alone("UserPromptSubmit", prompt=ASKED, environ={"HIVELORE_KEY": key}) == NOTHING
+    until(lambda: len(spool(alone.home)) == 2)
+    assert {event["key"] for event in spool(alone.home)} == {""}
+    with Service(alone.home) as service:
+        until(lambda: not spool(alone.home))
+        assert kept(service, SUMMARY) == 0
+        status = service.client(service.agent_key).call("GET", "/api/status")
+        assert status["missedAnswers"] == [{"program": "claude-code", "late": 0, "down": 1, "refused": 0}]
+    files = list((alone.home / "spool").glob("*.unreadable"))
+    assert len(files) == 2
+    assert not any(key in file.read_text() for file in files)
+
+
 def test_an_unwritable_home_does_not_affect_the_agent(alone: Hook) -> None:
     (alone.home / "spool").write_text("no folder")
     assert alone("PostCompact", compact_summary=SUMMARY) == NOTHING

@@ -215,6 +215,7 @@ def test_the_task_file_overrides_the_variable(service: Service) -> None:
             ({"taskId": "T-7"}, "## Current task\nT-7\n"),
             ({"taskFile": '{"id": "T-8", "task": "Paint it"}'}, "## Current task\nT-8: Paint it\n"),
             ({"taskId": "T-7", "taskFile": '{"id": 8, "tas'}, "## Current task\nT-7\n"),
+            ({"taskId": "T-7", "taskFile": "[" * 16_000}, "## Current task\nT-7\n"),
         ]
     ):
         answer = Program(client, f"s4-{number}").deliver("SessionStart", about, source="startup")

@@ -363,6 +363,12 @@ def test_a_spooled_event_is_parsed() -> None:
     assert (event.event, event.payload) == (None, {"session_id": "s1"})
 
 
+@pytest.mark.parametrize("file", ["no JSON", "[]", '{"id": 8, "tas', "[" * 16_000, '{"id": ' * 16_000])
+def test_an_invalid_task_file_is_ignored(file: str) -> None:
+    event = parse_spooled_event({"program": "codex", "id": "e1", "payload": {}, "taskId": "T-7", "taskFile": file})
+    assert read_task(event) == ("T-7", "")
+
+
 @given(json)
 def test_invalid_events_are_refused(payload: Any) -> None:
     with pytest.raises(Invalid):

@@ -2,19 +2,22 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from hivelore.cli import connection, output
+from hivelore.cli import output
 from hivelore.core.text import counted
 from hivelore.memories.drafts import Draft, WriteResult
 from hivelore.transfer.batched_writes import BatchedWriter
 from hivelore.transfer.files import Skipped
 
+if TYPE_CHECKING:
+    from hivelore.python.hive import Hive
+
 F = TypeVar("F")
 
 
 def store_files(
-    label: str, files: Sequence[F], read: Callable[[F], tuple[Path, Draft] | Skipped | None], agent: str | None
+    hive: "Hive", label: str, files: Sequence[F], read: Callable[[F], tuple[Path, Draft] | Skipped | None]
 ) -> tuple[Mapping[str, int], list[Skipped]]:
     """Store the memories that ``read`` finds in files. Return their number by outcome, and the files left out."""
     counts = {"created": 0, "changed": 0, "unchanged": 0}
@@ -23,7 +26,7 @@ def store_files(
     def count(_: Path, done: WriteResult) -> None:
         counts["created" if done.created else "changed" if done.changed else "unchanged"] += 1
 
-    with connection.hive(agent) as hive, output.progress(label, len(files)) as advance:
+    with output.progress(label, len(files)) as advance:
         writer = BatchedWriter[Path](hive, stored=count, refused=lambda file, why: skipped.append(Skipped(file, why)))
         try:
             for number, file in enumerate(files, start=1):

@@ -55,7 +55,8 @@ def index(
         return draft if isinstance(draft, Skipped) else (Path(draft.source_path or root), draft)
 
     files = [(file, root) for root in roots for file in find_files(root)]
-    counts, skipped = store_files("Indexing", files, read, agent)
+    with connection.hive(agent) as hive:
+        counts, skipped = store_files(hive, "Indexing", files, read)
     left_out = report_skipped(one for one in skipped if not one.expected or one.path in roots)
     output.result(
         {**counts, "skipped": [{"path": str(one.path), "reason": one.reason} for one in skipped]},

@@ -120,7 +120,7 @@ def _remove_unwanted(value: "Json") -> "Json":
 
 
 def _key() -> str | None:
-    """Return the part of HIVELORE_KEY that may be stored."""
+    """Return the part of HIVELORE_KEY that may be stored: None if it is not set, empty if the key is unusable."""
     given = endpoint.given_key()
     return None if given is None else given.rpartition("_")[0][:_KEY_LENGTH]
 

@@ -175,7 +175,7 @@ class Application(Services):
     def spool_drain(self) -> SpoolDelivery:
         owner = self.lock.owner if self.lock is not None else None
         url = None if owner is None else owner.url
-        return SpoolDelivery(SpoolFolder(self.settings.home), self.hooks, self.agents, url)
+        return SpoolDelivery(SpoolFolder(self.settings.home), self.hooks, self.agents, self.redactor, url)
 
     def fenced(self, text: Harmless) -> str:
         """Returns a text in a fence, which shows a model that it is data."""

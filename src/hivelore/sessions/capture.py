@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 
 from hivelore.core.agents import AgentId, Viewer
 from hivelore.core.clock import Clock
@@ -175,10 +175,15 @@ class CaptureService:
             lost = {one.recall for one in session.shown if one.event == event.id and one.recall is not None}
             tx.drop_recalls(lost, event.at - CLOCK_SKEW)
             tx.put_session(_remove_injection(session, event))
-            counts = read_counts(tx.setting(_MISSED))
-            tx.set_setting(_MISSED, write_counts(add_miss(counts, event.program, reason, today)))
+            _count_miss(tx, event.program, reason, today)
 
         self._store.write(record_miss)
+
+    def count_miss(self, event: AgentEvent, reason: MissReason) -> None:
+        """Counts the answer to an event that belongs to no agent, if it was to carry memories."""
+        if event.kind in _WITH_REPLY:
+            today = self._clock.now().date()
+            self._store.write(lambda tx: _count_miss(tx, event.program, reason, today))
 
     def missed_answers(self) -> tuple[MissedAnswers, ...]:
         """Counts the answers of the last days that reached no agent."""
@@ -291,6 +296,11 @@ class CaptureService:
 
     def _new_session(self, event: AgentEvent, agent: AgentId) -> Session:
         return Session(agent=agent, id=_session_key(event), updated_at=event.at, begun_at=self._clock.now())
+
+
+def _count_miss(tx: Transaction, program: str, reason: MissReason, today: date) -> None:
+    counts = read_counts(tx.setting(_MISSED))
+    tx.set_setting(_MISSED, write_counts(add_miss(counts, program, reason, today)))
 
 
 def _require_agent(viewer: Viewer) -> AgentId:
@@ -423,6 +433,12 @@ class HookService:
         event = self._parse_event(*_dialect_and_name(received), received)
         if event is not None:
             self._capture.handle_late(event, viewer, received.missed)
+
+    def count_miss(self, received: SpooledEvent) -> None:
+        """Counts the missed answer to an event that belongs to no agent."""
+        event = self._parse_event(*_dialect_and_name(received), received)
+        if event is not None:
+            self._capture.count_miss(event, received.missed)
 
     def _parse_event(self, dialect: Dialect, name: str, received: HookEvent) -> AgentEvent | None:
         number, now, task = storable(received.id), self._clock.now(), read_task(received)

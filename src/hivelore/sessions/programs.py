@@ -321,13 +321,14 @@ class SpooledEvent(HookEvent, frozen=True, kw_only=True):
     url: str | None = None
     """Service that it was sent to, if configured."""
     key: str | None = None
-    """Public part of the key that it was sent with, if any."""
+    """Public part of HIVELORE_KEY; empty if the key has none, None if HIVELORE_KEY was not set."""
     missed: MissReason = MissReason.LATE
     """Why the hook had no answer."""
 
 
 def parse_spooled_event(data: object) -> SpooledEvent:
-    """Raises Invalid without program, id or payload. Other missing or mistyped fields count as absent."""
+    """Raises Invalid without program, id or payload. Other missing or mistyped fields count as absent, except that a
+    mistyped key counts as an unusable one."""
     fields = cast(Mapping[str, object], data if isinstance(data, dict) else {})
     program, number, payload = fields.get("program"), fields.get("id"), fields.get("payload")
     if not (isinstance(program, str) and isinstance(number, str) and isinstance(payload, dict)):
@@ -340,7 +341,7 @@ def parse_spooled_event(data: object) -> SpooledEvent:
         at=_instant(fields.get("at")),
         project=_text(fields.get("project")),
         url=_text(fields.get("url")),
-        key=_text(fields.get("key")),
+        key=None if fields.get("key") is None else _text(fields["key"]) or "",
         branch=_text(fields.get("branch")),
         changed_files=_text(fields.get("changedFiles")),
         missed=_reason(fields.get("missed")),
@@ -354,7 +355,7 @@ def read_task(event: HookEvent) -> tuple[str, str] | None:
     ignored."""
     try:
         content: object = json.loads(event.task_file or "null")
-    except ValueError:
+    except (ValueError, RecursionError):
         content = None
     task = cast(Mapping[str, object], content if isinstance(content, dict) else {})
     number, text = _text(task.get("id")), _text(task.get("task"))

@@ -9,7 +9,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from hivelore.core.agents import Interface, Viewer
-from hivelore.errors import Broken, HiveloreError, Invalid, Unavailable
+from hivelore.core.redaction import Redactor
+from hivelore.core.tracebacks import masked_traceback
+from hivelore.errors import Broken, HiveloreError, Invalid, Unauthenticated, Unavailable
 from hivelore.identity.service import Agents
 from hivelore.local.endpoint import SPOOL, SPOOL_LOST
 from hivelore.local.transport import is_same
@@ -22,8 +24,17 @@ _SUFFIX = ".json"
 _UNREADABLE = ".unreadable"
 _MAX_BYTES = 64_000_000
 """Largest event; hooks spool less than this in total."""
-_TRANSIENT_ERRORS = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.EAGAIN, errno.EINTR)
-"""Errors that are not caused by the file."""
+_TRANSIENT_ERRORS = (
+    errno.EMFILE,
+    errno.ENFILE,
+    errno.ENOMEM,
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EIO,
+    errno.EAGAIN,
+    errno.EINTR,
+)
+"""Errors that are not caused by the file or event."""
 
 
 class SpoolFolder:
@@ -84,19 +95,21 @@ _LOG = logging.getLogger("hivelore")
 
 
 class SpoolDelivery:
-    def __init__(self, spool: Spool, hooks: HookService, agents: Agents, url: str | None) -> None:
+    def __init__(self, spool: Spool, hooks: HookService, agents: Agents, redactor: Redactor, url: str | None) -> None:
         """``url``: URL of this service; None for a process that serves none."""
         self._spool = spool
         self._hooks = hooks
         self._agents = agents
+        self._redactor = redactor
         self._url = url
         self._elsewhere: set[str] = set()
         """Names of events for other services, which are read only once."""
 
     def deliver(self, stopping: Callable[[], bool] = lambda: False) -> int:
         """Delivers waiting events in order and returns their number. An event is removed once its effects are durable;
-        delivering it twice has no further effect. If the rest must wait, raises Unavailable, or Broken if the database
-        is damaged."""
+        delivering it twice has no further effect. An event that cannot be delivered is set aside. If the rest must
+        wait, raises Unavailable, Broken if the database is damaged, or MemoryError or OSError if the machine lacks
+        resources."""
         taken = 0
         waiting = self._spool.waiting()
         self._elsewhere.intersection_update(waiting)
@@ -120,19 +133,38 @@ class SpoolDelivery:
             if event.url is not None and self._url is not None and not is_same(event.url, self._url):
                 self._elsewhere.add(name)  # Left in place for the other service.
                 return False
-            self._hooks.handle_late(event, self._viewer(event))
-        except HiveloreError as error:
-            if isinstance(error, Unavailable) or (isinstance(error, Broken) and error.cause is not None):
+            self._handle(event)
+        except Exception as error:  # It is logged. It would block all later events otherwise.
+            if _is_transient(error):
                 raise
-            _LOG.warning("Hook event %s cannot be delivered and is set aside. %s", name, error)
+            said = str(error) if isinstance(error, HiveloreError) else masked_traceback(error, self._redactor)
+            _LOG.warning("Hook event %s cannot be delivered and is set aside. %s", name, said)
             self._spool.set_aside(name)
             return False
         self._spool.remove(name)
         return True
 
+    def _handle(self, event: SpooledEvent) -> None:
+        try:
+            viewer = self._viewer(event)
+        except Unauthenticated:
+            self._hooks.count_miss(event)
+            raise
+        self._hooks.handle_late(event, viewer)
+
     def _viewer(self, event: SpooledEvent) -> Viewer:
-        """Returns the owner of the key, else the local agent: only its user can write to the home folder."""
+        """Returns the owner of the key; without a key the local agent, because only its user can write to the home
+        folder. Raises Unauthenticated for a key that is not valid."""
+        if event.key == "":
+            raise Unauthenticated("HIVELORE_KEY of the agent program is no key ('hl_...'). Correct or unset it.")
         if event.key is not None:
             return self._agents.viewer_of_key_id(event.key, Interface.HOOK)
         local = self._agents.local_agent()
         return Viewer(role=local.role, agent=local.id, interface=Interface.HOOK)
+
+
+def _is_transient(error: Exception) -> bool:
+    """Returns True for errors that are not caused by the event."""
+    if isinstance(error, OSError):
+        return error.errno in _TRANSIENT_ERRORS
+    return isinstance(error, (Unavailable, MemoryError)) or (isinstance(error, Broken) and error.cause is not None)

@@ -4,9 +4,11 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 from hivelore.core.agents import AgentId, Viewer
 from hivelore.errors import NotFound
@@ -48,15 +50,26 @@ def is_session_file(path: str, session: str) -> bool:
 def read_last_lines(path: Path, most: int) -> tuple[list[str], bool]:
     """Returns the last complete lines within ``most`` bytes, and True if earlier lines are missing. Raises OSError,
     also if the file is not a regular one."""
-    # Not blocking: opening a pipe would wait for a writer.
-    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, "not a regular file")
-        start = max(status.st_size - most, 0)
+    with _open_regular(path) as file:
+        start = max(os.fstat(file.fileno()).st_size - most, 0)
         file.seek(start)
         lines = file.read(most).decode(errors="replace").split("\n")
     return (lines[1:] if start else lines), bool(start)
+
+
+def read_first_line(path: Path, most: int) -> str:
+    """Returns the first line, or its first ``most`` bytes. Raises OSError like ``read_last_lines``."""
+    with _open_regular(path) as file:
+        return file.readline(most).decode(errors="replace")
+
+
+@contextmanager
+def _open_regular(path: Path) -> Generator[BinaryIO]:
+    # Not blocking: opening a pipe would wait for a writer.
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file")
+        yield file
 
 
 class TranscriptFiles:

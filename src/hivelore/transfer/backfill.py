@@ -4,28 +4,35 @@ Files are read by the caller's process. Each draft has an external id, so a seco
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from hivelore.core.values import replace
 from hivelore.local.endpoint import SESSIONS
 from hivelore.memories.drafts import Draft
-from hivelore.memories.model import NAME_LENGTH, Source
+from hivelore.memories.model import NAME_LENGTH, Memory, Source
 from hivelore.sessions.lessons.classifier import shipped_classifier
 from hivelore.sessions.lessons.drawing import draw_lessons
 from hivelore.sessions.lessons.information import MIN_WEIGHT
 from hivelore.sessions.lessons.summary_draft import MAX_SUMMARISED, build_draft
-from hivelore.sessions.model import EventId, SessionEnd, Summary
+from hivelore.sessions.model import EventId, SessionEnd, Summary, Transcript, Turn
+from hivelore.sessions.programs import storable
 from hivelore.sessions.titles import first_prompt, session_title
-from hivelore.sessions.transcript_files import MAX_TRANSCRIPT_BYTES, read_last_lines
+from hivelore.sessions.transcript_files import MAX_TRANSCRIPT_BYTES, read_first_line, read_last_lines
 from hivelore.sessions.transcripts import last_turns, read_conversation, session_and_folder, without_markers
 from hivelore.transfer.files import MAX_BYTES, Skipped
 
 NOTHING_LEARNED = "nothing worth storing"
+CAPTURED_LIVE = "captured live"
 _SESSIONS = {"claude-code": "*/*.jsonl", "codex": "**/*.jsonl"}
 _NOTES = {"claude-code": "projects/*/memory/*.md", "codex": "memories/*.md"}
+_CAPTURED = ("session", "lesson", "compacted")
+"""Beginnings of the external ids of what live capture stores."""
+_ORIGIN = "origin"
+"""Metadata field of imported memories."""
 _SUBAGENT_PREFIX = "agent-"
 _INDEX = "MEMORY.md"
 _FRONT = re.compile(r"\A---\r?\n(.*?)\r?\n---\r?\n", re.DOTALL)
@@ -68,12 +75,16 @@ def read_draft(program: str, kept: SourceFile, project_of: Callable[[Path], str 
         return (_session_draft if kept.is_session else _note_draft)(program, kept, project_of)
     except OSError as error:
         return Skipped(kept.path, error.strerror or str(error))
+    except Exception as error:  # noqa: BLE001 - Programs change their formats; the other files are still read.
+        return Skipped(kept.path, f"cannot be parsed ({type(error).__name__}: {error})")
 
 
 def _session_draft(program: str, kept: SourceFile, project_of: Callable[[Path], str | None]) -> Draft | Skipped:
     lines, cut = read_last_lines(kept.path, MAX_TRANSCRIPT_BYTES)
-    session, folder = session_and_folder(program, lines)
-    conversation = read_conversation(program, lines, cut=cut)
+    # Codex names the session in the first line only.
+    beginning = [read_first_line(kept.path, MAX_TRANSCRIPT_BYTES)] if cut else []
+    session, folder = session_and_folder(program, [*beginning, *lines])
+    conversation = _storable_conversation(read_conversation(program, lines, cut=cut))
     whole = without_markers(last_turns(conversation, MAX_SUMMARISED))
     lessons = draw_lessons(whole.turns, shipped_classifier()).lessons
     summary = Summary(tuple(one.text.replace("\n", "\n  ") for one in lessons), by="extractive")
@@ -82,12 +93,31 @@ def _session_draft(program: str, kept: SourceFile, project_of: Callable[[Path], 
     ended = SessionEnd(
         id=EventId(""),
         program=program,
-        session=session or kept.path.stem,
+        session=storable(session or kept.path.stem),
         at=next((turn.at for turn in reversed(whole.turns) if turn.at is not None), kept.changed_at),
-        project=None if folder is None else project_of(Path(folder)),
+        project=None if folder is None else project_of(Path(storable(folder))),
     )
     title = session_title(None, first_prompt(conversation), summary.points[0])
     return _as_imported(build_draft(ended, summary, f"Session: {title}"), kept, ended.at)
+
+
+def is_captured(program: str, memories: Iterable[Memory]) -> bool:
+    """Returns True if live capture stored some of these memories of a session. What only an import stored does not
+    count."""
+    ids = tuple(f"{kind}:{program}:" for kind in _CAPTURED)
+    return any((one.external_id or "").startswith(ids) and _ORIGIN not in one.metadata for one in memories)
+
+
+def _storable_conversation(whole: Transcript) -> Transcript:
+    return replace(whole, turns=tuple(_storable_turn(turn) for turn in whole.turns))
+
+
+def _storable_turn(turn: Turn) -> Turn:
+    tool = turn.tool
+    if tool is not None:
+        target, written, removed = map(storable, (tool.target, tool.written, tool.removed))
+        tool = replace(tool, target=target, written=written, removed=removed)
+    return replace(turn, text=storable(turn.text), tool=tool)
 
 
 def _note_draft(program: str, kept: SourceFile, project_of: Callable[[Path], str | None]) -> Draft | Skipped:
@@ -106,11 +136,11 @@ def _note_draft(program: str, kept: SourceFile, project_of: Callable[[Path], str
     folder = _project_folder(program, kept.path)
     draft = Draft(
         content=content,
-        name=(fields.get("name") or kept.path.stem).strip("\"'")[:NAME_LENGTH],
+        name=storable(fields.get("name") or kept.path.stem).strip("\"'")[:NAME_LENGTH],
         summary=fields.get("description", "").strip("\"'") or None,
         category=fields.get("type") or None,
         project=None if folder is None else project_of(folder),
-        external_id=f"memory:{program}:{kept.path.parent.parent.name}/{kept.path.name}",
+        external_id=storable(f"memory:{program}:{kept.path.parent.parent.name}/{kept.path.name}"),
         metadata={"program": program},
     )
     return _as_imported(draft, kept, kept.changed_at)
@@ -121,14 +151,13 @@ def _project_folder(program: str, path: Path) -> Path | None:
     for session in sorted(path.parent.parent.glob("*.jsonl")) if program == "claude-code" else ():
         folder = session_and_folder(program, read_last_lines(session, MAX_TRANSCRIPT_BYTES)[0])[1]
         if folder is not None:
-            return Path(folder)
+            return Path(storable(folder))
     return None
 
 
 def _as_imported(draft: Draft, kept: SourceFile, at: datetime) -> Draft:
     """Marks a draft as imported. The source is manual, so that it does not expire."""
-    origin = str(kept.path).encode(errors="replace").decode()
-    metadata = {**(draft.metadata or {}), "origin": origin}
+    metadata = {**(draft.metadata or {}), _ORIGIN: storable(str(kept.path))}
     # Without trust, which the service decides.
     fields: dict[str, Any] = {name: getattr(draft, name) for name in Draft.__struct_fields__}
     fields |= {"source": Source.MANUAL, "created_at": at, "tags": ("imported",), "metadata": metadata}

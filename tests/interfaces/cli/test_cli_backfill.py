@@ -8,8 +8,16 @@ from typing import Any
 
 import pytest
 
+from hivelore.cli import connection
+from hivelore.core.text import Clean
+from hivelore.memories.drafts import Draft
+from hivelore.sessions.lesson_recorder import lesson_draft
+from hivelore.sessions.lessons.summary_draft import build_draft
+from hivelore.sessions.model import Lesson, LessonKind, Summary, Transcript
+from hivelore.sessions.transcripts import read_conversation
+from hivelore.transfer import backfill
 from support.command_line import CommandLine
-from support.sessions import ClaudeSession, CodexSession, a_fix
+from support.sessions import FOLDER, ClaudeSession, CodexSession, a_fix, an_end
 
 NOTE = """\
 ---
@@ -109,12 +117,95 @@ def test_codex_sessions_are_imported(cli: CommandLine, me: str, home: Path) -> N
     assert {one["externalId"] for one in memories.values()} == {"session:codex:s1", "memory:codex:.codex/build.md"}
 
 
+def test_a_long_codex_session_keeps_its_id(cli: CommandLine, me: str, home: Path) -> None:
+    session = CodexSession().item({"type": "reasoning", "summary": ["x" * 8_000_000]})
+    session.user("Please mend the checkout, it fails for old carts. " * 3)
+    session.says("The root cause is that carts from before March have no currency field.")
+    session.user("No, use the currency of the customer instead of EUR.").says("Done.")
+    write(home / ".codex/sessions/2026/03/01/rollout-2026-03-01T12-00-00-s1.jsonl", session.lines)
+    assert cli.json("import", "codex", "--agent", me)["created"] == 1
+    (memory,) = own(cli, me).values()
+    assert (memory["externalId"], memory["project"]) == ("session:codex:s1", "/home/ada/shop")
+
+
+def live_summary(project: str = FOLDER) -> Draft:
+    summary = Summary(("Carts take the currency of their customer.",), by="claude")
+    return without_trust(build_draft(an_end(project=project), summary, "Session: The checkout test fails"))
+
+
+def live_lesson() -> Draft:
+    lesson = Lesson(kind=LessonKind.CORRECTION, text="Use the currency of the customer.", name="Currency")
+    return without_trust(lesson_draft(lesson, an_end(project=FOLDER), Clean("lesson:claude-code:s1:a"), "extractive"))
+
+
+def without_trust(draft: Draft) -> Draft:
+    """Returns a draft that a client may send."""
+    return Draft(**{name: getattr(draft, name) for name in Draft.__struct_fields__})
+
+
+@pytest.mark.parametrize("captured", [live_summary(), live_summary("elsewhere"), live_lesson()])
+@pytest.mark.usefixtures("home")
+def test_a_session_that_was_captured_live_is_left_alone(cli: CommandLine, me: str, captured: Draft) -> None:
+    with connection.hive(me) as hive:
+        hive.remember_many([captured])
+    preview = cli.json("import", "claude-code", "--dry-run", "--agent", me)
+    assert (len(preview["memories"]), preview["captured"]) == (1, 1)
+    assert "1 session was captured live" in cli("import", "claude-code", "--dry-run", "--agent", me).out
+    report = cli.json("import", "claude-code", "--agent", me)
+    assert (report["created"], report["changed"], report["empty"], report["captured"]) == (1, 0, 2, 1)
+    assert "1 captured live" in cli("import", "claude-code", "--agent", me).out
+    assert own(cli, me)[str(captured.name)]["content"] == captured.content
+
+
+@pytest.mark.usefixtures("home")
+def test_a_session_that_another_agent_captured_is_imported(cli: CommandLine, me: str) -> None:
+    with connection.hive() as hive:
+        stored = hive.remember_many([live_summary()])
+        assert cli.json("import", "claude-code", "--agent", me)["created"] == 2
+        hive.forget(stored[0].memory.id)
+
+
+def test_an_imported_session_that_was_captured_since_is_left_alone(cli: CommandLine, me: str, home: Path) -> None:
+    cli.json("import", "claude-code", "--agent", me)
+    with connection.hive(me) as hive:
+        assert hive.remember_many([live_summary()])[0].changed
+    session = a_fix().says("The root cause of the slow start was the cache, which is rebuilt each time.")
+    write(home / ".claude/projects/-home-ada-shop/s1.jsonl", session.lines)
+    report = cli.json("import", "claude-code", "--agent", me)
+    assert (report["changed"], report["unchanged"], report["captured"]) == (0, 1, 1)
+
+
 def test_an_unreadable_file_is_reported_and_the_others_are_imported(cli: CommandLine, me: str, home: Path) -> None:
     write(home / ".claude/projects/-home-ada-shop/memory/big.md", ["x" * 2_000_001])
     result = cli("import", "claude-code", "--agent", me, "--json")
     assert result.code == 7
     assert json.loads(result.out)["created"] == 2
     assert "big.md: larger than" in result.err
+
+
+def test_a_session_with_half_an_emoji_is_imported(cli: CommandLine, me: str, home: Path) -> None:
+    session = a_fix().user("No, always round the currency of a\ud83dcart by hand.").says("Understood \ude00.")
+    session.runs("echo \ud83d", "\ud83d")
+    write(home / ".claude/projects/-home-ada-shop/s1.jsonl", session.lines)
+    assert len(cli.json("import", "claude-code", "--dry-run", "--agent", me)["memories"]) == 2
+    assert cli.json("import", "claude-code", "--agent", me)["created"] == 2
+    assert any("always round the currency of a?cart by hand" in one["content"] for one in own(cli, me).values())
+
+
+@pytest.mark.parametrize("more", [[], ["--dry-run"]])
+def test_a_file_that_cannot_be_parsed_is_reported_and_the_others_are_imported(
+    cli: CommandLine, me: str, home: Path, monkeypatch: pytest.MonkeyPatch, more: list[str]
+) -> None:
+    def parse(program: str, lines: Sequence[str], *, cut: bool) -> Transcript:
+        if any("Hello there." in line for line in lines):
+            raise KeyError("unknown format")
+        return read_conversation(program, lines, cut=cut)
+
+    monkeypatch.setattr(backfill, "read_conversation", parse)
+    result = cli("import", "claude-code", "--agent", me, *more)
+    assert result.code == 7
+    assert "s2.jsonl: cannot be parsed (KeyError" in result.err
+    assert ("2 of them would become memories" if more else "2 new memories") in result.out
 
 
 @pytest.mark.parametrize("more", [["--dry-run"], ["--since", "7d"], ["--project", "x"]])
@@ -126,4 +217,4 @@ def test_options_of_programs_are_refused_for_files(cli: CommandLine, more: list[
 
 @pytest.mark.usefixtures("home")
 def test_an_unused_program_has_nothing_to_import(cli: CommandLine) -> None:
-    assert cli.json("import", "codex", "--dry-run") == {"memories": [], "files": 0}
+    assert cli.json("import", "codex", "--dry-run") == {"memories": [], "files": 0, "captured": 0}
