@@ -135,6 +135,63 @@ def test_a_lesson_of_turns_out_of_sight_is_taken_back(recording: Recording) -> N
     assert recording.texts() == []
 
 
+TESTS = "Always run the integration tests before you push."
+YARN = "Use yarn instead of npm."
+
+
+def texts_after_a_long_session(recording: Recording, lesson: str, prompt: str) -> list[str]:
+    """Returns the lessons that are left after a prompt, long after one was stored."""
+    said = [lesson, "OK.", *["Go on.", "I did the next part of it."] * 40]
+    recording.record(*said[:2])
+    recording.record(*said)
+    assert recording.texts() == [lesson]
+    recording.record(*said, prompt, "OK.")
+    return recording.texts()
+
+
+@pytest.mark.parametrize(
+    ("lesson", "prompt"),
+    [
+        (TESTS, "The integration tests no longer run on my machine, have a look."),
+        (TESTS, "Please delete the tests folder under tmp"),
+        (TESTS, "Revert the change in tests/conftest.py"),
+        (TESTS, "undo the last push"),
+        (TESTS, "Forget the integration tests, they can wait."),
+        (TESTS, "Forget the rule about integration tests for now."),
+        (TESTS, "Did you forget the rule about integration tests?"),
+        (TESTS, "Don't forget the rule about integration tests."),
+        (TESTS, "Scrap integration results and header colors."),
+        (TESTS, "Forget the rule about running tests."),
+        (YARN, "Forget npm, it is slow."),
+        ("Never use npm here.", "Forget npm, it is slow."),
+        ("Always run eslint before each commit.", "Scrap the eslint rules and start over."),
+        ("Always write release notes in English and mention the yarn version.", "Scrap yarn, it breaks the lock file."),
+    ],
+)
+def test_a_task_or_a_doubtful_word_takes_back_no_lesson_of_turns_out_of_sight(
+    recording: Recording, lesson: str, prompt: str
+) -> None:
+    assert texts_after_a_long_session(recording, lesson, prompt) == [lesson]
+
+
+@pytest.mark.parametrize(
+    ("lesson", "prompt"),
+    [
+        (TESTS, "Forget the rule about the integration tests."),
+        (TESTS, "OK, scrap the integration test rule, it takes too long."),
+        (TESTS, "The rule about integration tests no longer applies."),
+        (YARN, "Forget what I said about yarn."),
+        (YARN, "Vergiss yarn, das macht nur Ärger."),
+        ("Never use npm here.", "Scrap the npm rule."),
+        (YARN, "Take the yarn decision back, please."),
+    ],
+)
+def test_a_rule_that_the_user_gives_up_by_name_is_forgotten_long_after(
+    recording: Recording, lesson: str, prompt: str
+) -> None:
+    assert texts_after_a_long_session(recording, lesson, prompt) == []
+
+
 def test_a_deleted_lesson_is_not_stored_again(recording: Recording) -> None:
     said = [RULE, "OK."]
     recording.record(*said)
