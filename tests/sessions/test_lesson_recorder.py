@@ -11,7 +11,7 @@ from bench.injection.data import OWN
 from bench.injection.sessions import claude_lines
 
 from hivelore.core.text import Clean
-from hivelore.memories.drafts import Edit
+from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.model import Memory, Scope, Source
 from hivelore.sessions.lesson_recorder import LessonRecorder
 from hivelore.sessions.lessons.classifier import LessonClassifier, shipped_classifier
@@ -98,6 +98,53 @@ def test_a_lesson_given_again_is_renewed_and_not_stored_twice(recording: Recordi
 def test_a_lesson_with_another_number_is_not_known(recording: Recording) -> None:
     recording.record("Remember: the staging database listens on port 5433.", "OK.")
     recording.record("Remember: the staging database listens on port 5434.", "OK.", session="s2")
+    assert len(recording.memories()) == 2
+
+
+def expiring(recording: Recording, content: str, source: Source, session: str | None = None) -> Memory:
+    """Stores a memory that expires."""
+    memory = recording.world.remember(content, source=source, session=session)
+    assert memory.expires_at is not None
+    return memory
+
+
+@pytest.mark.parametrize("source", [Source.SESSION_SUMMARY, Source.TASK_COMPLETION, Source.LESSON, Source.FILE_INDEX])
+def test_a_user_s_explicit_word_is_stored_beside_a_memory_that_expires(recording: Recording, source: Source) -> None:
+    weaker = expiring(recording, f"- {RULE}", source)
+    recording.record(RULE, "OK.")
+    (before, memory) = sorted(recording.memories(), key=lambda one: one.source is Source.MANUAL)
+    assert before == weaker
+    assert (memory.content, memory.source, memory.expires_at) == (RULE, Source.MANUAL, None)
+
+
+def test_a_user_s_explicit_word_is_known_from_a_memory_without_end(recording: Recording) -> None:
+    expiring(recording, f"- {RULE}", Source.SESSION_SUMMARY)
+    known = recording.world.remember(RULE)
+    recording.record(RULE, "OK.")
+    assert len(recording.memories()) == 2
+    assert next(one for one in recording.memories() if one.id == known.id).access_count == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "is_known"), [(Source.SESSION_SUMMARY, False), (Source.LESSON, True), (Source.MANUAL, True)]
+)
+def test_a_lesson_is_known_from_a_memory_that_lives_as_long(
+    recording: Recording, source: Source, is_known: bool
+) -> None:
+    lesson = Lesson(kind=LessonKind.FIX, text="Old carts have no currency field.", name="Old carts")
+    recording.world.remember(f"- {lesson.text}", source=source)
+    recording.recorder.record_given(an_end(), AS_ADA, [lesson], "model")
+    assert (len(recording.memories()) == 1) is is_known
+
+
+def test_a_lesson_is_never_known_from_the_summary_of_its_session(recording: Recording) -> None:
+    lesson = Lesson(kind=LessonKind.FIX, text="Old carts have no currency field.", name="Old carts")
+    endless = Draft(content=f"- {lesson.text}", source=Source.SESSION_SUMMARY, session="s1")
+    memory = recording.world.memory_service.remember(endless, AS_ADA).memory
+    recording.world.memory_service.edit(memory.id, Edit(expires_at=None), AS_ADA)
+    recording.recorder.record_given(an_end(), AS_ADA, [lesson], "model")
+    assert len(recording.memories()) == 2
+    recording.recorder.record_given(an_end(session="s2"), AS_ADA, [lesson], "model")
     assert len(recording.memories()) == 2
 
 

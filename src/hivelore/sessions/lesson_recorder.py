@@ -12,7 +12,7 @@ from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.memories.drafts import Draft, QuotedDraft
-from hivelore.memories.model import Scope, Source, Trust
+from hivelore.memories.model import Memory, Scope, Source, Trust
 from hivelore.memories.record_lookup import same_record
 from hivelore.memories.service import MemoryService
 from hivelore.memories.stored import Stored
@@ -111,9 +111,14 @@ class LessonRecorder:
         update.keep(KnownLesson(external_id, lesson.statements, _digest(written.memory.content)), known)
 
     def _is_known(self, lesson: Lesson, ended: SessionEnd, agent: AgentId) -> bool:
-        """Returns True if a memory of something else states the lesson. Its lifetime is renewed."""
+        """Returns True if a memory of something else states the lesson, and lives as long. Its lifetime is renewed."""
         project = None if ended.project is None else Clean(ended.project)
-        found = self._novelty_filter.memory_stating(lesson.text, agent, project, exclude=_external_id(ended, ""))
+        own = _external_id(ended, "")
+
+        def is_own(memory: Memory) -> bool:
+            return (memory.external_id or "").startswith(own) or _is_own_summary(memory, ended)
+
+        found = self._novelty_filter.memory_stating(lesson.text, agent, project, _source(lesson), is_own)
         if found is None:
             return False
         self._novelty_filter.reinforce([found])
@@ -245,7 +250,7 @@ class _Update:
 
 
 def lesson_draft(lesson: Lesson, ended: SessionEnd, external_id: Clean, by: str) -> Draft:
-    """Returns the draft of the memory that holds a lesson. The explicit word of a user never expires (X21)."""
+    """Returns the draft of the memory that holds a lesson."""
     about = {
         "program": ended.program,
         "extractor": by,
@@ -260,7 +265,7 @@ def lesson_draft(lesson: Lesson, ended: SessionEnd, external_id: Clean, by: str)
         content=lesson.text,
         name=lesson.name,
         scope=Scope.AGENT,
-        source=Source.MANUAL if lesson.is_explicit else Source.LESSON,
+        source=_source(lesson),
         category=lesson.kind.value,
         project=ended.project,
         session=ended.session,
@@ -269,6 +274,15 @@ def lesson_draft(lesson: Lesson, ended: SessionEnd, external_id: Clean, by: str)
         metadata={name: value for name, value in about.items() if value or name == "turn"},
         trust=Trust.AGENT,
     )
+
+
+def _source(lesson: Lesson) -> Source:
+    """Returns the source of the memory of a lesson. The explicit word of a user never expires (X21)."""
+    return Source.MANUAL if lesson.is_explicit else Source.LESSON
+
+
+def _is_own_summary(memory: Memory, ended: SessionEnd) -> bool:
+    return memory.source is Source.SESSION_SUMMARY and memory.session == ended.session
 
 
 def _window(turns: Sequence[Turn]) -> Sequence[Turn]:
