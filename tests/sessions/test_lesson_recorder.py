@@ -95,6 +95,76 @@ def test_a_lesson_given_again_is_renewed_and_not_stored_twice(recording: Recordi
     assert memory.access_count == 1
 
 
+def give(recording: Recording, text: str, **more: Any) -> None:
+    """Records a lesson that a model found."""
+    lesson = Lesson(kind=LessonKind.CONVENTION, text=text, name=text)
+    recording.recorder.record_given(an_end(**more), AS_ADA, [lesson], "model")
+
+
+@pytest.mark.parametrize("text", [RULE, "Always run the linter before any commit."])
+def test_a_given_lesson_that_the_session_has_stays_the_user_s_word(recording: Recording, text: str) -> None:
+    recording.record(RULE, "OK.")
+    give(recording, text)
+    (memory,) = recording.memories()
+    assert (memory.content, memory.source, memory.expires_at) == (RULE, Source.MANUAL, None)
+    assert memory.metadata["extractor"] == "extractive"
+
+
+def test_a_user_s_word_that_a_model_gave_before_is_stored_without_end(recording: Recording) -> None:
+    give(recording, RULE)
+    recording.record(RULE, "OK.")
+    assert [(one.source, one.content) for one in recording.memories()] == [
+        (Source.LESSON, RULE),
+        (Source.MANUAL, RULE),
+    ]
+    recording.record(RULE, "OK.", "Thanks!", "Bye.")
+    give(recording, RULE)
+    assert len(recording.memories()) == 2
+
+
+def test_a_lesson_given_in_other_words_when_a_session_ends_again_is_not_stored_again(recording: Recording) -> None:
+    give(recording, RULE)
+    recording.world.clock.advance(timedelta(days=20))
+    give(recording, "Always run the linter before any commit.")
+    give(recording, RULE)
+    (memory,) = recording.memories()
+    assert memory.content == RULE
+    assert memory.expires_at == recording.world.clock.now() + timedelta(days=30)
+
+
+@pytest.mark.parametrize("is_drawn", [True, False])
+def test_a_deleted_lesson_is_not_stored_when_it_is_given_again(recording: Recording, is_drawn: bool) -> None:
+    if is_drawn:
+        recording.record(RULE, "OK.")
+    else:
+        give(recording, RULE)
+    recording.world.memory_service.forget(recording.memories()[0].id, AS_ADA)
+    give(recording, RULE)
+    assert recording.memories() == []
+
+
+@pytest.mark.parametrize("is_drawn", [True, False])
+def test_an_edited_lesson_stays_as_it_is_when_it_is_given_again(recording: Recording, is_drawn: bool) -> None:
+    if is_drawn:
+        recording.record(RULE, "OK.")
+    else:
+        give(recording, RULE)
+    edited = recording.world.memory_service.edit(recording.memories()[0].id, Edit(content="Run ruff."), AS_ADA)
+    give(recording, RULE)
+    assert recording.memories() == [edited]
+
+
+def test_later_turns_leave_a_given_lesson_unless_the_user_gives_it_up_by_name(recording: Recording) -> None:
+    said = ["How do we install?", "With yarn."]
+    recording.record(*said)
+    give(recording, "Use yarn instead of npm in this project.")
+    said += ["Thanks!", "Bye."]
+    recording.record(*said)
+    assert recording.texts() == ["Use yarn instead of npm in this project."]
+    recording.record(*said, "Forget the rule about yarn.", "OK.")
+    assert recording.texts() == []
+
+
 def test_a_lesson_with_another_number_is_not_known(recording: Recording) -> None:
     recording.record("Remember: the staging database listens on port 5433.", "OK.")
     recording.record("Remember: the staging database listens on port 5434.", "OK.", session="s2")
