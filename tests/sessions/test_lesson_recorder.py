@@ -11,7 +11,7 @@ from bench.injection.data import OWN
 from bench.injection.sessions import claude_lines
 
 from hivelore.core.text import Clean
-from hivelore.memories.drafts import Edit
+from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.model import Memory, Scope, Source
 from hivelore.sessions.lesson_recorder import LessonRecorder
 from hivelore.sessions.lessons.classifier import LessonClassifier, shipped_classifier
@@ -95,9 +95,126 @@ def test_a_lesson_given_again_is_renewed_and_not_stored_twice(recording: Recordi
     assert memory.access_count == 1
 
 
+def give(recording: Recording, text: str, **more: Any) -> None:
+    """Records a lesson that a model found."""
+    lesson = Lesson(kind=LessonKind.CONVENTION, text=text, name=text)
+    recording.recorder.record_given(an_end(**more), AS_ADA, [lesson], "model")
+
+
+@pytest.mark.parametrize("text", [RULE, "Always run the linter before any commit."])
+def test_a_given_lesson_that_the_session_has_stays_the_user_s_word(recording: Recording, text: str) -> None:
+    recording.record(RULE, "OK.")
+    give(recording, text)
+    (memory,) = recording.memories()
+    assert (memory.content, memory.source, memory.expires_at) == (RULE, Source.MANUAL, None)
+    assert memory.metadata["extractor"] == "extractive"
+
+
+def test_a_user_s_word_that_a_model_gave_before_is_stored_without_end(recording: Recording) -> None:
+    give(recording, RULE)
+    recording.record(RULE, "OK.")
+    assert [(one.source, one.content) for one in recording.memories()] == [
+        (Source.LESSON, RULE),
+        (Source.MANUAL, RULE),
+    ]
+    recording.record(RULE, "OK.", "Thanks!", "Bye.")
+    give(recording, RULE)
+    assert len(recording.memories()) == 2
+
+
+def test_a_lesson_given_in_other_words_when_a_session_ends_again_is_not_stored_again(recording: Recording) -> None:
+    give(recording, RULE)
+    recording.world.clock.advance(timedelta(days=20))
+    give(recording, "Always run the linter before any commit.")
+    give(recording, RULE)
+    (memory,) = recording.memories()
+    assert memory.content == RULE
+    assert memory.expires_at == recording.world.clock.now() + timedelta(days=30)
+
+
+@pytest.mark.parametrize("is_drawn", [True, False])
+def test_a_deleted_lesson_is_not_stored_when_it_is_given_again(recording: Recording, is_drawn: bool) -> None:
+    if is_drawn:
+        recording.record(RULE, "OK.")
+    else:
+        give(recording, RULE)
+    recording.world.memory_service.forget(recording.memories()[0].id, AS_ADA)
+    give(recording, RULE)
+    assert recording.memories() == []
+
+
+@pytest.mark.parametrize("is_drawn", [True, False])
+def test_an_edited_lesson_stays_as_it_is_when_it_is_given_again(recording: Recording, is_drawn: bool) -> None:
+    if is_drawn:
+        recording.record(RULE, "OK.")
+    else:
+        give(recording, RULE)
+    edited = recording.world.memory_service.edit(recording.memories()[0].id, Edit(content="Run ruff."), AS_ADA)
+    give(recording, RULE)
+    assert recording.memories() == [edited]
+
+
+def test_later_turns_leave_a_given_lesson_unless_the_user_gives_it_up_by_name(recording: Recording) -> None:
+    said = ["How do we install?", "With yarn."]
+    recording.record(*said)
+    give(recording, "Use yarn instead of npm in this project.")
+    said += ["Thanks!", "Bye."]
+    recording.record(*said)
+    assert recording.texts() == ["Use yarn instead of npm in this project."]
+    recording.record(*said, "Forget the rule about yarn.", "OK.")
+    assert recording.texts() == []
+
+
 def test_a_lesson_with_another_number_is_not_known(recording: Recording) -> None:
     recording.record("Remember: the staging database listens on port 5433.", "OK.")
     recording.record("Remember: the staging database listens on port 5434.", "OK.", session="s2")
+    assert len(recording.memories()) == 2
+
+
+def expiring(recording: Recording, content: str, source: Source, session: str | None = None) -> Memory:
+    """Stores a memory that expires."""
+    memory = recording.world.remember(content, source=source, session=session)
+    assert memory.expires_at is not None
+    return memory
+
+
+@pytest.mark.parametrize("source", [Source.SESSION_SUMMARY, Source.TASK_COMPLETION, Source.LESSON, Source.FILE_INDEX])
+def test_a_user_s_explicit_word_is_stored_beside_a_memory_that_expires(recording: Recording, source: Source) -> None:
+    weaker = expiring(recording, f"- {RULE}", source)
+    recording.record(RULE, "OK.")
+    (before, memory) = sorted(recording.memories(), key=lambda one: one.source is Source.MANUAL)
+    assert before == weaker
+    assert (memory.content, memory.source, memory.expires_at) == (RULE, Source.MANUAL, None)
+
+
+def test_a_user_s_explicit_word_is_known_from_a_memory_without_end(recording: Recording) -> None:
+    expiring(recording, f"- {RULE}", Source.SESSION_SUMMARY)
+    known = recording.world.remember(RULE)
+    recording.record(RULE, "OK.")
+    assert len(recording.memories()) == 2
+    assert next(one for one in recording.memories() if one.id == known.id).access_count == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "is_known"), [(Source.SESSION_SUMMARY, False), (Source.LESSON, True), (Source.MANUAL, True)]
+)
+def test_a_lesson_is_known_from_a_memory_that_lives_as_long(
+    recording: Recording, source: Source, is_known: bool
+) -> None:
+    lesson = Lesson(kind=LessonKind.FIX, text="Old carts have no currency field.", name="Old carts")
+    recording.world.remember(f"- {lesson.text}", source=source)
+    recording.recorder.record_given(an_end(), AS_ADA, [lesson], "model")
+    assert (len(recording.memories()) == 1) is is_known
+
+
+def test_a_lesson_is_never_known_from_the_summary_of_its_session(recording: Recording) -> None:
+    lesson = Lesson(kind=LessonKind.FIX, text="Old carts have no currency field.", name="Old carts")
+    endless = Draft(content=f"- {lesson.text}", source=Source.SESSION_SUMMARY, session="s1")
+    memory = recording.world.memory_service.remember(endless, AS_ADA).memory
+    recording.world.memory_service.edit(memory.id, Edit(expires_at=None), AS_ADA)
+    recording.recorder.record_given(an_end(), AS_ADA, [lesson], "model")
+    assert len(recording.memories()) == 2
+    recording.recorder.record_given(an_end(session="s2"), AS_ADA, [lesson], "model")
     assert len(recording.memories()) == 2
 
 
@@ -133,6 +250,63 @@ def test_a_lesson_of_turns_out_of_sight_is_taken_back(recording: Recording) -> N
     recording.record(*said)
     recording.record(*said, "Scrap yarn, it breaks the lock file.", "OK.")
     assert recording.texts() == []
+
+
+TESTS = "Always run the integration tests before you push."
+YARN = "Use yarn instead of npm."
+
+
+def texts_after_a_long_session(recording: Recording, lesson: str, prompt: str) -> list[str]:
+    """Returns the lessons that are left after a prompt, long after one was stored."""
+    said = [lesson, "OK.", *["Go on.", "I did the next part of it."] * 40]
+    recording.record(*said[:2])
+    recording.record(*said)
+    assert recording.texts() == [lesson]
+    recording.record(*said, prompt, "OK.")
+    return recording.texts()
+
+
+@pytest.mark.parametrize(
+    ("lesson", "prompt"),
+    [
+        (TESTS, "The integration tests no longer run on my machine, have a look."),
+        (TESTS, "Please delete the tests folder under tmp"),
+        (TESTS, "Revert the change in tests/conftest.py"),
+        (TESTS, "undo the last push"),
+        (TESTS, "Forget the integration tests, they can wait."),
+        (TESTS, "Forget the rule about integration tests for now."),
+        (TESTS, "Did you forget the rule about integration tests?"),
+        (TESTS, "Don't forget the rule about integration tests."),
+        (TESTS, "Scrap integration results and header colors."),
+        (TESTS, "Forget the rule about running tests."),
+        (YARN, "Forget npm, it is slow."),
+        ("Never use npm here.", "Forget npm, it is slow."),
+        ("Always run eslint before each commit.", "Scrap the eslint rules and start over."),
+        ("Always write release notes in English and mention the yarn version.", "Scrap yarn, it breaks the lock file."),
+    ],
+)
+def test_a_task_or_a_doubtful_word_takes_back_no_lesson_of_turns_out_of_sight(
+    recording: Recording, lesson: str, prompt: str
+) -> None:
+    assert texts_after_a_long_session(recording, lesson, prompt) == [lesson]
+
+
+@pytest.mark.parametrize(
+    ("lesson", "prompt"),
+    [
+        (TESTS, "Forget the rule about the integration tests."),
+        (TESTS, "OK, scrap the integration test rule, it takes too long."),
+        (TESTS, "The rule about integration tests no longer applies."),
+        (YARN, "Forget what I said about yarn."),
+        (YARN, "Vergiss yarn, das macht nur Ärger."),
+        ("Never use npm here.", "Scrap the npm rule."),
+        (YARN, "Take the yarn decision back, please."),
+    ],
+)
+def test_a_rule_that_the_user_gives_up_by_name_is_forgotten_long_after(
+    recording: Recording, lesson: str, prompt: str
+) -> None:
+    assert texts_after_a_long_session(recording, lesson, prompt) == []
 
 
 def test_a_deleted_lesson_is_not_stored_again(recording: Recording) -> None:

@@ -12,7 +12,7 @@ from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.memories.drafts import Draft, QuotedDraft
-from hivelore.memories.model import Scope, Source, Trust
+from hivelore.memories.model import Memory, Scope, Source, Trust
 from hivelore.memories.record_lookup import same_record
 from hivelore.memories.service import MemoryService
 from hivelore.memories.stored import Stored
@@ -77,14 +77,25 @@ class LessonRecorder:
         return bool(update.known)
 
     def record_given(self, ended: SessionEnd, viewer: Viewer, lessons: Sequence[Lesson], by: str) -> None:
-        """Stores lessons that a model found."""
+        """Stores the lessons that a model found and that are new. One that the session has had before in the same words
+        is final: it stays as it is, whether it was drawn, edited, taken back or deleted since."""
         agent = viewer.agent
-        if agent is None:
+        if agent is None or not lessons:
             return
+        before = self._progress(ended, agent)
+        known = list(before.lessons)
         for lesson in lessons:
-            if not self._is_known(lesson, ended, agent):
-                external_id = _external_id(ended, hashlib.sha256(lesson.text.encode()).hexdigest()[:12])
-                self._memory_service.remember(lesson_draft(lesson, ended, external_id, by), viewer)
+            digest = _digest(lesson.text)
+            key = _given_key(digest)
+            if any(digest in one.statements or key in one.statements for one in known):
+                continue
+            external_id, content = Clean(""), ""
+            if not self._is_known(lesson, ended, agent, is_own=lambda memory: _is_own_summary(memory, ended)):
+                external_id = _given_id(ended, digest)
+                written = self._memory_service.remember(lesson_draft(lesson, ended, external_id, by), viewer)
+                content = _digest(written.memory.content)
+            known.append(KnownLesson(external_id, (key,), content))
+        self._save(ended, agent, replace(before, lessons=tuple(known[-MAX_LESSONS:])))
 
     def _put(
         self,
@@ -97,7 +108,7 @@ class LessonRecorder:
     ) -> None:
         if known is None:
             external_id = _external_id(ended, lesson.statements[0])
-            if self._is_known(lesson, ended, agent):
+            if self._is_known(lesson, ended, agent, is_own=lambda memory: _is_drawn_from(memory, ended)):
                 update.keep(KnownLesson(Clean(""), lesson.statements), None)
                 return
         else:
@@ -110,10 +121,11 @@ class LessonRecorder:
         written = self._memory_service.remember(draft, viewer)
         update.keep(KnownLesson(external_id, lesson.statements, _digest(written.memory.content)), known)
 
-    def _is_known(self, lesson: Lesson, ended: SessionEnd, agent: AgentId) -> bool:
-        """Returns True if a memory of something else states the lesson. Its lifetime is renewed."""
+    def _is_known(self, lesson: Lesson, ended: SessionEnd, agent: AgentId, is_own: Callable[[Memory], bool]) -> bool:
+        """Returns True if a memory states the lesson, and lives as long. Its lifetime is renewed. ``is_own``: memories
+        that do not count, because the lesson comes from the same words."""
         project = None if ended.project is None else Clean(ended.project)
-        found = self._novelty_filter.memory_stating(lesson.text, agent, project, exclude=_external_id(ended, ""))
+        found = self._novelty_filter.memory_stating(lesson.text, agent, project, _source(lesson), is_own)
         if found is None:
             return False
         self._novelty_filter.reinforce([found])
@@ -245,7 +257,7 @@ class _Update:
 
 
 def lesson_draft(lesson: Lesson, ended: SessionEnd, external_id: Clean, by: str) -> Draft:
-    """Returns the draft of the memory that holds a lesson. The explicit word of a user never expires (X21)."""
+    """Returns the draft of the memory that holds a lesson."""
     about = {
         "program": ended.program,
         "extractor": by,
@@ -260,7 +272,7 @@ def lesson_draft(lesson: Lesson, ended: SessionEnd, external_id: Clean, by: str)
         content=lesson.text,
         name=lesson.name,
         scope=Scope.AGENT,
-        source=Source.MANUAL if lesson.is_explicit else Source.LESSON,
+        source=_source(lesson),
         category=lesson.kind.value,
         project=ended.project,
         session=ended.session,
@@ -269,6 +281,20 @@ def lesson_draft(lesson: Lesson, ended: SessionEnd, external_id: Clean, by: str)
         metadata={name: value for name, value in about.items() if value or name == "turn"},
         trust=Trust.AGENT,
     )
+
+
+def _source(lesson: Lesson) -> Source:
+    """Returns the source of the memory of a lesson. The explicit word of a user never expires (X21)."""
+    return Source.MANUAL if lesson.is_explicit else Source.LESSON
+
+
+def _is_drawn_from(memory: Memory, ended: SessionEnd) -> bool:
+    """Returns True for the summary of a session and the lessons drawn from it, which may share sentences."""
+    return (memory.external_id or "").startswith(_external_id(ended, "")) or _is_own_summary(memory, ended)
+
+
+def _is_own_summary(memory: Memory, ended: SessionEnd) -> bool:
+    return memory.source is Source.SESSION_SUMMARY and memory.session == ended.session
 
 
 def _window(turns: Sequence[Turn]) -> Sequence[Turn]:
@@ -293,6 +319,16 @@ def _turn_digest(turns: Sequence[Turn], number: int) -> str:
 
 def _external_id(ended: SessionEnd, key: str) -> Clean:
     return Clean(f"lesson:{ended.thread.removeprefix('session:')}:{key}")
+
+
+def _given_id(ended: SessionEnd, digest: str) -> Clean:
+    """Returns the external id of a lesson that a model found. It is no id of a lesson drawn from a session."""
+    return Clean(f"lesson:given:{ended.thread.removeprefix('session:')}:{digest}")
+
+
+def _given_key(digest: str) -> str:
+    """Returns what stands in ``KnownLesson.statements`` for the text of a model, which is no sentence of a session."""
+    return f"given:{digest}"
 
 
 def _key(ended: SessionEnd) -> Clean:

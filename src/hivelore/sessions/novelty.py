@@ -4,7 +4,7 @@ The contradiction judge decides what the same statement is: numbers, names, nega
 do not suffice.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from itertools import islice
 
@@ -12,7 +12,7 @@ from hivelore.core.agents import AgentId
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
 from hivelore.indexes.ports import KeywordIndex
-from hivelore.memories.model import Lifetimes
+from hivelore.memories.model import Lifetimes, Memory, Source
 from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.memories.summary import sentences
 from hivelore.models.ports import PairReader
@@ -64,19 +64,26 @@ class NoveltyFilter:
         where = self._filter(agent, project)
         with self._store.read(sees=where.visibility) as view:
             for point in points:
-                known = self._find_statement(view, point, where, exclude)
+                known = self._find_statement(view, point, where, _all_but(exclude))
                 if known is None:
                     new.append(point)
                 else:
                     saying[known.key] = known
         return new, list(saying.values())
 
-    def memory_stating(self, text: str, agent: AgentId, project: Clean | None, exclude: Clean) -> Stored | None:
-        """Returns a memory that makes the same statement. ``exclude``: external id of a memory to ignore, or, with a
-        colon at its end, the beginning of such ids."""
-        where = self._filter(agent, project)
+    def memory_stating(
+        self, text: str, agent: AgentId, project: Clean | None, source: Source, is_ignored: Callable[[Memory], bool]
+    ) -> Stored | None:
+        """Returns a memory that makes the same statement and, once reinforced, lives at least as long as a new one from
+        ``source``. ``is_ignored``: memories that do not count."""
+        now = self._clock.now()
+        needed, where = self._lifetimes.expiry(source, now), self._filter(agent, project)
+
+        def counts(stored: Stored) -> bool:
+            return not is_ignored(stored.memory) and self._lives_until(needed, stored, now)
+
         with self._store.read(sees=where.visibility) as view:
-            return self._find_statement(view, text, where, exclude, self._reader)
+            return self._find_statement(view, text, where, counts, self._reader)
 
     def memories_stating(self, text: str, agent: AgentId, project: Clean | None, exclude: Clean) -> list[Stored]:
         """Returns the memories that together state everything in a text. Empty if any statement is new, or if the text
@@ -87,7 +94,7 @@ class NoveltyFilter:
         where = self._filter(agent, project)
         with self._store.read(sees=where.visibility) as view:
             for statement in filter(is_informative, sentences(text)):
-                known = self._find_statement(view, statement, where, exclude)
+                known = self._find_statement(view, statement, where, _all_but(exclude))
                 if known is None:
                     return []
                 saying[known.key] = known
@@ -116,14 +123,26 @@ class NoveltyFilter:
         return Filter(visibility=seen, project=project, superseded=False, live_at=self._clock.now())
 
     def _find_statement(
-        self, view: View, point: str, where: Filter, exclude: Clean, reader: PairReader | None = None
+        self,
+        view: View,
+        point: str,
+        where: Filter,
+        counts: Callable[[Stored], bool],
+        reader: PairReader | None = None,
     ) -> Stored | None:
         found = self._keywords.search(view, query_terms(point), where, _MAX_CANDIDATES)
         memories = view.memories_of([candidate.document for candidate in found], where)
-        for key, memory in memories.items():
-            if not _is_excluded(memory.external_id, exclude) and _states(memory.content, point, reader):
-                return Stored(key, memory)
+        for stored in (Stored(key, memory) for key, memory in memories.items()):
+            if counts(stored) and _states(stored.memory.content, point, reader):
+                return stored
         return None
+
+    def _lives_until(self, needed: datetime | None, stored: Stored, now: datetime) -> bool:
+        """Returns True if the renewed memory does not expire before a time; None: never."""
+        if stored.memory.expires_at is None:
+            return True
+        renewed = self._renewed_expiry(stored, now)
+        return needed is not None and (renewed is None or renewed >= needed)
 
     def _renewed_expiry(self, stored: Stored, now: datetime) -> datetime | None:
         """Returns the later of the current and the renewed expiry."""
@@ -155,7 +174,5 @@ def _is_rewording(one: str, other: str, reader: PairReader | None) -> bool:
     return judge(one, other, DEFAULTS.rewording_likeness, stance=stance).verdict is Verdict.SAME
 
 
-def _is_excluded(external_id: str | None, exclude: str) -> bool:
-    if external_id is None:
-        return False
-    return external_id == exclude or (exclude.endswith(":") and external_id.startswith(exclude))
+def _all_but(external_id: Clean) -> Callable[[Stored], bool]:
+    return lambda stored: stored.memory.external_id != external_id

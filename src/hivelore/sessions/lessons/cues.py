@@ -148,6 +148,28 @@ RETRACTION = _cue(
 )
 """Words by which a user takes something back; ``what`` is taken back, or only points to it."""
 
+_RULE = (
+    r"(?:rule|decision|convention|policy|instructions?|agreement|regel|entscheidung|vorgabe|anweisung|"
+    r"absprache|règle|décision|consigne|regla|decisión|instrucción)\b"
+)
+_FORGET = r"(?:forget(?: about)?|scrap|scratch|vergiss|oublie|olvida)"
+_NAME = (
+    r"(?!(?:the|an?|this|that|these|those|all|any|every|my|your|our|it|to|d[ai]s|d(?:ie|er|en|em)|l[aeo]s?|el)\b|l')"
+)
+REVOCATION = _cue(
+    r"\A\W*+(?:(?:and|so|then|ok|okay|please|pls|no|hm+|actually|sorry|wait|well|bitte|also|let'?s)[, ]+)*+"
+    r"(?!.*(?:[?？]|\b(?:for now|today|(?:this|that|just) (?:time|once)|for (?:a|the) moment|heute|diesmal|"
+    r"fürs erste|pour l'instant|por ahora)\b))(?:"
+    rf"(?:{_FORGET}|strike|revoke|withdraw|take back|take(?= [^,.;:!?]{{1,60}} back\b))\s+"
+    rf"(?P<rule>[^,.;:!?(]{{0,40}}?\b(?:{_RULE}|what (?:i|we) (?:said|decided|agreed|told you)\b)[^,.;:!?(]{{0,60}})|"
+    rf"(?P<rule>[^,.;:!?(]{{0,40}}?\b{_RULE}[^,.;:!?(]{{0,60}}?) (?:no longer (?:holds?|appl(?:y|ies)|counts?)|"
+    r"(?:is|are) (?:obsolete|void|off)|(?:was|were) (?:a mistake|wrong)|gilt nicht mehr|gelten nicht mehr)\b|"
+    rf"{_FORGET}\s+{_NAME}(?P<name>[^,.;:!?(]{{1,60}})|"
+    r"(?:算了|忘掉|忘记|撤销)(?P<rule>[^，。；！？\n]{0,30}(?:规则|决定|约定)))"
+)
+"""Words by which a user gives up a rule or decision for good: ``rule`` says that it is one, ``name`` only names what
+it is about. A task (*undo the push*) or a failure (*the tests no longer run*) is none."""
+
 REVISIONS = {
     "doubt": _cue(
         r"\A\W*(?:hm+|hmm+|uh|ugh|oh|ah|wait|hang on|hold on|oops|damn|crap|shit|right|argh|no|nope|actually|sorry|"

@@ -6,11 +6,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import regex
 
 from hivelore.core.values import replace
 from hivelore.memories.summary import name_from_summary
 from hivelore.sessions.lessons.classifier import LessonClassifier
-from hivelore.sessions.lessons.cues import ADVICE, CONSENT, CUES, INSTRUCTION, RETRACTION, STANDING
+from hivelore.sessions.lessons.cues import ADVICE, CONSENT, CUES, INSTRUCTION, REVOCATION, STANDING
 from hivelore.sessions.lessons.features import Odds
 from hivelore.sessions.lessons.information import content_terms
 from hivelore.sessions.lessons.statements import Statement, statements_of
@@ -36,8 +37,23 @@ _NEAR = 2
 """Turns of user and agent between two statements of one lesson, at most."""
 _LENGTH = 700
 """Characters of the statements of a lesson."""
-_POINTERS = frozenset(["said", "rule", "thing", "things", "stuff", "idea", "plan"])
-"""Words that only point to what is taken back."""
+_VAGUE = content_terms(
+    "said decided agreed told rule decision convention policy instruction agreement thing stuff idea plan regel "
+    "entscheidung vorgabe anweisung absprache règle décision consigne regla decisión instrucción 规则 决定 约定 "
+    "always never ever every before after first last new old back again instead use run test change check build call "
+    "write add put make set keep delete remove start stop install import open send ask answer file folder code line "
+    "commit push merge deploy release work branch repository repo project die das der den dem ein eine mit von "
+    "für über immer nie sur les des une avec sobre las los con"
+)
+"""Words that point to a rule, or that so many rules share that they name none."""
+_NAMED_SHARE = 0.25
+"""Share of the telling words of a lesson that a name covers at least, for it to be what the lesson is about."""
+_REJECTED = regex.compile(
+    r"(?:\b(?:instead of|rather than|(?:not|never|don'?t)(?: use)?|statt|nicht|au lieu de|plutôt que|"
+    r"en (?:vez|lugar) de)|不要用?|而不是)\s*[^\s,.;]+",
+    regex.IGNORECASE,
+)
+"""What a lesson advises against."""
 _CONTEXT = 120
 _NO_STATEMENT = ("?", "？", "!", "！")
 """Ends of questions, and of what is said in jest."""
@@ -54,7 +70,7 @@ class Drawing:
     retracted: tuple[Lesson, ...]
     """Lessons that a later turn of the same conversation takes back, in whole or in part."""
     retractions: tuple["Retraction", ...]
-    """What a user takes back by name that is none of these lessons. It may be an earlier one."""
+    """What a user gives up by name that is none of these lessons. It may be an earlier one."""
     statements: Mapping[str, int]
     """Turn of each statement, by its key."""
     evidence: float
@@ -66,14 +82,25 @@ class Retraction:
     turn: int
     what: str
     """What the user takes back, in the user's words."""
+    is_rule: bool
+    """True if these words call it a rule or a decision."""
 
     def concerned(self, texts: Collection[str]) -> str | None:
-        """Returns the lesson whose text shares most words with what is taken back, of equals the last; None if none
-        shares one."""
+        """Returns the lesson whose text shares most words with what is taken back, of equals the last; None if it may
+        be about something else than any of them."""
         wanted = content_terms(self.what)
-        weights = {text: _weight(wanted & content_terms(text)) for text in texts}
-        found = max(reversed(weights), key=weights.__getitem__, default=None)
-        return found if found is not None and weights[found] else None
+        weights = {text: _weight(wanted & content_terms(text)) for text in texts if self._is_about(text)}
+        return max(reversed(weights), key=weights.__getitem__, default=None)
+
+    def _is_about(self, text: str) -> bool:
+        """Returns True if most of what is named is in the lesson. A mere name must also cover enough of the lesson, and
+        not only what it advises against: *scrap npm* agrees with *use yarn instead of npm*."""
+        named, told = content_terms(self.what) - _VAGUE, content_terms(text) - _VAGUE
+        shared = named & told
+        if not shared or 2 * len(shared) <= len(named):
+            return False
+        advised = content_terms(_REJECTED.sub("", text))
+        return self.is_rule or (len(shared) >= _NAMED_SHARE * len(told) and not shared.isdisjoint(advised))
 
 
 def spoken_end(whole: Transcript) -> Transcript:
@@ -105,7 +132,7 @@ def draw_lessons(turns: Sequence[Turn], classifier: LessonClassifier, *, has_tau
         stays = left == group or _has_standing_word([statements[row] for row in left])
         if left and (stays or odds[left].max() >= ANCHOR):
             lessons.append(_lesson(heard, left))
-    unknown = tuple(one for one in _retractions(turns) if one.turn not in answered)
+    unknown = tuple(one for one in _retractions(turns, statements) if one.turn not in answered)
     places = {key: one.turn for key, one in zip(keys, statements, strict=True)}
     return Drawing(tuple(lessons), tuple(retracted), unknown, places, evidence)
 
@@ -308,16 +335,12 @@ def _kind(said: Sequence[Statement], *, is_solved: bool) -> LessonKind:
     return LessonKind.CONFIGURATION if CUES["past"].search(every) is None else LessonKind.FIX
 
 
-def _retractions(turns: Sequence[Turn]) -> list[Retraction]:
-    """Returns what the user takes back by name, after the agent has said something."""
+def _retractions(turns: Sequence[Turn], statements: Sequence[Statement]) -> list[Retraction]:
+    """Returns the rules and decisions that the user gives up by name, after the agent has said something."""
     begun = next((number for number, turn in enumerate(turns) if turn.speaker is Speaker.ASSISTANT), len(turns))
-    return [
-        Retraction(number, one["what"])
-        for number, turn in enumerate(turns)
-        if number > begun and turn.speaker is Speaker.USER
-        for one in RETRACTION.finditer(turn.text)
-        if content_terms(one["what"] or "") - _POINTERS
-    ]
+    said = (one for one in statements if one.turn > begun and one.speaker is Speaker.USER)
+    found = ((one.turn, match) for one in said if (match := REVOCATION.search(one.text)))
+    return [Retraction(turn, one["rule"] or one["name"], one["rule"] is not None) for turn, one in found]
 
 
 def _places(turns: Sequence[Turn]) -> dict[int, int]:
