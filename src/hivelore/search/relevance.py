@@ -17,7 +17,7 @@ FLOOR = 0.2
 cases."""
 INJECTION_FLOOR = 0.25
 """Least relevance of a hit that is worth giving to somebody who did not ask (N06)."""
-POINTER_FLOOR = 0.05
+POINTER_FLOOR = 0.065
 """Least relevance of a hit that is worth a line with its name."""
 
 
