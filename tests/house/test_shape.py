@@ -17,7 +17,7 @@ BROAD_EXCEPTS = {
     "hivelore/health/monitor.py::Monitor._search": "a search that raises anything does not work, which is reported",
     "hivelore/core/supervisor.py::Supervisor.attempt": "a worker is restarted after whatever it raises",
     "hivelore/sessions/spool.py::SpoolDelivery._deliver_event": "one event must not block all later ones; it is logged",
-    "hivelore/transfer/backfill.py::read_draft": "programs change their formats; the file is named, the others are read",
+    "hivelore/transfer/backfill.py::read_draft": "programs change their formats; the file is named, others are read",
     "hivelore/maintenance/jobs.py::MaintenanceJobs._run": "a job has failed, whatever the work raised",
     "hivelore/http/middleware.py::Incidents.logged": "what nobody foresaw is logged, and answered without a word of it",
 }
