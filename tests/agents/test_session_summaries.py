@@ -17,7 +17,7 @@ from support.waiting import until
 pytestmark = [pytest.mark.agents, pytest.mark.timeout(300)]
 
 RULE = "Never restart the staging database by day."
-"""A session that teaches nothing has no summary."""
+"""A session that teaches nothing has no summary. The lines for the model that stands in may be stored with it."""
 TASK = f"The nightly deployment to staging hangs since Monday, find out why and mend it. {RULE}"
 CAUSE = "The root cause was that the staging database listens on port 5433, because the metrics proxy took 5432."
 SHELL = {
@@ -67,7 +67,9 @@ def test_a_correction_is_a_lesson_beside_the_summary_of_a_fix(claude_code: Claud
     correction = "No, never release on a Friday, always ask the people on call first."
     assert claude_code.run(f"{correction}\n>> say Understood.", "--resume", session).code == 0
     lessons = [one["content"] for one in settled(env) if one["source"] == "manual"]
-    assert sorted(lessons) == [RULE, correction]
+    assert len(lessons) == 2
+    assert correction in lessons
+    assert any(one.startswith(RULE) for one in lessons)
     (summary,) = summaries(env)
     assert "printf 'exit 0'" in summary["content"]
     assert "release.sh: No such file" in summary["content"]
@@ -92,4 +94,4 @@ def test_a_session_without_a_service_is_summarized_exactly_once(
     (summary,) = summaries(env)
     assert CAUSE in summary["content"]
     assert summary["version"] == 1
-    assert [one["version"] for one in settled(env) if one["content"] == RULE] == [1]
+    assert [one["version"] for one in settled(env) if one["content"].startswith(RULE)] == [1]
