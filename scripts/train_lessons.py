@@ -126,17 +126,24 @@ def _carries(statement: str, quote: str) -> bool:
     return shared >= 2 and shared >= _OVERLAP * min(len(ours), len(theirs))
 
 
-def train_first(data: Sequence[Example]) -> dict[str, NDArray[Any]]:
-    features = np.concatenate([one.features for one in data])
-    mean, scale = features.mean(0), features.std(0) + 1e-3
-    model = LogisticRegression(C=STRENGTH, max_iter=1_000)
-    model.fit((features - mean) / scale, np.concatenate([one.right for one in data]))
+def regression(
+    features: Sequence[Features], right: Sequence[NDArray[np.bool_]], strength: float
+) -> dict[str, NDArray[Any]]:
+    """Returns the weights of a logistic regression, with the scale of its features."""
+    rows = np.concatenate(features)
+    mean, scale = rows.mean(0), rows.std(0) + 1e-3
+    model = LogisticRegression(C=strength, max_iter=3_000)
+    model.fit((rows - mean) / scale, np.concatenate(right))
     return {
         "mean": mean.astype(np.float32),
         "scale": scale.astype(np.float32),
         "coefficients": model.coef_[0].astype(np.float32),
         "intercept": np.float32(model.intercept_[0]),
     }
+
+
+def train_first(data: Sequence[Example]) -> dict[str, NDArray[Any]]:
+    return regression([one.features for one in data], [one.right for one in data], STRENGTH)
 
 
 def first_odds(weights: Weights, one: Example) -> NDArray[np.float32]:
@@ -210,16 +217,8 @@ def pairs_of(one: Example, odds: Odds) -> Pairs:
 
 def train_pairs(data: Sequence[Pairs]) -> dict[str, NDArray[Any]]:
     data = [one for one in data if one.numbers]
-    features = np.concatenate([one.features for one in data])
-    mean, scale = features.mean(0), features.std(0) + 1e-3
-    model = LogisticRegression(C=PAIR_STRENGTH, max_iter=3_000)
-    model.fit((features - mean) / scale, np.concatenate([one.right for one in data]))
-    return {
-        "pair_mean": mean.astype(np.float32),
-        "pair_scale": scale.astype(np.float32),
-        "pair_coefficients": model.coef_[0].astype(np.float32),
-        "pair_intercept": np.float32(model.intercept_[0]),
-    }
+    weights = regression([one.features for one in data], [one.right for one in data], PAIR_STRENGTH)
+    return {f"pair_{name}": value for name, value in weights.items()}
 
 
 def report_pairs(data: Sequence[Pairs]) -> None:

@@ -146,7 +146,8 @@ RETRACTION = _cue(
     r"(?P<what>[^,.;:!?]{1,60}?) (?:was|is|are|were) (?:a mistake|the wrong|not acceptable|nicht mehr)\b|"
     r"(?:算了|撤销|改回|不再)(?P<what>[^，。；！？]{0,30})"
 )
-"""Words by which a user takes something back; ``what`` is taken back, or only points to it."""
+"""Words by which a user takes something back; ``what`` is taken back, or only points to it. A change needs new
+weights."""
 
 _RULE = (
     r"(?:rule|decision|convention|policy|instructions?|agreement|regel|entscheidung|vorgabe|anweisung|"
