@@ -29,7 +29,7 @@ NOTHING_LEARNED = "nothing worth storing"
 CAPTURED_LIVE = "captured live"
 _SESSIONS = {"claude-code": "*/*.jsonl", "codex": "**/*.jsonl"}
 _NOTES = {"claude-code": "projects/*/memory/*.md", "codex": "memories/*.md"}
-_CAPTURED = ("session", "lesson", "compacted")
+_CAPTURED = ("session", "lesson", "lesson:given", "compacted")
 """Beginnings of the external ids of what live capture stores."""
 _ORIGIN = "origin"
 """Metadata field of imported memories."""
