@@ -1,0 +1,89 @@
+"""The contradiction judge: how a later statement relates to an earlier one (X8, X23).
+
+A trained model reads both and gives probabilities; thresholds turn them into a verdict. In doubt the verdict is
+uncertain: a wrong one misleads, a doubt only asks a reviewer.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from hivelore.core.text import in_one_line
+from hivelore.links.differences import difference
+
+
+class Verdict(Enum):
+    SAME = "same"
+    CONFLICT = "conflict"
+    UPDATE = "update"
+    """The later statement says that the earlier one no longer holds."""
+    DIFFERENT = "different"
+    UNCERTAIN = "uncertain"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairScores:
+    """A model's estimate of how a later statement relates to an earlier one: four probabilities that sum to 1."""
+
+    same: float
+    conflict: float
+    update: float
+    different: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thresholds:
+    """Least probabilities of a verdict. A pair whose likeliest class reaches none is uncertain."""
+
+    same: float = 0.80
+    conflict: float = 0.80
+    update: float = 0.80
+    either: float = 0.92
+    """Of conflict and update together; the likelier of the two is the verdict."""
+    different: float = 0.50
+    """Of different. Below it, a pair that reaches no other threshold is uncertain."""
+
+
+DEFAULTS = Thresholds()
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    verdict: Verdict
+    certainty: float
+    """Probability that the verdict is right, 0 to 1."""
+    why: str
+    """What differs, such as ``10 min vs 60 s`` or ``npm -> pnpm``."""
+
+
+EQUAL = Judgement(Verdict.SAME, 1.0, "the same words")
+NOT_READ = Judgement(Verdict.DIFFERENT, 0.0, "not compared")
+"""For pairs that no model reads."""
+
+
+def judge(older: str, newer: str, scores: PairScores, thresholds: Thresholds = DEFAULTS) -> Judgement:
+    """Returns the verdict on two statements, given in the order of their dates."""
+    if are_equal(older, newer):
+        return EQUAL
+    either = scores.conflict + scores.update
+    changed = Verdict.UPDATE if scores.update >= scores.conflict else Verdict.CONFLICT
+    likelier, least = (
+        (scores.update, thresholds.update) if changed is Verdict.UPDATE else (scores.conflict, thresholds.conflict)
+    )
+    if likelier >= least or either >= thresholds.either:
+        return Judgement(changed, either if likelier < least else likelier, _why(older, newer, changed))
+    if scores.same >= thresholds.same:
+        return Judgement(Verdict.SAME, scores.same, "the same in other words")
+    if scores.different >= thresholds.different:
+        return Judgement(Verdict.DIFFERENT, scores.different, "")
+    return Judgement(Verdict.UNCERTAIN, max(scores.same, either), _why(older, newer, Verdict.CONFLICT))
+
+
+def are_equal(one: str, other: str) -> bool:
+    """Returns True if two texts are equal except for case and white space."""
+    return in_one_line(one).casefold() == in_one_line(other).casefold()
+
+
+def _why(older: str, newer: str, verdict: Verdict) -> str:
+    arrow = "->" if verdict is Verdict.UPDATE else "vs"
+    shown = difference(older, newer)
+    return f"{shown[0]} {arrow} {shown[1]}" if shown else ""

@@ -1,0 +1,62 @@
+"""Values of the links between memories (X23)."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from hivelore.core.agents import AgentId
+from hivelore.core.text import Clean
+from hivelore.core.values import Value, written
+from hivelore.memories.model import MemoryId
+from hivelore.memories.stored import DocumentKey
+
+
+class LinkKind(StrEnum):
+    """How the source of a link relates to its target. The source is the later statement."""
+
+    SAME_AS = "same-as"
+    UPDATES = "updates"
+    CONFLICTS_WITH = "conflicts-with"
+
+
+class Link(Value, frozen=True, kw_only=True, omit_defaults=True):
+    """What the contradiction judge found about two memories. It changes neither of them."""
+
+    source: MemoryId
+    """The later statement."""
+    target: MemoryId
+    kind: LinkKind
+    certainty: float
+    """Probability that the verdict is right, 0 to 1."""
+    why: Clean
+    """What differs, such as ``npm -> pnpm``; may be empty."""
+    model: Clean
+    """Name of the model that judged."""
+    at: datetime
+    """When it was judged."""
+    rejected_at: datetime | None = written(None)
+    """Since when it does not count because somebody rejected it. The judge does not make it again."""
+    rejected_by: AgentId | None = written(None)
+    """None: not rejected, or rejected by an operator who did not act for an agent."""
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.certainty <= 1.0:
+            raise ValueError("a certainty is 0 to 1")
+        if self.source == self.target:
+            raise ValueError("a memory has no link to itself")
+        for instant in (self.at, self.rejected_at):
+            if instant is not None and instant.tzinfo is not UTC:
+                raise ValueError("instants are in UTC")
+
+    @property
+    def counts(self) -> bool:
+        return self.rejected_at is None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredLink:
+    """A link with the keys of its memories in this store."""
+
+    source: DocumentKey
+    target: DocumentKey
+    link: Link

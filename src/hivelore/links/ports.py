@@ -1,0 +1,41 @@
+"""Ports of the links between memories."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Protocol
+
+from hivelore.links.model import LinkKind, StoredLink
+from hivelore.memories.stored import DocumentKey
+
+
+class LinkReads(Protocol):
+    """Links between memories."""
+
+    def links_of(self, documents: Collection[DocumentKey]) -> Sequence[StoredLink]:
+        """Returns the links from and to any of these memories, rejected ones included, the latest judged first, then by
+        the ids of source and target and by kind."""
+        ...
+
+    def link(self, source: DocumentKey, target: DocumentKey, kind: LinkKind) -> StoredLink | None: ...
+
+    def updates_of(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
+        """Returns, by memory, the memories that update it, directly or through others, at most ``MAX_STEPS`` links
+        away, in the order of their keys. Memories that nothing updates are omitted. Rejected links do not count. A
+        memory in a cycle of updates is among its own."""
+        ...
+
+
+class LinkWrites(Protocol):
+    """Links between memories. No call makes a new version of a memory. The links of a memory are deleted with it."""
+
+    def put_link(self, link: StoredLink) -> None:
+        """Inserts or replaces the link of this kind between these two memories, in this direction. Ignored if one of
+        them does not exist."""
+        ...
+
+    def drop_link(self, source: DocumentKey, target: DocumentKey, kind: LinkKind) -> None:
+        """Dropping twice is allowed."""
+        ...
+
+
+MAX_STEPS = 20
+"""Links that are followed in a chain of updates."""
