@@ -31,7 +31,8 @@ from scripts.build_model import (
     published,
 )
 
-NAME = "hivelore-judge-int4"
+NAME = "hivelore-judge-2-int4"
+CLASSES = ("same", "conflict", "update", "different")
 FOLDER = TARGET.parent / "judge"
 HEADS = 12
 EPSILON = 1e-5
@@ -148,7 +149,7 @@ def buckets(distance: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def assembled(weights: Weights, words: Callable[[Graph, Floats], str], linear: Linear) -> onnx.ModelProto:
     """Returns a graph from ``ids`` of two consecutive texts, and ``second``, 1 for tokens of the second one, to the
-    ``odds`` of each class: same, conflict, different."""
+    ``odds`` of each class: ``CLASSES``."""
     graph = Graph()
     reader = Reader(graph, weights, words, linear)
     x, distances = reader.embedded(), reader.distances()
@@ -157,7 +158,7 @@ def assembled(weights: Weights, words: Callable[[Graph, Floats], str], linear: L
     mean = graph.add("ReduceMean", x, graph.constant(np.array([1])), keepdims=0)
     head = graph.add("MatMul", mean, graph.constant(weights["head.weight"].T))
     graph.add("Add", head, graph.constant(weights["head.bias"]), outputs=["odds"])
-    return graph.model(NAME, ["ids", "second"], {"odds": ["batch", 3]})
+    return graph.model(NAME, ["ids", "second"], {"odds": ["batch", len(CLASSES)]})
 
 
 def odds(model: onnx.ModelProto, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]) -> NDArray[np.float32]:
@@ -178,7 +179,7 @@ def main(file: Path) -> None:
     description = {
         "name": NAME,
         "sha256": {"model.onnx": digest(content)},
-        "classes": ["same", "conflict", "different"],
+        "classes": CLASSES,
         "built_with": {name: version(name) for name in ("numpy", "onnx", "onnxruntime", "safetensors", "tokenizers")},
     }
     FOLDER.mkdir(exist_ok=True)

@@ -9,6 +9,7 @@ from enum import Enum
 
 from hivelore.core.text import in_one_line
 from hivelore.links.differences import difference
+from hivelore.links.quantities import Quantity, without_quantities
 
 
 class Verdict(Enum):
@@ -76,6 +77,28 @@ def judge(older: str, newer: str, scores: PairScores, thresholds: Thresholds = D
     if scores.different >= thresholds.different:
         return Judgement(Verdict.DIFFERENT, scores.different, "")
     return Judgement(Verdict.UNCERTAIN, max(scores.same, either), _why(older, newer, Verdict.CONFLICT))
+
+
+def judge_quantities(older: str, newer: str) -> Judgement | None:
+    """Returns the verdict on statements that are equal but for durations, sizes and percentages; None for others."""
+    (words, ours), (others, theirs) = without_quantities(older), without_quantities(newer)
+    if not ours or words != others:
+        return None
+    differing = [(one, other) for one, other in zip(ours, theirs, strict=True) if not _is_near(one, other)]
+    if not differing:
+        return Judgement(Verdict.SAME, 1.0, "the same in other units")
+    if any(one.kind != other.kind for one, other in differing):
+        return None
+    (one, other), *_ = differing
+    return Judgement(Verdict.CONFLICT, 1.0, f"{one.shown} vs {other.shown}")
+
+
+def _is_near(one: Quantity, other: Quantity) -> bool:
+    return one.kind == other.kind and abs(one.value - other.value) <= TOLERANCE * max(one.value, other.value)
+
+
+TOLERANCE = 0.01
+"""Share by which two quantities may differ and still be the same: 1 GB and 1,000 MB differ by more."""
 
 
 def are_equal(one: str, other: str) -> bool:

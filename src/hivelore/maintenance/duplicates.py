@@ -8,11 +8,12 @@ from itertools import pairwise
 from hivelore.core.progress import Progress
 from hivelore.core.vectors import cosine
 from hivelore.embeddings.active_model import ActiveModel
+from hivelore.links.comparer import Comparer
+from hivelore.links.judge import Verdict
 from hivelore.maintenance.merge import may_merge
 from hivelore.memories.model import Memory
 from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.memories.whole_reader import in_batches
-from hivelore.observations.contradiction.judge import Verdict, judge, may_be_same
 from hivelore.review.model import Decision, Proposal, ProposalKind
 from hivelore.search.model import EVERYTHING, Filter, Visibility
 from hivelore.search.ranking import are_duplicates
@@ -35,9 +36,10 @@ _Candidate = tuple[Stored, Stored, float]
 
 
 class Duplicates:
-    def __init__(self, store: MemoryStore, active_model: ActiveModel) -> None:
+    def __init__(self, store: MemoryStore, active_model: ActiveModel, comparer: Comparer) -> None:
         self._store = store
         self._active_model = active_model
+        self._comparer = comparer
 
     def find(self, now: datetime, limit: int, progress: Progress) -> list[Pair]:
         """Returns up to ``limit`` pairs, each memory in one pair at most, without pairs proposed before. Progress
@@ -76,9 +78,15 @@ class Duplicates:
                     continue
                 compared.add(both)
                 progress.check()
-                if _is_duplicate(one.memory, other.memory, likeness):
+                if self._is_duplicate(one.memory, other.memory, likeness):
                     yield one, other
             progress.advance(len(some))
+
+    def _is_duplicate(self, one: Memory, other: Memory, likeness: float) -> bool:
+        if are_duplicates(one.content, other.content):
+            return True
+        older, newer = sorted((one, other), key=lambda each: (each.holds_since, each.id))
+        return likeness >= MIN_COSINE and self._comparer.compare(older.content, newer.content).verdict is Verdict.SAME
 
     def _candidates(self, view: View, keys: Sequence[DocumentKey], where: Filter) -> Iterator[_Candidate]:
         model = self._active_model.current
@@ -147,15 +155,6 @@ def _first_mergeable_pair(view: View, group: Sequence[Stored], now: datetime) ->
         if not known and may_merge(older.memory, newer.memory, now):
             return older, newer
     return None
-
-
-def _is_duplicate(one: Memory, other: Memory, likeness: float) -> bool:
-    if are_duplicates(one.content, other.content):
-        return True
-    if likeness < MIN_COSINE or not may_be_same(one.content, other.content):
-        return False
-    service = one.operational.service if one.operational is not None else None
-    return judge(one.content, other.content, likeness, service=service or "").verdict is Verdict.SAME
 
 
 def _existing_proposals(known: Iterable[Proposal], older: Memory, newer: Memory) -> list[Proposal]:

@@ -5,8 +5,8 @@ from typing import Protocol
 
 from hivelore.core.text import Clean
 from hivelore.indexing.model import QueryTokens, TextEmbedding, Vector
+from hivelore.links.judge import PairScores
 from hivelore.memories.model import Json
-from hivelore.observations.model import PairScores
 
 
 class EmbeddingProvider(Protocol):
@@ -45,8 +45,18 @@ class TokenEmbedder(Protocol):
 class PairReader(Protocol):
     """A model that reads two notes together."""
 
-    def stance(self, one: Clean, other: Clean) -> PairScores:
-        """Returns how two notes relate, independent of their order. Raises Unavailable, or Broken for a permanent
+    @property
+    def name(self) -> str:
+        """Identifies the trained model. Scores of different models are not comparable."""
+        ...
+
+    @property
+    def outage(self) -> str | None:
+        """Why it failed the last time; None if it did not, or was not used yet."""
+        ...
+
+    def scores(self, older: Clean, newer: Clean) -> PairScores:
+        """Returns how the later of two notes relates to the earlier one. Raises Unavailable, or Broken for a permanent
         failure."""
         ...
 

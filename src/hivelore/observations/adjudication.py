@@ -14,8 +14,8 @@ from hivelore.core.supervisor import Report, ignore_report
 from hivelore.errors import Conflict, HiveloreError, Invalid, NotFound, Stale, Unavailable
 from hivelore.models.ports import LanguageModel
 from hivelore.models.quota import TokenQuota
-from hivelore.observations.contradiction import judge_prompt
-from hivelore.observations.contradiction.judge_prompt import Opinion
+from hivelore.observations import judge_prompt
+from hivelore.observations.judge_prompt import Opinion
 from hivelore.review.inbox import ReviewInbox
 from hivelore.review.model import Proposal, ProposalDetail, ProposalFilter, ProposalId, ProposalKind
 from hivelore.storage.leader_lease import LeaderLease

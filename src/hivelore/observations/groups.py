@@ -11,13 +11,15 @@ from dataclasses import dataclass, field
 
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
+from hivelore.links.judge import Judgement, Verdict
 from hivelore.memories.model import MemoryId
 from hivelore.observations.confidence import Order, order_key
-from hivelore.observations.contradiction.judge import Judgement, Verdict
 from hivelore.observations.model import Confidence, Observation, ObservationKind
 
+CONTRADICTING = (Verdict.CONFLICT, Verdict.UPDATE)
+"""Verdicts by which a later observation lowers the confidence of an earlier one."""
 Judge = Callable[[Clean, Clean], Judgement]
-"""Compares two texts, independent of their order."""
+"""Compares the earlier and the later of two texts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,8 +220,9 @@ class _Placer:
         """Returns the sort key of a group: most similar first, then oldest. None if the texts differ."""
         if seen.text is None:
             return None
-        judgement = self._judge(group.text, seen.text)
-        return (-judgement.confidence, order_key(group.first)) if judgement.verdict is Verdict.SAME else None
+        is_later = order_key(group.first) < order_key(seen)
+        judgement = self._judge(*((group.text, seen.text) if is_later else (seen.text, group.text)))
+        return (-judgement.certainty, order_key(group.first)) if judgement.verdict is Verdict.SAME else None
 
     # contradictions
 
@@ -228,7 +231,7 @@ class _Placer:
             seen.text is not None
             and group.applies_to(project)
             and order_key(group.first) < order_key(seen)
-            and self._judge(group.text, seen.text).verdict is Verdict.CONFLICT
+            and self._judge(group.text, seen.text).verdict in CONTRADICTING
         )
 
     def _add_contradictions(self) -> None:

@@ -132,21 +132,12 @@ class Operational(Value, frozen=True, kw_only=True):
             structs.force_setattr(self, "service", None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairScores:
-    """A model's estimate of how two notes relate: three shares that sum to 1."""
-
-    same: float
-    conflict: float
-    different: float
-
-
 class MatchingMode(StrEnum):
     """The rule that matches an observation with known ones (X8)."""
 
     MEANING = "meaning"
     CAUTIOUS = "cautious"
-    """Like ``MEANING``, but only quantities contradict; a reviewer decides on other possible contradictions."""
+    """Like ``MEANING``, but a reviewer decides on every contradiction in other words."""
     STRUCTURAL = "structural"
     """Observations with the same service and category are the same (C11)."""
 

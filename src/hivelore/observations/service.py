@@ -1,15 +1,13 @@
 """Observation service: matches an observation against known ones as the same, the opposite, or new (X8).
 
 Texts are compared in a snapshot before the transaction begins, because comparing is slow; the transaction checks for
-observations stored since. A verdict depends on the two texts only, not on their order or on stored vectors; missing
-vectors are computed.
+observations stored since. A verdict depends on the two texts and on which of them is later, not on stored vectors.
 
 The resulting memories and confidences depend on all observations and their times, not on the order of arrival
 (``observations.groups``).
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -19,19 +17,17 @@ from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean, in_one_line
 from hivelore.core.values import replace
-from hivelore.core.vectors import cosine
-from hivelore.embeddings.active_model import ActiveModel, EmbeddedQuery, EmbeddingModel
-from hivelore.errors import Broken, Invalid, TooLarge, Unavailable
+from hivelore.errors import Invalid, TooLarge
 from hivelore.events.log import EventLog
-from hivelore.indexing.model import Vector
 from hivelore.indexing.writer import IndexWriter
+from hivelore.links.comparer import Compare, Comparer, judge_without_model
+from hivelore.links.judge import NOT_READ, Judgement, Verdict
 from hivelore.memories.chunking import chunk
 from hivelore.memories.drafts import Draft
 from hivelore.memories.model import Action, Memory, MemoryId, Provenance, Scope
 from hivelore.memories.normalizer import NormalizedDraft, Normalizer, to_utc
-from hivelore.memories.stored import DocumentKey, Stored
+from hivelore.memories.stored import Stored
 from hivelore.memories.summary import name_from_summary, summarise
-from hivelore.models.ports import PairReader
 from hivelore.observations.confidence import (
     REPORTED,
     Lifecycle,
@@ -41,9 +37,7 @@ from hivelore.observations.confidence import (
     rate,
     replay,
 )
-from hivelore.observations.contradiction.constants import Constants
-from hivelore.observations.contradiction.judge import Judgement, Verdict, judge
-from hivelore.observations.groups import Group, Placement, find_group, place_observation
+from hivelore.observations.groups import CONTRADICTING, Group, Placement, find_group, place_observation
 from hivelore.observations.model import (
     DEFAULT_TIER,
     GENERAL,
@@ -54,30 +48,27 @@ from hivelore.observations.model import (
     Observation,
     ObservationKind,
     Operational,
-    PairScores,
 )
 from hivelore.observations.outcomes import Effect, ObservationInput, ObservationResult, RatedMemory
 from hivelore.observations.records import add_observations
 from hivelore.review.model import ProposalKind
 from hivelore.review.proposals import ProposalQueue
 from hivelore.search.model import Filter, ScopeChoice
+from hivelore.search.tokenizer import distinct_terms
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
 ATTEMPTS = 3
-"""How often the comparison is repeated when other observations arrive meanwhile; after that, rules decide."""
+"""How often the comparison is repeated when other observations arrive meanwhile; after that, no model is asked."""
 MAX_PROPOSED = 3
 """Uncertain matches put to review per observation, those with the highest confidence first."""
 MAX_COMPARED = 500
 """Newest memories of a service and category that are compared."""
 MAX_OBSERVATION = 4_000
 """Characters; an observation is shown in one line."""
-MAX_NEAR = 10
-"""Nearest texts without a contradiction that the pair model reads, some milliseconds each."""
-MAX_READ = 100
-"""Pairs the model reads per observation; rules alone judge the rest."""
-MAX_EMBEDDED = 50
-"""Texts embedded per observation; the rest is compared by words."""
-_SAME = Judgement(Verdict.SAME, 1.0, ("the same service and category",))
+MAX_READ = 16
+"""Known texts that the pair model reads per observation, some 25 milliseconds each. The rest is compared by equal words
+and quantities."""
+_SAME = Judgement(Verdict.SAME, 1.0, "the same service and category")
 
 
 class MissingVerdict(Exception):
@@ -87,130 +78,63 @@ class MissingVerdict(Exception):
 class Verdicts:
     """Verdicts about pairs of texts, each computed once."""
 
-    def __init__(self, judge: Callable[[Clean, Clean], Judgement]) -> None:
-        self._judge = judge
+    def __init__(self, compare: Compare) -> None:
+        self._compare = compare
         self._known: dict[tuple[Clean, Clean], Judgement] = {}
         self.is_closed = False
         """True if only known verdicts are returned; other pairs raise MissingVerdict."""
 
-    def __call__(self, one: Clean, other: Clean) -> Judgement:
-        pair = (one, other) if one <= other else (other, one)
-        known = self._known.get(pair)
+    def __call__(self, older: Clean, newer: Clean) -> Judgement:
+        known = self._known.get((older, newer))
         if known is None:
             if self.is_closed:
                 raise MissingVerdict
-            known = self._known[pair] = self._judge(*pair)
+            known = self._known[older, newer] = self._compare(older, newer)
         return known
 
 
 class ObservationComparison:
-    def __init__(
-        self, store: MemoryStore, active_model: ActiveModel, matching: MatchingMode, reader: PairReader | None
-    ) -> None:
-        """``reader``: the pair model; without it, rules decide."""
-        self._store = store
-        self._active_model = active_model
+    def __init__(self, matching: MatchingMode, comparer: Comparer) -> None:
         self._matching = matching
-        self._constants = Constants(only_measures=matching is MatchingMode.CAUTIOUS)
-        self._reader = None if matching is MatchingMode.CAUTIOUS else reader
+        self._comparer = comparer
 
-    def verdicts(
-        self, text: Clean, known: Mapping[DocumentKey, Clean], service: str, deadline: float | None = None
-    ) -> Verdicts:
-        """Compares ``text`` with each of ``known``; other pairs are compared on demand."""
+    def verdicts(self, text: Clean, known: Collection[Clean]) -> Verdicts:
+        """Returns verdicts about ``text`` and each of ``known``. The model reads those with most words in common."""
         if self._matching is MatchingMode.STRUCTURAL:
             return Verdicts(_always_same)
-        pairs = _Pairs(self._active_model, self._constants, self._reader, service)
-        if known and (embedded := pairs.embed(text)) is not None:
-            with self._store.read(deadline) as view:
-                chunks = view.chunks_of(known)()
-                first = {key: ours[0].passages[0] for key, ours in chunks.items() if ours and ours[0].passages}
-                vectors = self._active_model.vectors(view, embedded, list(first.values()))
-            pairs.vectors |= {known[key]: vectors[one] for key, one in first.items() if one in vectors}
-        verdicts = Verdicts(pairs.judge)
-        for other in pairs.nearest_first(text, set(known.values())):
-            verdicts(text, other)
-        return verdicts
+        terms = distinct_terms(text)
+        shared = {other: _share(terms, distinct_terms(other)) for other in known if other != text}
+        read = frozenset(sorted(shared, key=lambda other: (-shared[other], other))[:MAX_READ])
 
-    def by_rules(self, service: str) -> Verdicts:
+        def compare(older: Clean, newer: Clean) -> Judgement:
+            is_read = older in read or newer in read
+            judged = self._comparer.compare(older, newer) if is_read else _without_model(older, newer)
+            return _cautious(judged) if self._matching is MatchingMode.CAUTIOUS else judged
+
+        return Verdicts(compare)
+
+    def without_model(self) -> Verdicts:
         """Returns verdicts that use no model."""
-        if self._matching is MatchingMode.STRUCTURAL:
-            return Verdicts(_always_same)
-        return Verdicts(_Pairs(ActiveModel(None), self._constants, None, service).judge)
+        return Verdicts(_always_same if self._matching is MatchingMode.STRUCTURAL else _without_model)
 
 
-class _Pairs:
-    """Compares pairs of texts for one observation, within limits."""
+def _share(terms: Set[str], others: Set[str]) -> float:
+    """Returns the share of common terms, 0 to 1."""
+    return len(terms & others) / max(len(terms | others), 1)
 
-    def __init__(
-        self, active_model: ActiveModel, constants: Constants, reader: PairReader | None, service: str
-    ) -> None:
-        self._active_model = active_model
-        self._constants = constants
-        self._reader = reader
-        self._service = service
-        self.vectors: dict[Clean, Vector | None] = {}
-        """Vectors of first passages; None if one could not be computed."""
-        self._model: EmbeddingModel | None = None
-        self._embedded = 0
-        self._read = 0
-        self._near = 0
 
-    def embed(self, text: Clean) -> EmbeddedQuery | None:
-        """Embeds a text; None if the model is unavailable or the limit is reached."""
-        if self._embedded >= MAX_EMBEDDED:
-            return None
-        embedded = self._active_model.embed_text(_first_passage(text))
-        is_same = self._model in (None, embedded.model)  # The active model may change meanwhile.
-        self._model = self._model or embedded.model
-        self._embedded = self._embedded + 1 if embedded.vector is not None and is_same else MAX_EMBEDDED
-        self.vectors[text] = embedded.vector if is_same else None
-        return embedded if self.vectors[text] is not None else None
+def _without_model(older: Clean, newer: Clean) -> Judgement:
+    return judge_without_model(older, newer) or NOT_READ
 
-    def nearest_first(self, text: Clean, others: Collection[Clean]) -> list[Clean]:
-        likeness = {other: self._similarity(text, other) for other in others}
-        return sorted(others, key=lambda other: (-(likeness[other] or -1.0), other))
 
-    def judge(self, one: Clean, other: Clean) -> Judgement:
-        """Judges a pair by rules. The pair model confirms contradictions, and reads near texts that may be the same or
-        opposite."""
-        likeness = None if one == other else self._similarity(one, other)
-        judgement = self._judge_texts(one, other, likeness)
-        is_certain = judgement.verdict is Verdict.SAME and judgement.confidence == 1.0
-        is_clash = judgement.verdict is Verdict.CONFLICT
-        is_alike = likeness is not None and likeness >= self._constants.rewording_likeness and self._near < MAX_NEAR
-        if self._reader is None or is_certain or self._read >= MAX_READ or not (is_clash or is_alike):
-            return judgement
-        self._read += 1
-        self._near += not is_clash
-        with suppress(Broken, Unavailable):  # The rules decide without the model.
-            return self._judge_texts(one, other, likeness, self._reader.stance(one, other))
-        return judgement
-
-    def _judge_texts(
-        self, one: Clean, other: Clean, likeness: float | None, stance: PairScores | None = None
-    ) -> Judgement:
-        return judge(one, other, likeness, self._constants, service=self._service, stance=stance)
-
-    def _similarity(self, one: Clean, other: Clean) -> float | None:
-        """Returns the cosine of the vectors, None if one is missing."""
-        ours, theirs = self._vector(one), self._vector(other)
-        return None if ours is None or theirs is None else cosine(ours, theirs)
-
-    def _vector(self, text: Clean) -> Vector | None:
-        if text not in self.vectors:
-            self.embed(text)
-        return self.vectors.get(text)
+def _cautious(judged: Judgement) -> Judgement:
+    """Returns a judgement in which only quantities contradict."""
+    is_certain = judged.certainty == 1.0 or judged.verdict not in CONTRADICTING
+    return judged if is_certain else replace(judged, verdict=Verdict.UNCERTAIN)
 
 
 def _always_same(_one: Clean, _other: Clean) -> Judgement:
     return _SAME
-
-
-def _first_passage(text: Clean) -> Clean:
-    """Returns the first passage, whose vector is stored."""
-    passage = chunk(text)[0].passages[0]
-    return Clean(text[passage.start : passage.stop])
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,25 +152,23 @@ class ObservationService:
         store: MemoryStore,
         index_writer: IndexWriter,
         normalizer: Normalizer,
-        active_model: ActiveModel,
         proposal_queue: ProposalQueue,
         events: EventLog,
         lifecycle: Lifecycle,
         matching: MatchingMode,
         lead_sees: LeadSees,
         clock: Clock,
-        reader: PairReader | None = None,
+        comparer: Comparer,
         written: Callable[[Viewer, Sequence[MemoryId]], None],
     ) -> None:
-        """``reader``: the pair model; without it, rules decide. ``written`` is called after each write that may leave
-        passages without vectors, with the memories."""
+        """``written`` is called after each write that may leave passages without vectors, with the memories."""
         self._store = store
         self._index_writer = index_writer
         self._normalizer = normalizer
         self._proposal_queue = proposal_queue
         self._events = events
         self._lifecycle = lifecycle
-        self._comparison = ObservationComparison(store, active_model, matching, reader)
+        self._comparison = ObservationComparison(matching, comparer)
         self._lead_sees = lead_sees
         self._clock = clock
         self._written = written
@@ -260,7 +182,7 @@ class ObservationService:
             if done is not None:
                 break
         else:
-            verdicts = self._comparison.by_rules(_service_name(prepared.memory))
+            verdicts = self._comparison.without_model()
             done = self._store_observation(prepared, where, verdicts, viewer, deadline)
             assert done is not None
         self._written(viewer, [done.memory.id])
@@ -317,8 +239,7 @@ class ObservationService:
         memory = prepared.memory
         with self._store.read(deadline) as view:
             known = _load_groups(view, where, memory.created_at)
-        texts = {one.stored.key: one.group.text for one in known.values()}
-        verdicts = self._comparison.verdicts(memory.content, texts, _service_name(memory), deadline)
+        verdicts = self._comparison.verdicts(memory.content, {one.group.text for one in known.values()})
         self._find_placement(prepared, known, verdicts)
         verdicts.is_closed = True
         return verdicts
@@ -355,7 +276,8 @@ class ObservationService:
         against = [known[one.memory] for one in done.contradicted if one.memory is not None]
         against = [one for one in against if self._was_active(one, memory.created_at)]
         about = tuple(one.stored.memory.id for one in against)
-        why = tuple(dict.fromkeys(why for one in against for why in verdicts(one.group.text, memory.content).reasons))
+        judged = {one.stored.memory.id: _judgement(one, memory, verdicts) for one in known.values()}
+        why = tuple(dict.fromkeys(judged[memory].why for memory in about if judged[memory].why))
         if was is not None:
             effect = (
                 Effect.KNOWN if is_again and _base_confidence(stored) == _base_confidence(was) else Effect.REINFORCED
@@ -364,15 +286,13 @@ class ObservationService:
         tx.log_events([self._events.build_memory_event(stored.memory, viewer)])
         if against:
             return ObservationResult(memory=stored.memory, effect=Effect.CONTRADICTED, about=about, why=why)
-        doubtful = [
-            one for one in known.values() if verdicts(one.group.text, memory.content).verdict is Verdict.UNCERTAIN
-        ]
+        doubtful = [one for one in known.values() if judged[one.stored.memory.id].verdict is Verdict.UNCERTAIN]
         if not doubtful:
             return ObservationResult(memory=stored.memory, effect=Effect.NEW)
         doubtful.sort(key=_by_confidence)
         dropped = self._propose_reviews(tx, doubtful[:MAX_PROPOSED], stored, verdicts, viewer)
         about = tuple(one.stored.memory.id for one in doubtful)
-        why = verdicts(doubtful[0].group.text, memory.content).reasons
+        why = tuple(filter(None, [judged[about[0]].why]))
         return ObservationResult(memory=stored.memory, effect=Effect.UNCERTAIN, about=about, why=why, dropped=dropped)
 
     def _is_repeat(self, tx: Transaction, stored: Stored, seen: Observation) -> bool:
@@ -400,7 +320,7 @@ class ObservationService:
                 ProposalKind.CONTRADICTION,
                 sorted([one.stored, stored], key=lambda each: each.memory.created_at),
                 viewer,
-                why=Clean("; ".join(verdicts(one.group.text, stored.memory.content).reasons)),
+                why=Clean(_judgement(one, stored.memory, verdicts).why),
                 session=stored.memory.session,
             )
             for one in doubtful
@@ -509,8 +429,10 @@ def _observation(prepared: NormalizedDraft) -> Observation:
     )
 
 
-def _service_name(memory: Memory) -> str:
-    return "" if memory.operational is None else memory.operational.service or ""
+def _judgement(known: KnownGroup, memory: Memory, verdicts: Verdicts) -> Judgement:
+    """Returns the verdict on a known memory and an observation, in the order of their times."""
+    is_later = known.group.first.at <= memory.created_at
+    return verdicts(*((known.group.text, memory.content) if is_later else (memory.content, known.group.text)))
 
 
 def _by_confidence(one: KnownGroup) -> float:

@@ -27,6 +27,7 @@ from hivelore.identity.service import Agents, IdSource
 from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.rebuild import IndexRebuild
 from hivelore.indexing.writer import IndexWriter
+from hivelore.links.comparer import Comparer
 from hivelore.maintenance.duplicates import Duplicates
 from hivelore.maintenance.housekeeper import Housekeeper
 from hivelore.maintenance.jobs import MaintenanceJobs
@@ -104,7 +105,7 @@ class Services(ABC):
         self._former_keywords = former_keywords
 
     def make_pair_reader(self) -> PairReader | None:
-        """Returns the model that compares two observations; None without one."""
+        """Returns the model that compares two notes; None without one."""
         return None
 
     def make_relevance_reader(self) -> RelevanceReader | None:
@@ -194,19 +195,22 @@ class Services(ABC):
         )
 
     @cached_property
+    def comparer(self) -> Comparer:
+        return Comparer(self.make_pair_reader())
+
+    @cached_property
     def observation_service(self) -> ObservationService:
         return ObservationService(
             store=self.store,
             index_writer=self.index_writer,
             normalizer=self.normalizer,
-            active_model=self.active_model,
             proposal_queue=self.proposal_queue,
             events=self.events,
             lifecycle=self.settings.lifecycle,
             matching=self.settings.reinforce,
             lead_sees=self.settings.lead_sees,
             clock=self.clock,
-            reader=self.make_pair_reader(),
+            comparer=self.comparer,
             written=self.embedding.note_written,
         )
 
@@ -262,7 +266,7 @@ class Services(ABC):
             index_writer=self.index_writer,
             journal=self.journal,
             proposal_queue=self.proposal_queue,
-            duplicates=Duplicates(self.store, self.active_model),
+            duplicates=Duplicates(self.store, self.active_model, self.comparer),
             index_rebuild=self.index_rebuild,
             share=self.settings.purge_share,
             clock=self.clock,
@@ -338,8 +342,7 @@ class Services(ABC):
 
     @cached_property
     def novelty_filter(self) -> NoveltyFilter:
-        reader = self.make_pair_reader()
-        return NoveltyFilter(self.store, self.keywords, self.settings.lifetimes, self.clock, reader)
+        return NoveltyFilter(self.store, self.keywords, self.settings.lifetimes, self.clock, self.comparer)
 
     @cached_property
     def lesson_recorder(self) -> LessonRecorder:

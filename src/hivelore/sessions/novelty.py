@@ -1,7 +1,6 @@
 """Novelty filter: finds memories that already make a statement. Those are reinforced instead of storing it again.
 
-The contradiction judge decides what the same statement is: numbers, names, negations and order must agree. Shared words
-do not suffice.
+Points of summaries count as stated if a memory has the same words. For lessons, the contradiction judge decides too.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,13 +11,13 @@ from hivelore.core.agents import AgentId
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
 from hivelore.indexes.ports import KeywordIndex
+from hivelore.links.comparer import Comparer
+from hivelore.links.judge import Verdict, are_equal
 from hivelore.memories.model import Lifetimes, Memory, Source
 from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.memories.summary import sentences
-from hivelore.models.ports import PairReader
-from hivelore.observations.contradiction.constants import DEFAULTS
-from hivelore.observations.contradiction.judge import Verdict, judge, may_be_same
 from hivelore.search.model import Filter, Visibility
+from hivelore.search.ranking import are_duplicates
 from hivelore.search.tokenizer import query_terms
 from hivelore.sessions.lessons.information import is_informative
 from hivelore.storage.ports import MemoryStore, Transaction, View
@@ -45,10 +44,10 @@ class NoveltyFilter:
         keywords: KeywordIndex,
         lifetimes: Lifetimes,
         clock: Clock,
-        reader: PairReader | None = None,
+        comparer: Comparer,
     ) -> None:
-        """``reader`` compares lessons; without it only rules do. Points of summaries are compared by rules."""
-        self._reader = reader
+        """``comparer`` compares lessons."""
+        self._comparer = comparer
         self._store = store
         self._keywords = keywords
         self._lifetimes = lifetimes
@@ -83,7 +82,7 @@ class NoveltyFilter:
             return not is_ignored(stored.memory) and self._lives_until(needed, stored, now)
 
         with self._store.read(sees=where.visibility) as view:
-            return self._find_statement(view, text, where, counts, self._reader)
+            return self._find_statement(view, text, where, counts, self._comparer)
 
     def memories_stating(self, text: str, agent: AgentId, project: Clean | None, exclude: Clean) -> list[Stored]:
         """Returns the memories that together state everything in a text. Empty if any statement is new, or if the text
@@ -128,12 +127,12 @@ class NoveltyFilter:
         point: str,
         where: Filter,
         counts: Callable[[Stored], bool],
-        reader: PairReader | None = None,
+        comparer: Comparer | None = None,
     ) -> Stored | None:
         found = self._keywords.search(view, query_terms(point), where, _MAX_CANDIDATES)
         memories = view.memories_of([candidate.document for candidate in found], where)
         for stored in (Stored(key, memory) for key, memory in memories.items()):
-            if counts(stored) and _states(stored.memory.content, point, reader):
+            if counts(stored) and _states(stored.memory.content, point, comparer):
                 return stored
         return None
 
@@ -150,28 +149,24 @@ class NoveltyFilter:
         return None if before is None or renewed is None else max(before, renewed)
 
 
-def _states(content: str, point: str, reader: PairReader | None) -> bool:
+def _states(content: str, point: str, comparer: Comparer | None) -> bool:
     """Returns True if a memory states every sentence of a point, or the same in other words. Of several sentences each
     counts: texts that share a long one are nearly the same to rules that compare them as a whole."""
     stated, wanted = tuple(islice(sentences(content), _MAX_SENTENCES)), tuple(sentences(point))
     if wanted and all(any(_is_same(one, other) for one in stated) for other in wanted):
         return True
-    return (len(wanted) == 1 and _is_same(content, point)) or _is_rewording(content, point, reader)
+    return (len(wanted) == 1 and _is_same(content, point)) or _is_rewording(content, point, comparer)
 
 
 def _is_same(one: str, other: str) -> bool:
-    if max(len(one), len(other)) > _MAX_LENGTH:
-        return one.split() == other.split()
-    return judge(one, other, None).verdict is Verdict.SAME
+    return are_equal(one, other) if max(len(one), len(other)) > _MAX_LENGTH else are_duplicates(one, other)
 
 
-def _is_rewording(one: str, other: str, reader: PairReader | None) -> bool:
+def _is_rewording(one: str, other: str, comparer: Comparer | None) -> bool:
     shorter, longer = sorted((len(one), len(other)))
-    if reader is None or longer > _MAX_READ or shorter < _LEAST_SHARE * longer or not may_be_same(one, other):
+    if comparer is None or longer > _MAX_READ or shorter < _LEAST_SHARE * longer:
         return False
-    # They share most words, which stands for the least likeness.
-    stance = reader.stance(Clean(one), Clean(other))
-    return judge(one, other, DEFAULTS.rewording_likeness, stance=stance).verdict is Verdict.SAME
+    return comparer.compare(Clean(one), Clean(other)).verdict is Verdict.SAME
 
 
 def _all_but(external_id: Clean) -> Callable[[Stored], bool]:

@@ -12,8 +12,8 @@ from tokenizers import Tokenizer
 
 from hivelore.core.text import Clean
 from hivelore.errors import Broken, Unavailable
+from hivelore.links.judge import PairScores
 from hivelore.models.onnx.provider import Session, intact, load_graph, run_graph
-from hivelore.observations.model import PairScores
 
 LONGEST = 1_000
 """Characters of a note that are read; the tokenizer cuts longer inputs of the model."""
@@ -21,6 +21,11 @@ LONGEST_QUERY = 4_000
 """Characters of a query that are read, half from its beginning and half from its end."""
 QUERY_TOKENS, END_TOKENS, TEXT_TOKENS = 96, 24, 150
 """Word pieces: of a longer query, the beginning and the end are read. As in scripts/train_relevance.py."""
+
+PAIR_TOKENS = 128
+"""Word pieces of each of two notes that are compared."""
+JUDGE = "hivelore-judge-2"
+"""Name of the model that compares notes."""
 
 Ids = list[int]
 
@@ -93,13 +98,25 @@ class OnnxPairReader:
         """``folder``: see ``PairGraph``."""
         self._graph = PairGraph(folder, "judge", "model that compares notes")
 
-    def stance(self, one: Clean, other: Clean) -> PairScores:
-        first, second = sorted((one, other))  # sorted, so that the result does not depend on the order
-        read = self._graph.tokenizer.encode(first[:LONGEST], second[:LONGEST])
-        odds = self._graph.odds(read.ids, read.type_ids)
+    @property
+    def name(self) -> str:
+        return JUDGE
+
+    @property
+    def outage(self) -> str | None:
+        return self._graph.outage
+
+    def scores(self, older: Clean, newer: Clean) -> PairScores:
+        first, second = self._ids(older), self._ids(newer)[1:]
+        odds = self._graph.odds([*first, *second], [0] * len(first) + [1] * len(second))
         shares = np.exp(odds - odds.max())
-        same, conflict, different = (shares / shares.sum()).tolist()
-        return PairScores(same=same, conflict=conflict, different=different)
+        same, conflict, update, different = (shares / shares.sum()).tolist()
+        return PairScores(same=same, conflict=conflict, update=update, different=different)
+
+    def _ids(self, text: Clean) -> Ids:
+        """Returns the first word pieces of a text with a mark at both ends, as in scripts/train_judge.py."""
+        ids = self._graph.tokenizer.encode(text[:LONGEST]).ids
+        return ids if len(ids) <= PAIR_TOKENS else [*ids[: PAIR_TOKENS - 1], ids[-1]]
 
 
 class OnnxRelevanceReader:

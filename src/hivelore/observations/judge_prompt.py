@@ -12,7 +12,12 @@ from hivelore.review.model import Decision
 
 _REASON = 200
 """Characters of a reason; without a bound a small model may go on for ever."""
-_VERDICTS = {"conflict": Decision.ACCEPTED, "same": Decision.REJECTED, "different": Decision.REJECTED}
+_VERDICTS = {
+    "conflict": Decision.ACCEPTED,
+    "update": Decision.ACCEPTED,
+    "same": Decision.REJECTED,
+    "different": Decision.REJECTED,
+}
 """Decision for each verdict of the model."""
 SCHEMA: dict[str, Json] = {
     "type": "object",
@@ -28,6 +33,7 @@ _INSTRUCTIONS = """\
 Two notes about a running service are given below, an older one and a newer one. Say how they stand to each other:
 
 - conflict: they cannot both be so at the same time, of the same thing in the same case.
+- update: the newer one says that what the older one states has changed since.
 - same: they say the same, though in other words or units, or one with more detail.
 - different: both can be so, since they are about other things, other cases or other aspects.
 - unsure: it depends on what the notes do not say.

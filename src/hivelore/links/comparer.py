@@ -1,0 +1,45 @@
+"""Compares two statements with the trained model, within a limit."""
+
+from collections.abc import Callable
+from contextlib import suppress
+
+from hivelore.core.text import Clean
+from hivelore.errors import Broken, Unavailable
+from hivelore.links.judge import EQUAL, NOT_READ, Judgement, are_equal, judge, judge_quantities
+from hivelore.models.ports import PairReader
+
+Compare = Callable[[Clean, Clean], Judgement]
+"""Returns the verdict on an earlier and a later statement."""
+
+
+class Comparer:
+    """Thread-safe if the reader is."""
+
+    def __init__(self, reader: PairReader | None) -> None:
+        """``reader``: the pair model; without it only equal words and quantities count."""
+        self._reader = reader
+
+    @property
+    def model(self) -> Clean | None:
+        """Name of the model; None without one."""
+        return None if self._reader is None else Clean(self._reader.name)
+
+    def compare(self, older: Clean, newer: Clean) -> Judgement:
+        """Returns the verdict. If the model fails, as if there were none."""
+        known = judge_without_model(older, newer)
+        if known is not None:
+            return known
+        with suppress(Broken, Unavailable):
+            return self.read(older, newer)
+        return NOT_READ
+
+    def read(self, older: Clean, newer: Clean) -> Judgement:
+        """Returns the verdict of the model. Raises Unavailable, or Broken for a permanent failure."""
+        if self._reader is None:
+            return NOT_READ
+        return judge(older, newer, self._reader.scores(older, newer))
+
+
+def judge_without_model(older: str, newer: str) -> Judgement | None:
+    """Returns the verdict if it needs no model."""
+    return EQUAL if are_equal(older, newer) else judge_quantities(older, newer)

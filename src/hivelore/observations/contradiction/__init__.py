@@ -1,1 +1,0 @@
-"""The contradiction judge: compares two notes as same, conflicting, different or uncertain."""
