@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
+from hivelore.core.text import Clean
 from hivelore.links.model import LinkKind, StoredLink
 from hivelore.memories.stored import DocumentKey
 
@@ -20,8 +21,15 @@ class LinkReads(Protocol):
     def updates_of(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
         """Returns, by memory, the memories that update it, directly or through others, at most ``MAX_STEPS`` links
         away, in the order of their keys. Memories that nothing updates are omitted. Rejected links do not count. A
-        memory in a cycle of updates is among its own."""
+        memory in a cycle of updates is among its own. Of very many, some may be missing (``MOST_UPDATES``)."""
         ...
+
+    def uncompared(self, model: Clean, limit: int) -> Sequence[DocumentKey]:
+        """Returns up to ``limit`` memories whose current version was not compared by this model, the latest key first.
+        Reads all memories if none is left."""
+        ...
+
+    def count_uncompared(self, model: Clean) -> int: ...
 
 
 class LinkWrites(Protocol):
@@ -36,6 +44,13 @@ class LinkWrites(Protocol):
         """Dropping twice is allowed."""
         ...
 
+    def put_compared(self, document: DocumentKey, version: int, model: Clean) -> None:
+        """Records that a version of a memory was compared with its neighbours. Ignored if the memory does not exist.
+        The record is deleted with the memory."""
+        ...
 
-MAX_STEPS = 20
+
+MAX_STEPS = 8
 """Links that are followed in a chain of updates."""
+MOST_UPDATES = 1_000
+"""Pairs that one call of ``updates_of`` reads."""

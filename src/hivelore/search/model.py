@@ -189,6 +189,7 @@ class Score(Value, frozen=True, kw_only=True):
     update: float = 0.0
     """Added to the total by ``search.ranking``."""
     confidence: float = 1.0
+    """Factor of an operational memory, 1 for the usual confidence and for all others."""
     usefulness: float = 1.0
     total: float
 
@@ -232,6 +233,14 @@ class Evidence(Value, frozen=True, kw_only=True):
         )
 
 
+class Updated(Value, frozen=True, kw_only=True):
+    """The later statement that updates a memory (X23)."""
+
+    by: MemoryId
+    at: datetime
+    """When the later statement was made."""
+
+
 class Hit(Value, frozen=True, kw_only=True):
     memory: Memory
     passage: Snippet
@@ -243,6 +252,8 @@ class Hit(Value, frozen=True, kw_only=True):
     evidence: Evidence = Evidence()
     alike: int = 0
     """How many others that say the same were left out."""
+    updated: Updated | None = None
+    """The latest statement that updates it, if that is among the hits or known to the caller."""
 
 
 class RecallResult(Value, frozen=True, kw_only=True, rename=json_names(hits="results", id="recallId")):

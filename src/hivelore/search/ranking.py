@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from hivelore.core.values import replace
 from hivelore.feedback.model import NO_USAGE, UsefulnessBounds, usefulness_factor
 from hivelore.indexing.model import Candidate, Neighbour, Spread, Vector
+from hivelore.links.chains import successors_first
 from hivelore.memories.model import Memory, RankFeatures
 from hivelore.memories.stored import DocumentKey
 from hivelore.search.dates import Span, closeness, date_spans
@@ -362,25 +363,37 @@ def access_boost(count: int, last: datetime | None, now: datetime, ranking: Rank
     return 1.0 + min(count / _ACCESSES_FOR_FULL_BOOST, ranking.access_boost_max - 1.0) * freshness
 
 
+CONFIDENCE_WEIGHT, USUAL_CONFIDENCE = 0.3, 0.7
+"""How much the confidence of an operational memory counts, and the one that changes nothing: that of a new one."""
+
+
 def score(
-    memory: RankFeatures, similarity: Similarity, prior: float, now: datetime, ranking: RankingConstants
+    memory: RankFeatures,
+    similarity: Similarity,
+    prior: float,
+    now: datetime,
+    ranking: RankingConstants,
+    confidence: float | None = None,
 ) -> Score:
-    """Returns the score of one candidate with its parts. ``prior``: the sum of its boosts.
+    """Returns the score of one candidate with its parts. ``prior``: the sum of its boosts. ``confidence``: that of an
+    operational memory.
 
     Measured, without a half-life: (similarity and prior, within 0..1 and ``prior_room``, + recency part + access part)
-    / (1 + ``prior_room`` + both weights), times usefulness. It stays within 0..1, and even among very relevant memories
-    the best one stands out. With a half-life, recency is a factor. Documented: the product of similarity, recency and
-    access boost.
+    / (1 + ``prior_room`` + both weights), times usefulness and confidence. It stays within about 0..1, and even among
+    very relevant memories the best one stands out. With a half-life, recency is a factor. Documented: the product of
+    similarity, recency and access boost.
     """
     age = now - memory.created_at
     boost = access_boost(memory.access_count, memory.accessed_at, now, ranking)
-    fused, worth = similarity.fused, 1.0
+    fused, worth, sure = similarity.fused, 1.0, 1.0
     if ranking.profile is Profile.DOCUMENTED:
         prior, fade = 0.0, recency(age, ranking.half_life or DOCUMENTED_HALF_LIFE)
         total = fused * fade * boost
     else:
         if memory.use != NO_USAGE:  # Most candidates have no usage yet, and a recall scores about a hundred.
             worth = usefulness_factor(memory.use, ranking.worth)
+        if confidence is not None:
+            sure = 1.0 + CONFIDENCE_WEIGHT * (confidence - USUAL_CONFIDENCE)
         most = ranking.access_boost_max - 1.0
         use = ranking.tie_access_weight * ((boost - 1.0) / most if most > 0.0 else 0.0)
         wanted = min(max(fused + prior, 0.0), 1.0 + ranking.prior_room)
@@ -392,13 +405,14 @@ def score(
             total = wanted + ranking.tie_weight * fade + use
             total /= 1.0 + ranking.prior_room + ranking.tie_weight + ranking.tie_access_weight
     return Score(
-        total=total * worth,
+        total=total * worth * sure,
         similarity=fused,
         keyword=similarity.keyword,
         vector=similarity.vector,
         prior=prior,
         recency=fade,
         access=boost,
+        confidence=sure,
         usefulness=worth,
     )
 
@@ -454,6 +468,8 @@ class Proposals:
     similarity: Mapping[DocumentKey, Similarity]
     features: Mapping[DocumentKey, RankFeatures]
     """Those of the candidates that may be recalled; the filter does not admit the others."""
+    confidences: Mapping[DocumentKey, float]
+    """Of those that are operational memories."""
 
 
 class Ranked(NamedTuple):
@@ -475,7 +491,7 @@ def rank_candidates(proposals: Proposals, query: Query, now: datetime, constants
     ranked: list[Ranked] = []
     for key, one in features.items():
         near = proposals.nearest.get(key)
-        scored = score(one, similarity[key], boosts[key], now, constants.ranking)
+        scored = score(one, similarity[key], boosts[key], now, constants.ranking, proposals.confidences.get(key))
         ranked.append(Ranked(key, one, scored, None if near is None else near.cosine))
     return sort_by_score(ranked)
 
@@ -549,6 +565,28 @@ def promote_updates(
         if newer.key not in lifted and is_update(terms[older.key], terms[newer.key], query, constants):
             lifted[newer.key] = lifted.get(older.key, older.score.total)
     return sort_by_score([_with_total(one, lifted.get(one.key, one.score.total)) for one in ranked])
+
+
+def place_successors(
+    ranked: Sequence[Ranked],
+    updated_by: Mapping[DocumentKey, Sequence[DocumentKey]],
+    features: Mapping[DocumentKey, RankFeatures],
+) -> list[Ranked]:
+    """Returns the ranking with each memory behind those that update it, which are added if they are missing.
+
+    ``ranked`` is in order. ``updated_by``: the successors of a memory, latest first. ``features``: those of successors;
+    one without features may not be recalled.
+    """
+    known = {one.key: one for one in ranked}
+    allowed = {
+        key: [one for one in successors if one in known or one in features] for key, successors in updated_by.items()
+    }
+    placed, total = list[Ranked](), 0.0
+    for key in reversed(successors_first(known, allowed)):
+        one = known.get(key) or Ranked(key, features[key], Score(similarity=0.0, total=0.0))
+        total = max(total, one.score.total)
+        placed.append(_with_total(one, total))
+    return placed[::-1]
 
 
 def _with_total(one: Ranked, total: float) -> Ranked:

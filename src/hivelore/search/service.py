@@ -17,13 +17,15 @@ from hivelore.errors import Broken, Unavailable
 from hivelore.feedback.recall_log import RecallLog, WriteBehindBuffer
 from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.model import Candidate, Neighbours, Vector
+from hivelore.links.chains import MOST_SUCCESSORS, successors_first
+from hivelore.links.decisions import stated_at
 from hivelore.memories.model import Memory, MemoryId
 from hivelore.memories.stored import DocumentKey
 from hivelore.models.ports import RelevanceReader
-from hivelore.observations.confidence import Lifecycle, is_active
+from hivelore.observations.confidence import Lifecycle, confidence_at, is_active
 from hivelore.observations.model import Operational
 from hivelore.search.dates import Span, date_spans
-from hivelore.search.model import Filter, Hit, Query, RecallResult, RetrievalMode, Score
+from hivelore.search.model import Filter, Hit, Query, RecallResult, RetrievalMode, Score, Updated
 from hivelore.search.ranking import (
     Profile,
     Proposals,
@@ -32,6 +34,7 @@ from hivelore.search.ranking import (
     Selection,
     fuse,
     is_crowded_by_duplicates,
+    place_successors,
     promote_updates,
     rank_candidates,
     select_hits,
@@ -47,6 +50,8 @@ TOP = 10
 """Best hits whose duplicates decide about a second attempt."""
 MOST_SPANS = 3
 """Time spans of a query in which further candidates are looked up."""
+LINKED = 50
+"""Best candidates whose updates are looked up."""
 KEYWORD_DEPTH = 500
 """Number of keyword matches among which near passages are looked up; the 200th match still counts. Also the number of
 candidates requested from each index in a second attempt, if duplicates crowd out others."""
@@ -94,6 +99,8 @@ class _Found:
     rarities: Mapping[str, float]
     known: frozenset[MemoryId]
     """Those that the caller has seen."""
+    updated_by: Mapping[MemoryId, Sequence[MemoryId]]
+    """The hits that update a hit, latest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +132,8 @@ class SearchService:
         if found.path is not RetrievalMode.RECENT:
             asks = asks_something(found.terms)
             reading = self._read(query, hits) if asks else _NOT_READ
-            hits = [one for one in _relevant(query, hits, asks, reading.odds) if one.memory.id not in found.known]
+            relevant = _relevant(query, hits, asks, reading.odds, found.updated_by)
+            hits = [one for one in relevant if one.memory.id not in found.known]
         hits = fit_to_budget(hits, query.budget, found.rarities)
         shown = [memory_for_viewer(viewer, hit.memory) for hit in hits]
         hits = [
@@ -160,6 +168,8 @@ class SearchService:
             proposals, ranked, best = self._rank(search, query, embedded, names, now)
             hits = build_hits(view, best, search.memories, proposals, names, search.matches.rarities)
             known = {hit.memory.id for hit, one in zip(hits, best, strict=True) if one.is_known}
+            updated_by = search.updated_by([one.key for one in best])
+            hits = _mark_updated(hits, updated_by)
             if ranked or embedded.vector is not None or query.only_fitting or query.least_relevance > 0.0:
                 path = RetrievalMode.HYBRID if embedded.vector is not None else RetrievalMode.KEYWORDS
             else:
@@ -168,7 +178,8 @@ class SearchService:
             if query.as_of is not None:
                 hits = hits_as_of(view, hits, query.as_of, search.matches.rarities)
         terms, rarities = search.analysis.terms, search.matches.rarities
-        return _Found(hits, path, len(ranked), embedded.missing_reason, terms, rarities, frozenset(known))
+        missing_reason, successors = embedded.missing_reason, _ids_of(updated_by)
+        return _Found(hits, path, len(ranked), missing_reason, terms, rarities, frozenset(known), successors)
 
     def _rank(
         self, search: "_Search", query: Query, embedded: EmbeddedQuery, names: Collection[str], now: datetime
@@ -188,6 +199,7 @@ class SearchService:
                 memories = search.memories([one.key for one in ranked[:among]])
                 terms = frozenset(search.analysis.terms)
                 ranked = promote_updates(ranked, terms, search.vectors, memories, constants.recency_conflicts)
+            ranked = search.place_successors(ranked)
             best = select_hits(ranked, query, top, search.vectors, search.memories)
             is_all = len(proposals.similarity) < wanted or wanted >= KEYWORD_DEPTH
             if is_all or not is_crowded_by_duplicates(best, len(ranked), top):
@@ -241,9 +253,16 @@ class SearchService:
         return _Reading(odds)
 
 
-def _relevant(query: Query, hits: Sequence[Hit], asks: bool, odds: Mapping[int, float]) -> list[Hit]:
+def _relevant(
+    query: Query,
+    hits: Sequence[Hit],
+    asks: bool,
+    odds: Mapping[int, float],
+    updated_by: Mapping[MemoryId, Sequence[MemoryId]],
+) -> list[Hit]:
     """Returns the hits with their relevance, up to the limits of the query, without those below its floor. ``asks``:
-    whether the query asks something. ``odds``: those of the relevance model, by place."""
+    whether the query asks something. ``odds``: those of the relevance model, by place. ``updated_by``: the successors
+    of a hit, which are as relevant as the hit and come first."""
     rated = list[Hit]()
     floor = FLOOR if query.floor is None else query.floor
     for place, hit in enumerate(hits):
@@ -252,6 +271,7 @@ def _relevant(query: Query, hits: Sequence[Hit], asks: bool, odds: Mapping[int, 
         rated.append(replace(hit, relevance=round(value, 4), fits=value >= floor, evidence=evidence.rounded()))
     if odds:
         rated[: query.reads] = sorted(rated[: query.reads], key=lambda hit: hit.relevance, reverse=True)
+    rated = _successors_first(rated, updated_by, floor)
     least = max(query.least_relevance, floor if query.only_fitting else 0.0)
     most, fitting, found = query.most_fitting or query.limit, 0, list[Hit]()
     for hit in rated:
@@ -259,6 +279,34 @@ def _relevant(query: Query, hits: Sequence[Hit], asks: bool, odds: Mapping[int, 
         if hit.relevance >= least and not (hit.fits and fitting > most):
             found.append(hit)
     return found[: query.limit]
+
+
+def _successors_first(
+    hits: Sequence[Hit], updated_by: Mapping[MemoryId, Sequence[MemoryId]], floor: float
+) -> list[Hit]:
+    by_id = {hit.memory.id: hit for hit in hits}
+    placed, behind = list[Hit](), dict[MemoryId, float]()
+    for memory in reversed(successors_first(by_id, updated_by)):
+        hit = by_id[memory]
+        value = max(hit.relevance, behind.get(memory, 0.0))
+        for successor in updated_by.get(memory, ()):
+            behind[successor] = max(behind.get(successor, 0.0), value)
+        placed.append(hit if value == hit.relevance else replace(hit, relevance=value, fits=value >= floor))
+    return placed[::-1]
+
+
+def _mark_updated(hits: Sequence[Hit], updated_by: Mapping[MemoryId, Sequence[Memory]]) -> list[Hit]:
+    """Returns the hits with the latest statement that updates each."""
+    marked = list[Hit]()
+    for hit in hits:
+        successors = updated_by.get(hit.memory.id)
+        updated = None if not successors else Updated(by=successors[0].id, at=stated_at(successors[0]))
+        marked.append(hit if updated is None else replace(hit, updated=updated))
+    return marked
+
+
+def _ids_of(updated_by: Mapping[MemoryId, Sequence[Memory]]) -> Mapping[MemoryId, Sequence[MemoryId]]:
+    return {memory: [one.id for one in successors] for memory, successors in updated_by.items()}
 
 
 def _statement(hit: Hit) -> Clean:
@@ -279,6 +327,7 @@ class _Search:
         self._memories: dict[DocumentKey, Memory] = {}
         self._named: dict[DocumentKey, Candidate] = {}
         self._dated: list[Neighbours] = []
+        self._successors: dict[DocumentKey, Sequence[DocumentKey]] = {}
 
     def match_keywords(self, text: str, limit: int) -> None:
         keywords, view = self._on.keywords, self._view
@@ -331,7 +380,37 @@ class _Search:
         self._query, self._passages = query, {key: near.passage for key, near in nearest.items()}
         self._vectors = {key: one for found in (*self._dated, neighbours) for key, one in found.vectors.items()}
         active = {key: one for key, one in features.items() if self._is_active(one.operational)}
-        return Proposals(keywords, nearest, similarity, active)
+        confidences = {
+            key: confidence_at(one.operational, self._now, self._on.lifecycle)
+            for key, one in active.items()
+            if one.operational is not None
+        }
+        return Proposals(keywords, nearest, similarity, active, confidences)
+
+    def place_successors(self, ranked: Sequence[Ranked]) -> Sequence[Ranked]:
+        """Returns the ranking with each of the best candidates behind the memories that update it."""
+        best = ranked[:LINKED]
+        found = self._view.updates_of([one.key for one in best])
+        if not found:
+            return ranked
+        features = {one.key: one.features for one in ranked}
+        missing = {one for successors in found.values() for one in successors} - features.keys()
+        read = self._view.rank_features_of(missing, self._where) if missing else {}
+        features |= {key: one for key, one in read.items() if self._is_active(one.operational)}
+        for key, successors in found.items():
+            latest = [one for one in successors if one in features and one != key]
+            latest.sort(key=lambda one: (features[one].created_at, one), reverse=True)
+            self._successors[key] = latest[:MOST_SUCCESSORS]
+        return place_successors(ranked, self._successors, features)
+
+    def updated_by(self, keys: Sequence[DocumentKey]) -> Mapping[MemoryId, Sequence[Memory]]:
+        """Returns the memories among ``keys`` that update another one of them, by its id, latest first."""
+        shown = self.memories(keys)
+        return {
+            shown[key].id: [shown[one] for one in self._successors[key] if one in shown]
+            for key in keys
+            if key in self._successors
+        }
 
     def memories(self, keys: Sequence[DocumentKey]) -> dict[DocumentKey, Memory]:
         """Returns the memories that the filter admits."""

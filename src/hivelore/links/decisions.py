@@ -1,0 +1,64 @@
+"""Which memories are compared, in which order, and what link a verdict makes (X23)."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import pairwise
+
+from hivelore.core.text import Clean
+from hivelore.links.judge import Judgement, Verdict
+from hivelore.links.model import Link, LinkKind
+from hivelore.memories.model import Memory, Version
+
+LONGEST = 1_500
+"""Characters of a memory that is compared. A longer one makes many statements."""
+KINDS = {
+    Verdict.SAME: LinkKind.SAME_AS,
+    Verdict.UPDATE: LinkKind.UPDATES,
+    Verdict.CONFLICT: LinkKind.CONFLICTS_WITH,
+}
+
+
+def stated_at(memory: Memory, history: Sequence[Version] = ()) -> datetime:
+    """Returns when a memory's statement was made, or since when it holds. ``history``: its versions, oldest first, if
+    it has several: a statement is as new as its text."""
+    if memory.valid_from is not None:
+        return memory.valid_from
+    at = memory.created_at
+    for before, after in pairwise(history):
+        if after.content != before.content:
+            at = after.at
+    return at
+
+
+def is_comparable(memory: Memory) -> bool:
+    """Returns True if a memory is short enough to be one statement."""
+    return len(memory.content) <= LONGEST
+
+
+def may_compare(one: Memory, other: Memory) -> bool:
+    """Returns True if two memories may be linked: the same viewers see them, and they are of the same project, or one
+    of no project."""
+    return (
+        one.home == other.home
+        and (one.project == other.project or None in (one.project, other.project))
+        and not (one.topic is not None and one.topic == other.topic)  # Their valid time has their order.
+        and is_comparable(other)
+    )
+
+
+def make_link(older: Memory, newer: Memory, judged: Judgement, model: Clean, now: datetime) -> Link | None:
+    """Returns the link that a verdict makes; None for none. A memory of one project updates none of all projects."""
+    kind = KINDS.get(judged.verdict)
+    if kind is LinkKind.UPDATES and newer.project not in (None, older.project):
+        kind = LinkKind.CONFLICTS_WITH
+    if kind is None:
+        return None
+    return Link(
+        source=newer.id,
+        target=older.id,
+        kind=kind,
+        certainty=judged.certainty,
+        why=Clean(judged.why),
+        model=model,
+        at=now,
+    )
