@@ -10,6 +10,7 @@ from hivelore.events import operations as events
 from hivelore.feedback import operations as feedback
 from hivelore.health import operations as health
 from hivelore.identity import operations as identity
+from hivelore.links import operations as links
 from hivelore.maintenance import operations as maintenance
 from hivelore.memories import operations as memories
 from hivelore.observations import operations as observations
@@ -30,5 +31,6 @@ OPERATIONS: tuple[Operation[..., Any], ...] = (
     *health.OPERATIONS,
     *observations.OPERATIONS,
     *review.OPERATIONS,
+    *links.OPERATIONS,
 )
 TOOLS: tuple[Tool[Any], ...] = tuple(one.tool for one in OPERATIONS if one.tool is not None)

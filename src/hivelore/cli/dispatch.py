@@ -21,6 +21,7 @@ VERBS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "get": ("memories:get", "Show one memory, including one that expired or was superseded."),
         "history": ("memories:history", "Show every version of a memory: who changed it, when and why."),
         "diff": ("memories:diff", "Compare two versions of a memory."),
+        "links": ("links:links", "Show which memories a memory updates, repeats or contradicts."),
         "list": ("memories:list_memories", "List memories, newest first."),
         "edit": ("memories:edit", "Change a memory."),
         "forget": ("memories:forget", "Delete memories permanently."),

@@ -60,3 +60,20 @@ class StoredLink:
     source: DocumentKey
     target: DocumentKey
     link: Link
+
+
+class LinkedMemory(Value, frozen=True, kw_only=True):
+    """A link of a memory, and the memory at its other end."""
+
+    link: Link
+    other: MemoryId
+    name: Clean
+    """Of the other memory."""
+    stated_at: datetime
+    """Since when the other memory holds."""
+
+
+class LinkPage(Value, frozen=True, kw_only=True):
+    """The links of one memory, the latest judged first."""
+
+    links: tuple[LinkedMemory, ...]

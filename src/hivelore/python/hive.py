@@ -22,6 +22,7 @@ from hivelore.feedback import operations as feedback
 from hivelore.feedback.model import Usefulness
 from hivelore.health import operations as health
 from hivelore.identity import operations as identity
+from hivelore.links import operations as link_operations
 from hivelore.maintenance import operations as maintenance
 from hivelore.maintenance.model import MaintenanceJob, MaintenanceResult
 from hivelore.memories import operations as memories
@@ -210,6 +211,9 @@ class Hive(ABC):
     chunks = Method(memories.LIST_CHUNKS, lambda found: found.chunks)
     history = method(memories.GET_HISTORY)
     diff = method(memories.COMPARE_VERSIONS)
+    links = Method(link_operations.LIST_LINKS, lambda found: found.links)
+    reject_link = Method(link_operations.REJECT_LINK, lambda found: found.links)
+    restore_link = Method(link_operations.RESTORE_LINK, lambda found: found.links)
     list = method(memories.LIST_MEMORIES)
     edit = method(memories.EDIT_MEMORY)
     forget = method(memories.FORGET_MEMORY)

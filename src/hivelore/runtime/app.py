@@ -18,6 +18,7 @@ from hivelore.folders.sync import FolderSync
 from hivelore.folders.workspace import WorkspaceFiles, host_name
 from hivelore.health.monitor import Monitor
 from hivelore.health.state import HealthState
+from hivelore.links import linker
 from hivelore.local import endpoint, private_files
 from hivelore.local.lock import SERVICE, Lock, Owner
 from hivelore.local.protection import protect
@@ -88,6 +89,7 @@ class Application(Services):
         self.session_summaries = self._session_summaries()
         self.folders = self._folders()
         self.adjudicator = self._adjudicator()
+        self.linker = self._linker()
         # Built before several threads use them.
         _ = (self.write_buffer, self.search_service, self.reembedder, self.housekeeping, self.maintenance_jobs)
         self._workers = BackgroundWorkers(self)
@@ -134,7 +136,7 @@ class Application(Services):
         )
 
     def _adjudicator(self) -> adjudication.Adjudicator | None:
-        """Returns None if only rules judge."""
+        """Returns None if no language model judges."""
         if (model := engines.make_judge(self.settings, self.clock, self._connections)) is None:
             return None
         return adjudication.Adjudicator(
@@ -143,6 +145,16 @@ class Application(Services):
             model=model,
             token_quota=self.token_quota,
             leader_lease=self._lease(adjudication.LEASE_NAME, adjudication.LEASE),
+        )
+
+    def _linker(self) -> linker.Linker:
+        return linker.Linker(
+            store=self.store,
+            keywords=self.keywords,
+            active_model=self.active_model,
+            comparer=self.comparer,
+            leader_lease=self._lease(linker.LEASE_NAME, linker.LEASE),
+            clock=self.clock,
         )
 
     def _folders(self) -> FolderSync | None:

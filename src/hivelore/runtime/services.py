@@ -28,6 +28,7 @@ from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.rebuild import IndexRebuild
 from hivelore.indexing.writer import IndexWriter
 from hivelore.links.comparer import Comparer
+from hivelore.links.service import LinkService
 from hivelore.maintenance.duplicates import Duplicates
 from hivelore.maintenance.housekeeper import Housekeeper
 from hivelore.maintenance.jobs import MaintenanceJobs
@@ -258,6 +259,10 @@ class Services(ABC):
             clock=self.clock,
             written=self.embedding.wake,
         )
+
+    @cached_property
+    def links(self) -> LinkService:
+        return LinkService(self.store, self.clock, self.settings.lead_sees)
 
     @cached_property
     def maintenance(self) -> Maintenance:

@@ -45,6 +45,8 @@ class BackgroundWorkers:
         if (judging := app.adjudicator) is not None:
             asked = partial(workers.report, "judge")
             workers.start("judge", lambda: judging.run(stop, IDLE_POLL, asked))
+        linked = partial(workers.report, "linking")
+        workers.start("linking", lambda: app.linker.run(stop, IDLE_POLL, linked))
         if (folders := app.folders) is not None:
             looked = partial(workers.report, "folders")
             workers.start("folders", lambda: folders.run(stop, looked))

@@ -1,0 +1,104 @@
+"""Links of a memory: shows them, rejects wrong ones and restores them."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from hivelore.core.access import Effect, Permission, may_affect, visible_to
+from hivelore.core.agents import LeadSees, Viewer
+from hivelore.core.audit import AuditEntry
+from hivelore.core.clock import Clock
+from hivelore.core.text import Clean
+from hivelore.core.values import replace
+from hivelore.errors import Forbidden, NotFound
+from hivelore.links.model import LinkedMemory, LinkPage, StoredLink
+from hivelore.memories.model import Action, MemoryId
+from hivelore.memories.stored import Stored
+from hivelore.search.model import Filter
+from hivelore.storage.ports import MemoryStore, Transaction, View
+
+
+class LinkService:
+    def __init__(self, store: MemoryStore, clock: Clock, lead_sees: LeadSees) -> None:
+        self._store = store
+        self._clock = clock
+        self._lead_sees = lead_sees
+
+    def links(self, memory: MemoryId, viewer: Viewer, deadline: float | None = None) -> LinkPage:
+        """Returns the links of a memory to memories that the viewer may see, rejected ones included, the latest judged
+        first."""
+        seen = visible_to(viewer, self._lead_sees)
+        with self._store.read(deadline, sees=seen) as view:
+            stored = self._get_visible(view, memory, viewer)
+            found = view.links_of([stored.key])
+            ends = {end for one in found for end in (one.source, one.target)} - {stored.key}
+            others = view.memories_of(ends, Filter(visibility=seen))
+        linked = list[LinkedMemory]()
+        for one in found:
+            other = others.get(one.target if one.source == stored.key else one.source)
+            if other is not None:
+                linked.append(LinkedMemory(link=one.link, other=other.id, name=other.name, stated_at=other.holds_since))
+        return LinkPage(links=tuple(linked))
+
+    def reject(self, memory: MemoryId, other: MemoryId, viewer: Viewer, deadline: float | None = None) -> LinkPage:
+        """Rejects the links between two memories: they no longer count, and the judge does not make them again.
+        Raises NotFound without a link, Forbidden if the viewer may change neither memory."""
+
+        def reject_links(tx: Transaction) -> None:
+            found, ends = self._links_between(tx, memory, other, viewer)
+            if not any(_may_change(viewer, one) for one in ends):
+                raise Forbidden("You may change neither of these memories: their owner, a lead or an operator may.")
+            self._mark(tx, found, self._clock.now(), viewer)
+
+        self._store.write(reject_links, deadline)
+        return self.links(memory, viewer, deadline)
+
+    def restore(self, memory: MemoryId, other: MemoryId, viewer: Viewer, deadline: float | None = None) -> LinkPage:
+        """Lets rejected links between two memories count again. Raises as ``reject``, but Forbidden also for a viewer
+        who may change only the later of the two."""
+
+        def restore_links(tx: Transaction) -> None:
+            found, ends = self._links_between(tx, memory, other, viewer)
+            targets = {one.target for one in found}
+            if not all(_may_change(viewer, one) for one in ends if one.key in targets):
+                raise Forbidden(
+                    "You may not change the earlier of these memories: its owner, a lead or an operator may."
+                )
+            self._mark(tx, found, None, viewer)
+
+        self._store.write(restore_links, deadline)
+        return self.links(memory, viewer, deadline)
+
+    def _mark(self, tx: Transaction, found: Sequence[StoredLink], at: datetime | None, viewer: Viewer) -> None:
+        for one in found:
+            if (one.link.rejected_at is None) == (at is None):
+                continue
+            link = replace(one.link, rejected_at=at, rejected_by=None if at is None else viewer.agent)
+            tx.put_link(replace(one, link=link))
+            verb = "restored" if at is None else "rejected"
+            detail = Clean(f"link {verb}: {link.source} {link.kind} {link.target}")
+            for end in (link.source, link.target):
+                tx.record_audit(AuditEntry.by_viewer(viewer, Action.EDITED, end, self._clock.now(), detail))
+
+    def _links_between(
+        self, tx: Transaction, memory: MemoryId, other: MemoryId, viewer: Viewer
+    ) -> tuple[Sequence[StoredLink], tuple[Stored, Stored]]:
+        ends = self._get_visible(tx, memory, viewer), self._get_visible(tx, other, viewer)
+        keys = {one.key for one in ends}
+        found = [one for one in tx.links_of([ends[0].key]) if {one.source, one.target} == keys]
+        if not found:
+            raise NotFound(
+                f"No link between {memory} and {other}. 'hivelore links {memory}' (GET /api/memory/{memory}/links) "
+                "lists the links of a memory."
+            )
+        return found, ends
+
+    def _get_visible(self, view: View, memory: MemoryId, viewer: Viewer) -> Stored:
+        stored = view.get(memory)
+        seen = visible_to(viewer, self._lead_sees)
+        if stored is None or not seen.admits(stored.memory.owner, stored.memory.scope):
+            raise NotFound(f"No memory {memory!r} that you may see. It may have been forgotten.")
+        return stored
+
+
+def _may_change(viewer: Viewer, stored: Stored) -> bool:
+    return may_affect(viewer, Effect.EDIT, stored.memory) is Permission.ALLOWED
