@@ -15,6 +15,7 @@ from hivelore.memories.model import Memory
 from hivelore.storage.ports import MemoryStore
 from support.clocks import SteppingClock
 from support.events import an_event, log_events
+from support.links import a_link, put_links
 from support.memories import EVERYTHING, an_observation, evidence, operational
 from support.stores import KEYWORDS, STORES, StoreKind, present, read_changes
 from support.world import AS_ADA, AS_OPERATOR, World, hashing
@@ -22,7 +23,8 @@ from support.world import AS_ADA, AS_OPERATOR, World, hashing
 # A keyword engine may keep of a term only what differs from the one before it: these begin like no other word.
 IN_TEXT, IN_NAME, IN_TAG, REPLACED, IN_SUMMARY = "xylophonist", "quetzal", "zwitterion", "jacquard", "vuvuzela"
 IN_SERVICE, OBSERVED, IN_EVENT, PROPOSED, USED_IN = "wolframite", "yttrium", "gneiss", "kinkajou", "ytterbium"
-WORDS = {IN_TEXT, IN_NAME, IN_TAG, REPLACED, IN_SUMMARY, IN_SERVICE, OBSERVED, IN_EVENT, PROPOSED, USED_IN}
+IN_LINK = "obsidian"
+WORDS = {IN_TEXT, IN_NAME, IN_TAG, REPLACED, IN_SUMMARY, IN_SERVICE, OBSERVED, IN_EVENT, PROPOSED, USED_IN, IN_LINK}
 STEPS = 2_000
 """More than wiping needs in any of these."""
 
@@ -51,8 +53,9 @@ class House:
         world = self.world
         known, name = operational(IN_SERVICE), f"On a {IN_NAME}"
         secret = world.remember(f"A {REPLACED}.", name=name, tags=[IN_TAG], session="s", project="p", operational=known)
-        world.remember("It goes on in the same session.", session="s", project="p")
+        other = world.remember("It goes on in the same session.", session="s", project="p")
         key = present(self.store, secret).key
+        put_links(self.store, a_link(present(self.store, other), present(self.store, secret), why=Clean(IN_LINK)))
         self.store.write(lambda tx: tx.add_observation(key, known.held, an_observation(text=f"Saw {OBSERVED}.")))
         log_events(self.store, an_event(text=Clean(f"New: {IN_EVENT}."), memory=secret.id))
         self.store.write(lambda tx: tx.add_evidence({key: [evidence(session=USED_IN)]}))

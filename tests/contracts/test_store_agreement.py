@@ -14,6 +14,7 @@ from hivelore.errors import Conflict
 from hivelore.events.model import Event, EventFilter
 from hivelore.feedback.recalls import Evidence
 from hivelore.indexing.model import ModelKey
+from hivelore.links.model import LinkKind
 from hivelore.memories.model import Action, Memory, MemoryId, Scope
 from hivelore.memories.stored import PassageKey, Stored
 from hivelore.observations.model import Held, Observation
@@ -22,6 +23,7 @@ from hivelore.storage.ports import MemoryStore, Transaction
 from support.clocks import FixedClock
 from support.events import events
 from support.laws import examples
+from support.links import a_link
 from support.memories import (
     ADA,
     BOB,
@@ -155,6 +157,29 @@ class Unsee(OnOne):
 
 
 @dataclass(frozen=True)
+class Judge(OnOne):
+    """Puts or drops a link between two memories."""
+
+    target: int
+    kind: LinkKind
+    minute: int
+    is_rejected: bool
+    drops: bool
+
+    def do(self, tx: Transaction, ids: Sequence[MemoryId]) -> object:
+        source, target = (tx.get(ids[one % len(ids)]) if ids else None for one in (self.which, self.target))
+        if source is None or target is None or source == target:
+            return None
+        if self.drops:
+            tx.drop_link(source.key, target.key, self.kind)
+        else:
+            rejected_at = instant(2) if self.is_rejected else None
+            tx.put_link(a_link(source, target, kind=self.kind, at=instant(self.minute), rejected_at=rejected_at))
+        found = tx.link(source.key, target.key, self.kind)
+        return None if found is None else found.link
+
+
+@dataclass(frozen=True)
 class OnPassage(OnOne):
     position: int
     model: str
@@ -243,6 +268,15 @@ steps: st.SearchStrategy[Step] = st.one_of(
     st.builds(Tell, which, events(())),
     st.builds(See, which, evidences),
     st.builds(Unsee, which),
+    st.builds(
+        Judge,
+        which,
+        which,
+        st.sampled_from(LinkKind),
+        st.integers(-1, 1),
+        st.booleans(),
+        st.sampled_from([True, *[False] * 3]),
+    ),
     st.builds(Fail, which, position, models, st.integers(-1, 1)),
     st.builds(OnModel, models, st.sampled_from(["retry", "drop", "queue", "leave", "take up"])),
 )

@@ -15,6 +15,7 @@ from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Conflict, NotFound
 from hivelore.indexing.model import BEGINNING, ChangeKind, ModelKey
+from hivelore.links.model import LinkKind
 from hivelore.memories.model import Action, Memory, MemoryId
 from hivelore.memories.stored import DocumentKey
 from hivelore.memories.whole import Counts, WholeMemory
@@ -22,6 +23,7 @@ from hivelore.storage.ports import MemoryStore, Transaction, View
 from support.batches import a_batch, a_preimage, put_batch
 from support.clocks import START, FixedClock
 from support.events import a_cooldown, an_event, log_events, put_cooldowns
+from support.links import a_link, put_links
 from support.memories import (
     ADA,
     EVERYTHING,
@@ -275,6 +277,7 @@ def test_everything_is_counted(store: MemoryStore) -> None:
     log_events(store, *(an_event() for _ in range(7)))
     put_cooldowns(store, *(a_cooldown(f"s{number}") for number in range(8)))
     put(store, *(a_proposal(running.memory) for _ in range(5)))
+    put_links(store, *(a_link(running, stored, kind=kind) for kind in LinkKind), a_link(stored, running))
 
     def work(tx: Transaction) -> None:
         model, other = tx.register_model("m", 1), tx.register_model("n", 1)
@@ -314,6 +317,7 @@ def test_everything_is_counted(store: MemoryStore) -> None:
             events=7,
             cooldowns=8,
             proposals=5,
+            links=4,
             batches=2,
             preimages=1,
             jobs=1,

@@ -52,6 +52,7 @@ LARGE = {
     "cooldown": "",
     "proposal": "pr",
     "concerned": "co",
+    "link": "l",
     "batch": "b",
     "preimage": "pi",
 }
@@ -344,6 +345,15 @@ def test_facts_are_found_by_topic_in_order_of_time(connection: Connection, name:
 
 def test_successors_are_found_by_the_memory(connection: Connection) -> None:
     assert steps(connection, SQL["memory_successors"])[0].index == "memory_supersedes"
+
+
+@pytest.mark.parametrize("name", ["links_of", "updates_of"])
+def test_links_are_found_memory_by_memory(connection: Connection, name: str) -> None:
+    used = {(step.index, step.columns) for step in steps(connection, SQL[name]) if step.table == "link"}
+    if name == "links_of":
+        assert used == {("", ("namespace", "source")), ("link_target", ("namespace", "target"))}
+    else:
+        assert used == {("link_target", ("namespace", "target", "kind"))}
 
 
 def test_recalls_of_one_agent_are_found_by_agent(connection: Connection) -> None:

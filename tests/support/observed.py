@@ -32,6 +32,8 @@ def observed(view: View, fingerprints: tuple[str, ...] = ()) -> Mapping[str, obj
         "events": list(view.events(ALL_EVENTS, None, ALL)),
         "cooldowns": list(view.cooldowns(instant(-1))),
         "proposals": inbox_of(view),
+        "links": [one.link for one in view.links_of(keys.values())],
+        "updates": _updates(view, keys),
         "batches": list(all_batches(view)),
     }
 
@@ -53,6 +55,11 @@ def _document(view: View, key: DocumentKey) -> Mapping[str, object]:
         "after": [stored.memory.id for stored in view.later_in_session(key, ALL)],
         "adjacent facts": [None if stored is None else stored.memory.id for stored in view.adjacent_facts(key)],
     }
+
+
+def _updates(view: View, keys: Mapping[MemoryId, DocumentKey]) -> Mapping[MemoryId, list[MemoryId]]:
+    ids = {key: memory for memory, key in keys.items()}
+    return {ids[key]: [ids[one] for one in newer] for key, newer in view.updates_of(keys.values()).items()}
 
 
 def _facts(view: View, topic: Topic) -> list[MemoryId | None]:

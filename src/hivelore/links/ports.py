@@ -13,7 +13,7 @@ class LinkReads(Protocol):
 
     def links_of(self, documents: Collection[DocumentKey]) -> Sequence[StoredLink]:
         """Returns the links from and to any of these memories, rejected ones included, the latest judged first, then by
-        the ids of source and target and by kind."""
+        the ids of source and target, and by kind in the order of ``LinkKind``."""
         ...
 
     def link(self, source: DocumentKey, target: DocumentKey, kind: LinkKind) -> StoredLink | None: ...

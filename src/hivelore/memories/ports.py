@@ -137,8 +137,8 @@ class MemoryWrites(Protocol):
         ...
 
     def forget(self, key: DocumentKey) -> None:
-        """Deletes a memory with its history, observations, evidence, chunks, passages and vectors, and the events and
-        proposals about it. Forgetting twice is allowed."""
+        """Deletes a memory with its history, observations, evidence, links, chunks, passages and vectors, and the
+        events and proposals about it. Forgetting twice is allowed."""
         ...
 
     def count_reads(self, reads: Mapping[DocumentKey, tuple[int, datetime]]) -> None:

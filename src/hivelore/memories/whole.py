@@ -45,6 +45,7 @@ class Counts:
     events: int
     cooldowns: int
     proposals: int
+    links: int
     batches: int
     preimages: int
     jobs: int

@@ -19,6 +19,7 @@ from hivelore.feedback.ports import FeedbackReads, FeedbackWrites
 from hivelore.folders.ports import FileReads, FileWrites
 from hivelore.identity.ports import IdentityReads, IdentityWrites
 from hivelore.indexing.ports import ChangeLogReads
+from hivelore.links.ports import LinkReads, LinkWrites
 from hivelore.maintenance.ports import JobReads, JobWrites
 from hivelore.memories.ports import MemoryReads, MemoryWrites
 from hivelore.memories.whole import Counts
@@ -57,6 +58,7 @@ class View(
     FeedbackReads,
     EventReads,
     ReviewReads,
+    LinkReads,
     ChangeJournalReads,
     SessionReads,
     FileReads,
@@ -80,6 +82,7 @@ class Transaction(
     FeedbackWrites,
     EventWrites,
     ReviewWrites,
+    LinkWrites,
     ChangeJournalWrites,
     SessionWrites,
     FileWrites,

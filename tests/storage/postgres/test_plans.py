@@ -45,6 +45,27 @@ def test_a_statement_is_understood_and_goes_along_an_index(
         assert (len(walked) > len(small)) <= (name in LOOKS_AT_EVERYTHING), walked
 
 
+MANY_LINKS = """
+INSERT INTO link (namespace, source, target, kind, certainty, why, model, at)
+SELECT 1, n + step, n, 2, 0.9, 'w', 'm', 0 FROM generate_series(1, 20000) n, generate_series(1, 3) step
+"""
+
+
+@pytest.mark.parametrize("analyzed", [False, True])
+@pytest.mark.parametrize("name", ["links_of", "updates_of"])
+def test_links_are_found_memory_by_memory(
+    connection: psycopg.Connection[tuple[str]], name: str, *, analyzed: bool
+) -> None:
+    with connection.transaction(force_rollback=True):
+        connection.execute(MANY_LINKS.encode())
+        connection.execute("SET LOCAL enable_seqscan = on")
+        if analyzed:
+            connection.execute("ANALYZE link")
+        found = [line for line in plan(connection, filled(name)) if " on link" in line]
+    used = {re.sub(r".*Index Scan using (\w+) .*", r"\1", line) for line in found}
+    assert used == ({"link_target"} if name == "updates_of" else {"link_pkey", "link_target"})
+
+
 MANY = """
 INSERT INTO memory (namespace, id, scope, source, name, content, summary, category, tags, metadata, created_at,
   updated_at, version, action, door, trust, statement)

@@ -22,6 +22,7 @@ from hivelore.storage.sql import events, memories, review
 from support import postgres
 from support.clocks import SteppingClock
 from support.events import ALL_EVENTS, an_event, log_events
+from support.links import a_link, put_links
 from support.memories import ADA, BOB, a_memory, an_observation, evidence, operational
 from support.proposals import a_proposal
 
@@ -119,6 +120,24 @@ def test_proposals_are_hidden_with_their_memories(app: Application) -> None:
         with app.store.read(sees=Visibility(own=own, swarm=True)) as view:
             assert isinstance(view, PostgresView)
             assert len(view.rows("SELECT why FROM proposal")) == seen
+
+
+def test_links_are_hidden_unless_both_memories_are_visible(app: Application) -> None:
+    old, secret, new = (
+        app.store.write(lambda tx, scope=scope: tx.add(a_memory(owner=ADA, scope=scope), ()))
+        for scope in (Scope.SWARM, Scope.AGENT, Scope.SWARM)
+    )
+    written = [a_link(new, old), a_link(secret, old), a_link(new, secret)]
+    put_links(app.store, *written)
+    for own, seen, newer in ((ADA, written, [secret.key, new.key]), (BOB, written[:1], [new.key])):
+        with app.store.read(sees=Visibility(own=own, swarm=True)) as view:
+            assert isinstance(view, PostgresView)
+            assert set(view.links_of([old.key, secret.key])) == set(seen)
+            assert [view.link(one.source, one.target, one.link.kind) in seen for one in written].count(True) == len(
+                seen
+            )
+            assert view.updates_of([old.key]) == {old.key: newer}
+            assert len(view.rows("SELECT why FROM link")) == len(seen)
 
 
 def test_evidence_is_hidden_with_its_memory(app: Application) -> None:

@@ -19,6 +19,7 @@ from hivelore.indexing.model import (
     TokenCodes,
     Vector,
 )
+from hivelore.links.model import LinkKind, StoredLink
 from hivelore.memories.model import Action, Memory, Statement, Topic, Version
 from hivelore.memories.stored import ChunkKey, DocumentKey, PassageKey, StoredChunk
 from hivelore.observations.model import Observation
@@ -73,6 +74,9 @@ class SharedMap(Mapping[K, V]):
 
 LookupKey = tuple[Hashable, ...]
 """A key that documents are looked up by: its kind, then the values."""
+
+LinkKey = tuple[DocumentKey, DocumentKey, LinkKind]
+"""Source, target and kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +184,7 @@ class State:
     jobs: SharedMap[JobId, Job] = field(default_factory=SharedMap[JobId, Job])
     handovers: SharedMap[EventId, Handover] = field(default_factory=SharedMap[EventId, Handover])
     proposals: SharedMap[ProposalId, Proposal] = field(default_factory=SharedMap[ProposalId, Proposal])
+    links: SharedMap[LinkKey, StoredLink] = field(default_factory=SharedMap[LinkKey, StoredLink])
     batches: SharedMap[BatchId, KeptBatch] = field(default_factory=SharedMap[BatchId, KeptBatch])
     settings: SharedMap[str, str] = field(default_factory=SharedMap[str, str])
     terms: SharedMap[ChunkKey, Counted] = field(default_factory=SharedMap[ChunkKey, Counted])

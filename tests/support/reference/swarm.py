@@ -15,11 +15,12 @@ from hivelore.errors import Conflict
 from hivelore.events.model import Cooldown, Event, LoggedId
 from hivelore.feedback.recalls import Recall
 from hivelore.folders.model import KnownFile
+from hivelore.links.model import LinkKind, StoredLink
 from hivelore.memories.stored import DocumentKey
 from hivelore.review.model import Proposal, ProposalId
 from hivelore.search.model import RecallId
 from hivelore.sessions.model import Handover, HandoverState, Session
-from support.reference import batches, proposals
+from support.reference import batches, links, proposals
 from support.reference import events as event_state
 from support.reference.state import Lease, Logged
 from support.reference.view import ReferenceView
@@ -162,6 +163,12 @@ class ReferenceSwarm(ReferenceView):
         for proposal in old:
             self.drop_proposal(proposal)
         return len(old)
+
+    def put_link(self, link: StoredLink) -> None:
+        self.state = links.put(self.state, link)
+
+    def drop_link(self, source: DocumentKey, target: DocumentKey, kind: LinkKind) -> None:
+        self.state = replace(self.state, links=self.state.links.drop((source, target, kind)))
 
     def put_batch(self, batch: Batch, preimages: Sequence[Preimage] = ()) -> None:
         self.state = batches.put(self.state, batch, preimages)

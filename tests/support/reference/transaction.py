@@ -25,7 +25,7 @@ from hivelore.memories.stored import ChunkKey, DocumentKey, PassageKey, Stored, 
 from hivelore.memories.whole import WholeMemory
 from hivelore.observations.model import Held, Observation, ObservationKind
 from hivelore.storage.change_recorder import ChangeRecorder
-from support.reference import events, proposals
+from support.reference import events, links, proposals
 from support.reference.state import (
     NO_DOCUMENTS,
     Document,
@@ -162,7 +162,7 @@ class ReferenceTransaction(ChangeRecorder, ReferenceSwarm):
             return
         self.record_state(key)
         self._drop_passages(self.state.documents[key].chunks)
-        self.state = proposals.without(self.state, self.state.documents[key].memory.id)
+        self.state = links.without(proposals.without(self.state, self.state.documents[key].memory.id), key)
         self._leave_places(key)
         self.state = events.forgotten(replace(self.state, documents=self.state.documents.drop(key)), key)
         self._log(ChangeKind.FORGOTTEN, key)

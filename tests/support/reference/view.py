@@ -312,6 +312,7 @@ class ReferenceView(ReferenceSwarmView):
             events=len(self.state.events),
             cooldowns=len(self.state.cooldowns),
             proposals=len(self.state.proposals),
+            links=len(self.state.links),
             batches=len(self.state.batches),
             preimages=sum(len(one.preimages) for one in self.state.batches.values()),
             jobs=len(self.state.jobs),

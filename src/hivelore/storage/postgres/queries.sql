@@ -1,5 +1,6 @@
 -- Statements for PostgreSQL. Sets of keys are passed as arrays. Texts that may be too long for an index are found by their
--- md5. Parameters that may be NULL are cast to their type.
+-- md5. Parameters that may be NULL are cast to their type. A lateral join with OFFSET or LIMIT looks up one key at a time,
+-- even if the planner has no statistics of the table.
 
 -- name: problems
 SELECT 'The chunk ' || key || ' belongs to no memory.' FROM chunk c WHERE c.namespace = :namespace
@@ -128,3 +129,28 @@ SELECT co.proposal, m.id, co.version FROM concerned co
 JOIN memory m ON m.namespace = co.namespace AND m.key = co.document
 WHERE co.namespace = :namespace AND co.proposal = ANY(:ids)
 ORDER BY co.proposal, co.position
+
+-- name: links_of
+SELECT l.source, l.target, s.id AS source_id, t.id AS target_id, {columns:link l}
+FROM (
+  SELECT l.* FROM unnest(CAST(:documents AS BIGINT[])) AS document
+  CROSS JOIN LATERAL (SELECT * FROM link WHERE namespace = :namespace AND source = document OFFSET 0) l
+  UNION
+  SELECT l.* FROM unnest(CAST(:documents AS BIGINT[])) AS document
+  CROSS JOIN LATERAL (SELECT * FROM link WHERE namespace = :namespace AND target = document OFFSET 0) l) l
+CROSS JOIN LATERAL (SELECT id FROM memory WHERE namespace = :namespace AND key = l.source LIMIT 1) s
+CROSS JOIN LATERAL (SELECT id FROM memory WHERE namespace = :namespace AND key = l.target LIMIT 1) t
+ORDER BY l.at DESC, source_id, target_id, l.kind
+
+-- name: updates_of
+-- The given memories are not reached again: those of one topic update each other.
+WITH RECURSIVE reached (document, steps) AS (
+  SELECT document, 0 FROM unnest(CAST(:documents AS BIGINT[])) AS document
+  UNION
+  SELECT l.source, steps + 1 FROM reached CROSS JOIN LATERAL (
+    SELECT source FROM link
+    WHERE namespace = :namespace AND target = document AND kind = :updates AND rejected_at IS NULL OFFSET 0) l
+  WHERE steps < :steps - 1 AND l.source <> ALL (:documents))
+SELECT document, l.source FROM (SELECT DISTINCT document FROM reached) one CROSS JOIN LATERAL (
+  SELECT source FROM link
+  WHERE namespace = :namespace AND target = document AND kind = :updates AND rejected_at IS NULL OFFSET 0) l

@@ -36,6 +36,7 @@ SELECT
   (SELECT COUNT(*) FROM event WHERE namespace = :namespace),
   (SELECT COUNT(*) FROM cooldown WHERE namespace = :namespace),
   (SELECT COUNT(*) FROM proposal WHERE namespace = :namespace),
+  (SELECT COUNT(*) FROM link WHERE namespace = :namespace),
   (SELECT COUNT(*) FROM batch WHERE namespace = :namespace),
   (SELECT COUNT(*) FROM preimage WHERE namespace = :namespace),
   (SELECT COUNT(*) FROM job WHERE namespace = :namespace)

@@ -13,6 +13,7 @@ from hivelore.storage.sql.events import EventReader, EventWriter
 from hivelore.storage.sql.feedback import USEFULNESS, FeedbackReader, FeedbackWriter
 from hivelore.storage.sql.folders import FileReader, FileWriter
 from hivelore.storage.sql.identity import IdentityReader, IdentityWriter
+from hivelore.storage.sql.links import LinkReader, LinkWriter
 from hivelore.storage.sql.maintenance import JobReader, JobWriter
 from hivelore.storage.sql.memories import (
     MEMORY_COLUMNS,
@@ -35,6 +36,7 @@ class SqlView(
     FileReader,
     IdentityReader,
     JobReader,
+    LinkReader,
     ObservationReader,
     ReviewReader,
     SessionReader,
@@ -82,6 +84,7 @@ class SqlTransaction(
     FileWriter,
     IdentityWriter,
     JobWriter,
+    LinkWriter,
     MemoryWriter,
     ReviewWriter,
     SessionWriter,
@@ -114,7 +117,7 @@ class SqlTransaction(
         self.record_state(key)
         for stored in self.chunks(key):
             self.drop_passages(key, stored.key)
-        about = ("observations", "operational", "evidence", "usefulness", "events", "proposals", "concerned")
+        about = ("observations", "operational", "evidence", "usefulness", "events", "proposals", "concerned", "links")
         for table in ("chunks", "tags", "versions", *about):
             self.run(f"{table}_delete", {"document": key})
         self.run("memory_delete", {"key": key})

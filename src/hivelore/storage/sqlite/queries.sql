@@ -139,3 +139,29 @@ ORDER BY co.proposal, co.position
 SELECT
   (SELECT value FROM meta WHERE namespace = :namespace AND name = 'incarnation'),
   (SELECT COALESCE(MAX(seq), 0) FROM change)
+
+-- name: links_of
+SELECT l.source, l.target, s.id AS source_id, t.id AS target_id, {columns:link l}
+FROM json_each(:documents) k
+CROSS JOIN link l ON l.namespace = :namespace AND l.source = k.value
+CROSS JOIN memory s ON s.key = l.source
+CROSS JOIN memory t ON t.key = l.target
+UNION
+SELECT l.source, l.target, s.id, t.id, {columns:link l}
+FROM json_each(:documents) k
+CROSS JOIN link l ON l.namespace = :namespace AND l.target = k.value
+CROSS JOIN memory s ON s.key = l.source
+CROSS JOIN memory t ON t.key = l.target
+ORDER BY at DESC, source_id, target_id, kind
+
+-- name: updates_of
+-- The given memories are not reached again: those of one topic update each other.
+WITH RECURSIVE reached (document, steps) AS (
+  SELECT k.value, 0 FROM json_each(:documents) k
+  UNION
+  SELECT l.source, steps + 1 FROM reached
+  CROSS JOIN link l ON l.namespace = :namespace AND l.target = document AND l.kind = :updates
+  WHERE l.rejected_at IS NULL AND steps < :steps - 1 AND l.source NOT IN (SELECT value FROM json_each(:documents)))
+SELECT l.target, l.source FROM (SELECT DISTINCT document FROM reached) one
+CROSS JOIN link l ON l.namespace = :namespace AND l.target = one.document AND l.kind = :updates
+WHERE l.rejected_at IS NULL

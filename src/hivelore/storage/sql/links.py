@@ -1,0 +1,77 @@
+"""Links between memories. A row names its memories by key; their ids are joined when it is read."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from hivelore.links.model import Link, LinkKind, StoredLink
+from hivelore.links.ports import MAX_STEPS
+from hivelore.memories.model import MemoryId
+from hivelore.memories.stored import DocumentKey
+from hivelore.storage.sql.statements import INSTANT, PLAIN, Param, Row, SqlReader, SqlWriter, Table, codes, plain
+
+KIND = {LinkKind.SAME_AS: 1, LinkKind.UPDATES: 2, LinkKind.CONFLICTS_WITH: 3}
+"""Codes in the order of ``LinkKind``, by which links are sorted."""
+LINK = Table(
+    Link,
+    "link",
+    "source target kind",
+    kind=codes(KIND),
+    **plain("certainty why model"),
+    at=INSTANT,
+    rejected_at=INSTANT,
+    rejected_by=PLAIN,
+)
+
+
+def _read_link(row: Row) -> StoredLink:
+    """Columns keys of source and target, their ids, then those of ``LINK``."""
+    source, target, source_id, target_id, *columns = row
+    link = LINK.read(columns, source=MemoryId(source_id), target=MemoryId(target_id))
+    return StoredLink(DocumentKey(source), DocumentKey(target), link)
+
+
+def _place(source: DocumentKey, target: DocumentKey, kind: LinkKind) -> dict[str, Param]:
+    return {"source": source, "target": target, "kind": KIND[kind]}
+
+
+def _follow(newer: Mapping[DocumentKey, Sequence[DocumentKey]], document: DocumentKey) -> set[DocumentKey]:
+    """Returns what is at most ``MAX_STEPS`` steps away. ``newer``: the memories one step away, by memory."""
+    found, last = set[DocumentKey](), {document}
+    for _ in range(MAX_STEPS):
+        last = {one for key in last for one in newer.get(key, ())} - found
+        if not last:
+            break
+        found |= last
+    return found
+
+
+class LinkReader(SqlReader):
+    """Implements ``links.ports.LinkReads``."""
+
+    TABLES = (LINK,)
+
+    def links_of(self, documents: Collection[DocumentKey]) -> Sequence[StoredLink]:
+        return [_read_link(row) for row in self.rows(self.SQL["links_of"], {"documents": self.array(documents)})]
+
+    def link(self, source: DocumentKey, target: DocumentKey, kind: LinkKind) -> StoredLink | None:
+        row = self.row("link_by_key", **_place(source, target, kind))
+        return None if row is None else _read_link(row)
+
+    def updates_of(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
+        """Reads the links that are reached from any of the memories, and follows them for each memory here. Statements
+        that follow them for each memory repeat the chains that memories of one topic have in common."""
+        params = {"documents": self.array(documents), "updates": KIND[LinkKind.UPDATES], "steps": MAX_STEPS}
+        newer: dict[DocumentKey, list[DocumentKey]] = {}
+        for target, source in self.rows(self.SQL["updates_of"], params):
+            newer.setdefault(target, []).append(source)
+        return {key: sorted(found) for key in documents if (found := _follow(newer, key))}
+
+
+class LinkWriter(LinkReader, SqlWriter):
+    """Implements ``links.ports.LinkWrites``."""
+
+    def put_link(self, link: StoredLink) -> None:
+        if all(self.row("memory_exists", key=key) is not None for key in (link.source, link.target)):
+            self.run("link_put", {**LINK.params(link.link), "source": link.source, "target": link.target})
+
+    def drop_link(self, source: DocumentKey, target: DocumentKey, kind: LinkKind) -> None:
+        self.run("link_drop", _place(source, target, kind))

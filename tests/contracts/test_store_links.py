@@ -1,0 +1,259 @@
+"""Every store: links between memories, and which memories update which."""
+
+from collections.abc import Callable
+from contextlib import closing
+from itertools import pairwise, permutations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hivelore.core.text import Clean
+from hivelore.core.values import replace
+from hivelore.links.model import LinkKind, StoredLink
+from hivelore.links.ports import MAX_STEPS
+from hivelore.memories.stored import DocumentKey, Stored
+from hivelore.storage.ports import MemoryStore, Transaction
+from support.clocks import FixedClock
+from support.links import a_link, drop, known_link, links, links_of, put_links, updates_of
+from support.memories import ADA, a_memory, instant, next_version
+from support.reference.store import ReferenceStore
+from support.stores import Fresh, add, change, forget, history, law, present, read_changes
+
+UNKNOWN = DocumentKey(10**9)
+
+
+def added(store: MemoryStore, count: int) -> list[Stored]:
+    return [add(store, a_memory()) for _ in range(count)]
+
+
+def chained(store: MemoryStore, count: int) -> list[Stored]:
+    """Returns memories of which each but the first updates the one before."""
+    chain = added(store, count)
+    put_links(store, *(a_link(newer, older) for older, newer in pairwise(chain)))
+    return chain
+
+
+@law
+@given(data=st.data())
+def test_a_link_is_read_as_it_was_written(fresh: Fresh, data: st.DataObject) -> None:
+    with fresh() as store:
+        source, target = added(store, 2)
+        written = data.draw(links(source, target))
+        put_links(store, written)
+        assert known_link(store, written) == written
+        assert links_of(store, source) == links_of(store, target) == links_of(store, source, target) == [written]
+
+
+def test_writing_a_link_again_replaces_it(store: MemoryStore) -> None:
+    source, target = added(store, 2)
+    first = a_link(source, target)
+    again = a_link(source, target, certainty=0.4, why=Clean(""), model=Clean("pairs-3"), at=instant(1))
+    rejected = replace(again, link=replace(again.link, rejected_at=instant(2), rejected_by=ADA))
+    for one in (first, again, rejected, first):
+        put_links(store, one)
+        assert links_of(store, source) == [one]
+
+
+def test_kinds_and_directions_are_links_of_their_own(store: MemoryStore) -> None:
+    first, second = added(store, 2)
+    written = [a_link(*pair, kind=kind) for pair in ((first, second), (second, first)) for kind in LinkKind]
+    put_links(store, *written)
+    assert links_of(store, first) == links_of(store, second) == written
+    for dropped in written[:2] * 2:
+        drop(store, dropped)
+    assert links_of(store, first) == written[2:]
+    assert [known_link(store, one) for one in written] == [None, None, *written[2:]]
+
+
+def test_links_are_found_from_both_ends(store: MemoryStore) -> None:
+    first, second, third, fourth = chained(store, 4)
+    found = [[(one.source, one.target) for one in links_of(store, each)] for each in (first, second, fourth)]
+    pairs = [(second.key, first.key), (third.key, second.key), (fourth.key, third.key)]
+    assert found == [pairs[:1], pairs[:2], pairs[2:]]
+    assert [(one.source, one.target) for one in links_of(store, first, fourth)] == [pairs[0], pairs[2]]
+    assert links_of(store) == []
+    with store.read() as view:
+        assert list(view.links_of([UNKNOWN])) == []
+
+
+def test_links_are_ordered_by_time_ids_and_kind(store: MemoryStore) -> None:
+    memories = added(store, 3)
+    written = [
+        a_link(source, target, kind=kind, at=instant(minute))
+        for minute, kind in ((2, LinkKind.CONFLICTS_WITH), (1, LinkKind.SAME_AS), (1, LinkKind.UPDATES))
+        for source, target in permutations(memories, 2)
+    ]
+    put_links(store, *written[::-1])
+    order = list(LinkKind)
+    by_ids = sorted(written, key=lambda one: (one.link.source, one.link.target, order.index(one.link.kind)))
+    assert links_of(store, *memories) == sorted(by_ids, key=lambda one: one.link.at, reverse=True)
+
+
+def test_a_rejected_link_is_kept_and_read(store: MemoryStore) -> None:
+    source, target = added(store, 2)
+    rejected = a_link(source, target, rejected_at=instant(3), rejected_by=ADA)
+    put_links(store, rejected)
+    assert links_of(store, target) == [rejected]
+    assert known_link(store, rejected) == rejected
+
+
+def test_a_link_with_a_missing_memory_is_ignored(store: MemoryStore) -> None:
+    kept, gone = added(store, 2)
+    forget(store, gone.key)
+    put_links(store, a_link(kept, gone), a_link(gone, kept), a_link(kept, Stored(UNKNOWN, a_memory())))
+    assert links_of(store, kept, gone) == []
+    with store.read() as view:
+        assert view.counts().links == 0
+
+
+def test_a_link_changes_neither_memory(store: MemoryStore) -> None:
+    source, target = added(store, 2)
+    with store.read() as view:
+        before = view.change_cursor()
+    put_links(store, one := a_link(source, target))
+    drop(store, one)
+    with store.read() as view:
+        assert read_changes(view, before) == []
+    assert [present(store, one.memory) for one in (source, target)] == [source, target]
+    assert len(history(store, source.key)) == 1
+
+
+def test_links_survive_a_new_version(store: MemoryStore) -> None:
+    source, target = added(store, 2)
+    put_links(store, one := a_link(source, target))
+    for stored in (source, target):
+        change(store, stored.key, next_version(stored.memory, "Another."))
+    assert links_of(store, source) == [one]
+
+
+@pytest.mark.parametrize("end", [0, 1])
+def test_deleting_a_memory_deletes_its_links(store: MemoryStore, end: int) -> None:
+    both, other = added(store, 2), add(store, a_memory())
+    kept = a_link(other, both[1 - end])
+    put_links(store, a_link(*both), a_link(both[1], both[0], kind=LinkKind.SAME_AS), kept)
+    forget(store, both[end].key)
+    assert links_of(store, *both, other) == [kept]
+    add(store, both[end].memory)
+    assert links_of(store, *both, other) == [kept]
+    with store.read() as view:
+        assert view.counts().links == 1
+
+
+def test_a_failed_transaction_leaves_no_link(store: MemoryStore) -> None:
+    source, target = added(store, 2)
+
+    def work(tx: Transaction) -> None:
+        tx.put_link(a_link(source, target))
+        assert tx.updates_of([target.key]) == {target.key: [source.key]}
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        store.write(work)
+    assert links_of(store, source) == []
+
+
+def test_a_memory_is_updated_directly_and_through_others(store: MemoryStore) -> None:
+    first, second, third, fourth = chained(store, 4)
+    put_links(store, a_link(fourth, second))
+    newer = [second.key, third.key, fourth.key]
+    assert updates_of(store, [first]) == {first.key: newer}
+    assert updates_of(store, [fourth]) == {}
+    assert updates_of(store, [fourth, third, second, first, first]) == {
+        first.key: newer,
+        second.key: newer[1:],
+        third.key: newer[2:],
+    }
+    with store.read() as view:
+        assert dict(view.updates_of([])) == dict(view.updates_of([UNKNOWN])) == {}
+
+
+def test_only_updates_count_as_updates(store: MemoryStore) -> None:
+    first, second, third = added(store, 3)
+    put_links(store, a_link(second, first, kind=LinkKind.SAME_AS), a_link(third, first, kind=LinkKind.CONFLICTS_WITH))
+    assert updates_of(store, [first]) == {}
+
+
+def test_a_rejected_link_ends_a_chain_of_updates(store: MemoryStore) -> None:
+    chain = chained(store, 5)
+    put_links(store, a_link(chain[3], chain[2], rejected_at=instant(1)))
+    assert updates_of(store, chain) == {
+        chain[0].key: [chain[1].key, chain[2].key],
+        chain[1].key: [chain[2].key],
+        chain[3].key: [chain[4].key],
+    }
+
+
+def test_a_forgotten_memory_ends_a_chain_of_updates(store: MemoryStore) -> None:
+    chain = chained(store, 3)
+    forget(store, chain[1].key)
+    assert updates_of(store, chain) == {}
+
+
+def test_a_cycle_of_updates_ends(store: MemoryStore) -> None:
+    chain = chained(store, 4)
+    put_links(store, a_link(chain[1], chain[3]))
+    cycle = [one.key for one in chain[1:]]
+    assert updates_of(store, chain) == {one.key: cycle for one in chain}
+
+
+def test_a_chain_of_updates_is_followed_up_to_a_limit(store: MemoryStore) -> None:
+    chain = chained(store, MAX_STEPS + 3)
+    keys = [one.key for one in chain]
+    assert updates_of(store, chain[:1]) == {keys[0]: keys[1 : MAX_STEPS + 1]}
+    assert updates_of(store, [chain[0], chain[2], chain[5]]) == {
+        keys[0]: keys[1 : MAX_STEPS + 1],
+        keys[2]: keys[3:],
+        keys[5]: keys[6:],
+    }
+
+
+def test_updates_of_many_memories_are_those_of_each(store: MemoryStore) -> None:
+    """A topic whose every memory updates all earlier ones, among memories without updates."""
+    topic, others = added(store, 30), added(store, 30)
+    some = [a_link(newer, older) for place, newer in enumerate(topic) for older in topic[:place]]
+    store.write(lambda tx: [tx.put_link(one) for one in some])
+    keys = [one.key for one in topic]
+    expected = {key: keys[place:] for place, key in enumerate(keys[:-1], start=1)}
+    assert updates_of(store, [*others, *topic]) == expected
+    assert [updates_of(store, [one]) for one in topic[27:]] == [{keys[27]: keys[28:]}, {keys[28]: keys[29:]}, {}]
+
+
+pairs = st.tuples(st.integers(0, 5), st.integers(0, 5)).filter(lambda pair: pair[0] != pair[1])
+
+
+@law
+@given(
+    written=st.lists(st.tuples(pairs, st.sampled_from([LinkKind.UPDATES, *LinkKind]), st.booleans()), max_size=14),
+    steps=st.integers(1, 3),
+)
+def test_links_match_those_of_the_reference_store(
+    fresh: Fresh, written: list[tuple[tuple[int, int], LinkKind, bool]], steps: int
+) -> None:
+    memories = [a_memory() for _ in range(6)]
+
+    def found(store: MemoryStore) -> object:
+        stored = [add(store, memory) for memory in memories]
+        numbers = {one.key: place for place, one in enumerate(stored)}
+        for (source, target), kind, is_rejected in written:
+            rejected_at = instant(1) if is_rejected else None
+            put_links(store, a_link(stored[source], stored[target], kind=kind, rejected_at=rejected_at))
+        updates = updates_of(store, stored)
+        return (
+            [one.link for one in links_of(store, *stored[:3])],
+            {numbers[key]: [numbers[one] for one in newer] for key, newer in updates.items()},
+        )
+
+    with fresh() as store, pytest.MonkeyPatch.context() as changes:
+        for module in ("hivelore.storage.sql.links", "support.reference.links"):
+            changes.setattr(f"{module}.MAX_STEPS", steps)
+        assert found(store) == found(ReferenceStore(FixedClock()))
+
+
+def test_links_survive_reopening(open_durable: Callable[[], MemoryStore]) -> None:
+    with closing(open_durable()) as store:
+        source, target = added(store, 2)
+        one: StoredLink = a_link(source, target, rejected_at=instant(1), rejected_by=ADA)
+        put_links(store, one)
+    with closing(open_durable()) as store:
+        assert links_of(store, source) == [one]
