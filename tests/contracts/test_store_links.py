@@ -21,6 +21,7 @@ from support.reference.store import ReferenceStore
 from support.stores import Fresh, add, change, forget, history, law, present, read_changes
 
 UNKNOWN = DocumentKey(10**9)
+MODEL = Clean("pairs-2")
 
 
 def added(store: MemoryStore, count: int) -> list[Stored]:
@@ -257,3 +258,46 @@ def test_links_survive_reopening(open_durable: Callable[[], MemoryStore]) -> Non
         put_links(store, one)
     with closing(open_durable()) as store:
         assert links_of(store, source) == [one]
+
+
+OTHER_MODEL = Clean("pairs-3")
+
+
+def uncompared(store: MemoryStore, model: Clean = MODEL, limit: int = 10) -> list[DocumentKey]:
+    with store.read() as view:
+        found = list(view.uncompared(model, limit))
+        assert view.count_uncompared(model) >= len(found)
+        return found
+
+
+def compare(store: MemoryStore, stored: Stored, version: int = 1, model: Clean = MODEL) -> None:
+    store.write(lambda tx: tx.put_compared(stored.key, version, model))
+
+
+def test_memories_wait_until_their_version_was_compared_by_the_model(store: MemoryStore) -> None:
+    first, second, third = added(store, 3)
+    assert uncompared(store) == [third.key, second.key, first.key]
+    assert uncompared(store, limit=2) == [third.key, second.key]
+    for one in (first, second, third):
+        compare(store, one)
+    assert uncompared(store) == []
+    assert uncompared(store, OTHER_MODEL) == [third.key, second.key, first.key]
+    compare(store, second, model=OTHER_MODEL)
+    assert uncompared(store) == [second.key]
+    compare(store, second)
+    change(store, first.key, next_version(first.memory))
+    assert uncompared(store) == [first.key]
+    compare(store, first, version=1)
+    assert uncompared(store) == [first.key]
+    compare(store, first, version=2)
+    assert uncompared(store) == []
+
+
+def test_the_record_of_a_comparison_is_deleted_with_the_memory(store: MemoryStore) -> None:
+    first, second = added(store, 2)
+    compare(store, first)
+    forget(store, first.key)
+    compare(store, first)
+    assert uncompared(store) == [second.key]
+    with store.read() as view:
+        assert view.count_uncompared(MODEL) == 1

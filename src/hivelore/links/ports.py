@@ -21,7 +21,7 @@ class LinkReads(Protocol):
     def updates_of(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
         """Returns, by memory, the memories that update it, directly or through others, at most ``MAX_STEPS`` links
         away, in the order of their keys. Memories that nothing updates are omitted. Rejected links do not count. A
-        memory in a cycle of updates is among its own. Of very many, some may be missing (``MOST_UPDATES``)."""
+        memory in a cycle of updates is among its own."""
         ...
 
     def uncompared(self, model: Clean, limit: int) -> Sequence[DocumentKey]:
@@ -52,5 +52,3 @@ class LinkWrites(Protocol):
 
 MAX_STEPS = 8
 """Links that are followed in a chain of updates."""
-MOST_UPDATES = 1_000
-"""Pairs that one call of ``updates_of`` reads."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.links.model import LinkKind, StoredLink
 from hivelore.links.ports import MAX_STEPS
@@ -26,6 +27,17 @@ class LinksView:
     def updates_of(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
         return {key: found for key in documents if (found := sorted(set(self._newer(key, MAX_STEPS))))}
 
+    def uncompared(self, model: Clean, limit: int) -> Sequence[DocumentKey]:
+        return sorted(self._uncompared(model), reverse=True)[:limit]
+
+    def count_uncompared(self, model: Clean) -> int:
+        return len(list(self._uncompared(model)))
+
+    def _uncompared(self, model: Clean) -> Iterator[DocumentKey]:
+        for key, document in self.state.documents.items():
+            if self.state.compared.get(key) != (document.memory.version, model):
+                yield key
+
     def _newer(self, document: DocumentKey, steps: int) -> Iterator[DocumentKey]:
         reached = {document}
         for _ in range(steps):
@@ -48,7 +60,7 @@ def without(state: State, document: DocumentKey) -> State:
     for one in state.links.values():
         if document in (one.source, one.target):
             kept = kept.drop(_key(one))
-    return replace(state, links=kept)
+    return replace(state, links=kept, compared=state.compared.drop(document))
 
 
 def _key(link: StoredLink) -> LinkKey:

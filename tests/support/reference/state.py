@@ -77,6 +77,8 @@ LookupKey = tuple[Hashable, ...]
 
 LinkKey = tuple[DocumentKey, DocumentKey, LinkKind]
 """Source, target and kind."""
+Compared = tuple[int, Clean]
+"""The version of a memory that was compared, and the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +187,10 @@ class State:
     handovers: SharedMap[EventId, Handover] = field(default_factory=SharedMap[EventId, Handover])
     proposals: SharedMap[ProposalId, Proposal] = field(default_factory=SharedMap[ProposalId, Proposal])
     links: SharedMap[LinkKey, StoredLink] = field(default_factory=SharedMap[LinkKey, StoredLink])
+    compared: SharedMap[DocumentKey, tuple[int, Clean]] = field(
+        default_factory=SharedMap[DocumentKey, tuple[int, Clean]]
+    )
+    """Version and model."""
     batches: SharedMap[BatchId, KeptBatch] = field(default_factory=SharedMap[BatchId, KeptBatch])
     settings: SharedMap[str, str] = field(default_factory=SharedMap[str, str])
     terms: SharedMap[ChunkKey, Counted] = field(default_factory=SharedMap[ChunkKey, Counted])

@@ -170,6 +170,10 @@ class ReferenceSwarm(ReferenceView):
     def drop_link(self, source: DocumentKey, target: DocumentKey, kind: LinkKind) -> None:
         self.state = replace(self.state, links=self.state.links.drop((source, target, kind)))
 
+    def put_compared(self, document: DocumentKey, version: int, model: Clean) -> None:
+        if document in self.state.documents:
+            self.state = replace(self.state, compared=self.state.compared.put(document, (version, model)))
+
     def put_batch(self, batch: Batch, preimages: Sequence[Preimage] = ()) -> None:
         self.state = batches.put(self.state, batch, preimages)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
+from hivelore.core.text import Clean
 from hivelore.links.model import Link, LinkKind, StoredLink
 from hivelore.links.ports import MAX_STEPS
 from hivelore.memories.model import MemoryId
@@ -65,6 +66,12 @@ class LinkReader(SqlReader):
             newer.setdefault(target, []).append(source)
         return {key: sorted(found) for key in documents if (found := _follow(newer, key))}
 
+    def uncompared(self, model: Clean, limit: int) -> Sequence[DocumentKey]:
+        return [DocumentKey(key) for (key,) in self.rows(self.SQL["uncompared"], {"model": model, "limit": limit})]
+
+    def count_uncompared(self, model: Clean) -> int:
+        return self.row("uncompared_count", model=model)[0]
+
 
 class LinkWriter(LinkReader, SqlWriter):
     """Implements ``links.ports.LinkWrites``."""
@@ -75,3 +82,7 @@ class LinkWriter(LinkReader, SqlWriter):
 
     def drop_link(self, source: DocumentKey, target: DocumentKey, kind: LinkKind) -> None:
         self.run("link_drop", _place(source, target, kind))
+
+    def put_compared(self, document: DocumentKey, version: int, model: Clean) -> None:
+        if self.row("memory_exists", key=document) is not None:
+            self.run("compared_put", {"document": document, "version": version, "model": model})

@@ -117,8 +117,8 @@ class SqlTransaction(
         self.record_state(key)
         for stored in self.chunks(key):
             self.drop_passages(key, stored.key)
-        about = ("observations", "operational", "evidence", "usefulness", "events", "proposals", "concerned", "links")
-        for table in ("chunks", "tags", "versions", *about):
+        about = ("observations", "operational", "evidence", "usefulness", "events", "proposals", "concerned")
+        for table in ("chunks", "tags", "versions", *about, "links", "compared"):
             self.run(f"{table}_delete", {"document": key})
         self.run("memory_delete", {"key": key})
         self.log_change(ChangeKind.FORGOTTEN, key)

@@ -15,6 +15,15 @@ CREATE TABLE link (
 );
 CREATE INDEX link_target ON link (namespace, target, kind);
 
+-- Which version of a memory was compared with its neighbours, and by which model.
+CREATE TABLE compared (
+  namespace INTEGER NOT NULL,
+  document  BIGINT NOT NULL,
+  version   BIGINT NOT NULL,
+  model     TEXT COLLATE "C" NOT NULL,
+  PRIMARY KEY (namespace, document)
+);
+
 -- A link may say words of both memories.
 ALTER TABLE link ENABLE ROW LEVEL SECURITY;
 CREATE POLICY link_seen ON link FOR SELECT USING (

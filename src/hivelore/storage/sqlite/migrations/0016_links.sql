@@ -15,7 +15,17 @@ CREATE TABLE link (
 ) WITHOUT ROWID;
 CREATE INDEX link_target ON link (namespace, target, kind);
 
+-- Which version of a memory was compared with its neighbours, and by which model.
+CREATE TABLE compared (
+  namespace INTEGER NOT NULL,
+  document  INTEGER NOT NULL,
+  version   INTEGER NOT NULL,
+  model     TEXT NOT NULL,
+  PRIMARY KEY (namespace, document)
+) WITHOUT ROWID;
+
 INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
   ('link', 'link', '100000 100000 2 1 1'),
-  ('link', 'link_target', '100000 100000 2 2');
+  ('link', 'link_target', '100000 100000 2 2'),
+  ('compared', 'compared', '100000 100000 1');
 ANALYZE sqlite_schema;
