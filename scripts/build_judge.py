@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 import onnxruntime
 from numpy.typing import NDArray
-from onnx import TensorProto
+from onnx import TensorProto, numpy_helper
 from safetensors.numpy import load_file
 
 from scripts.build_model import (
@@ -22,7 +22,6 @@ from scripts.build_model import (
     TARGET,
     Floats,
     Graph,
-    Linear,
     Weights,
     digest,
     exact_linear,
@@ -41,8 +40,10 @@ NEAREST, BUCKETS, FURTHEST = 8, 32, 128
 """Half of the buckets are for words before a word; of those half are for the nearest, one each, the others wider."""
 BLOCK, WORD_BLOCK = 128, 64
 """Number of weights that share a scale."""
-SHRUNK = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75)
-"""Shares of the largest weight of a block that are tried as the maximum; larger weights are clipped."""
+RANK = 48
+"""Dimensions of what training changed in a product."""
+PRODUCTS = ("qkv", "out", "inner", "outer")
+"""Products of a layer, in order."""
 SAMPLES = (
     ("Takes 60s to start", "Takes about a minute to start"),
     ("Must be started after WireGuard", "Can be started independently of WireGuard"),
@@ -51,31 +52,60 @@ SAMPLES = (
 )
 
 
-def int4_linear(graph: Graph, x: str, weight: Floats, bias: Floats) -> str:
-    """Returns weights in four bits, with one scale for each block of a column."""
-    rows, columns = weight.shape
-    quantised, scales = blocks(weight.T.reshape(columns, rows // BLOCK, BLOCK))
-    packed = quantised[..., 0::2] | (quantised[..., 1::2] << 4)
-    shape = {"K": rows, "N": columns, "bits": 4, "block_size": BLOCK, "accuracy_level": 4}
-    constants = graph.constant(packed), graph.constant(scales.reshape(-1))
-    return graph.add("Add", graph.add("MatMulNBits", x, *constants, domain=CONTRIBUTED, **shape), graph.constant(bias))
+def base_weights() -> dict[str, tuple[NDArray[np.uint8], Floats]]:
+    """Returns the products of the file that ships, by name: weights in four bits, (columns, blocks, bytes), and the
+    scales of the blocks."""
+    graph = onnx.load(FOLDER / "model.onnx").graph
+    constants = {one.name: numpy_helper.to_array(one) for one in graph.initializer}
+    products = [node for node in graph.node if node.op_type == "MatMulNBits"]
+    names = [f"layers.{layer}.{part}" for layer in range(len(products) // len(PRODUCTS)) for part in PRODUCTS]
+    return {
+        name: (constants[node.input[1]], constants[node.input[2]]) for name, node in zip(names, products, strict=True)
+    }
 
 
-def blocks(weights: Floats) -> tuple[NDArray[np.uint8], Floats]:
-    """Numbers from 0 to 15, of which 8 stands for nothing, and the scale of each block, with the least square error of
-    those that are tried."""
-    largest = np.take_along_axis(weights, np.abs(weights).argmax(axis=-1)[..., None], axis=-1)
-    scales, errors = np.ones_like(largest), np.full_like(largest, np.inf)
-    for share in SHRUNK:
-        tried = np.where(largest == 0, 1, largest * share / -8)
-        error = np.square((numbers(weights, tried) - 8.0) * tried - weights).sum(axis=-1, keepdims=True)
-        scales = np.where(error < errors, tried, scales)
-        errors = np.minimum(error, errors)
-    return numbers(weights, scales), scales[..., 0].astype(np.float32)
+def unpacked(packed: NDArray[np.uint8], scales: Floats) -> Floats:
+    """Returns weights in four bits as numbers, (columns, rows)."""
+    columns, parts, _ = packed.shape
+    values = np.empty((columns, parts, BLOCK), np.float32)
+    values[..., 0::2], values[..., 1::2] = packed & 15, packed >> 4
+    return ((values - 8) * scales.reshape(columns, parts, 1)).reshape(columns, -1)
 
 
-def numbers(weights: Floats, scales: Floats) -> NDArray[np.uint8]:
-    return np.clip(np.rint(weights / scales) + 8, 0, 15).astype(np.uint8)
+def factors(difference: Floats) -> tuple[Floats, Floats]:
+    """Returns the two factors of the best approximation of rank ``RANK`` of a matrix (columns, rows): (rows, RANK) and
+    (RANK, columns)."""
+    left, sizes, right = np.linalg.svd(difference, full_matrices=False)
+    root = np.sqrt(sizes[:RANK])
+    return (right[:RANK].T * root).astype(np.float16), (left[:, :RANK] * root).T.astype(np.float16)
+
+
+class Products:
+    """Adds products with weights: those of the base in four bits, and what training changed, in few dimensions.
+
+    The changes are much smaller than the steps of four bits, so rounding them would undo them.
+    """
+
+    def __init__(self, weights: Weights) -> None:
+        self._weights, self._base = weights, base_weights()
+
+    def __call__(self, graph: Graph, x: str, name: str) -> str:
+        packed, scales = self._base[name]
+        weight = self._weights[f"{name}.weight"]
+        shape = {"K": weight.shape[1], "N": weight.shape[0], "bits": 4, "block_size": BLOCK, "accuracy_level": 4}
+        constants = graph.constant(packed), graph.constant(scales)
+        base = graph.add("MatMulNBits", x, *constants, domain=CONTRIBUTED, **shape)
+        for factor in factors(weight - unpacked(packed, scales)):
+            x = graph.add("MatMul", x, graph.add("Cast", graph.constant(factor), to=TensorProto.FLOAT))
+        return graph.add("Sum", base, x, graph.constant(self._weights[f"{name}.bias"]))
+
+
+class ExactProducts:
+    def __init__(self, weights: Weights) -> None:
+        self._weights = weights
+
+    def __call__(self, graph: Graph, x: str, name: str) -> str:
+        return exact_linear(graph, x, self._weights[f"{name}.weight"].T, self._weights[f"{name}.bias"])
 
 
 def int4_words(graph: Graph, table: Floats) -> str:
@@ -96,11 +126,15 @@ def int4_words(graph: Graph, table: Floats) -> str:
     return graph.add("Reshape", graph.add("Mul", values, of_blocks), graph.constant(np.array([0, 0, width])))
 
 
+Product = Callable[[Graph, str, str], str]
+"""Adds the product of the input with the named weights, and their bias."""
+
+
 class Reader:
     """Adds MPNet's layers to a graph."""
 
-    def __init__(self, graph: Graph, weights: Weights, words: Callable[[Graph, Floats], str], linear: Linear) -> None:
-        self._graph, self._weights, self._words, self._linear = graph, weights, words, linear
+    def __init__(self, graph: Graph, weights: Weights, words: Callable[[Graph, Floats], str], product: Product) -> None:
+        self._graph, self._weights, self._words, self._product = graph, weights, words, product
 
     def embedded(self) -> str:
         graph, weights = self._graph, self._weights
@@ -135,7 +169,7 @@ class Reader:
         return graph.add("LayerNormalization", graph.add("Sum", a, b), scale, shift, axis=-1, epsilon=EPSILON)
 
     def _dense(self, x: str, name: str) -> str:
-        return self._linear(self._graph, x, self._weights[f"{name}.weight"].T, self._weights[f"{name}.bias"])
+        return self._product(self._graph, x, name)
 
 
 def buckets(distance: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -147,11 +181,11 @@ def buckets(distance: NDArray[np.int64]) -> NDArray[np.int64]:
     return half * (distance > 0) + np.where(away < NEAREST, away, far)
 
 
-def assembled(weights: Weights, words: Callable[[Graph, Floats], str], linear: Linear) -> onnx.ModelProto:
+def assembled(weights: Weights, words: Callable[[Graph, Floats], str], product: Product) -> onnx.ModelProto:
     """Returns a graph from ``ids`` of two consecutive texts, and ``second``, 1 for tokens of the second one, to the
     ``odds`` of each class: ``CLASSES``."""
     graph = Graph()
-    reader = Reader(graph, weights, words, linear)
+    reader = Reader(graph, weights, words, product)
     x, distances = reader.embedded(), reader.distances()
     for number in range(1 + max(int(name.split(".")[1]) for name in weights if name.startswith("layers."))):
         x = reader.layer(x, distances, number)
@@ -172,9 +206,9 @@ def main(file: Path) -> None:
     _, tokenizer = published()
     encoded = [tokenizer.encode(*sample) for sample in SAMPLES]
     pairs = [(one.ids, one.type_ids) for one in encoded]
-    model = assembled(weights, int4_words, int4_linear)
-    exact, quantised = odds(assembled(weights, exact_words, exact_linear), pairs), odds(model, pairs)
-    print(f"largest difference of 4 bits to float32: {np.abs(exact - quantised).max():.2f} (log odds)")
+    model = assembled(weights, int4_words, Products(weights))
+    exact = odds(assembled(weights, exact_words, ExactProducts(weights)), pairs)
+    print(f"largest difference to float32: {np.abs(exact - odds(model, pairs)).max():.2f} (log odds)")
     content = model.SerializeToString(deterministic=True)
     description = {
         "name": NAME,
