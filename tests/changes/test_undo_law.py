@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from hivelore.core.text import Clean
 from hivelore.errors import HiveloreError
+from hivelore.links.model import LinkKind
 from hivelore.maintenance.model import MaintenancePlan
 from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.model import Memory, Scope
@@ -22,8 +23,9 @@ from hivelore.review.model import Decision, ProposalKind
 from hivelore.search.model import EVERYTHING
 from support.batches import batches_of
 from support.clocks import START, SteppingClock
+from support.links import a_link, put_links
 from support.memories import an_observation, evidence, operational
-from support.stores import KEYWORDS, STORES, law
+from support.stores import KEYWORDS, STORES, law, present
 from support.undo_service import export_hash, known
 from support.world import AS_ADA, AS_BOB, AS_OPERATOR, World, hashing
 
@@ -53,6 +55,7 @@ HAPPENS = (
     "use",
     "forget",
     "ask",
+    "judge",
     "clock",
 )
 DONE = ("purge", "merge", "edit", "fact", "retell", "operate", "decide", "undo")
@@ -177,6 +180,15 @@ def _live_on(world: World, deed: Deed, one: Memory) -> None:
                         tx, ProposalKind.CONTRADICTION, about, AS_ADA, why=Clean("so")
                     )
                 )
+        case "judge":
+            others = [present(world.store, other) for other in memories(world) if other != one]
+            kind, rejected_at = list(LinkKind)[deed.number % 3], START if deed.number > 3 else None
+            # An undone removal restores links without this.
+            why = Clean("")
+            put_links(
+                world.store,
+                *(a_link(stored, other, kind=kind, why=why, rejected_at=rejected_at) for other in others[:2]),
+            )
         case "forget":
             world.memory_service.forget(one.id, AS_OPERATOR)
         case _:

@@ -21,6 +21,7 @@ from hivelore.storage.ports import MemoryStore, Transaction
 from support.batches import ALL_BATCHES, a_batch, a_preimage, batches, batches_of, preimages_of, put_batch
 from support.clocks import START
 from support.events import an_event, log_events
+from support.links import a_link, links, put_links
 from support.memories import (
     ADA,
     a_memory,
@@ -73,19 +74,19 @@ CHANGES: dict[str, Callable[[Transaction, Stored], None]] = {
 
 @pytest.mark.parametrize("how", CHANGES)
 def test_the_pre_image_of_a_memory_is_its_state_before_the_first_change(store: MemoryStore, how: str) -> None:
-    stored = add(store, a_memory(operational=operational()))
-    add(store, a_memory())
+    stored, other = add(store, a_memory(operational=operational())), add(store, a_memory())
     put(store, a_proposal(stored.memory))
     log_events(store, an_event(memory=stored.memory.id))
-    before = now(store, stored.key)
+    put_links(store, a_link(other, stored))
+    before, of_other = now(store, stored.key), now(store, other.key)
     assert before is not None
-    assert (len(before.proposals), len(before.events)) == (1, 1)
+    assert (len(before.proposals), len(before.events), len(before.links)) == (1, 1, 1)
 
     def work(tx: Transaction) -> None:
         CHANGES[how](tx, stored)
         tx.forget(stored.key)
 
-    assert kept(store, work) == {stored.key: before}
+    assert kept(store, work) == {stored.key: before, other.key: of_other}
 
 
 def test_the_pre_image_of_a_new_memory_is_empty(store: MemoryStore) -> None:
@@ -127,7 +128,7 @@ def test_a_failed_transaction_leaves_no_pre_images(store: MemoryStore) -> None:
 def test_a_batch_is_read_as_it_was_written(fresh: Fresh, data: st.DataObject) -> None:
     memory: Memory = data.draw(memories())
     with fresh() as store:
-        stored = add(store, memory, data.draw(chunks_of(memory.content)))
+        stored, other = add(store, memory, data.draw(chunks_of(memory.content))), add(store, a_memory())
         if memory.operational is not None:
             held = memory.operational.held
             for one in data.draw(st.lists(observations(), max_size=2)):
@@ -136,6 +137,7 @@ def test_a_batch_is_read_as_it_was_written(fresh: Fresh, data: st.DataObject) ->
         store.write(lambda tx: tx.add_evidence({stored.key: found}))
         put(store, a_proposal(stored.memory))
         log_events(store, an_event(memory=stored.memory.id))
+        put_links(store, data.draw(links(stored, other)), data.draw(links(other, stored)))
         batch = data.draw(batches())
         preimage = a_preimage(store, stored)
         put_batch(store, batch, [preimage])
@@ -153,6 +155,8 @@ def _back(tx: Transaction, was: PreviousState | None) -> None:
     for proposal in was.proposals:
         tx.put_proposal(proposal)
     tx.log_events(was.events)
+    for link in was.links:
+        tx.put_link(link)
 
 
 def test_writing_a_batch_again_adds_pre_images(store: MemoryStore) -> None:

@@ -22,6 +22,7 @@ from hivelore.search.model import EVERYTHING
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
 T = TypeVar("T")
+_NO_WHY = Clean("")
 
 
 class ChangeJournal:
@@ -145,13 +146,14 @@ def _combine(first: Preimage | None, last: Preimage) -> Preimage:
     whole, later = first.before.whole, last.before
     if last.after == ABSENT:
         whole = replace(whole, history=join_histories(later.whole.history, whole.history))
-    kept = PreviousState(whole, later.proposals, later.events)
+    kept = replace(later, whole=whole)
     return replace(last, before=kept, owner=last.owner or first.owner)
 
 
 def _trim_previous_state(was: PreviousState, kind: BatchKind, now: Memory | None) -> PreviousState:
     """Drops what survives with the memory, and the texts of other memories. Proposals about several memories may
-    contain such texts. Only decisions keep them; they are removed when one of the memories is permanently deleted."""
+    contain such texts. Only decisions keep them; they are removed when one of the memories is permanently deleted. What
+    differs between two memories (``Link.why``) contains words of both."""
     whole = was.whole
     if now is not None:
         least = min(now.version, whole.memory.version)
@@ -160,7 +162,10 @@ def _trim_previous_state(was: PreviousState, kind: BatchKind, now: Memory | None
         proposals = was.proposals
     else:
         proposals = _single_memory_proposals(was.proposals) if now is None else ()
-    return PreviousState(whole, proposals, was.events if now is None else ())
+    if now is not None:
+        return PreviousState(whole, proposals)
+    links = tuple(replace(one, link=replace(one.link, why=_NO_WHY)) for one in was.links)
+    return PreviousState(whole, proposals, was.events, links)
 
 
 def _single_memory_proposals(proposals: Sequence[Proposal]) -> tuple[Proposal, ...]:

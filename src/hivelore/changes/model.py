@@ -9,6 +9,7 @@ from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
 from hivelore.core.values import Value, json_names
 from hivelore.events.model import Event
+from hivelore.links.model import StoredLink
 from hivelore.memories.model import MemoryId
 from hivelore.memories.stored import DocumentKey
 from hivelore.memories.whole import WholeMemory
@@ -70,6 +71,7 @@ class PreviousState:
     """If the memory still exists after the change, its history contains only the versions that no longer exist."""
     proposals: tuple[Proposal, ...] = ()
     events: tuple[Event, ...] = ()
+    links: tuple[StoredLink, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

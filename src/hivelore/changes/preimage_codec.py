@@ -11,6 +11,7 @@ from hivelore.core.agents import AgentId
 from hivelore.core.text import Clean
 from hivelore.events.model import Event
 from hivelore.feedback.recalls import Evidence, Sign
+from hivelore.links.model import Link, StoredLink
 from hivelore.memories.model import Chunk, Memory, Passage, Version
 from hivelore.memories.stored import ChunkKey, DocumentKey, PassageKey, StoredChunk
 from hivelore.memories.whole import WholeMemory
@@ -29,6 +30,7 @@ def former(value: PreviousState) -> dict[str, Any]:
         "evidence": [_evidence(one) for one in whole.evidence],
         "proposals": to_builtins(value.proposals),
         "events": to_builtins(value.events),
+        "links": [_link(one) for one in value.links],
     }
 
 
@@ -46,6 +48,7 @@ def read_former(key: DocumentKey, data: Mapping[str, Any]) -> PreviousState:
         whole,
         convert(data["proposals"], tuple[Proposal, ...]),
         convert(data["events"], tuple[Event, ...]),
+        tuple(_read_link(one) for one in data.get("links", ())),
     )
 
 
@@ -94,6 +97,14 @@ def _read_evidence(data: Mapping[str, Any]) -> Evidence:
         at=_at(data["at"]),
         recall=None if data["recall"] is None else RecallId(data["recall"]),
     )
+
+
+def _link(value: StoredLink) -> dict[str, Any]:
+    return {"source": value.source, "target": value.target, "link": to_builtins(value.link)}
+
+
+def _read_link(data: Mapping[str, Any]) -> StoredLink:
+    return StoredLink(DocumentKey(data["source"]), DocumentKey(data["target"]), convert(data["link"], Link))
 
 
 def _at(text: str) -> datetime:

@@ -1,4 +1,4 @@
-"""Restores pre-images within a transaction: row, history, chunks, keywords, links and vectors.
+"""Restores pre-images within a transaction: row, history, chunks, keywords, vectors, links and valid time.
 
 Vectors of unchanged passages are kept; the others are embedded in the background.
 """
@@ -25,6 +25,7 @@ def restore(tx: Transaction, index_writer: IndexWriter, parts: Sequence[Preimage
     there = {one.key: one for one in present.memories}
     proposals = [one for key in there for one in tx.proposals_about(key)]
     events = [one for key in there for one in tx.events_about(key)]
+    links = [*tx.links_of(there)]
     for one in parts:
         if one.key in there:
             take_off = index_writer.drop if one.before is None else index_writer.withdraw
@@ -38,12 +39,15 @@ def restore(tx: Transaction, index_writer: IndexWriter, parts: Sequence[Preimage
     for one in parts:
         if one.before is not None:
             events += one.before.events
+            links += one.before.links
             proposals += one.before.proposals if reopen or one.key not in there else ()
     versions = {one.memory.id: one.memory.version for one in back}
     for proposal in proposals:
         if proposal.decided is not None or _has_existing_versions(proposal, versions):
             tx.put_proposal(proposal)
     tx.log_events(events)
+    for one in links:
+        tx.put_link(one)
     _link_restored(tx, back, there)
 
 

@@ -152,7 +152,8 @@ class MemoryWrites(Protocol):
 
     def journal(self) -> AbstractContextManager[Mapping[DocumentKey, PreviousState | None]]:
         """Records the state of every memory before its first change inside the context, with its history; None: it did
-        not exist. Access counts are not a change. Contexts do not nest."""
+        not exist. Access counts are not a change; the loss of a link to a deleted memory is one. Contexts do not
+        nest."""
         ...
 
     @property

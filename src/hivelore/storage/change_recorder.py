@@ -13,7 +13,7 @@ from hivelore.storage.ports import View
 
 class ChangeRecorder:
     """Implements ``journal`` of ``memories.ports.MemoryWrites``. Every method that changes a memory first calls
-    ``record_state``."""
+    ``record_state``, and the one that deletes it ``record_removal``."""
 
     _recorded: dict[DocumentKey, PreviousState | None] | None = None
 
@@ -36,6 +36,12 @@ class ChangeRecorder:
                 if key not in self._recorded:
                     self._recorded[key] = capture_state(cast(View, self), key)
 
+    def record_removal(self, key: DocumentKey) -> None:
+        """Records the state of a memory that is about to be deleted, and of those whose links are deleted with it."""
+        if self._recorded is not None:
+            links = cast(View, self).links_of([key])
+            self.record_state(key, *(end for one in links for end in (one.source, one.target)))
+
     def record_new(self, key: DocumentKey) -> None:
         """Records that a memory did not exist before."""
         if self._recorded is not None:
@@ -55,4 +61,6 @@ def capture_state(view: View, key: DocumentKey) -> PreviousState | None:
         tuple(view.observations(key)),
         tuple(view.evidence(key)),
     )
-    return PreviousState(whole, tuple(view.proposals_about(key)), tuple(view.events_about(key)))
+    return PreviousState(
+        whole, tuple(view.proposals_about(key)), tuple(view.events_about(key)), tuple(view.links_of([key]))
+    )

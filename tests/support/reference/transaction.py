@@ -160,7 +160,7 @@ class ReferenceTransaction(ChangeRecorder, ReferenceSwarm):
     def forget(self, key: DocumentKey) -> None:
         if key not in self.state.documents:
             return
-        self.record_state(key)
+        self.record_removal(key)
         self._drop_passages(self.state.documents[key].chunks)
         self.state = links.without(proposals.without(self.state, self.state.documents[key].memory.id), key)
         self._leave_places(key)

@@ -23,12 +23,14 @@ from hivelore.indexing.model import (
     ModelKey,
     Vector,
 )
+from hivelore.links.model import StoredLink
 from hivelore.memories.model import Statement, Topic
 from hivelore.memories.stored import DocumentKey, PassageKey, Stored
 from hivelore.storage.postgres import connection as postgres
 from hivelore.storage.postgres import row_level_security
 from hivelore.storage.postgres.connection import Connection, dialect
 from hivelore.storage.sql.events import event_digest
+from hivelore.storage.sql.links import links_digest
 from hivelore.storage.sql.memories import statement_digest, topic_digest
 from hivelore.storage.sql.statements import Dialect, Params
 from hivelore.storage.sql.view import SqlTransaction, SqlView, load_statements
@@ -304,6 +306,15 @@ class PostgresTransaction(PostgresView, SqlTransaction):
         if event.session is not None:
             self.claim(event_digest(event))
         return super().same_event(event, within)
+
+    def put_link(self, link: StoredLink) -> None:
+        for document in (link.source, link.target):
+            self.claim(links_digest(document))
+        super().put_link(link)
+
+    def forget(self, key: DocumentKey) -> None:
+        self.claim(links_digest(key))  # Another transaction may be about to link it.
+        super().forget(key)
 
     def _around(self, document: DocumentKey, topic: bytes, since: datetime) -> tuple[Stored | None, Stored | None]:
         self.claim(topic)

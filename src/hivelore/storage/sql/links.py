@@ -7,7 +7,18 @@ from hivelore.links.model import Link, LinkKind, StoredLink
 from hivelore.links.ports import MAX_STEPS
 from hivelore.memories.model import MemoryId
 from hivelore.memories.stored import DocumentKey
-from hivelore.storage.sql.statements import INSTANT, PLAIN, Param, Row, SqlReader, SqlWriter, Table, codes, plain
+from hivelore.storage.sql.statements import (
+    INSTANT,
+    PLAIN,
+    Param,
+    Row,
+    SqlReader,
+    SqlWriter,
+    Table,
+    codes,
+    digest,
+    plain,
+)
 
 KIND = {LinkKind.SAME_AS: 1, LinkKind.UPDATES: 2, LinkKind.CONFLICTS_WITH: 3}
 """Codes in the order of ``LinkKind``, by which links are sorted."""
@@ -21,6 +32,11 @@ LINK = Table(
     rejected_at=INSTANT,
     rejected_by=PLAIN,
 )
+
+
+def links_digest(document: DocumentKey) -> bytes:
+    """Returns the digest by which a transaction claims the links of a memory."""
+    return digest("links", str(document))
 
 
 def _read_link(row: Row) -> StoredLink:

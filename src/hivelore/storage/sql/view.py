@@ -114,7 +114,7 @@ class SqlTransaction(
     def forget(self, key: DocumentKey) -> None:
         if self.row("memory_exists", key=key) is None:
             return
-        self.record_state(key)
+        self.record_removal(key)
         for stored in self.chunks(key):
             self.drop_passages(key, stored.key)
         about = ("observations", "operational", "evidence", "usefulness", "events", "proposals", "concerned")
