@@ -42,6 +42,8 @@ BLOCK, WORD_BLOCK = 128, 64
 """Number of weights that share a scale."""
 RANK = 48
 """Dimensions of what training changed in a product."""
+ITERATIONS = 3
+"""Of the search for these dimensions."""
 PRODUCTS = ("qkv", "out", "inner", "outer")
 """Products of a layer, in order."""
 SAMPLES = (
@@ -73,11 +75,18 @@ def unpacked(packed: NDArray[np.uint8], scales: Floats) -> Floats:
 
 
 def factors(difference: Floats) -> tuple[Floats, Floats]:
-    """Returns the two factors of the best approximation of rank ``RANK`` of a matrix (columns, rows): (rows, RANK) and
-    (RANK, columns)."""
-    left, sizes, right = np.linalg.svd(difference, full_matrices=False)
+    """Returns the two factors of an approximation of rank ``RANK`` of a matrix (columns, rows): (rows, RANK) and
+    (RANK, columns).
+
+    N. Halko, P. G. Martinsson and J. A. Tropp, "Finding Structure with Randomness" (SIAM Review 2011), algorithm 4.4.
+    """
+    range_ = np.random.default_rng(0).standard_normal((difference.shape[1], RANK + 16), np.float32)
+    for _ in range(ITERATIONS):
+        range_ = np.linalg.qr(difference.T @ np.linalg.qr(difference @ range_)[0])[0]
+    left, sizes, right = np.linalg.svd(difference @ range_, full_matrices=False)
     root = np.sqrt(sizes[:RANK])
-    return (right[:RANK].T * root).astype(np.float16), (left[:, :RANK] * root).T.astype(np.float16)
+    rows = range_ @ right[:RANK].T * root
+    return rows.astype(np.float16), (left[:, :RANK] * root).T.astype(np.float16)
 
 
 class Products:
