@@ -1,6 +1,6 @@
 """Links of a memory: shows them, rejects wrong ones and restores them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from hivelore.core.access import Effect, Permission, may_affect, visible_to
@@ -10,8 +10,9 @@ from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Forbidden, NotFound
+from hivelore.links.decisions import stated_at
 from hivelore.links.model import LinkedMemory, LinkPage, StoredLink
-from hivelore.memories.model import Action, MemoryId
+from hivelore.memories.model import Action, Memory, MemoryId
 from hivelore.memories.stored import Stored
 from hivelore.search.model import Filter
 from hivelore.storage.ports import MemoryStore, Transaction, View
@@ -38,6 +39,22 @@ class LinkService:
             if other is not None:
                 linked.append(LinkedMemory(link=one.link, other=other.id, name=other.name, stated_at=other.holds_since))
         return LinkPage(links=tuple(linked))
+
+    def latest_updates(
+        self, memories: Sequence[Memory], viewer: Viewer, deadline: float | None = None
+    ) -> Mapping[MemoryId, Memory]:
+        """Returns, by memory, the latest one that updates it, among those that hold and that the viewer may see."""
+        where = Filter(visibility=visible_to(viewer, self._lead_sees), superseded=False, live_at=self._clock.now())
+        with self._store.read(deadline, sees=where.visibility) as view:
+            keys = {key: memory for memory, key in view.document_keys({one.id for one in memories}).items()}
+            found = view.updates_of(keys)
+            newer = view.memories_of({one for successors in found.values() for one in successors}, where)
+        latest = dict[MemoryId, Memory]()
+        for key, successors in found.items():
+            known = [newer[one] for one in successors if one in newer and one != key]
+            if known:
+                latest[keys[key]] = max(known, key=lambda one: (stated_at(one), one.id))
+        return latest
 
     def reject(self, memory: MemoryId, other: MemoryId, viewer: Viewer, deadline: float | None = None) -> LinkPage:
         """Rejects the links between two memories: they no longer count, and the judge does not make them again.

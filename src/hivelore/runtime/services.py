@@ -371,6 +371,7 @@ class Services(ABC):
             self.agents,
             self.ids.nonce,
             StartCandidates(self.reading, unlogged_search, self.rating),
+            self.links,
         )
         return CaptureService(
             self.store,

@@ -1,6 +1,6 @@
 """Injection: selects and formats the text that a model gets unasked at session start, prompts and sub-agent starts."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hivelore.core.agents import Role, Viewer
@@ -11,6 +11,8 @@ from hivelore.core.values import replace
 from hivelore.errors import NotFound
 from hivelore.events.cooldowns import Cooldowns
 from hivelore.identity.service import Agents
+from hivelore.links.decisions import stated_at
+from hivelore.links.service import LinkService
 from hivelore.memories.model import Memory, MemoryId, Source, Trust, Version
 from hivelore.memories.reader import MemoryReader
 from hivelore.observations.curation import CurationService
@@ -42,6 +44,8 @@ class Note:
     """The recall that returned the memory."""
     is_pointer: bool = False
     """True if a line with the name stands for the memory: it may help, and the agent can fetch it."""
+    updated_by: Memory | None = None
+    """The latest memory that updates it. It is shown only together with that one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +76,23 @@ def environment_line(environment: str) -> Harmless:
     return sanitize(f"Environment: {environment}" if environment else "")
 
 
-def compose(sections: Sequence[Section], tokens: int, nonce: str, before: Injection = NO_INJECTION) -> Injection:
+def compose(
+    sections: Sequence[Section],
+    tokens: int,
+    nonce: str,
+    before: Injection = NO_INJECTION,
+    known: Collection[MemoryId] = (),
+) -> Injection:
     """Formats sections inside a fence. Texts and notes are added in order while they fit the token and character
     limits. A text that does not fit is cut, a note that does not fit or repeats another is skipped, and a section
     without content is omitted. ``before`` comes first in any case and costs characters but no tokens. ``nonce``: see
-    ``fence_text``."""
+    ``fence_text``. ``known``: memories that the model received before. A note is skipped if the model would not know
+    the memory that updates it."""
     left, room = tokens, MAX_CHARACTERS - len(before.text or "")
     parts = [before.text] if before.text else []
     injected = list(before.notes)
     statements = {_statement(one.memory) for one in injected}
+    shown = {*known, *(one.memory.id for one in injected)}
     for section in sections:
         heading = f"## {section.heading}"
         free = room - len(heading) - 2
@@ -89,8 +101,10 @@ def compose(sections: Sequence[Section], tokens: int, nonce: str, before: Inject
         for note in section.notes:
             line = sanitize(_line(note))
             statement = _statement(note.memory)
-            if statement not in statements and estimate(line) <= left and len(line) < free:
+            is_outdated = note.updated_by is not None and note.updated_by.id not in shown
+            if not is_outdated and statement not in statements and estimate(line) <= left and len(line) < free:
                 statements.add(statement)
+                shown |= set() if note.is_pointer else {note.memory.id}
                 lines.append(line)
                 injected.append(note)
                 left, free = left - estimate(line), free - len(line) - 1
@@ -194,6 +208,7 @@ class InjectionService:
         agents: Agents,
         nonce: Callable[[], str],
         start_candidates: StartCandidates,
+        links: LinkService,
     ) -> None:
         """``nonce``: see ``fence_text``."""
         self._search_service = search_service
@@ -204,6 +219,7 @@ class InjectionService:
         self._agents = agents
         self._nonce = nonce
         self._start_candidates = start_candidates
+        self._links = links
 
     def inject(self, event: AgentEvent, session: Session, viewer: Viewer, deadline: float | None = None) -> Injection:
         """Returns the text to inject at an event, without memories the model already received. ``session`` is the
@@ -232,8 +248,29 @@ class InjectionService:
             standing, rest = self._start_context(event, session, known, relevant, viewer, deadline)
         sections += [Section("Standing instructions", standing), Section("Relevant Past Knowledge", relevant), *rest]
         sections.append(Section("May be relevant (memory-get)", pointers))
-        new = self._label_notes(self._without_repetitions(sections, session, viewer), reader) if tokens else ()
-        return compose(new, tokens, self._nonce(), running)
+        sections = self._with_successors(sections, running.notes, viewer, deadline) if tokens else []
+        new = self._label_notes(self._without_repetitions(sections, session, viewer), reader)
+        return compose(new, tokens, self._nonce(), running, {memory for memory, _ in known})
+
+    def _with_successors(
+        self, sections: Sequence[Section], before: Sequence[Note], viewer: Viewer, deadline: float | None
+    ) -> list[Section]:
+        """Returns the sections with the latest memory that updates a note before it, unless it is shown anyway; those
+        of ``before`` first."""
+        notes = [*before, *(note for section in sections for note in section.notes)]
+        updated_by = self._links.latest_updates([note.memory for note in notes], viewer, deadline)
+        shown = {note.memory.id for note in notes if not note.is_pointer}
+        missing = [Section("Relevant Past Knowledge", [])]
+        for note in before:
+            missing[0] = replace(missing[0], notes=[*missing[0].notes, *_missing(note, updated_by, shown)])
+        found = list[Section]()
+        for section in sections:
+            placed = list[Note]()
+            for note in section.notes:
+                placed += _missing(note, updated_by, shown)
+                placed.append(replace(note, updated_by=updated_by.get(note.memory.id)))
+            found.append(replace(section, notes=placed))
+        return [*missing, *found]
 
     def _operational_context(
         self, event: AgentEvent, known: frozenset[tuple[MemoryId, int]], viewer: Viewer
@@ -325,25 +362,37 @@ class InjectionService:
     def _label_notes(self, sections: Sequence[Section], reader: Viewer) -> Sequence[Section]:
         """Returns the sections with labelled notes. Short ids are unique among all memories that the reader may read by
         id, which may be more than are injected."""
-        memories = [note.memory for section in sections for note in section.notes]
+        notes = [note for section in sections for note in section.notes]
+        memories = [note.memory for note in notes]
+        memories += [note.updated_by for note in notes if note.updated_by is not None]
         short, now = self._reader.short_ids([one.id for one in memories], reader), self._reader.now()
         writers = {one.provenance.actor for one in memories} - {reader.agent, None}
         names = self._agents.names([one for one in writers if one is not None])
 
-        def label(memory: Memory, is_pointer: bool) -> str:
-            if is_pointer:
+        def label(note: Note) -> str:
+            memory, writer = note.memory, note.memory.provenance.actor
+            if note.is_pointer:
                 return short[memory.id]
-            writer = memory.provenance.actor
-            if writer == reader.agent:
-                return note_label(memory, short[memory.id])
-            author = (memory.author or Role.OPERATOR) if writer is None else names.get(writer, writer)
-            rated = None if memory.operational is None else self._curation.rate(memory, now).confidence
-            return note_label(memory, short[memory.id], author, rated)
+            author = rated = None
+            if writer != reader.agent:
+                author = (memory.author or Role.OPERATOR) if writer is None else names.get(writer, writer)
+                rated = None if memory.operational is None else self._curation.rate(memory, now).confidence
+            known = note_label(memory, short[memory.id], author, rated)
+            after = note.updated_by
+            return known if after is None else f"{known}, updated {stated_at(after):%Y-%m-%d} by {short[after.id]}"
 
         return [
-            replace(section, notes=[replace(note, label=label(note.memory, note.is_pointer)) for note in section.notes])
-            for section in sections
+            replace(section, notes=[replace(note, label=label(note)) for note in section.notes]) for section in sections
         ]
+
+
+def _missing(note: Note, updated_by: Mapping[MemoryId, Memory], shown: set[MemoryId]) -> list[Note]:
+    """Returns the memory that updates a note, unless it is in ``shown``, and adds it there. A pointer brings nothing."""
+    successor = updated_by.get(note.memory.id)
+    if successor is None or note.is_pointer or successor.id in shown:
+        return []
+    shown.add(successor.id)
+    return [excerpt(successor)]
 
 
 def _shown_texts(memory: Memory | Version) -> tuple[str, str, str]:

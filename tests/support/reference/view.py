@@ -76,6 +76,10 @@ class ReferenceView(ReferenceSwarmView):
     def get(self, memory: MemoryId) -> Stored | None:
         return next(iter(self._at(id_place(memory))), None)
 
+    def document_keys(self, memories: Collection[MemoryId]) -> Mapping[MemoryId, DocumentKey]:
+        found = {memory: self.get(memory) for memory in memories}
+        return {memory: stored.key for memory, stored in found.items() if stored is not None}
+
     def memories_of(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, Memory]:
         found = {key: document.memory for key in keys if (document := self.state.documents.get(key))}
         return {key: detached(memory) for key, memory in found.items() if where.admits(memory)}

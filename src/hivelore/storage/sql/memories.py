@@ -207,6 +207,9 @@ class MemoryReader(EmbeddingReader):
     def _several(self, statement: str, /, **params: Param) -> list[Stored]:
         return read_stored(self.rows(self.SQL[statement], params))
 
+    def document_keys(self, memories: Collection[MemoryId]) -> Mapping[MemoryId, DocumentKey]:
+        return dict(self.rows(self.SQL["memory_keys_of"], {"ids": self.array(memories)})) if memories else {}
+
     def memories_of(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, Memory]:
         return {one.key: one.memory for one in read_stored(self._among("memory_filtered", keys, where))}
 
