@@ -387,7 +387,8 @@ class InjectionService:
 
 
 def _missing(note: Note, updated_by: Mapping[MemoryId, Memory], shown: set[MemoryId]) -> list[Note]:
-    """Returns the memory that updates a note, unless it is in ``shown``, and adds it there. A pointer brings nothing."""
+    """Returns the memory that updates a note, and adds it to ``shown``; none if it is there already. A pointer brings
+    none."""
     successor = updated_by.get(note.memory.id)
     if successor is None or note.is_pointer or successor.id in shown:
         return []
