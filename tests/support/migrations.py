@@ -17,8 +17,9 @@ from hivelore.core.values import replace
 from hivelore.errors import Conflict
 from hivelore.feedback.recalls import Sign
 from hivelore.indexes.ports import KeywordIndex
+from hivelore.links.model import LinkKind
 from hivelore.memories.model import Action, Memory, Scope
-from hivelore.memories.stored import DocumentKey, PassageKey
+from hivelore.memories.stored import DocumentKey, PassageKey, Stored
 from hivelore.observations.model import Confidence, Held
 from hivelore.runtime.clock import SystemClock
 from hivelore.storage.change_recorder import capture_state
@@ -27,6 +28,7 @@ from hivelore.transfer.migrate.migrator import Comparison, Migrator
 from support.batches import a_batch
 from support.clocks import START
 from support.events import a_cooldown, an_event
+from support.links import a_link
 from support.memories import (
     ADA,
     BOB,
@@ -98,6 +100,9 @@ KINDS = (
     "decide",
     "keep",
     "let go",
+    "judge",
+    "reject",
+    "unlink",
 )
 deeds = st.builds(Deed, st.sampled_from(KINDS), st.integers(0, 5), st.integers(0, 3))
 PATHS = (None, None, Clean("/a"), None, None, Clean("/b"))
@@ -148,6 +153,8 @@ def _do_more(tx: Transaction, deed: Deed, key: DocumentKey | None) -> None:
             tx.put_cooldown(a_cooldown(f"s{deed.which}", until=instant(deed.number), count=1 + deed.number))
         case "clear":
             tx.drop_cooldown(Clean(f"s{deed.which}"), Clean("restart"))
+        case "judge" | "reject" | "unlink" if key is not None:
+            _do_to_links(tx, deed, Stored(key, tx.memories_of([key], EVERYTHING)[key]))
         case _ if key is not None:
             _do_to(tx, deed, key, tx.memories_of([key], EVERYTHING)[key])
         case _:
@@ -219,6 +226,21 @@ def _do_to(tx: Transaction, deed: Deed, key: DocumentKey, memory: Memory) -> Non
             tx.count_reads({key: (1 + deed.number, instant(deed.number))})
         case _:
             tx.set_expiry(key, instant(deed.number))
+
+
+def _do_to_links(tx: Transaction, deed: Deed, stored: Stored) -> None:
+    some = tx.links_of([stored.key])[: deed.number]
+    if deed.what == "judge":
+        others = tx.memories_of(sorted(tx.matching_keys(EVERYTHING))[: 1 + deed.number], EVERYTHING)
+        kind = list(LinkKind)[deed.which % 3]
+        for key, memory in others.items():
+            if key != stored.key:
+                tx.put_link(a_link(stored, Stored(key, memory), kind=kind, at=instant(deed.number)))
+    for one in some:
+        if deed.what == "reject":
+            tx.put_link(replace(one, link=replace(one.link, rejected_at=instant(9))))
+        elif deed.what == "unlink":
+            tx.drop_link(one.source, one.target, one.link.kind)
 
 
 def some_deeds(rounds: int) -> list[Deed]:

@@ -209,7 +209,8 @@ def _parse_instant(value: Any, name: str, report: ImportReport) -> datetime | No
 
 def export(hive: Hive) -> Iterator[str]:
     """Yields all visible memories as JSON lines, newest first. The first line is ``{"hivelore": "export", "schema":
-    1}``; the last line has their ``count`` and the ``sha256`` of their contents (``fingerprint``)."""
+    1}``; the last line has their ``count`` and the ``sha256`` of their contents (``fingerprint``). Links between
+    memories are not exported, rejected ones included: the importing service judges its memories itself."""
     yield _canonical_json({"hivelore": "export", "schema": SCHEMA_VERSION}) + "\n"
     prints: list[bytes] = []
     for memory in list_all(hive):

@@ -27,6 +27,7 @@ from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.model import ChangeCursor, ChangeKind
 from hivelore.indexing.rebuild import INDEX, IndexRebuild
 from hivelore.indexing.writer import IndexWriter
+from hivelore.links.model import StoredLink
 from hivelore.memories import whole_reader
 from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.memories.whole import Counts
@@ -238,6 +239,7 @@ class Migrator:
         self._copy_recalls(view)
         self._copy_events(view)
         self._copy_proposals(view)
+        self._copy_links(view)
         self._copy_batches(view)
         self._copy_files(view)
         for page in _pages(lambda after: view.handovers_after(after, PAGE), EventId(""), lambda one: one.ended.id):
@@ -321,6 +323,14 @@ class Migrator:
         for deleted in found.keys() - kept:
             self._target.write(lambda tx, deleted=deleted: tx.drop_proposal(deleted))
 
+    def _copy_links(self, view: View) -> None:
+        for keys in _key_pages(view):
+            wanted = set(_links_from(view, keys))
+            with self._target.read() as target:
+                found = set(_links_from(target, keys))
+            if wanted != found:
+                self._target.write(lambda tx, old=found - wanted, new=wanted - found: _replace_links(tx, old, new))
+
     def _copy_batches(self, view: View) -> None:
         with self._target.read() as target:
             digests = {one[0].id: _digest(one) for one in all_batches(target)}
@@ -363,7 +373,8 @@ class Migrator:
                     there.add(one)
                 done += len(some)
                 advance(done)
-        if repair:  # Deleting a memory also deletes the events about it.
+        if repair:  # Deleting a memory also deletes its links and the events about it.
+            self._copy_links(view)
             self._copy_events(view)
         with self._target.read() as target:
             return Comparison(source=_store_digest(view, here), target=_store_digest(target, there))
@@ -381,6 +392,12 @@ def _put_each(put: Callable[[T], object], rows: Collection[T]) -> None:
 def _put_vectors(tx: Transaction, load: MemoryBatch) -> None:
     for fingerprint, made in load.embedded.items():
         tx.put_vectors(tx.register_model(fingerprint, made.dimension), made.vectors, made.tokens)
+
+
+def _replace_links(tx: Transaction, old: Collection[StoredLink], new: Collection[StoredLink]) -> None:
+    for one in old:
+        tx.drop_link(one.source, one.target, one.link.kind)
+    _put_each(tx.put_link, new)
 
 
 def _put_batch(tx: Transaction, batch: Batch, preimages: Sequence[Preimage]) -> None:
@@ -408,6 +425,7 @@ def _store_digest(view: View, memories: Checksum) -> StoreDigest:
         chain.from_iterable(_event_pages(view)),
         view.cooldowns(_BEGINNING),
         chain.from_iterable(_proposal_pages(view)),
+        chain.from_iterable(_links_from(view, keys) for keys in _key_pages(view)),
         all_batches(view),
     ):
         checksum = Checksum()
@@ -452,6 +470,16 @@ def _audit_pages(view: View) -> Iterator[Sequence[tuple[int, AuditEntry]]]:
 
 def _file_pages(view: View) -> Iterator[Sequence[KnownFile]]:
     return _pages(lambda after: view.files_after(after[0], after[1], PAGE), ("", ""), lambda one: (one.place, one.path))
+
+
+def _key_pages(view: View) -> Iterator[Sequence[DocumentKey]]:
+    return whole_reader.in_batches(sorted(view.matching_keys(EVERYTHING)), PAGE)
+
+
+def _links_from(view: View, keys: Collection[DocumentKey]) -> Sequence[StoredLink]:
+    """Returns the links whose source is one of these memories."""
+    sources = set(keys)
+    return [one for one in view.links_of(keys) if one.source in sources]
 
 
 def all_batches(view: View) -> Iterator[tuple[Batch, tuple[Preimage, ...]]]:
