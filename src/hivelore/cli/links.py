@@ -45,12 +45,12 @@ def links(
         method = "PUT" if reject is not None else "DELETE"
         answer = call(method, f"{path(place, other)}/rejected", agent=agent)
     columns = (
-        Column("link", lambda one: _verb(one)),
+        Column("link", _verb),
         Column("id", "other", kind="id"),
         Column("stated", "statedAt", "age"),
-        Column("what differs", lambda one: one["link"].get("why", "")),
-        Column("certainty", lambda one: f"{one['link']['certainty']:.2f}"),
-        Column("name", lambda one: output.shortened(one["name"], 60)),
+        Column("what differs", _difference),
+        Column("certainty", _certainty),
+        Column("name", _name),
     )
     if json:
         output.print_json(answer)
@@ -62,6 +62,18 @@ def links(
 
 
 def _verb(one: Json) -> str:
-    link = one["link"]
+    link: Json = one["link"]
     verb = _VERBS[link["kind"]][link["source"] == one["other"]]
     return verb if link["rejectedAt"] is None else f"{verb} (rejected)"
+
+
+def _difference(one: Json) -> str:
+    return one["link"]["why"]
+
+
+def _certainty(one: Json) -> str:
+    return f"{one['link']['certainty']:.2f}"
+
+
+def _name(one: Json) -> str:
+    return output.shortened(one["name"], 60)

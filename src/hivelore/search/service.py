@@ -395,8 +395,9 @@ class _Search:
             return ranked
         features = {one.key: one.features for one in ranked}
         missing = {one for successors in found.values() for one in successors} - features.keys()
-        read = self._view.rank_features_of(missing, self._where) if missing else {}
-        features |= {key: one for key, one in read.items() if self._is_active(one.operational)}
+        if missing:
+            read = self._view.rank_features_of(missing, self._where)
+            features |= {key: one for key, one in read.items() if self._is_active(one.operational)}
         for key, successors in found.items():
             latest = [one for one in successors if one in features and one != key]
             latest.sort(key=lambda one: (features[one].created_at, one), reverse=True)
