@@ -6,6 +6,7 @@ Run as ``python -m scripts.build_judge build/judge.safetensors`` in the environm
 
 import json
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -64,6 +65,42 @@ def base_weights() -> dict[str, tuple[NDArray[np.uint8], Floats]]:
     return {
         name: (constants[node.input[1]], constants[node.input[2]]) for name, node in zip(names, products, strict=True)
     }
+
+
+def shipped() -> dict[str, Floats]:
+    """Returns the weights of the file that ships, by the names of scripts/train_judge.py."""
+    graph = onnx.load(FOLDER / "model.onnx").graph
+    constants = {one.name: numpy_helper.to_array(one) for one in graph.initializer}
+    made = {output: node for node in graph.node for output in node.output}
+    nodes = defaultdict[str, list[onnx.NodeProto]](list)
+    for node in graph.node:
+        nodes[node.op_type].append(node)
+    found = dict[str, Floats]()
+    base = base_weights()
+    for name, product in zip(base, nodes["MatMulNBits"], strict=True):
+        (total,) = (node for node in nodes["Sum"] if node.input[0] == product.output[0])
+        last = made[total.input[1]]
+        first = made[last.input[0]]
+        rows, columns = (constants[made[node.input[1]].input[0]].astype(np.float32) for node in (first, last))
+        found[f"{name}.weight"] = unpacked(*base[name]) + (rows @ columns).T
+        found[f"{name}.bias"] = constants[total.input[2]]
+    layers = len(base) // len(PRODUCTS)
+    names = ["embedded", *(f"layers.{layer}.{name}" for layer in range(layers) for name in ("first", "last"))]
+    for name, node in zip(names, nodes["LayerNormalization"], strict=True):
+        found[f"{name}.weight"], found[f"{name}.bias"] = constants[node.input[1]], constants[node.input[2]]
+    (which,) = (constants[node.input[0]] for node in nodes["Gather"] if node.input[1] == "second")
+    packed, scales = (constants[node.input[0]] for node in nodes["Gather"] if node.input[1] == "ids")
+    values = np.concatenate([packed & 15, packed >> 4], axis=1).astype(np.float32) - 7.5
+    parts = values.reshape(len(values), -1, WORD_BLOCK) * scales.astype(np.float32)
+    (places,) = (one for one in constants.values() if one.shape[-2:] == (MOST_TOKENS, values.shape[1]))
+    (table,) = (one for one in constants.values() if one.shape == (HEADS, 2 * MOST_TOKENS - 1))
+    bias = np.zeros((BUCKETS, HEADS), np.float32)
+    bias[buckets(np.arange(1 - MOST_TOKENS, MOST_TOKENS))] = table.T
+    (odds_node,) = (node for node in nodes["Add"] if node.output[0] == "odds")
+    head = made[odds_node.input[0]]
+    found |= {"which.weight": which, "words.weight": parts.reshape(values.shape), "bias.weight": bias}
+    found |= {"places.weight": places.reshape(MOST_TOKENS, -1), "head.bias": constants[odds_node.input[1]]}
+    return found | {"head.weight": constants[head.input[1]].T}
 
 
 def unpacked(packed: NDArray[np.uint8], scales: Floats) -> Floats:

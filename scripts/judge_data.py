@@ -1,114 +1,218 @@
-"""Training data of the model that reads two notes together: the labelled pairs of bench/data, and those that
-follow from them."""
+"""Training data of the model that reads two notes together: labelled pairs of bench/data, endless and in random order.
+
+The parts and who wrote them: bench/data/truth/README.md and docs/decisions/0028-facts-that-change.md.
+"""
 
 import itertools
 import json
+import math
 import random
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from scripts.judge_pairs import CONFLICT, DATA, DIFFERENT, SAME, WORDS, Pair, made
 
+UPDATE = "update"
+TRUTH = DATA / "truth"
+CLUSTERS = ("ada", "bo", "cy", "di", "ed", "ike", "kim", "lev", "mar", "nor", "pam")
+CHAINS = ("rex", "sol")
 LEARN = ("learn", "next")
 """Parts of statement_clusters.jsonl."""
-OF_A_CLUSTER = {SAME: 5, CONFLICT: 6, DIFFERENT: 5}
-"""Pairs of each label."""
-RENAMED = 0.3
+SHARES = {"unrelated": 0.10, "chains": 0.14, "clusters": 0.50, "statements": 0.16, "written": 0.06, "generated": 0.04}
+"""Of the pairs, by where they come from."""
+OF_CLUSTERS = {SAME: 0.22, CONFLICT: 0.24, UPDATE: 0.28, DIFFERENT: 0.26}
+GENERATED = 6_000
+RENAMED = 0.25
 """The share of pairs in which words that both have are exchanged for others."""
+IN_LOWER_CASE = 0.06
 LOGIC = frozenset((DATA / "statement_logic.txt").read_text(encoding="utf-8").split())
 """Words that are not to be exchanged: what two notes say may depend on them."""
 NO_WORD_OF_A_NAME = r"[\w./:-]"
+_WORD = re.compile(r"\w{3,}")
+
+Cluster = Mapping[str, Any]
 
 
-def epoch(rng: random.Random) -> list[Pair]:
-    """Returns the written pairs, some that follow from them, some of each cluster, and generated ones."""
-    rows = to_train_on()
-    labelled = [(row["older"], row["newer"], row["label"]) for row in rows]
-    follow = following(rows)
-    of_clusters = [of_cluster(one) for part in LEARN for one in clusters(part)]
-    other = renamed([*labelled, *follow, *itertools.chain.from_iterable(of_clusters)], rng)
-    pairs = [*labelled, *rng.sample(follow, len(labelled) // 3)]
-    pairs += [pair for one in of_clusters for pair in some_of(one, rng)]
-    pairs = [other(pair) if rng.random() < RENAMED else pair for pair in pairs]
-    return [*pairs, *made(len(labelled) // 4, rng.randrange(1_000_000))]
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """Two notes and how the second relates to the first; ``is_ordered``: the first is the earlier one."""
+
+    pair: Pair
+    is_ordered: bool = False
 
 
-def to_train_on() -> list[Mapping[str, str]]:
-    files = (DATA / "statements.jsonl", DATA / "statements_more.jsonl")
-    rows = [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
-    return [row for row in rows if row["half"] in ("build", "train", "more")]
+def rows_of(file: Path) -> list[Mapping[str, Any]]:
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
-def following(rows: Sequence[Mapping[str, str]]) -> list[Pair]:
-    """Returns the pairs that follow within a group: same is transitive, and notes that are the same have the same
-    conflicts."""
-    parents: dict[tuple[str, str], tuple[str, str]] = {}
+class TrainingPairs:
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
+        self._groups = [rows_of(TRUTH / "clusters" / f"{name}.jsonl") for name in CLUSTERS]
+        """Clusters of each writer."""
+        self._statements = [of_statements(row) for row in _statement_clusters()]
+        self._written = [(row["older"], row["newer"], row["label"]) for row in _written()]
+        self._generated = made(GENERATED, rng.randrange(1_000_000))
 
-    def root(of: tuple[str, str]) -> tuple[str, str]:
-        while parents.setdefault(of, of) != of:
-            of = parents[of]
-        return of
+    def __iter__(self) -> Iterator[Pair]:
+        rng = self._rng
+        sources = {
+            "unrelated": self._unrelated,
+            "chains": self._of_chain,
+            "clusters": self._of_cluster,
+            "statements": self._of_statements,
+            "written": lambda: Labelled(rng.choice(self._written)),
+            "generated": lambda: Labelled(rng.choice(self._generated)),
+        }
+        while True:
+            (name,) = rng.choices(list(SHARES), list(SHARES.values()))
+            labelled = sources[name]()
+            one, other, label = self._renamed(labelled.pair) if rng.random() < RENAMED else labelled.pair
+            if not labelled.is_ordered and rng.random() < 0.5:
+                one, other = other, one
+            one, other = (text.lower() if rng.random() < IN_LOWER_CASE else text for text in (one, other))
+            yield one, other, label
 
-    def ends(row: Mapping[str, str]) -> tuple[tuple[str, str], tuple[str, str]]:
-        return root((row["group"], row["older"])), root((row["group"], row["newer"]))
+    def _of_cluster(self) -> Labelled:
+        rng = self._rng
+        cluster = rng.choice(self._clusters)
+        says, against, updates, apart = (cluster[name] for name in ("says", "against", "updates", "apart"))
+        (label,) = rng.choices(list(OF_CLUSTERS), list(OF_CLUSTERS.values()))
+        if label == SAME:
+            several = [says] * 3 + [texts for texts in (*against, *updates) if len(texts) > 1]
+            one, other = rng.sample(rng.choice(several), 2)
+            return Labelled((one, other, SAME))
+        if label == UPDATE:
+            return Labelled((rng.choice(says), rng.choice(rng.choice(updates)), UPDATE), is_ordered=True)
+        if label == DIFFERENT:
+            texts = rng.choices((says, rng.choice(against), rng.choice(updates), apart), (80, 7, 7, 6))[0]
+            one = rng.choice(texts)
+            return Labelled((one, rng.choice([text for text in apart if text != one]), DIFFERENT))
+        if len(against) > 1 and rng.random() < 0.12:
+            one, other = rng.sample(against, 2)
+            return Labelled((rng.choice(one), rng.choice(other), CONFLICT))
+        if rng.random() < 0.05:  # Who repeats the former state later contradicts the update.
+            return Labelled((rng.choice(rng.choice(updates)), rng.choice(says), CONFLICT), is_ordered=True)
+        return Labelled((rng.choice(says), rng.choice(rng.choice(against)), CONFLICT))
 
-    for row in rows:
-        one, other = ends(row)
-        if row["label"] == SAME:
-            parents[one] = other
-    members = defaultdict[tuple[str, str], list[str]](list)
-    for of in list(parents):
-        members[root(of)].append(of[1])
-    labels = {frozenset(ends(row)): row["label"] for row in rows if row["label"] != SAME}
-    known = {frozenset((row["older"], row["newer"])) for row in rows}
-    found = [(*pair, SAME) for texts in members.values() for pair in itertools.combinations(texts, 2)]
-    for classes, label in labels.items():
-        one, other = classes
-        found += [(*pair, label) for pair in itertools.product(members[one], members[other])]
-    return [one for one in found if frozenset(one[:2]) not in known]
+    @cached_property
+    def _clusters(self) -> Sequence[Cluster]:
+        return list(itertools.chain.from_iterable(self._groups))
+
+    def _of_statements(self) -> Labelled:
+        label = self._rng.choice((SAME, CONFLICT, DIFFERENT))
+        pairs = self._rng.choice(self._statements)
+        return Labelled(self._rng.choice([pair for pair in pairs if pair[2] == label] or pairs))
+
+    def _of_chain(self) -> Labelled:
+        """Returns two tellings of a fact, or a telling and a note that only looks like one."""
+        rng = self._rng
+        chain, near = rng.choice(self._chains)
+        tellings, part = chain["tellings"], rng.random()
+        if near and part < 0.45:
+            texts = near if part >= 0.35 else [telling["text"] for telling in tellings]
+            one = rng.choice(texts)
+            return Labelled((one, rng.choice([text for text in near if text != one]), DIFFERENT))
+        first, last = sorted(rng.sample(range(len(tellings)), 2))
+        between = {telling["value"] for telling in tellings[first : last + 1]}
+        one, other = tellings[first], tellings[last]
+        if one["value"] == other["value"] and len(between) > 1:
+            return self._of_chain()  # It went away and came back.
+        label = SAME if len(between) == 1 else UPDATE
+        return Labelled((one["text"], other["text"], label), is_ordered=True)
+
+    @cached_property
+    def _chains(self) -> Sequence[tuple[Mapping[str, Any], Sequence[str]]]:
+        found = list[tuple[Mapping[str, Any], Sequence[str]]]()
+        for name in CHAINS:
+            near = defaultdict[str, list[str]](list)
+            for row in rows_of(TRUTH / "chains" / f"{name}-others.jsonl"):
+                near[row["near"]].append(row["text"])
+            found += [(row, near[row["key"]]) for row in rows_of(TRUTH / "chains" / f"{name}.jsonl")]
+        return found
+
+    def _unrelated(self) -> Labelled:
+        """Returns notes of two clusters of one writer, mostly those that share the rarest words."""
+        rng = self._rng
+        index = rng.choice(self._indexes)
+        place = rng.randrange(len(index.texts))
+        others = index.sharing(place)
+        if others and rng.random() < 0.8:
+            other = max(others, key=lambda one: others[one] * rng.uniform(0.6, 1.0))
+        else:
+            other = rng.choice([one for one in range(len(index.texts)) if index.cluster[one] != index.cluster[place]])
+        return Labelled((index.texts[place], index.texts[other], DIFFERENT))
+
+    @cached_property
+    def _indexes(self) -> Sequence["_Index"]:
+        return [_Index(clusters) for clusters in self._groups]
+
+    def _renamed(self, pair: Pair) -> Pair:
+        """Exchanges words that both notes have, which does not change their label."""
+        one, other, label = pair
+        words = _shared(pair)
+        for word in self._rng.sample(words, min(len(words), self._rng.choice((0, 0, 1, 1, 2)))):
+            new = self._rng.choice(self._names)
+            one, other = (re.sub(rf"\b{word}\b", new, text) for text in (one, other))
+        return one, other, label
+
+    @cached_property
+    def _names(self) -> Sequence[str]:
+        pairs = [*self._written, *itertools.chain.from_iterable(self._statements[:1_500])]
+        return sorted({word for pair in pairs for word in _shared(pair)} | {*WORDS["things"], *WORDS["parts"]})
 
 
-def clusters(part: str) -> list[Mapping[str, Any]]:
-    """Returns clusters about one fact each: wordings that state it (``says``), contradict it (``against``, lists) or
-    are unrelated (``apart``)."""
-    rows = [json.loads(line) for line in (DATA / "statement_clusters.jsonl").read_text(encoding="utf-8").splitlines()]
-    return [row for row in rows if row["part"] == part]
+class _Index:
+    """The notes of one writer by their words."""
+
+    def __init__(self, clusters: Sequence[Cluster]) -> None:
+        notes = [
+            (number, text)
+            for number, cluster in enumerate(clusters)
+            for text in (*cluster["says"], *cluster["apart"], *itertools.chain(*cluster["updates"]))
+        ]
+        self.cluster = [number for number, _ in notes]
+        self.texts = [text for _, text in notes]
+        self._words = [frozenset(_WORD.findall(text.lower())) for text in self.texts]
+        self._places = defaultdict[str, list[int]](list)
+        for place, words in enumerate(self._words):
+            for word in words:
+                self._places[word].append(place)
+
+    def sharing(self, place: int) -> Mapping[int, float]:
+        """Returns the notes of other clusters that share words with one, by how rare these are."""
+        found = defaultdict[int, float](float)
+        for word in self._words[place]:
+            places = self._places[word]
+            if len(places) < len(self.texts) / 8:
+                for other in places:
+                    if self.cluster[other] != self.cluster[place]:
+                        found[other] += 1 / math.log(2 + len(places))
+        return found
 
 
-def of_cluster(cluster: Mapping[str, Any]) -> list[Pair]:
-    """Returns all pairs with a known label."""
+def of_statements(cluster: Cluster) -> Sequence[Pair]:
+    """Returns all pairs of a cluster of statement_clusters.jsonl with a known label."""
     says, against, apart = cluster["says"], cluster["against"], cluster["apart"]
     same = [pair for texts in (says, *against) for pair in itertools.combinations(texts, 2)]
     conflict = [pair for texts in against for pair in itertools.product(says, texts)]
     different = [pair for texts in (says, *against) for pair in itertools.product(texts, apart)]
-    return [
-        (*pair, label)
-        for label, pairs in ((SAME, same), (CONFLICT, conflict), (DIFFERENT, different))
-        for pair in pairs
-    ]
+    labelled = ((SAME, same), (CONFLICT, conflict), (DIFFERENT, different))
+    return [(*pair, label) for label, pairs in labelled for pair in pairs]
 
 
-def some_of(pairs: Sequence[Pair], rng: random.Random) -> Iterator[Pair]:
-    for label, count in OF_A_CLUSTER.items():
-        of_label = [pair for pair in pairs if pair[2] == label]
-        yield from rng.sample(of_label, min(count, len(of_label)))
+def _statement_clusters() -> list[Cluster]:
+    return [row for row in rows_of(DATA / "statement_clusters.jsonl") if row["part"] in LEARN]
 
 
-def renamed(pairs: Sequence[Pair], rng: random.Random) -> Callable[[Pair], Pair]:
-    """Exchanges words that both notes have, which does not change their label."""
-    pool = sorted({word for pair in pairs for word in _shared(pair)} | {*WORDS["things"], *WORDS["parts"]})
-
-    def exchanged(pair: Pair) -> Pair:
-        one, other, label = pair
-        words = _shared(pair)
-        for word in rng.sample(words, min(len(words), rng.choice((0, 0, 1, 1, 2)))):
-            new = rng.choice(pool)
-            one, other = (re.sub(rf"\b{word}\b", new, text) for text in (one, other))
-        return one, other, label
-
-    return exchanged
+def _written() -> list[Mapping[str, Any]]:
+    rows = [row for name in ("statements", "statements_more") for row in rows_of(DATA / f"{name}.jsonl")]
+    return [row for row in rows if row["half"] in ("build", "train", "more")]
 
 
 def _shared(pair: Pair) -> list[str]:

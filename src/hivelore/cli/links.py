@@ -63,7 +63,8 @@ def links(
 
 def _verb(one: Json) -> str:
     link: Json = one["link"]
-    verb = _VERBS[link["kind"]][link["source"] == one["other"]]
+    ours, theirs = _VERBS[str(link["kind"])]
+    verb = theirs if link["source"] == one["other"] else ours
     return verb if link["rejectedAt"] is None else f"{verb} (rejected)"
 
 
