@@ -1,7 +1,7 @@
 """Verbs about memories: remember, recall, get, history, diff, list, edit, forget, rate, recalls, stats, task-done."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -189,9 +189,10 @@ def recall(
     hits = [hit for hit in answer["results"] if show_all or _is_worth_showing(answer, hit)]
     if hidden := len(answer["results"]) - len(hits):
         output.note(f"{hidden} of little relevance {'is' if hidden == 1 else 'are'} not shown; --all shows all.")
-    short = output.short_ids(hit["memory"]["id"] for hit in hits)
+    updates = [hit["updated"]["by"] for hit in hits if hit["updated"] is not None]
+    short = output.short_ids([*(hit["memory"]["id"] for hit in hits), *updates])
     for rank, hit in enumerate(hits, start=1):
-        _show_hit(rank, hit, short[hit["memory"]["id"]])
+        _show_hit(rank, hit, short)
     if explain and hits:
         for kind in ("evidence", "score"):
             parts = [["" if part is None else f"{part:.3f}" for part in hit[kind].values()] for hit in hits]
@@ -208,7 +209,7 @@ def _heading_path(passage: Json) -> str:
     return " > ".join(passage["headings"])
 
 
-def _show_hit(rank: int, hit: Json, short: str) -> None:
+def _show_hit(rank: int, hit: Json, short: Mapping[str, str]) -> None:
     memory = hit["memory"]
     output.say(f"{rank}. {hit['relevance']:.0%}  ", (output.shortened(memory["name"], 100), "bold"))
     snippet = output.shortened(hit["passage"]["content"], _SNIPPET_LENGTH)
@@ -218,7 +219,10 @@ def _show_hit(rank: int, hit: Json, short: str) -> None:
         output.say(f"   {snippet}")
     replaced = "" if memory["validUntil"] is None else f"  valid until {output.age(memory['validUntil'])}"
     alike = f"  and {hit['alike']} similar" if hit["alike"] else ""
-    output.say((f"   {short}  {memory['scope']}  {output.age(memory['createdAt'])}{replaced}{alike}", "dim"))
+    age = output.age(memory["createdAt"])
+    output.say((f"   {short[memory['id']]}  {memory['scope']}  {age}{replaced}{alike}", "dim"))
+    if (updated := hit["updated"]) is not None:
+        output.say((f"   updated {output.age(updated['at'])} by {short[updated['by']]}", "yellow"))
 
 
 def get(

@@ -43,7 +43,7 @@ def _differing_names(older: str, newer: str) -> tuple[str, str] | None:
     words = {word.lower() for text in (older, newer) for word in _WORD.findall(text)}
     only = [shown for name, shown in ours.items() if name not in theirs]
     new = [shown for name, shown in theirs.items() if name not in ours and name in words]
-    pairs = ((one, other) for one, other in product(only, new) if one.isdigit() == other.isdigit())
+    pairs = ((one, other) for one, other in product(only, new) if _shape(one) == _shape(other))
     return next(((one[:LONGEST], other[:LONGEST]) for one, other in pairs), None)
 
 
@@ -57,3 +57,8 @@ def _names(text: str) -> Mapping[str, str]:
         if _LOOKS_LIKE_A_NAME.search(word[1:] if begins else match[0]):
             found.setdefault(word.lower(), word)
     return found
+
+
+def _shape(name: str) -> tuple[bool, bool, bool]:
+    """Returns what two names of the same kind have in common."""
+    return name[:1].isupper(), any(sign.isdigit() for sign in name), "/" in name

@@ -106,11 +106,16 @@ class MemoryReader:
             _, newer = adjacent_facts(view, Stored(key, found))
             after = {one.memory.id: one.memory for one in (*view.successors_of(found.id), *((newer,) if newer else ()))}
             seen = self._visibility(viewer)
+            linked = view.links_of([key])
+            others = view.memories_of(
+                {one.source for one in linked} | {one.target for one in linked}, Filter(visibility=seen)
+            )
             return History(
                 versions=tuple(view.history(key)),
                 supersedes=found.supersedes,
                 superseded_by=tuple(one.id for one in after.values() if seen.admits(one.owner, one.scope)),
                 taken_back=_undo_entries(view, found.id),
+                links=tuple(one.link for one in linked if one.source in others and one.target in others),
             )
 
     def difference(

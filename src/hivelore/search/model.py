@@ -11,6 +11,7 @@ from msgspec.structs import asdict
 from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
 from hivelore.core.values import Value, json_names
+from hivelore.links.model import Link
 from hivelore.memories.model import Memory, MemoryId, Scope, Source, Version
 from hivelore.observations.model import GENERAL
 
@@ -296,6 +297,8 @@ class History(Value, frozen=True, kw_only=True):
     """Those that the caller may see."""
     taken_back: tuple[UndoneChange, ...] = ()
     """Undone changes, newest first."""
+    links: tuple[Link, ...] = ()
+    """Links to memories that the caller may see, the latest judged first."""
 
 
 class Difference(Value, frozen=True, kw_only=True, rename=json_names(older="from", newer="to")):

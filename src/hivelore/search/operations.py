@@ -58,6 +58,7 @@ def _short(hit: Hit) -> dict[str, Any]:
         "alike": hit.alike,
         "createdAt": memory.created_at,
         **({} if memory.valid_until is None else {"validUntil": memory.valid_until}),
+        **({} if hit.updated is None else {"updated": hit.updated}),
     }
 
 
