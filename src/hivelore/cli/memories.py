@@ -209,7 +209,7 @@ def _heading_path(passage: Json) -> str:
     return " > ".join(passage["headings"])
 
 
-def _show_hit(rank: int, hit: Json, short: Mapping[str, str]) -> None:
+def _show_hit(rank: int, hit: Json, short: Mapping[str | None, str]) -> None:
     memory = hit["memory"]
     output.say(f"{rank}. {hit['relevance']:.0%}  ", (output.shortened(memory["name"], 100), "bold"))
     snippet = output.shortened(hit["passage"]["content"], _SNIPPET_LENGTH)

@@ -7,10 +7,11 @@ from itertools import pairwise
 from hivelore.core.text import Clean
 from hivelore.links.judge import Judgement, Verdict
 from hivelore.links.model import Link, LinkKind
-from hivelore.memories.model import Memory, Version
+from hivelore.memories.model import Memory, Trust, Version
 
 LONGEST = 1_500
 """Characters of a memory that is compared. A longer one makes many statements."""
+UNVERIFIED = (Trust.TOOL_OUTPUT, Trust.WEB)
 KINDS = {
     Verdict.SAME: LinkKind.SAME_AS,
     Verdict.UPDATE: LinkKind.UPDATES,
@@ -46,10 +47,17 @@ def may_compare(one: Memory, other: Memory) -> bool:
     )
 
 
+def may_update(older: Memory, newer: Memory) -> bool:
+    """Returns False if the newer memory should not rank before the older one: if it is of one project and the older
+    one of all, or if it was read in a tool's output or the web and the older one was not."""
+    is_read = newer.provenance.trust in UNVERIFIED
+    return newer.project in (None, older.project) and (not is_read or older.provenance.trust in UNVERIFIED)
+
+
 def make_link(older: Memory, newer: Memory, judged: Judgement, model: Clean, now: datetime) -> Link | None:
-    """Returns the link that a verdict makes; None for none. A memory of one project updates none of all projects."""
+    """Returns the link that a verdict makes; None for none."""
     kind = KINDS.get(judged.verdict)
-    if kind is LinkKind.UPDATES and newer.project not in (None, older.project):
+    if kind is LinkKind.UPDATES and not may_update(older, newer):
         kind = LinkKind.CONFLICTS_WITH
     if kind is None:
         return None
