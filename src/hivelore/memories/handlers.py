@@ -66,6 +66,7 @@ def list_memories(app: Application, request: ListMemories, call: Call) -> Memory
     as_of = to_utc(request.as_of, "asOf")
     at = as_of or reader.now()
     created_after, created_before = created_range(request.created_after, request.created_before)
+    category = clean_filter(redactor, request.category, "category")
     where = replace(
         reader.widest_filter(call.viewer, request.scope),
         owner=None if request.agent is None else app.agents.resolve(request.agent),
@@ -73,7 +74,7 @@ def list_memories(app: Application, request: ListMemories, call: Call) -> Memory
         project=clean_project(redactor, request.project),
         session=clean_filter(redactor, request.session, "session"),
         tag=clean_filter(redactor, request.tag, "tag"),
-        category=clean_filter(redactor, request.category, "category"),
+        categories=None if category is None else frozenset({category}),
         subject=clean_subject(redactor, request.subject),
         superseded=None if request.superseded or as_of is not None else False,
         held_at=as_of,

@@ -363,11 +363,12 @@ class CurationService:
         return stored
 
     def _filter(self, viewer: Viewer, choice: RatedQuery) -> Filter:
+        service, category = service_filter(choice.service), self._normalizer.field(choice.category, "category")
         return Filter(
             visibility=visible_to(viewer, self._lead_sees),
             operational=True,
-            service=service_filter(choice.service),
-            category=self._normalizer.field(choice.category, "category"),
+            services=None if service is None else frozenset({service}),
+            categories=None if category is None else frozenset({category}),
             project=project_filter(self._normalizer.field(choice.project, "project")),
             superseded=False,
             live_at=self._clock.now(),

@@ -276,7 +276,7 @@ class ObservationService:
         """Returns None if observations arrived that this one was not compared with."""
 
         def store_observation(tx: Transaction) -> ObservationResult | None:
-            tx.claim(f"seen of {where.service} {where.category}".encode())
+            tx.claim(f"seen of {where.services} {where.categories}".encode())
             return self._apply(tx, prepared, where, verdicts, viewer)
 
         return self._store.write(store_observation, deadline)
@@ -304,8 +304,8 @@ class ObservationService:
         assert memory.operational is not None
         return Filter(
             visibility=visible_to(viewer, self._lead_sees, ScopeChoice.SWARM),
-            category=memory.category,
-            service=memory.operational.service or GENERAL,
+            categories=frozenset({memory.category}),
+            services=frozenset({memory.operational.service or GENERAL}),
             project=memory.project,
             superseded=False,
         )

@@ -213,7 +213,7 @@ class SearchService:
             project=query.project,
             session=query.session,
             tag=query.tag,
-            category=query.category,
+            categories=None if query.category is None else frozenset({query.category}),
             superseded=None if query.superseded or query.as_of is not None else False,
             held_at=query.as_of,
             live_at=query.as_of or now,
