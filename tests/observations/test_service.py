@@ -95,6 +95,31 @@ def test_observations_of_another_service_or_category_are_not_compared(
     assert world.observe(SLOW, **about).effect is Effect.NEW
 
 
+@pytest.mark.parametrize("service", ["PostgreSQL", "pg", "Postgres"])
+def test_another_spelling_of_a_service_is_the_same_service(world: World, service: str) -> None:
+    first = world.observe(SLOW, service="postgres")
+    again = world.observe("takes 1 min to start", service=service, viewer=AS_BOB)
+    assert (again.effect, again.memory.id) == (Effect.REINFORCED, first.memory.id)
+    assert again.memory.operational is not None
+    assert again.memory.operational.service == "postgres"
+    against = world.observe("Takes 10 minutes to start", service=service)
+    assert (against.effect, against.about) == (Effect.CONTRADICTED, (first.memory.id,))
+    assert against.memory.operational is not None
+    assert against.memory.operational.service == service
+
+
+@pytest.mark.parametrize(("category", "other"), [("dependency", "deps"), ("config", "Configuration")])
+def test_another_spelling_of_a_category_is_the_same_category(world: World, category: str, other: str) -> None:
+    first = world.observe(SLOW, category=category)
+    again = world.observe(SLOW, category=other, viewer=AS_BOB)
+    assert (again.effect, again.memory.id, again.memory.category) == (Effect.REINFORCED, first.memory.id, category)
+
+
+def test_a_service_in_any_case_named_general_equals_no_service(world: World) -> None:
+    first = world.observe(SLOW, service=None)
+    assert world.observe(SLOW, service="General").memory.id == first.memory.id
+
+
 def test_an_observation_of_a_project_is_compared_with_memories_without_a_project(world: World) -> None:
     first = world.observe("Listens on port 8096")
     assert world.observe("Listens on port 8096", project="tv", session="a").memory.id == first.memory.id

@@ -141,3 +141,7 @@ def _keys(groups: Groups, aliases: Sequence[tuple[str, str]]) -> Mapping[str, st
 def _like(name: Clean, known: Iterable[Clean], key: Callable[[str], str]) -> frozenset[Clean]:
     wanted = key(name)
     return frozenset((name, *(one for one in known if key(one) == wanted)))
+
+
+DEFAULT_NAMING = Naming()
+"""Without aliases of operators."""

@@ -38,6 +38,7 @@ from hivelore.memories.service import MemoryService
 from hivelore.models.ports import PairReader, RelevanceReader
 from hivelore.observations.curation import CurationService
 from hivelore.observations.marker_ingest import MarkerIngest
+from hivelore.observations.naming import Naming
 from hivelore.observations.service import ObservationService
 from hivelore.observations.token_budget import parse_budget
 from hivelore.review.inbox import ReviewInbox
@@ -126,6 +127,10 @@ class Services(ABC):
         """Called when more passages wait than one process embeds at once."""
 
     @cached_property
+    def naming(self) -> Naming:
+        return self.settings.naming
+
+    @cached_property
     def index_writer(self) -> IndexWriter:
         return IndexWriter(self.keywords)
 
@@ -204,6 +209,7 @@ class Services(ABC):
             events=self.events,
             lifecycle=self.settings.lifecycle,
             matching=self.settings.reinforce,
+            naming=self.naming,
             lead_sees=self.settings.lead_sees,
             clock=self.clock,
             reader=self.make_pair_reader(),
@@ -221,6 +227,7 @@ class Services(ABC):
             events=self.events,
             journal=self.journal,
             lifecycle=self.settings.lifecycle,
+            naming=self.naming,
             lead_sees=self.settings.lead_sees,
             write_buffer=self.write_buffer,
             clock=self.clock,
