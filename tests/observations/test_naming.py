@@ -116,6 +116,12 @@ def test_a_name_is_like_itself_and_the_known_spellings_of_its_key() -> None:
     assert DEFAULT.categories_like(Clean("deps"), map(Clean, ["dependency", "timing"])) == {"deps", "dependency"}
 
 
+def test_the_names_of_a_service_are_its_own_and_its_aliases() -> None:
+    naming = parse_aliases(["PG-Main=postgres"])
+    assert set(naming.service_names("PG")) == {"PG", "postgres", "postgresql", "pg", "psql", "PG-Main"}
+    assert naming.service_names("jellyfin") == ("jellyfin",)
+
+
 # aliases of operators
 
 

@@ -71,6 +71,7 @@ class Naming:
 
     def __init__(self, aliases: Sequence[tuple[str, str]] = ()) -> None:
         """``aliases``: further pairs of names with the same meaning, of services as well as of categories."""
+        self._names = [name for group in (*SERVICE_ALIASES, *aliases) for name in group]
         self._services = _keys(SERVICE_ALIASES, aliases)
         self._categories = _keys(CATEGORY_ALIASES, aliases)
 
@@ -81,6 +82,11 @@ class Naming:
     def category_key(self, name: str) -> str:
         """Returns the key of the name of a category."""
         return _key(name, self._categories)
+
+    def service_names(self, name: str) -> tuple[str, ...]:
+        """Returns the name of a service and its aliases."""
+        key = self.service_key(name)
+        return tuple(dict.fromkeys((name, *(one for one in self._names if self.service_key(one) == key))))
 
     def services_like(self, name: Clean, known: Iterable[Clean]) -> frozenset[Clean]:
         """Returns the name and those among ``known`` that mean the same service.
@@ -97,7 +103,7 @@ class Naming:
 
 def parse_aliases(entries: Iterable[str]) -> Naming:
     """Parses entries like ``pg-main=postgres``. Raises Invalid."""
-    pairs: dict[str, str] = {}
+    pairs: dict[str, tuple[str, str]] = {}
     for entry in entries:
         alias, _, name = (part.strip() for part in entry.partition("="))
         if not alias or not name or "=" in name:
@@ -106,10 +112,10 @@ def parse_aliases(entries: Iterable[str]) -> Naming:
             raise Invalid(f"Names have at most {SERVICE_LENGTH} characters: {entry[:SERVICE_LENGTH]!r}.")
         if _plain(alias) == GENERAL:
             raise Invalid(f"{GENERAL!r} stands for all services and cannot be an alias.")
-        known = pairs.setdefault(_plain(alias), name)
+        _, known = pairs.setdefault(_plain(alias), (alias, name))
         if _plain(known) != _plain(name):
             raise Invalid(f"{alias!r} is an alias of both {known!r} and {name!r}. Choose one.")
-    return Naming(list(pairs.items()))
+    return Naming(list(pairs.values()))
 
 
 def _plain(name: str) -> str:

@@ -262,7 +262,7 @@ class ObservationService:
             if done is not None:
                 break
         else:
-            verdicts = self._comparison.by_rules(_service_name(prepared.memory))
+            verdicts = self._comparison.by_rules(self._service_names(prepared.memory))
             done = self._store_observation(prepared, verdicts, viewer, deadline)
             assert done is not None
         self._written(viewer, [done.memory.id])
@@ -316,13 +316,18 @@ class ObservationService:
 
     # comparing
 
+    def _service_names(self, memory: Memory) -> str:
+        """Returns all names of the service, so that a verdict does not depend on the one that an observer used."""
+        name = _service_name(memory)
+        return " ".join(sorted(self._naming.service_names(name))) if name else ""
+
     def _compare(self, prepared: NormalizedDraft, viewer: Viewer, deadline: float | None) -> Verdicts:
         """Returns verdicts about all pairs of texts that decide the placement."""
         memory = prepared.memory
         with self._store.read(deadline) as view:
             known = _load_groups(view, self._comparable(view, memory, viewer), memory.created_at)
         texts = {one.stored.key: one.group.text for one in known.values()}
-        verdicts = self._comparison.verdicts(memory.content, texts, _service_name(memory), deadline)
+        verdicts = self._comparison.verdicts(memory.content, texts, self._service_names(memory), deadline)
         self._find_placement(prepared, known, verdicts)
         verdicts.is_closed = True
         return verdicts
