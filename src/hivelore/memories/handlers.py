@@ -66,7 +66,6 @@ def list_memories(app: Application, request: ListMemories, call: Call) -> Memory
     as_of = to_utc(request.as_of, "asOf")
     at = as_of or reader.now()
     created_after, created_before = created_range(request.created_after, request.created_before)
-    category = clean_filter(redactor, request.category, "category")
     where = replace(
         reader.widest_filter(call.viewer, request.scope),
         owner=None if request.agent is None else app.agents.resolve(request.agent),
@@ -74,7 +73,6 @@ def list_memories(app: Application, request: ListMemories, call: Call) -> Memory
         project=clean_project(redactor, request.project),
         session=clean_filter(redactor, request.session, "session"),
         tag=clean_filter(redactor, request.tag, "tag"),
-        categories=None if category is None else frozenset({category}),
         subject=clean_subject(redactor, request.subject),
         superseded=None if request.superseded or as_of is not None else False,
         held_at=as_of,
@@ -83,7 +81,8 @@ def list_memories(app: Application, request: ListMemories, call: Call) -> Memory
         created_after=created_after,
         created_before=created_before,
     )
-    return reader.page(where, position_of(request.after), request.limit, call.viewer)
+    category = clean_filter(redactor, request.category, "category")
+    return reader.page(where, position_of(request.after), request.limit, call.viewer, category)
 
 
 def forget_path(app: Application, request: ForgetPath, call: Call) -> ForgottenCount:

@@ -194,6 +194,7 @@ class Services(ABC):
             store=self.store,
             active_model=self.active_model,
             lead_sees=self.settings.lead_sees,
+            naming=self.naming,
             write_buffer=self.write_buffer,
             clock=self.clock,
         )
@@ -330,6 +331,7 @@ class Services(ABC):
             relevance_reader=self.relevance_reader,
             wait_for_latest=self.embedding.wait_for_latest,
             log=log,
+            naming=self.naming,
         )
         return SearchService(dependencies, constants)
 
