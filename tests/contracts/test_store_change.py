@@ -59,8 +59,8 @@ def test_filters_apply_to_the_new_version_only(store: MemoryStore) -> None:
     everyone = EVERYTHING.visibility
     for tag, count in (("old", 0), ("new", 1), ("kept", 1)):
         assert len(listed(store, Filter(visibility=everyone, tag=Clean(tag)))) == count
-    assert listed(store, Filter(visibility=everyone, category=Clean("old"))) == []
-    assert len(listed(store, Filter(visibility=everyone, category=Clean("new")))) == 1
+    assert listed(store, Filter(visibility=everyone, categories=frozenset({Clean("old")}))) == []
+    assert len(listed(store, Filter(visibility=everyone, categories=frozenset({Clean("new")})))) == 1
 
 
 def test_a_promoted_memory_is_seen_by_others_and_a_demoted_one_no_longer(store: MemoryStore) -> None:

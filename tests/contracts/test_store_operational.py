@@ -14,10 +14,12 @@ from hivelore.indexing.model import ChangeKind
 from hivelore.memories.model import Memory, Scope
 from hivelore.memories.stored import DocumentKey
 from hivelore.observations.model import GENERAL, Confidence, Held, Observation, ObservationKind, Operational
-from hivelore.search.model import Filter
+from hivelore.search.model import Filter, Visibility
 from hivelore.storage.ports import MemoryStore, Transaction
 from support.clocks import START, FixedClock
 from support.memories import (
+    ADA,
+    BOB,
     EVERYTHING,
     a_memory,
     an_observation,
@@ -165,13 +167,28 @@ def test_memories_of_a_service_and_category_are_listed_newest_first(store: Memor
     general, other, dependency = note(3, None), note(4, "caddy"), note(5, "jellyfin", "dependency")
     plain = add(store, a_memory(category=Clean("timing"), created_at=instant(6))).memory
     every = EVERYTHING.visibility
-    timing = Filter(visibility=every, category=Clean("timing"))
-    assert listed(store, replace(timing, service=Clean("jellyfin"))) == [second, first]
-    assert listed(store, replace(timing, service=GENERAL)) == [general]
+    timing = Filter(visibility=every, categories=frozenset({Clean("timing")}))
+    jellyfin = frozenset({Clean("jellyfin")})
+    assert listed(store, replace(timing, services=jellyfin)) == [second, first]
+    assert listed(store, replace(timing, services=frozenset({GENERAL}))) == [general]
     assert listed(store, replace(timing, operational=True)) == [other, general, second, first]
     assert listed(store, replace(timing, operational=False)) == [plain]
-    assert listed(store, Filter(visibility=every, service=Clean("jellyfin"))) == [dependency, second, first]
-    assert listed(store, Filter(visibility=every, service=Clean("jellyfin"), operational=False)) == []
+    assert listed(store, Filter(visibility=every, services=jellyfin)) == [dependency, second, first]
+    assert listed(store, Filter(visibility=every, services=jellyfin, operational=False)) == []
+
+
+def test_each_spelling_of_a_category_and_a_service_is_read_once(store: MemoryStore) -> None:
+    with store.read() as view:
+        assert (list(view.categories()), list(view.services())) == ([], [])
+    named = [("timing", "jellyfin"), ("Timing", "Jellyfin"), ("timing", None), ("dependency", "jellyfin"), ("", "a")]
+    for number, (category, service) in enumerate(named):
+        parts = {"category": Clean(category), "scope": list(Scope)[number % 2], "owner": ADA}
+        add(store, replace(a_memory(operational=operational(service)), **parts))
+    add(store, a_memory(category=Clean("note")))
+    with store.read(sees=Visibility(own=BOB, swarm=False)) as view:
+        assert sorted(view.categories()) == ["", "Timing", "dependency", "note", "timing"]
+        assert sorted(view.services()) == ["Jellyfin", "a", "jellyfin"]
+        assert not view.page(Filter(visibility=Visibility(own=BOB, swarm=False)), None, 10)
 
 
 seen_of = st.lists(st.tuples(st.integers(0, 2), held, observations()), max_size=12)

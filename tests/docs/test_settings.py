@@ -67,6 +67,27 @@ def test_categories_are_one_at_least_and_can_stand_in_a_marker(monkeypatch: pyte
         load()
 
 
+def test_aliases_are_pairs_of_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HIVELORE_ALIASES", "pg-main=postgres, k8s-prod = kubernetes")
+    naming = load().naming
+    assert naming.service_key("PG Main") == naming.service_key("PostgreSQL")
+    assert naming.service_key("k8s prod") == naming.service_key("k8s")
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("pg-main", "'pg-main' is not an alias. Write alias=name, like pg-main=postgres"),
+        ("a=b,a=c", "'a' is an alias of both 'b' and 'c'. Choose one"),
+    ],
+)
+def test_a_bad_alias_is_named_at_start(monkeypatch: pytest.MonkeyPatch, given: str, says: str) -> None:
+    monkeypatch.setenv("HIVELORE_ALIASES", given)
+    with pytest.raises(Invalid) as error:
+        load()
+    assert str(error.value) == f"HIVELORE_ALIASES: {says}. See .env.example for its values."
+
+
 def test_days_become_lifetimes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMORY_TTL_FILE_INDEX_DAYS", "1.5")
     lifetimes = load().lifetimes.by_source

@@ -66,6 +66,28 @@ def test_the_block_of_one_service_includes_general_memories(world: World) -> Non
     assert shown(world, service=" general ") == ["About None"]
 
 
+def test_a_service_and_a_category_are_found_in_any_spelling(world: World) -> None:
+    for service, category in (("postgres", "config"), ("PostgreSQL", "Configuration"), ("mysql", "config")):
+        made(world, f"About {service}", service=service, category=category)
+    assert shown(world, service="pg") == ["About PostgreSQL", "About postgres"]
+    assert shown(world, service="Postgres", category="configs") == ["About PostgreSQL", "About postgres"]
+    assert shown(world, category="config") == ["About mysql", "About PostgreSQL", "About postgres"]
+
+
+def test_the_block_shows_a_service_under_its_first_spelling(world: World) -> None:
+    made(world, "One", service="postgres", confidence=0.8)
+    world.clock.advance(timedelta(minutes=1))
+    made(world, "Two", service="PostgreSQL", confidence=0.9)
+    made(world, "Three", service="mysql", confidence=0.7)
+    for block in (world.curation.block(AS_BOB, 2_000), world.curation.block(AS_BOB, 2_000, service="PG")):
+        assert block.text.splitlines()[2:5] == [
+            "### postgres",
+            "- [timing] Two (confidence: 0.9)",
+            "- [timing] One (confidence: 0.8)",
+        ]
+    assert "### mysql" not in block.text
+
+
 def test_an_empty_service_name_selects_all_services(world: World) -> None:
     for service in ("jellyfin", None):
         made(world, f"About {service}", service=service)

@@ -1,6 +1,8 @@
 """Observations through the service: they reinforce, contradict, or become new memories."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -93,6 +95,55 @@ def test_observations_of_another_service_or_category_are_not_compared(
     world.observe(SLOW)
     about: dict[str, Any] = {"service": "jellyfin", "category": "timing", **other}
     assert world.observe(SLOW, **about).effect is Effect.NEW
+
+
+@pytest.mark.parametrize("service", ["PostgreSQL", "pg", "Postgres"])
+def test_another_spelling_of_a_service_is_the_same_service(world: World, service: str) -> None:
+    first = world.observe(SLOW, service="postgres")
+    again = world.observe("takes 1 min to start", service=service, viewer=AS_BOB)
+    assert (again.effect, again.memory.id) == (Effect.REINFORCED, first.memory.id)
+    assert again.memory.operational is not None
+    assert again.memory.operational.service == "postgres"
+    against = world.observe("Takes 10 minutes to start", service=service)
+    assert (against.effect, against.about) == (Effect.CONTRADICTED, (first.memory.id,))
+    assert against.memory.operational is not None
+    assert against.memory.operational.service == service
+
+
+@pytest.mark.parametrize("services", [("postgres", "pg"), ("pg", "postgres"), ("postgres", "postgres")])
+def test_a_verdict_does_not_depend_on_the_spelling_of_the_service(
+    clock: SteppingClock, services: tuple[str, str]
+) -> None:
+    by_words = World(ReferenceStore(clock), ReferenceKeywords(), clock)
+    first = by_words.observe("pg needs the VPN", service=services[0])
+    again = by_words.observe("needs the VPN", service=services[1], viewer=AS_BOB)
+    assert (again.effect, again.memory.id) == (Effect.REINFORCED, first.memory.id)
+
+
+def test_concurrent_observations_of_two_spellings_make_one_memory(world: World) -> None:
+    at = world.clock.now()
+    for number in range(5):
+        together = Barrier(4)
+
+        def observe(service: str, together: Barrier = together, number: int = number) -> MemoryId:
+            seen = ObservationInput(observation=SLOW, category=f"timing {number}", service=service, at=at)
+            together.wait(60)
+            return world.observation_service.observe(seen, AS_ADA).memory.id
+
+        with ThreadPoolExecutor(4) as threads:
+            assert len(set(threads.map(observe, ("postgres", "PostgreSQL", "pg", "psql")))) == 1
+
+
+@pytest.mark.parametrize(("category", "other"), [("dependency", "deps"), ("config", "Configuration")])
+def test_another_spelling_of_a_category_is_the_same_category(world: World, category: str, other: str) -> None:
+    first = world.observe(SLOW, category=category)
+    again = world.observe(SLOW, category=other, viewer=AS_BOB)
+    assert (again.effect, again.memory.id, again.memory.category) == (Effect.REINFORCED, first.memory.id, category)
+
+
+def test_a_service_in_any_case_named_general_equals_no_service(world: World) -> None:
+    first = world.observe(SLOW, service=None)
+    assert world.observe(SLOW, service="General").memory.id == first.memory.id
 
 
 def test_an_observation_of_a_project_is_compared_with_memories_without_a_project(world: World) -> None:

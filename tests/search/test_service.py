@@ -97,6 +97,17 @@ def test_the_total_follows_from_the_parts_as_documented(world: World) -> None:
     assert any(hit.score.access > 1.0 for hit in answer.hits)
 
 
+@pytest.mark.parametrize("category", ["config", "Configuration", "CONFIGS"])
+def test_a_category_is_found_in_any_spelling(world: World, category: str) -> None:
+    for spelling in ("config", "Configuration", "note"):
+        world.remember(f"pnpm is set up in {spelling}", category=spelling)
+    wanted = {"pnpm is set up in config", "pnpm is set up in Configuration"}
+    assert set(world.found("pnpm", category=Clean(category))) == wanted
+    where = world.reading.widest_filter(AS_ADA)
+    listed = world.reading.page(where, None, 9, AS_ADA, category=Clean(category)).memories
+    assert {one.content for one in listed} == wanted
+
+
 @pytest.mark.parametrize("where", [{"tag": Clean("node")}, {"category": Clean("build")}], ids=["tag", "category"])
 def test_a_filter_by_tag_or_category_admits_only_memories_that_have_it(world: World, where: dict[str, Any]) -> None:
     wanted = world.remember("Use pnpm here.", tags=("node",), category="build")

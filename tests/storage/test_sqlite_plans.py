@@ -140,9 +140,9 @@ INDEX_OF = {
     "project": "memory_project",
     "session": "memory_session",
     "tag": "memory_tag",
-    "category": "memory_category",
+    "categories": "memory_category",
     "operational": "operational_service",
-    "service": "operational_service",
+    "services": "operational_service",
     "subject": "memory_subject",
     "superseded": "memory_scope",
     "held_at": "memory_scope",
@@ -153,7 +153,10 @@ INDEX_OF = {
 }
 """Which index finds the shared memories of a list that is narrowed by this part of a filter."""
 
-FEW = {"session": "session", "tag": "tag", "subject": "subject", "service": "service", "operational": "rowid"}
+COLUMN_OF = {"categories": "category", "services": "service"}
+"""The column of a part of a filter, if it has another name."""
+
+FEW = {"session": "session", "tag": "tag", "subject": "subject", "services": "service", "operational": "rowid"}
 """What leaves so few that they are looked up by this column, though others' may be among them."""
 
 
@@ -249,7 +252,7 @@ def test_every_part_of_a_filter_has_an_index_for_lists(connection: Connection, n
             assert {"namespace", "scope"} <= columns
         else:
             assert INDEX_OF[part] in {step.index or step.table for step in used}
-            assert part in columns or part == "operational"
+            assert COLUMN_OF.get(part, part) in columns or part == "operational"
 
 
 @pytest.mark.parametrize("part", [None, *INDEX_OF])
@@ -266,16 +269,38 @@ def test_a_page_is_walked_in_order_unless_its_filter_leaves_few(connection: Conn
     for where in narrowed(visibility):
         for (sql, _), behind in product(parts(where), ("", " AND (m.created_at, m.id) < (:at, :id)")):
             sorted_after = any("TEMP B-TREE" in line for line in plan(connection, page(sql + behind)))
-            leaves_few = (where.session, where.tag, where.subject, where.service, where.operational or None)
+            leaves_few = (where.session, where.tag, where.subject, where.services, where.operational or None)
             assert sorted_after == any(part is not None for part in leaves_few)
 
 
-@pytest.mark.parametrize("service", [Clean("jellyfin"), GENERAL])
+def test_a_page_of_several_spellings_of_a_category_is_walked_in_order(connection: Connection) -> None:
+    where = Filter(visibility=SHARED, categories=frozenset(map(Clean, ("timing", "Timing"))))
+    assert len(parts(where)) == 2
+    for sql, _ in parts(where):
+        assert not any("TEMP B-TREE" in line for line in plan(connection, page(sql)))
+    many = replace(where, categories=frozenset(Clean(f"timing {number}") for number in range(9)))
+    ((sql, _),) = parts(many)
+    assert not any("TEMP B-TREE" in line for line in plan(connection, page(sql)))
+
+
+@pytest.mark.parametrize(
+    ("name", "step"),
+    [
+        ("categories", Step("m", "memory_category", ("namespace", "scope", "category"))),
+        ("services", Step("o", "operational_service", ("namespace", "service"))),
+    ],
+)
+def test_spellings_are_read_from_one_to_the_next(connection: Connection, name: str, step: Step) -> None:
+    assert step in [replace(one, table=step.table) for one in steps(connection, SQL[name]) if one.index]
+
+
+@pytest.mark.parametrize("services", [{"jellyfin"}, {"jellyfin", "Jellyfin"}, {GENERAL}])
 @pytest.mark.parametrize("name", LISTED_BY_PARTS)
 def test_operational_memories_are_found_by_service_under_any_filter(
-    connection: Connection, name: str, service: Clean
+    connection: Connection, name: str, services: set[Clean]
 ) -> None:
-    where = Filter(visibility=SHARED, service=service, operational=True, category=Clean("timing"))
+    timing = frozenset({Clean("timing")})
+    where = Filter(visibility=SHARED, services=frozenset(services), operational=True, categories=timing)
     for sql, _ in parts(where):
         used = steps(connection, SQL[name].replace("{where}", sql))
         assert Step("o", "operational_service", ("namespace", "service")) in used

@@ -56,5 +56,7 @@ def plan(connection: psycopg.Connection[Any], statement: str) -> list[str]:
         is_it = f"{version // 10_000}.{version % 10_000}"
         missing(f"NO PLANS FOR ANY PARAMETERS, AND SO NOT TESTED: PostgreSQL is {is_it}, and 16 is needed.")
     numbers: dict[str, str] = {}
-    text = re.sub(r"(?<![:\w]):([a-z_]+)", lambda name: numbers.setdefault(name[1], f"${len(numbers) + 1}"), statement)
+    text = re.sub(
+        r"(?<![:\w]):([a-z_][a-z_0-9]*)", lambda name: numbers.setdefault(name[1], f"${len(numbers) + 1}"), statement
+    )
     return [row[0] for row in connection.execute(f"EXPLAIN (GENERIC_PLAN) {text}".encode(), prepare=False)]

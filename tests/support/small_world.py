@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from itertools import product
+from itertools import combinations, product
 
 from hypothesis import strategies as st
 
@@ -70,9 +70,13 @@ VALUES: Mapping[str, tuple[object, ...]] = {
     "project": tuple(project for project in PROJECTS if project is not None),
     "session": tuple(session for session in SESSIONS if session is not None),
     "tag": TAGS,
-    "category": CATEGORIES,
+    "categories": (
+        *map(frozenset, combinations(CATEGORIES, 1)),
+        frozenset(CATEGORIES[1:]),
+        frozenset((*CATEGORIES[1:], *map(Clean, "abcdefgh"))),
+    ),
     "operational": (True, False),
-    "service": (*SERVICES, GENERAL),
+    "services": (*map(frozenset, combinations((*SERVICES, GENERAL), 1)), frozenset((SERVICES[0], GENERAL))),
     "subject": tuple(subject for subject in SUBJECTS if subject is not None),
     "superseded": (True, False),
     "held_at": INSTANTS,

@@ -44,13 +44,16 @@ AS_OPERATOR = Viewer(role=Role.OPERATOR, agent=None, interface=Interface.CLI)
 
 
 @cache
-def _settings(lead_sees: LeadSees, matching: MatchingMode, share: float, logged_for: timedelta) -> Settings:
+def _settings(
+    lead_sees: LeadSees, matching: MatchingMode, share: float, logged_for: timedelta, aliases: tuple[str, ...]
+) -> Settings:
     return load(
         lead_sees=lead_sees,
         reinforce=matching,
         purge_share=share,
         recall_log_days=logged_for / timedelta(days=1),
         embedder=Embedder.NONE,
+        aliases=aliases,
     )
 
 
@@ -74,13 +77,14 @@ class World(Services):
         first_id: int = 1,
         matching: MatchingMode = MatchingMode.MEANING,
         share: float = 0.05,
+        aliases: tuple[str, ...] = (),
         reader: PairReader | None = None,
         relevance_reader: RelevanceReader | None = None,
     ) -> None:
         model = None if embedder is None else EmbeddingModel(embedder, vectors or _exact(embedder))
         numbers = count(first_id)
         super().__init__(
-            _settings(lead_sees, matching, share, logged_for),
+            _settings(lead_sees, matching, share, logged_for, aliases),
             store=store,
             keywords=keywords,
             former_keywords=(),

@@ -104,10 +104,11 @@ class CodeBook:
             (OWNER, where.owner),
             (SOURCE, where.source),
             (SESSION, where.session),
-            (CATEGORY, where.category),
             (SUPERSEDED, where.superseded),
         )
         masks = [self._equal(labels, column, value) for column, value in plain if value is not None]
+        if where.categories is not None:
+            masks.append(reduce(np.logical_or, [self._equal(labels, CATEGORY, one) for one in where.categories]))
         if where.project is not None:
             masks.append(self._equal(labels, PROJECT, where.project) | self._equal(labels, PROJECT, None))
         bounds: tuple[tuple[datetime | None, int, Callable[[NDArray[np.int64], int], Mask]], ...] = (

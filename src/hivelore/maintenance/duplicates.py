@@ -130,7 +130,8 @@ def _add_pair(
 def _mergeable_with(memory: Memory, where: Filter) -> Filter:
     """Returns a filter for memories that may be merged with this one. An index cannot check every condition."""
     seen = Visibility(own=memory.home, swarm=memory.home is None)
-    return Filter(visibility=seen, superseded=where.superseded, live_at=where.live_at, category=memory.category)
+    categories = frozenset({memory.category})
+    return Filter(visibility=seen, superseded=where.superseded, live_at=where.live_at, categories=categories)
 
 
 def _groups_of_equal_text(view: View, keys: Iterable[DocumentKey], progress: Progress) -> Iterator[Sequence[Stored]]:

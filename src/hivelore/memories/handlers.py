@@ -73,7 +73,6 @@ def list_memories(app: Application, request: ListMemories, call: Call) -> Memory
         project=clean_project(redactor, request.project),
         session=clean_filter(redactor, request.session, "session"),
         tag=clean_filter(redactor, request.tag, "tag"),
-        category=clean_filter(redactor, request.category, "category"),
         subject=clean_subject(redactor, request.subject),
         superseded=None if request.superseded or as_of is not None else False,
         held_at=as_of,
@@ -82,7 +81,8 @@ def list_memories(app: Application, request: ListMemories, call: Call) -> Memory
         created_after=created_after,
         created_before=created_before,
     )
-    return reader.page(where, position_of(request.after), request.limit, call.viewer)
+    category = clean_filter(redactor, request.category, "category")
+    return reader.page(where, position_of(request.after), request.limit, call.viewer, category)
 
 
 def forget_path(app: Application, request: ForgetPath, call: Call) -> ForgottenCount:

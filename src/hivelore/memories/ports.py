@@ -75,6 +75,11 @@ class MemoryReads(Protocol):
         """Returns a page of memories, newest first, then by id."""
         ...
 
+    def categories(self) -> Collection[Clean]:
+        """Returns each spelling of a category that a memory has; also those of memories that the viewer may not see, so
+        compare with them only."""
+        ...
+
     def ids_from(self, prefix: str, where: Filter, limit: int) -> Sequence[MemoryId]:
         """Returns the ids that begin with a prefix, in order. The prefix is not empty."""
         ...

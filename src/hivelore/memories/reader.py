@@ -10,6 +10,8 @@ from hivelore.core.agents import LeadSees, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.id_prefix import LEAST_PREFIX, id_made_at, resolve_id, shortest_prefix
 from hivelore.core.paging import cut_page
+from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.embeddings.active_model import ActiveModel
 from hivelore.errors import Invalid, NotFound
 from hivelore.feedback.recall_log import WriteBehindBuffer
@@ -18,6 +20,7 @@ from hivelore.memories.model import Action, Memory, MemoryId
 from hivelore.memories.service import memory_not_found
 from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.memories.temporal import adjacent_facts
+from hivelore.observations.naming import Naming
 from hivelore.search.model import (
     Difference,
     Filter,
@@ -45,12 +48,14 @@ class MemoryReader:
         store: MemoryStore,
         active_model: ActiveModel,
         lead_sees: LeadSees,
+        naming: Naming,
         write_buffer: WriteBehindBuffer,
         clock: Clock,
     ) -> None:
         self._store = store
         self._active_model = active_model
         self._lead_sees = lead_sees
+        self._naming = naming
         self._write_buffer = write_buffer
         self._clock = clock
 
@@ -130,10 +135,20 @@ class MemoryReader:
                 raise Invalid(f"{field} is 1 to {max(versions)}, a version of this memory, not {number}.", field=field)
         return difference(versions[first], versions[last])
 
-    def page(self, where: Filter, after: tuple[datetime, MemoryId] | None, limit: int, viewer: Viewer) -> MemoryPage:
+    def page(
+        self,
+        where: Filter,
+        after: tuple[datetime, MemoryId] | None,
+        limit: int,
+        viewer: Viewer,
+        category: Clean | None = None,
+    ) -> MemoryPage:
         """Returns a page of the memories that the filter admits, in the state at ``held_at`` if set. Callers narrow
-        ``widest_filter``, so the filter respects the viewer's visibility."""
+        ``widest_filter``, so the filter respects the viewer's visibility. ``category``: only memories of this category,
+        in any spelling."""
         with self._store.read(sees=self._visibility(viewer)) as view:
+            if category is not None:
+                where = replace(where, categories=self._naming.categories_like(category, view.categories()))
             found = view.page(where, after, limit + 1)
             if where.held_at is not None:
                 found = memories_as_of(view, found, where.held_at)

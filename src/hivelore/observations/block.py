@@ -1,7 +1,7 @@
 """Operational block: text about running services for the session-start context, highest confidence first (C17, C19)."""
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hivelore.core.sanitizer import sanitize
@@ -10,6 +10,7 @@ from hivelore.core.token_count import estimate
 from hivelore.core.values import replace
 from hivelore.memories.model import Memory, MemoryId
 from hivelore.observations.model import GENERAL
+from hivelore.observations.naming import DEFAULT_NAMING, Naming
 from hivelore.observations.outcomes import RatedMemory
 
 _BRACKETS = str.maketrans("[]", "()")
@@ -37,6 +38,7 @@ def build_block(
     budget: int,
     characters: int | None = None,
     known: Collection[tuple[MemoryId, int]] = (),
+    naming: Naming = DEFAULT_NAMING,
 ) -> Block:
     """Builds the block from active memories; their order breaks ties of confidence. ``budget``: tokens. ``characters``:
     limit on the whole text. ``known``: memories in versions the reader already has; they count in the total but are not
@@ -48,9 +50,10 @@ def build_block(
     heading = _heading(total, total, budget)
     left, room = budget - estimate(heading), math.inf if characters is None else characters - len(heading)
     groups: dict[str, list[RatedMemory]] = {}
+    names = _first_spellings((one.memory for one in memories), naming)
     new_ones = (one for one in memories if (one.memory.id, one.memory.version) not in known)
     for one in sorted(new_ones, key=lambda one: -one.confidence):
-        group = _service_group(one.memory)
+        group = names[naming.service_key(_service_group(one.memory))]
         new = [_format_line(one)] if group in groups else [_group_heading(group), _format_line(one)]
         cost, length = sum(map(estimate, new)), sum(len(line) + 2 for line in new)
         if cost <= left and length <= room:
@@ -68,6 +71,15 @@ def build_block(
 
 def _service_group(memory: Memory) -> str:
     return GENERAL if memory.operational is None else memory.operational.service or GENERAL
+
+
+def _first_spellings(memories: Iterable[Memory], naming: Naming) -> Mapping[str, str]:
+    """Returns the name of each service by its key: the spelling of its oldest memory."""
+    names: dict[str, str] = {GENERAL: GENERAL}
+    for memory in sorted(memories, key=lambda one: (one.created_at, one.id)):
+        service = _service_group(memory)
+        names.setdefault(naming.service_key(service), service)
+    return names
 
 
 def _group_order(groups: Mapping[str, Sequence[RatedMemory]]) -> Callable[[str], tuple[bool, float, str]]:

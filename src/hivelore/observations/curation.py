@@ -35,6 +35,7 @@ from hivelore.observations.confidence import (
     timeline_position,
 )
 from hivelore.observations.model import GENERAL, Confidence, Held, Observation, ObservationKind, Operational
+from hivelore.observations.naming import Naming
 from hivelore.observations.outcomes import Change, ConfidenceTimeline, ObservationInput, RatedMemory, RatedPage
 from hivelore.observations.records import add_observations, record_creation
 from hivelore.observations.service import (
@@ -89,6 +90,7 @@ class CurationService:
         events: EventLog,
         journal: ChangeJournal,
         lifecycle: Lifecycle,
+        naming: Naming,
         lead_sees: LeadSees,
         write_buffer: WriteBehindBuffer,
         clock: Clock,
@@ -102,6 +104,7 @@ class CurationService:
         self._events = events
         self._journal = journal
         self._lifecycle = lifecycle
+        self._naming = naming
         self._lead_sees = lead_sees
         self._write_buffer = write_buffer
         self._clock = clock
@@ -128,25 +131,26 @@ class CurationService:
         now, where = self._clock.now(), self._filter(viewer, RatedQuery(project=project))
         # Private memories of other agents are never injected, not even for a lead.
         where = replace(where, visibility=replace(where.visibility, others=False))
-        named = service_filter(service)
-        wanted = None if named is None else {named, GENERAL}
+        named, key = service_filter(service, self._naming), self._naming.service_key
+        wanted = None if named is None else {key(named), GENERAL}
         with self._store.read() as view:
             rated = [
                 self.rate(one, now)
                 for one in _all_memories(view, where)
-                if wanted is None or _service_name(one) in wanted
+                if wanted is None or key(_service_name(one)) in wanted
             ]
         active = sorted(
             (one for one in rated if one.active),
             key=lambda one: (-one.confidence, -one.memory.updated_at.timestamp(), one.memory.id),
         )
-        return build_block(active, budget, characters, known)
+        return build_block(active, budget, characters, known, self._naming)
 
     def page(self, choice: RatedQuery, viewer: Viewer, after: tuple[datetime, MemoryId] | None) -> RatedPage:
         """Returns memories, newest first."""
         now, where = self._clock.now(), self._filter(viewer, choice)
         found: list[RatedMemory] = []
         with self._store.read() as view:
+            where = self._about(view, where, choice)
             while len(found) <= choice.limit and (memories := view.page(where, after, PAGE)):
                 rated = [self.rate(one, now) for one in memories]
                 found += [one for one in rated if choice.active in (None, one.active)]
@@ -195,7 +199,7 @@ class CurationService:
             project=seen.project,
             created_at=since,
             operational=Operational.of(
-                held, service=normalize_service(seen.service), tier=0, persistent=seen.persistent or False
+                held, service=normalize_service(seen.service, self._naming), tier=0, persistent=seen.persistent or False
             ),
         )
         prepared = self._normalizer.normalize(draft, viewer)
@@ -241,7 +245,7 @@ class CurationService:
         cleaned = {"observation": "content", "category": "category", "project": "project"}
         given |= {name: prepared.fields[field] for name, field in cleaned.items() if name in given}
         if "service" in given:
-            given["service"] = self._normalizer.field(normalize_service(given["service"]), "service")
+            given["service"] = self._normalizer.field(normalize_service(given["service"], self._naming), "service")
         if "confidence" in given:
             given["confidence"] = _clamp_confidence(given["confidence"])
         return PreparedChange(Change(**given), prepared)
@@ -366,11 +370,19 @@ class CurationService:
         return Filter(
             visibility=visible_to(viewer, self._lead_sees),
             operational=True,
-            service=service_filter(choice.service),
-            category=self._normalizer.field(choice.category, "category"),
             project=project_filter(self._normalizer.field(choice.project, "project")),
             superseded=False,
             live_at=self._clock.now(),
+        )
+
+    def _about(self, view: View, where: Filter, choice: RatedQuery) -> Filter:
+        """Returns the filter, limited to the chosen service and category in any spelling."""
+        service = service_filter(choice.service, self._naming)
+        category = self._normalizer.field(choice.category, "category")
+        return replace(
+            where,
+            services=None if service is None else self._naming.services_like(service, view.services()),
+            categories=None if category is None else self._naming.categories_like(category, view.categories()),
         )
 
 

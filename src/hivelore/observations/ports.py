@@ -19,6 +19,11 @@ class ObservationReads(Protocol):
         """Returns observations by document; documents without any are omitted."""
         ...
 
+    def services(self) -> Collection[Clean]:
+        """Returns each spelling of a service that an operational memory has; also those of memories that the viewer may
+        not see, so compare with them only."""
+        ...
+
 
 class ObservationWrites(Protocol):
     """Observations of operational memories. No call makes a new version. Keys that are unknown, or of a memory that is

@@ -49,6 +49,7 @@ from hivelore.observations.model import (
     ObservationKind,
     Operational,
 )
+from hivelore.observations.naming import Naming
 from hivelore.observations.outcomes import Effect, ObservationInput, ObservationResult, RatedMemory
 from hivelore.observations.records import add_observations
 from hivelore.review.model import ProposalKind
@@ -156,6 +157,7 @@ class ObservationService:
         events: EventLog,
         lifecycle: Lifecycle,
         matching: MatchingMode,
+        naming: Naming,
         lead_sees: LeadSees,
         clock: Clock,
         comparer: Comparer,
@@ -168,6 +170,7 @@ class ObservationService:
         self._proposal_queue = proposal_queue
         self._events = events
         self._lifecycle = lifecycle
+        self._naming = naming
         self._comparison = ObservationComparison(matching, comparer)
         self._lead_sees = lead_sees
         self._clock = clock
@@ -176,14 +179,13 @@ class ObservationService:
     def observe(self, seen: ObservationInput, viewer: Viewer, deadline: float | None = None) -> ObservationResult:
         """Stores an observation; durable when this returns. Observations are visible to the whole swarm."""
         prepared = self._prepare(seen, viewer)
-        where = self._comparable(prepared.memory, viewer)
         for _ in range(ATTEMPTS):
-            done = self._store_observation(prepared, where, self._compare(prepared, where, deadline), viewer, deadline)
+            done = self._store_observation(prepared, self._compare(prepared, viewer, deadline), viewer, deadline)
             if done is not None:
                 break
         else:
             verdicts = self._comparison.without_model()
-            done = self._store_observation(prepared, where, verdicts, viewer, deadline)
+            done = self._store_observation(prepared, verdicts, viewer, deadline)
             assert done is not None
         self._written(viewer, [done.memory.id])
         return done
@@ -193,13 +195,16 @@ class ObservationService:
         return rate(memory_for_viewer(viewer, memory), self._clock.now(), self._lifecycle)
 
     def _store_observation(
-        self, prepared: NormalizedDraft, where: Filter, verdicts: Verdicts, viewer: Viewer, deadline: float | None
+        self, prepared: NormalizedDraft, verdicts: Verdicts, viewer: Viewer, deadline: float | None
     ) -> ObservationResult | None:
         """Returns None if observations arrived that this one was not compared with."""
+        assert prepared.memory.operational is not None
+        service = self._naming.service_key(prepared.memory.operational.service or GENERAL)
+        category = self._naming.category_key(prepared.memory.category)
 
         def store_observation(tx: Transaction) -> ObservationResult | None:
-            tx.claim(f"seen of {where.service} {where.category}".encode())
-            return self._apply(tx, prepared, where, verdicts, viewer)
+            tx.claim(f"seen of {service} {category}".encode())
+            return self._apply(tx, prepared, verdicts, viewer)
 
         return self._store.write(store_observation, deadline)
 
@@ -215,30 +220,30 @@ class ObservationService:
             project=seen.project,
             session=seen.session,
             created_at=at,
-            operational=Operational.of(held, service=normalize_service(seen.service), tier=seen.tier),
+            operational=Operational.of(held, service=normalize_service(seen.service, self._naming), tier=seen.tier),
         )
         prepared = self._normalizer.normalize(draft, viewer)
         self._index_writer.precompute_terms([(prepared.memory.content, prepared.chunks)], [prepared.memory])
         return prepared
 
-    def _comparable(self, memory: Memory, viewer: Viewer) -> Filter:
+    def _comparable(self, view: View, memory: Memory, viewer: Viewer) -> Filter:
         """Returns the filter for memories it may match: same service and category, same project or none."""
         assert memory.operational is not None
         return Filter(
             visibility=visible_to(viewer, self._lead_sees, ScopeChoice.SWARM),
-            category=memory.category,
-            service=memory.operational.service or GENERAL,
+            categories=self._naming.categories_like(memory.category, view.categories()),
+            services=self._naming.services_like(memory.operational.service or GENERAL, view.services()),
             project=memory.project,
             superseded=False,
         )
 
     # comparing
 
-    def _compare(self, prepared: NormalizedDraft, where: Filter, deadline: float | None) -> Verdicts:
+    def _compare(self, prepared: NormalizedDraft, viewer: Viewer, deadline: float | None) -> Verdicts:
         """Returns verdicts about all pairs of texts that decide the placement."""
         memory = prepared.memory
         with self._store.read(deadline) as view:
-            known = _load_groups(view, where, memory.created_at)
+            known = _load_groups(view, self._comparable(view, memory, viewer), memory.created_at)
         verdicts = self._comparison.verdicts(memory.content, {one.group.text for one in known.values()})
         self._find_placement(prepared, known, verdicts)
         verdicts.is_closed = True
@@ -257,10 +262,10 @@ class ObservationService:
     # applying
 
     def _apply(
-        self, tx: Transaction, prepared: NormalizedDraft, where: Filter, verdicts: Verdicts, viewer: Viewer
+        self, tx: Transaction, prepared: NormalizedDraft, verdicts: Verdicts, viewer: Viewer
     ) -> ObservationResult | None:
         memory = prepared.memory
-        known = _load_groups(tx, where, memory.created_at)
+        known = _load_groups(tx, self._comparable(tx, memory, viewer), memory.created_at)
         try:
             done = self._find_placement(prepared, known, verdicts)
         except MissingVerdict:
@@ -514,17 +519,17 @@ def check_category(name: str) -> str:
     return name
 
 
-def normalize_service(name: str | None) -> Clean | None:
+def normalize_service(name: str | None, naming: Naming) -> Clean | None:
     """Returns the service name, None for GENERAL. Not yet redacted."""
     name = in_one_line(name or "")
     if len(name) > SERVICE_LENGTH:
         raise Invalid(f"A service name has at most {SERVICE_LENGTH} characters.", field="service")
-    return None if name in ("", GENERAL) else Clean(name)
+    return None if not name or naming.service_key(name) == GENERAL else Clean(name)
 
 
-def service_filter(name: str | None) -> Clean | None:
+def service_filter(name: str | None, naming: Naming) -> Clean | None:
     """Returns the service to filter by: GENERAL for observations about all services, None for any."""
-    return (normalize_service(name) or GENERAL) if name and name.strip() else None
+    return (normalize_service(name, naming) or GENERAL) if name and name.strip() else None
 
 
 def observation_time(at: datetime | None, now: datetime) -> datetime:

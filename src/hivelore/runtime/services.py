@@ -40,6 +40,7 @@ from hivelore.memories.service import MemoryService
 from hivelore.models.ports import PairReader, RelevanceReader
 from hivelore.observations.curation import CurationService
 from hivelore.observations.marker_ingest import MarkerIngest
+from hivelore.observations.naming import Naming
 from hivelore.observations.service import ObservationService
 from hivelore.observations.token_budget import parse_budget
 from hivelore.review.inbox import ReviewInbox
@@ -128,6 +129,10 @@ class Services(ABC):
         """Called when more passages wait than one process embeds at once."""
 
     @cached_property
+    def naming(self) -> Naming:
+        return self.settings.naming
+
+    @cached_property
     def index_writer(self) -> IndexWriter:
         return IndexWriter(self.keywords)
 
@@ -191,6 +196,7 @@ class Services(ABC):
             store=self.store,
             active_model=self.active_model,
             lead_sees=self.settings.lead_sees,
+            naming=self.naming,
             write_buffer=self.write_buffer,
             clock=self.clock,
         )
@@ -209,6 +215,7 @@ class Services(ABC):
             events=self.events,
             lifecycle=self.settings.lifecycle,
             matching=self.settings.reinforce,
+            naming=self.naming,
             lead_sees=self.settings.lead_sees,
             clock=self.clock,
             comparer=self.comparer,
@@ -226,6 +233,7 @@ class Services(ABC):
             events=self.events,
             journal=self.journal,
             lifecycle=self.settings.lifecycle,
+            naming=self.naming,
             lead_sees=self.settings.lead_sees,
             write_buffer=self.write_buffer,
             clock=self.clock,
@@ -332,6 +340,7 @@ class Services(ABC):
             relevance_reader=self.relevance_reader,
             wait_for_latest=self.embedding.wait_for_latest,
             log=log,
+            naming=self.naming,
         )
         return SearchService(dependencies, constants)
 

@@ -22,6 +22,7 @@ from hivelore.memories.model import Lifetimes, Source
 from hivelore.observations.confidence import Lifecycle
 from hivelore.observations.markers import CATEGORIES, NAME_PATTERN
 from hivelore.observations.model import MatchingMode
+from hivelore.observations.naming import Naming, parse_aliases
 from hivelore.observations.token_budget import parse_budget
 from hivelore.runtime import logs
 from hivelore.search.ranking import Profile, RankingConstants
@@ -410,6 +411,12 @@ class Settings(BaseSettings):
         "Categories of [MEMORY:category] markers, separated by commas.",
         default=CATEGORIES,
     )
+    aliases: Names = setting(
+        "HIVELORE_ALIASES",
+        "Further names of services and categories, separated by commas: `pg-main=postgres, k8s-prod=kubernetes`. "
+        "Case and hyphens do not matter, and common short forms such as pg and k8s are known.",
+        default=(),
+    )
     reinforce: MatchingMode = setting(
         "HIVELORE_REINFORCE",
         "Which observations reinforce an operational memory: `meaning`, one that says the same, while the "
@@ -488,6 +495,15 @@ class Settings(BaseSettings):
                 raise ValueError(f"{name!r} cannot stand in a marker: use letters, digits, _ and -")
         return value
 
+    @field_validator("aliases")
+    @classmethod
+    def _check_aliases(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        try:
+            parse_aliases(value)
+        except Invalid as error:
+            raise ValueError(str(error)) from None
+        return value
+
     @field_validator("database")
     @classmethod
     def _check_database(cls, value: str | None) -> str | None:
@@ -518,6 +534,10 @@ class Settings(BaseSettings):
     def postgres_url(self) -> str | None:
         """May hold a password."""
         return self.database if self.database is not None and "://" in self.database else None
+
+    @property
+    def naming(self) -> Naming:
+        return parse_aliases(self.aliases)
 
     @property
     def lifetimes(self) -> Lifetimes:

@@ -69,11 +69,13 @@ class Filter:
     """Memories without a project pass too."""
     session: Clean | None = None
     tag: Clean | None = None
-    category: Clean | None = None
+    categories: frozenset[Clean] | None = None
+    """The spellings of a category, at least one."""
     operational: bool | None = None
     """True: only operational memories; False: no operational memories."""
-    service: Clean | None = None
-    """Only operational memories about this service; GENERAL: only those about no service in particular."""
+    services: frozenset[Clean] | None = None
+    """Only operational memories about the service with these spellings, at least one; GENERAL: about no service in
+    particular."""
     subject: Clean | None = None
     superseded: bool | None = None
     """True: only superseded memories; False: only others."""
@@ -97,9 +99,9 @@ class Filter:
             and (self.project is None or memory.project is None or memory.project == self.project)
             and (self.session is None or memory.session == self.session)
             and (self.tag is None or self.tag in memory.tags)
-            and (self.category is None or memory.category == self.category)
+            and (self.categories is None or memory.category in self.categories)
             and (self.operational is None or (memory.operational is not None) is self.operational)
-            and (self.service is None or _is_about(self.service, memory))
+            and (self.services is None or _is_about(self.services, memory))
             and (self.subject is None or memory.subject == self.subject)
             and (self.superseded is None or (memory.valid_until is not None) is self.superseded)
             and (self.held_at is None or memory.held_at(self.held_at))
@@ -112,12 +114,12 @@ class Filter:
     @property
     def needs_store(self) -> bool:
         """True if it has conditions that only the store can check, because indexes know only ``Attributes``."""
-        parts = (self.tag, self.operational, self.service, self.subject, self.held_at)
+        parts = (self.tag, self.operational, self.services, self.subject, self.held_at)
         return any(part is not None for part in parts)
 
 
-def _is_about(service: Clean, memory: Memory) -> bool:
-    return memory.operational is not None and (memory.operational.service or GENERAL) == service
+def _is_about(services: frozenset[Clean], memory: Memory) -> bool:
+    return memory.operational is not None and (memory.operational.service or GENERAL) in services
 
 
 EVERYTHING = Filter(visibility=Visibility(own=None, swarm=True, others=True))

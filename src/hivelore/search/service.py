@@ -24,6 +24,7 @@ from hivelore.memories.stored import DocumentKey
 from hivelore.models.ports import RelevanceReader
 from hivelore.observations.confidence import Lifecycle, confidence_at, is_active
 from hivelore.observations.model import Operational
+from hivelore.observations.naming import DEFAULT_NAMING, Naming
 from hivelore.search.dates import Span, date_spans
 from hivelore.search.model import Filter, Hit, Query, RecallResult, RetrievalMode, Score, Updated
 from hivelore.search.ranking import (
@@ -82,6 +83,7 @@ class SearchDependencies:
     relevance_reader: RelevanceReader | None = None
     wait_for_latest: Callable[[Viewer, float | None], int] | None = None
     log: RecallLog | None = None
+    naming: Naming = DEFAULT_NAMING
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,11 +158,11 @@ class SearchService:
         """Returns the best hits of one snapshot."""
         on = self._on
         now = query.now or query.as_of or on.clock.now()
-        where = self._filter(query, viewer, now)
         with (
             on.active_model.query_embedding(Clean(text_to_embed(query.text))) as embedding,
             on.store.read(deadline, sees=visible_to(viewer, on.lead_sees)) as view,
         ):
+            where = self._filter(view, query, viewer, now)
             search = _Search(on, self._constants, view, where, now)
             # Another thread embeds the query meanwhile.
             search.match_keywords(query.text, max(self._wanted(query), KEYWORD_DEPTH))
@@ -217,7 +219,8 @@ class SearchService:
             return constants.ranking.candidate_multiplier * query.limit
         return constants.pool.each
 
-    def _filter(self, query: Query, viewer: Viewer, now: datetime) -> Filter:
+    def _filter(self, view: View, query: Query, viewer: Viewer, now: datetime) -> Filter:
+        naming, category = self._on.naming, query.category
         return Filter(
             visibility=visible_to(viewer, self._on.lead_sees, query.scope),
             owner=query.owner,
@@ -225,7 +228,7 @@ class SearchService:
             project=query.project,
             session=query.session,
             tag=query.tag,
-            category=query.category,
+            categories=None if category is None else naming.categories_like(category, view.categories()),
             superseded=None if query.superseded or query.as_of is not None else False,
             held_at=query.as_of,
             live_at=query.as_of or now,

@@ -94,7 +94,7 @@ class StartCandidates:
 
     def _standing(self, where: Filter, viewer: Viewer) -> Iterable[Memory]:
         for category in sorted(STANDING_CATEGORIES):
-            yield from self._page(replace(where, category=Clean(category)), MAX_STANDING, viewer)
+            yield from self._page(replace(where, categories=frozenset({Clean(category)})), MAX_STANDING, viewer)
 
     def _relevant(
         self, work: str, event: AgentEvent, viewer: Viewer, deadline: float | None

@@ -107,10 +107,10 @@ def test_a_renewed_expiry_counts_after_following(library: Library) -> None:
 def test_a_service_is_filtered_by(library: Library) -> None:
     plain = library.add(near(0))
     running = library.add(near(60), operational=operational("jellyfin"))
-    assert library.found(NORTH, replace(EVERYTHING, service=Clean("jellyfin"))) == [running]
+    assert library.found(NORTH, replace(EVERYTHING, services=frozenset({Clean("jellyfin")}))) == [running]
     assert library.found(NORTH, replace(EVERYTHING, operational=False)) == [plain]
     library.relabel(running, operational=None)
-    assert library.found(NORTH, replace(EVERYTHING, service=Clean("jellyfin"))) == []
+    assert library.found(NORTH, replace(EVERYTHING, services=frozenset({Clean("jellyfin")}))) == []
 
 
 def test_a_tag_is_filtered_by(library: Library) -> None:

@@ -30,7 +30,7 @@ ASKED = [["a"], ["a", "b", "c"], ["東京", "naïve"], ["🐝", '"', "none"], TE
 FILTERS = [
     EVERYTHING,
     Filter(visibility=Visibility(own=ADA, swarm=False)),
-    Filter(visibility=Visibility(own=BOB, swarm=True), category=Clean("rule")),
+    Filter(visibility=Visibility(own=BOB, swarm=True), categories=frozenset({Clean("rule")})),
     Filter(visibility=EVERYTHING.visibility, tag=Clean("java")),
 ]
 SIZES = Sizes(newest=4, segment=6, alike=2, postings=5)

@@ -76,12 +76,13 @@ ANALYZE memory, operational
 """
 
 
-@pytest.mark.parametrize("service", [Clean("s7"), GENERAL])
+@pytest.mark.parametrize("services", [{"s7"}, {"s7", "s8"}, {GENERAL}])
 def test_operational_memories_are_found_by_service_under_any_filter(
-    connection: psycopg.Connection[tuple[str]], service: Clean
+    connection: psycopg.Connection[tuple[str]], services: set[Clean]
 ) -> None:
     shared = Visibility(own=None, swarm=True)
-    where = Filter(visibility=shared, service=service, operational=True, category=Clean("timing"))
+    timing = frozenset({Clean("timing")})
+    where = Filter(visibility=shared, services=frozenset(services), operational=True, categories=timing)
     with connection.transaction(force_rollback=True):
         for statement in MANY.split(";"):
             connection.execute(statement.encode())

@@ -133,6 +133,13 @@ class ReferenceView(ReferenceSwarmView):
         """Returns facts by instant, then in order of arrival."""
         return sorted(self._at(topic_place(topic)), key=lambda one: (one.memory.holds_since, one.key))
 
+    def categories(self) -> Collection[Clean]:
+        return {document.memory.category for document in self.state.documents.values()}
+
+    def services(self) -> Collection[Clean]:
+        known = (document.memory.operational for document in self.state.documents.values())
+        return {one.service for one in known if one is not None and one.service is not None}
+
     def page(self, where: Filter, after: tuple[datetime, MemoryId] | None, limit: int) -> Sequence[Memory]:
         behind = (
             document.memory

@@ -45,7 +45,7 @@ AGAIN = (errors.SerializationFailure, errors.DeadlockDetected)
 
 SERVER = "The database server"
 
-_PLACEHOLDER = re.compile(r"(?<![:\w]):([a-z_]+)")
+_PLACEHOLDER = re.compile(r"(?<![:\w]):([a-z_][a-z_0-9]*)")
 _VECTOR_HEAD = np.dtype(">i2")
 _VECTOR_FLOAT = np.dtype(">f4")
 

@@ -284,6 +284,9 @@ class MemoryReader(EmbeddingReader):
         merged = heapq.merge(*found, key=lambda memory: (memory.created_at, memory.id), reverse=True)
         return [memory for memory, _ in zip(merged, range(limit), strict=False)]
 
+    def categories(self) -> Collection[Clean]:
+        return self.column("categories")
+
     def ids_from(self, prefix: str, where: Filter, limit: int) -> Sequence[MemoryId]:
         sql, params = condition(where)
         begins, ends = begins_with("m.id", prefix)

@@ -63,6 +63,17 @@ SELECT m.id FROM memory m
 WHERE m.namespace = :namespace {where}
 ORDER BY m.id LIMIT :limit
 
+-- name: categories
+-- Skips from each spelling to the next.
+WITH RECURSIVE found (scope, category) AS (
+  SELECT scopes.scope, (SELECT MIN(m.category) FROM memory m WHERE m.namespace = :namespace AND m.scope = scopes.scope)
+  FROM (SELECT 1 AS scope UNION ALL SELECT 2) AS scopes
+  UNION ALL
+  SELECT found.scope, (SELECT MIN(m.category) FROM memory m
+    WHERE m.namespace = :namespace AND m.scope = found.scope AND m.category > found.category)
+  FROM found WHERE found.category IS NOT NULL)
+SELECT DISTINCT category FROM found WHERE category IS NOT NULL
+
 -- name: memory_keys
 SELECT m.key FROM memory m WHERE m.namespace = :namespace {where}
 

@@ -84,6 +84,9 @@ class ObservationReader(SqlReader):
             found.setdefault(row[0], []).append(OBSERVATION.read(row[1:]))
         return found
 
+    def services(self) -> Collection[Clean]:
+        return self.column("services")
+
 
 class ObservationWriter(ObservationReader, SqlWriter):
     """Implements ``observations.ports.ObservationWrites``."""

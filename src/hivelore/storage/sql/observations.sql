@@ -1,6 +1,15 @@
 -- name: operational_put
 INSERT INTO operational {insert:operational} {update:operational}
 
+-- name: services
+-- Skips from each spelling to the next.
+WITH RECURSIVE found (service) AS (
+  SELECT MIN(o.service) FROM operational o WHERE o.namespace = :namespace AND o.service > ''
+  UNION ALL
+  SELECT (SELECT MIN(o.service) FROM operational o WHERE o.namespace = :namespace AND o.service > found.service)
+  FROM found WHERE found.service IS NOT NULL)
+SELECT service FROM found WHERE service IS NOT NULL
+
 -- name: confidence_set
 UPDATE operational SET confidence = :confidence, confident_at = :confident_at, is_off = :is_off
 WHERE namespace = :namespace AND document = :document

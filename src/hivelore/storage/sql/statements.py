@@ -14,7 +14,7 @@ written: a ``(:x IS NULL OR ...)`` defeats every query planner.
 import hashlib
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -361,7 +361,6 @@ _CONDITIONS = {
     "project": "(m.project = :project OR m.project IS NULL)",
     "session": "m.session = :session",
     "tag": _RARE_TAG,
-    "category": "m.category = :category",
     "subject": "m.subject = :subject",
     "held_at": "COALESCE(m.valid_from, m.created_at) <= :held_at"
     " AND (m.valid_until IS NULL OR m.valid_until > :held_at)",
@@ -371,6 +370,8 @@ _CONDITIONS = {
     "created_after": "m.created_at >= :created_after",
 }
 """The conditions by field of the filter, which is also the name of the parameter."""
+_MAX_CATEGORY_PARTS = 8
+"""Spellings of a category that are listed one by one; more are sorted together."""
 _SUPERSEDED = {None: "", True: " AND m.valid_until IS NOT NULL", False: " AND m.valid_until IS NULL"}
 
 AMONG = "IN ({})"
@@ -379,15 +380,33 @@ _OPERATIONAL = "SELECT o.document FROM operational o WHERE o.namespace = :namesp
 _NOT_OPERATIONAL = "NOT EXISTS (SELECT 1 FROM operational o WHERE o.namespace = m.namespace AND o.document = m.key)"
 
 
-def _operational_condition(where: Filter, among: str) -> str:
-    """Returns the condition on operational memories; it binds ``:service`` if the filter has one."""
+def one_of(column: str, values: Iterable[str]) -> tuple[str, dict[str, Param]]:
+    """Returns the condition that a column has one of these values, at least one. For a single one, engines plan it like
+    ``=``. The parameters are named after the column."""
+    params: dict[str, Param] = {
+        f"{column.rpartition('.')[2]}_{number}": one for number, one in enumerate(sorted(values))
+    }
+    return f"{column} IN ({', '.join(f':{name}' for name in params)})", params
+
+
+def about_services(column: str, services: Collection[str]) -> tuple[str, dict[str, Param]]:
+    """Returns the condition that a column has one of these services; NULL stands for ``GENERAL``."""
+    named = [one for one in services if one != GENERAL]
+    if len(named) == len(services):
+        return one_of(column, named)
+    if not named:
+        return f"{column} IS NULL", {}
+    condition, params = one_of(column, named)
+    return f"({column} IS NULL OR {condition})", params
+
+
+def _operational_condition(where: Filter, among: str) -> tuple[str, dict[str, Param]]:
+    """Returns the condition on operational memories."""
     plain = f" AND {_NOT_OPERATIONAL}" if where.operational is False else ""
-    if where.service is None and not where.operational:
-        return plain
-    service = "" if where.service is None else " AND o.service = :service"
-    if where.service == GENERAL:
-        service = " AND o.service IS NULL"
-    return f" AND m.key {among.format(_OPERATIONAL + service)}{plain}"
+    if where.services is None:
+        return (f" AND m.key {among.format(_OPERATIONAL)}" if where.operational else plain), {}
+    about, params = about_services("o.service", where.services)
+    return f" AND m.key {among.format(f'{_OPERATIONAL} AND {about}')}{plain}", params
 
 
 def _param(value: str | datetime) -> Param:
@@ -405,9 +424,12 @@ def _attributes(where: Filter, among: str = AMONG) -> tuple[str, dict[str, Param
         if value is not None:
             sql.append(f" AND {condition}")
             params[name] = _param(value)
-    if where.service is not None and where.service != GENERAL:
-        params["service"] = where.service
-    return "".join(sql) + _SUPERSEDED[where.superseded] + _operational_condition(where, among), params
+    if where.categories is not None:
+        categories, named = one_of("m.category", where.categories)
+        sql.append(f" AND {categories}")
+        params |= named
+    operational, named = _operational_condition(where, among)
+    return "".join(sql) + _SUPERSEDED[where.superseded] + operational, params | named
 
 
 def condition(where: Filter) -> tuple[str, dict[str, Param]]:
@@ -422,6 +444,9 @@ def parts(where: Filter, *, common_tag: bool = False, among: str = AMONG) -> lis
 
     ``common_tag``: many memories have the tag, so that skipping those without it is faster than sorting those with it.
     """
+    if where.categories is not None and 1 < len(where.categories) <= _MAX_CATEGORY_PARTS:
+        each = (replace(where, categories=frozenset({one})) for one in sorted(where.categories))
+        return [part for one in each for part in parts(one, common_tag=common_tag, among=among)]
     rest, params = _attributes(replace(where, project=None), among)
     if common_tag:
         rest = rest.replace(_RARE_TAG, _COMMON_TAG)
@@ -509,6 +534,11 @@ class SqlReader(ABC):
         """Runs a named statement and returns its first row, or None."""
         found = self.rows(self.SQL[statement], params)
         return found[0] if found else None
+
+    def column(self, statement: str) -> list[Any]:
+        """Runs a named statement and returns the first column, also of rows that row-level security hides."""
+        with self.unrestricted():
+            return [value for value, *_ in self.rows(self.SQL[statement])]
 
     def read_one(self, columns: Columns[V], statement: str, /, **params: Param) -> V | None:
         """Runs a named statement and returns the value of its first row, or None."""

@@ -1,0 +1,176 @@
+"""Naming: which names mean the same service, and which the same category."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from hivelore.core.text import Clean
+from hivelore.errors import Invalid
+from hivelore.observations.model import GENERAL
+from hivelore.observations.naming import CATEGORY_ALIASES, SERVICE_ALIASES, Groups, Naming, parse_aliases
+
+DEFAULT = Naming()
+names = st.text(max_size=12) | st.sampled_from([name for group in SERVICE_ALIASES for name in group])
+words = st.text(st.characters(codec="ascii", categories=["Lu", "Ll", "Nd"]), min_size=1, max_size=6)
+letters = st.text(st.characters(codec="ascii", categories=["Lu", "Ll"]), min_size=1, max_size=6)
+
+
+@given(names)
+def test_a_key_is_its_own_key(name: str) -> None:
+    for key in (DEFAULT.service_key, DEFAULT.category_key):
+        assert key(key(name)) == key(name)
+
+
+@given(st.lists(letters, min_size=1, max_size=4), st.data())
+def test_case_and_separators_between_letters_do_not_matter(parts: list[str], data: st.DataObject) -> None:
+    separators = st.sampled_from(["", " ", "-", "_", ".", " - ", "\u2011"])
+    spelled = "".join(f"{data.draw(separators)}{data.draw(st.sampled_from([part, part.swapcase()]))}" for part in parts)
+    spelled = spelled.lstrip(" -_.\u2011")
+    assert DEFAULT.service_key(f" {spelled}\n") == DEFAULT.service_key("".join(parts))
+
+
+def like(name: str, *known: str) -> frozenset[Clean]:
+    return DEFAULT.services_like(Clean(name), map(Clean, known))
+
+
+@given(names, names | letters)
+def test_names_are_alike_either_way_round(one: str, other: str) -> None:
+    for name in (other, f" {one.title()} "):
+        assert (name in like(one, name)) is (one in like(name, one))
+
+
+@pytest.mark.parametrize(
+    ("groups", "key"), [(SERVICE_ALIASES, DEFAULT.service_key), (CATEGORY_ALIASES, DEFAULT.category_key)]
+)
+def test_a_group_of_aliases_has_one_key_of_its_own(groups: Groups, key: Callable[[str], str]) -> None:
+    keys = [frozenset(key(name) for name in group) for group in groups]
+    assert all(len(found) == 1 for found in keys)
+    assert len(set(keys)) == len(groups)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("postgres", "PostgreSQL", "pg", "psql", "Postgre SQL", "ＰＯＳＴＧＲＥＳ"),
+        ("kubernetes", "K8s"),
+        ("docker compose", "Docker-Compose", "docker_compose", "compose"),
+        ("node", "Node.js", "nodejs", "node js"),
+        ("CI/CD", "ci-cd", "cicd", "ci / cd"),
+        ("redis", "Redis-Server"),
+        ("web-1", "web 1", "Web_1", "web1"),
+        ("straße", "STRASSE"),
+        ("café", "cafe\u0301"),
+        ("general", "General"),
+    ],
+)
+def test_spellings_of_one_service(names: tuple[str, ...]) -> None:
+    assert len({DEFAULT.service_key(name) for name in names}) == 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("mysql", "mariadb"),
+        ("postgres", "postgrest"),
+        ("redis", "redis-sentinel"),
+        ("java", "javascript"),
+        ("web-1", "web-11"),
+        ("192.168.1.11", "192.168.11.1"),
+        ("python 3.1", "python 31"),
+        (".net", "net"),
+        ("c++", "c"),
+    ],
+)
+def test_different_services_stay_apart(one: str, other: str) -> None:
+    assert DEFAULT.service_key(one) != DEFAULT.service_key(other)
+
+
+def test_separators_between_digits_are_alike() -> None:
+    assert DEFAULT.service_key("node 10-0-0-1") == DEFAULT.service_key("Node 10.0.0.1")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("config", "Configuration"),
+        ("perf", "performance"),
+        ("dep", "deps", "dependency", "Dependencies"),
+        ("behaviour", "behavior"),
+        ("mistake pattern", "mistake-pattern"),
+        ("timing", "TIMING"),
+    ],
+)
+def test_spellings_of_one_category(names: tuple[str, ...]) -> None:
+    assert len({DEFAULT.category_key(name) for name in names}) == 1
+
+
+def test_aliases_of_services_are_not_aliases_of_categories() -> None:
+    assert DEFAULT.category_key("js") != DEFAULT.category_key("javascript")
+    assert DEFAULT.service_key("perf") != DEFAULT.service_key("performance")
+
+
+def test_a_name_is_like_itself_and_the_known_spellings_of_its_key() -> None:
+    assert like("pg", "PostgreSQL", "postgres", "mysql") == {"pg", "PostgreSQL", "postgres"}
+    assert DEFAULT.categories_like(Clean("deps"), map(Clean, ["dependency", "timing"])) == {"deps", "dependency"}
+
+
+# aliases of operators
+
+
+def test_an_alias_means_its_name_in_every_spelling() -> None:
+    naming = parse_aliases(["pg-main=postgres", " K8s_prod = kubernetes ", "zeiten=timing"])
+    assert naming.service_key("PG Main") == naming.service_key("psql")
+    assert naming.service_key("k8s-prod") == naming.service_key("k8s")
+    assert naming.category_key("Zeiten") == naming.category_key("timing")
+    assert DEFAULT.service_key("pg-main") != DEFAULT.service_key("postgres")
+
+
+@pytest.mark.parametrize("entries", [["a=b", "b=postgres"], ["b=postgres", "a=b"], ["a=b", "b=a"]])
+def test_aliases_may_be_given_in_any_order(entries: list[str]) -> None:
+    naming = parse_aliases(entries)
+    assert naming.service_key("a") == naming.service_key("b")
+
+
+def test_an_alias_may_join_two_groups() -> None:
+    naming = parse_aliases(["mariadb=mysql", "pg=mysql"])
+    assert len({naming.service_key(name) for name in ("mariadb", "mysql", "postgres", "psql")}) == 1
+
+
+def test_an_alias_may_be_given_twice() -> None:
+    assert parse_aliases(["a=b", "A = b", "pg=postgres"]).service_key("a") == "b"
+
+
+@given(st.lists(st.tuples(words, words), max_size=6), words)
+def test_a_key_with_aliases_is_its_own_key(pairs: list[tuple[str, str]], name: str) -> None:
+    try:
+        naming = parse_aliases([f"{alias}={of}" for alias, of in pairs])
+    except Invalid:
+        assume(False)
+        raise
+    assert naming.service_key(naming.service_key(name)) == naming.service_key(name)
+    for alias, of in pairs:
+        assert naming.service_key(alias) == naming.service_key(of)
+
+
+@pytest.mark.parametrize(
+    ("entry", "says"),
+    [
+        ("postgres", "'postgres' is not an alias. Write alias=name, like pg-main=postgres"),
+        ("=postgres", "'=postgres' is not an alias"),
+        ("pg-main= ", "'pg-main= ' is not an alias"),
+        ("a=b=c", "'a=b=c' is not an alias"),
+        (f"{'x' * 101}=postgres", "at most 100 characters"),
+        ("General=postgres", f"{GENERAL!r} stands for all services"),
+    ],
+)
+def test_an_entry_that_is_not_an_alias_is_refused(entry: str, says: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        parse_aliases([entry])
+    assert says in str(refused.value)
+
+
+def test_an_alias_of_two_names_is_refused() -> None:
+    with pytest.raises(Invalid, match="'PG-Main' is an alias of both 'postgres' and 'mysql'"):
+        parse_aliases(["pg-main=postgres", "PG-Main=mysql"])
