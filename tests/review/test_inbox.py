@@ -167,7 +167,7 @@ def test_a_rejection_holds_until_the_memory_changes(world: World) -> None:
     assert asked(world, memory, scope=Scope.SWARM) != first
 
 
-def test_open_proposals_of_one_agent_are_limited(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_open_requests_of_one_agent_are_limited(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proposals, "MAX_OPEN", 2)
     memory = running(world, "Takes 60 s.")
     first, _ = (asked(world, memory, content=text) for text in ("1 s", "2 s"))
@@ -179,27 +179,35 @@ def test_open_proposals_of_one_agent_are_limited(world: World, monkeypatch: pyte
     assert asked(world, memory, content="3 s")
 
 
-def test_a_request_displaces_an_uncertain_contradiction_and_the_drop_is_reported(
+def test_uncertain_contradictions_are_stored_beyond_the_limit_and_leave_room_for_requests(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(proposals, "MAX_OPEN", 1)
-    older, _, _ = doubt(world)
-    before = world.review_inbox.page(AS_LEA, None, 10)
+    older, newer, first = doubt(world)
     wanted = asked(world, older, content="Takes 70 s.")
-    page = world.review_inbox.page(AS_LEA, None, 10)
-    assert [one.id for one in page.proposals] == [wanted]
-    assert (before.dropped, page.dropped, world.review_inbox.page(AS_ADA, None, 10).dropped) == (0, 1, None)
+    second = propose(world, ProposalKind.CONTRADICTION, newer, running(world, "Takes 75 s to start."))
+    assert set(listed(world, AS_LEA)) == {first.id, wanted, second.id}
 
 
-def test_a_memory_is_stored_if_its_supersession_cannot_be_proposed(
+def test_open_duplicates_leave_room_for_requests(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proposals, "MAX_OPEN", 1)
+    one, other = running(world, "Takes 60 s."), running(world, "Takes 60 s!")
+    duplicate = propose(world, ProposalKind.DUPLICATE, one, other)
+    with pytest.raises(Conflict):
+        propose(world, ProposalKind.DUPLICATE, other, one)
+    wanted = asked(world, one, content="Takes 70 s.")
+    assert listed(world, AS_OPERATOR) == [wanted, duplicate.id]
+
+
+def test_a_memory_whose_supersession_cannot_be_proposed_is_refused(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(proposals, "MAX_OPEN", 0)
     world.remember("The port is 5432.", AS_LEA, scope=Scope.SWARM, subject="db.port")
-    done = world.memory_service.remember(Draft(content="6543", scope=Scope.SWARM, subject="db.port"), AS_BOB)
-    assert (done.created, done.proposal, done.dropped, done.memory.subject) == (True, None, True, None)
-    assert done.placement_notice is not None
-    assert "Ask a lead" in done.placement_notice
+    with pytest.raises(Conflict, match="of your proposals are open"):
+        world.memory_service.remember(Draft(content="6543", scope=Scope.SWARM, subject="db.port"), AS_BOB)
+    assert "6543" not in world.found("6543")
+    assert world.memory_service.remember(Draft(content="6543", scope=Scope.SWARM), AS_BOB).created
 
 
 # visibility

@@ -72,7 +72,6 @@ LOOKS_AT_EVERYTHING = {
     "event_nth": "walks back from the newest, and once in a while",
     "cooldowns": "a thousand at most",
     "quotes_erase": "words may be anywhere, and operational memories are seldom forgotten",
-    "proposals_open_without_agent": "a hundred at most wait for each agent",
     "memory_most_used": "compares all memories with evidence of use, once in a session",
     "batches": "walks back from the newest and stops at the limit",
 }

@@ -41,8 +41,9 @@ RENAMED = {"door": "interface", "incarnation": "databaseId", "secondWall": "rowL
 """Fields of answers that had another name when the fixtures were recorded."""
 MISSING = "(missing)"
 SEARCH = "/api/memory/search"
-NOT_COMPARED = ("environment", "message", "recallId", "lesson")
-"""Sentences, which a release may word differently, the id of a new entry of the recall log, and what came later."""
+NOT_COMPARED = ("environment", "message", "recallId", "lesson", "dropped")
+"""Sentences, which a release may word differently, the id of a new entry of the recall log, and fields that not all
+releases have."""
 SPAN = timedelta(minutes=5)
 """What an answer dates within this time after the reading began is the present, which is not compared."""
 FENCE = re.compile(r"^<hivelore-memory-(\w+)>\n.*?\n\n|\n</hivelore-memory-\w+>$", re.DOTALL)

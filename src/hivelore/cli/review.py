@@ -8,7 +8,6 @@ from hivelore.cli import output
 from hivelore.cli.connection import call, path
 from hivelore.cli.options import After, AsJson, Limit100, Reviewer
 from hivelore.cli.output import Column, Json
-from hivelore.core.text import counted
 
 _REVIEW = "/api/review"
 Id = Annotated[str, Parameter(name="id", help="Id of the proposal.")]
@@ -49,9 +48,6 @@ def list_proposals(
         "No proposal waits for a decision. --status all shows decided ones." if status == "open" else "No proposals."
     )
     output.page(answer, "proposals", json, columns, empty=empty, more="--limit shows up to 100, --after continues")
-    if answer["dropped"] and not json:
-        dropped = counted(answer["dropped"], "proposal was", "proposals were")
-        output.note(f"{dropped} dropped: one agent had too many open proposals of the same weight.")
 
 
 def _status(proposal: Json) -> str:

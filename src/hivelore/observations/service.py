@@ -370,10 +370,10 @@ class ObservationService:
         if not doubtful:
             return ObservationResult(memory=stored.memory, effect=Effect.NEW)
         doubtful.sort(key=_by_confidence)
-        dropped = self._propose_reviews(tx, doubtful[:MAX_PROPOSED], stored, verdicts, viewer)
+        self._propose_reviews(tx, doubtful[:MAX_PROPOSED], stored, verdicts, viewer)
         about = tuple(one.stored.memory.id for one in doubtful)
         why = verdicts(doubtful[0].group.text, memory.content).reasons
-        return ObservationResult(memory=stored.memory, effect=Effect.UNCERTAIN, about=about, why=why, dropped=dropped)
+        return ObservationResult(memory=stored.memory, effect=Effect.UNCERTAIN, about=about, why=why)
 
     def _is_repeat(self, tx: Transaction, stored: Stored, seen: Observation) -> bool:
         """Returns True if the observer reported this before and nothing came between."""
@@ -392,10 +392,9 @@ class ObservationService:
 
     def _propose_reviews(
         self, tx: Transaction, doubtful: Sequence[KnownGroup], stored: Stored, verdicts: Verdicts, viewer: Viewer
-    ) -> int:
-        """Proposes contradictions for review. Returns the number dropped because the inbox is full."""
-        asked = [
-            self._proposal_queue.propose_or_drop(
+    ) -> None:
+        for one in doubtful:
+            self._proposal_queue.propose(
                 tx,
                 ProposalKind.CONTRADICTION,
                 sorted([one.stored, stored], key=lambda each: each.memory.created_at),
@@ -403,9 +402,6 @@ class ObservationService:
                 why=Clean("; ".join(verdicts(one.group.text, stored.memory.content).reasons)),
                 session=stored.memory.session,
             )
-            for one in doubtful
-        ]
-        return asked.count(None)
 
     # storing
 

@@ -38,7 +38,7 @@ from hivelore.review.model import (
     ProposalPage,
     Wanted,
 )
-from hivelore.review.proposals import audit_entries, dropped_count
+from hivelore.review.proposals import audit_entries
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
 MERGEABLE_KINDS = (ProposalKind.CONTRADICTION,)
@@ -111,12 +111,10 @@ class ReviewInbox:
             found = view.proposals(where, after, limit + 1)
             page, cursor = cut_page(found, limit, lambda proposal: (proposal.at, proposal.id))
             memories = [stored.memory for one in page for stored in _memories(view, one)]
-            lost = None if viewer.role is Role.WORKER else dropped_count(view)
         names = {memory.id: memory.name for memory in memories}
         return ProposalPage(
             proposals=page,
             next=cursor,
-            dropped=lost,
             names=names,
         )
 

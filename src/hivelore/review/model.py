@@ -31,6 +31,10 @@ class ProposalKind(StrEnum):
     """Let the last memory supersede the others, or be placed between them in valid time."""
 
 
+REQUESTS = frozenset({ProposalKind.SHARING, ProposalKind.OPERATIONAL, ProposalKind.SUPERSESSION})
+"""Kinds of changes that an agent asked for."""
+
+
 class Decision(StrEnum):
     ACCEPTED = "accepted"
     REJECTED = "rejected"
@@ -135,5 +139,3 @@ class ProposalPage(Value, frozen=True, kw_only=True):
     names: Mapping[MemoryId, Clean] = {}
     """Current names of the memories."""
     next: str | None
-    dropped: int | None = None
-    """Number of proposals ever dropped for lack of room. None: hidden from workers."""

@@ -15,18 +15,10 @@ FROM concerned co JOIN proposal pr ON pr.namespace = co.namespace AND pr.id = co
 WHERE co.namespace = :namespace AND co.document = :document ORDER BY pr.at DESC, pr.id DESC
 
 -- name: proposals_open_count
-SELECT COUNT(*) FROM proposal WHERE namespace = :namespace AND actor = :actor AND how = 0
+SELECT COUNT(*) FROM proposal WHERE namespace = :namespace AND actor = :actor AND how = 0 AND kind {any:kinds}
 
 -- name: proposals_open_count_without_agent
-SELECT COUNT(*) FROM proposal WHERE namespace = :namespace AND actor IS NULL AND how = 0
-
--- name: proposals_open
-SELECT {columns:proposal pr}
-FROM proposal pr WHERE pr.namespace = :namespace AND pr.actor = :actor AND pr.how = 0 ORDER BY pr.at DESC, pr.id DESC
-
--- name: proposals_open_without_agent
-SELECT {columns:proposal pr}
-FROM proposal pr WHERE pr.namespace = :namespace AND pr.actor IS NULL AND pr.how = 0 ORDER BY pr.at DESC, pr.id DESC
+SELECT COUNT(*) FROM proposal WHERE namespace = :namespace AND actor IS NULL AND how = 0 AND kind {any:kinds}
 
 -- name: proposal_put
 INSERT INTO proposal {insert:proposal}
