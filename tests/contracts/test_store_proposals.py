@@ -160,6 +160,22 @@ def test_a_new_version_keeps_proposals_about_a_memory(store: MemoryStore) -> Non
     assert inbox(store) == [proposal]
 
 
+def test_open_contradictions_of_edited_and_superseded_memories_are_found(store: MemoryStore) -> None:
+    edited, superseded, same = (add(store, a_memory()) for _ in range(3))
+    kept = a_proposal(same.memory)
+    outdated = [
+        a_proposal(same.memory, edited.memory, at=instant(2)),
+        a_proposal(superseded.memory, same.memory, at=instant(1)),
+    ]
+    others = [a_proposal(edited.memory, kind=ProposalKind.OPERATIONAL), a_proposal(edited.memory, decided=a_decision())]
+    put(store, kept, *outdated, *others)
+    change(store, edited.key, next_version(edited.memory))
+    store.write(lambda tx: tx.set_validity(superseded.key, instant(9), None))
+    with store.read() as view:
+        assert list(view.outdated_contradictions(10)) == outdated[::-1]
+        assert list(view.outdated_contradictions(1)) == outdated[1:]
+
+
 def test_a_proposal_can_be_dropped_twice(store: MemoryStore) -> None:
     memory = add(store, a_memory()).memory
     kept, dropped = a_proposal(memory), a_proposal(memory)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hivelore.core.agents import AgentId, LeadSees, Role, Viewer
+from hivelore.core.agents import AgentId, Interface, LeadSees, Role, Viewer
 from hivelore.core.paging import cursor_of
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
@@ -471,6 +471,40 @@ def test_decided_proposals_are_deleted_after_90_days_and_open_ones_stay(world: W
     assert listed(world, AS_OPERATOR) == [waits]
     again = asked(world, memory, scope=Scope.SWARM)
     assert listed(world, AS_OPERATOR, is_open=True) == [again, waits]
+
+
+def test_a_contradiction_of_an_edited_memory_closes_itself(world: World) -> None:
+    older, newer, proposal = doubt(world)
+    wish = asked(world, older, content="Takes 70 s.")
+    tend(world)
+    assert listed(world, AS_OPERATOR, is_open=True) == [wish, proposal.id]
+    world.memory_service.edit(newer.id, Edit(content="Takes 80 s to start."), AS_OPERATOR)
+    world.memory_service.edit(older.id, Edit(content="Takes 65 s to start."), AS_OPERATOR)
+    tend(world)
+    assert listed(world, AS_OPERATOR, is_open=True) == [wish]
+    decided = world.review_inbox.detail(proposal.id, AS_ADA).proposal.decided
+    assert decided is not None
+    assert (decided.how, decided.actor, decided.interface) == (Decision.REJECTED, None, Interface.SERVICE)
+    assert decided.reason == "A memory was edited or superseded since."
+    closed = [(one.memory, one.interface) for one in world.audit() if one.action is Action.DECIDED]
+    assert closed == [(newer.id, Interface.SERVICE), (older.id, Interface.SERVICE)]
+
+
+def test_a_contradiction_of_a_superseded_memory_closes_itself(world: World) -> None:
+    older, _, proposal = doubt(world)
+    world.remember("Takes 40 s to start.", AS_OPERATOR, scope=Scope.SWARM, supersedes=older.id)
+    tend(world)
+    assert listed(world, AS_OPERATOR, is_open=True) == []
+    assert listed(world, AS_OPERATOR, is_open=False) == [proposal.id]
+
+
+def test_a_contradiction_that_closed_itself_is_deleted_like_a_decided_one(world: World) -> None:
+    older, _, _ = doubt(world)
+    world.memory_service.edit(older.id, Edit(content="Takes 65 s to start."), AS_OPERATOR)
+    tend(world)
+    world.clock.advance(timedelta(days=90, minutes=1))
+    tend(world)
+    assert listed(world, AS_OPERATOR) == []
 
 
 def test_a_decision_is_undone_after_its_proposal_was_deleted(world: World) -> None:

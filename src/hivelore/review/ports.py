@@ -28,6 +28,11 @@ class ReviewReads(Protocol):
         """Counts the undecided proposals of an agent of these kinds; actor None: those without an agent."""
         ...
 
+    def outdated_contradictions(self, limit: int) -> Sequence[Proposal]:
+        """Returns up to ``limit`` undecided contradictions, oldest first, then by id, about a memory that is superseded
+        or has another version than the proposed one."""
+        ...
+
 
 class ReviewWrites(Protocol):
     """Proposals in the review inbox."""

@@ -36,6 +36,10 @@ class ProposalsView:
         found = (one for one in self.state.proposals.values() if one.actor == actor and one.decided is None)
         return sum(one.kind in kinds for one in found)
 
+    def outdated_contradictions(self, limit: int) -> Sequence[Proposal]:
+        found = (one for one in self.state.proposals.values() if _is_outdated_contradiction(self.state, one))
+        return nsmallest(limit, found, _place)
+
 
 def about(state: State, memory: MemoryId) -> Sequence[Proposal]:
     found = (one for one in state.proposals.values() if any(memory == each.memory for each in one.memories))
@@ -69,6 +73,12 @@ def _place(proposal: Proposal) -> tuple[datetime, ProposalId]:
 def _is_seen(state: State, proposal: Proposal, seen: Visibility) -> bool:
     memories = (memory for one in proposal.memories for memory in _memories(state, one.memory))
     return all(seen.admits(memory.owner, memory.scope) for memory in memories)
+
+
+def _is_outdated_contradiction(state: State, proposal: Proposal) -> bool:
+    now = [(one, memory) for one in proposal.memories for memory in _memories(state, one.memory)]
+    is_outdated = any(one.version != memory.version or memory.valid_until is not None for one, memory in now)
+    return is_outdated and proposal.decided is None and proposal.kind is ProposalKind.CONTRADICTION
 
 
 def _memories(state: State, memory: MemoryId) -> Iterator[Memory]:

@@ -117,6 +117,10 @@ class ReviewReader(SqlReader):
             return self.row("proposals_open_count_without_agent", kinds=codes)[0]
         return self.row("proposals_open_count", actor=actor, kinds=codes)[0]
 
+    def outdated_contradictions(self, limit: int) -> Sequence[Proposal]:
+        kind = KIND[ProposalKind.CONTRADICTION]
+        return self._proposals(self.SQL["contradictions_outdated"], {"kind": kind, "limit": limit})
+
     def _proposals(self, statement: str, params: Params) -> list[Proposal]:
         found = self.rows(statement, params)
         memories: dict[str, list[ProposalSubject]] = {row[0]: [] for row in found}

@@ -20,6 +20,13 @@ SELECT COUNT(*) FROM proposal WHERE namespace = :namespace AND actor = :actor AN
 -- name: proposals_open_count_without_agent
 SELECT COUNT(*) FROM proposal WHERE namespace = :namespace AND actor IS NULL AND how = 0 AND kind {any:kinds}
 
+-- name: contradictions_outdated
+SELECT {columns:proposal pr}
+FROM proposal pr WHERE pr.namespace = :namespace AND pr.how = 0 AND pr.kind = :kind AND EXISTS (
+  SELECT 1 FROM concerned co JOIN memory m ON m.namespace = co.namespace AND m.key = co.document
+  WHERE co.namespace = pr.namespace AND co.proposal = pr.id AND (m.version <> co.version OR m.valid_until IS NOT NULL))
+ORDER BY pr.at, pr.id LIMIT :limit
+
 -- name: proposal_put
 INSERT INTO proposal {insert:proposal}
 
