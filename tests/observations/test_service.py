@@ -257,6 +257,14 @@ def test_an_uncertain_contradiction_is_proposed_however_many_are_open(
     assert len(cautious.review_inbox.page(AS_OPERATOR, None, 10).proposals) == 1
 
 
+def test_observations_about_different_places_are_not_proposed_for_review(cautious: World) -> None:
+    cautious.observe("Backups are enabled in staging", session="a")
+    doubtful = cautious.observe("Backups are disabled in staging now", session="b")
+    done = cautious.observe("Backups are disabled in production", session="c")
+    assert (doubtful.effect, done.effect, done.about) == (Effect.UNCERTAIN, Effect.NEW, ())
+    assert len(cautious.review_inbox.page(AS_OPERATOR, None, 10).proposals) == 1
+
+
 STATEMENTS = ("Takes 60s to start", "takes about a minute to start", "Listens on port 8096", "Listens on port 8920")
 
 

@@ -59,6 +59,7 @@ from hivelore.observations.model import (
 from hivelore.observations.outcomes import Effect, ObservationInput, ObservationResult, RatedMemory
 from hivelore.observations.records import add_observations
 from hivelore.review.model import ProposalKind
+from hivelore.review.places import are_about_different_places
 from hivelore.review.proposals import ProposalQueue
 from hivelore.search.model import Filter, ScopeChoice
 from hivelore.storage.ports import MemoryStore, Transaction, View
@@ -367,6 +368,7 @@ class ObservationService:
         doubtful = [
             one for one in known.values() if verdicts(one.group.text, memory.content).verdict is Verdict.UNCERTAIN
         ]
+        doubtful = [one for one in doubtful if not are_about_different_places(one.group.text, memory.content)]
         if not doubtful:
             return ObservationResult(memory=stored.memory, effect=Effect.NEW)
         doubtful.sort(key=_by_confidence)
