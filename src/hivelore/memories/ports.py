@@ -20,6 +20,10 @@ class MemoryReads(Protocol):
 
     def get(self, memory: MemoryId) -> Stored | None: ...
 
+    def keys_of(self, memories: Collection[MemoryId]) -> Mapping[MemoryId, DocumentKey]:
+        """Returns the keys of the memories that exist."""
+        ...
+
     def memories_of(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, Memory]:
         """Returns the memories among ``keys`` that exist and pass the filter."""
         ...

@@ -76,6 +76,9 @@ class ReferenceView(ReferenceSwarmView):
     def get(self, memory: MemoryId) -> Stored | None:
         return next(iter(self._at(id_place(memory))), None)
 
+    def keys_of(self, memories: Collection[MemoryId]) -> Mapping[MemoryId, DocumentKey]:
+        return {memory: one.key for memory in memories if (one := self.get(memory)) is not None}
+
     def memories_of(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, Memory]:
         found = {key: document.memory for key in keys if (document := self.state.documents.get(key))}
         return {key: detached(memory) for key, memory in found.items() if where.admits(memory)}

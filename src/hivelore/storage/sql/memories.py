@@ -200,6 +200,9 @@ class MemoryReader(EmbeddingReader):
     def get(self, memory: MemoryId) -> Stored | None:
         return self._stored("memory_by_id", id=memory)
 
+    def keys_of(self, memories: Collection[MemoryId]) -> Mapping[MemoryId, DocumentKey]:
+        return dict(self.rows(self.SQL["memory_keys_of"], {"ids": self.array(memories)}))
+
     def _stored(self, statement: str, /, **params: Param) -> Stored | None:
         row = self.row(statement, **params)
         return None if row is None else read_stored([row])[0]
