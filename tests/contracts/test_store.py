@@ -75,6 +75,17 @@ def test_an_unknown_id_is_not_found(store: MemoryStore, unknown: str) -> None:
         assert view.get(MemoryId(unknown)) is None
 
 
+def test_the_keys_of_known_ids_are_found(store: MemoryStore) -> None:
+    first, second, third = (add(store, a_memory()) for _ in range(3))
+    forget(store, third.key)
+    with store.read() as view:
+        assert view.keys_of([first.memory.id, third.memory.id, memory_id(999), second.memory.id]) == {
+            first.memory.id: first.key,
+            second.memory.id: second.key,
+        }
+        assert view.keys_of([]) == {}
+
+
 def test_an_unknown_key_has_nothing(store: MemoryStore) -> None:
     unknown = DocumentKey(add(store, a_memory()).key + 1_000)
     with store.read() as view:

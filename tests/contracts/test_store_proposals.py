@@ -108,15 +108,14 @@ def test_proposals_are_found_by_the_beginning_of_their_id(store: MemoryStore) ->
     assert [one.id for one in by_ada] == [ids[0]]
 
 
-def test_open_proposals_are_counted_by_agent(store: MemoryStore) -> None:
+def test_open_proposals_are_counted_by_agent_and_kind(store: MemoryStore) -> None:
     memory = add(store, a_memory()).memory
-    put(store, a_proposal(memory), a_proposal(memory), a_proposal(memory, decided=a_decision()))
+    kinds = [ProposalKind.SHARING, ProposalKind.OPERATIONAL, ProposalKind.CONTRADICTION]
+    put(store, *(a_proposal(memory, kind=kind) for kind in kinds), a_proposal(memory, decided=a_decision()))
     put(store, a_proposal(memory, actor=None), a_proposal(memory, actor=None, decided=a_decision()))
     with store.read() as view:
-        assert [view.count_open_proposals(actor) for actor in (ADA, BOB, None)] == [2, 0, 1]
-        waiting = [list(view.open_proposals(actor)) for actor in (ADA, BOB, None)]
-    there = [one for one in inbox(store) if one.decided is None]
-    assert waiting == [[one for one in there if one.actor == actor] for actor in (ADA, BOB, None)]
+        counted = [[view.count_open_proposals(one, some) for one in (ADA, BOB, None)] for some in (kinds, kinds[:2])]
+    assert counted == [[3, 0, 1], [2, 0, 0]]
 
 
 def test_proposals_are_found_by_memory(store: MemoryStore) -> None:
@@ -159,6 +158,22 @@ def test_a_new_version_keeps_proposals_about_a_memory(store: MemoryStore) -> Non
     put(store, proposal)
     change(store, stored.key, next_version(stored.memory))
     assert inbox(store) == [proposal]
+
+
+def test_open_contradictions_of_edited_and_superseded_memories_are_found(store: MemoryStore) -> None:
+    edited, superseded, same = (add(store, a_memory()) for _ in range(3))
+    kept = a_proposal(same.memory)
+    outdated = [
+        a_proposal(same.memory, edited.memory, at=instant(2)),
+        a_proposal(superseded.memory, same.memory, at=instant(1)),
+    ]
+    others = [a_proposal(edited.memory, kind=ProposalKind.OPERATIONAL), a_proposal(edited.memory, decided=a_decision())]
+    put(store, kept, *outdated, *others)
+    change(store, edited.key, next_version(edited.memory))
+    store.write(lambda tx: tx.set_validity(superseded.key, instant(9), None))
+    with store.read() as view:
+        assert list(view.outdated_contradictions(10)) == outdated[::-1]
+        assert list(view.outdated_contradictions(1)) == outdated[1:]
 
 
 def test_a_proposal_can_be_dropped_twice(store: MemoryStore) -> None:

@@ -184,3 +184,21 @@ def test_recalls_survive_reopening(open_durable: Callable[[], MemoryStore]) -> N
         log(store, written := a_recall(memory.id))
     with closing(open_durable()) as store:
         assert list(logged(store)) == [written]
+
+
+def test_the_times_of_recalls_are_found_by_document(store: MemoryStore) -> None:
+    first, second, third = (add(store, a_memory()) for _ in range(3))
+    log(
+        store,
+        a_recall(first.memory.id, second.memory.id, at=instant(3)),
+        a_recall(first.memory.id, at=instant(2), agent=BOB),
+        a_recall(first.memory.id, at=instant(4), agent=None),
+        a_recall(second.memory.id, at=instant(0)),
+        a_recall(at=instant(5)),
+    )
+    both = {first.key: [instant(3), instant(2)], second.key: [instant(3)]}
+    with store.read() as view:
+        assert view.recall_times([first.key, second.key, third.key], instant(1), 10) == both
+        assert view.recall_times([second.key], instant(0), 10) == {second.key: [instant(3), instant(0)]}
+        assert view.recall_times([first.key], instant(0), 2) == {first.key: [instant(3)]}
+        assert view.recall_times([], instant(0), 10) == {}

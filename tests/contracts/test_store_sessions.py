@@ -105,3 +105,13 @@ def test_many_sessions_of_one_agent_do_not_prune_others(store: MemoryStore) -> N
     put(store, of_ada, *of_bob)
     assert store.write(lambda tx: tx.prune_sessions(instant(0), 2, 10)) == 1
     assert [found(store, one) is not None for one in (of_ada, *of_bob)] == [True, False, True, True]
+
+
+def test_sessions_since_an_instant_are_found_newest_first(store: MemoryStore) -> None:
+    of_ada = [replace(EMPTY, id=Clean(f"codex:{at}"), updated_at=instant(at)) for at in (1, 2, 4)]
+    of_bob = replace(SESSION, agent=BOB, updated_at=instant(3))
+    put(store, *of_ada, of_bob)
+    with store.read() as view:
+        assert list(view.sessions_since(instant(2), 10)) == [of_ada[2], of_bob, of_ada[1]]
+        assert list(view.sessions_since(instant(2), 2)) == [of_ada[2], of_bob]
+        assert list(view.sessions_since(instant(5), 10)) == []

@@ -288,6 +288,7 @@ def test_a_lead_reviews_what_others_propose_and_a_worker_cannot(wide: Service) -
     )
     assert [one["id"] for one in listed.structured_content["proposals"]] == [proposal]
     assert listed.structured_content["memories"] == [{"id": memory, "name": "The web says: run this."}]
+    assert listed.structured_content["groups"] == {}
     assert [one["content"] for one in read.structured_content["memories"]] == ["The web says: run this."]
     assert done.structured_content["proposals"][0]["decided"]["reason"] == "harmless"
     assert service.client(worker).call("GET", f"/api/memory/{memory}")["scope"] == "swarm"

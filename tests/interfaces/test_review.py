@@ -59,11 +59,12 @@ def test_every_change_of_operational_memories_by_an_agent_is_a_proposal(service:
     assert asked(worker, "DELETE", f"/api/memory/{memory}") == proposals[2]
     page = worker.call("GET", "/api/review")
     assert [one["wanted"] for one in page["proposals"]] == [
-        {"forget": True},
-        {"change": {"active": False, "service": None}},
         {"edit": {"scope": "agent"}},
+        {"change": {"active": False, "service": None}},
+        {"forget": True},
     ]
     assert page["names"] == {memory: "The stork takes 60s to start"}
+    assert page["groups"] == {one: {"memory": memory, "others": 2} for one in proposals}
     operator.call("POST", f"/api/review/{proposals[1]}/accept")
     assert operator.call("GET", f"/memories/{memory}")["active"] is False
 
@@ -91,17 +92,42 @@ def test_a_second_or_late_decision_explains_what_to_do(service: Service, operato
     operator.call("POST", f"/api/review/{second}/reject")
 
 
-def test_pages_have_a_cursor_for_the_next(service: Service, operator: Client) -> None:
-    memory, worker = known(operator, "The crane takes 60s to start"), agent(service, "wilma")
+@pytest.mark.parametrize("order", ["harm", "newest", None])
+def test_pages_have_a_cursor_for_the_next(service: Service, operator: Client, order: str | None) -> None:
+    memory, worker = known(operator, f"The crane takes 60s to start {order}"), agent(service, f"wilma-{order}")
     proposals = [asked(worker, "PATCH", f"/api/memory/{memory}", content=f"Crane {number}") for number in range(5)]
     found: list[str] = []
     after = None
     while True:
-        page = worker.call("GET", "/api/review", query={"limit": 2, "after": after, "kind": "operational"})
+        query = {"limit": 2, "after": after, "kind": "operational", "order": order}
+        page = worker.call("GET", "/api/review", query=query)
         found += [one["id"] for one in page["proposals"]]
+        assert set(page["groups"]) == (set[str]() if order == "newest" else {one["id"] for one in page["proposals"]})
         if (after := page["next"]) is None:
             break
-    assert found == proposals[::-1]
+    assert found == (proposals[::-1] if order == "newest" else proposals)
+
+
+def test_a_proposal_about_a_recalled_memory_is_listed_first(service: Service, operator: Client) -> None:
+    worker = agent(service, "wolf")
+    memories = [known(operator, f"The {bird} takes 60s to start") for bird in ("dunlin", "curlew")]
+    proposals = [asked(worker, "PATCH", f"/api/memory/{memory}", content="It sleeps") for memory in memories]
+    assert [one["id"] for one in worker.call("GET", "/api/review")["proposals"]] == proposals
+    worker.call("POST", "/api/memory/search", body={"query": "curlew start", "limit": 1})
+    service.app.write_buffer.flush()
+    assert [one["id"] for one in worker.call("GET", "/api/review")["proposals"]] == proposals[::-1]
+    newest = worker.call("GET", "/api/review", query={"status": "all"})
+    assert ([one["id"] for one in newest["proposals"]], newest["groups"]) == (proposals[::-1], {})
+
+
+def test_the_cursor_of_one_order_is_refused_by_the_other(service: Service, operator: Client) -> None:
+    memory, worker = known(operator, "The knot takes 60s to start"), agent(service, "wim")
+    for number in range(2):
+        asked(worker, "PATCH", f"/api/memory/{memory}", content=f"Knot {number}")
+    for order, other in (("harm", "newest"), ("newest", "harm")):
+        after = worker.call("GET", "/api/review", query={"limit": 1, "order": order})["next"]
+        with pytest.raises(Invalid, match="Start again"):
+            worker.call("GET", "/api/review", query={"after": after, "order": other})
 
 
 @pytest.mark.parametrize(
@@ -112,6 +138,10 @@ def test_pages_have_a_cursor_for_the_next(service: Service, operator: Client) ->
         ("GET", "/api/review?status=new", None),
         ("GET", "/api/review?kind=quarrel", None),
         ("GET", "/api/review?after=yesterday", None),
+        ("GET", "/api/review?after=yesterday&order=newest", None),
+        ("GET", "/api/review?order=oldest", None),
+        ("GET", "/api/review?order=harm&status=all", None),
+        ("GET", "/api/review?order=harm&status=decided", None),
         ("GET", "/api/review?agent=x", None),
         ("GET", "/api/review/nothing", None),
         ("GET", "/api/review/%00", None),

@@ -298,13 +298,22 @@ def test_an_uncertain_contradiction_is_proposed_for_review(cautious: World) -> N
     assert (one.actor, one.session) == ("ada", "b")
 
 
-def test_an_observation_reports_a_dropped_proposal(cautious: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_uncertain_contradiction_is_proposed_however_many_are_open(
+    cautious: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("hivelore.review.proposals.MAX_OPEN", 0)
     cautious.observe("Backups are enabled by default", session="a")
     done = cautious.observe("Backups are disabled by default", session="b")
-    assert (done.effect, done.dropped) == (Effect.UNCERTAIN, 1)
-    assert done.reasons[-1].startswith("1 not proposed for review")
-    assert cautious.review_inbox.page(AS_OPERATOR, None, 10).dropped == 1
+    assert done.effect is Effect.UNCERTAIN
+    assert len(cautious.review_inbox.page(AS_OPERATOR, None, 10).proposals) == 1
+
+
+def test_observations_about_different_places_are_not_proposed_for_review(cautious: World) -> None:
+    cautious.observe("Backups are enabled in staging", session="a")
+    doubtful = cautious.observe("Backups are disabled in staging now", session="b")
+    done = cautious.observe("Backups are disabled in production", session="c")
+    assert (doubtful.effect, done.effect, done.about) == (Effect.UNCERTAIN, Effect.NEW, ())
+    assert len(cautious.review_inbox.page(AS_OPERATOR, None, 10).proposals) == 1
 
 
 STATEMENTS = ("Takes 60s to start", "takes about a minute to start", "Listens on port 8096", "Listens on port 8920")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hivelore.core.agents import AgentId, LeadSees, Role, Viewer
+from hivelore.core.agents import AgentId, Interface, LeadSees, Role, Viewer
 from hivelore.core.paging import cursor_of
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
@@ -17,8 +17,12 @@ from hivelore.memories.model import Action, Memory, Scope, Trust
 from hivelore.observations.model import Observation, ObservationKind
 from hivelore.observations.outcomes import Change
 from hivelore.review import proposals
-from hivelore.review.model import Decision, Proposal, ProposalId, ProposalKind, Wanted
+from hivelore.review.harm import LATELY
+from hivelore.review.model import Decision, Proposal, ProposalGroup, ProposalId, ProposalKind, Wanted
+from hivelore.review.proposal_list import FIRST_PAGE, parse_position
+from hivelore.sessions.model import EventId, Session, ShownMemory
 from support.memories import an_observation, operational
+from support.recalls import a_recall, log
 from support.stores import present
 from support.world import ADA, AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, LEA, World
 
@@ -167,7 +171,7 @@ def test_a_rejection_holds_until_the_memory_changes(world: World) -> None:
     assert asked(world, memory, scope=Scope.SWARM) != first
 
 
-def test_open_proposals_of_one_agent_are_limited(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_open_requests_of_one_agent_are_limited(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proposals, "MAX_OPEN", 2)
     memory = running(world, "Takes 60 s.")
     first, _ = (asked(world, memory, content=text) for text in ("1 s", "2 s"))
@@ -179,27 +183,35 @@ def test_open_proposals_of_one_agent_are_limited(world: World, monkeypatch: pyte
     assert asked(world, memory, content="3 s")
 
 
-def test_a_request_displaces_an_uncertain_contradiction_and_the_drop_is_reported(
+def test_uncertain_contradictions_are_stored_beyond_the_limit_and_leave_room_for_requests(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(proposals, "MAX_OPEN", 1)
-    older, _, _ = doubt(world)
-    before = world.review_inbox.page(AS_LEA, None, 10)
+    older, newer, first = doubt(world)
     wanted = asked(world, older, content="Takes 70 s.")
-    page = world.review_inbox.page(AS_LEA, None, 10)
-    assert [one.id for one in page.proposals] == [wanted]
-    assert (before.dropped, page.dropped, world.review_inbox.page(AS_ADA, None, 10).dropped) == (0, 1, None)
+    second = propose(world, ProposalKind.CONTRADICTION, newer, running(world, "Takes 75 s to start."))
+    assert set(listed(world, AS_LEA)) == {first.id, wanted, second.id}
 
 
-def test_a_memory_is_stored_if_its_supersession_cannot_be_proposed(
+def test_open_duplicates_leave_room_for_requests(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proposals, "MAX_OPEN", 1)
+    one, other = running(world, "Takes 60 s."), running(world, "Takes 60 s!")
+    duplicate = propose(world, ProposalKind.DUPLICATE, one, other)
+    with pytest.raises(Conflict):
+        propose(world, ProposalKind.DUPLICATE, other, one)
+    wanted = asked(world, one, content="Takes 70 s.")
+    assert listed(world, AS_OPERATOR) == [wanted, duplicate.id]
+
+
+def test_a_memory_whose_supersession_cannot_be_proposed_is_refused(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(proposals, "MAX_OPEN", 0)
     world.remember("The port is 5432.", AS_LEA, scope=Scope.SWARM, subject="db.port")
-    done = world.memory_service.remember(Draft(content="6543", scope=Scope.SWARM, subject="db.port"), AS_BOB)
-    assert (done.created, done.proposal, done.dropped, done.memory.subject) == (True, None, True, None)
-    assert done.placement_notice is not None
-    assert "Ask a lead" in done.placement_notice
+    with pytest.raises(Conflict, match="of your proposals are open"):
+        world.memory_service.remember(Draft(content="6543", scope=Scope.SWARM, subject="db.port"), AS_BOB)
+    assert "6543" not in world.found("6543")
+    assert world.memory_service.remember(Draft(content="6543", scope=Scope.SWARM), AS_BOB).created
 
 
 # visibility
@@ -254,6 +266,77 @@ def test_reading_a_private_memory_of_another_agent_in_the_inbox_is_audited(world
     case = world.review_inbox.detail(proposal, AS_LEA)
     assert case.memories == (secret,)
     assert [(one.action, one.actor) for one in world.audit()] == [(Action.READ, LEA), (Action.PROPOSED, ADA)]
+
+
+# the order by harm
+
+
+def ranked(world: World, viewer: Viewer = AS_OPERATOR, **more: Any) -> list[ProposalId]:
+    return [one.id for one in world.review_inbox.page_by_harm(viewer, FIRST_PAGE, 100, **more).proposals]
+
+
+def show(world: World, *memories: Memory) -> None:
+    """Injects memories into a session of Ada."""
+    shown = tuple(ShownMemory(one.id, None, EventId("e1"), world.clock.now()) for one in memories)
+    session = Session(agent=ADA, id=Clean(f"codex:{memories[0].id}"), updated_at=world.clock.now(), shown=shown)
+    world.store.write(lambda tx: tx.put_session(session))
+
+
+def test_open_proposals_are_ranked_by_what_agents_are_given_and_wait_for(world: World) -> None:
+    older, _, doubtful = doubt(world)
+    one, other = running(world, "Listens on 8096."), running(world, "Listens on port 8096.")
+    duplicate = propose(world, ProposalKind.DUPLICATE, one, other)
+    secret = world.remember("Run this.", trust=Trust.WEB)
+    wish = asked(world, secret, scope=Scope.SWARM)
+    assert ranked(world) == [wish, doubtful.id, duplicate.id]
+    show(world, older, one)
+    assert ranked(world) == [doubtful.id, wish, duplicate.id]
+    log(world.store, *(a_recall(secret.id, at=world.clock.now()) for _ in range(2)))
+    assert ranked(world) == [wish, doubtful.id, duplicate.id]
+    world.clock.advance(LATELY + timedelta(minutes=1))
+    assert ranked(world) == [wish, doubtful.id, duplicate.id]
+
+
+def test_proposals_about_one_memory_are_listed_together_with_their_number(world: World) -> None:
+    older, newer, doubtful = doubt(world)
+    other = running(world, "Listens on 8096.")
+    wish = asked(world, other, content="Listens on 8097.")
+    forget = asked(world, older, AS_BOB, content="Takes 70 s.")
+    decided = asked(world, older, content="Takes 75 s.")
+    decide(world, decided, "rejected")
+    show(world, older)
+    page = world.review_inbox.page_by_harm(AS_OPERATOR, FIRST_PAGE, 10)
+    assert [one.id for one in page.proposals] == [doubtful.id, forget, wish]
+    about_older, about_other = ProposalGroup(older.id, 1), ProposalGroup(other.id, 0)
+    assert page.groups == {doubtful.id: about_older, forget: about_older, wish: about_other}
+    assert page.names == {one.id: one.name for one in (older, newer, other)}
+    assert world.review_inbox.page_by_harm(AS_BOB, FIRST_PAGE, 10).groups == {forget: ProposalGroup(older.id, 0)}
+    assert ranked(world, kind=ProposalKind.OPERATIONAL) == [forget, wish]
+
+
+def test_pages_by_harm_neither_skip_nor_repeat_while_ranks_change(world: World) -> None:
+    memories = [running(world, f"Listens on {number}.") for number in range(6)]
+    waiting = [asked(world, one, content="Does not listen.") for one in memories]
+    found: list[ProposalId] = []
+    position = FIRST_PAGE
+    for promoted in (5, 0, 4):
+        page = world.review_inbox.page_by_harm(AS_OPERATOR, position, 2)
+        found += [one.id for one in page.proposals]
+        position = parse_position(page.next)
+        show(world, memories[promoted])
+    assert page.next is None
+    assert found[:4] == [waiting[0], waiting[1], waiting[5], waiting[2]]
+    assert sorted(found) == sorted(waiting)
+
+
+def test_the_order_by_harm_respects_visibility(world: World) -> None:
+    _, _, of_ada = doubt(world)
+    secret = world.remember("Run this.", AS_BOB, trust=Trust.TOOL_OUTPUT)
+    of_bob = asked(world, secret, AS_BOB, scope=Scope.SWARM)
+    narrow = World(world.store, world.keywords, world.clock, lead_sees=LeadSees.SHARED, first_id=500)
+    by_viewer = [ranked(world, viewer) for viewer in (AS_ADA, AS_BOB, AS_LEA)]
+    assert by_viewer == [[of_ada.id], [of_bob], [of_bob, of_ada.id]]
+    assert ranked(narrow, AS_LEA) == [of_ada.id]
 
 
 # effects of decisions
@@ -463,6 +546,40 @@ def test_decided_proposals_are_deleted_after_90_days_and_open_ones_stay(world: W
     assert listed(world, AS_OPERATOR) == [waits]
     again = asked(world, memory, scope=Scope.SWARM)
     assert listed(world, AS_OPERATOR, is_open=True) == [again, waits]
+
+
+def test_a_contradiction_of_an_edited_memory_closes_itself(world: World) -> None:
+    older, newer, proposal = doubt(world)
+    wish = asked(world, older, content="Takes 70 s.")
+    tend(world)
+    assert listed(world, AS_OPERATOR, is_open=True) == [wish, proposal.id]
+    world.memory_service.edit(newer.id, Edit(content="Takes 80 s to start."), AS_OPERATOR)
+    world.memory_service.edit(older.id, Edit(content="Takes 65 s to start."), AS_OPERATOR)
+    tend(world)
+    assert listed(world, AS_OPERATOR, is_open=True) == [wish]
+    decided = world.review_inbox.detail(proposal.id, AS_ADA).proposal.decided
+    assert decided is not None
+    assert (decided.how, decided.actor, decided.interface) == (Decision.REJECTED, None, Interface.SERVICE)
+    assert decided.reason == "A memory was edited or superseded since."
+    closed = [(one.memory, one.interface) for one in world.audit() if one.action is Action.DECIDED]
+    assert closed == [(newer.id, Interface.SERVICE), (older.id, Interface.SERVICE)]
+
+
+def test_a_contradiction_of_a_superseded_memory_closes_itself(world: World) -> None:
+    older, _, proposal = doubt(world)
+    world.remember("Takes 40 s to start.", AS_OPERATOR, scope=Scope.SWARM, supersedes=older.id)
+    tend(world)
+    assert listed(world, AS_OPERATOR, is_open=True) == []
+    assert listed(world, AS_OPERATOR, is_open=False) == [proposal.id]
+
+
+def test_a_contradiction_that_closed_itself_is_deleted_like_a_decided_one(world: World) -> None:
+    older, _, _ = doubt(world)
+    world.memory_service.edit(older.id, Edit(content="Takes 65 s to start."), AS_OPERATOR)
+    tend(world)
+    world.clock.advance(timedelta(days=90, minutes=1))
+    tend(world)
+    assert listed(world, AS_OPERATOR) == []
 
 
 def test_a_decision_is_undone_after_its_proposal_was_deleted(world: World) -> None:

@@ -68,12 +68,12 @@ LOOKS_AT_EVERYTHING = {
     "lost_vectors": "compares all passages with their vectors, when an operator checks",
     "passages_requeue_lost": "likewise, where some are missing",
     "proposals": "likewise, where they are not of one agent that are open",
+    "contradictions_outdated": "compares the open ones with their memories, once a minute",
     "recall_nth": "walks back from the newest, and once in a while",
     "events": "walks back from the newest and stops at the limit, where it is not about one service or session",
     "event_nth": "walks back from the newest, and once in a while",
     "cooldowns": "a thousand at most",
     "quotes_erase": "words may be anywhere, and operational memories are seldom forgotten",
-    "proposals_open_without_agent": "a hundred at most wait for each agent",
     "memory_most_used": "compares all memories with evidence of use, once in a session",
     "batches": "walks back from the newest and stops at the limit",
 }

@@ -41,8 +41,9 @@ RENAMED = {"door": "interface", "incarnation": "databaseId", "secondWall": "rowL
 """Fields of answers that had another name when the fixtures were recorded."""
 MISSING = "(missing)"
 SEARCH = "/api/memory/search"
-NOT_COMPARED = ("environment", "message", "recallId", "lesson")
-"""Sentences, which a release may word differently, the id of a new entry of the recall log, and what came later."""
+NOT_COMPARED = ("environment", "message", "recallId", "lesson", "dropped", "groups")
+"""Sentences, which a release may word differently, the id of a new entry of the recall log, and fields that not all
+releases have."""
 SPAN = timedelta(minutes=5)
 """What an answer dates within this time after the reading began is the present, which is not compared."""
 FENCE = re.compile(r"^<hivelore-memory-(\w+)>\n.*?\n\n|\n</hivelore-memory-\w+>$", re.DOTALL)
@@ -195,12 +196,15 @@ def _memories(answer: Any) -> Mapping[str, Any]:
 
 
 def _stored(answer: Any, at: datetime) -> Any:
-    """Returns an answer without what the recalls of these requests returned, which the log contains."""
+    """Returns an answer without what the recalls of these requests returned, which the log contains, and with proposals
+    in one order, which releases list differently."""
     if not isinstance(answer, dict):
         return answer
     fields = cast("dict[str, Any]", answer)
     if "recalls" in fields:
         return {**fields, "recalls": [_stored(one, at) for one in fields["recalls"]]}
+    if "proposals" in fields:
+        return {**fields, "proposals": sorted(fields["proposals"], key=lambda one: one["id"])}
     if "hits" in fields and _is_present(fields["at"], at):
         return {name: value for name, value in fields.items() if name not in ("hits", "candidates")}
     return fields

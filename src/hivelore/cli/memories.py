@@ -138,12 +138,7 @@ def remember(
         return
     if memory["content"] != draft["content"]:
         output.note("Private text was removed, or a secret was masked, before it was stored.")
-    if stored.get("dropped"):
-        output.note(
-            "It replaces nothing: the memory it should replace is shared with others, and too many of your proposals "
-            "wait for a decision. Tell a lead."
-        )
-    elif stored.get("proposal") is not None:
+    if stored.get("proposal") is not None:
         output.note(
             "It replaces nothing yet: the memory it should replace is shared with others. Proposal "
             f"{output.short_id(stored['proposal'])} asks a lead."

@@ -106,13 +106,23 @@ def result(answer: Any, as_json: bool, *parts: Part) -> None:
         say(*parts)
 
 
-def page(answer: Json, name: str, as_json: bool, columns: Sequence[Column], *, empty: str, more: str = "") -> None:
-    """Print a page as JSON or as a table. ``name``: field of its rows; ``more``: how to see the next page."""
+def page(
+    answer: Json,
+    name: str,
+    as_json: bool,
+    columns: Sequence[Column],
+    *,
+    empty: str,
+    more: str = "",
+    title: Callable[[Json], str] | None = None,
+) -> None:
+    """Print a page as JSON or as a table. ``name``: field of its rows; ``more``: how to see the next page; ``title``:
+    see ``show_table``."""
     if as_json:
         print_json(answer)
         return
     if answer[name]:
-        show_table(columns, answer[name])
+        show_table(columns, answer[name], title)
     else:
         note(empty)
     note_more(answer, more)
@@ -123,7 +133,8 @@ def note_more(answer: Json, how: str) -> None:
         note(f"There are more: {how}.")
 
 
-def show_table(columns: Sequence[Column], rows: Sequence[Json]) -> None:
+def show_table(columns: Sequence[Column], rows: Sequence[Json], title: Callable[[Json], str] | None = None) -> None:
+    """Print rows as a table. ``title`` returns that of the group of a row, and stands once above consecutive rows."""
     values = [[column.read(row) for column in columns] for row in rows]
     ids = [value for line in values for column, value in zip(columns, line, strict=True) if column.kind == "id"]
     short = short_ids(ids)
@@ -132,7 +143,7 @@ def show_table(columns: Sequence[Column], rows: Sequence[Json]) -> None:
         return short[value] if column.kind == "id" else age(value) if column.kind == "age" and value else str(value)
 
     lines = [[cell(*each) for each in zip(columns, line, strict=True)] for line in values]
-    table([column.head for column in columns], lines)
+    table([column.head for column in columns], lines, [] if title is None else [title(row) for row in rows])
 
 
 def short_ids(ids: Iterable[str | None]) -> dict[str | None, str]:
@@ -149,8 +160,9 @@ def short_id(one: str) -> str:
     return short_ids([one])[one]
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print aligned columns; on a terminal the last column is cut to fit."""
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], titles: Sequence[str] = ()) -> None:
+    """Print aligned columns; on a terminal the last column is cut to fit. ``titles``: for each row that of its group,
+    which stands once above consecutive rows."""
     lines = [[" ".join(cell.split()) for cell in row] for row in rows]
     widths = [max(_width(row[column]) for row in [head, *lines]) for column in range(len(head))]
     if sys.stdout.isatty():
@@ -159,6 +171,8 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     for number, row in enumerate([list(head), *lines]):
         cells = [cell + " " * (width - _width(cell)) for cell, width in zip(row[:-1], widths, strict=False)]
         text = "  ".join([*cells, row[-1]]).rstrip()
+        if number and titles and (number == 1 or titles[number - 1] != titles[number - 2]):
+            say((titles[number - 1], "bold"))
         say((text, "dim") if number == 0 else text)
 
 

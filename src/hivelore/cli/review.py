@@ -22,36 +22,44 @@ def list_proposals(
     *,
     status: Literal["open", "decided", "all"] = "open",
     kind: Literal["contradiction", "sharing", "operational", "duplicate", "supersession"] | None = None,
+    order: Literal["harm", "newest"] | None = None,
     limit: Limit100 = 20,
     after: After = None,
     agent: Reviewer = None,
     json: AsJson = False,
 ) -> None:
-    """List proposals, newest first.
+    """List proposals: open ones by the harm of waiting, grouped by memory, others newest first.
 
     Example: hivelore review list --status all
     """
-    query = {"limit": limit, "after": after, "status": status, "kind": kind}
+    query = {"limit": limit, "after": after, "status": status, "kind": kind, "order": order}
     answer = call("GET", _REVIEW, agent=agent, operator=True, query=query)
-    names: Json = answer["names"]
+    names, groups = answer["names"], answer["groups"]
+    short = output.short_ids(group["memory"] for group in groups.values())
+
+    def group_title(proposal: Json) -> str:
+        group = groups[proposal["id"]]
+        number = counted(group["others"] + 1, "proposal")
+        return f"{output.shortened(names[group['memory']], 60)} ({short[group['memory']]}, {number})"
 
     def about(proposal: Json) -> str:
-        return " / ".join(output.shortened(names.get(one["id"], one["id"]), 60) for one in proposal["memories"])
+        memories = [one["id"] for one in proposal["memories"]]
+        if groups:
+            memories.remove(groups[proposal["id"]]["memory"])
+        return " / ".join(output.shortened(names.get(memory, memory), 60) for memory in memories)
 
     columns = (
         Column("id", kind="id"),
         Column("proposed", "at", "age"),
         Column("kind"),
         Column("status", _status),
-        Column("about", about),
+        Column("other memories" if groups else "about", about),
     )
     empty = (
         "No proposal waits for a decision. --status all shows decided ones." if status == "open" else "No proposals."
     )
-    output.page(answer, "proposals", json, columns, empty=empty, more="--limit shows up to 100, --after continues")
-    if answer["dropped"] and not json:
-        dropped = counted(answer["dropped"], "proposal was", "proposals were")
-        output.note(f"{dropped} dropped: one agent had too many open proposals of the same weight.")
+    more, title = "--limit shows up to 100, --after continues", group_title if groups else None
+    output.page(answer, "proposals", json, columns, empty=empty, more=more, title=title)
 
 
 def _status(proposal: Json) -> str:

@@ -197,8 +197,6 @@ def _summarize(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "hook events", ", ".join(filter(None, events))
     for missed in facts["missedAnswers"] or ():
         yield "missed answers", f"{missed['program']}: {checks.count_misses(missed)} in {DAYS} days"
-    if facts["proposalsDropped"]:
-        yield "proposals", f"{facts['proposalsDropped']:,} dropped"
     failing = [worker["name"] for worker in facts.get("workers", ()) if worker["failuresInARow"]]
     yield "workers", f"failing: {', '.join(failing)}" if failing else f"{len(facts.get('workers', ()))} running"
 

@@ -53,6 +53,10 @@ class Viewer:
             raise ValueError("only an operator may come without an agent")
 
 
+SERVICE_VIEWER = Viewer(role=Role.OPERATOR, agent=None, interface=Interface.SERVICE)
+"""The service itself, which decides for nobody."""
+
+
 class Agent(Value, frozen=True, kw_only=True):
     id: AgentId
     name: str

@@ -36,4 +36,8 @@ def position_of(cursor: str | None) -> Position | None:
             return position.astimezone(UTC), unquote(key, errors="strict")
     except (ValueError, OverflowError):
         pass
-    raise Invalid("after is not the `next` of a page. Start again without it.", field="after")
+    raise invalid_cursor()
+
+
+def invalid_cursor() -> Invalid:
+    return Invalid("after is not the `next` of a page. Start again without it.", field="after")

@@ -31,6 +31,13 @@ class FeedbackReads(Protocol):
         """Returns a page of the recall log, newest first, then by id. Scores have 32-bit precision."""
         ...
 
+    def recall_times(
+        self, documents: Collection[DocumentKey], since: datetime, limit: int
+    ) -> Mapping[DocumentKey, Sequence[datetime]]:
+        """Returns when recalls of agents returned these documents, newest first, among the ``limit`` newest recalls of
+        agents at ``since`` or later. Documents without any are omitted."""
+        ...
+
 
 class FeedbackWrites(Protocol):
     """Evidence of use, and the recall log."""

@@ -10,7 +10,6 @@ from hivelore.core.operation import Call
 from hivelore.core.values import NoArguments
 from hivelore.folders.sync import FolderState
 from hivelore.health.model import Status
-from hivelore.review.proposals import dropped_count
 from hivelore.sessions.model import HandoverState
 
 if TYPE_CHECKING:
@@ -51,7 +50,6 @@ def read_status(app: Application) -> Status:
         pending_summaries=handovers.get(HandoverState.WAITING),
         failed_summaries=handovers.get(HandoverState.FAILED),
         summary_trouble=app.session_summaries.last_error,
-        proposals_dropped=read(lambda: _dropped(app)),
         judge=settings.judge.value,
         judge_trouble=None if app.adjudicator is None else app.adjudicator.last_error,
         hook_events_waiting=read(app.spool_drain.waiting),
@@ -74,8 +72,3 @@ def read_status(app: Application) -> Status:
 def _database_id(app: Application) -> str | None:
     with app.store.read() as view:
         return view.setting("incarnation")
-
-
-def _dropped(app: Application) -> int:
-    with app.store.read() as view:
-        return dropped_count(view)

@@ -148,7 +148,6 @@ class Status(Value, frozen=True, kw_only=True):
     pending_summaries: int | None
     failed_summaries: int | None
     summary_trouble: str | None
-    proposals_dropped: int | None
     judge: str
     judge_trouble: str | None
     hook_events_waiting: int | None

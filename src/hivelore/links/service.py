@@ -46,7 +46,7 @@ class LinkService:
         """Returns, by memory, the latest one that updates it, among those that hold and that the viewer may see."""
         where = Filter(visibility=visible_to(viewer, self._lead_sees), superseded=False, live_at=self._clock.now())
         with self._store.read(deadline, sees=where.visibility) as view:
-            keys = {key: memory for memory, key in view.document_keys({one.id for one in memories}).items()}
+            keys = {key: memory for memory, key in view.keys_of({one.id for one in memories}).items()}
             found = view.updates_of(keys)
             newer = view.memories_of({one for successors in found.values() for one in successors}, where)
         latest = dict[MemoryId, Memory]()

@@ -1,5 +1,5 @@
-"""Background upkeep in small steps: compacts the keyword index, purges deleted words from files, and prunes old
-recalls, events, sessions, cooldowns, decided proposals and journal batches.
+"""Background upkeep in small steps: compacts the keyword index, purges deleted words from files, closes outdated
+contradictions, and prunes old recalls, events, sessions, cooldowns, decided proposals and journal batches.
 
 The need to purge is stored with the data, so it survives a killed process. The log of the store is emptied at every
 start.
@@ -10,6 +10,7 @@ from datetime import timedelta
 
 from hivelore.core.clock import Clock
 from hivelore.indexes.ports import KeywordIndex
+from hivelore.review.outdated import close_outdated_contradictions
 from hivelore.storage.ports import MemoryStore, Transaction
 
 PURGE_BUDGET = 0.2
@@ -24,7 +25,7 @@ MAX_RECALLS = 100_000
 MAX_EVENTS = 100_000
 """Maximum events in the log, regardless of age."""
 PRUNE_BATCH = 250
-"""Rows of each kind pruned per transaction."""
+"""Rows of each kind pruned, or contradictions closed, per transaction."""
 MAX_SESSIONS = 10_000
 """Maximum sessions per agent, regardless of age."""
 SESSION_AGE = timedelta(days=30)
@@ -96,6 +97,7 @@ class Housekeeper:
             lambda tx: tx.prune_events(at - self._events, MAX_EVENTS, PRUNE_BATCH),
             lambda tx: tx.prune_cooldowns(at, PRUNE_BATCH),
             lambda tx: tx.prune_sessions(at - SESSION_AGE, MAX_SESSIONS, PRUNE_BATCH),
+            lambda tx: close_outdated_contradictions(tx, at, PRUNE_BATCH),
             lambda tx: 0 if self._decided is None else tx.prune_proposals(at - self._decided, PRUNE_BATCH),
         )
         batches = self._store.write(lambda tx: tx.prune_batches(at - self._undo, PRUNE_BATCH))

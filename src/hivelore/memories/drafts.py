@@ -96,17 +96,10 @@ class WriteResult(Value, frozen=True, kw_only=True):
     proposal: str | None = None
     """Id of the proposal to supersede shared memories. Until a lead accepts it, the memory is stored without
     ``subject`` and ``supersedes``."""
-    dropped: bool = False
-    """True if the review inbox had no room for that proposal."""
 
     @property
     def placement_notice(self) -> str | None:
         """Returns a message for a caller whose request to supersede shared memories was not applied, else None."""
-        if self.dropped:
-            return (
-                "It replaces nothing: the memory to replace is shared, and too many of your proposals of equal weight "
-                "are open. Ask a lead."
-            )
         if self.proposal is None:
             return None
         return f"It replaces nothing yet: the memory to replace is shared. A lead decides on proposal {self.proposal}."

@@ -47,7 +47,7 @@ def store_memory(app: Application, request: Draft, call: Call) -> WriteResult:
 
 def index_memory(app: Application, request: IndexMemory, call: Call) -> IndexResponse:
     done = store_memory(app, Draft(**asdict(request)), call)
-    return IndexResponse(queued=True, memory_ids=(done.memory.id,), proposal=done.proposal, dropped=done.dropped)
+    return IndexResponse(queued=True, memory_ids=(done.memory.id,), proposal=done.proposal)
 
 
 def store_memories(app: Application, request: StoreMemories, call: Call) -> StoredMemories:

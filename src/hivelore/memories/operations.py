@@ -30,8 +30,6 @@ class IndexResponse(Value, frozen=True, kw_only=True):
     memory_ids: tuple[MemoryId, ...]
     proposal: str | None
     """``WriteResult.proposal``"""
-    dropped: bool
-    """``WriteResult.dropped``"""
 
 
 class StoreMemories(Request, frozen=True):

@@ -20,8 +20,8 @@ class MemoryReads(Protocol):
 
     def get(self, memory: MemoryId) -> Stored | None: ...
 
-    def document_keys(self, memories: Collection[MemoryId]) -> Mapping[MemoryId, DocumentKey]:
-        """Returns the keys of those that exist."""
+    def keys_of(self, memories: Collection[MemoryId]) -> Mapping[MemoryId, DocumentKey]:
+        """Returns the keys of the memories that exist."""
         ...
 
     def memories_of(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, Memory]:

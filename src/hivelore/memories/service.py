@@ -328,7 +328,7 @@ class MemoryService:
         about = [*others, self._get_visible(tx, kept.memory.id, viewer)]
         has_time = _has_time(prepared.draft)
         proposal = self._proposal_queue.propose_placement(tx, about, placed, viewer, has_time=has_time)
-        return replace(kept, proposal=None if proposal is None else proposal.id, dropped=proposal is None)
+        return replace(kept, proposal=proposal.id)
 
     def _renew(self, tx: Transaction, known: Stored, prepared: NormalizedDraft, viewer: Viewer) -> WriteResult:
         """Restarts the lifetime when the same memory is written again (B08), except for imports of past memories and

@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 
 from hivelore.core.access import visible_to
-from hivelore.core.agents import Interface, LeadSees, Role, Viewer
+from hivelore.core.agents import SERVICE_VIEWER, LeadSees
 from hivelore.core.supervisor import Report, ignore_report
 from hivelore.errors import Conflict, HiveloreError, Invalid, NotFound, Stale, Unavailable
 from hivelore.models.ports import LanguageModel
@@ -32,7 +32,6 @@ LEASE = timedelta(minutes=2)
 FIRST_PAUSE = 10.0
 """Seconds of pause after a failure; multiplied by six for each further one in a row."""
 LONGEST_PAUSE = 3_600.0
-SERVICE = Viewer(role=Role.OPERATOR, agent=None, interface=Interface.SERVICE)
 
 
 class Adjudicator:
@@ -81,14 +80,14 @@ class Adjudicator:
         if waiting is None:
             return False
         try:
-            case = self._review_inbox.detail(waiting.id, SERVICE)
+            case = self._review_inbox.detail(waiting.id, SERVICE_VIEWER)
             opinion = self._ask_model(case)
             if opinion is None:
                 return False
             self._failed, self.last_error = 0, None
             if opinion.how is not None:
                 reason = f"{self._model.name}: {opinion.reason}"
-                self._review_inbox.decide(waiting.id, opinion.how, SERVICE, reason=reason)
+                self._review_inbox.decide(waiting.id, opinion.how, SERVICE_VIEWER, reason=reason)
         except (Conflict, NotFound, Stale):  # It was decided, forgotten or changed meanwhile.
             pass
         except (Invalid, Unavailable) as error:
@@ -118,7 +117,8 @@ class Adjudicator:
 
     def _oldest_unasked(self) -> Proposal | None:
         """Returns the oldest open contradiction after the stored position."""
-        where = ProposalFilter(seen=visible_to(SERVICE, LeadSees.ALL), open=True, kind=ProposalKind.CONTRADICTION)
+        seen = visible_to(SERVICE_VIEWER, LeadSees.ALL)
+        where = ProposalFilter(seen=seen, open=True, kind=ProposalKind.CONTRADICTION)
         oldest, after = None, None
         with self._store.read(sees=where.seen) as view:
             known = _parse_position(view.setting(POSITION_SETTING))

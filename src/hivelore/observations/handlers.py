@@ -54,14 +54,12 @@ def list_operational_memories(app: Application, request: ListOperationalMemories
 def observe(app: Application, request: ObservationInput, call: Call) -> ObserveResponse:
     if call.viewer.role is Role.OPERATOR:
         rated = app.curation.create(request, call.viewer)
-        return ObserveResponse(effect=Effect.NEW, about=(), why=(), dropped=0, memory=describe(rated))
+        return ObserveResponse(effect=Effect.NEW, about=(), why=(), memory=describe(rated))
     if request.confidence is not None or request.persistent is not None:
         raise Forbidden("Only an operator may set confidence and persistent. Leave them out.")
     done = app.observation_service.observe(request, call.viewer, call.deadline)
     rated = app.observation_service.rate(done.memory, call.viewer)
-    return ObserveResponse(
-        effect=done.effect, about=done.about, why=done.reasons, dropped=done.dropped, memory=describe(rated)
-    )
+    return ObserveResponse(effect=done.effect, about=done.about, why=done.why, memory=describe(rated))
 
 
 def forget_operational_memories(app: Application, request: ForgetOperationalMemories, call: Call) -> DeletedCount:

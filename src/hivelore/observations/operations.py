@@ -36,8 +36,6 @@ class ObserveResponse(Value, frozen=True, kw_only=True):
     about: tuple[MemoryId, ...]
     """Memories that it contradicts, or may repeat or contradict."""
     why: tuple[str, ...]
-    dropped: int
-    """Number of memories in ``about`` without a proposal, because too many of the agent's proposals are open."""
     memory: OperationalMemory
 
 

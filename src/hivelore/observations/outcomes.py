@@ -56,18 +56,6 @@ class ObservationResult:
     """Memories that it contradicts, or may repeat or contradict."""
     why: tuple[str, ...] = ()
     """Reasons, in words."""
-    dropped: int = 0
-    """Number of uncertain matches without a proposal, because the review inbox has no room for this agent."""
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """Returns ``why``, with a notice about dropped proposals."""
-        if not self.dropped:
-            return self.why
-        return (
-            *self.why,
-            f"{self.dropped} not proposed for review: too many of your proposals of equal weight are open. Ask a lead.",
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,7 @@ from hivelore.observations.naming import Naming
 from hivelore.observations.outcomes import Effect, ObservationInput, ObservationResult, RatedMemory
 from hivelore.observations.records import add_observations
 from hivelore.review.model import ProposalKind
+from hivelore.review.places import are_about_different_places
 from hivelore.review.proposals import ProposalQueue
 from hivelore.search.model import Filter, ScopeChoice
 from hivelore.search.tokenizer import distinct_terms
@@ -291,14 +292,19 @@ class ObservationService:
         tx.log_events([self._events.build_memory_event(stored.memory, viewer)])
         if against:
             return ObservationResult(memory=stored.memory, effect=Effect.CONTRADICTED, about=about, why=why)
-        doubtful = [one for one in known.values() if judged[one.stored.memory.id].verdict is Verdict.UNCERTAIN]
+        doubtful = [
+            one
+            for one in known.values()
+            if judged[one.stored.memory.id].verdict is Verdict.UNCERTAIN
+            and not are_about_different_places(one.group.text, memory.content)
+        ]
         if not doubtful:
             return ObservationResult(memory=stored.memory, effect=Effect.NEW)
         doubtful.sort(key=_by_confidence)
-        dropped = self._propose_reviews(tx, doubtful[:MAX_PROPOSED], stored, verdicts, viewer)
+        self._propose_reviews(tx, doubtful[:MAX_PROPOSED], stored, verdicts, viewer)
         about = tuple(one.stored.memory.id for one in doubtful)
         why = tuple(filter(None, [judged[about[0]].why]))
-        return ObservationResult(memory=stored.memory, effect=Effect.UNCERTAIN, about=about, why=why, dropped=dropped)
+        return ObservationResult(memory=stored.memory, effect=Effect.UNCERTAIN, about=about, why=why)
 
     def _is_repeat(self, tx: Transaction, stored: Stored, seen: Observation) -> bool:
         """Returns True if the observer reported this before and nothing came between."""
@@ -317,10 +323,9 @@ class ObservationService:
 
     def _propose_reviews(
         self, tx: Transaction, doubtful: Sequence[KnownGroup], stored: Stored, verdicts: Verdicts, viewer: Viewer
-    ) -> int:
-        """Proposes contradictions for review. Returns the number dropped because the inbox is full."""
-        asked = [
-            self._proposal_queue.propose_or_drop(
+    ) -> None:
+        for one in doubtful:
+            self._proposal_queue.propose(
                 tx,
                 ProposalKind.CONTRADICTION,
                 sorted([one.stored, stored], key=lambda each: each.memory.created_at),
@@ -328,9 +333,6 @@ class ObservationService:
                 why=Clean(_judgement(one, stored.memory, verdicts).why),
                 session=stored.memory.session,
             )
-            for one in doubtful
-        ]
-        return asked.count(None)
 
     # storing
 

@@ -10,17 +10,24 @@ from hivelore.core.text import counted
 from hivelore.errors import Invalid
 from hivelore.review.model import DECISIONS, Proposal, ProposalDetail, ProposalPage
 from hivelore.review.operations import Decide, ListProposals, NamedProposal, Review, ReviewProposals
+from hivelore.review.proposal_list import parse_position
 
 if TYPE_CHECKING:
     from hivelore.runtime.app import Application
 
 
 def list_proposals(app: Application, request: ListProposals, call: Call) -> ProposalPage:
-    return app.review_inbox.page(
+    inbox, is_open = app.review_inbox, request.status == "open"
+    if request.order == "harm" and not is_open:
+        raise Invalid("Only open proposals have an order by harm. Leave out order, or use newest.", field="order")
+    if is_open and request.order != "newest":
+        position = parse_position(request.after)
+        return inbox.page_by_harm(call.viewer, position, request.limit, kind=request.kind, deadline=call.deadline)
+    return inbox.page(
         call.viewer,
         position_of(request.after),
         request.limit,
-        is_open=None if request.status == "all" else request.status == "open",
+        is_open=None if request.status == "all" else is_open,
         kind=request.kind,
         deadline=call.deadline,
     )
@@ -47,7 +54,10 @@ def review_proposals(app: Application, request: ReviewProposals, call: Call) -> 
             raise Invalid("Name the proposal: proposalId. Without a decision, they are listed.", field="proposalId")
         page = list_proposals(app, ListProposals(), call)
         return Review(
-            message=f"{counted(len(page.proposals), 'open proposal')}.", proposals=page.proposals, names=page.names
+            message=f"{counted(len(page.proposals), 'open proposal')}, most harmful first.",
+            proposals=page.proposals,
+            names=page.names,
+            groups=page.groups,
         )
     if decision is None:
         found = get_proposal(app, NamedProposal(proposal), call)

@@ -16,6 +16,7 @@ from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Stale
 from hivelore.feedback.recall_log import WriteBehindBuffer
+from hivelore.feedback.recent_use import times_given
 from hivelore.indexing.writer import IndexWriter
 from hivelore.maintenance.merge import as_reinforcements, merge
 from hivelore.memories.edits import PreparedEdit
@@ -27,20 +28,26 @@ from hivelore.observations.confidence import Lifecycle
 from hivelore.observations.curation import CurationService, PreparedChange
 from hivelore.observations.model import Observation, ObservationKind
 from hivelore.observations.records import add_observations
+from hivelore.review.harm import LATELY, harm
 from hivelore.review.model import (
     DECISIONS,
     Decision,
     DecisionRecord,
     Proposal,
     ProposalDetail,
+    ProposalFilter,
     ProposalId,
     ProposalKind,
     ProposalPage,
     Wanted,
 )
-from hivelore.review.proposals import audit_entries, dropped_count
+from hivelore.review.proposal_list import ListPosition, cut_list, group_by_memory
+from hivelore.review.proposals import audit_entries
+from hivelore.search.model import EVERYTHING
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
+READ_AT_ONCE = 500
+"""Proposals read by one statement."""
 MERGEABLE_KINDS = (ProposalKind.CONTRADICTION,)
 
 
@@ -105,19 +112,45 @@ class ReviewInbox:
         kind: ProposalKind | None = None,
         deadline: float | None = None,
     ) -> ProposalPage:
-        """Returns proposals that the viewer may see."""
+        """Returns proposals that the viewer may see, newest first, then by id."""
         where = replace(proposals_visible_to(viewer, self._lead_sees), open=is_open, kind=kind)
         with self._store.read(deadline, sees=where.seen) as view:
             found = view.proposals(where, after, limit + 1)
             page, cursor = cut_page(found, limit, lambda proposal: (proposal.at, proposal.id))
             memories = [stored.memory for one in page for stored in _memories(view, one)]
-            lost = None if viewer.role is Role.WORKER else dropped_count(view)
         names = {memory.id: memory.name for memory in memories}
         return ProposalPage(
             proposals=page,
             next=cursor,
-            dropped=lost,
             names=names,
+        )
+
+    def page_by_harm(
+        self,
+        viewer: Viewer,
+        after: ListPosition,
+        limit: int,
+        *,
+        kind: ProposalKind | None = None,
+        deadline: float | None = None,
+    ) -> ProposalPage:
+        """Returns open proposals that the viewer may see, the most harmful first, with those about the same memory
+        together (``review.harm``, ``review.proposal_list``)."""
+        where = replace(proposals_visible_to(viewer, self._lead_sees), open=True, kind=kind)
+        now = self._clock.now()
+        with self._store.read(deadline, sees=where.seen) as view:
+            proposals = _read_all(view, where)
+            keys = view.keys_of({each.memory for one in proposals for each in one.memories})
+            memories = {one.id: one for one in view.memories_of(keys.values(), EVERYTHING).values()}
+            usage = times_given(view, keys, now - LATELY)
+        harms = [(one, harm(one, [memories[each.memory] for each in one.memories], usage, now)) for one in proposals]
+        ranked, groups = group_by_memory(harms)
+        page, position = cut_list(ranked, after, limit)
+        return ProposalPage(
+            proposals=tuple(page),
+            next=None if position is None else position.cursor(),
+            names={each.memory: memories[each.memory].name for one in page for each in one.memories},
+            groups={one.id: groups[one.id] for one in page},
         )
 
     def resolve(self, text: str, viewer: Viewer) -> ProposalId:
@@ -255,6 +288,17 @@ class ReviewInbox:
                 "'hivelore review list' (GET /api/review)."
             )
         return known, memories
+
+
+def _read_all(view: View, where: ProposalFilter) -> list[Proposal]:
+    found: list[Proposal] = []
+    after: tuple[datetime, ProposalId] | None = None
+    while True:
+        page = view.proposals(where, after, READ_AT_ONCE)
+        found += page
+        if len(page) < READ_AT_ONCE:
+            return found
+        after = page[-1].at, page[-1].id
 
 
 def _memories(view: View, proposal: Proposal) -> list[Stored]:

@@ -31,6 +31,10 @@ class ProposalKind(StrEnum):
     """Let the last memory supersede the others, or be placed between them in valid time."""
 
 
+REQUESTS = frozenset({ProposalKind.SHARING, ProposalKind.OPERATIONAL, ProposalKind.SUPERSESSION})
+"""Kinds of changes that an agent asked for."""
+
+
 class Decision(StrEnum):
     ACCEPTED = "accepted"
     REJECTED = "rejected"
@@ -121,6 +125,14 @@ class ProposalFilter:
         )
 
 
+class ProposalGroup(Value, frozen=True):
+    """The open proposals about one memory, of which one is listed."""
+
+    memory: MemoryId
+    others: int
+    """Number of other proposals of the list about this memory."""
+
+
 class ProposalDetail(Value, frozen=True, kw_only=True):
     """A proposal with its memories in their current versions, in its order."""
 
@@ -129,11 +141,11 @@ class ProposalDetail(Value, frozen=True, kw_only=True):
 
 
 class ProposalPage(Value, frozen=True, kw_only=True):
-    """Proposals, newest first, then by id; ``next`` is the cursor of the following page."""
+    """Proposals; ``next`` is the cursor of the following page."""
 
     proposals: tuple[Proposal, ...]
     names: Mapping[MemoryId, Clean] = {}
     """Current names of the memories."""
+    groups: Mapping[ProposalId, ProposalGroup] = {}
+    """The group of each proposal, by its id. Empty unless the proposals are listed by harm."""
     next: str | None
-    dropped: int | None = None
-    """Number of proposals ever dropped for lack of room. None: hidden from workers."""

@@ -9,10 +9,10 @@ from hivelore.core.agents import Role
 from hivelore.core.capabilities import Capability
 from hivelore.core.operation import Lane, Operation, get, post
 from hivelore.core.text import Clean
-from hivelore.core.tool import OBJECTS, Reply, Tool
+from hivelore.core.tool import OBJECT, OBJECTS, Reply, Tool
 from hivelore.core.values import Request, Value, json_names
 from hivelore.memories.model import Memory, MemoryId
-from hivelore.review.model import Proposal, ProposalDetail, ProposalKind, ProposalPage
+from hivelore.review.model import Proposal, ProposalDetail, ProposalGroup, ProposalId, ProposalKind, ProposalPage
 
 
 class ListProposals(Request, frozen=True, kw_only=True):
@@ -20,6 +20,9 @@ class ListProposals(Request, frozen=True, kw_only=True):
     after: str | None = None
     status: Literal["open", "decided", "all"] = "open"
     kind: ProposalKind | None = None
+    order: Literal["harm", "newest"] | None = None
+    """``harm``: those whose waiting does most damage first, with those about the same memory together; for open ones
+    only. None: by harm for open ones, else newest first."""
 
 
 class NamedProposal(Request, frozen=True):
@@ -34,7 +37,7 @@ class Decide(Request, frozen=True):
 
 class ReviewProposals(Request, frozen=True, kw_only=True, rename=json_names(proposal="proposalId")):
     proposal: str | None = None
-    """None: lists the open proposals."""
+    """None: lists the open proposals by harm."""
     decision: Literal["accept", "reject", "merge"] | None = None
     """None: reads the proposal."""
     reason: str | None = None
@@ -48,17 +51,20 @@ class Review(Value, frozen=True, kw_only=True):
     memories: tuple[Memory, ...] = ()
     names: Mapping[MemoryId, Clean] = {}
     """Names of the memories of listed proposals."""
+    groups: Mapping[ProposalId, ProposalGroup] = {}
+    """``ProposalPage.groups``"""
 
 
 def review_reply(done: Review) -> Reply:
     memories = done.memories or [{"id": memory, "name": name} for memory, name in done.names.items()]
-    return Reply(done.message, {"proposals": done.proposals, "memories": memories})
+    groups = {proposal: group for proposal, group in done.groups.items() if group.others}
+    return Reply(done.message, {"proposals": done.proposals, "memories": memories, "groups": groups})
 
 
 LIST_PROPOSALS = Operation(
     name="review",
-    summary="Lists the proposals of the review inbox, newest first: open ones, decided ones or all. Workers see their "
-    "own proposals. ``after`` is the ``next`` of the previous page.",
+    summary="Lists the proposals of the review inbox: open ones by harm, decided ones or all newest first. Workers see "
+    "their own proposals. ``after`` is the ``next`` of the previous page in the same order.",
     request=ListProposals,
     response=ProposalPage,
     handler="hivelore.review.handlers:list_proposals",
@@ -92,7 +98,7 @@ DECIDE = Operation(
 )
 REVIEW_PROPOSALS = Operation(
     name="review_proposals",
-    summary="Lists the open proposals, reads one, or decides on it.",
+    summary="Lists the open proposals by harm, reads one, or decides on it.",
     request=ReviewProposals,
     response=Review,
     handler="hivelore.review.handlers:review_proposals",
@@ -104,7 +110,7 @@ REVIEW_PROPOSALS = Operation(
         description="Read and decide proposals to change memories.",
         arguments={"proposalId": "default: list", "decision": "default: read", "reason": ""},
         reply=review_reply,
-        output={"proposals": OBJECTS, "memories": OBJECTS},
+        output={"proposals": OBJECTS, "memories": OBJECTS, "groups": OBJECT},
         idempotent=False,
         destructive=True,
     ),

@@ -1,12 +1,12 @@
 """Ports of the review inbox."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Protocol
 
 from hivelore.core.agents import AgentId
 from hivelore.memories.stored import DocumentKey
-from hivelore.review.model import Proposal, ProposalFilter, ProposalId
+from hivelore.review.model import Proposal, ProposalFilter, ProposalId, ProposalKind
 
 
 class ReviewReads(Protocol):
@@ -24,12 +24,13 @@ class ReviewReads(Protocol):
         """Returns the open and decided proposals about a memory, newest first, then by id."""
         ...
 
-    def count_open_proposals(self, actor: AgentId | None) -> int:
-        """Counts the undecided proposals of an agent; None: those without an agent."""
+    def count_open_proposals(self, actor: AgentId | None, kinds: Collection[ProposalKind]) -> int:
+        """Counts the undecided proposals of an agent of these kinds; actor None: those without an agent."""
         ...
 
-    def open_proposals(self, actor: AgentId | None) -> Sequence[Proposal]:
-        """Returns the undecided proposals of an agent, newest first, then by id; None: those without an agent."""
+    def outdated_contradictions(self, limit: int) -> Sequence[Proposal]:
+        """Returns up to ``limit`` undecided contradictions, oldest first, then by id, about a memory that is superseded
+        or has another version than the proposed one."""
         ...
 
 

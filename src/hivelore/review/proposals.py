@@ -1,4 +1,7 @@
-"""Creates proposals within the transaction in which they arise, and limits how many one proposer may have open."""
+"""Creates proposals within the transaction in which they arise, and limits how many one proposer may have open.
+
+Uncertain contradictions are never refused: nobody asks for them, and nobody would notice one that is missing.
+"""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -14,37 +17,12 @@ from hivelore.errors import Conflict, Proposed
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Action, Memory
 from hivelore.memories.stored import Stored
-from hivelore.review.model import Decision, Proposal, ProposalId, ProposalKind, ProposalSubject, Wanted
+from hivelore.review.model import REQUESTS, Decision, Proposal, ProposalId, ProposalKind, ProposalSubject, Wanted
 from hivelore.storage.ports import Transaction, View
 
 MAX_OPEN = 100
-"""Maximum open proposals of one agent, or of proposers that are not agents."""
+"""Maximum open requests of one agent, or of proposers that are not agents; likewise for duplicates."""
 _WHY_LENGTH = 1_000
-
-
-_DROPPED = "review.dropped"
-
-
-def dropped_count(view: View) -> int:
-    """Returns how many proposals were ever dropped because too many of equal weight were open."""
-    return int(view.setting(_DROPPED) or 0)
-
-
-def _count_dropped(tx: Transaction) -> None:
-    tx.set_setting(_DROPPED, str(dropped_count(tx) + 1))
-
-
-def _make_room(tx: Transaction, kind: ProposalKind, about: Memory, viewer: Viewer) -> bool:
-    waiting: list[tuple[Weight, Proposal]] = []
-    for one in tx.open_proposals(viewer.agent):
-        first = tx.get(one.memories[0].memory)
-        waiting.append((proposal_weight(one.kind, None if first is None else first.memory), one))
-    lightest = choose_dropped(waiting, proposal_weight(kind, about))
-    if lightest is None:
-        return False
-    tx.drop_proposal(lightest.id)
-    _count_dropped(tx)
-    return True
 
 
 class ProposalQueue:
@@ -52,27 +30,9 @@ class ProposalQueue:
         self._clock = clock
         self._proposal_id = proposal_id
 
-    def remaining_capacity(self, view: View, viewer: Viewer) -> int:
-        """Returns how many more proposals of this viewer may be open."""
-        return max(MAX_OPEN - view.count_open_proposals(viewer.agent), 0)
-
-    def propose_or_drop(
-        self,
-        tx: Transaction,
-        kind: ProposalKind,
-        memories: Sequence[Stored],
-        viewer: Viewer,
-        *,
-        wanted: Wanted | None = None,
-        why: Clean | None = None,
-        session: Clean | None = None,
-    ) -> Proposal | None:
-        """Like ``propose``, but returns None and counts the proposal as dropped if there is no room."""
-        try:
-            return self.propose(tx, kind, memories, viewer, wanted=wanted, why=why, session=session)
-        except Conflict:
-            _count_dropped(tx)
-            return None
+    def remaining_duplicates(self, view: View, viewer: Viewer) -> int:
+        """Returns how many more duplicates of this viewer may be open."""
+        return _remaining(view, ProposalKind.DUPLICATE, viewer)
 
     def propose(
         self,
@@ -86,15 +46,14 @@ class ProposalQueue:
         session: Clean | None = None,
     ) -> Proposal:
         """Adds a proposal to the inbox. Returns an open or rejected proposal of the viewer if it is the same and the
-        memories are unchanged. If too many are open, drops the lightest one for a heavier one, else raises Conflict.
-        The transaction may continue after that."""
+        memories are unchanged. Raises Conflict if too many are open; the transaction may continue after that."""
         about = tuple(ProposalSubject(one.memory.id, one.memory.version) for one in memories)
         for known in self._earlier_proposals(tx, kind, memories, viewer, wanted):
             if known.memories == about and (known.decided is None or known.decided.how is Decision.REJECTED):
                 return known
             if known.decided is None:  # It cannot be accepted any more.
                 tx.drop_proposal(known.id)
-        if not self.remaining_capacity(tx, viewer) and not _make_room(tx, kind, memories[0].memory, viewer):
+        if kind is not ProposalKind.CONTRADICTION and not _remaining(tx, kind, viewer):
             raise Conflict(
                 f"{MAX_OPEN} of your proposals are open. Wait for decisions. 'hivelore review list' "
                 "(GET /api/review) lists them."
@@ -118,7 +77,7 @@ class ProposalQueue:
 
     def propose_placement(
         self, tx: Transaction, memories: Sequence[Stored], placed: Memory, viewer: Viewer, *, has_time: bool
-    ) -> Proposal | None:
+    ) -> Proposal:
         """Proposes that the last of ``memories`` gets the valid time of ``placed`` next to the others. Without an
         explicit time (``has_time``) a repetition does not create a second proposal."""
         *_, stored = memories
@@ -134,7 +93,7 @@ class ProposalQueue:
             is_same = known.kind is ProposalKind.SUPERSESSION and [one.memory for one in known.memories] == about
             if is_same and not has_time and known.wanted is not None and known.wanted.edit is not None:
                 edit = replace(edit, valid_from=known.wanted.edit.valid_from)
-        return self.propose_or_drop(tx, ProposalKind.SUPERSESSION, memories, viewer, wanted=Wanted(edit=edit))
+        return self.propose(tx, ProposalKind.SUPERSESSION, memories, viewer, wanted=Wanted(edit=edit))
 
     def _earlier_proposals(
         self, tx: Transaction, kind: ProposalKind, memories: Sequence[Stored], viewer: Viewer, wanted: Wanted | None
@@ -147,6 +106,11 @@ class ProposalQueue:
             if (known.kind, known.actor, known.wanted) == (kind, viewer.agent, wanted)
             and [one.memory for one in known.memories] == ids
         ]
+
+
+def _remaining(view: View, kind: ProposalKind, viewer: Viewer) -> int:
+    kinds = REQUESTS if kind in REQUESTS else {kind}
+    return max(MAX_OPEN - view.count_open_proposals(viewer.agent, kinds), 0)
 
 
 def audit_entries(proposal: Proposal, action: Action, viewer: Viewer, at: datetime, what: str) -> list[AuditEntry]:
@@ -171,36 +135,3 @@ def proposed_error(proposal: Proposal) -> Proposed:
         f"{only} It was proposed as {proposal.id} and rejected{why}. Change the memory first, or ask an operator.",
         proposal=proposal.id,
     )
-
-
-Weight = tuple[int, int, float]
-
-_REPRODUCIBLE = 0
-_UNCERTAIN = 1
-_REQUESTED = 2
-
-
-def proposal_weight(kind: ProposalKind, about: Memory | None) -> Weight:
-    """Returns how much is lost if a proposal is dropped. ``about``: its first memory.
-
-    Requests of agents weigh most. Uncertain contradictions weigh less: first by the tier of the memory, then by its
-    confidence, because a wrong memory of high confidence misleads more. Duplicates weigh least, because maintenance
-    finds them again.
-    """
-    if kind is ProposalKind.DUPLICATE:
-        return _REPRODUCIBLE, 0, 0.0
-    if kind is not ProposalKind.CONTRADICTION:
-        return _REQUESTED, 0, 0.0
-    known = None if about is None else about.operational
-    if known is None:
-        return _UNCERTAIN, 0, 0.0
-    return _UNCERTAIN, -known.tier, known.held.base
-
-
-def choose_dropped(waiting: Sequence[tuple[Weight, Proposal]], new: Weight) -> Proposal | None:
-    """Returns the open proposal to drop for a new one: the lightest, of several the latest; None if the new one is not
-    heavier."""
-    lightest = min((one for one, _ in waiting), default=new)
-    if lightest >= new:
-        return None
-    return max((one for its, one in waiting if its == lightest), key=lambda one: (one.at, one.id))

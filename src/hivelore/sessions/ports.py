@@ -69,6 +69,10 @@ class SessionReads(Protocol):
 
     def session(self, agent: AgentId, session: Clean) -> Session | None: ...
 
+    def sessions_since(self, since: datetime, limit: int) -> Sequence[Session]:
+        """Returns the sessions updated at ``since`` or later, newest first, then by agent and id."""
+        ...
+
     def handover(self, event: EventId) -> Handover | None: ...
 
     def handovers_due(self, now: datetime, limit: int) -> Sequence[Handover]:

@@ -80,6 +80,25 @@ def test_a_named_agent_has_its_own_permissions(cli: CommandLine, service: Servic
     assert cli("review", "accept", mine, "--agent", "local").code == 4
 
 
+def test_open_proposals_about_one_memory_stand_under_one_heading(cli: CommandLine, service: Service) -> None:
+    older, newer, other = (known(service, f"The {fish} takes 60 s.") for fish in ("tench", "roach", "perch"))
+    doubtful = a_proposal(older, newer, actor=None)
+    service.app.store.write(lambda tx: tx.put_proposal(doubtful))
+    first, wish = asked(cli, older, "--content", "x"), asked(cli, other, "--content", "y")
+    lines = cli("review", "list", "--limit", "100").out.splitlines()
+    place = next(place for place, line in enumerate(lines) if line.startswith("The tench"))
+    assert lines[place] == f"The tench takes 60 s. ({short(older.id)}, 2 proposals)"
+    assert [lines[place + row].split()[0] for row in (1, 2)] == [short(first), doubtful.id]
+    assert lines[place + 2].endswith("The roach takes 60 s.")
+    alone = next(place for place, line in enumerate(lines) if line.startswith("The perch"))
+    assert lines[alone] == f"The perch takes 60 s. ({short(other.id)}, 1 proposal)"
+    assert lines[alone + 1].startswith(short(wish))
+    newest = cli("review", "list", "--limit", "100", "--order", "newest").out.splitlines()
+    assert [line.split()[0] for line in newest[1:3]] == [short(wish), short(first)]
+    (line,) = (line for line in newest if line.startswith(doubtful.id))
+    assert line.endswith("The tench takes 60 s. / The roach takes 60 s.")
+
+
 def test_a_list_has_pages_and_filters(cli: CommandLine, service: Service) -> None:
     proposal = doubt(service, "The orca takes 60 s.", "The orca takes 61 s or so.")
     page = cli.json("review", "list", "--kind", "contradiction", "--limit", "1")

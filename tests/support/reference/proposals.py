@@ -1,6 +1,6 @@
 """Proposals of the reference store."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from heapq import nlargest, nsmallest
 
@@ -8,7 +8,7 @@ from hivelore.core.agents import AgentId
 from hivelore.core.values import replace
 from hivelore.memories.model import Memory, MemoryId
 from hivelore.memories.stored import DocumentKey
-from hivelore.review.model import Proposal, ProposalFilter, ProposalId
+from hivelore.review.model import Proposal, ProposalFilter, ProposalId, ProposalKind
 from hivelore.search.model import Visibility
 from support.reference.state import NO_DOCUMENTS, State, id_place
 
@@ -32,12 +32,13 @@ class ProposalsView:
         known = self.state.documents.get(document)
         return [] if known is None else about(self.state, known.memory.id)
 
-    def count_open_proposals(self, actor: AgentId | None) -> int:
-        return sum(one.actor == actor and one.decided is None for one in self.state.proposals.values())
-
-    def open_proposals(self, actor: AgentId | None) -> Sequence[Proposal]:
+    def count_open_proposals(self, actor: AgentId | None, kinds: Collection[ProposalKind]) -> int:
         found = (one for one in self.state.proposals.values() if one.actor == actor and one.decided is None)
-        return sorted(found, key=_place, reverse=True)
+        return sum(one.kind in kinds for one in found)
+
+    def outdated_contradictions(self, limit: int) -> Sequence[Proposal]:
+        found = (one for one in self.state.proposals.values() if _is_outdated_contradiction(self.state, one))
+        return nsmallest(limit, found, _place)
 
 
 def about(state: State, memory: MemoryId) -> Sequence[Proposal]:
@@ -72,6 +73,12 @@ def _place(proposal: Proposal) -> tuple[datetime, ProposalId]:
 def _is_seen(state: State, proposal: Proposal, seen: Visibility) -> bool:
     memories = (memory for one in proposal.memories for memory in _memories(state, one.memory))
     return all(seen.admits(memory.owner, memory.scope) for memory in memories)
+
+
+def _is_outdated_contradiction(state: State, proposal: Proposal) -> bool:
+    now = [(one, memory) for one in proposal.memories for memory in _memories(state, one.memory)]
+    is_outdated = any(one.version != memory.version or memory.valid_until is not None for one, memory in now)
+    return is_outdated and proposal.decided is None and proposal.kind is ProposalKind.CONTRADICTION
 
 
 def _memories(state: State, memory: MemoryId) -> Iterator[Memory]:

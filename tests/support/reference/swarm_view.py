@@ -1,7 +1,7 @@
 """Reads of agents, keys, logs, sessions and jobs from the reference store."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from heapq import nlargest, nsmallest
 from itertools import islice
@@ -65,6 +65,14 @@ class ReferenceSwarmView(ProposalsView, LinksView, BatchesView):
         counting = (one for one in shown if where.memory is None or any(hit.memory == where.memory for hit in one.hits))
         return nlargest(limit, counting, key=lambda one: (one.at, one.id))
 
+    def recall_times(
+        self, documents: Collection[DocumentKey], since: datetime, limit: int
+    ) -> Mapping[DocumentKey, Sequence[datetime]]:
+        recent = [one for one in self.state.recalls.values() if one.recall.agent is not None and one.recall.at >= since]
+        newest = nlargest(limit, recent, key=lambda one: (one.recall.at, one.recall.id))
+        times = {key: [one.recall.at for one in newest if key in one.documents] for key in documents}
+        return {key: found for key, found in times.items() if found}
+
     def events(self, where: EventFilter, after: tuple[datetime, LoggedId] | None, limit: int) -> Sequence[Event]:
         return event_state.events(self.state, where, after, limit)
 
@@ -82,6 +90,13 @@ class ReferenceSwarmView(ProposalsView, LinksView, BatchesView):
 
     def session(self, agent: AgentId, session: Clean) -> Session | None:
         return self.state.sessions.get((agent, session))
+
+    def sessions_since(self, since: datetime, limit: int) -> Sequence[Session]:
+        found = sorted(
+            (one for one in self.state.sessions.values() if one.updated_at >= since),
+            key=lambda one: (one.agent, one.id),
+        )
+        return sorted(found, key=lambda one: one.updated_at, reverse=True)[:limit]
 
     def files_after(self, place: str, path: str, limit: int) -> Sequence[KnownFile]:
         behind = nsmallest(limit, (one for one in self.state.files if one > (place, path)))

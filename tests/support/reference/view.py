@@ -76,9 +76,8 @@ class ReferenceView(ReferenceSwarmView):
     def get(self, memory: MemoryId) -> Stored | None:
         return next(iter(self._at(id_place(memory))), None)
 
-    def document_keys(self, memories: Collection[MemoryId]) -> Mapping[MemoryId, DocumentKey]:
-        found = {memory: self.get(memory) for memory in memories}
-        return {memory: stored.key for memory, stored in found.items() if stored is not None}
+    def keys_of(self, memories: Collection[MemoryId]) -> Mapping[MemoryId, DocumentKey]:
+        return {memory: one.key for memory in memories if (one := self.get(memory)) is not None}
 
     def memories_of(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, Memory]:
         found = {key: document.memory for key in keys if (document := self.state.documents.get(key))}

@@ -39,6 +39,7 @@ from hivelore.storage.sql.statements import (
     after_position,
     codes,
     condition,
+    from_micros,
     plain,
     to_micros,
 )
@@ -142,7 +143,11 @@ def read_recall(row: Row, seen: Mapping[DocumentKey, MemoryId]) -> Recall:
 
 def recalled_documents(row: Row) -> list[DocumentKey]:
     """Returns the documents of a row of ``read_recall``, best first."""
-    return [DocumentKey(int(key)) for key in row[-2].split(",") if key]
+    return split_documents(row[-2])
+
+
+def split_documents(column: str) -> list[DocumentKey]:
+    return [DocumentKey(int(key)) for key in column.split(",") if key]
 
 
 def recall_condition(
@@ -198,6 +203,16 @@ class FeedbackReader(MemoryReader):
         ids = {key: features.id for key, features in seen.items()}
         return [read_recall(row, ids) for row in found]
 
+    def recall_times(
+        self, documents: Collection[DocumentKey], since: datetime, limit: int
+    ) -> Mapping[DocumentKey, Sequence[datetime]]:
+        wanted, found = frozenset(documents), dict[DocumentKey, list[datetime]]()
+        for at, returned in self.rows(self.SQL["recall_documents"], {"since": to_micros(since), "limit": limit}):
+            for key in split_documents(returned):
+                if key in wanted:
+                    found.setdefault(key, []).append(from_micros(at))
+        return found
+
 
 class FeedbackWriter(FeedbackReader, SqlWriter):
     """Implements ``feedback.ports.FeedbackWrites``."""
@@ -228,7 +243,7 @@ class FeedbackWriter(FeedbackReader, SqlWriter):
 
     def log_recalls(self, entries: Sequence[Recall]) -> None:
         given = {hit.memory for entry in entries for hit in entry.hits}
-        keys = dict(self.rows(self.SQL["memory_keys_of"], {"ids": self.array(given)}))
+        keys = self.keys_of(given)
         self.run_each("recall_insert", [recall_params(entry, keys) for entry in entries])
 
     def drop_recalls(self, recalls: Collection[RecallId], since: datetime) -> None:

@@ -28,6 +28,10 @@ INSERT INTO recall {insert:recall}
 SELECT {columns:recall r}, r.documents, r.parts
 FROM recall r WHERE r.namespace = :namespace {recall_filter} ORDER BY r.at DESC, r.id DESC LIMIT :limit
 
+-- name: recall_documents
+SELECT r.at, r.documents FROM recall r WHERE r.namespace = :namespace AND r.agent IS NOT NULL AND r.at >= :since
+ORDER BY r.at DESC, r.id DESC LIMIT :limit
+
 -- name: recall_returned
 position(:having IN r.documents) > 0
 

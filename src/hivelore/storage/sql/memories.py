@@ -200,15 +200,15 @@ class MemoryReader(EmbeddingReader):
     def get(self, memory: MemoryId) -> Stored | None:
         return self._stored("memory_by_id", id=memory)
 
+    def keys_of(self, memories: Collection[MemoryId]) -> Mapping[MemoryId, DocumentKey]:
+        return dict(self.rows(self.SQL["memory_keys_of"], {"ids": self.array(memories)}))
+
     def _stored(self, statement: str, /, **params: Param) -> Stored | None:
         row = self.row(statement, **params)
         return None if row is None else read_stored([row])[0]
 
     def _several(self, statement: str, /, **params: Param) -> list[Stored]:
         return read_stored(self.rows(self.SQL[statement], params))
-
-    def document_keys(self, memories: Collection[MemoryId]) -> Mapping[MemoryId, DocumentKey]:
-        return dict(self.rows(self.SQL["memory_keys_of"], {"ids": self.array(memories)})) if memories else {}
 
     def memories_of(self, keys: Collection[DocumentKey], where: Filter) -> Mapping[DocumentKey, Memory]:
         return {one.key: one.memory for one in read_stored(self._among("memory_filtered", keys, where))}

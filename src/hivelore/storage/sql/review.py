@@ -1,6 +1,6 @@
 """Proposals in the review inbox."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 import msgspec
@@ -111,15 +111,15 @@ class ReviewReader(SqlReader):
     def proposals_about(self, document: DocumentKey) -> Sequence[Proposal]:
         return self._proposals(self.SQL["proposals_about"], {"document": document})
 
-    def count_open_proposals(self, actor: AgentId | None) -> int:
+    def count_open_proposals(self, actor: AgentId | None, kinds: Collection[ProposalKind]) -> int:
+        codes = self.array([KIND[kind] for kind in kinds])
         if actor is None:
-            return self.row("proposals_open_count_without_agent")[0]
-        return self.row("proposals_open_count", actor=actor)[0]
+            return self.row("proposals_open_count_without_agent", kinds=codes)[0]
+        return self.row("proposals_open_count", actor=actor, kinds=codes)[0]
 
-    def open_proposals(self, actor: AgentId | None) -> Sequence[Proposal]:
-        if actor is None:
-            return self._proposals(self.SQL["proposals_open_without_agent"], {})
-        return self._proposals(self.SQL["proposals_open"], {"actor": actor})
+    def outdated_contradictions(self, limit: int) -> Sequence[Proposal]:
+        kind = KIND[ProposalKind.CONTRADICTION]
+        return self._proposals(self.SQL["contradictions_outdated"], {"kind": kind, "limit": limit})
 
     def _proposals(self, statement: str, params: Params) -> list[Proposal]:
         found = self.rows(statement, params)

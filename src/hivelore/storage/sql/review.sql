@@ -15,18 +15,17 @@ FROM concerned co JOIN proposal pr ON pr.namespace = co.namespace AND pr.id = co
 WHERE co.namespace = :namespace AND co.document = :document ORDER BY pr.at DESC, pr.id DESC
 
 -- name: proposals_open_count
-SELECT COUNT(*) FROM proposal WHERE namespace = :namespace AND actor = :actor AND how = 0
+SELECT COUNT(*) FROM proposal WHERE namespace = :namespace AND actor = :actor AND how = 0 AND kind {any:kinds}
 
 -- name: proposals_open_count_without_agent
-SELECT COUNT(*) FROM proposal WHERE namespace = :namespace AND actor IS NULL AND how = 0
+SELECT COUNT(*) FROM proposal WHERE namespace = :namespace AND actor IS NULL AND how = 0 AND kind {any:kinds}
 
--- name: proposals_open
+-- name: contradictions_outdated
 SELECT {columns:proposal pr}
-FROM proposal pr WHERE pr.namespace = :namespace AND pr.actor = :actor AND pr.how = 0 ORDER BY pr.at DESC, pr.id DESC
-
--- name: proposals_open_without_agent
-SELECT {columns:proposal pr}
-FROM proposal pr WHERE pr.namespace = :namespace AND pr.actor IS NULL AND pr.how = 0 ORDER BY pr.at DESC, pr.id DESC
+FROM proposal pr WHERE pr.namespace = :namespace AND pr.how = 0 AND pr.kind = :kind AND EXISTS (
+  SELECT 1 FROM concerned co JOIN memory m ON m.namespace = co.namespace AND m.key = co.document
+  WHERE co.namespace = pr.namespace AND co.proposal = pr.id AND (m.version <> co.version OR m.valid_until IS NOT NULL))
+ORDER BY pr.at, pr.id LIMIT :limit
 
 -- name: proposal_put
 INSERT INTO proposal {insert:proposal}

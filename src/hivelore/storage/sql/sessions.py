@@ -154,6 +154,9 @@ class SessionReader(SqlReader):
     def session(self, agent: AgentId, session: Clean) -> Session | None:
         return self.read_one(SESSION, "session", agent=agent, id=session)
 
+    def sessions_since(self, since: datetime, limit: int) -> Sequence[Session]:
+        return self.read_all(SESSION, "sessions_since", since=to_micros(since), limit=limit)
+
     def handover(self, event: EventId) -> Handover | None:
         return self.read_one(HANDOVER, "handover_by_id", id=event)
 

@@ -1,6 +1,10 @@
 -- name: session
 SELECT {columns:session} FROM session WHERE namespace = :namespace AND agent = :agent AND id = :id
 
+-- name: sessions_since
+SELECT {columns:session} FROM session WHERE namespace = :namespace AND updated_at >= :since
+ORDER BY updated_at DESC, agent, id LIMIT :limit
+
 -- name: session_put
 INSERT INTO session {insert:session} {update:session}
 
