@@ -1,6 +1,8 @@
 """Cooldowns: set and seen by all agents, ended by time or by operators."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -68,6 +70,37 @@ def test_cooldowns_are_listed_by_service(world: World) -> None:
     ]
     assert [one.action for one in world.cooldowns.active(" jellyfin")] == ["restart", "stop"]
     assert list(world.cooldowns.active("bind")) == []
+
+
+def test_a_service_is_the_same_in_any_spelling(world: World) -> None:
+    rest(world, "postgres")
+    again = rest(world, "PostgreSQL", viewer=AS_BOB)
+    assert (again.service, again.count, again.actor) == ("postgres", 2, None)
+    rest(world, "mysql")
+    for spelling in ("pg", "Postgres"):
+        assert list(world.cooldowns.active(spelling)) == [again]
+        assert "mysql" not in world.cooldowns.format_for_agent(spelling)
+    assert world.cooldowns.clear("psql", "restart", AS_OPERATOR) == 1
+    assert [one.service for one in world.cooldowns.active()] == ["mysql"]
+
+
+def test_an_ended_cooldown_gives_its_spelling_to_no_new_one(world: World) -> None:
+    rest(world, "postgres")
+    world.clock.advance(30 * MINUTE)
+    assert (rest(world, "pg").service, rest(world, "pg").count) == ("pg", 2)
+
+
+def test_concurrent_cooldowns_of_two_spellings_are_one(world: World) -> None:
+    for number in range(5):
+        together = Barrier(4)
+
+        def set_one(service: str, together: Barrier = together, number: int = number) -> None:
+            together.wait(60)
+            rest(world, service, f"restart {number}")
+
+        with ThreadPoolExecutor(4) as threads:
+            list(threads.map(set_one, ("postgres", "PostgreSQL", "pg", "psql")))
+        assert [one.count for one in world.cooldowns.active("pg")] == [4] * (number + 1)
 
 
 def test_agents_see_them_as_text(world: World) -> None:

@@ -14,6 +14,7 @@ from hivelore.events import cooldown_rules
 from hivelore.events.model import ACTION_LENGTH, MAX_COOLDOWN, REASON_LENGTH, Cooldown
 from hivelore.memories.normalizer import SESSION_LENGTH, clean_line, to_utc
 from hivelore.observations.model import SERVICE_LENGTH
+from hivelore.observations.naming import Naming
 from hivelore.storage.ports import MemoryStore, Transaction
 
 MAX_ACTIVE = 1_000
@@ -22,10 +23,11 @@ _MINUTE = timedelta(minutes=1)
 
 
 class Cooldowns:
-    def __init__(self, store: MemoryStore, redactor: Redactor, clock: Clock) -> None:
+    def __init__(self, store: MemoryStore, redactor: Redactor, clock: Clock, naming: Naming) -> None:
         self._store = store
         self._redactor = redactor
         self._clock = clock
+        self._naming = naming
 
     def set(
         self,
@@ -58,8 +60,10 @@ class Cooldowns:
         )
 
         def put_cooldown(tx: Transaction) -> Cooldown:
-            before = tx.cooldown(new.service, new.action)
-            known = cooldown_rules.combine(before, new)
+            tx.claim(f"cooldown of {self._naming.service_key(new.service)} {new.action}".encode())
+            before = self._same(tx.cooldowns(since), new)
+            # An extended cooldown keeps its spelling.
+            known = cooldown_rules.combine(before, new if before is None else replace(new, service=before.service))
             if known == before or known.until <= now:
                 return known
             if before is None or before.until <= now:
@@ -74,7 +78,7 @@ class Cooldowns:
         only = clean_line(self._redactor, service, "service", SERVICE_LENGTH)
         with self._store.read(deadline) as view:
             found = view.cooldowns(self._clock.now())
-        return [one for one in found if only is None or one.service == only]
+        return [one for one in found if only is None or self._is_about(one, only)]
 
     def list_visible(
         self, viewer: Viewer, service: str | None = None, deadline: float | None = None
@@ -97,7 +101,7 @@ class Cooldowns:
         now = self._clock.now()
 
         def remove_cooldowns(tx: Transaction) -> int:
-            chosen = [one for one in tx.cooldowns(now) if one.service == name and only in (None, one.action)]
+            chosen = [one for one in tx.cooldowns(now) if self._is_about(one, name) and only in (None, one.action)]
             cleared = [one for one in chosen if cooldown_rules.may_clear(viewer, one)]
             if chosen and not cleared:
                 raise Forbidden(
@@ -108,6 +112,14 @@ class Cooldowns:
             return len(cleared)
 
         return self._store.write(remove_cooldowns, deadline)
+
+    def _same(self, known: Sequence[Cooldown], new: Cooldown) -> Cooldown | None:
+        """Returns the cooldown of the same action and service, in any spelling; of several, the one that ends last."""
+        same = (one for one in known if one.action == new.action and self._is_about(one, new.service))
+        return max(same, key=lambda one: one.until, default=None)
+
+    def _is_about(self, cooldown: Cooldown, service: Clean) -> bool:
+        return self._naming.service_key(cooldown.service) == self._naming.service_key(service)
 
     def _required_name(self, text: str, field: str, most: int) -> Clean:
         name = clean_line(self._redactor, text, field, most)

@@ -30,10 +30,6 @@ class EventReads(Protocol):
         """Returns the cooldowns that are active at an instant, by service, then action."""
         ...
 
-    def cooldown(self, service: Clean, action: Clean) -> Cooldown | None:
-        """Returns a cooldown as it was set, whether it is over or not."""
-        ...
-
 
 class EventWrites(Protocol):
     """The event log, and cooldowns."""

@@ -162,7 +162,7 @@ class Services(ABC):
 
     @cached_property
     def cooldowns(self) -> Cooldowns:
-        return Cooldowns(self.store, self.redactor, self.clock)
+        return Cooldowns(self.store, self.redactor, self.clock, self.naming)
 
     @cached_property
     def normalizer(self) -> Normalizer:

@@ -85,9 +85,6 @@ class ReferenceSwarmView(ProposalsView, LinksView, BatchesView):
     def cooldowns(self, at: datetime) -> Sequence[Cooldown]:
         return event_state.cooldowns(self.state, at)
 
-    def cooldown(self, service: Clean, action: Clean) -> Cooldown | None:
-        return self.state.cooldowns.get((service, action))
-
     def session(self, agent: AgentId, session: Clean) -> Session | None:
         return self.state.sessions.get((agent, session))
 

@@ -118,9 +118,6 @@ class EventReader(SqlReader):
     def cooldowns(self, at: datetime) -> Sequence[Cooldown]:
         return self.read_all(COOLDOWN, "cooldowns", at=to_micros(at))
 
-    def cooldown(self, service: Clean, action: Clean) -> Cooldown | None:
-        return self.read_one(COOLDOWN, "cooldown", service=service, action=action)
-
 
 class EventWriter(EventReader, SqlWriter):
     """Implements ``events.ports.EventWrites``."""

@@ -35,10 +35,6 @@ WHERE e.namespace = :namespace AND e.document = :document ORDER BY e.at DESC, e.
 SELECT {columns:cooldown}
 FROM cooldown WHERE namespace = :namespace AND until > :at ORDER BY service, action
 
--- name: cooldown
-SELECT {columns:cooldown}
-FROM cooldown WHERE namespace = :namespace AND service = :service AND action = :action
-
 -- name: cooldown_put
 INSERT INTO cooldown {insert:cooldown} {update:cooldown}
 
