@@ -19,7 +19,7 @@ SECTIONS = (
     *NEEDS_DATA,
     "injection",
     "lessons",
-    "truth",
+    "truth-pairs",
     "speed",
     "speed-1m",
     "writes",
