@@ -20,6 +20,7 @@ SECTIONS = (
     "injection",
     "lessons",
     "truth-pairs",
+    "truth-chains",
     "speed",
     "speed-1m",
     "writes",
@@ -31,7 +32,7 @@ SECTIONS = (
     "vectors",
     "walks",
 )
-SLOW = (*NEEDS_DATA[1:], "speed", "writes", "growth", "footprint", "hooks")
+SLOW = (*NEEDS_DATA[1:], "truth-chains", "speed", "writes", "growth", "footprint", "hooks")
 """Sections that fill several stores or start several services; `make soak` runs them."""
 QUICK = "vectors"
 DATA = os.environ.get("HIVELORE_BENCH_DATA", "")

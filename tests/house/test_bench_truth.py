@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from bench.injection.data import Note
+from bench.truth.chains import Linked, Place, count_links, place_of
 from bench.truth.data import (
     ASIDE,
     CONFLICT,
@@ -23,6 +24,8 @@ from bench.truth.data import (
     pair_sets,
 )
 from bench.truth.pairs import RATES, rates
+
+from hivelore.links.model import LinkKind
 
 DAY = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -109,3 +112,34 @@ def test_rates_count_each_verdict_among_its_labels() -> None:
         "uncertain": "12.5",
     }
     assert rates([(pair(SAME), "same")]) == ["1", "", "", "100.0", "0.0", "", "0.0"]
+
+
+@pytest.mark.parametrize(
+    ("found", "place"),
+    [
+        (["new", "old"], Place(True, True, True)),
+        (["x", "new", "old"], Place(False, True, True)),
+        (["old", "new"], Place(False, False, True)),
+        (["a", "b", "c", "d", "e", "new"], Place(False, True, False)),
+        (["old"], Place(False, False, False)),
+        ([], Place(False, False, False)),
+    ],
+)
+def test_the_right_telling_is_ahead_if_no_other_one_is_before_it(found: list[str], place: Place) -> None:
+    assert place_of(found, "new", frozenset(["old"])) == place
+
+
+def test_links_are_false_between_different_facts_and_same_only_for_equal_values() -> None:
+    part = ChainSet("x", [chain("a", "1", "2", "1"), chain("b", "1", "2")], [note("other")])
+    links = [
+        ("a/1", "a/0", LinkKind.UPDATES),
+        ("a/2", "a/0", LinkKind.UPDATES),  # It skips one, and is right.
+        ("a/2", "a/1", LinkKind.CONFLICTS_WITH),
+        ("b/1", "b/0", LinkKind.SAME_AS),  # false
+        ("a/2", "a/0", LinkKind.SAME_AS),
+        ("b/0", "a/0", LinkKind.UPDATES),  # false
+        ("other", "a/0", LinkKind.CONFLICTS_WITH),  # false
+        ("other", "b/0", LinkKind.SAME_AS),  # false
+    ]
+    called = {LinkKind.UPDATES: 1, LinkKind.CONFLICTS_WITH: 1, LinkKind.SAME_AS: 1}
+    assert count_links(part, links) == Linked(notes=6, changes=3, called=called, false_changes=2, false_same=2)
