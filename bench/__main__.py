@@ -29,7 +29,7 @@ from bench.quality import rest, section
 from bench.report import Section, keep, render
 from bench.running import Others
 from bench.speed import section as speed
-from bench.truth import chains, pairs
+from bench.truth import chains, cost, pairs
 
 SECTIONS: Mapping[str, Callable[[Bench], Section | None]] = {
     "quality": section.run,
@@ -42,6 +42,7 @@ SECTIONS: Mapping[str, Callable[[Bench], Section | None]] = {
     "lessons": lessons.run,
     "truth-pairs": pairs.run,
     "truth-chains": chains.run,
+    "truth-cost": cost.run,
     "speed": speed.run,
     "speed-1m": speed.run_million,
     "writes": writes.run,
