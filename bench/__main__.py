@@ -16,7 +16,6 @@ from bench import (
     importing,
     recency,
     silence,
-    truth,
     updates,
     usefulness,
     vectors,
@@ -30,6 +29,7 @@ from bench.quality import rest, section
 from bench.report import Section, keep, render
 from bench.running import Others
 from bench.speed import section as speed
+from bench.truth import chains, cost, pairs
 
 SECTIONS: Mapping[str, Callable[[Bench], Section | None]] = {
     "quality": section.run,
@@ -40,7 +40,9 @@ SECTIONS: Mapping[str, Callable[[Bench], Section | None]] = {
     "usefulness": usefulness.run,
     "injection": injection.run,
     "lessons": lessons.run,
-    "truth": truth.run,
+    "truth-pairs": pairs.run,
+    "truth-chains": chains.run,
+    "truth-cost": cost.run,
     "speed": speed.run,
     "speed-1m": speed.run_million,
     "writes": writes.run,

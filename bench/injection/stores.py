@@ -189,7 +189,7 @@ def measure(
         prompts = prompts[:: max(1, len(prompts) // bench.count(len(prompts), 8))]
         keywords, vectors = _keyword_baseline(store), _vector_baseline(store, bench.embedder)
         with filled(bench.place(), store) as opened:
-            hook = _hook(opened, store)
+            hook = hook_of(opened, store)
             for prompt in prompts:
                 query = Query(text=Clean(prompt.text), limit=RERANKED, project=Clean(store.name), reads=RERANKED)
                 hits = opened.app.search_service.recall(query, opened.viewer).hits
@@ -207,7 +207,8 @@ def foreign_prompt(prompt: Prompt) -> Prompt:
     return Prompt(prompt.id, prompt.text, "foreign", (), ())
 
 
-def _hook(opened: Filled, store: Store) -> Callable[[Prompt], Given]:
+def hook_of(opened: Filled, store: Store) -> Callable[[Prompt], Given]:
+    """Returns a function that sends a prompt to the hook, each in a new session."""
     app, numbers = opened.app, count()
     viewer = replace(opened.viewer, interface=Interface.HOOK)
     agent = viewer.agent

@@ -1,4 +1,4 @@
-"""Measurements of the same memories on PostgreSQL, on the server of a package, filled by `hivelore move`."""
+"""Databases for measurements on PostgreSQL, on the server of a package."""
 
 import os
 import shutil
@@ -29,19 +29,25 @@ BUFFERS = "1GB"
 
 @contextmanager
 def moved(home: Path, place: Path) -> Generator[tuple[Path, str, float]]:
-    """Yields a new home for the swarm, the URL of its database, and the seconds of the migration."""
-    with _server() as server, psycopg.connect(server.get_uri(), autocommit=True) as connection:
-        connection.execute(f"DROP DATABASE IF EXISTS {DATABASE} WITH (FORCE)".encode())
-        connection.execute(f"CREATE DATABASE {DATABASE} ENCODING 'UTF8' TEMPLATE template0".encode())
-        database = server.get_uri(DATABASE)
+    """Yields a new home for the swarm, the URL of a database with its memories, and the seconds of the migration."""
+    with new_database() as database:
         began = perf_counter()
         command = [Path(sys.executable).with_name("hivelore"), "move", "--from", home, "--to", database]
         subprocess.run(command, env=environment(home), stdout=subprocess.DEVNULL, check=True)
         took = perf_counter() - began
         for name in (endpoint.OPERATOR_KEY, endpoint.AGENT_KEY):
             shutil.copy(home / name, place / name)
+        yield place, database, took
+
+
+@contextmanager
+def new_database() -> Generator[str]:
+    """Yields the URL of an empty database."""
+    with _server() as server, psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE IF EXISTS {DATABASE} WITH (FORCE)".encode())
+        connection.execute(f"CREATE DATABASE {DATABASE} ENCODING 'UTF8' TEMPLATE template0".encode())
         try:
-            yield place, database, took
+            yield server.get_uri(DATABASE)
         finally:
             connection.execute(f"DROP DATABASE {DATABASE} WITH (FORCE)".encode())
 

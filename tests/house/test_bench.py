@@ -19,7 +19,9 @@ SECTIONS = (
     *NEEDS_DATA,
     "injection",
     "lessons",
-    "truth",
+    "truth-pairs",
+    "truth-chains",
+    "truth-cost",
     "speed",
     "speed-1m",
     "writes",
@@ -31,7 +33,7 @@ SECTIONS = (
     "vectors",
     "walks",
 )
-SLOW = (*NEEDS_DATA[1:], "speed", "writes", "growth", "footprint", "hooks")
+SLOW = (*NEEDS_DATA[1:], "truth-chains", "truth-cost", "speed", "writes", "growth", "footprint", "hooks")
 """Sections that fill several stores or start several services; `make soak` runs them."""
 QUICK = "vectors"
 DATA = os.environ.get("HIVELORE_BENCH_DATA", "")
