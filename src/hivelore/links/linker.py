@@ -127,23 +127,24 @@ class Linker:
             for one in (stored, *others):
                 history = view.history(one.key) if one.memory.version > 1 else ()
                 dates[one.key] = stated_at(one.memory, history)
-        found = list[StoredLink]()
+        found, compared = list[StoredLink](), list[_Pair]()
         for other in others:
             pair = _pair(stored, other)
             if pair in self._compared:
                 continue
             older, newer = sorted((stored, other), key=lambda one: (dates[one.key], one.key))
             judged = self._comparer.read(older.memory.content, newer.memory.content)
-            self._remember(pair)
+            compared.append(pair)
             link = make_link(older.memory, newer.memory, judged, model, self._clock.now())
             if link is not None:
                 found.append(StoredLink(newer.key, older.key, link))
-        self._store.write(lambda tx: _store_links(tx, stored, found, model))
+        if self._store.write(lambda tx: _store_links(tx, stored, found, model)):
+            self._remember(compared)
 
-    def _remember(self, pair: _Pair) -> None:
-        while len(self._compared) >= REMEMBERED:
+    def _remember(self, compared: Sequence[_Pair]) -> None:
+        self._compared |= dict.fromkeys(compared)
+        while len(self._compared) > REMEMBERED:
             self._compared.pop(next(iter(self._compared)))
-        self._compared[pair] = None
 
     def _candidates(self, view: View, stored: Stored) -> Iterator[Stored]:
         memory = stored.memory
@@ -186,12 +187,12 @@ def _first_vector(view: View, key: DocumentKey, fingerprint: str) -> Vector | No
     return view.vectors(model, chunks[0].passages[:1]).get(chunks[0].passages[0])
 
 
-def _store_links(tx: Transaction, stored: Stored, found: Sequence[StoredLink], model: Clean) -> None:
-    """Stores the links of a memory, unless it was changed meanwhile. Earlier links that its current text or model does
-    not confirm are deleted; a rejected one stays as it is."""
+def _store_links(tx: Transaction, stored: Stored, found: Sequence[StoredLink], model: Clean) -> bool:
+    """Stores the links of a memory. Returns False if it was changed meanwhile. Earlier links that its current text or
+    model does not confirm are deleted; a rejected one stays as it is."""
     now = tx.get(stored.memory.id)
     if now is None or now.memory.version != stored.memory.version:
-        return
+        return False
     confirmed = {(one.source, one.target, one.link.kind) for one in found}
     rejected = set[tuple[DocumentKey, DocumentKey, LinkKind]]()
     for one in tx.links_of([stored.key]):
@@ -204,3 +205,4 @@ def _store_links(tx: Transaction, stored: Stored, found: Sequence[StoredLink], m
         if (one.source, one.target, one.link.kind) not in rejected:
             tx.put_link(one)
     tx.put_compared(stored.key, stored.memory.version, model)
+    return True
