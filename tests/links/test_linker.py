@@ -216,6 +216,16 @@ def test_memories_of_equal_dates_are_compared_in_the_order_of_their_arrival(worl
     assert ends(world, older) == {(newer.id, "updates", older.id)}
 
 
+def test_a_memory_that_arrives_late_is_the_earlier_statement(world: World) -> None:
+    reader = TableReader(UPDATES)
+    newer = world.remember(PNPM)
+    world.clock.advance(-HOUR)
+    older = world.remember(NPM)
+    link_all(world, reader)
+    assert reader.read == [(NPM, PNPM)]
+    assert ends(world, older) == {(newer.id, "updates", older.id)}
+
+
 def test_a_statement_is_as_new_as_its_text(world: World) -> None:
     reader = TableReader({**UPDATES, (PNPM, YARN): Verdict.UPDATE})
     first, second = world.remember(NPM), world.remember(PNPM)
@@ -230,6 +240,33 @@ def test_a_statement_is_as_new_as_its_text(world: World) -> None:
 # links that are dropped and kept
 
 
+@pytest.mark.parametrize("passed", [HOUR, timedelta(0), -HOUR])
+@pytest.mark.parametrize("is_restarted", [True, False])
+def test_an_edit_that_removes_the_reason_drops_the_link(world: World, passed: timedelta, is_restarted: bool) -> None:
+    reader = TableReader(UPDATES)
+    older, newer = world.remember(NPM), world.remember(PNPM)
+    linker = a_linker(world, reader)
+    finish(linker)
+    world.clock.advance(passed)
+    edit(world, newer, OWL)
+    world.embed()
+    finish(a_linker(world, reader) if is_restarted else linker)
+    assert links(world, older) == []
+
+
+@pytest.mark.parametrize("passed", [HOUR, timedelta(0), -HOUR])
+def test_a_link_is_kept_whatever_the_clock_shows(world: World, passed: timedelta) -> None:
+    """The pair is compared for one memory, and not again for the other."""
+    reader = TableReader({(PNPM, NPM): Verdict.CONFLICT, **UPDATES})
+    older = world.remember(OWL)
+    world.clock.advance(HOUR)
+    edit(world, older, NPM)
+    world.clock.advance(passed)
+    world.remember(PNPM)
+    link_all(world, reader)
+    assert len(links(world, older)) == len(reader.read) == 1
+
+
 def test_an_edit_of_other_parts_keeps_the_link(world: World) -> None:
     reader = TableReader(UPDATES)
     older, newer = world.remember(NPM), world.remember(PNPM)
@@ -237,6 +274,16 @@ def test_an_edit_of_other_parts_keeps_the_link(world: World) -> None:
     world.memory_service.edit(newer.id, Edit(tags=("build",)), AS_ADA)
     link_all(world, reader)
     assert ends(world, older) == {(newer.id, "updates", older.id)}
+
+
+def test_a_memory_that_becomes_too_long_has_no_links(world: World) -> None:
+    reader = TableReader(UPDATES)
+    older, newer = world.remember(NPM), world.remember(PNPM)
+    link_all(world, reader)
+    edit(world, newer, PNPM + " because of its lock file" * 100)
+    world.embed()
+    link_all(world, reader)
+    assert links(world, older) == []
 
 
 def test_a_changed_model_judges_anew_and_drops_what_it_does_not_confirm(world: World) -> None:
@@ -293,6 +340,23 @@ def test_the_middle_of_a_chain_can_be_forgotten(world: World) -> None:
     forget(world, pnpm)
     link_all(world, reader)
     assert ends(world, npm) == ends(world, yarn) == {(yarn.id, "updates", npm.id)}
+
+
+@pytest.mark.parametrize("edited", [NPM, PNPM])
+def test_a_memory_that_is_edited_meanwhile_is_compared_again(world: World, edited: str) -> None:
+    memories = {text: world.remember(text) for text in (NPM, PNPM)}
+    left = [edited]
+
+    def edit_once(*_: str) -> None:
+        while left:
+            edit(world, memories[left.pop()], OWL)
+            world.embed()
+
+    reader = TableReader(UPDATES, before=edit_once)
+    link_all(world, reader)
+    assert links(world, memories[NPM]) == []
+    assert uncompared(world, reader) == 0
+    assert len(reader.read) == 2
 
 
 # failures

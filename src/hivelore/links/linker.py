@@ -5,7 +5,7 @@ its vectors a while; without them it is compared with those that share its words
 """
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import suppress
 from datetime import datetime, timedelta
 
@@ -127,10 +127,11 @@ class Linker:
             for one in (stored, *others):
                 history = view.history(one.key) if one.memory.version > 1 else ()
                 dates[one.key] = stated_at(one.memory, history)
-        found, compared = list[StoredLink](), list[_Pair]()
+        found, compared, known = list[StoredLink](), list[_Pair](), set[DocumentKey]()
         for other in others:
             pair = _pair(stored, other)
             if pair in self._compared:
+                known.add(other.key)
                 continue
             older, newer = sorted((stored, other), key=lambda one: (dates[one.key], one.key))
             judged = self._comparer.read(older.memory.content, newer.memory.content)
@@ -138,7 +139,7 @@ class Linker:
             link = make_link(older.memory, newer.memory, judged, model, self._clock.now())
             if link is not None:
                 found.append(StoredLink(newer.key, older.key, link))
-        if self._store.write(lambda tx: _store_links(tx, stored, found, model)):
+        if self._store.write(lambda tx: _store_links(tx, stored, found, known, model)):
             self._remember(compared)
 
     def _remember(self, compared: Sequence[_Pair]) -> None:
@@ -187,9 +188,11 @@ def _first_vector(view: View, key: DocumentKey, fingerprint: str) -> Vector | No
     return view.vectors(model, chunks[0].passages[:1]).get(chunks[0].passages[0])
 
 
-def _store_links(tx: Transaction, stored: Stored, found: Sequence[StoredLink], model: Clean) -> bool:
-    """Stores the links of a memory. Returns False if it was changed meanwhile. Earlier links that its current text or
-    model does not confirm are deleted; a rejected one stays as it is."""
+def _store_links(
+    tx: Transaction, stored: Stored, found: Sequence[StoredLink], known: Set[DocumentKey], model: Clean
+) -> bool:
+    """Stores the links of a memory. Returns False if it was changed meanwhile. Earlier links that are not found again
+    are deleted, except rejected ones and those to the ``known`` memories, which it was compared with before."""
     now = tx.get(stored.memory.id)
     if now is None or now.memory.version != stored.memory.version:
         return False
@@ -199,7 +202,7 @@ def _store_links(tx: Transaction, stored: Stored, found: Sequence[StoredLink], m
         place = (one.source, one.target, one.link.kind)
         if not one.link.counts:
             rejected.add(place)
-        elif place not in confirmed and (one.link.model != model or one.link.at < now.memory.updated_at):
+        elif place not in confirmed and known.isdisjoint((one.source, one.target)):
             tx.drop_link(*place)
     for one in found:
         if (one.source, one.target, one.link.kind) not in rejected:
