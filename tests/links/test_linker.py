@@ -9,6 +9,7 @@ import pytest
 from hivelore.core.text import Clean
 from hivelore.embeddings.active_model import ActiveModel
 from hivelore.errors import Broken, HiveloreError, Unavailable
+from hivelore.indexes.vectors.brute_force import ExactVectors
 from hivelore.links import linker as linking
 from hivelore.links.comparer import Comparer
 from hivelore.links.decisions import LONGEST
@@ -465,3 +466,16 @@ def test_memories_do_not_wait_during_an_outage_of_the_embedder(world: World, mon
     monkeypatch.setattr(ActiveModel, "outage", "the embedder does not answer")
     link_all(world, reader)
     assert reader.read == [(NPM, PNPM)]
+
+
+def test_no_memory_is_compared_before_the_index_is_built(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = TableReader()
+    for letter in "ab":
+        world.remember(f"heronsleep{letter}")
+    world.clock.advance(HOUR)
+    linker = a_linker(world, reader)
+    monkeypatch.setattr(ExactVectors, "ready", False)
+    assert not linker.step()
+    monkeypatch.setattr(ExactVectors, "ready", True)
+    finish(linker)
+    assert reader.read == [("heronsleepa", "heronsleepb")]

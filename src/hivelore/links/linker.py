@@ -107,10 +107,12 @@ class Linker:
         return bool(due)
 
     def _is_due(self, view: View, key: DocumentKey) -> bool:
-        """Returns False while a new memory waits for its vectors."""
+        """Returns False while a new memory waits for its vectors, or all memories wait for the vector index."""
         model = self._active_model.current
         if model is None or self._active_model.outage is not None:
             return True
+        if not model.index.ready:
+            return False
         stored = next(iter(view.memories_of([key], EVERYTHING).values()), None)
         if stored is None or self._clock.now() - stored.updated_at > VECTORS_AWAITED:
             return True
