@@ -389,13 +389,15 @@ class _Search:
 
     def place_successors(self, ranked: Sequence[Ranked]) -> Sequence[Ranked]:
         """Returns the ranking with each of the best candidates behind the memories that update it."""
-        best = ranked[:LINKED]
-        found = self._view.updates_of([one.key for one in best])
+        best = [one.key for one in ranked[:LINKED]]
+        found = dict(self._view.updates_of(best))
         if not found:
             return ranked
+        newer = {one for successors in found.values() for one in successors}
+        found |= self._view.updates_of(newer.difference(best))
         features = {one.key: one.features for one in ranked}
-        missing = {one for successors in found.values() for one in successors} - features.keys()
-        read = self._view.rank_features_of(missing, self._where) if missing else {}
+        missing = newer - features.keys()
+        read = self._view.rank_features_of(missing, self._where)
         features |= {key: one for key, one in read.items() if self._is_active(one.operational)}
         for key, successors in found.items():
             latest = [one for one in successors if one in features and one != key]
