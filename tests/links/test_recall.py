@@ -143,6 +143,20 @@ def test_an_update_holds_from_its_valid_time_on(world: World) -> None:
     assert (second.updated.by, second.updated.at) == (new.id, since)
 
 
+def test_an_edited_memory_is_as_new_as_its_text(world: World) -> None:
+    """It updates another memory since the edit, and is the latest of the chain, although it was created first."""
+    world = World(world.store, world.keywords, world.clock)
+    edited, old, new = remembered(world, "The owl sleeps", OLD, NEW)
+    world.memory_service.edit(edited.id, Edit(content=NEWEST), AS_ADA)
+    at = world.clock.now()
+    world.clock.advance(DAY)
+    update(world, old, new, present(world.store, edited).memory)
+    found = hits(world, "npm")
+    assert shown(found) == [(NEWEST, None), (NEW, edited.id), (OLD, edited.id)]
+    assert [hit.updated.at for hit in found if hit.updated is not None] == [at, at]
+    assert shown(hits(world, "npm", as_of=at - timedelta(hours=1))) == [(NEW, None), (OLD, new.id)]
+
+
 def test_an_expired_successor_does_not_count(world: World) -> None:
     world = World(world.store, world.keywords, world.clock)
     old = world.remember(OLD)
