@@ -131,6 +131,14 @@ def test_a_late_observation_reinforces_an_earlier_memory_although_a_later_one_is
     assert (done.effect, done.memory.id) == (Effect.REINFORCED, first.memory.id)
 
 
+def test_a_late_observation_of_a_project_is_not_compared_with_a_later_memory_of_all_projects(world: World) -> None:
+    now = world.clock.now()
+    first = world.observe(PORT, at=now - DAY)
+    done = world.observe(OTHER_PORT, at=now - 2 * DAY, project="tv")
+    assert (done.effect, done.about) == (Effect.NEW, ())
+    assert [world.curation.get(one.memory.id, AS_ADA).confidence for one in (first, done)] == [0.7, 0.7]
+
+
 class Interruptions:
     """Observations of another agent, each of which arrives while the pair model reads for an observation of Ada."""
 

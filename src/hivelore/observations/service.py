@@ -435,10 +435,12 @@ def _observation(prepared: NormalizedDraft) -> Observation:
 
 
 def _judgement(known: KnownGroup, seen: NormalizedDraft, verdicts: Verdicts) -> Judgement:
-    """Returns the verdict on a known memory and an observation that reinforces none, in their order."""
-    text = seen.memory.content
-    is_later = order_key(known.group.first) < order_key(_observation(seen))
-    return verdicts(*((known.group.text, text) if is_later else (text, known.group.text)))
+    """Returns the verdict on a known memory and an observation that reinforces none, in their order. A later memory of
+    all projects is not compared with an observation of one."""
+    memory, group = seen.memory, known.group
+    if order_key(group.first) < order_key(_observation(seen)):
+        return verdicts(group.text, memory.content)
+    return verdicts(memory.content, group.text) if memory.project in (None, group.project) else NOT_READ
 
 
 def _by_confidence(one: KnownGroup) -> float:
