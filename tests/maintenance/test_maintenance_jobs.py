@@ -10,8 +10,8 @@ from hivelore.core.agents import Viewer
 from hivelore.core.jobs import Job, JobId, JobState
 from hivelore.core.progress import Progress, Stopped
 from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Unavailable
-from hivelore.maintenance import duplicates, service
 from hivelore.maintenance import jobs as maintenance_jobs
+from hivelore.maintenance import service
 from hivelore.maintenance.duplicates import Duplicates
 from hivelore.maintenance.jobs import LATEST, MaintenanceJobs
 from hivelore.maintenance.model import MaintenancePlan
@@ -19,9 +19,10 @@ from hivelore.memories.model import Memory
 from support.batches import batches_of
 from support.clocks import START
 from support.held_maintenance import Held, held
+from support.pair_readers import TableReader
 from support.stores import present
 from support.waiting import until
-from support.world import AS_ADA, AS_LEA, AS_OPERATOR, World
+from support.world import AS_ADA, AS_LEA, AS_OPERATOR, World, hashing
 
 MERGE = MaintenancePlan(merge=True)
 NOBODY = JobId("00000000-0000-7000-8000-000000000000")
@@ -216,20 +217,15 @@ def test_jobs_are_for_operators_and_of_one_kind(world: World, jobs: MaintenanceJ
         jobs.cancel(world.reembedder.begin(AS_OPERATOR, everything=True).id, AS_OPERATOR)
 
 
-def test_the_comparison_stops_between_two_pairs(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    for number in range(6):
-        world.remember(f"The heron sleeps {'abcdef'[number]}.", session=f"s{number}")
-    progress, compared = Progress(), list[str]()
-
-    def one_then_stop(one: Memory, *_: object) -> bool:
-        compared.append(one.id)
-        progress.stop()
-        return False
-
-    monkeypatch.setattr(duplicates, "_is_duplicate", one_then_stop)
+def test_the_comparison_stops_between_two_pairs(world: World) -> None:
+    progress = Progress()
+    reader = TableReader(before=lambda older, newer: progress.stop())
+    world = World(world.store, world.keywords, world.clock, embedder=hashing(), reader=reader)
+    for word in ("owls", "larks", "herons", "cranes"):
+        world.remember(f"The pond beside the old mill is a place where the {word} sleep at night.", session=word)
     with pytest.raises(Stopped):
         world.maintenance.preview(MERGE, AS_OPERATOR, progress)
-    assert len(compared) == 1
+    assert len(reader.read) == 1
 
 
 def test_a_stopped_purge_is_one_batch_and_can_be_undone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ import pytest
 from hivelore.core.agents import Interface
 from hivelore.errors import Invalid
 from hivelore.health.handlers import read_status
+from hivelore.links.judge import Verdict
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import MemoryId
 from hivelore.models.openai.chat import ChatModel
@@ -23,13 +24,21 @@ from hivelore.runtime.app import Application
 from hivelore.runtime.settings import load
 from hivelore.storage.leader_lease import LeaderLease
 from support.language_server import LanguageServer
+from support.pair_readers import TableReader
 from support.remote_embedder import KEY
 from support.waiting import until
-from support.world import AS_OPERATOR, World
+from support.world import AS_OPERATOR, World, hashing
 
 CAP = 100_000
 OLDER = "The scheduler retries failed exports on worker3"
 NEWER = "The scheduler retries failed exports on old-nas today"
+
+
+@pytest.fixture
+def world(world: World) -> World:
+    """A world whose pair model is uncertain about the two notes."""
+    reader = TableReader({(OLDER, NEWER): Verdict.UNCERTAIN})
+    return World(world.store, world.keywords, world.clock, embedder=hashing(), reader=reader, first_id=5_000)
 
 
 @pytest.fixture
@@ -64,7 +73,7 @@ def judged_by(world: World, model: ChatModel, cap: int = CAP, holder: str = "one
 
 
 def doubt(world: World, service: str = "jellyfin") -> tuple[MemoryId, MemoryId]:
-    """Reports two observations that the rules cannot compare."""
+    """Reports two observations that the pair model is uncertain about."""
     older, newer = world.observe(OLDER, service), world.observe(NEWER, service)
     assert newer.effect is Effect.UNCERTAIN
     return older.memory.id, newer.memory.id

@@ -131,7 +131,7 @@ def test_nothing_is_injected_without_operational_memories(world: World) -> None:
 
 def test_the_same_service_and_category_reinforce(world: World) -> None:
     first = world.observe(SLOW)
-    again = world.observe("takes about a minute to start", session="another")
+    again = world.observe("takes a minute to start", session="another")
     assert (again.effect, again.memory.id) == (Effect.REINFORCED, first.memory.id)
     assert now(world, first.memory.id).confidence == 0.8
 

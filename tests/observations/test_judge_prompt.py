@@ -5,7 +5,7 @@ import json
 import pytest
 
 from hivelore.core.text import Clean
-from hivelore.observations.contradiction.judge_prompt import SCHEMA, opinion, prompt
+from hivelore.observations.judge_prompt import SCHEMA, opinion, prompt
 from hivelore.review.model import Decision
 
 OLDER, NEWER = Clean("Takes 60 s to start"), Clean("Starts at once")
@@ -30,7 +30,13 @@ def test_a_note_cannot_end_the_data() -> None:
 
 @pytest.mark.parametrize(
     ("verdict", "how"),
-    [("conflict", Decision.ACCEPTED), ("same", Decision.REJECTED), ("different", Decision.REJECTED), ("unsure", None)],
+    [
+        ("conflict", Decision.ACCEPTED),
+        ("update", Decision.ACCEPTED),
+        ("same", Decision.REJECTED),
+        ("different", Decision.REJECTED),
+        ("unsure", None),
+    ],
 )
 def test_a_sure_verdict_is_a_decision(verdict: str, how: Decision | None) -> None:
     assert opinion(answer(verdict)).how is how
@@ -64,4 +70,4 @@ def test_the_schema_lists_the_verdicts_that_are_read() -> None:
     assert isinstance(properties, dict)
     verdicts = properties["verdict"]
     assert isinstance(verdicts, dict)
-    assert verdicts["enum"] == ["conflict", "same", "different", "unsure"]
+    assert verdicts["enum"] == ["conflict", "update", "same", "different", "unsure"]

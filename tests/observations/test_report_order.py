@@ -11,20 +11,22 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hivelore.core.agents import Viewer
-from hivelore.core.text import Clean
+from hivelore.links.judge import Verdict
 from hivelore.observations.curation import RatedQuery
-from hivelore.observations.model import ObservationKind, PairScores
+from hivelore.observations.model import ObservationKind
 from hivelore.observations.outcomes import Effect, ObservationInput
 from hivelore.observations.service import ATTEMPTS
 from support.clocks import START, SteppingClock
 from support.laws import examples
+from support.pair_readers import TableReader
 from support.reference.keywords import ReferenceKeywords
 from support.reference.store import ReferenceStore
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World, hashing
 
 DAY = timedelta(days=1)
 PORT, OTHER_PORT = "Listens on port 8096", "Listens on port 8920"
-TEXTS = (PORT, OTHER_PORT, "Takes 60s to start", "Takes about 64 seconds to start", "Takes 69s to start", "It is slow")
+MOVED = "Moved from port 8096 to port 8920"
+TEXTS = (PORT, OTHER_PORT, MOVED, "Takes 60s to start", "takes 1 min to start", "Takes 69s to start", "It is slow")
 _services = map("service{}".format, count())
 
 
@@ -92,51 +94,93 @@ def test_late_observations_do_not_deactivate_a_newer_memory(world: World) -> Non
 
 def test_an_earlier_observation_becomes_the_text_of_the_group(world: World) -> None:
     now = world.clock.now()
-    first = world.observe("Takes 64 seconds to start", at=now - DAY).memory
-    other = world.observe("Takes 55 s to start", at=now - DAY / 2, viewer=AS_BOB).memory
-    done = world.observe("Takes 60s to start", at=now - 2 * DAY, viewer=AS_BOB)
-    assert (done.effect, done.memory.id, done.memory.content) == (Effect.REINFORCED, first.id, "Takes 60s to start")
+    first = world.observe("Takes 1000 ms to start", at=now - DAY).memory
+    other = world.observe("Takes 1015 ms to start", at=now - DAY / 2, viewer=AS_BOB).memory
+    done = world.observe("Takes 1008 ms to start", at=now - 2 * DAY, viewer=AS_BOB)
+    assert (done.effect, done.memory.id, done.memory.content) == (Effect.REINFORCED, first.id, "Takes 1008 ms to start")
     (only,) = world.curation.page(RatedQuery(service="jellyfin"), AS_ADA, None).memories
     assert (only.memory.id, only.memory.owner, only.confidence) == (first.id, "bob", 0.8)
     kinds = [one.kind for one in world.curation.timeline(first.id, AS_ADA).observations]
     assert kinds == [ObservationKind.CREATED, ObservationKind.REINFORCED, ObservationKind.REINFORCED]
-    assert world.found("takes 60s to start") == ["Takes 60s to start"]
+    assert world.found("takes 1008 ms to start") == ["Takes 1008 ms to start"]
     assert [(one.action, one.memory) for one in world.audit()[:2]] == [("forgotten", other.id), ("edited", first.id)]
 
 
 def test_a_memory_created_by_an_operator_is_unchanged_by_late_observations(world: World) -> None:
-    said = ObservationInput("Takes 64 seconds to start", "timing", "jellyfin", confidence=0.9)
+    said = ObservationInput("Takes 60 seconds to start", "timing", "jellyfin", confidence=0.9)
     made = world.curation.create(said, AS_OPERATOR).memory
-    done = world.observe("Takes 60s to start", at=made.created_at - 40 * DAY)
-    assert (done.memory.id, done.memory.content) == (made.id, "Takes 64 seconds to start")
+    done = world.observe("takes 1 min to start", at=made.created_at - 40 * DAY)
+    assert (done.memory.id, done.memory.content) == (made.id, "Takes 60 seconds to start")
     against = world.observe("Takes 10 minutes to start", at=made.created_at - 40 * DAY)
     assert (against.effect, against.about) == (Effect.NEW, ())
 
 
-class InterruptingReader:
-    """A pair model during whose first calls other observations arrive."""
+def test_observations_of_one_instant_are_compared_in_the_order_of_their_texts(world: World) -> None:
+    at = world.clock.now() - DAY
+    first = world.observe(OTHER_PORT, at=at)
+    second = world.observe(PORT, at=at)
+    assert (first.effect, second.effect) == (Effect.NEW, Effect.NEW)
+    assert world.curation.get(second.memory.id, AS_ADA).confidence < 0.7
+
+
+def test_a_late_observation_reinforces_an_earlier_memory_although_a_later_one_is_known(world: World) -> None:
+    now = world.clock.now()
+    first = world.observe("Takes 60s to start", at=now - 3 * DAY)
+    world.observe(PORT, at=now - DAY)
+    done = world.observe("takes 1 min to start", at=now - 2 * DAY, viewer=AS_BOB)
+    assert (done.effect, done.memory.id) == (Effect.REINFORCED, first.memory.id)
+
+
+def test_a_late_observation_of_a_project_is_not_compared_with_a_later_memory_of_all_projects(world: World) -> None:
+    now = world.clock.now()
+    first = world.observe(PORT, at=now - DAY)
+    done = world.observe(OTHER_PORT, at=now - 2 * DAY, project="tv")
+    assert (done.effect, done.about) == (Effect.NEW, ())
+    assert [world.curation.get(one.memory.id, AS_ADA).confidence for one in (first, done)] == [0.7, 0.7]
+
+
+class Interruptions:
+    """Observations of another agent, each of which arrives while the pair model reads for an observation of Ada."""
 
     def __init__(self, times: int) -> None:
         self.world: World | None = None
         self._left = times
+        self._arrives = False
 
-    def stance(self, one: Clean, other: Clean) -> PairScores:
-        if self._left and self.world is not None:
-            self._left -= 1
-            text, at = f"Listens on port {9_000 + self._left}", self.world.clock.now() - timedelta(milliseconds=500)
-            self.world.observation_service.observe(
-                ObservationInput(observation=text, category="timing", service="jellyfin", at=at), AS_BOB
-            )
-        return PairScores(same=0.0, conflict=1.0, different=0.0)
+    def __call__(self, older: str, newer: str) -> None:
+        if self.world is None or self._arrives or not self._left:
+            return
+        self._left -= 1
+        self._arrives = True
+        text, at = f"Takes {self._left + 2} hours to start", self.world.clock.now() - timedelta(milliseconds=500)
+        self.world.observation_service.observe(
+            ObservationInput(observation=text, category="timing", service="jellyfin", at=at), AS_BOB
+        )
+        self._arrives = False
 
 
-@pytest.mark.parametrize("times", [1, ATTEMPTS + 2])
-def test_observations_that_arrive_during_a_comparison_are_compared(times: int) -> None:
-    clock, reader = SteppingClock(), InterruptingReader(times)
+@pytest.mark.parametrize(("times", "arrived", "is_read"), [(1, 1, True), (ATTEMPTS + 2, ATTEMPTS, False)])
+def test_observations_that_arrive_during_a_comparison_are_compared(times: int, arrived: int, is_read: bool) -> None:
+    """If they keep arriving, no model is asked in the end, and quantities alone are compared."""
+    clock, interruptions = SteppingClock(), Interruptions(times)
+    reader = TableReader({("It is slow", "Takes 60s to start"): Verdict.CONFLICT}, before=interruptions)
     world = World(ReferenceStore(clock), ReferenceKeywords(), clock, embedder=hashing(), reader=reader)
-    world.observe(PORT)
-    reader.world = world
-    done = world.observe(OTHER_PORT)
+    slow = world.observe("It is slow").memory.id
+    interruptions.world = world
+    done = world.observe("Takes 60s to start")
     others = {one.memory.id for one in world.curation.page(RatedQuery(), AS_OPERATOR, None).memories} - {done.memory.id}
-    assert (done.effect, set(done.about)) == (Effect.CONTRADICTED, others)
-    assert len(others) == 1 + times
+    assert (done.effect, set(done.about)) == (Effect.CONTRADICTED, others if is_read else others - {slow})
+    assert len(others) == 1 + arrived
+
+
+def test_reports_that_are_delivered_again_and_spools_of_two_hosts_change_nothing(world: World) -> None:
+    reports = [
+        Report(text, START - (40 - number) * DAY, (AS_ADA, AS_BOB)[number % 2], f"s{number}")
+        for number, text in enumerate(
+            (PORT, OTHER_PORT, "Takes 60s to start", PORT, MOVED, "Takes 10 minutes to start")
+        )
+    ]
+    spools = reports[::2], reports[1::2]
+    expected = known(world, reports)
+    assert known(world, [*spools[1], *spools[0]]) == expected
+    assert known(world, [*spools[0], *spools[0][1:], *spools[1], *spools[0], *spools[1]]) == expected

@@ -11,18 +11,19 @@ from hypothesis import strategies as st
 
 from hivelore.core.access import proposals_visible_to
 from hivelore.core.agents import LeadSees
-from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Broken, Invalid, TooLarge, Unavailable
+from hivelore.links.judge import Verdict
 from hivelore.memories.model import MemoryId, Scope
 from hivelore.observations.curation import RatedQuery
-from hivelore.observations.model import MatchingMode, ObservationKind, PairScores
+from hivelore.observations.model import MatchingMode, ObservationKind
 from hivelore.observations.outcomes import Effect, ObservationInput, ObservationResult
-from hivelore.observations.service import MAX_NEAR
+from hivelore.observations.service import MAX_READ
 from hivelore.review.model import ProposalKind
 from support.clocks import SteppingClock
 from support.fake_secrets import shapes
 from support.laws import examples
+from support.pair_readers import TableReader
 from support.reference.keywords import ReferenceKeywords
 from support.reference.store import ReferenceStore
 from support.world import AS_ADA, AS_BOB, AS_OPERATOR, World, hashing
@@ -46,7 +47,7 @@ def test_a_new_observation_becomes_a_shared_memory(world: World) -> None:
     assert (seen.kind, seen.session, seen.text, seen.actor) == (ObservationKind.CREATED, "run-1", SLOW, "ada")
 
 
-@pytest.mark.parametrize("again", [SLOW, "Takes about a minute to start", "takes 1 min to start"])
+@pytest.mark.parametrize("again", [SLOW, "Takes a minute to start.", "takes 1 min to start"])
 def test_the_same_observation_raises_the_confidence(world: World, again: str) -> None:
     first = world.observe(SLOW, session="run-1")
     done = world.observe(again, session="run-2", viewer=AS_BOB)
@@ -207,7 +208,6 @@ def test_equal_long_texts_are_the_same(world: World) -> None:
     assert world.observe(long, session="run-1").effect is Effect.KNOWN
     assert world.observe(long).effect is Effect.REINFORCED
     assert world.observe(SLOW).effect is Effect.NEW
-    assert world.observe(long[:-100]).effect is Effect.UNCERTAIN
     assert confidence(world, first.memory.id) > 0.7
 
 
@@ -280,8 +280,8 @@ def test_a_new_memory_records_an_event_and_reinforcement_does_not(world: World) 
 
 
 def test_cautious_matching_accepts_only_conflicts_of_quantities(cautious: World) -> None:
-    first = cautious.observe("Listens on port 8096", category="behavior")
-    assert cautious.observe("Listens on port 8920", category="behavior").about == (first.memory.id,)
+    first = cautious.observe(SLOW)
+    assert cautious.observe("Takes 10 minutes to start").about == (first.memory.id,)
     before = cautious.observe("Backups are enabled by default", category="maintenance")
     done = cautious.observe("Backups are disabled by default", category="maintenance")
     assert (done.effect, done.about) == (Effect.UNCERTAIN, (before.memory.id,))
@@ -316,7 +316,7 @@ def test_observations_about_different_places_are_not_proposed_for_review(cautiou
     assert len(cautious.review_inbox.page(AS_OPERATOR, None, 10).proposals) == 1
 
 
-STATEMENTS = ("Takes 60s to start", "takes about a minute to start", "Listens on port 8096", "Listens on port 8920")
+STATEMENTS = ("Takes 60s to start", "takes a minute to start", "Listens on port 8096", "Listens on port 8920")
 
 
 @settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
@@ -340,89 +340,89 @@ def structural(world: World) -> World:
     return World(world.store, world.keywords, world.clock, matching=MatchingMode.STRUCTURAL, first_id=9_000)
 
 
-class Reader:
-    """A pair model with one answer for all pairs, or an error."""
-
-    def __init__(self, scores: PairScores | Exception) -> None:
-        self._scores = scores
-        self.read: list[tuple[str, str]] = []
-
-    def stance(self, one: Clean, other: Clean) -> PairScores:
-        self.read.append((one, other))
-        if isinstance(self._scores, Exception):
-            raise self._scores
-        return self._scores
+ENABLED, DISABLED = "Anonymous access is enabled", "Anonymous access is disabled"
 
 
-def world_with(scores: PairScores | Exception, matching: MatchingMode = MatchingMode.MEANING) -> tuple[World, Reader]:
-    clock, reader = SteppingClock(), Reader(scores)
+def world_with(reader: TableReader | None, matching: MatchingMode = MatchingMode.MEANING) -> World:
+    clock = SteppingClock()
     store = ReferenceStore(clock)
-    return World(store, ReferenceKeywords(), clock, embedder=hashing(), matching=matching, reader=reader), reader
+    return World(store, ReferenceKeywords(), clock, embedder=hashing(), matching=matching, reader=reader)
 
 
-@pytest.mark.parametrize(("agrees", "effect"), [(True, Effect.CONTRADICTED), (False, Effect.UNCERTAIN)])
-def test_a_contradiction_needs_the_agreement_of_the_pair_model(agrees: bool, effect: Effect) -> None:
-    world, reader = world_with(PairScores(same=1.0 - agrees, conflict=float(agrees), different=0.0))
-    world.observe("Anonymous access is enabled")
-    assert world.observe("Anonymous access is disabled").effect is effect
-    assert [set(pair) for pair in reader.read] == [{"Anonymous access is enabled", "Anonymous access is disabled"}]
+@pytest.mark.parametrize(
+    ("verdict", "effect", "older_confidence"),
+    [
+        (Verdict.SAME, Effect.REINFORCED, 0.8),
+        (Verdict.CONFLICT, Effect.CONTRADICTED, 0.5),
+        (Verdict.UPDATE, Effect.CONTRADICTED, 0.5),
+        (Verdict.DIFFERENT, Effect.NEW, 0.7),
+        (Verdict.UNCERTAIN, Effect.UNCERTAIN, 0.7),
+    ],
+)
+def test_each_verdict_has_its_effect(verdict: Verdict, effect: Effect, older_confidence: float) -> None:
+    reader = TableReader({(ENABLED, DISABLED): verdict})
+    world = world_with(reader)
+    first = world.observe(ENABLED)
+    assert world.observe(DISABLED, session="s").effect is effect
+    assert confidence(world, first.memory.id) == older_confidence
+    assert reader.read == [(ENABLED, DISABLED)]
 
 
-@pytest.mark.parametrize("error", [Unavailable("not now"), Broken("damaged")])
-def test_the_rules_decide_alone_if_the_pair_model_fails(error: Exception) -> None:
-    world, reader = world_with(error)
+def test_the_pair_model_reads_the_earlier_observation_first_in_any_order_of_arrival() -> None:
+    reader = TableReader({(ENABLED, DISABLED): Verdict.UPDATE})
+    world = world_with(reader)
+    later = world.observe(DISABLED)
+    earlier = world.observe(ENABLED, at=later.memory.created_at - timedelta(minutes=1))
+    assert (earlier.effect, set(reader.read)) == (Effect.NEW, {(ENABLED, DISABLED)})
+    assert (confidence(world, earlier.memory.id), confidence(world, later.memory.id)) == (0.5, 0.7)
+
+
+@pytest.mark.parametrize("error", [Unavailable("not now"), Broken("damaged"), None])
+def test_quantities_and_equal_words_count_without_the_pair_model(error: Exception | None) -> None:
+    def fail(*_: str) -> None:
+        if error is not None:
+            raise error
+
+    world = world_with(None if error is None else TableReader(before=fail))
+    first = world.observe(SLOW)
+    assert world.observe("takes 60S  to start", session="s").memory.id == first.memory.id
+    assert world.observe("Takes 10 minutes to start").about == (first.memory.id,)
+    assert world.observe("Starts at once").effect is Effect.NEW
+
+
+def test_the_pair_model_does_not_read_what_needs_no_model() -> None:
+    reader = TableReader(others=Verdict.CONFLICT)
+    world = world_with(reader)
     world.observe(SLOW)
-    assert world.observe("Takes 10 minutes to start").effect is Effect.CONTRADICTED
-    assert len(reader.read) == 1
-
-
-def test_unrelated_texts_are_not_read_by_the_pair_model() -> None:
-    world, reader = world_with(PairScores(same=0.0, conflict=1.0, different=0.0))
-    world.observe(SLOW)
-    world.embed()
-    assert world.observe("The disk is in bay 7").effect is Effect.NEW
-    assert reader.read == []
-
-
-def test_a_rewording_found_by_the_pair_model_reinforces() -> None:
-    older, newer = "The scanner locks the library table", "The library table is held by the scanner"
-    for share, effect in ((0.9, Effect.REINFORCED), (0.3, Effect.UNCERTAIN)):
-        world, reader = world_with(PairScores(same=share, conflict=0.0, different=1.0 - share))
-        world.observe(older)
-        world.embed()
-        assert world.observe(newer, session="s").effect is effect
-        assert [set(pair) for pair in reader.read] == [{older, newer}]
-
-
-@pytest.mark.parametrize(("share", "effect"), [(0.97, Effect.CONTRADICTED), (0.92, Effect.UNCERTAIN)])
-def test_pairs_that_the_rules_judge_the_same_are_read_by_the_pair_model(share: float, effect: Effect) -> None:
-    world, _ = world_with(PairScores(same=1 - share, conflict=share, different=0.0))
-    world.observe("Anonymous access is enabled")
-    world.embed()
-    assert world.observe("Anonymous access is always enabled").effect is effect
-
-
-def test_equal_texts_are_not_read_by_the_pair_model() -> None:
-    world, reader = world_with(PairScores(same=0.0, conflict=1.0, different=0.0))
-    world.observe(SLOW)
-    world.embed()
     assert world.observe(SLOW, session="another").effect is Effect.REINFORCED
+    assert world.observe("takes 1 min to start", session="a third").effect is Effect.REINFORCED
+    assert world.observe("Takes 10 minutes to start").effect is Effect.CONTRADICTED
     assert reader.read == []
 
 
-def test_the_pair_model_reads_only_the_nearest_memories() -> None:
-    world, reader = world_with(PairScores(same=0.0, conflict=0.0, different=1.0))
-    for number in range(MAX_NEAR + 3):
-        world.observe(f"The scanner locks the library table of section{number}")
+def test_the_pair_model_reads_only_the_texts_with_most_words_in_common() -> None:
+    reader = TableReader()
+    world = world_with(reader)
+    near = {f"The scanner locks the library table of section{number}" for number in range(MAX_READ)}
+    for text in (*sorted(near), "The disk is in bay 7", "Listens on port 8096"):
+        world.observe(text)
     reader.read.clear()
-    world.embed()
-    world.observe("The library table is held by the scanner")
-    assert len(reader.read) == MAX_NEAR
+    world.observe("The scanner locks the library table")
+    assert {older for older, _ in reader.read} == near
 
 
-@pytest.mark.parametrize("matching", [MatchingMode.CAUTIOUS, MatchingMode.STRUCTURAL])
-def test_other_matching_modes_do_not_use_the_pair_model(matching: MatchingMode) -> None:
-    world, reader = world_with(PairScores(same=0.0, conflict=1.0, different=0.0), matching)
+def test_structural_matching_does_not_use_the_pair_model() -> None:
+    reader = TableReader(others=Verdict.CONFLICT)
+    world = world_with(reader, MatchingMode.STRUCTURAL)
     world.observe(SLOW)
-    world.observe("Takes 10 minutes to start")
+    world.observe("Listens on port 8096")
     assert reader.read == []
+
+
+@pytest.mark.parametrize("verdict", [Verdict.CONFLICT, Verdict.UPDATE])
+def test_in_cautious_matching_the_pair_model_only_causes_doubts(verdict: Verdict) -> None:
+    world = world_with(TableReader({(ENABLED, DISABLED): verdict}), MatchingMode.CAUTIOUS)
+    first = world.observe(ENABLED)
+    done = world.observe(DISABLED)
+    assert (done.effect, done.about) == (Effect.UNCERTAIN, (first.memory.id,))
+    assert confidence(world, first.memory.id) == 0.7

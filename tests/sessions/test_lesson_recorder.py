@@ -11,6 +11,7 @@ from bench.injection.data import OWN
 from bench.injection.sessions import claude_lines
 
 from hivelore.core.text import Clean
+from hivelore.links.judge import Verdict
 from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.model import Memory, Scope, Source
 from hivelore.sessions.lesson_recorder import LessonRecorder
@@ -19,12 +20,14 @@ from hivelore.sessions.model import Lesson, LessonKind, Session, Speaker, SubAge
 from hivelore.sessions.transcripts import read_conversation
 from support.clocks import START, SteppingClock
 from support.memories import ADA, EVERYTHING
+from support.pair_readers import TableReader
 from support.reference.keywords import ReferenceKeywords
 from support.reference.store import ReferenceStore
 from support.sessions import an_end
 from support.world import AS_ADA, AS_OPERATOR, World
 
 RULE, OTHER = "Always run the linter before you commit.", "Never push to main directly."
+REWORDED = "Always run the linter before any commit."
 
 
 class Recording:
@@ -51,9 +54,9 @@ class Recording:
 @pytest.fixture
 def recording() -> Generator[Recording]:
     clock = SteppingClock()
-    store = ReferenceStore(clock)
+    store, reader = ReferenceStore(clock), TableReader({(RULE, REWORDED): Verdict.SAME})
     with closing(store):
-        yield Recording(World(store, ReferenceKeywords(), clock))
+        yield Recording(World(store, ReferenceKeywords(), clock, reader=reader))
 
 
 def test_a_lesson_is_a_private_memory_with_its_evidence(recording: Recording) -> None:
@@ -101,7 +104,7 @@ def give(recording: Recording, text: str, **more: Any) -> None:
     recording.recorder.record_given(an_end(**more), AS_ADA, [lesson], "model")
 
 
-@pytest.mark.parametrize("text", [RULE, "Always run the linter before any commit."])
+@pytest.mark.parametrize("text", [RULE, REWORDED])
 def test_a_given_lesson_that_the_session_has_stays_the_user_s_word(recording: Recording, text: str) -> None:
     recording.record(RULE, "OK.")
     give(recording, text)
@@ -125,7 +128,7 @@ def test_a_user_s_word_that_a_model_gave_before_is_stored_without_end(recording:
 def test_a_lesson_given_in_other_words_when_a_session_ends_again_is_not_stored_again(recording: Recording) -> None:
     give(recording, RULE)
     recording.world.clock.advance(timedelta(days=20))
-    give(recording, "Always run the linter before any commit.")
+    give(recording, REWORDED)
     give(recording, RULE)
     (memory,) = recording.memories()
     assert memory.content == RULE

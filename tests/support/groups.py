@@ -6,9 +6,9 @@ from datetime import datetime
 from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
+from hivelore.links.judge import Verdict
 from hivelore.observations.confidence import Lifecycle, order_key, replay
-from hivelore.observations.contradiction.judge import Verdict
-from hivelore.observations.groups import Group, Judge, find_group, place_observation
+from hivelore.observations.groups import CONTRADICTING, Group, Judge, find_group, place_observation
 from hivelore.observations.model import Confidence, Held, Observation, ObservationKind, Operational
 
 DEFAULT = Confidence(0.7)
@@ -32,10 +32,10 @@ def in_order_of_time(reported: Iterable[Observation], judge: Judge) -> list[Grou
         assert one.text is not None
         judged = [judge(group.text, one.text) for group in groups]
         same = [number for number, found in enumerate(judged) if found.verdict is Verdict.SAME]
-        home = min(same, key=lambda number: (-judged[number].confidence, order_key(groups[number].first)), default=None)
+        home = min(same, key=lambda number: (-judged[number].certainty, order_key(groups[number].first)), default=None)
         against = replace(one, kind=ObservationKind.CONTRADICTED)
         for number, found in enumerate(judged):
-            if found.verdict is Verdict.CONFLICT:
+            if found.verdict in CONTRADICTING:
                 groups[number] = replace(
                     groups[number], other_observations=(*groups[number].other_observations, against)
                 )

@@ -21,6 +21,7 @@ from hivelore.indexes.vectors.brute_force import ExactVectors
 from hivelore.maintenance.jobs import MaintenanceJobs
 from hivelore.memories.drafts import Draft, QuotedDraft
 from hivelore.memories.model import Memory, MemoryId
+from hivelore.models.onnx.pairs import OnnxPairReader
 from hivelore.models.ports import EmbeddingProvider, PairReader, RelevanceReader
 from hivelore.observations.model import MatchingMode
 from hivelore.observations.outcomes import ObservationInput, ObservationResult
@@ -41,6 +42,8 @@ AS_ADA = Viewer(role=Role.WORKER, agent=ADA, interface=Interface.PYTHON)
 AS_BOB = Viewer(role=Role.WORKER, agent=BOB, interface=Interface.PYTHON)
 AS_LEA = Viewer(role=Role.LEAD, agent=LEA, interface=Interface.PYTHON)
 AS_OPERATOR = Viewer(role=Role.OPERATOR, agent=None, interface=Interface.CLI)
+READER = OnnxPairReader()
+"""The shipped pair model, loaded once."""
 
 
 @cache
@@ -59,7 +62,7 @@ def _settings(
 
 class World(Services):
     """``embedder`` None: keywords only; ``vectors`` None: each is read for every query, which is slow. ``constants``:
-    all constants of the ranking; ``ranking``: some of them."""
+    all constants of the ranking; ``ranking``: some of them. ``reader`` None: only equal words and quantities count."""
 
     def __init__(
         self,
@@ -78,7 +81,7 @@ class World(Services):
         matching: MatchingMode = MatchingMode.MEANING,
         share: float = 0.05,
         aliases: tuple[str, ...] = (),
-        reader: PairReader | None = None,
+        reader: PairReader | None = READER,
         relevance_reader: RelevanceReader | None = None,
     ) -> None:
         model = None if embedder is None else EmbeddingModel(embedder, vectors or _exact(embedder))

@@ -25,18 +25,16 @@ class Comparer:
         return None if self._reader is None else Clean(self._reader.name)
 
     def compare(self, older: Clean, newer: Clean) -> Judgement:
-        """Returns the verdict. If the model fails, as if there were none."""
-        known = judge_without_model(older, newer)
-        if known is not None:
-            return known
+        """Returns the verdict, as if there were no model if it fails."""
         with suppress(Broken, Unavailable):
             return self.read(older, newer)
         return NOT_READ
 
     def read(self, older: Clean, newer: Clean) -> Judgement:
-        """Returns the verdict of the model. Raises Unavailable, or Broken for a permanent failure."""
-        if self._reader is None:
-            return NOT_READ
+        """Returns the verdict. Raises Unavailable if the model fails, or Broken for a permanent failure."""
+        known = judge_without_model(older, newer)
+        if known is not None or self._reader is None:
+            return known or NOT_READ
         return judge(older, newer, self._reader.scores(older, newer))
 
 

@@ -5,7 +5,7 @@ its vectors a while; without them it is compared with those that share its words
 """
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import suppress
 from datetime import datetime, timedelta
 
@@ -107,10 +107,12 @@ class Linker:
         return bool(due)
 
     def _is_due(self, view: View, key: DocumentKey) -> bool:
-        """Returns False while a new memory waits for its vectors."""
+        """Returns False while a new memory waits for its vectors, or all memories wait for the vector index."""
         model = self._active_model.current
         if model is None or self._active_model.outage is not None:
             return True
+        if not model.index.ready:
+            return False
         stored = next(iter(view.memories_of([key], EVERYTHING).values()), None)
         if stored is None or self._clock.now() - stored.updated_at > VECTORS_AWAITED:
             return True
@@ -127,23 +129,25 @@ class Linker:
             for one in (stored, *others):
                 history = view.history(one.key) if one.memory.version > 1 else ()
                 dates[one.key] = stated_at(one.memory, history)
-        found = list[StoredLink]()
+        found, compared, known = list[StoredLink](), list[_Pair](), set[DocumentKey]()
         for other in others:
             pair = _pair(stored, other)
             if pair in self._compared:
+                known.add(other.key)
                 continue
             older, newer = sorted((stored, other), key=lambda one: (dates[one.key], one.key))
             judged = self._comparer.read(older.memory.content, newer.memory.content)
-            self._remember(pair)
+            compared.append(pair)
             link = make_link(older.memory, newer.memory, judged, model, self._clock.now())
             if link is not None:
                 found.append(StoredLink(newer.key, older.key, link))
-        self._store.write(lambda tx: _store_links(tx, stored, found, model))
+        if self._store.write(lambda tx: _store_links(tx, stored, found, known, model)):
+            self._remember(compared)
 
-    def _remember(self, pair: _Pair) -> None:
-        while len(self._compared) >= REMEMBERED:
+    def _remember(self, compared: Sequence[_Pair]) -> None:
+        self._compared |= dict.fromkeys(compared)
+        while len(self._compared) > REMEMBERED:
             self._compared.pop(next(iter(self._compared)))
-        self._compared[pair] = None
 
     def _candidates(self, view: View, stored: Stored) -> Iterator[Stored]:
         memory = stored.memory
@@ -186,21 +190,24 @@ def _first_vector(view: View, key: DocumentKey, fingerprint: str) -> Vector | No
     return view.vectors(model, chunks[0].passages[:1]).get(chunks[0].passages[0])
 
 
-def _store_links(tx: Transaction, stored: Stored, found: Sequence[StoredLink], model: Clean) -> None:
-    """Stores the links of a memory, unless it was changed meanwhile. Earlier links that its current text or model does
-    not confirm are deleted; a rejected one stays as it is."""
+def _store_links(
+    tx: Transaction, stored: Stored, found: Sequence[StoredLink], known: Set[DocumentKey], model: Clean
+) -> bool:
+    """Stores the links of a memory. Returns False if it was changed meanwhile. Earlier links that are not found again
+    are deleted, except rejected ones and those to the ``known`` memories, which it was compared with before."""
     now = tx.get(stored.memory.id)
     if now is None or now.memory.version != stored.memory.version:
-        return
+        return False
     confirmed = {(one.source, one.target, one.link.kind) for one in found}
     rejected = set[tuple[DocumentKey, DocumentKey, LinkKind]]()
     for one in tx.links_of([stored.key]):
         place = (one.source, one.target, one.link.kind)
         if not one.link.counts:
             rejected.add(place)
-        elif place not in confirmed and (one.link.model != model or one.link.at < now.memory.updated_at):
+        elif place not in confirmed and known.isdisjoint((one.source, one.target)):
             tx.drop_link(*place)
     for one in found:
         if (one.source, one.target, one.link.kind) not in rejected:
             tx.put_link(one)
     tx.put_compared(stored.key, stored.memory.version, model)
+    return True

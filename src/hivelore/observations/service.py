@@ -282,8 +282,7 @@ class ObservationService:
         against = [known[one.memory] for one in done.contradicted if one.memory is not None]
         against = [one for one in against if self._was_active(one, memory.created_at)]
         about = tuple(one.stored.memory.id for one in against)
-        judged = {one.stored.memory.id: _judgement(one, memory, verdicts) for one in known.values()}
-        why = tuple(dict.fromkeys(judged[memory].why for memory in about if judged[memory].why))
+        why = tuple(dict.fromkeys(filter(None, (_judgement(one, prepared, verdicts).why for one in against))))
         if was is not None:
             effect = (
                 Effect.KNOWN if is_again and _base_confidence(stored) == _base_confidence(was) else Effect.REINFORCED
@@ -292,6 +291,7 @@ class ObservationService:
         tx.log_events([self._events.build_memory_event(stored.memory, viewer)])
         if against:
             return ObservationResult(memory=stored.memory, effect=Effect.CONTRADICTED, about=about, why=why)
+<<<<<<< HEAD
         doubtful = [
             one
             for one in known.values()
@@ -305,6 +305,16 @@ class ObservationService:
         about = tuple(one.stored.memory.id for one in doubtful)
         why = tuple(filter(None, [judged[about[0]].why]))
         return ObservationResult(memory=stored.memory, effect=Effect.UNCERTAIN, about=about, why=why)
+=======
+        doubtful = [one for one in known.values() if _judgement(one, prepared, verdicts).verdict is Verdict.UNCERTAIN]
+        if not doubtful:
+            return ObservationResult(memory=stored.memory, effect=Effect.NEW)
+        doubtful.sort(key=_by_confidence)
+        dropped = self._propose_reviews(tx, doubtful[:MAX_PROPOSED], stored, prepared, verdicts, viewer)
+        about = tuple(one.stored.memory.id for one in doubtful)
+        why = tuple(filter(None, [_judgement(doubtful[0], prepared, verdicts).why]))
+        return ObservationResult(memory=stored.memory, effect=Effect.UNCERTAIN, about=about, why=why, dropped=dropped)
+>>>>>>> l-tests
 
     def _is_repeat(self, tx: Transaction, stored: Stored, seen: Observation) -> bool:
         """Returns True if the observer reported this before and nothing came between."""
@@ -322,15 +332,29 @@ class ObservationService:
         return known is not None and is_active(known, at, self._lifecycle)
 
     def _propose_reviews(
+<<<<<<< HEAD
         self, tx: Transaction, doubtful: Sequence[KnownGroup], stored: Stored, verdicts: Verdicts, viewer: Viewer
     ) -> None:
         for one in doubtful:
             self._proposal_queue.propose(
+=======
+        self,
+        tx: Transaction,
+        doubtful: Sequence[KnownGroup],
+        stored: Stored,
+        seen: NormalizedDraft,
+        verdicts: Verdicts,
+        viewer: Viewer,
+    ) -> int:
+        """Proposes contradictions for review. Returns the number dropped because the inbox is full."""
+        asked = [
+            self._proposal_queue.propose_or_drop(
+>>>>>>> l-tests
                 tx,
                 ProposalKind.CONTRADICTION,
                 sorted([one.stored, stored], key=lambda each: each.memory.created_at),
                 viewer,
-                why=Clean(_judgement(one, stored.memory, verdicts).why),
+                why=Clean(_judgement(one, seen, verdicts).why),
                 session=stored.memory.session,
             )
 
@@ -436,10 +460,13 @@ def _observation(prepared: NormalizedDraft) -> Observation:
     )
 
 
-def _judgement(known: KnownGroup, memory: Memory, verdicts: Verdicts) -> Judgement:
-    """Returns the verdict on a known memory and an observation, in the order of their times."""
-    is_later = known.group.first.at <= memory.created_at
-    return verdicts(*((known.group.text, memory.content) if is_later else (memory.content, known.group.text)))
+def _judgement(known: KnownGroup, seen: NormalizedDraft, verdicts: Verdicts) -> Judgement:
+    """Returns the verdict on a known memory and an observation that reinforces none, in their order. A later memory of
+    all projects is not compared with an observation of one."""
+    memory, group = seen.memory, known.group
+    if order_key(group.first) < order_key(_observation(seen)):
+        return verdicts(group.text, memory.content)
+    return verdicts(memory.content, group.text) if memory.project in (None, group.project) else NOT_READ
 
 
 def _by_confidence(one: KnownGroup) -> float:

@@ -298,18 +298,17 @@ def _successors_first(
     return placed[::-1]
 
 
-def _mark_updated(hits: Sequence[Hit], updated_by: Mapping[MemoryId, Sequence[Memory]]) -> list[Hit]:
+def _mark_updated(hits: Sequence[Hit], updated_by: Mapping[MemoryId, Sequence[Updated]]) -> list[Hit]:
     """Returns the hits with the latest statement that updates each."""
     marked = list[Hit]()
     for hit in hits:
         successors = updated_by.get(hit.memory.id)
-        updated = None if not successors else Updated(by=successors[0].id, at=stated_at(successors[0]))
-        marked.append(hit if updated is None else replace(hit, updated=updated))
+        marked.append(replace(hit, updated=successors[0]) if successors else hit)
     return marked
 
 
-def _ids_of(updated_by: Mapping[MemoryId, Sequence[Memory]]) -> Mapping[MemoryId, Sequence[MemoryId]]:
-    return {memory: [one.id for one in successors] for memory, successors in updated_by.items()}
+def _ids_of(updated_by: Mapping[MemoryId, Sequence[Updated]]) -> Mapping[MemoryId, Sequence[MemoryId]]:
+    return {memory: [one.by for one in successors] for memory, successors in updated_by.items()}
 
 
 def _statement(hit: Hit) -> Clean:
@@ -331,6 +330,8 @@ class _Search:
         self._named: dict[DocumentKey, Candidate] = {}
         self._dated: list[Neighbours] = []
         self._successors: dict[DocumentKey, Sequence[DocumentKey]] = {}
+        self._stated_at: Mapping[DocumentKey, datetime] = {}
+        """Of the successors."""
 
     def match_keywords(self, text: str, limit: int) -> None:
         keywords, view = self._on.keywords, self._view
@@ -392,26 +393,44 @@ class _Search:
 
     def place_successors(self, ranked: Sequence[Ranked]) -> Sequence[Ranked]:
         """Returns the ranking with each of the best candidates behind the memories that update it."""
-        best = ranked[:LINKED]
-        found = self._view.updates_of([one.key for one in best])
+        best = [one.key for one in ranked[:LINKED]]
+        found = dict(self._view.updates_of(best))
         if not found:
             return ranked
+        newer = {one for successors in found.values() for one in successors}
+        found |= self._view.updates_of(newer.difference(best))
         features = {one.key: one.features for one in ranked}
+<<<<<<< HEAD
         missing = {one for successors in found.values() for one in successors} - features.keys()
         if missing:
             read = self._view.rank_features_of(missing, self._where)
             features |= {key: one for key, one in read.items() if self._is_active(one.operational)}
+=======
+        missing = newer - features.keys()
+        read = self._view.rank_features_of(missing, self._where)
+        features |= {key: one for key, one in read.items() if self._is_active(one.operational)}
+        self._stated_at = self._read_dates([one for one in newer if one in features])
+>>>>>>> l-tests
         for key, successors in found.items():
-            latest = [one for one in successors if one in features and one != key]
-            latest.sort(key=lambda one: (features[one].created_at, one), reverse=True)
+            latest = [one for one in successors if one in self._stated_at and one != key]
+            latest.sort(key=lambda one: (self._stated_at[one], one), reverse=True)
             self._successors[key] = latest[:MOST_SUCCESSORS]
         return place_successors(ranked, self._successors, features)
 
-    def updated_by(self, keys: Sequence[DocumentKey]) -> Mapping[MemoryId, Sequence[Memory]]:
-        """Returns the memories among ``keys`` that update another one of them, by its id, latest first."""
+    def _read_dates(self, keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, datetime]:
+        """Returns when each memory's statement was made, without those that were made after the time of the filter."""
+        memories, at = self.memories(keys), self._where.held_at
+        histories = self._view.histories([key for key, one in memories.items() if one.version > 1])
+        dates = {key: stated_at(one, histories.get(key, ())) for key, one in memories.items()}
+        return {key: date for key, date in dates.items() if at is None or date <= at}
+
+    def updated_by(self, keys: Sequence[DocumentKey]) -> Mapping[MemoryId, Sequence[Updated]]:
+        """Returns, by the id of a memory among ``keys``, those of the others that update it, latest first."""
         shown = self.memories(keys)
         return {
-            shown[key].id: [shown[one] for one in self._successors[key] if one in shown]
+            shown[key].id: [
+                Updated(by=shown[one].id, at=self._stated_at[one]) for one in self._successors[key] if one in shown
+            ]
             for key in keys
             if key in self._successors
         }
