@@ -291,30 +291,19 @@ class ObservationService:
         tx.log_events([self._events.build_memory_event(stored.memory, viewer)])
         if against:
             return ObservationResult(memory=stored.memory, effect=Effect.CONTRADICTED, about=about, why=why)
-<<<<<<< HEAD
         doubtful = [
             one
             for one in known.values()
-            if judged[one.stored.memory.id].verdict is Verdict.UNCERTAIN
+            if _judgement(one, prepared, verdicts).verdict is Verdict.UNCERTAIN
             and not are_about_different_places(one.group.text, memory.content)
         ]
         if not doubtful:
             return ObservationResult(memory=stored.memory, effect=Effect.NEW)
         doubtful.sort(key=_by_confidence)
-        self._propose_reviews(tx, doubtful[:MAX_PROPOSED], stored, verdicts, viewer)
-        about = tuple(one.stored.memory.id for one in doubtful)
-        why = tuple(filter(None, [judged[about[0]].why]))
-        return ObservationResult(memory=stored.memory, effect=Effect.UNCERTAIN, about=about, why=why)
-=======
-        doubtful = [one for one in known.values() if _judgement(one, prepared, verdicts).verdict is Verdict.UNCERTAIN]
-        if not doubtful:
-            return ObservationResult(memory=stored.memory, effect=Effect.NEW)
-        doubtful.sort(key=_by_confidence)
-        dropped = self._propose_reviews(tx, doubtful[:MAX_PROPOSED], stored, prepared, verdicts, viewer)
+        self._propose_reviews(tx, doubtful[:MAX_PROPOSED], stored, prepared, verdicts, viewer)
         about = tuple(one.stored.memory.id for one in doubtful)
         why = tuple(filter(None, [_judgement(doubtful[0], prepared, verdicts).why]))
-        return ObservationResult(memory=stored.memory, effect=Effect.UNCERTAIN, about=about, why=why, dropped=dropped)
->>>>>>> l-tests
+        return ObservationResult(memory=stored.memory, effect=Effect.UNCERTAIN, about=about, why=why)
 
     def _is_repeat(self, tx: Transaction, stored: Stored, seen: Observation) -> bool:
         """Returns True if the observer reported this before and nothing came between."""
@@ -332,12 +321,6 @@ class ObservationService:
         return known is not None and is_active(known, at, self._lifecycle)
 
     def _propose_reviews(
-<<<<<<< HEAD
-        self, tx: Transaction, doubtful: Sequence[KnownGroup], stored: Stored, verdicts: Verdicts, viewer: Viewer
-    ) -> None:
-        for one in doubtful:
-            self._proposal_queue.propose(
-=======
         self,
         tx: Transaction,
         doubtful: Sequence[KnownGroup],
@@ -345,11 +328,9 @@ class ObservationService:
         seen: NormalizedDraft,
         verdicts: Verdicts,
         viewer: Viewer,
-    ) -> int:
-        """Proposes contradictions for review. Returns the number dropped because the inbox is full."""
-        asked = [
-            self._proposal_queue.propose_or_drop(
->>>>>>> l-tests
+    ) -> None:
+        for one in doubtful:
+            self._proposal_queue.propose(
                 tx,
                 ProposalKind.CONTRADICTION,
                 sorted([one.stored, stored], key=lambda each: each.memory.created_at),

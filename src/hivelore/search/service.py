@@ -400,17 +400,11 @@ class _Search:
         newer = {one for successors in found.values() for one in successors}
         found |= self._view.updates_of(newer.difference(best))
         features = {one.key: one.features for one in ranked}
-<<<<<<< HEAD
-        missing = {one for successors in found.values() for one in successors} - features.keys()
+        missing = newer - features.keys()
         if missing:
             read = self._view.rank_features_of(missing, self._where)
             features |= {key: one for key, one in read.items() if self._is_active(one.operational)}
-=======
-        missing = newer - features.keys()
-        read = self._view.rank_features_of(missing, self._where)
-        features |= {key: one for key, one in read.items() if self._is_active(one.operational)}
         self._stated_at = self._read_dates([one for one in newer if one in features])
->>>>>>> l-tests
         for key, successors in found.items():
             latest = [one for one in successors if one in self._stated_at and one != key]
             latest.sort(key=lambda one: (self._stated_at[one], one), reverse=True)
