@@ -3,10 +3,14 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+import numpy as np
+
 from bench.material import Bench
 from bench.report import Section, Table
 from bench.truth.data import CONFLICT, DIFFERENT, LABELS, OF_EACH, PUBLIC, SAME, TUNING, UPDATE, Pair, pair_sets
 from hivelore.core.text import Clean
+from hivelore.errors import Invalid
+from hivelore.indexing.model import Vector
 from hivelore.links.comparer import Comparer
 from hivelore.links.judge import PairScores, Verdict, are_equal
 from hivelore.models.onnx.pairs import OnnxPairReader
@@ -60,6 +64,14 @@ class KnownScores:
         return self._scores[older, newer]
 
 
+def _vector(bench: Bench, text: str) -> Vector:
+    """Returns the vector of a text; zeros if the model knows no part of it."""
+    try:
+        return bench.embedder.embed_documents([Clean(text)])[0]
+    except Invalid:
+        return np.zeros(bench.embedder.dimension, np.float32)
+
+
 @dataclass(frozen=True, slots=True)
 class Cosines:
     """Cosines of pairs."""
@@ -69,8 +81,7 @@ class Cosines:
     @classmethod
     def of(cls, bench: Bench, pairs: Sequence[Pair]) -> "Cosines":
         texts = list(dict.fromkeys(text for pair in pairs for text in (pair.older, pair.newer)))
-        embedded = bench.embedder.embed_documents([Clean(text) for text in texts])
-        vectors = dict(zip(texts, embedded, strict=True))
+        vectors = {text: _vector(bench, text) for text in texts}
         return cls({pair: float(vectors[pair.older] @ vectors[pair.newer]) for pair in pairs})
 
     def best_threshold(self, pairs: Sequence[Pair]) -> float:

@@ -19,15 +19,21 @@ def scores(**shares: float) -> PairScores:
     [
         (scores(update=DEFAULTS.update, different=1 - DEFAULTS.update), Verdict.UPDATE),
         (scores(conflict=DEFAULTS.conflict, different=1 - DEFAULTS.conflict), Verdict.CONFLICT),
-        (scores(update=DEFAULTS.either / 2 + 0.001, conflict=DEFAULTS.either / 2), Verdict.UPDATE),
-        (scores(conflict=DEFAULTS.either / 2 + 0.001, update=DEFAULTS.either / 2), Verdict.CONFLICT),
+        (scores(update=DEFAULTS.doubt / 2 + 0.001, conflict=DEFAULTS.doubt / 2), Verdict.UNCERTAIN),
+        (scores(update=DEFAULTS.doubt / 2, conflict=DEFAULTS.doubt / 2 - 0.001), Verdict.DIFFERENT),
         (scores(same=DEFAULTS.same, different=1 - DEFAULTS.same), Verdict.SAME),
         (scores(different=1.0), Verdict.DIFFERENT),
-        (scores(same=0.4, conflict=0.3, update=0.3), Verdict.UNCERTAIN),
+        (scores(same=0.4, conflict=0.3, update=0.3), Verdict.DIFFERENT),
     ],
 )
 def test_a_verdict_needs_its_least_probability(given_scores: PairScores, verdict: Verdict) -> None:
     assert judge(OLDER, NEWER, given_scores).verdict is verdict
+
+
+def test_a_text_that_the_model_does_not_read_to_its_end_is_the_same_as_none() -> None:
+    long = "The importer reads the folders of the night. " * 20
+    assert judge(f"{long}It is enabled.", f"{long}It is disabled.", scores(same=1.0)).verdict is Verdict.UNCERTAIN
+    assert judge(f"{long}It is enabled.", "The importer is off", scores(conflict=1.0)).verdict is Verdict.CONFLICT
 
 
 def test_a_verdict_names_what_differs() -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from hivelore.core.text import in_one_line
+from hivelore.core.token_count import estimate
 from hivelore.links.differences import difference
 from hivelore.links.quantities import Quantity, without_quantities
 
@@ -33,15 +34,13 @@ class PairScores:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
-    """Least probabilities of a verdict. A pair whose likeliest class reaches none is uncertain."""
+    """Least probabilities of the verdicts, chosen in docs/decisions/0028-facts-that-change.md."""
 
-    same: float = 0.80
-    conflict: float = 0.80
-    update: float = 0.80
-    either: float = 0.92
-    """Of conflict and update together; the likelier of the two is the verdict."""
-    different: float = 0.50
-    """Of different. Below it, a pair that reaches no other threshold is uncertain."""
+    same: float = 0.75
+    conflict: float = 0.90
+    update: float = 0.935
+    doubt: float = 0.80
+    """Of conflict and update together; from it on, a pair without another verdict is uncertain instead of different."""
 
 
 DEFAULTS = Thresholds()
@@ -57,6 +56,8 @@ class Judgement:
 
 
 EQUAL = Judgement(Verdict.SAME, 1.0, "the same words")
+READ_IN_FULL = 100
+"""Estimated tokens of a statement that the model reads to its end: a difference behind it would not be seen."""
 NOT_READ = Judgement(Verdict.DIFFERENT, 0.0, "not compared")
 """For pairs that no model reads."""
 
@@ -65,18 +66,20 @@ def judge(older: str, newer: str, scores: PairScores, thresholds: Thresholds = D
     """Returns the verdict on two statements, given in the order of their dates."""
     if are_equal(older, newer):
         return EQUAL
-    either = scores.conflict + scores.update
     changed = Verdict.UPDATE if scores.update >= scores.conflict else Verdict.CONFLICT
-    likelier, least = (
+    share, least = (
         (scores.update, thresholds.update) if changed is Verdict.UPDATE else (scores.conflict, thresholds.conflict)
     )
-    if likelier >= least or either >= thresholds.either:
-        return Judgement(changed, either if likelier < least else likelier, _why(older, newer, changed))
+    if share >= least:
+        return Judgement(changed, share, _why(older, newer, changed))
     if scores.same >= thresholds.same:
+        if max(estimate(older), estimate(newer)) > READ_IN_FULL:
+            return Judgement(Verdict.UNCERTAIN, scores.same, "the same beginning in other words")
         return Judgement(Verdict.SAME, scores.same, "the same in other words")
-    if scores.different >= thresholds.different:
-        return Judgement(Verdict.DIFFERENT, scores.different, "")
-    return Judgement(Verdict.UNCERTAIN, max(scores.same, either), _why(older, newer, Verdict.CONFLICT))
+    either = scores.conflict + scores.update
+    if either >= thresholds.doubt:
+        return Judgement(Verdict.UNCERTAIN, either, _why(older, newer, Verdict.CONFLICT))
+    return Judgement(Verdict.DIFFERENT, scores.different, "")
 
 
 def judge_quantities(older: str, newer: str) -> Judgement | None:
