@@ -317,7 +317,7 @@ def test_everything_is_counted(store: MemoryStore) -> None:
             events=7,
             cooldowns=8,
             proposals=5,
-            links=4,
+            links=len(LinkKind) + 1,
             batches=2,
             preimages=1,
             jobs=1,

@@ -29,7 +29,7 @@ def of_trust(memory: Memory, trust: Trust) -> Memory:
         (Verdict.CONFLICT, LinkKind.CONFLICTS_WITH),
         (Verdict.SAME, LinkKind.SAME_AS),
         (Verdict.DIFFERENT, None),
-        (Verdict.UNCERTAIN, None),
+        (Verdict.UNCERTAIN, LinkKind.MAY_UPDATE),
     ],
 )
 def test_a_certain_verdict_makes_a_link_from_the_later_to_the_earlier_memory(
@@ -62,6 +62,7 @@ def test_what_a_tool_or_the_web_said_updates_only_its_like(trust: Trust) -> None
     assert against is not None
     assert update is not None
     assert (against.kind, update.kind) == (LinkKind.CONFLICTS_WITH, LinkKind.UPDATES)
+    assert make_link(stated, read, Judgement(Verdict.UNCERTAIN, 0.9, ""), MODEL, START) is None
 
 
 def read_before(memory: Memory) -> Memory:

@@ -237,3 +237,33 @@ def test_a_successor_that_was_disproved_does_not_count(world: World) -> None:
     old, new = world.remember(OLD, scope=Scope.SWARM), known(world, NEW, 0.1, is_off=True)
     update(world, old, new)
     assert shown(hits(world, "npm")) == [(OLD, None)]
+
+
+LATER = "The repository may use npm or pnpm"
+
+
+@pytest.mark.parametrize("kind", [LinkKind.MAY_UPDATE, LinkKind.CONFLICTS_WITH])
+def test_what_may_update_a_memory_comes_first_if_both_are_found_without_a_mark(world: World, kind: LinkKind) -> None:
+    world = World(world.store, world.keywords, world.clock)
+    old, later = remembered(world, OLD, LATER)
+    assert shown(hits(world)) == [(OLD, None), (LATER, None)]
+    update(world, old, later, kind=kind)
+    assert shown(hits(world)) == [(LATER, None), (OLD, None)]
+    first, second = hits(world)
+    assert first.relevance >= second.relevance
+    assert first.score.total >= second.score.total
+
+
+@pytest.mark.parametrize("kind", [LinkKind.MAY_UPDATE, LinkKind.CONFLICTS_WITH])
+def test_a_doubt_brings_in_no_memory_that_the_question_does_not_find(world: World, kind: LinkKind) -> None:
+    world = World(world.store, world.keywords, world.clock)
+    update(world, *remembered(world, OLD, NEW), kind=kind)
+    assert shown(hits(world, "npm")) == [(OLD, None)]
+
+
+def test_a_rejected_doubt_does_not_count(world: World) -> None:
+    world = World(world.store, world.keywords, world.clock)
+    old, later = (present(world.store, one) for one in remembered(world, OLD, LATER))
+    doubt = a_link(later, old, kind=LinkKind.MAY_UPDATE, rejected_at=world.clock.now())
+    put_links(world.store, doubt)
+    assert shown(hits(world)) == [(OLD, None), (LATER, None)]

@@ -15,6 +15,7 @@ _VERBS = {
     "updates": ("updates", "updated by"),
     "same-as": ("repeats", "repeated by"),
     "conflicts-with": ("contradicts", "contradicted by"),
+    "may-update": ("may update", "may be updated by"),
 }
 """For a link from the memory, and for one to it."""
 

@@ -16,6 +16,7 @@ KINDS = {
     Verdict.SAME: LinkKind.SAME_AS,
     Verdict.UPDATE: LinkKind.UPDATES,
     Verdict.CONFLICT: LinkKind.CONFLICTS_WITH,
+    Verdict.UNCERTAIN: LinkKind.MAY_UPDATE,
 }
 
 
@@ -57,8 +58,8 @@ def may_update(older: Memory, newer: Memory) -> bool:
 def make_link(older: Memory, newer: Memory, judged: Judgement, model: Clean, now: datetime) -> Link | None:
     """Returns the link that a verdict makes; None for none."""
     kind = KINDS.get(judged.verdict)
-    if kind is LinkKind.UPDATES and not may_update(older, newer):
-        kind = LinkKind.CONFLICTS_WITH
+    if kind in (LinkKind.UPDATES, LinkKind.MAY_UPDATE) and not may_update(older, newer):
+        kind = LinkKind.CONFLICTS_WITH if kind is LinkKind.UPDATES else None
     if kind is None:
         return None
     return Link(

@@ -74,7 +74,7 @@ def judge(older: str, newer: str, scores: PairScores, thresholds: Thresholds = D
         return Judgement(changed, share, _why(older, newer, changed))
     if scores.same >= thresholds.same:
         if max(estimate(older), estimate(newer)) > READ_IN_FULL:
-            return Judgement(Verdict.UNCERTAIN, scores.same, "the same beginning in other words")
+            return Judgement(Verdict.DIFFERENT, scores.different, "the same beginning in other words")
         return Judgement(Verdict.SAME, scores.same, "the same in other words")
     either = scores.conflict + scores.update
     if either >= thresholds.doubt:

@@ -17,6 +17,8 @@ class LinkKind(StrEnum):
     SAME_AS = "same-as"
     UPDATES = "updates"
     CONFLICTS_WITH = "conflicts-with"
+    MAY_UPDATE = "may-update"
+    """The judge is not sure enough to say that the source updates or contradicts the target."""
 
 
 class Link(Value, frozen=True, kw_only=True, omit_defaults=True):

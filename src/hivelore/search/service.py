@@ -19,6 +19,7 @@ from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.model import Candidate, Neighbours, Vector
 from hivelore.links.chains import MOST_SUCCESSORS, successors_first
 from hivelore.links.decisions import stated_at
+from hivelore.links.model import LinkKind
 from hivelore.memories.model import Memory, MemoryId
 from hivelore.memories.stored import DocumentKey
 from hivelore.models.ports import RelevanceReader
@@ -57,6 +58,7 @@ KEYWORD_DEPTH = 500
 """Number of keyword matches among which near passages are looked up; the 200th match still counts. Also the number of
 candidates requested from each index in a second attempt, if duplicates crowd out others."""
 
+_DOUBTFUL = (LinkKind.MAY_UPDATE, LinkKind.CONFLICTS_WITH)
 NO_READER = "no relevance model is configured"
 READING_TIME = 0.1
 """Seconds in which the relevance model reads hits. Those that it does not reach count by the other evidence."""
@@ -101,8 +103,8 @@ class _Found:
     rarities: Mapping[str, float]
     known: frozenset[MemoryId]
     """Those that the caller has seen."""
-    updated_by: Mapping[MemoryId, Sequence[MemoryId]]
-    """The hits that update a hit, latest first."""
+    behind: Mapping[MemoryId, Sequence[MemoryId]]
+    """The hits that update, or may update, a hit: they come before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,7 @@ class SearchService:
         if found.path is not RetrievalMode.RECENT:
             asks = asks_something(found.terms)
             reading = self._read(query, hits) if asks else _NOT_READ
-            relevant = _relevant(query, hits, asks, reading.odds, found.updated_by)
+            relevant = _relevant(query, hits, asks, reading.odds, found.behind)
             hits = [one for one in relevant if one.memory.id not in found.known]
         hits = fit_to_budget(hits, query.budget, found.rarities)
         shown = [memory_for_viewer(viewer, hit.memory) for hit in hits]
@@ -170,8 +172,8 @@ class SearchService:
             proposals, ranked, best = self._rank(search, query, embedded, names, now)
             hits = build_hits(view, best, search.memories, proposals, names, search.matches.rarities)
             known = {hit.memory.id for hit, one in zip(hits, best, strict=True) if one.is_known}
-            updated_by = search.updated_by([one.key for one in best])
-            hits = _mark_updated(hits, updated_by)
+            shown = [one.key for one in best]
+            hits, behind = _mark_updated(hits, search.updated_by(shown)), search.behind(shown)
             if ranked or embedded.vector is not None or query.only_fitting or query.least_relevance > 0.0:
                 path = RetrievalMode.HYBRID if embedded.vector is not None else RetrievalMode.KEYWORDS
             else:
@@ -180,8 +182,7 @@ class SearchService:
             if query.as_of is not None:
                 hits = hits_as_of(view, hits, query.as_of, search.matches.rarities)
         terms, rarities = search.analysis.terms, search.matches.rarities
-        missing_reason, successors = embedded.missing_reason, _ids_of(updated_by)
-        return _Found(hits, path, len(ranked), missing_reason, terms, rarities, frozenset(known), successors)
+        return _Found(hits, path, len(ranked), embedded.missing_reason, terms, rarities, frozenset(known), behind)
 
     def _rank(
         self, search: "_Search", query: Query, embedded: EmbeddedQuery, names: Collection[str], now: datetime
@@ -201,7 +202,7 @@ class SearchService:
                 memories = search.memories([one.key for one in ranked[:among]])
                 terms = frozenset(search.analysis.terms)
                 ranked = promote_updates(ranked, terms, search.vectors, memories, constants.recency_conflicts)
-            ranked = search.place_successors(ranked)
+            ranked = search.place_doubtful(search.place_successors(ranked))
             best = select_hits(ranked, query, top, search.vectors, search.memories)
             is_all = len(proposals.similarity) < wanted or wanted >= KEYWORD_DEPTH
             if is_all or not is_crowded_by_duplicates(best, len(ranked), top):
@@ -261,10 +262,10 @@ def _relevant(
     hits: Sequence[Hit],
     asks: bool,
     odds: Mapping[int, float],
-    updated_by: Mapping[MemoryId, Sequence[MemoryId]],
+    behind: Mapping[MemoryId, Sequence[MemoryId]],
 ) -> list[Hit]:
     """Returns the hits with their relevance, up to the limits of the query, without those below its floor. ``asks``:
-    whether the query asks something. ``odds``: those of the relevance model, by place. ``updated_by``: the successors
+    whether the query asks something. ``odds``: those of the relevance model, by place. ``behind``: the successors
     of a hit, which are as relevant as the hit and come first."""
     rated = list[Hit]()
     floor = FLOOR if query.floor is None else query.floor
@@ -274,7 +275,7 @@ def _relevant(
         rated.append(replace(hit, relevance=round(value, 4), fits=value >= floor, evidence=evidence.rounded()))
     if odds:
         rated[: query.reads] = sorted(rated[: query.reads], key=lambda hit: hit.relevance, reverse=True)
-    rated = _successors_first(rated, updated_by, floor)
+    rated = _successors_first(rated, behind, floor)
     least = max(query.least_relevance, floor if query.only_fitting else 0.0)
     most, fitting, found = query.most_fitting or query.limit, 0, list[Hit]()
     for hit in rated:
@@ -284,15 +285,13 @@ def _relevant(
     return found[: query.limit]
 
 
-def _successors_first(
-    hits: Sequence[Hit], updated_by: Mapping[MemoryId, Sequence[MemoryId]], floor: float
-) -> list[Hit]:
+def _successors_first(hits: Sequence[Hit], before: Mapping[MemoryId, Sequence[MemoryId]], floor: float) -> list[Hit]:
     by_id = {hit.memory.id: hit for hit in hits}
     placed, behind = list[Hit](), dict[MemoryId, float]()
-    for memory in reversed(successors_first(by_id, updated_by)):
+    for memory in reversed(successors_first(by_id, before)):
         hit = by_id[memory]
         value = max(hit.relevance, behind.get(memory, 0.0))
-        for successor in updated_by.get(memory, ()):
+        for successor in before.get(memory, ()):
             behind[successor] = max(behind.get(successor, 0.0), value)
         placed.append(hit if value == hit.relevance else replace(hit, relevance=value, fits=value >= floor))
     return placed[::-1]
@@ -305,10 +304,6 @@ def _mark_updated(hits: Sequence[Hit], updated_by: Mapping[MemoryId, Sequence[Up
         successors = updated_by.get(hit.memory.id)
         marked.append(replace(hit, updated=successors[0]) if successors else hit)
     return marked
-
-
-def _ids_of(updated_by: Mapping[MemoryId, Sequence[Updated]]) -> Mapping[MemoryId, Sequence[MemoryId]]:
-    return {memory: [one.by for one in successors] for memory, successors in updated_by.items()}
 
 
 def _statement(hit: Hit) -> Clean:
@@ -331,6 +326,7 @@ class _Search:
         self._dated: list[Neighbours] = []
         self._successors: dict[DocumentKey, Sequence[DocumentKey]] = {}
         self._stated_at: Mapping[DocumentKey, datetime] = {}
+        self._doubtful: dict[DocumentKey, Sequence[DocumentKey]] = {}
         """Of the successors."""
 
     def match_keywords(self, text: str, limit: int) -> None:
@@ -410,6 +406,28 @@ class _Search:
             latest.sort(key=lambda one: (self._stated_at[one], one), reverse=True)
             self._successors[key] = latest[:MOST_SUCCESSORS]
         return place_successors(ranked, self._successors, features)
+
+    def place_doubtful(self, ranked: Sequence[Ranked]) -> Sequence[Ranked]:
+        """Returns the ranking with each of the first memories behind those among them that contradict or may update
+        it. A memory that was no candidate is not brought in by a doubt."""
+        self._doubtful, top = {}, {one.key: one.features for one in ranked[:TOP]}
+        for one in self._view.links_of(top):
+            if one.link.counts and one.link.kind in _DOUBTFUL and {one.source, one.target} <= top.keys():
+                self._doubtful[one.target] = [*self._doubtful.get(one.target, ()), one.source]
+        return place_successors(ranked, self._in_order(), top) if self._doubtful else ranked
+
+    def _in_order(self) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
+        keys = self._successors.keys() | self._doubtful.keys()
+        return {key: [*self._successors.get(key, ()), *self._doubtful.get(key, ())] for key in keys}
+
+    def behind(self, keys: Sequence[DocumentKey]) -> Mapping[MemoryId, Sequence[MemoryId]]:
+        """Returns, by the id of a memory among ``keys``, those of the others that come before it."""
+        shown = self.memories(keys)
+        return {
+            shown[key].id: [shown[one].id for one in before if one in shown]
+            for key, before in self._in_order().items()
+            if key in shown
+        }
 
     def _read_dates(self, keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, datetime]:
         """Returns when each memory's statement was made, without those that were made after the time of the filter."""

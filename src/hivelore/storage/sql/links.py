@@ -20,7 +20,7 @@ from hivelore.storage.sql.statements import (
     plain,
 )
 
-KIND = {LinkKind.SAME_AS: 1, LinkKind.UPDATES: 2, LinkKind.CONFLICTS_WITH: 3}
+KIND = {LinkKind.SAME_AS: 1, LinkKind.UPDATES: 2, LinkKind.CONFLICTS_WITH: 3, LinkKind.MAY_UPDATE: 4}
 """Codes in the order of ``LinkKind``, by which links are sorted."""
 LINK = Table(
     Link,
