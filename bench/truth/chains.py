@@ -47,8 +47,8 @@ are asked. Each fact is asked for twice, directly and in other words.
   this telling, or a line with its name. *only older*: it injects or names an older telling, but not the last one.
 - *updates found*: share of the changes from one telling to the next that are linked as an update. *as conflict* and
   *as same*: those that are linked otherwise. *false changes*: number of updates and conflicts between notes that are
-  not tellings of one fact (not `may-update`, which claims nothing); *per note* divides it by the number of all notes. *false same*: number of links that call
-  such notes, or tellings of different values, the same.
+  not tellings of one fact (not `may-update`, which claims nothing); *per note* divides it by the number of all notes.
+  *false same*: number of links that call such notes, or tellings of different values, the same.
 
 The sets *public* (in `HIVELORE_BENCH_DATA`) and *aside* choose no constant and train no model. *tuning* chose
 constants. *public* also contains pairs of notes that look like an update and are none.

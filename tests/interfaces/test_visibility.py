@@ -198,6 +198,13 @@ ROUTES: dict[tuple[str, str], Probe] = {
     ("DELETE", "/api/memory/{memoryId}"): lambda asker: asker.each(
         lambda memory: asker.rest("DELETE", f"/api/memory/{memory}", version=99)
     ),
+    ("GET", "/api/memory/{memoryId}/links"): lambda asker: _at(asker, "/links"),
+    ("PUT", "/api/memory/{memoryId}/links/{otherId}/rejected"): lambda asker: asker.each(
+        lambda memory: asker.rest("PUT", f"/api/memory/{memory}/links/{memory}/rejected")
+    ),
+    ("DELETE", "/api/memory/{memoryId}/links/{otherId}/rejected"): lambda asker: asker.each(
+        lambda memory: asker.rest("DELETE", f"/api/memory/{memory}/links/{memory}/rejected")
+    ),
     ("PUT", "/api/memory/{memoryId}/rating"): lambda asker: asker.each(
         lambda memory: asker.rest("PUT", f"/api/memory/{memory}/rating", body={"useful": True})
     ),
@@ -320,6 +327,13 @@ METHODS: dict[str, Probe] = {
     ],
     "get": lambda asker: asker.each(lambda memory: _answer_or_error(lambda: asker.hive.get(memory))),
     "history": lambda asker: asker.each(lambda memory: _answer_or_error(lambda: asker.hive.history(memory))),
+    "links": lambda asker: asker.each(lambda memory: _answer_or_error(lambda: asker.hive.links(memory))),
+    "reject_link": lambda asker: asker.each(
+        lambda memory: _answer_or_error(lambda: asker.hive.reject_link(memory, memory))
+    ),
+    "restore_link": lambda asker: asker.each(
+        lambda memory: _answer_or_error(lambda: asker.hive.restore_link(memory, memory))
+    ),
     "chunks": lambda asker: asker.each(lambda memory: _answer_or_error(lambda: asker.hive.chunks(memory))),
     "forget_path": lambda asker: [_answer_or_error(lambda: asker.hive.forget_path("/nowhere"))],
     "diff": lambda asker: asker.each(lambda memory: _answer_or_error(lambda: asker.hive.diff(memory))),
@@ -399,6 +413,7 @@ COMMANDS: dict[str, Probe] = {
         lambda memory: [asker.verb("get", memory, *how) for how in ((), ("--json",), ("--chunks",))]
     ),
     "hivelore history": lambda asker: asker.each(lambda memory: asker.verb("history", memory)),
+    "hivelore links": lambda asker: asker.each(lambda memory: asker.verb("links", memory)),
     "hivelore diff": lambda asker: asker.each(lambda memory: asker.verb("diff", memory)),
     "hivelore list": lambda asker: [
         asker.verb("list", "--limit", "500", *how) for how in ((), ("--json",), ("--all",), ("--scope", "agent"))

@@ -111,16 +111,6 @@ def test_another_spelling_of_a_service_is_the_same_service(world: World, service
     assert against.memory.operational.service == service
 
 
-@pytest.mark.parametrize("services", [("postgres", "pg"), ("pg", "postgres"), ("postgres", "postgres")])
-def test_a_verdict_does_not_depend_on_the_spelling_of_the_service(
-    clock: SteppingClock, services: tuple[str, str]
-) -> None:
-    by_words = World(ReferenceStore(clock), ReferenceKeywords(), clock)
-    first = by_words.observe("pg needs the VPN", service=services[0])
-    again = by_words.observe("needs the VPN", service=services[1], viewer=AS_BOB)
-    assert (again.effect, again.memory.id) == (Effect.REINFORCED, first.memory.id)
-
-
 def test_concurrent_observations_of_two_spellings_make_one_memory(world: World) -> None:
     at = world.clock.now()
     for number in range(5):

@@ -76,6 +76,8 @@ LOOKS_AT_EVERYTHING = {
     "quotes_erase": "words may be anywhere, and operational memories are seldom forgotten",
     "memory_most_used": "compares all memories with evidence of use, once in a session",
     "batches": "walks back from the newest and stops at the limit",
+    "uncompared": "compares all memories with what was compared, in the background and only after a change",
+    "uncompared_count": "counts all memories, for people",
 }
 """Each with the reason why it is better so."""
 

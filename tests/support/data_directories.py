@@ -41,7 +41,7 @@ RENAMED = {"door": "interface", "incarnation": "databaseId", "secondWall": "rowL
 """Fields of answers that had another name when the fixtures were recorded."""
 MISSING = "(missing)"
 SEARCH = "/api/memory/search"
-NOT_COMPARED = ("environment", "message", "recallId", "lesson", "dropped", "groups")
+NOT_COMPARED = ("environment", "message", "recallId", "lesson", "dropped", "groups", "updated", "links")
 """Sentences, which a release may word differently, the id of a new entry of the recall log, and fields that not all
 releases have."""
 SPAN = timedelta(minutes=5)

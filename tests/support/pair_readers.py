@@ -10,7 +10,7 @@ _SCORES = {
     Verdict.CONFLICT: PairScores(same=0.01, conflict=0.97, update=0.01, different=0.01),
     Verdict.UPDATE: PairScores(same=0.01, conflict=0.01, update=0.97, different=0.01),
     Verdict.DIFFERENT: PairScores(same=0.01, conflict=0.01, update=0.01, different=0.97),
-    Verdict.UNCERTAIN: PairScores(same=0.4, conflict=0.3, update=0.2, different=0.1),
+    Verdict.UNCERTAIN: PairScores(same=0.1, conflict=0.5, update=0.35, different=0.05),
 }
 """Probabilities from which the judge makes each verdict."""
 

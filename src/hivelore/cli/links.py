@@ -34,7 +34,7 @@ def links(
     A trained model compares new memories with earlier ones in the background. What it finds changes no memory, but an
     updated one comes after its successor in every search.
 
-    Example: hivelore links ID --reject OTHER
+    Example: hivelore links ID
     """
     if reject is not None and restore is not None:
         raise Invalid("Use --reject or --restore, not both.")

@@ -87,21 +87,27 @@ def judge_quantities(older: str, newer: str) -> Judgement | None:
     (words, ours), (others, theirs) = without_quantities(older), without_quantities(newer)
     if not ours or words != others:
         return None
-    differing = [(one, other) for one, other in zip(ours, theirs, strict=True) if not _is_near(one, other)]
-    if not differing:
-        return Judgement(Verdict.SAME, 1.0, "the same in other units")
-    if any(one.kind != other.kind for one, other in differing):
+    pairs = list(zip(ours, theirs, strict=True))
+    if any(one.kind != other.kind for one, other in pairs):
         return None
-    (one, other), *_ = differing
+    furthest = max(pairs, key=lambda pair: _distance(*pair))
+    if _distance(*furthest) <= SAME_WITHIN:
+        return Judgement(Verdict.SAME, 1.0, "the same in other units")
+    if _distance(*furthest) < DIFFERENT_FROM:
+        return None
+    one, other = furthest
     return Judgement(Verdict.CONFLICT, 1.0, f"{one.shown} vs {other.shown}")
 
 
-def _is_near(one: Quantity, other: Quantity) -> bool:
-    return one.kind == other.kind and abs(one.value - other.value) <= TOLERANCE * max(one.value, other.value)
+def _distance(one: Quantity, other: Quantity) -> float:
+    """Returns the difference of two quantities as a share of the larger one."""
+    largest = max(one.value, other.value)
+    return abs(one.value - other.value) / largest if largest else 0.0
 
 
-TOLERANCE = 0.01
-"""Share by which two quantities may differ and still be the same: 1 GB and 1,000 MB differ by more."""
+SAME_WITHIN, DIFFERENT_FROM = 0.01, 0.25
+"""Shares by which quantities may differ and are the same, and from which they contradict each other. Between them, as for
+60 and 64 seconds, the model decides."""
 
 
 def are_equal(one: str, other: str) -> bool:

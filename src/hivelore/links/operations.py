@@ -1,7 +1,6 @@
 """The operations of the links between memories (X23)."""
 
 from hivelore.core.operation import Lane, Operation, delete, get, put
-from hivelore.core.tool import Reply, Tool
 from hivelore.core.values import json_names
 from hivelore.links.model import LinkPage
 from hivelore.memories.operations import Id, NamedMemory
@@ -34,12 +33,6 @@ REJECT_LINK = Operation(
     handler="hivelore.links.handlers:reject_link",
     lane=Lane.WRITE,
     http=put("/api/memory/{memoryId}/links/{otherId}/rejected"),
-    tool=Tool(
-        name="memory-unlink",
-        description="Report that two memories are not related as stated: neither updates nor contradicts the other.",
-        arguments={"memoryId": "", "otherId": ""},
-        reply=lambda _: Reply("Rejected.", {}),
-    ),
     tag="memory",
 )
 RESTORE_LINK = Operation(

@@ -27,7 +27,8 @@ _COUNTING = ("one", "two", "three", "four", "five", "six", "seven", "eight", "ni
 _WORDS = {"a": 1, "an": 1, **{word: number for number, word in enumerate(_COUNTING, 1)}}
 _NUMBER = rf"\d{{1,15}}(?:,\d{{3}})*(?:\.\d+)?|(?:{'|'.join(_WORDS)})(?=\s)"
 _UNIT = "|".join(sorted((re.escape(unit) for unit in _UNITS), key=len, reverse=True))
-_QUANTITY = re.compile(rf"(?<![\w.,:/-])({_NUMBER})\s?({_UNIT})(?![\w/])(?!-\w)", re.IGNORECASE)
+_ABOUT = r"(?:(?:about|around|roughly|approx\.?|approximately|ca\.?|circa|etwa|rund|~|约|大约)\s?)?"
+_QUANTITY = re.compile(rf"(?<![\w.,:/-]){_ABOUT}({_NUMBER})\s?({_UNIT})(?![\w/])(?!-\w)", re.IGNORECASE)
 _PLACE = "\0"
 
 
