@@ -106,8 +106,8 @@ def _distance(one: Quantity, other: Quantity) -> float:
 
 
 SAME_WITHIN, DIFFERENT_FROM = 0.01, 0.25
-"""Shares by which quantities may differ and are the same, and from which they contradict each other. Between them, as for
-60 and 64 seconds, the model decides."""
+"""Shares by which quantities may differ and are the same, and from which they contradict each other. Between them, as
+for 60 and 64 seconds, the model decides."""
 
 
 def are_equal(one: str, other: str) -> bool:
