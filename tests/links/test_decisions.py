@@ -101,3 +101,11 @@ def test_a_statement_is_as_new_as_its_text_or_since_when_it_holds() -> None:
     assert stated_at(memory) == memory.created_at
     since = START + timedelta(days=30)
     assert stated_at(replace(memory, valid_from=since)) == since
+
+
+def test_what_an_agent_said_updates_no_word_of_an_operator() -> None:
+    word, said = of_trust(a_memory(), Trust.OPERATOR), of_trust(a_memory(), Trust.AGENT)
+    against, update = make_link(word, said, UPDATE, MODEL, START), make_link(said, word, UPDATE, MODEL, START)
+    assert against is not None
+    assert update is not None
+    assert (against.kind, update.kind) == (LinkKind.CONFLICTS_WITH, LinkKind.UPDATES)

@@ -36,6 +36,11 @@ def test_a_text_that_the_model_does_not_read_to_its_end_is_the_same_as_none() ->
     assert judge(f"{long}It is enabled.", "The importer is off", scores(conflict=1.0)).verdict is Verdict.CONFLICT
 
 
+def test_letters_that_only_look_like_a_unit_break_nothing() -> None:
+    judged = judge("The job runs every 5 s", "Its interval moved to 5 \u017f or \u017fix seconds", scores(update=1.0))
+    assert judged.verdict is Verdict.UPDATE
+
+
 def test_a_verdict_names_what_differs() -> None:
     assert judge(OLDER, NEWER, scores(update=1.0)).why == "npm -> pnpm"
     assert judge("Times out after 10 min", "The timeout is 60 s", scores(conflict=1.0)).why == "10 min vs 60 s"
@@ -65,6 +70,10 @@ def test_texts_that_differ_only_in_case_and_white_space_are_the_same(text: str, 
         ("Alarm at 50 % load", "Alarm at 90% load", Verdict.CONFLICT),
         ("Alarm at 0 % load", "Alarm at 0% load", Verdict.SAME),
         ("Retries 3 times", "Retries 5 times", None),
+        ("Waits 1.500 ms", "Waits 1500 ms", None),
+        ("Waits 5 \u017f", "Waits 7 \u017f", Verdict.CONFLICT),
+        ("Waits \u017fix seconds", "Waits five seconds", None),
+        ("每次需要5分钟", "每次需要300秒", Verdict.SAME),
         ("Version 1.2 is pinned", "Version 1.3 is pinned", None),
         ("Takes 60s to start", "Takes 60s to stop", None),
         ("Takes 5 min", "Takes 5 MB", None),

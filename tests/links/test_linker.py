@@ -317,6 +317,8 @@ def test_a_rejected_link_is_not_made_again_and_stays_rejected(world: World) -> N
     world.embed()
     link_all(world, TableReader({(NPM, f"{PNPM}."): Verdict.UPDATE}, name="table-2"))
     assert links(world, older) == [rejected]
+    link_all(world, TableReader({(NPM, f"{PNPM}."): Verdict.CONFLICT}, name="table-3"))
+    assert links(world, older) == [rejected]
 
 
 # changes meanwhile

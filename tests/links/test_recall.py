@@ -267,3 +267,14 @@ def test_a_rejected_doubt_does_not_count(world: World) -> None:
     doubt = a_link(later, old, kind=LinkKind.MAY_UPDATE, rejected_at=world.clock.now())
     put_links(world.store, doubt)
     assert shown(hits(world)) == [(OLD, None), (LATER, None)]
+
+
+def test_a_doubt_about_later_words_does_not_count_before_they_were_written(world: World) -> None:
+    world = World(world.store, world.keywords, world.clock)
+    old, later = remembered(world, OLD, "We use npm for a hobby thing")
+    before = world.clock.now()
+    world.clock.advance(DAY)
+    edited = world.memory_service.edit(later.id, Edit(content=Clean("We never use npm now")), AS_ADA)
+    update(world, old, edited, kind=LinkKind.MAY_UPDATE)
+    assert [hit.memory.id for hit in hits(world)] == [later.id, old.id]
+    assert [hit.memory.id for hit in hits(world, as_of=before)] == [old.id, later.id]

@@ -11,7 +11,6 @@ from hivelore.memories.model import Memory, Trust, Version
 
 LONGEST = 1_500
 """Characters of a memory that is compared. A longer one makes many statements."""
-UNVERIFIED = (Trust.TOOL_OUTPUT, Trust.WEB)
 KINDS = {
     Verdict.SAME: LinkKind.SAME_AS,
     Verdict.UPDATE: LinkKind.UPDATES,
@@ -50,9 +49,10 @@ def may_compare(one: Memory, other: Memory) -> bool:
 
 def may_update(older: Memory, newer: Memory) -> bool:
     """Returns False if the newer memory should not rank before the older one: if it is of one project and the older
-    one of all, or if it was read in a tool's output or the web and the older one was not."""
-    is_read = newer.provenance.trust in UNVERIFIED
-    return newer.project in (None, older.project) and (not is_read or older.provenance.trust in UNVERIFIED)
+    one of all, or if its origin is less reliable."""
+    origins = list(Trust)
+    is_as_reliable = origins.index(newer.provenance.trust) <= origins.index(older.provenance.trust)
+    return newer.project in (None, older.project) and is_as_reliable
 
 
 def make_link(older: Memory, newer: Memory, judged: Judgement, model: Clean, now: datetime) -> Link | None:

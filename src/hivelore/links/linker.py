@@ -199,15 +199,15 @@ def _store_links(
     if now is None or now.memory.version != stored.memory.version:
         return False
     confirmed = {(one.source, one.target, one.link.kind) for one in found}
-    rejected = set[tuple[DocumentKey, DocumentKey, LinkKind]]()
+    rejected = set[frozenset[DocumentKey]]()
     for one in tx.links_of([stored.key]):
         place = (one.source, one.target, one.link.kind)
         if not one.link.counts:
-            rejected.add(place)
+            rejected.add(frozenset((one.source, one.target)))
         elif place not in confirmed and known.isdisjoint((one.source, one.target)):
             tx.drop_link(*place)
     for one in found:
-        if (one.source, one.target, one.link.kind) not in rejected:
+        if one.link.kind is LinkKind.SAME_AS or frozenset((one.source, one.target)) not in rejected:
             tx.put_link(one)
     tx.put_compared(stored.key, stored.memory.version, model)
     return True

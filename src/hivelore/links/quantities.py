@@ -25,10 +25,11 @@ _UNITS: Mapping[str, tuple[str, float]] = {
 }
 _COUNTING = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _WORDS = {"a": 1, "an": 1, **{word: number for number, word in enumerate(_COUNTING, 1)}}
-_NUMBER = rf"\d{{1,15}}(?:,\d{{3}})*(?:\.\d+)?|(?:{'|'.join(_WORDS)})(?=\s)"
+_NUMBER = rf"(?!\d{{1,3}}\.\d{{3}}(?!\d))\d{{1,12}}(?:,\d{{3}}){{0,3}}(?:\.\d{{1,6}})?|(?:{'|'.join(_WORDS)})(?=\s)"
+"""Not ``1.500``, which is fifteen hundred in German."""
 _UNIT = "|".join(sorted((re.escape(unit) for unit in _UNITS), key=len, reverse=True))
 _ABOUT = r"(?:(?:about|around|roughly|approx\.?|approximately|ca\.?|circa|etwa|rund|~|约|大约)\s?)?"
-_QUANTITY = re.compile(rf"(?<![\w.,:/-]){_ABOUT}({_NUMBER})\s?({_UNIT})(?![\w/])(?!-\w)", re.IGNORECASE)
+_QUANTITY = re.compile(rf"(?<![\w.,:/-]){_ABOUT}({_NUMBER})\s?({_UNIT})(?![\w/])(?!-\w)", re.IGNORECASE | re.ASCII)
 _PLACE = "\0"
 
 

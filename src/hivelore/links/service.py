@@ -14,13 +14,15 @@ from hivelore.links.decisions import stated_at
 from hivelore.links.model import LinkedMemory, LinkPage, StoredLink
 from hivelore.memories.model import Action, Memory, MemoryId
 from hivelore.memories.stored import Stored
+from hivelore.observations.confidence import Lifecycle, is_active
 from hivelore.search.model import Filter
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
 
 class LinkService:
-    def __init__(self, store: MemoryStore, clock: Clock, lead_sees: LeadSees) -> None:
+    def __init__(self, store: MemoryStore, clock: Clock, lead_sees: LeadSees, lifecycle: Lifecycle) -> None:
         self._store = store
+        self._lifecycle = lifecycle
         self._clock = clock
         self._lead_sees = lead_sees
 
@@ -51,10 +53,15 @@ class LinkService:
             newer = view.memories_of({one for successors in found.values() for one in successors}, where)
         latest = dict[MemoryId, Memory]()
         for key, successors in found.items():
-            known = [newer[one] for one in successors if one in newer and one != key]
+            known = [newer[one] for one in successors if one in newer and one != key and self._holds(newer[one])]
             if known:
                 latest[keys[key]] = max(known, key=lambda one: (stated_at(one), one.id))
         return latest
+
+    def _holds(self, memory: Memory) -> bool:
+        """Returns False for operational memories that were contradicted or decayed."""
+        known = memory.operational
+        return known is None or is_active(known, self._clock.now(), self._lifecycle)
 
     def reject(self, memory: MemoryId, other: MemoryId, viewer: Viewer, deadline: float | None = None) -> LinkPage:
         """Rejects the links between two memories: they no longer count, and the judge does not make them again.

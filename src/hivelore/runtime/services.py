@@ -270,7 +270,7 @@ class Services(ABC):
 
     @cached_property
     def links(self) -> LinkService:
-        return LinkService(self.store, self.clock, self.settings.lead_sees)
+        return LinkService(self.store, self.clock, self.settings.lead_sees, self.settings.lifecycle)
 
     @cached_property
     def maintenance(self) -> Maintenance:

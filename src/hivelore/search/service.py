@@ -18,7 +18,7 @@ from hivelore.feedback.recall_log import RecallLog, WriteBehindBuffer
 from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.model import Candidate, Neighbours, Vector
 from hivelore.links.chains import MOST_SUCCESSORS, successors_first
-from hivelore.links.decisions import stated_at
+from hivelore.links.decisions import may_update, stated_at
 from hivelore.links.model import LinkKind
 from hivelore.memories.model import Memory, MemoryId
 from hivelore.memories.stored import DocumentKey
@@ -411,9 +411,13 @@ class _Search:
         """Returns the ranking with each of the first memories behind those among them that contradict or may update
         it. A memory that was no candidate is not brought in by a doubt."""
         self._doubtful, top = {}, {one.key: one.features for one in ranked[:TOP]}
-        for one in self._view.links_of(top):
-            if one.link.counts and one.link.kind in _DOUBTFUL and {one.source, one.target} <= top.keys():
-                self._doubtful[one.target] = [*self._doubtful.get(one.target, ()), one.source]
+        links = [one for one in self._view.links_of(top) if one.link.counts and one.link.kind in _DOUBTFUL]
+        links = [one for one in links if {one.source, one.target} <= top.keys()]
+        if links:
+            memories, dates = self.memories(list(top)), self._read_dates([one.source for one in links])
+            for one in links:
+                if one.source in dates and may_update(memories[one.target], memories[one.source]):
+                    self._doubtful[one.target] = [*self._doubtful.get(one.target, ()), one.source]
         return place_successors(ranked, self._in_order(), top) if self._doubtful else ranked
 
     def _in_order(self) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
