@@ -131,7 +131,7 @@ def train(model: Judge, encoded: Encoded, seconds: float, rate: float, target: P
         {"params": [one for one in free if one.ndim > 1], "weight_decay": 0.01},
         {"params": [one for one in free if one.ndim == 1], "weight_decay": 0.0},
     ]
-    optimiser = torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.98))
+    optimiser = torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.98), fused=True)
     model.train()
     began, losses = time.monotonic(), list[float]()
     for step, batch in enumerate(batches(encoded, iter(TrainingPairs(rng)), rng), 1):

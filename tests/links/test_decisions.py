@@ -8,7 +8,7 @@ import pytest
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.links.decisions import LONGEST, is_comparable, make_link, may_compare, stated_at
-from hivelore.links.judge import Judgement, Verdict
+from hivelore.links.judge import DEFAULTS, Judgement, Verdict
 from hivelore.links.model import LinkKind
 from hivelore.memories.model import Memory, Scope, Trust
 from support.clocks import START
@@ -41,6 +41,14 @@ def test_a_certain_verdict_makes_a_link_from_the_later_to_the_earlier_memory(
         None if kind is None else (newer.id, older.id, kind)
     )
     assert link is None or (link.certainty, link.why, link.model, link.at) == (0.9, "npm -> pnpm", MODEL, START)
+
+
+@pytest.mark.parametrize(("change", "certainty"), [(DEFAULTS.order - 0.01, None), (DEFAULTS.order, DEFAULTS.order)])
+def test_a_pair_that_is_rather_a_change_than_none_makes_a_doubt(change: float, certainty: float | None) -> None:
+    judged = Judgement(Verdict.DIFFERENT, 1 - change, "npm vs pnpm", change)
+    link = make_link(a_memory(), a_memory(), judged, MODEL, START)
+    found = None if link is None else (link.kind, link.certainty)
+    assert found == (None if certainty is None else (LinkKind.MAY_UPDATE, certainty))
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,12 @@ def test_a_verdict_needs_its_least_probability(given_scores: PairScores, verdict
     assert judge(OLDER, NEWER, given_scores).verdict is verdict
 
 
+def test_a_judgement_has_the_probability_of_a_change() -> None:
+    shares = scores(conflict=0.3, update=0.3, different=0.4)
+    assert judge(OLDER, NEWER, shares).change == pytest.approx(0.6)
+    assert judge(OLDER, OLDER, shares).change == 0.0
+
+
 def test_a_text_that_the_model_does_not_read_to_its_end_is_the_same_as_none() -> None:
     long = "The importer reads the folders of the night. " * 20
     assert judge(f"{long}It is enabled.", f"{long}It is disabled.", scores(same=1.0)).verdict is Verdict.DIFFERENT

@@ -13,8 +13,8 @@ from hivelore.indexes.vectors.brute_force import ExactVectors
 from hivelore.links import linker as linking
 from hivelore.links.comparer import Comparer
 from hivelore.links.decisions import LONGEST
-from hivelore.links.judge import Verdict
-from hivelore.links.linker import LEASE, LEASE_NAME, NEAREST, SHARING, VECTORS_AWAITED, Linker
+from hivelore.links.judge import READ_IN_FULL, Verdict
+from hivelore.links.linker import LEASE, LEASE_NAME, NEAREST, READ_AT_MOST, SHARING, VECTORS_AWAITED, Linker
 from hivelore.links.model import Link, LinkKind
 from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.model import Memory, Scope
@@ -27,6 +27,7 @@ from support.world import AS_ADA, AS_BOB, World
 
 NPM, PNPM, YARN = "We use npm", "We moved from npm to pnpm", "We moved from pnpm to yarn"
 OWL = "The owl sleeps in the barn"
+LONG = "The otter swims in the river at dawn. " * 12
 HOUR = timedelta(hours=1)
 UPDATES = {(NPM, PNPM): Verdict.UPDATE}
 
@@ -146,6 +147,35 @@ def test_facts_of_one_chain_of_valid_times_are_not_compared(world: World) -> Non
         world.remember(text, subject="package.manager")
     link_all(world, reader)
     assert reader.read == []
+
+
+def test_long_memories_are_compared_with_fewer(world: World) -> None:
+    reader = TableReader()
+    world = World(world.store, world.keywords, world.clock)
+    for number in range(SHARING):
+        world.remember(f"{LONG} {number}")
+    linker = a_linker(world, reader)
+    finish(linker)
+    reader.read.clear()
+    world.remember(f"{LONG} z")
+    finish(linker)
+    assert len(reader.read) == READ_AT_MOST // (2 * READ_IN_FULL) < SHARING
+
+
+def test_an_edited_memory_is_compared_with_all_that_it_has_links_with(world: World) -> None:
+    reader = TableReader(others=Verdict.CONFLICT)
+    world = World(world.store, world.keywords, world.clock)
+    linker = a_linker(world, reader)
+    for number in range(SHARING):
+        world.remember(f"{LONG} {number}")
+        finish(linker)
+    last = world.remember(f"{LONG} z")
+    finish(linker)
+    linked = links(world, last)
+    assert len(linked) == READ_AT_MOST // (2 * READ_IN_FULL)
+    edit(world, last, f"{LONG} y")
+    finish(a_linker(world, TableReader()))
+    assert links(world, last) == []
 
 
 @pytest.mark.parametrize("length", [LONGEST + 1, 100_000])

@@ -5,7 +5,7 @@ from datetime import datetime
 from itertools import pairwise
 
 from hivelore.core.text import Clean
-from hivelore.links.judge import Judgement, Verdict
+from hivelore.links.judge import DEFAULTS, Judgement, Verdict
 from hivelore.links.model import Link, LinkKind
 from hivelore.memories.model import Memory, Trust, Version
 
@@ -57,7 +57,9 @@ def may_update(older: Memory, newer: Memory) -> bool:
 
 def make_link(older: Memory, newer: Memory, judged: Judgement, model: Clean, now: datetime) -> Link | None:
     """Returns the link that a verdict makes; None for none."""
-    kind = KINDS.get(judged.verdict)
+    kind, certainty = KINDS.get(judged.verdict), judged.certainty
+    if judged.verdict is Verdict.DIFFERENT and judged.change >= DEFAULTS.order:
+        kind, certainty = LinkKind.MAY_UPDATE, judged.change
     if kind in (LinkKind.UPDATES, LinkKind.MAY_UPDATE) and not may_update(older, newer):
         kind = LinkKind.CONFLICTS_WITH if kind is LinkKind.UPDATES else None
     if kind is None:
@@ -66,7 +68,7 @@ def make_link(older: Memory, newer: Memory, judged: Judgement, model: Clean, now
         source=newer.id,
         target=older.id,
         kind=kind,
-        certainty=judged.certainty,
+        certainty=certainty,
         why=Clean(judged.why),
         model=model,
         at=now,

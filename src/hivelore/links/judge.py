@@ -41,6 +41,8 @@ class Thresholds:
     update: float = 0.935
     doubt: float = 0.80
     """Of conflict and update together; from it on, a pair without another verdict is uncertain instead of different."""
+    order: float = 0.50
+    """Of conflict and update together; from it on, the later statement comes first where a search finds both."""
 
 
 DEFAULTS = Thresholds()
@@ -53,6 +55,8 @@ class Judgement:
     """Probability that the verdict is right, 0 to 1."""
     why: str
     """What differs, such as ``10 min vs 60 s`` or ``npm -> pnpm``."""
+    change: float = 0.0
+    """Probability that the later statement contradicts or updates the earlier one, 0 to 1."""
 
 
 EQUAL = Judgement(Verdict.SAME, 1.0, "the same words")
@@ -70,16 +74,18 @@ def judge(older: str, newer: str, scores: PairScores, thresholds: Thresholds = D
     share, least = (
         (scores.update, thresholds.update) if changed is Verdict.UPDATE else (scores.conflict, thresholds.conflict)
     )
+    either = scores.conflict + scores.update
     if share >= least:
-        return Judgement(changed, share, _why(older, newer, changed))
+        return Judgement(changed, share, _why(older, newer, changed), either)
     if scores.same >= thresholds.same:
         if max(estimate(older), estimate(newer)) > READ_IN_FULL:
             return Judgement(Verdict.DIFFERENT, scores.different, "the same beginning in other words")
         return Judgement(Verdict.SAME, scores.same, "the same in other words")
-    either = scores.conflict + scores.update
-    if either >= thresholds.doubt:
-        return Judgement(Verdict.UNCERTAIN, either, _why(older, newer, Verdict.CONFLICT))
-    return Judgement(Verdict.DIFFERENT, scores.different, "")
+    why = _why(older, newer, Verdict.CONFLICT) if either >= thresholds.order else ""
+    verdict, certainty = (
+        (Verdict.UNCERTAIN, either) if either >= thresholds.doubt else (Verdict.DIFFERENT, scores.different)
+    )
+    return Judgement(verdict, certainty, why, either)
 
 
 def judge_quantities(older: str, newer: str) -> Judgement | None:
@@ -96,7 +102,7 @@ def judge_quantities(older: str, newer: str) -> Judgement | None:
     if _distance(*furthest) < DIFFERENT_FROM:
         return None
     one, other = furthest
-    return Judgement(Verdict.CONFLICT, 1.0, f"{one.shown} vs {other.shown}")
+    return Judgement(Verdict.CONFLICT, 1.0, f"{one.shown} vs {other.shown}", 1.0)
 
 
 def _distance(one: Quantity, other: Quantity) -> float:

@@ -5,19 +5,21 @@ its vectors a while; without them it is compared with those that share its words
 """
 
 import threading
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import suppress
 from datetime import datetime, timedelta
 
 from hivelore.core.clock import Clock
 from hivelore.core.supervisor import Report, ignore_report
 from hivelore.core.text import Clean
+from hivelore.core.token_count import estimate
 from hivelore.embeddings.active_model import ActiveModel
 from hivelore.errors import Broken, HiveloreError, Unavailable
 from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.model import Vector
 from hivelore.links.comparer import Comparer
 from hivelore.links.decisions import is_comparable, make_link, may_compare, stated_at
+from hivelore.links.judge import READ_IN_FULL
 from hivelore.links.model import LinkKind, StoredLink
 from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.search.model import EVERYTHING, Filter, Visibility
@@ -30,6 +32,8 @@ LEASE = timedelta(minutes=2)
 """Longer than comparing one memory takes."""
 NEAREST, SHARING = 8, 4
 """Memories that one is compared with: those nearest in meaning, and those that share most of its words."""
+READ_AT_MOST = 560
+"""Estimated tokens that the model reads for one memory, about half a second: long memories are compared with fewer."""
 BATCH = 50
 VECTORS_AWAITED = timedelta(minutes=5)
 """How long a memory waits for its vectors before it is compared by its words."""
@@ -125,15 +129,21 @@ class Linker:
             if memory is None:
                 return
             stored, dates = Stored(key, memory), dict[DocumentKey, datetime]()
-            others = list(self._candidates(view, stored)) if is_comparable(memory) else []
+            links = view.links_of([key])
+            linked = dict.fromkeys(end for one in links for end in (one.source, one.target) if end != key)
+            others = list(self._candidates(view, stored, linked)) if is_comparable(memory) else []
             for one in (stored, *others):
                 history = view.history(one.key) if one.memory.version > 1 else ()
                 dates[one.key] = stated_at(one.memory, history)
         found, compared, known = list[StoredLink](), list[_Pair](), set[DocumentKey]()
+        left = READ_AT_MOST
         for other in others:
             pair = _pair(stored, other)
             if pair in self._compared:
                 known.add(other.key)
+                continue
+            left -= _length(stored) + _length(other)
+            if left < 0 and compared and other.key not in linked:
                 continue
             older, newer = sorted((stored, other), key=lambda one: (dates[one.key], one.key))
             judged = self._comparer.read(older.memory.content, newer.memory.content)
@@ -149,21 +159,24 @@ class Linker:
         while len(self._compared) > REMEMBERED:
             self._compared.pop(next(iter(self._compared)))
 
-    def _candidates(self, view: View, stored: Stored) -> Iterator[Stored]:
+    def _candidates(self, view: View, stored: Stored, linked: Iterable[DocumentKey]) -> Iterator[Stored]:
+        """Yields the ``linked`` memories, then others, nearest in meaning and in words in turns: long memories are
+        compared with the first ones only."""
         memory = stored.memory
         where = Filter(
             visibility=Visibility(own=memory.home, swarm=memory.home is None),
             project=memory.project,
             live_at=self._clock.now(),
         )
-        keys = dict.fromkeys(self._nearest(view, stored, where))
         words = self._keywords.search(view, query_terms(memory.content), where, SHARING + 1)
-        keys |= dict.fromkeys(one.document for one in words)
-        keys |= dict.fromkeys(end for one in view.links_of([stored.key]) for end in (one.source, one.target))
+        nearest = self._nearest(view, stored, where)
+        in_turns = sorted([*enumerate(nearest), *enumerate(one.document for one in words)])
+        keys = dict.fromkeys((*linked, *(key for _, key in in_turns)))
         keys.pop(stored.key, None)
-        for key, other in view.memories_of(list(keys), where).items():
-            if may_compare(memory, other):
-                yield Stored(key, other)
+        others = view.memories_of(list(keys), where)
+        for key in keys:
+            if key in others and may_compare(memory, others[key]):
+                yield Stored(key, others[key])
 
     def _nearest(self, view: View, stored: Stored, where: Filter) -> Sequence[DocumentKey]:
         model = self._active_model.current
@@ -174,6 +187,11 @@ class Linker:
         if vector is None:
             return ()
         return [one.document for one in model.index.nearest(view, vector, where, NEAREST + 1).nearest]
+
+
+def _length(stored: Stored) -> int:
+    """Returns the estimated tokens of a memory that the model reads."""
+    return min(estimate(stored.memory.content), READ_IN_FULL)
 
 
 def _pair(one: Stored, other: Stored) -> _Pair:

@@ -18,7 +18,8 @@ class LinkKind(StrEnum):
     UPDATES = "updates"
     CONFLICTS_WITH = "conflicts-with"
     MAY_UPDATE = "may-update"
-    """The judge is not sure enough to say that the source updates or contradicts the target."""
+    """The judge is not sure whether the source updates or contradicts the target. The certainty is the probability of
+    either."""
 
 
 class Link(Value, frozen=True, kw_only=True, omit_defaults=True):
@@ -29,7 +30,7 @@ class Link(Value, frozen=True, kw_only=True, omit_defaults=True):
     target: MemoryId
     kind: LinkKind
     certainty: float
-    """Probability that the verdict is right, 0 to 1."""
+    """Probability that the kind is right, 0 to 1."""
     why: Clean
     """What differs, such as ``npm -> pnpm``; may be empty."""
     model: Clean
