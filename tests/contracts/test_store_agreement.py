@@ -175,8 +175,7 @@ class Judge(OnOne):
         else:
             rejected_at = instant(2) if self.is_rejected else None
             tx.put_link(a_link(source, target, kind=self.kind, at=instant(self.minute), rejected_at=rejected_at))
-        found = tx.link(source.key, target.key, self.kind)
-        return None if found is None else found.link
+        return [one.link for one in tx.links_of([source.key]) if target.key in (one.source, one.target)]
 
 
 @dataclass(frozen=True)

@@ -71,11 +71,6 @@ def links_of(store: MemoryStore, *some: Stored) -> list[StoredLink]:
         return list(view.links_of([one.key for one in some]))
 
 
-def known_link(store: MemoryStore, one: StoredLink) -> StoredLink | None:
-    with store.read() as view:
-        return view.link(one.source, one.target, one.link.kind)
-
-
 def updates_of(store: MemoryStore, some: Collection[Stored]) -> dict[DocumentKey, list[DocumentKey]]:
     with store.read() as view:
         return {key: list(found) for key, found in view.updates_of([one.key for one in some]).items()}

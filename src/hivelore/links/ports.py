@@ -16,8 +16,6 @@ class LinkReads(Protocol):
         the ids of source and target, and by kind in the order of ``LinkKind``."""
         ...
 
-    def link(self, source: DocumentKey, target: DocumentKey, kind: LinkKind) -> StoredLink | None: ...
-
     def updates_of(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
         """Returns, by memory, the memories that update it, directly or through others, at most ``MAX_STEPS`` links
         away, in the order of their keys. Memories that nothing updates are omitted. Rejected links do not count. A

@@ -21,9 +21,6 @@ class LinksView:
         by_ids = sorted(found, key=lambda one: (one.link.source, one.link.target, kinds.index(one.link.kind)))
         return sorted(by_ids, key=lambda one: one.link.at, reverse=True)
 
-    def link(self, source: DocumentKey, target: DocumentKey, kind: LinkKind) -> StoredLink | None:
-        return self.state.links.get((source, target, kind))
-
     def updates_of(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
         return {key: found for key in documents if (found := sorted(set(self._newer(key, MAX_STEPS))))}
 

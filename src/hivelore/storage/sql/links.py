@@ -69,10 +69,6 @@ class LinkReader(SqlReader):
     def links_of(self, documents: Collection[DocumentKey]) -> Sequence[StoredLink]:
         return [_read_link(row) for row in self.rows(self.SQL["links_of"], {"documents": self.array(documents)})]
 
-    def link(self, source: DocumentKey, target: DocumentKey, kind: LinkKind) -> StoredLink | None:
-        row = self.row("link_by_key", **_place(source, target, kind))
-        return None if row is None else _read_link(row)
-
     def updates_of(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
         """Reads the links that are reached from any of the memories, and follows them for each memory here. Statements
         that follow them for each memory repeat the chains that memories of one topic have in common."""

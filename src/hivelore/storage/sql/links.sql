@@ -1,9 +1,3 @@
--- name: link_by_key
-SELECT l.source, l.target, s.id, t.id, {columns:link l} FROM link l
-JOIN memory s ON s.namespace = l.namespace AND s.key = l.source
-JOIN memory t ON t.namespace = l.namespace AND t.key = l.target
-WHERE l.namespace = :namespace AND l.source = :source AND l.target = :target AND l.kind = :kind
-
 -- name: link_put
 INSERT INTO link {insert:link} {update:link}
 
