@@ -19,11 +19,13 @@ from scripts.judge_pairs import CONFLICT, DATA, DIFFERENT, SAME, WORDS, Pair, ma
 
 UPDATE = "update"
 TRUTH = DATA / "truth"
-CLUSTERS = ("ada", "bo", "cy", "di", "ed", "ike", "kim", "lev", "mar", "nor", "pam")
-CHAINS = ("rex", "sol")
+CHOOSE = "flo"
+"""Clusters that choose constants."""
+CLUSTERS = sorted(file.stem for file in (TRUTH / "clusters").glob("*.jsonl") if file.stem != CHOOSE)
+CHAINS = ("ivy", "jan", "oda", "rex", "sol")
 LEARN = ("learn", "next")
 """Parts of statement_clusters.jsonl."""
-SHARES = {"unrelated": 0.10, "chains": 0.14, "clusters": 0.50, "statements": 0.16, "written": 0.06, "generated": 0.04}
+SHARES = {"unrelated": 0.10, "chains": 0.20, "clusters": 0.50, "statements": 0.12, "written": 0.05, "generated": 0.03}
 """Of the pairs, by where they come from."""
 OF_CLUSTERS = {SAME: 0.22, CONFLICT: 0.24, UPDATE: 0.28, DIFFERENT: 0.26}
 GENERATED = 6_000
