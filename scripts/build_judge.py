@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, numpy_helper
 from safetensors.numpy import load_file
 
+from hivelore.models.onnx.rough_english import WORD_LISTS
 from scripts.build_model import (
     CONTRIBUTED,
     TARGET,
@@ -258,11 +259,13 @@ def main(file: Path) -> None:
     content = model.SerializeToString(deterministic=True)
     description = {
         "name": NAME,
-        "sha256": {"model.onnx": digest(content)},
+        "sha256": {
+            "model.onnx": digest(content),
+            **{name: digest((FOLDER / name).read_bytes()) for name in WORD_LISTS},
+        },
         "classes": CLASSES,
         "built_with": {name: version(name) for name in ("numpy", "onnx", "onnxruntime", "safetensors", "tokenizers")},
     }
-    FOLDER.mkdir(exist_ok=True)
     (FOLDER / "model.onnx").write_bytes(content)
     (FOLDER / "model.json").write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
     print(f"{len(content):,} bytes")

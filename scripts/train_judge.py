@@ -19,7 +19,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn import functional
 
-from scripts.build_judge import BUCKETS, CLASSES, EPSILON, HEADS, MOST_TOKENS, buckets, shipped
+from hivelore.models.onnx.rough_english import WORD_LISTS, RoughEnglish
+from scripts.build_judge import BUCKETS, CLASSES, EPSILON, FOLDER, HEADS, MOST_TOKENS, buckets, shipped
 from scripts.build_model import published
 from scripts.judge_data import TrainingPairs
 from scripts.judge_pairs import Pair
@@ -101,6 +102,7 @@ class Encoded:
     def __init__(self, tokenizer: Any) -> None:
         tokenizer.no_truncation()
         self._tokenizer = tokenizer
+        self._in_english = RoughEnglish.read(*(FOLDER / name for name in WORD_LISTS))
         self._known: dict[str, list[int]] = {}
 
     def length(self, pair: Pair) -> int:
@@ -119,7 +121,7 @@ class Encoded:
 
     def _ids(self, text: str) -> list[int]:
         if text not in self._known:
-            ids = self._tokenizer.encode(text[:LONGEST]).ids
+            ids = self._tokenizer.encode(self._in_english(text[:LONGEST])).ids
             self._known[text] = ids if len(ids) <= NOTE else [*ids[: NOTE - 1], ids[-1]]
         return self._known[text]
 

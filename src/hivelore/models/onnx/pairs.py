@@ -1,7 +1,9 @@
 """Models that read two texts together: how two notes relate, and whether a note helps with a prompt."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from threading import Lock
@@ -14,6 +16,7 @@ from hivelore.core.text import Clean
 from hivelore.errors import Broken, Unavailable
 from hivelore.links.judge import PairScores
 from hivelore.models.onnx.provider import Session, intact, load_graph, run_graph
+from hivelore.models.onnx.rough_english import WORD_LISTS, RoughEnglish
 
 LONGEST = 1_000
 """Characters of a note that are read; the tokenizer cuts longer inputs of the model."""
@@ -77,14 +80,24 @@ class PairGraph:
         return loaded
 
     def _read_files(self) -> tuple[Tokenizer, Session]:
-        try:
-            sums = {
-                name: json.loads((self._folder / name / "model.json").read_bytes())["sha256"]
-                for name in ("model", self._name)
-            }
-            tokenizer = intact(self._folder / "model" / "tokenizer.json", sums["model"]["tokenizer.json"])
-            graph = intact(self._folder / self._name / "model.onnx", sums[self._name]["model.onnx"])
+        with self._checking():
+            tokenizer = self._intact("model", "tokenizer.json")
+            graph = self._intact(self._name, "model.onnx")
             return Tokenizer.from_str(tokenizer.read_text("utf-8")), load_graph(graph, self._kind)
+
+    def words(self) -> RoughEnglish:
+        """Reads the lists of words. Raises Broken if a file is missing or damaged."""
+        with self._checking():
+            return RoughEnglish.read(*(self._intact(self._name, name) for name in WORD_LISTS))
+
+    def _intact(self, part: str, name: str) -> Path:
+        sums = json.loads((self._folder / part / "model.json").read_bytes())["sha256"]
+        return intact(self._folder / part / name, sums[name])
+
+    @contextmanager
+    def _checking(self) -> Generator[None]:
+        try:
+            yield
         except (OSError, ValueError, LookupError, TypeError) as error:
             raise Broken(
                 f"The {self._kind} is damaged: {error}. Reinstall it: pip install --force-reinstall --no-deps hivelore"
@@ -106,6 +119,10 @@ class OnnxPairReader:
     def outage(self) -> str | None:
         return self._graph.outage
 
+    @cached_property
+    def _in_english(self) -> RoughEnglish:
+        return self._graph.words()
+
     def scores(self, older: Clean, newer: Clean) -> PairScores:
         first, second = self._ids(older), self._ids(newer)[1:]
         odds = self._graph.odds([*first, *second], [0] * len(first) + [1] * len(second))
@@ -115,7 +132,7 @@ class OnnxPairReader:
 
     def _ids(self, text: Clean) -> Ids:
         """Returns the first word pieces of a text with a mark at both ends, as in scripts/train_judge.py."""
-        ids = self._graph.tokenizer.encode(text[:LONGEST]).ids
+        ids = self._graph.tokenizer.encode(self._in_english(text[:LONGEST])).ids
         return ids if len(ids) <= PAIR_TOKENS else [*ids[: PAIR_TOKENS - 1], ids[-1]]
 
 
