@@ -75,6 +75,9 @@ class TimedReader:
         self.milliseconds.append((perf_counter() - began) * 1e3)
         return scores
 
+    def release_unused(self) -> bool:
+        return self._reader.release_unused()
+
 
 class Timed(Application):
     """An application with a judge whose comparisons are timed."""

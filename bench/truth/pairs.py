@@ -63,6 +63,9 @@ class KnownScores:
     def scores(self, older: Clean, newer: Clean) -> PairScores:
         return self._scores[older, newer]
 
+    def release_unused(self) -> bool:
+        return False
+
 
 def _vector(bench: Bench, text: str) -> Vector:
     """Returns the vector of a text; zeros if the model knows no part of it."""

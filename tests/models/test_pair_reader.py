@@ -66,6 +66,14 @@ def test_many_threads_may_ask_at_once() -> None:
     assert judged == [judged[0]] * 8
 
 
+def test_it_is_released_when_it_was_not_used_and_loaded_again() -> None:
+    fresh, pair = OnnxPairReader(), (Clean("Takes 60 s to start"), Clean("Starts at once"))
+    assert not fresh.release_unused()
+    judged = fresh.scores(*pair)
+    assert [fresh.release_unused() for _ in range(3)] == [False, True, False]
+    assert fresh.scores(*pair) == judged
+
+
 def test_nothing_is_read_from_disk_before_it_is_asked(tmp_path: Path) -> None:
     reader = OnnxPairReader(tmp_path)
     with pytest.raises(Broken, match="Reinstall"):

@@ -41,3 +41,6 @@ class TableReader:
         self.read.append((older, newer))
         self.before(older, newer)
         return _SCORES[self.table.get((older, newer), self._others)]
+
+    def release_unused(self) -> bool:
+        return False

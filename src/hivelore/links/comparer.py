@@ -24,6 +24,10 @@ class Comparer:
         """Name of the model; None without one."""
         return None if self._reader is None else Clean(self._reader.name)
 
+    def release_unused(self) -> bool:
+        """See ``PairReader.release_unused``."""
+        return self._reader is not None and self._reader.release_unused()
+
     def compare(self, older: Clean, newer: Clean) -> Judgement:
         """Returns the verdict, as if there were no model if it fails."""
         with suppress(Broken, Unavailable):

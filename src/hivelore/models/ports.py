@@ -60,6 +60,11 @@ class PairReader(Protocol):
         failure."""
         ...
 
+    def release_unused(self) -> bool:
+        """Releases its memory if it was not used since the last call; the next use loads it again. Returns True if it
+        did."""
+        ...
+
 
 class RelevanceReader(Protocol):
     """A model that reads a query and a text together."""

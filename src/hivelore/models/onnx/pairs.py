@@ -1,12 +1,11 @@
 """Models that read two texts together: how two notes relate, and whether a note helps with a prompt."""
 
 import json
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
-from functools import cached_property
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from threading import Lock
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +32,15 @@ JUDGE = "hivelore-judge-2"
 Ids = list[int]
 
 
+class Loaded(NamedTuple):
+    """A model in memory."""
+
+    tokenizer: Tokenizer
+    session: Session
+    in_english: RoughEnglish | None
+    """Applied to texts before they are read; None for a model without lists of words."""
+
+
 class PairGraph:
     """A graph from the word pieces of two texts to ``odds``. Thread-safe. Loads the model on first use; if that fails,
     it fails until the process ends."""
@@ -43,31 +51,16 @@ class PairGraph:
         self._folder = folder or Path(str(files("hivelore.models.onnx")))
         self._name, self._kind = name, kind
         self._loading = Lock()
-        self._loaded: tuple[Tokenizer, Session] | str | None = None
+        self._loaded: Loaded | str | None = None
         """The model, or why it could not be loaded. Reading and hashing the files again would delay each call."""
+        self._is_used = False
         self.outage: str | None = None
         """Why the last call failed; None if it succeeded, or before the first one."""
 
-    @property
-    def tokenizer(self) -> Tokenizer:
+    def load(self) -> Loaded:
         """Raises Broken, as ``odds``."""
-        return self._load()[0]
-
-    def odds(self, ids: Ids, second: Ids) -> NDArray[np.float32]:
-        """Returns the log odds of each class. ``second``: 1 for word pieces of the second text. Raises Unavailable, or
-        Broken if a file is missing or damaged."""
-        _, session = self._load()
-        given = {"ids": np.array(ids, np.int64), "second": np.array(second, np.int64)}
-        try:
-            odds = run_graph(session, self._kind, ["odds"], **given)[0][0]
-        except Unavailable as error:
-            self.outage = str(error).rstrip(".")
-            raise
-        self.outage = None
-        return odds
-
-    def _load(self) -> tuple[Tokenizer, Session]:
         with self._loading:
+            self._is_used = True
             if self._loaded is None:
                 try:
                     self._loaded = self._read_files()
@@ -79,25 +72,42 @@ class PairGraph:
             raise Broken(loaded)
         return loaded
 
-    def _read_files(self) -> tuple[Tokenizer, Session]:
-        with self._checking():
-            tokenizer = self._intact("model", "tokenizer.json")
-            graph = self._intact(self._name, "model.onnx")
-            return Tokenizer.from_str(tokenizer.read_text("utf-8")), load_graph(graph, self._kind)
+    def release_unused(self) -> bool:
+        """Forgets the model if it was not used since the last call; the next use loads it again. Returns True if it
+        did."""
+        with self._loading:
+            is_unused = isinstance(self._loaded, Loaded) and not self._is_used
+            self._is_used = False
+            if is_unused:
+                self._loaded = None
+            return is_unused
 
-    def words(self) -> RoughEnglish:
-        """Reads the lists of words. Raises Broken if a file is missing or damaged."""
-        with self._checking():
-            return RoughEnglish.read(*(self._intact(self._name, name) for name in WORD_LISTS))
-
-    def _intact(self, part: str, name: str) -> Path:
-        sums = json.loads((self._folder / part / "model.json").read_bytes())["sha256"]
-        return intact(self._folder / part / name, sums[name])
-
-    @contextmanager
-    def _checking(self) -> Generator[None]:
+    def odds(self, ids: Ids, second: Ids) -> NDArray[np.float32]:
+        """Returns the log odds of each class. ``second``: 1 for word pieces of the second text. Raises Unavailable, or
+        Broken if a file is missing or damaged."""
+        session = self.load().session
+        given = {"ids": np.array(ids, np.int64), "second": np.array(second, np.int64)}
         try:
-            yield
+            odds = run_graph(session, self._kind, ["odds"], **given)[0][0]
+        except Unavailable as error:
+            self.outage = str(error).rstrip(".")
+            raise
+        self.outage = None
+        return odds
+
+    def _read_files(self) -> Loaded:
+        try:
+            sums = {
+                name: json.loads((self._folder / name / "model.json").read_bytes())["sha256"]
+                for name in ("model", self._name)
+            }
+            tokenizer = intact(self._folder / "model" / "tokenizer.json", sums["model"]["tokenizer.json"])
+            own = {name: intact(self._folder / self._name / name, sum_) for name, sum_ in sums[self._name].items()}
+            return Loaded(
+                Tokenizer.from_str(tokenizer.read_text("utf-8")),
+                load_graph(own["model.onnx"], self._kind),
+                RoughEnglish.read(*(own[name] for name in WORD_LISTS)) if own.keys() > set(WORD_LISTS) else None,
+            )
         except (OSError, ValueError, LookupError, TypeError) as error:
             raise Broken(
                 f"The {self._kind} is damaged: {error}. Reinstall it: pip install --force-reinstall --no-deps hivelore"
@@ -119,9 +129,8 @@ class OnnxPairReader:
     def outage(self) -> str | None:
         return self._graph.outage
 
-    @cached_property
-    def _in_english(self) -> RoughEnglish:
-        return self._graph.words()
+    def release_unused(self) -> bool:
+        return self._graph.release_unused()
 
     def scores(self, older: Clean, newer: Clean) -> PairScores:
         first, second = self._ids(older), self._ids(newer)[1:]
@@ -132,7 +141,8 @@ class OnnxPairReader:
 
     def _ids(self, text: Clean) -> Ids:
         """Returns the first word pieces of a text with a mark at both ends, as in scripts/train_judge.py."""
-        ids = self._graph.tokenizer.encode(self._in_english(text[:LONGEST])).ids
+        loaded, read = self._graph.load(), text[:LONGEST]
+        ids = loaded.tokenizer.encode(loaded.in_english(read) if loaded.in_english else read).ids
         return ids if len(ids) <= PAIR_TOKENS else [*ids[: PAIR_TOKENS - 1], ids[-1]]
 
 
@@ -161,6 +171,6 @@ class OnnxRelevanceReader:
 
     def _ids(self, text: str) -> Ids:
         """Returns all word pieces of a text with a mark at both ends."""
-        encoded = self._graph.tokenizer.encode(text)
+        encoded = self._graph.load().tokenizer.encode(text)
         parts = [encoded, *encoded.overflowing]
         return [parts[0].ids[0], *(piece for part in parts for piece in part.ids[1:-1]), parts[0].ids[-1]]
