@@ -14,7 +14,7 @@ from hivelore.links import linker as linking
 from hivelore.links.comparer import Comparer
 from hivelore.links.decisions import LONGEST
 from hivelore.links.judge import READ_IN_FULL, Verdict
-from hivelore.links.linker import LEASE, LEASE_NAME, NEAREST, READ_AT_MOST, SHARING, VECTORS_AWAITED, Linker
+from hivelore.links.linker import LEASE, LEASE_NAME, NEAREST, NEW, READ_AT_MOST, SHARING, VECTORS_AWAITED, Linker
 from hivelore.links.model import Link, LinkKind
 from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.model import Memory, Scope
@@ -446,6 +446,29 @@ def test_failures_are_reported_and_the_work_is_resumed(world: World, monkeypatch
     assert not thread.is_alive()
     assert reported[:2] == expected
     assert set(reported[2:]) == {None}
+
+
+class PausesOnly(Event):
+    """Keeps how long it was waited for, and does not wait."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pauses: list[float] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.pauses.append(timeout or 0.0)
+        return self.is_set()
+
+
+@pytest.mark.parametrize(("age", "pauses"), [(timedelta(0), []), (NEW, [0.0, 3.0])])
+def test_old_memories_are_compared_half_of_the_time(world: World, age: timedelta, pauses: list[float]) -> None:
+    stop = PausesOnly()
+    reader = TableReader(before=lambda older, newer: world.clock.advance(timedelta(seconds=3)))
+    for text in (NPM, PNPM):
+        world.remember(text)
+    world.clock.advance(age)
+    a_linker(world, reader).step(stop)
+    assert sorted(stop.pauses) == pauses
 
 
 def test_it_stops_between_two_memories_and_continues_later(world: World) -> None:

@@ -35,6 +35,8 @@ NEAREST, SHARING = 8, 4
 READ_AT_MOST = 560
 """Estimated tokens that the model reads for one memory, about half a second: long memories are compared with fewer."""
 BATCH = 50
+NEW = timedelta(hours=1)
+"""Older memories, as in a store that was never compared, are compared half of the time, so that a core stays free."""
 VECTORS_AWAITED = timedelta(minutes=5)
 """How long a memory waits for its vectors before it is compared by its words."""
 REMEMBERED = 50_000
@@ -104,8 +106,11 @@ class Linker:
         for key in due:
             if stop is not None and stop.is_set():
                 return False
-            self._compare(key, model)
+            began = self._clock.monotonic()
+            is_new = self._compare(key, model)
             self._leader_lease.is_leader()
+            if stop is not None and not is_new:
+                stop.wait(self._clock.monotonic() - began)
         if not keys:
             self._seen = seen
         return bool(due)
@@ -122,12 +127,12 @@ class Linker:
             return True
         return _first_vector(view, key, model.provider.fingerprint) is not None
 
-    def _compare(self, key: DocumentKey, model: Clean) -> None:
-        """Compares one memory with its neighbours and stores the links."""
+    def _compare(self, key: DocumentKey, model: Clean) -> bool:
+        """Compares one memory with its neighbours and stores the links. Returns False for one that is not new."""
         with self._store.read() as view:
             memory = view.memories_of([key], EVERYTHING).get(key)
             if memory is None:
-                return
+                return True
             stored, dates = Stored(key, memory), dict[DocumentKey, datetime]()
             links = view.links_of([key])
             linked = dict.fromkeys(end for one in links for end in (one.source, one.target) if end != key)
@@ -153,6 +158,7 @@ class Linker:
                 found.append(StoredLink(newer.key, older.key, link))
         if self._store.write(lambda tx: _store_links(tx, stored, found, known, model)):
             self._remember(compared)
+        return self._clock.now() - memory.updated_at < NEW
 
     def _remember(self, compared: Sequence[_Pair]) -> None:
         self._compared |= dict.fromkeys(compared)
