@@ -47,6 +47,7 @@ class BackgroundWorkers:
             workers.start("judge", lambda: judging.run(stop, IDLE_POLL, asked))
         linked = partial(workers.report, "linking")
         workers.start("linking", lambda: app.linker.run(stop, IDLE_POLL, linked))
+        workers.start("updates", self._review_updates, MAINTAIN_EVERY)
         if (folders := app.folders) is not None:
             looked = partial(workers.report, "folders")
             workers.start("folders", lambda: folders.run(stop, looked))
@@ -100,6 +101,10 @@ class BackgroundWorkers:
         reader = self._app.relevance_reader
         if reader is not None and (outage := engines.try_relevance_reader(reader)) is not None:
             _LOG.warning("Searches and prompts go without the relevance model. %s.", outage)
+
+    def _review_updates(self) -> None:
+        if self._app.leader_lease.is_leader():
+            self._app.update_review.step()
 
     def _index(self, stopping: Callable[[], bool]) -> None:
         if self._app.leader_lease.is_leader():
