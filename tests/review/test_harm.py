@@ -34,6 +34,8 @@ def test_memories_that_agents_are_given_come_first_then_requests_contradictions_
     urgencies = [Urgency.GIVEN, Urgency.GIVEN, Urgency.REQUESTED, Urgency.UNCERTAIN, Urgency.DUPLICATE]
     assert [one.urgency for one in most_first] == urgencies
     assert {of_kind(kind).urgency for kind in REQUESTS} == {Urgency.REQUESTED}
+    for kind in (ProposalKind.UPDATE, ProposalKind.SUBJECT):
+        assert [of_kind(kind, day).urgency, of_kind(kind).urgency] == [Urgency.GIVEN, Urgency.UNCERTAIN]
 
 
 def test_what_was_given_long_ago_does_not_count() -> None:

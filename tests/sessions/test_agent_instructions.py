@@ -57,7 +57,7 @@ def test_the_instructions_say_when_to_write_and_what_to_leave_out() -> None:
 
 def test_the_instructions_teach_subjects_replacements_and_the_five_categories_of_markers() -> None:
     text = agent_instructions.instructions_page(ALL, None)
-    assert "`subject`" in text
+    assert "gets a `subject`: thing and property, like `db.port`" in text
     assert "`supersedes`" in text
     (marker,) = [*MarkerReader().read(text.replace("`", "") + "\n")]
     assert isinstance(marker, ObservationMarker)

@@ -21,7 +21,8 @@ app = App(name="review", help="Proposals of agents: list, show, accept, reject, 
 def list_proposals(
     *,
     status: Literal["open", "decided", "all"] = "open",
-    kind: Literal["contradiction", "sharing", "operational", "duplicate", "supersession"] | None = None,
+    kind: Literal["contradiction", "sharing", "operational", "duplicate", "supersession", "update", "subject"]
+    | None = None,
     order: Literal["harm", "newest"] | None = None,
     limit: Limit100 = 20,
     after: After = None,
@@ -86,7 +87,8 @@ def show(proposal: Id, /, *, agent: Reviewer = None, json: AsJson = False) -> No
 def accept(proposal: Id, /, *, reason: Reason = None, agent: Reviewer = None, json: AsJson = False) -> None:
     """Apply a proposal.
 
-    For a contradiction, the older memory loses confidence. For a duplicate, the two memories become one.
+    For a contradiction, the older memory loses confidence. For a duplicate, the two memories become one. For an update,
+    the older memory ends when the newer one begins. For a subject, all memories get it.
 
     Example: hivelore review accept ID --reason "measured it"
     """
@@ -95,7 +97,7 @@ def accept(proposal: Id, /, *, reason: Reason = None, agent: Reviewer = None, js
 
 @app.command
 def reject(proposal: Id, /, *, reason: Reason = None, agent: Reviewer = None, json: AsJson = False) -> None:
-    """Reject a proposal; nothing changes.
+    """Reject a proposal. No memory changes; for an update, the link between the two is rejected.
 
     Example: hivelore review reject ID --reason "both are true"
     """

@@ -153,7 +153,7 @@ def may_decide(viewer: Viewer, proposal: Proposal, how: Decision) -> bool:
             return how is not Decision.MERGED
         case ProposalKind.SHARING | ProposalKind.SUPERSESSION:
             return proposal.actor != viewer.agent
-        case ProposalKind.DUPLICATE:
+        case ProposalKind.DUPLICATE | ProposalKind.UPDATE | ProposalKind.SUBJECT:
             return True
         case ProposalKind.OPERATIONAL:
             return False

@@ -5,7 +5,7 @@ its vectors a while; without them it is compared with those that share its words
 """
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from contextlib import suppress
 from datetime import datetime, timedelta
 
@@ -60,14 +60,17 @@ class Linker:
         comparer: Comparer,
         leader_lease: LeaderLease,
         clock: Clock,
+        linked: Callable[[Collection[DocumentKey]], None] = lambda _: None,
     ) -> None:
-        """``leader_lease`` has the name ``LEASE_NAME``, so that no two processes compare the same memories."""
+        """``leader_lease`` has the name ``LEASE_NAME``, so that no two processes compare the same memories. ``linked``
+        is called with each memory that got links."""
         self._store = store
         self._keywords = keywords
         self._active_model = active_model
         self._comparer = comparer
         self._leader_lease = leader_lease
         self._clock = clock
+        self._linked = linked
         self._compared: dict[_Pair, None] = {}
         self._seen = -1
         """Number of changes at the last time when nothing was left."""
@@ -158,6 +161,8 @@ class Linker:
                 found.append(StoredLink(newer.key, older.key, link))
         if self._store.write(lambda tx: _store_links(tx, stored, found, known, model)):
             self._remember(compared)
+            if found:
+                self._linked([stored.key])
         return self._clock.now() - memory.updated_at < NEW
 
     def _remember(self, compared: Sequence[_Pair]) -> None:

@@ -3,8 +3,10 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from hivelore.changes.journal import ChangeJournal
+from hivelore.changes.model import BatchKind
 from hivelore.core.access import Effect, Permission, may_affect, visible_to
-from hivelore.core.agents import LeadSees, Viewer
+from hivelore.core.agents import LeadSees, Role, Viewer
 from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
@@ -12,7 +14,10 @@ from hivelore.core.values import replace
 from hivelore.errors import Forbidden, NotFound
 from hivelore.links.decisions import stated_at
 from hivelore.links.model import LinkedMemory, LinkPage, StoredLink
+from hivelore.links.validity import has_ended
+from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Action, Memory, MemoryId
+from hivelore.memories.service import MemoryService
 from hivelore.memories.stored import Stored
 from hivelore.observations.confidence import Lifecycle, is_active
 from hivelore.search.model import Filter
@@ -20,8 +25,18 @@ from hivelore.storage.ports import MemoryStore, Transaction, View
 
 
 class LinkService:
-    def __init__(self, store: MemoryStore, clock: Clock, lead_sees: LeadSees, lifecycle: Lifecycle) -> None:
+    def __init__(
+        self,
+        store: MemoryStore,
+        clock: Clock,
+        lead_sees: LeadSees,
+        lifecycle: Lifecycle,
+        memory_service: MemoryService,
+        journal: ChangeJournal,
+    ) -> None:
         self._store = store
+        self._memory_service = memory_service
+        self._journal = journal
         self._lifecycle = lifecycle
         self._clock = clock
         self._lead_sees = lead_sees
@@ -68,13 +83,32 @@ class LinkService:
         Raises NotFound without a link, Forbidden if the viewer may change neither memory."""
 
         def reject_links(tx: Transaction) -> None:
-            found, ends = self._links_between(tx, memory, other, viewer)
-            if not any(_may_change(viewer, one) for one in ends):
-                raise Forbidden("You may change neither of these memories: their owner, a lead or an operator may.")
-            self._mark(tx, found, self._clock.now(), viewer)
+            self.reject_within(tx, memory, other, viewer)
 
         self._store.write(reject_links, deadline)
         return self.links(memory, viewer, deadline)
+
+    def reject_within(self, tx: Transaction, memory: MemoryId, other: MemoryId, viewer: Viewer) -> None:
+        """Rejects as ``reject`` within a transaction. The valid time that an update ended is restored."""
+        found, ends = self._links_between(tx, memory, other, viewer)
+        if not any(_may_change(viewer, one) for one in ends):
+            raise Forbidden("You may change neither of these memories: their owner, a lead or an operator may.")
+        self._mark(tx, found, self._clock.now(), viewer)
+        for one in ends:
+            if has_ended(tx.history(one.key), target := _other(ends, one)) and one.memory.supersedes == target:
+                self._restore_validity(tx, one, target, viewer)
+
+    def _restore_validity(self, tx: Transaction, newer: Stored, older: MemoryId, viewer: Viewer) -> None:
+        """Removes the end that an update made. Whoever may reject the link may do that, too."""
+        change = self._memory_service.prepare_edit(Edit(supersedes=None, reason=f"The link to {older} was rejected."))
+        by = replace(viewer, role=Role.OPERATOR)
+        self._journal.record(
+            tx,
+            BatchKind.EDITED,
+            viewer,
+            lambda: self._memory_service.place(tx, newer, change, by),
+            reason=change.reason,
+        )
 
     def restore(self, memory: MemoryId, other: MemoryId, viewer: Viewer, deadline: float | None = None) -> LinkPage:
         """Lets rejected links between two memories count again. Raises as ``reject``, but Forbidden also for a viewer
@@ -122,6 +156,10 @@ class LinkService:
         if stored is None or not seen.admits(stored.memory.owner, stored.memory.scope):
             raise NotFound(f"No memory {memory!r} that you may see. It may have been forgotten.")
         return stored
+
+
+def _other(ends: tuple[Stored, Stored], one: Stored) -> MemoryId:
+    return next(each.memory.id for each in ends if each is not one)
 
 
 def _may_change(viewer: Viewer, stored: Stored) -> bool:

@@ -109,7 +109,7 @@ class Maintenance:
             total = len(view.matching_keys(EVERYTHING))
             doomed = _removable(view, sorted(view.matching_keys(_expired_at(now)))) if wish.purge_expired else []
             examples = _examples(view, doomed)
-            room = self._proposal_queue.remaining_duplicates(view, viewer) if wish.merge else 0
+            room = self._proposal_queue.remaining(view, ProposalKind.DUPLICATE, viewer) if wish.merge else 0
         pairs = self._duplicates.find(now, room, progress) if room else []
         alike = [
             DuplicateGroup(

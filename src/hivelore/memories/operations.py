@@ -216,7 +216,7 @@ STORE_MEMORY = Operation(
             "tags": "",
             "category": "",
             "project": "",
-            "subject": "fact key like db.port: supersedes the fact with this key",
+            "subject": "for a value that may change: thing and property, like db.port; supersedes the last one",
             "validFrom": "",
             "supersedes": "id of the memory to supersede",
         },

@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from hivelore.memories.model import Memory, MemoryId
-from hivelore.review.model import Proposal, ProposalKind
+from hivelore.review.model import REQUESTS, Proposal, ProposalKind
 
 LATELY = timedelta(days=7)
 """Age up to which the use of a memory counts."""
@@ -21,7 +21,7 @@ class Urgency(IntEnum):
     DUPLICATE = 0
     """Two memories say the same: nobody is misled."""
     UNCERTAIN = 1
-    """Two memories may contradict each other, and agents were given neither lately."""
+    """Memories may contradict or update each other, and agents were given none of them lately."""
     REQUESTED = 2
     """An agent waits for an answer."""
     GIVEN = 3
@@ -52,7 +52,7 @@ def harm(
     recent = [0.5 ** (age / HALF_LIFE) for age in ages if age <= LATELY]
     if recent:
         return Harm(Urgency.GIVEN, math.fsum(recent))
-    if proposal.kind is not ProposalKind.CONTRADICTION:
+    if proposal.kind in REQUESTS:
         return Harm(Urgency.REQUESTED, (now - proposal.at).total_seconds())
     confidences = (0.0 if one.operational is None else one.operational.held.base for one in memories)
     return Harm(Urgency.UNCERTAIN, max(confidences, default=0.0))

@@ -1,12 +1,21 @@
 """The review inbox: lists proposals and applies decisions (B06, X19, N07)."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
 from hivelore.changes.journal import ChangeJournal
 from hivelore.changes.model import BatchKind
-from hivelore.core.access import is_audited_read, may_decide, memory_for_viewer, proposals_visible_to
+from hivelore.core.access import (
+    Effect,
+    Permission,
+    is_audited_read,
+    may_affect,
+    may_decide,
+    memory_for_viewer,
+    proposals_visible_to,
+)
 from hivelore.core.agents import LeadSees, Role, Viewer
 from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
@@ -18,6 +27,10 @@ from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Stale
 from hivelore.feedback.recall_log import WriteBehindBuffer
 from hivelore.feedback.recent_use import times_given
 from hivelore.indexing.writer import IndexWriter
+from hivelore.links.decisions import stated_at
+from hivelore.links.model import LinkKind
+from hivelore.links.service import LinkService
+from hivelore.links.validity import ending, may_end
 from hivelore.maintenance.merge import as_reinforcements, merge
 from hivelore.memories.edits import PreparedEdit
 from hivelore.memories.model import Action
@@ -59,7 +72,7 @@ class _Case:
     memories: Sequence[Stored]
     """Current versions, in the order of the proposal."""
     how: Decision
-    """Never rejected, because a rejection changes nothing."""
+    """Never rejected, because a rejection changes no memory."""
     prepared: PreparedEdit | PreparedChange | None
     """The requested change of the only memory. None: no change, or a deletion."""
     viewer: Viewer
@@ -75,6 +88,7 @@ class ReviewInbox:
         journal: ChangeJournal,
         memory_service: MemoryService,
         curation: CurationService,
+        links: LinkService,
         normalizer: Normalizer,
         write_buffer: WriteBehindBuffer,
         lifecycle: Lifecycle,
@@ -88,6 +102,7 @@ class ReviewInbox:
         self._journal = journal
         self._memory_service = memory_service
         self._curation = curation
+        self._links = links
         self._normalizer = normalizer
         self._write_buffer = write_buffer
         self._lifecycle = lifecycle
@@ -100,6 +115,8 @@ class ReviewInbox:
             ProposalKind.OPERATIONAL: self._apply_wanted,
             ProposalKind.DUPLICATE: self._duplicate,
             ProposalKind.SUPERSESSION: self._supersession,
+            ProposalKind.UPDATE: self._update,
+            ProposalKind.SUBJECT: self._subject,
         }
 
     def page(
@@ -198,6 +215,10 @@ class ReviewInbox:
             if how is not Decision.REJECTED:
                 _check_unchanged(known, memories)
                 self._apply(tx, _Case(known, memories, how, prepared, viewer, now), why)
+            elif known.kind is ProposalKind.UPDATE:
+                older, newer = (one.memory.id for one in memories)
+                with suppress(NotFound):  # The judge has dropped the link since.
+                    self._links.reject_within(tx, newer, older, viewer)
             by = DecisionRecord(how=how, at=now, actor=viewer.agent, interface=viewer.interface, reason=why)
             decided = replace(known, decided=by)
             tx.put_proposal(decided)
@@ -230,6 +251,32 @@ class ReviewInbox:
         assert isinstance(matter.prepared, PreparedEdit)
         *_, stored = matter.memories
         self._memory_service.apply_reviewed_placement(tx, stored, matter.prepared, matter.viewer)
+
+    def _update(self, tx: Transaction, matter: _Case) -> None:
+        """Ends the valid time of the older memory when the newer one was stated."""
+        older, newer = matter.memories
+        _check_may_edit(matter)
+        links = (one.link for one in tx.links_of([newer.key]) if (one.source, one.target) == (newer.key, older.key))
+        is_update = any(one.kind is LinkKind.UPDATES and one.counts for one in links)
+        history = tx.history(newer.key)
+        if not is_update or not may_end(older.memory, newer.memory, history):
+            raise Conflict(f"Memory {newer.memory.id} no longer updates {older.memory.id}. Reject the proposal.")
+        change = self._memory_service.prepare_edit(ending(older.memory, newer.memory, history))
+        self._memory_service.place(tx, newer, change, matter.viewer)
+
+    def _subject(self, tx: Transaction, matter: _Case) -> None:
+        """Gives the memories without a subject the proposed one, in the order of their dates."""
+        assert isinstance(matter.prepared, PreparedEdit)
+        _check_may_edit(matter)
+        for one in matter.memories:
+            stored = tx.get(one.memory.id) or one  # Placing another one may have changed its valid time.
+            if stored.memory.subject is None:
+                since = stated_at(stored.memory, tx.history(stored.key))
+                fields = {
+                    **matter.prepared.fields,
+                    **({"valid_from": since} if since != one.memory.holds_since else {}),
+                }
+                self._memory_service.place(tx, stored, replace(matter.prepared, fields=fields), matter.viewer)
 
     def _contradiction(self, tx: Transaction, matter: _Case) -> None:
         """Accepted: lowers the confidence of the older memory. Merged: adds the newer one to the older as an
@@ -330,6 +377,12 @@ def _check_unchanged(proposal: Proposal, memories: Sequence[Stored]) -> None:
                 f"{then.version}. Reject the proposal; it can be proposed again.",
                 current=now.memory.version,
             )
+
+
+def _check_may_edit(matter: _Case) -> None:
+    for one in matter.memories:
+        if may_affect(matter.viewer, Effect.EDIT, one.memory) is not Permission.ALLOWED:
+            raise Forbidden(f"You may not change memory {one.memory.id}. Ask an operator to decide.")
 
 
 def _check_operational(stored: Stored) -> None:

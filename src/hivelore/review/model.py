@@ -29,6 +29,10 @@ class ProposalKind(StrEnum):
     """Merge two duplicates; the older one first."""
     SUPERSESSION = "supersession"
     """Let the last memory supersede the others, or be placed between them in valid time."""
+    UPDATE = "update"
+    """End the validity of the first memory, which the second one seems to update."""
+    SUBJECT = "subject"
+    """Give memories that update each other one subject; the earliest first."""
 
 
 REQUESTS = frozenset({ProposalKind.SHARING, ProposalKind.OPERATIONAL, ProposalKind.SUPERSESSION})

@@ -21,7 +21,10 @@ from hivelore.review.model import REQUESTS, Decision, Proposal, ProposalId, Prop
 from hivelore.storage.ports import Transaction, View
 
 MAX_OPEN = 100
-"""Maximum open requests of one agent, or of proposers that are not agents; likewise for duplicates."""
+"""Maximum open requests of one agent, or of proposers that are not agents; likewise for each other kind."""
+UNLIMITED = frozenset({ProposalKind.CONTRADICTION, ProposalKind.UPDATE})
+"""Kinds that are never refused. The service itself limits the updates that it proposes, but not those that it decides.
+"""
 _WHY_LENGTH = 1_000
 
 
@@ -30,9 +33,9 @@ class ProposalQueue:
         self._clock = clock
         self._proposal_id = proposal_id
 
-    def remaining_duplicates(self, view: View, viewer: Viewer) -> int:
-        """Returns how many more duplicates of this viewer may be open."""
-        return _remaining(view, ProposalKind.DUPLICATE, viewer)
+    def remaining(self, view: View, kind: ProposalKind, viewer: Viewer) -> int:
+        """Returns how many more proposals of this kind and viewer may be open."""
+        return _remaining(view, kind, viewer)
 
     def propose(
         self,
@@ -53,7 +56,7 @@ class ProposalQueue:
                 return known
             if known.decided is None:  # It cannot be accepted any more.
                 tx.drop_proposal(known.id)
-        if kind is not ProposalKind.CONTRADICTION and not _remaining(tx, kind, viewer):
+        if kind not in UNLIMITED and not _remaining(tx, kind, viewer):
             raise Conflict(
                 f"{MAX_OPEN} of your proposals are open. Wait for decisions. 'hivelore review list' "
                 "(GET /api/review) lists them."

@@ -155,6 +155,7 @@ class Application(Services):
             comparer=self.comparer,
             leader_lease=self._lease(linker.LEASE_NAME, linker.LEASE),
             clock=self.clock,
+            linked=self.update_review.review,
         )
 
     def _folders(self) -> FolderSync | None:

@@ -46,6 +46,7 @@ from hivelore.observations.token_budget import parse_budget
 from hivelore.review.inbox import ReviewInbox
 from hivelore.review.model import ProposalId
 from hivelore.review.proposals import ProposalQueue
+from hivelore.review.updates import UpdateReview
 from hivelore.runtime.background import niced
 from hivelore.runtime.settings import Settings
 from hivelore.search.model import RecallId
@@ -248,12 +249,25 @@ class Services(ABC):
             journal=self.journal,
             memory_service=self.memory_service,
             curation=self.curation,
+            links=self.links,
             normalizer=self.normalizer,
             write_buffer=self.write_buffer,
             lifecycle=self.settings.lifecycle,
             lead_sees=self.settings.lead_sees,
             clock=self.clock,
             written=self.embedding.wake,
+        )
+
+    @cached_property
+    def update_review(self) -> UpdateReview:
+        return UpdateReview(
+            store=self.store,
+            keywords=self.keywords,
+            proposal_queue=self.proposal_queue,
+            review_inbox=self.review_inbox,
+            normalizer=self.normalizer,
+            clock=self.clock,
+            ends_validity=self.settings.updates_end_validity,
         )
 
     @cached_property
@@ -270,7 +284,9 @@ class Services(ABC):
 
     @cached_property
     def links(self) -> LinkService:
-        return LinkService(self.store, self.clock, self.settings.lead_sees, self.settings.lifecycle)
+        return LinkService(
+            self.store, self.clock, self.settings.lead_sees, self.settings.lifecycle, self.memory_service, self.journal
+        )
 
     @cached_property
     def maintenance(self) -> Maintenance:

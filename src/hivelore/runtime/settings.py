@@ -431,6 +431,12 @@ class Settings(BaseSettings):
         "HIVELORE_SUMMARIZER_DAILY_TOKENS, then a person if the model is not sure.",
         default=Judges.RULES,
     )
+    updates_end_validity: bool = setting(
+        "HIVELORE_UPDATES_END_VALIDITY",
+        "`1`: a memory that certainly updates an earlier one ends its validity, if the author may change the earlier "
+        "one; otherwise this is proposed. `0`: it is proposed for memories that agents are given.",
+        default=False,
+    )
     confidence_default: float = setting(
         "HIVELORE_CONFIDENCE_DEFAULT", "Confidence of a new observation, 0 to 1.", default=0.7, ge=0, le=1
     )

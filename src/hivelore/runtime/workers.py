@@ -50,6 +50,7 @@ class BackgroundWorkers:
         linked = partial(workers.report, "linking")
         workers.start("linking", lambda: app.linker.run(stop, IDLE_POLL, linked))
         workers.start("model-memory", self._release_models, RELEASE_EVERY)
+        workers.start("updates", self._review_updates, MAINTAIN_EVERY)
         if (folders := app.folders) is not None:
             looked = partial(workers.report, "folders")
             workers.start("folders", lambda: folders.run(stop, looked))
@@ -107,6 +108,10 @@ class BackgroundWorkers:
     def _release_models(self) -> None:
         if self._app.comparer.release_unused():
             give_back_memory()
+
+    def _review_updates(self) -> None:
+        if self._app.leader_lease.is_leader():
+            self._app.update_review.step()
 
     def _index(self, stopping: Callable[[], bool]) -> None:
         if self._app.leader_lease.is_leader():

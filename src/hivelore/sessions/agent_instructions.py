@@ -104,8 +104,8 @@ def _corrections(tools: Collection[str], where: str | None) -> str:
     sentences = [f"If a memory is wrong, {', or '.join(ways)}."] if ways else []
     if STORE in tools:
         sentences.append(
-            f"A value that may change gets a `subject` like `{SUBJECT}`. To replace an outdated memory, store the new "
-            "one with `supersedes`: its id."
+            f"A changing value gets a `subject`: thing and property, like `{SUBJECT}`. Replace an outdated memory by "
+            "one with its id as `supersedes`."
         )
     return " ".join(sentences)
 

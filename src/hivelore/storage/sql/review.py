@@ -43,6 +43,8 @@ KIND = {
     ProposalKind.OPERATIONAL: 3,
     ProposalKind.DUPLICATE: 4,
     ProposalKind.SUPERSESSION: 5,
+    ProposalKind.UPDATE: 6,
+    ProposalKind.SUBJECT: 7,
 }
 UNDECIDED = 0
 """Stands in the column of the decision while a proposal is open."""
