@@ -167,7 +167,7 @@ class Services(ABC):
 
     @cached_property
     def normalizer(self) -> Normalizer:
-        return Normalizer(self.redactor, self.settings.lifetimes, self.clock, self.ids.memory)
+        return Normalizer(self.redactor, self.settings.lifetimes, self.clock, self.ids.memory, self.naming)
 
     @cached_property
     def proposal_queue(self) -> ProposalQueue:
@@ -418,4 +418,6 @@ class Services(ABC):
 
     @cached_property
     def marker_ingest(self) -> MarkerIngest:
-        return MarkerIngest(self.observation_service, self.events, self.cooldowns, self.settings.categories)
+        return MarkerIngest(
+            self.observation_service, self.events, self.cooldowns, self.settings.categories, self.naming
+        )
