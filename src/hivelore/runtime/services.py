@@ -159,7 +159,7 @@ class Services(ABC):
 
     @cached_property
     def events(self) -> EventLog:
-        return EventLog(self.store, self.redactor, self.clock, self.settings.lead_sees, self.ids.event)
+        return EventLog(self.store, self.redactor, self.clock, self.settings.lead_sees, self.ids.event, self.naming)
 
     @cached_property
     def cooldowns(self) -> Cooldowns:
