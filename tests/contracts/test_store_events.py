@@ -81,10 +81,10 @@ def test_pages_hold_every_event_once_newest_first(store: MemoryStore, limit: int
 
 
 FILTERS = [
-    EventFilter(seen=ALL_EVENTS.seen, level=level, service=service, session=session, since=since, until=until)
-    for level, service, session, since, until in product(
+    EventFilter(seen=ALL_EVENTS.seen, level=level, services=services, session=session, since=since, until=until)
+    for level, services, session, since, until in product(
         (None, Level.WARNING, Level.CRITICAL),
-        (None, JELLYFIN, GENERAL, Clean("Jellyfin")),
+        (None, *map(frozenset, ({JELLYFIN}, {GENERAL}, {Clean("Jellyfin")}, {JELLYFIN, CADDY}, {JELLYFIN, GENERAL}))),
         (None, S1),
         (None, instant(1)),
         (None, instant(1), instant(2)),
@@ -111,7 +111,7 @@ def test_every_filter_of_events_is_applied(store: MemoryStore) -> None:
             one
             for one in written
             if one.level in graver[where.level]
-            and where.service in (None, one.service or GENERAL)
+            and (where.services is None or (one.service or GENERAL) in where.services)
             and where.session in (None, one.session)
             and (where.since is None or one.at >= where.since)
             and (where.until is None or one.at < where.until)
@@ -129,11 +129,25 @@ def test_events_are_found_by_the_beginning_of_their_id(store: MemoryStore) -> No
     assert [one.id for one in by_bob] == [ids[0]]
 
 
+def test_events_are_found_under_many_spellings(store: MemoryStore) -> None:
+    spellings = [Clean(f"s{number}") for number in range(12)]
+    written = [an_event(at=instant(minute), service=one) for minute in (1, 2) for one in (*spellings, JELLYFIN)]
+    log_events(store, *written)
+    where = replace(ALL_EVENTS, services=frozenset(spellings))
+    assert [one.at for one in logged_events(store, where)] == [instant(2)] * 12 + [instant(1)] * 12
+
+
+def test_each_spelling_of_a_service_is_listed_once(store: MemoryStore) -> None:
+    log_events(store, *(an_event(service=service) for service in (JELLYFIN, CADDY, None, JELLYFIN)))
+    with store.read() as view:
+        assert sorted(view.event_services()) == [CADDY, JELLYFIN]
+
+
 def test_a_filter_applies_to_later_pages(store: MemoryStore) -> None:
     written = [an_event(at=instant(minute), service=JELLYFIN if minute % 2 else None) for minute in range(6)]
     log_events(store, *written)
     with store.read() as view:
-        page = view.events(replace(ALL_EVENTS, service=JELLYFIN), (written[5].at, written[5].id), 1)
+        page = view.events(replace(ALL_EVENTS, services=frozenset({JELLYFIN})), (written[5].at, written[5].id), 1)
     assert list(page) == [written[3]]
 
 
@@ -182,10 +196,11 @@ SAID = an_event(service=JELLYFIN, session=S1, at=instant(0))
 WITHIN = timedelta(hours=1)
 
 
-def same(store: MemoryStore, event: Event) -> tuple[Event | None, Event | None]:
+def same(store: MemoryStore, event: Event, *spellings: Clean) -> tuple[Event | None, Event | None]:
     """Returns the result in a snapshot and in a transaction."""
+    services = {event.service or GENERAL, *spellings}
     with store.read() as view:
-        return view.same_event(event, WITHIN), store.write(lambda tx: tx.same_event(event, WITHIN))
+        return view.same_event(event, services, WITHIN), store.write(lambda tx: tx.same_event(event, services, WITHIN))
 
 
 @pytest.mark.parametrize("minute", [-59.9, 0, 59.9])
@@ -199,6 +214,12 @@ def test_the_same_event_of_a_session_is_found(store: MemoryStore, minute: float,
         written,
         written,
     )
+
+
+def test_the_same_event_is_found_under_any_of_the_given_services(store: MemoryStore) -> None:
+    log_events(store, SAID)
+    for service in (CADDY, None):
+        assert same(store, replace(SAID, service=service), JELLYFIN) == (SAID, SAID)
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,12 @@ def test_aliases_are_pairs_of_names(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("pg-main", "'pg-main' is not an alias. Write alias=name, like pg-main=postgres"),
         ("a=b,a=c", "'a' is an alias of both 'b' and 'c'. Choose one"),
+        ("a=b,b=a", "Aliases form a circle: a=b, b=a. Remove one of them"),
+        (
+            '["a=b"]',
+            """'["a=b"]' has a bracket or a quotation mark. Write aliases without them, separated by commas: """
+            "pg-main=postgres, k8s-prod=kubernetes",
+        ),
     ],
 )
 def test_a_bad_alias_is_named_at_start(monkeypatch: pytest.MonkeyPatch, given: str, says: str) -> None:

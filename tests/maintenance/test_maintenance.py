@@ -375,6 +375,17 @@ def test_a_merge_of_operational_memories_keeps_the_observations_of_both(world: W
     assert known(world) == before
 
 
+def test_duplicates_may_spell_their_category_and_service_differently(world: World) -> None:
+    older, newer = (
+        world.remember("Takes 60 s.", name=category, scope=Scope.SWARM, category=category, operational=operational(one))
+        for category, one in (("timing", "Postgres"), ("Timings", "postgre-sql"))
+    )
+    (proposal,) = proposed(world)
+    decide(world, proposal, Decision.ACCEPTED)
+    assert present(world.store, older).memory.valid_until is not None
+    assert present(world.store, newer).memory.valid_until is None
+
+
 def test_a_rejected_duplicate_stays_and_is_not_proposed_again(world: World) -> None:
     twins(world)
     (proposal,) = proposed(world)

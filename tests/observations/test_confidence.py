@@ -24,7 +24,6 @@ from hivelore.observations.confidence import (
 )
 from hivelore.observations.model import (
     GENERAL,
-    SERVICE_LENGTH,
     Confidence,
     Held,
     Observation,
@@ -89,14 +88,9 @@ def test_an_observation_time_without_utc_is_refused() -> None:
         known(since=NOW.replace(tzinfo=None))
 
 
-@pytest.mark.parametrize("service", ["", "x" * (SERVICE_LENGTH + 1)])
-def test_a_service_name_outside_1_to_100_characters_is_refused(service: str) -> None:
-    with pytest.raises(ValueError, match="service"):
-        replace(known(), service=Clean(service))
-
-
-def test_general_stands_for_all_services() -> None:
-    assert replace(known(), service=GENERAL).service is None
+@pytest.mark.parametrize("service", ["", GENERAL])
+def test_no_name_and_general_stand_for_all_services(service: str) -> None:
+    assert replace(known(), service=Clean(service)).service is None
 
 
 def test_confidence_does_not_decay_before_the_observation() -> None:

@@ -12,6 +12,7 @@ from hivelore.observations.curation import RatedQuery
 from hivelore.observations.marker_ingest import MarkerIngest
 from hivelore.observations.markers import CATEGORIES, MarkerReader, ObservationMarker, assistant_texts
 from hivelore.observations.model import MatchingMode
+from hivelore.observations.naming import DEFAULT_NAMING
 from hivelore.observations.outcomes import Change, Effect, ObservationInput, RatedMemory
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
 
@@ -40,7 +41,7 @@ def block_text(world: World, budget: int = 2_000) -> str:
 
 
 def test_a_marker_with_a_category_and_a_service_is_stored(world: World) -> None:
-    MarkerIngest(world.observation_service, world.events, world.cooldowns, CATEGORIES).ingest(
+    MarkerIngest(world.observation_service, world.events, world.cooldowns, CATEGORIES, DEFAULT_NAMING).ingest(
         f"[MEMORY:timing:jellyfin] {SLOW}", AS_ADA, "s-1", world.clock.now()
     )
     (one,) = world.curation.page(RatedQuery(), AS_ADA, None).memories

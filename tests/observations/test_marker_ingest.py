@@ -10,6 +10,7 @@ import pytest
 from hivelore.observations.curation import RatedQuery
 from hivelore.observations.marker_ingest import MarkerIngest
 from hivelore.observations.markers import CATEGORIES
+from hivelore.observations.naming import DEFAULT_NAMING
 from support.fences import fenced
 from support.world import AS_ADA, AS_BOB, AS_OPERATOR, World
 
@@ -24,7 +25,7 @@ MINUTE = timedelta(minutes=1)
 
 @pytest.fixture
 def marking(world: World) -> MarkerIngest:
-    return MarkerIngest(world.observation_service, world.events, world.cooldowns, CATEGORIES)
+    return MarkerIngest(world.observation_service, world.events, world.cooldowns, CATEGORIES, DEFAULT_NAMING)
 
 
 def known(world: World) -> list[str]:

@@ -1,6 +1,7 @@
 """Naming: which names mean the same service, and which the same category."""
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 from hypothesis import assume, given
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from hivelore.core.text import Clean
 from hivelore.errors import Invalid
 from hivelore.observations.model import GENERAL
-from hivelore.observations.naming import CATEGORY_ALIASES, SERVICE_ALIASES, Groups, Naming, parse_aliases
+from hivelore.observations.naming import CATEGORY_ALIASES, SERVICE_ALIASES, Groups, Naming, check_name, parse_aliases
 
 DEFAULT = Naming()
 names = st.text(max_size=12) | st.sampled_from([name for group in SERVICE_ALIASES for name in group])
@@ -63,6 +64,8 @@ def test_a_group_of_aliases_has_one_key_of_its_own(groups: Groups, key: Callable
         ("straße", "STRASSE"),
         ("café", "cafe\u0301"),
         ("general", "General"),
+        ("❤️", "❤"),
+        ("می‌خواهم", "میخواهم"),
     ],
 )
 def test_spellings_of_one_service(names: tuple[str, ...]) -> None:
@@ -116,6 +119,35 @@ def test_a_name_is_like_itself_and_the_known_spellings_of_its_key() -> None:
     assert DEFAULT.categories_like(Clean("deps"), map(Clean, ["dependency", "timing"])) == {"deps", "dependency"}
 
 
+# valid names
+
+
+@pytest.mark.parametrize(
+    "name", ["timing", "c++", "#1", "Ausfälle", "конфигурация", "時間", "می‌خواهم", "🚀", "👩‍💻", "x" * 100, "---"]
+)
+def test_names_may_be_in_any_script(name: str) -> None:
+    for field in ("category", "service"):
+        check_name(name, field)
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("x" * 101, "The category has 101 characters; at most 100 are allowed. Use a short name such as timing."),
+        ("a\x1b[2J", "The category has a control character (U+001B) at position 1: remove it and send the rest again."),
+        ("tim\u202eing", "The category has an invisible character (U+202E) at position 3"),
+        ("\u200b", "The category has an invisible character (U+200B) at position 0"),
+        ("\u3164", "The category has no visible character. Use a name such as timing."),
+        ("\u0301\u200d", "The category has no visible character"),
+    ],
+)
+def test_a_name_that_cannot_be_read_is_refused(name: str, says: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        check_name(name, "category")
+    assert says in str(refused.value)
+    assert refused.value.field == "category"
+
+
 # aliases of operators
 
 
@@ -127,7 +159,7 @@ def test_an_alias_means_its_name_in_every_spelling() -> None:
     assert DEFAULT.service_key("pg-main") != DEFAULT.service_key("postgres")
 
 
-@pytest.mark.parametrize("entries", [["a=b", "b=postgres"], ["b=postgres", "a=b"], ["a=b", "b=a"]])
+@pytest.mark.parametrize("entries", [["a=b", "b=postgres"], ["b=postgres", "a=b"], ["a=b", "postgres=b"]])
 def test_aliases_may_be_given_in_any_order(entries: list[str]) -> None:
     naming = parse_aliases(entries)
     assert naming.service_key("a") == naming.service_key("b")
@@ -161,7 +193,15 @@ def test_a_key_with_aliases_is_its_own_key(pairs: list[tuple[str, str]], name: s
         ("=postgres", "'=postgres' is not an alias"),
         ("pg-main= ", "'pg-main= ' is not an alias"),
         ("a=b=c", "'a=b=c' is not an alias"),
-        (f"{'x' * 101}=postgres", "at most 100 characters"),
+        (f"{'x' * 101}=postgres", "The service has 101 characters; at most 100 are allowed"),
+        (f"{'x' * 100_000}=postgres", "The service has 100,000 characters; at most 100 are allowed"),
+        ("a\x1bb=postgres", "The service has a control character (U+001B) at position 1"),
+        ("\u200d=postgres", "The service has no visible character"),
+        ('["pg-main=postgres"]', "has a bracket or a quotation mark. Write aliases without them, separated by commas"),
+        ('{"pg-main": "postgres"}', "has a bracket or a quotation mark"),
+        ('"pg-main=postgres"', "has a bracket or a quotation mark"),
+        ("pg-main:postgres", "is not an alias. Write alias=name"),
+        ("PG-main=pg_Main", "'PG-main=pg_Main' has the same name twice. Remove it"),
         ("General=postgres", f"{GENERAL!r} stands for all services"),
     ],
 )
@@ -169,6 +209,31 @@ def test_an_entry_that_is_not_an_alias_is_refused(entry: str, says: str) -> None
     with pytest.raises(Invalid) as refused:
         parse_aliases([entry])
     assert says in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("entries", "shown"),
+    [
+        (["a=b", "b=a"], "a=b, b=a"),
+        (["start=b", "B=c", "c=d", "D=b"], "B=c, c=d, D=b"),
+        ([f"x{one}=x{(one + 1) % 7}" for one in range(7)], "x0=x1, x1=x2, x2=x3, x3=x4, x4=x5 and 2 more"),
+    ],
+)
+def test_a_circle_of_aliases_is_refused(entries: list[str], shown: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        parse_aliases(entries)
+    assert str(refused.value) == f"Aliases form a circle: {shown}. Remove one of them."
+
+
+@pytest.mark.parametrize("end", ["postgres", "x0"])
+def test_a_long_chain_of_aliases_is_one_name(end: str) -> None:
+    names = [f"x{one}" for one in range(10_000)]
+    entries = [f"{alias}={name}" for alias, name in pairwise([*names, end])]
+    if end == "x0":
+        with pytest.raises(Invalid, match="and 9,995 more"):
+            parse_aliases(entries)
+    else:
+        assert parse_aliases(entries).service_key("X0") == "postgres"
 
 
 def test_an_alias_of_two_names_is_refused() -> None:

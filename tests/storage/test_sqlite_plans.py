@@ -27,7 +27,7 @@ from hivelore.storage.sql.changes import batch_condition
 from hivelore.storage.sql.events import event_condition
 from hivelore.storage.sql.feedback import recall_condition
 from hivelore.storage.sql.review import proposal_condition
-from hivelore.storage.sql.statements import Params, begins_with, condition, parts
+from hivelore.storage.sql.statements import Params, about_services, begins_with, condition, parts
 from hivelore.storage.sqlite.connection import SQL, SqliteView, connect, rows
 from hivelore.storage.sqlite.store import SqliteStore
 from support.memories import ADA, a_memory, instant
@@ -96,7 +96,12 @@ _SINCE = EventFilter(seen=EVERYBODY, since=instant(0), until=instant(1), level=L
 HAPPENED = [
     replace(where, **narrowed)
     for where in (_ALL, _SINCE)
-    for narrowed in ({}, {"service": Clean("s")}, {"service": GENERAL}, {"session": Clean("s")})
+    for narrowed in (
+        {},
+        {"services": frozenset({Clean("s")})},
+        {"services": frozenset({GENERAL})},
+        {"session": Clean("s")},
+    )
 ]
 FRAGMENTS = {
     "{queue}": ("queue_new", "queue_again"),
@@ -116,6 +121,9 @@ FRAGMENTS = {
         for where in HAPPENED
         for after in (None, (instant(0), LoggedId("e")))
         for seen in (Filter(visibility=EVERYBODY), Filter(visibility=WORKER))
+    ),
+    "{event_services}": tuple(
+        about_services("e.service", services)[0] for services in ({"s"}, {"s", "S"}, {GENERAL}, {"s", GENERAL})
     ),
     "{proposal_filter}": tuple(
         proposal_condition(ProposalFilter(seen=EVERYBODY, actor=actor, open=is_open, kind=kind), after)[0]
@@ -290,6 +298,7 @@ def test_a_page_of_several_spellings_of_a_category_is_walked_in_order(connection
     [
         ("categories", Step("m", "memory_category", ("namespace", "scope", "category"))),
         ("services", Step("o", "operational_service", ("namespace", "service"))),
+        ("event_services", Step("e", "event_service", ("namespace", "service"))),
     ],
 )
 def test_spellings_are_read_from_one_to_the_next(connection: Connection, name: str, step: Step) -> None:
@@ -393,7 +402,7 @@ def test_recalls_of_one_agent_are_found_by_agent(connection: Connection) -> None
 def test_events_are_found_by_their_filter_and_in_order(connection: Connection, where: EventFilter) -> None:
     sql, _ = event_condition(where, None)
     step, memory = steps(connection, SQL["events"].replace("{event_filter}", sql))
-    by = "service" if where.service else "session" if where.session else "at"
+    by = "service" if where.services else "session" if where.session else "at"
     assert step.index == f"event_{by}"
     assert (by in step.columns) == (by != "at" or where.since is not None)
     assert memory.columns == ("rowid",)

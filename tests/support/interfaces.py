@@ -1,6 +1,7 @@
 """The interfaces, each with the same operations, and with outcomes in its own terms.
 
-A verb is remember, recall, get, edit, forget, list, recalls or index; its arguments have the names they have in JSON.
+A verb is remember, observe, recall, get, edit, forget, list, recalls or index; its arguments have the names they have
+in JSON.
 The form of each answer is checked here, so that comparing outcomes needs only their kinds.
 """
 
@@ -85,6 +86,8 @@ class RestInterface(Interface):
             case "remember":
                 needed = {"name": "A name", "scope": "agent", "source": "manual"}
                 return self._sent("POST", "/api/memory/index", _json(needed | given))
+            case "observe":
+                return self._sent("POST", "/memories", _json(given))
             case "recall":
                 return self._sent("POST", "/api/memory/search", _json(given))
             case "get":
@@ -117,6 +120,7 @@ class McpServer(Interface):
     _TOOLS: Mapping[str, str] = {
         "remember": "memory-store",
         "index": "memory-store",
+        "observe": "memory-observe",
         "recall": "memory-search",
         "get": "memory-get",
         "forget": "memory-delete",
@@ -188,7 +192,7 @@ class CliInterface(Interface):
             return self._outcome("import", "-", "--json", stdin=_json(given))
         if verb == "recalls":  # where --agent says who is asking now
             given = {"owner" if name == "agent" else name: value for name, value in given.items()}
-        main = {"remember": "content", "recall": "query", "index": "path"}.get(verb, "id")
+        main = {"remember": "content", "recall": "query", "index": "path", "observe": "observation"}.get(verb, "id")
         subject = given.pop(main, None)
         options = [f"--{_OPTION.get(name, name)}={_word(value)}" for name, value in given.items()]
         if verb == "forget":

@@ -25,6 +25,7 @@ from hivelore.observations.markers import (
     ObservationMarker,
     assistant_texts,
 )
+from hivelore.observations.naming import parse_aliases
 from hivelore.python.client import Client
 from hivelore.sessions.fence import Unfencer
 
@@ -145,8 +146,10 @@ class StreamIngest:
         self._session = session
         self._tier = tier
         self._format = format_
-        self._categories: list[str] = self._client.call("GET", "/api/status")["categories"]
-        self._reader = MarkerReader(self._categories)
+        status = self._client.call("GET", "/api/status")
+        self._categories: list[str] = status["categories"]
+        self._naming = parse_aliases(status["aliases"])
+        self._reader = MarkerReader(self._categories, self._naming)
         self._excluding = _Excluder()
         self._open: dict[str, _Excluder] = {}
         """By message whose last block ended inside an excluded part."""
@@ -171,7 +174,7 @@ class StreamIngest:
         message = _message_id(event)
         excluding = self._open.pop(message, None) or _Excluder()
         for block in assistant_texts(event):
-            reader = MarkerReader(self._categories)
+            reader = MarkerReader(self._categories, self._naming)
             self._store_all([*reader.read(excluding.read(block)), *reader.end()])
         if message and excluding.is_inside:
             self._open[message] = excluding

@@ -12,8 +12,7 @@ from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, Invalid
 from hivelore.events import cooldown_rules
 from hivelore.events.model import ACTION_LENGTH, MAX_COOLDOWN, REASON_LENGTH, Cooldown
-from hivelore.memories.normalizer import SESSION_LENGTH, clean_line, to_utc
-from hivelore.observations.model import SERVICE_LENGTH
+from hivelore.memories.normalizer import SESSION_LENGTH, clean_line, clean_service, to_utc
 from hivelore.observations.naming import Naming
 from hivelore.storage.ports import MemoryStore, Transaction
 
@@ -49,8 +48,8 @@ class Cooldowns:
         now = self._clock.now()
         since = now if at is None else min(at, now)
         new = Cooldown(
-            service=self._required_name(service, "service", SERVICE_LENGTH),
-            action=self._required_name(action, "action", ACTION_LENGTH),
+            service=self._required_service(service),
+            action=self._required_action(action),
             until=_end(minutes, until, since, cooldown_rules.max_duration(viewer)),
             set_at=since,
             actor=viewer.agent,
@@ -75,7 +74,7 @@ class Cooldowns:
 
     def active(self, service: str | None = None, deadline: float | None = None) -> Sequence[Cooldown]:
         """Returns the active cooldowns of one service or all, by service, then action."""
-        only = clean_line(self._redactor, service, "service", SERVICE_LENGTH)
+        only = clean_service(self._redactor, self._naming, service)
         with self._store.read(deadline) as view:
             found = view.cooldowns(self._clock.now())
         return [one for one in found if only is None or self._is_about(one, only)]
@@ -96,8 +95,8 @@ class Cooldowns:
     def clear(self, service: str, action: str | None, viewer: Viewer, deadline: float | None = None) -> int:
         """Ends the cooldown of an action; ``action`` None: all of the service that the viewer may clear. Returns their
         number. Raises Forbidden if the viewer may not clear any active one."""
-        name = self._required_name(service, "service", SERVICE_LENGTH)
-        only = None if action is None else self._required_name(action, "action", ACTION_LENGTH)
+        name = self._required_service(service)
+        only = None if action is None else self._required_action(action)
         now = self._clock.now()
 
         def remove_cooldowns(tx: Transaction) -> int:
@@ -121,11 +120,17 @@ class Cooldowns:
     def _is_about(self, cooldown: Cooldown, service: Clean) -> bool:
         return self._naming.service_key(cooldown.service) == self._naming.service_key(service)
 
-    def _required_name(self, text: str, field: str, most: int) -> Clean:
-        name = clean_line(self._redactor, text, field, most)
-        if name is None:
-            raise Invalid(f"{field} is empty. A cooldown needs a service and an action.", field=field)
-        return name
+    def _required_service(self, text: str) -> Clean:
+        return _required(clean_service(self._redactor, self._naming, text), "service")
+
+    def _required_action(self, text: str) -> Clean:
+        return _required(clean_line(self._redactor, text, "action", ACTION_LENGTH), "action")
+
+
+def _required(name: Clean | None, field: str) -> Clean:
+    if name is None:
+        raise Invalid(f"The {field} is empty. A cooldown needs a service and an action.", field=field)
+    return name
 
 
 def _check_limits(holding: Sequence[Cooldown], viewer: Viewer) -> None:

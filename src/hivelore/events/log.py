@@ -14,9 +14,10 @@ from hivelore.core.values import replace
 from hivelore.errors import Invalid, NotFound, TooLarge
 from hivelore.events.model import REPEAT_WINDOW, TEXT_LENGTH, Event, EventFilter, EventPage, Level, LoggedId
 from hivelore.memories.model import Memory, MemoryId
-from hivelore.memories.normalizer import CLOCK_SLACK, SESSION_LENGTH, clean_line, to_utc
-from hivelore.observations.model import GENERAL, SERVICE_LENGTH
-from hivelore.storage.ports import MemoryStore, Transaction
+from hivelore.memories.normalizer import CLOCK_SLACK, SESSION_LENGTH, clean_line, clean_service, to_utc
+from hivelore.observations.model import GENERAL
+from hivelore.observations.naming import Naming
+from hivelore.storage.ports import MemoryStore, Transaction, View
 
 ID_SHOWN = 100
 """Characters of an unknown id shown in an error."""
@@ -30,12 +31,14 @@ class EventLog:
         clock: Clock,
         lead_sees: LeadSees,
         event_id: Callable[[datetime], LoggedId],
+        naming: Naming,
     ) -> None:
         self._store = store
         self._redactor = redactor
         self._clock = clock
         self._lead_sees = lead_sees
         self._event_id = event_id
+        self._naming = naming
 
     def record(
         self,
@@ -52,7 +55,7 @@ class EventLog:
         event = self.build(level, text, viewer, service=service, session=session, at=at)
 
         def put_event(tx: Transaction) -> Event:
-            known = tx.same_event(event, REPEAT_WINDOW)
+            known = tx.same_event(event, self._spellings(tx, event.service or GENERAL), REPEAT_WINDOW)
             if known is None:
                 tx.log_events([event])
             return known or event
@@ -76,7 +79,7 @@ class EventLog:
         happened = to_utc(at, "at") or now
         if happened > now + CLOCK_SLACK:
             raise Invalid("at lies in the future.", field="at")
-        about = clean_line(self._redactor, service, "service", SERVICE_LENGTH)
+        about = clean_service(self._redactor, self._naming, service)
         return Event(
             id=self._event_id(now),
             at=happened,
@@ -109,19 +112,21 @@ class EventLog:
         until: datetime | None = None,
         deadline: float | None = None,
     ) -> EventPage:
-        """Returns a page of events with at least ``level``. ``service`` ``GENERAL``: events about no service.
-        ``session``: workers find only their own sessions."""
+        """Returns a page of events with at least ``level``. ``service``: in any spelling; ``GENERAL``: events about no
+        service. ``session``: workers find only their own sessions."""
+        about = clean_service(self._redactor, self._naming, service)
         during = clean_line(self._redactor, session, "session", SESSION_LENGTH)
         where = EventFilter(
             seen=visible_to(viewer, self._lead_sees),
             level=level,
-            service=clean_line(self._redactor, service, "service", SERVICE_LENGTH),
             session=during,
             actor=None if during is None else session_owner_filter(viewer),
             since=to_utc(since, "since"),
             until=to_utc(until, "until"),
         )
         with self._store.read(deadline, sees=where.seen) as view:
+            if about is not None:
+                where = replace(where, services=self._spellings(view, about))
             found = view.events(where, after, limit + 1)
         page, cursor = cut_page(found, limit, lambda event: (event.at, event.id))
         events = tuple(replace(one, session=visible_session(viewer, one.actor, one.session)) for one in page)
@@ -143,6 +148,10 @@ class EventLog:
         # An id with control characters is never valid, and databases reject it.
         if not event.isprintable() or not self._store.write(lambda tx: tx.drop_event(event), deadline):
             raise NotFound(f"No event {event[:ID_SHOWN]!r}. It may have been deleted. List the events for their ids.")
+
+    def _spellings(self, view: View, service: Clean) -> frozenset[Clean]:
+        """Returns the service, and other spellings of it in the log."""
+        return self._naming.services_like(service, view.event_services())
 
     def _clean_text(self, text: str) -> Clean:
         if len(text) > TEXT_LENGTH:

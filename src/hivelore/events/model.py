@@ -59,8 +59,8 @@ class EventFilter:
     """Visibility of the memories that events are about."""
     level: Level | None = None
     """Minimum severity."""
-    service: Clean | None = None
-    """``GENERAL``: events about no service."""
+    services: frozenset[Clean] | None = None
+    """The spellings of a service, at least one; ``GENERAL`` among them: events about no service."""
     session: Clean | None = None
     actor: AgentId | None = None
     """Only events that this agent reported."""

@@ -63,8 +63,9 @@ class ClearedCooldowns(Value, frozen=True):
 LIST_EVENTS = Operation(
     name="events",
     verb="events list",
-    summary="Lists events, newest first: those of ``level`` or more severe. ``service`` ``general`` selects events "
-    "that name no service; ``until`` is exclusive; ``after`` is the ``next`` of the previous page.",
+    summary="Lists events, newest first: those of ``level`` or more severe. ``service`` finds every spelling; "
+    "``general`` selects events that name no service; ``until`` is exclusive; ``after`` is the ``next`` of the "
+    "previous page.",
     request=ListEvents,
     response=EventPage,
     handler="hivelore.events.handlers:list_events",

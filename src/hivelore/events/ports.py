@@ -1,6 +1,6 @@
 """Ports of the event log, and of cooldowns."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -21,9 +21,14 @@ class EventReads(Protocol):
         """Returns the events about a memory, newest first, then by id."""
         ...
 
-    def same_event(self, event: Event, within: timedelta) -> Event | None:
-        """Returns the earliest event of the same session, level, service and text that is less than ``within`` away.
-        Events about a memory never match. None if ``event`` has no session."""
+    def event_services(self) -> Collection[Clean]:
+        """Returns each spelling of a service that an event has."""
+        ...
+
+    def same_event(self, event: Event, services: Collection[Clean], within: timedelta) -> Event | None:
+        """Returns the earliest event of the same session, level and text about one of ``services`` that is less than
+        ``within`` away; ``GENERAL`` among them: about no service. Events about a memory never match. None if ``event``
+        has no session."""
         ...
 
     def cooldowns(self, at: datetime) -> Sequence[Cooldown]:

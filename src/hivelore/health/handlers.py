@@ -65,6 +65,7 @@ def read_status(app: Application) -> Status:
         ranking=settings.ranking.value,
         lead_sees=settings.lead_sees,
         categories=tuple(settings.categories),
+        aliases=tuple(settings.aliases),
         memory_budget=settings.memory_budget,
     )
 

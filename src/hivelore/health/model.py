@@ -164,4 +164,6 @@ class Status(Value, frozen=True, kw_only=True):
     ranking: str
     lead_sees: LeadSees
     categories: tuple[str, ...]
+    aliases: tuple[str, ...]
+    """Further names of services and categories, such as ``pg-main=postgres``."""
     memory_budget: str

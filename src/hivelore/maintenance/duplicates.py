@@ -6,6 +6,7 @@ from datetime import datetime
 from itertools import pairwise
 
 from hivelore.core.progress import Progress
+from hivelore.core.text import Clean
 from hivelore.core.vectors import cosine
 from hivelore.embeddings.active_model import ActiveModel
 from hivelore.links.comparer import Comparer
@@ -14,6 +15,7 @@ from hivelore.maintenance.merge import may_merge
 from hivelore.memories.model import Memory
 from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.memories.whole_reader import in_batches
+from hivelore.observations.naming import Naming
 from hivelore.review.model import Decision, Proposal, ProposalKind
 from hivelore.search.model import EVERYTHING, Filter, Visibility
 from hivelore.search.ranking import are_duplicates
@@ -36,10 +38,11 @@ _Candidate = tuple[Stored, Stored, float]
 
 
 class Duplicates:
-    def __init__(self, store: MemoryStore, active_model: ActiveModel, comparer: Comparer) -> None:
+    def __init__(self, store: MemoryStore, active_model: ActiveModel, comparer: Comparer, naming: Naming) -> None:
         self._store = store
         self._active_model = active_model
         self._comparer = comparer
+        self._naming = naming
 
     def find(self, now: datetime, limit: int, progress: Progress) -> list[Pair]:
         """Returns up to ``limit`` pairs, each memory in one pair at most, without pairs proposed before. Progress
@@ -51,14 +54,14 @@ class Duplicates:
             keys = sorted(view.matching_keys(where), reverse=True)
             newest = keys[:COMPARED_BY_VECTOR]
             progress.expect(len(keys) + len(newest))
-            for group in _groups_of_equal_text(view, keys, progress):
+            for group in self._groups_of_equal_text(view, keys, progress):
                 progress.check()
-                _add_pair(view, group, "the same words", now, taken, found)
+                self._add_pair(view, group, "the same words", now, taken, found)
                 if len(found) >= limit:
                     return found
         for one, other in self._similar_pairs(newest, where, taken, progress):
             with self._store.read() as view:
-                _add_pair(view, [one, other], "they say the same in other words", now, taken, found)
+                self._add_pair(view, [one, other], "they say the same in other words", now, taken, found)
             if len(found) >= limit:
                 break
         return found
@@ -94,14 +97,15 @@ class Duplicates:
         if model is None or key_of_model is None or not model.index.ready:
             return
         model.index.follow(view)
-        memories = view.memories_of(keys, where)
+        memories, categories = view.memories_of(keys, where), view.categories()
         first = {key: ours[0].passages[0] for key, ours in view.chunks_of(keys)().items() if ours and ours[0].passages}
         vectors = view.vectors(key_of_model, list(first.values()))
         for key in keys:
             if key not in memories or first.get(key) not in vectors:
                 continue
             vector = vectors[first[key]]
-            near = model.index.nearest(view, vector, _mergeable_with(memories[key], where), NEAREST).nearest
+            alike = self._mergeable_with(memories[key], where, categories)
+            near = model.index.nearest(view, vector, alike, NEAREST).nearest
             others = view.memories_of([one.document for one in near if one.document != key], where)
             passages = {one.document: one.passage for one in near}
             known = view.vectors(key_of_model, [passages[other] for other in others])
@@ -113,49 +117,49 @@ class Duplicates:
                         cosine(vector, known[passages[other]]),
                     )
 
+    def _add_pair(
+        self, view: View, group: Sequence[Stored], why: str, now: datetime, taken: set[DocumentKey], found: list[Pair]
+    ) -> None:
+        """Adds the pair of a group to propose. The members of the group are not considered again."""
+        members = {one.key for one in group}
+        if members & taken:
+            return
+        taken |= members
+        pair = self._first_mergeable_pair(view, group, now)
+        if pair is not None:
+            found.append((*pair, why))
 
-def _add_pair(
-    view: View, group: Sequence[Stored], why: str, now: datetime, taken: set[DocumentKey], found: list[Pair]
-) -> None:
-    """Adds the pair of a group to propose. The members of the group are not considered again."""
-    members = {one.key for one in group}
-    if members & taken:
-        return
-    taken |= members
-    pair = _first_mergeable_pair(view, group, now)
-    if pair is not None:
-        found.append((*pair, why))
+    def _first_mergeable_pair(self, view: View, group: Sequence[Stored], now: datetime) -> tuple[Stored, Stored] | None:
+        """Returns the first mergeable pair, oldest first, so that memories it superseded stay superseded."""
+        members = sorted(group, key=lambda one: (one.memory.holds_since, one.key))
+        for older, newer in pairwise(members):
+            known = _existing_proposals(view.proposals_about(newer.key), older.memory, newer.memory)
+            if any(one.decided is None for one in known):
+                return None
+            if not known and may_merge(older.memory, newer.memory, now, self._naming):
+                return older, newer
+        return None
 
+    def _mergeable_with(self, memory: Memory, where: Filter, known: Collection[Clean]) -> Filter:
+        """Returns a filter for memories that may be merged with this one. An index cannot check every condition.
+        ``known``: the spellings of all categories."""
+        seen = Visibility(own=memory.home, swarm=memory.home is None)
+        categories = self._naming.categories_like(memory.category, known)
+        return Filter(visibility=seen, superseded=where.superseded, live_at=where.live_at, categories=categories)
 
-def _mergeable_with(memory: Memory, where: Filter) -> Filter:
-    """Returns a filter for memories that may be merged with this one. An index cannot check every condition."""
-    seen = Visibility(own=memory.home, swarm=memory.home is None)
-    categories = frozenset({memory.category})
-    return Filter(visibility=seen, superseded=where.superseded, live_at=where.live_at, categories=categories)
-
-
-def _groups_of_equal_text(view: View, keys: Iterable[DocumentKey], progress: Progress) -> Iterator[Sequence[Stored]]:
-    known: defaultdict[object, list[DocumentKey]] = defaultdict(list)
-    for some in in_batches(keys, _WORDS_BATCH):
-        for key, memory in view.memories_of(some, EVERYTHING).items():
-            words = hash(" ".join(memory.content.split()).casefold())
-            known[memory.owner, memory.scope, memory.project, memory.category, words].append(key)
-        progress.advance(len(some))
-    for alike in known.values():
-        if len(alike) > 1:
-            yield [Stored(*one) for one in view.memories_of(alike[:_WORDS_BATCH], EVERYTHING).items()]
-
-
-def _first_mergeable_pair(view: View, group: Sequence[Stored], now: datetime) -> tuple[Stored, Stored] | None:
-    """Returns the first mergeable pair, oldest first, so that memories it superseded stay superseded."""
-    members = sorted(group, key=lambda one: (one.memory.holds_since, one.key))
-    for older, newer in pairwise(members):
-        known = _existing_proposals(view.proposals_about(newer.key), older.memory, newer.memory)
-        if any(one.decided is None for one in known):
-            return None
-        if not known and may_merge(older.memory, newer.memory, now):
-            return older, newer
-    return None
+    def _groups_of_equal_text(
+        self, view: View, keys: Iterable[DocumentKey], progress: Progress
+    ) -> Iterator[Sequence[Stored]]:
+        known: defaultdict[object, list[DocumentKey]] = defaultdict(list)
+        for some in in_batches(keys, _WORDS_BATCH):
+            for key, memory in view.memories_of(some, EVERYTHING).items():
+                words = hash(" ".join(memory.content.split()).casefold())
+                category = self._naming.category_key(memory.category)
+                known[memory.owner, memory.scope, memory.project, category, words].append(key)
+            progress.advance(len(some))
+        for alike in known.values():
+            if len(alike) > 1:
+                yield [Stored(*one) for one in view.memories_of(alike[:_WORDS_BATCH], EVERYTHING).items()]
 
 
 def _existing_proposals(known: Iterable[Proposal], older: Memory, newer: Memory) -> list[Proposal]:

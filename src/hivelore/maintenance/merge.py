@@ -20,7 +20,8 @@ from hivelore.memories.normalizer import MAX_TAGS
 from hivelore.memories.stored import Stored
 from hivelore.memories.validity import may_supersede
 from hivelore.observations.confidence import Lifecycle
-from hivelore.observations.model import Observation, ObservationKind, Operational
+from hivelore.observations.model import GENERAL, Observation, ObservationKind, Operational
+from hivelore.observations.naming import Naming
 from hivelore.observations.records import add_observations
 from hivelore.storage.ports import Transaction
 
@@ -33,12 +34,13 @@ def merge(
     viewer: Viewer,
     now: datetime,
     lifecycle: Lifecycle,
+    naming: Naming,
 ) -> None:
     """Raises Forbidden if the viewer may not change both, Conflict if they can no longer be merged."""
     for one in (older.memory, newer.memory):
         if may_affect(viewer, Effect.EDIT, one) is not Permission.ALLOWED:
             raise Forbidden(f"You may not change memory {one.id}. Ask an operator to merge the two.")
-    if not may_merge(older.memory, newer.memory, now):
+    if not may_merge(older.memory, newer.memory, now, naming):
         raise Conflict("These memories can no longer be merged: one expired or was superseded. Reject the proposal.")
     words = preferred_wording(_with_usefulness(tx, older), _with_usefulness(tx, newer))
     chunks = None
@@ -123,24 +125,25 @@ _TRUST_ORDER = list(reversed(Trust))
 """Least trusted first."""
 
 
-def may_merge(older: Memory, newer: Memory, now: datetime) -> bool:
+def may_merge(older: Memory, newer: Memory, now: datetime, naming: Naming) -> bool:
     """Returns True if the newer memory may supersede the older one as its duplicate: both are valid, have the same
-    readers and are not linked otherwise. Indexed files are never merged."""
+    readers, category and service in any spelling, and are not linked otherwise. Indexed files are never merged."""
     return (
         older.id != newer.id
         and older.holds_since <= newer.holds_since
         and (older.owner, older.home, older.scope) == (newer.owner, newer.home, newer.scope)
-        and (older.project, older.category) == (newer.project, newer.category)
+        and older.project == newer.project
+        and naming.category_key(older.category) == naming.category_key(newer.category)
         and may_supersede(newer, older)
-        and _operational_key(older) == _operational_key(newer)
+        and _operational_key(older, naming) == _operational_key(newer, naming)
         and newer.supersedes is None
         and all(_is_unlinked_and_valid(one, now) for one in (older, newer))
     )
 
 
-def _operational_key(memory: Memory) -> object:
+def _operational_key(memory: Memory, naming: Naming) -> str | None:
     known = memory.operational
-    return None if known is None else (True, known.service)
+    return None if known is None else naming.service_key(known.service or GENERAL)
 
 
 def _is_unlinked_and_valid(memory: Memory, now: datetime) -> bool:

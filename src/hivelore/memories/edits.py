@@ -11,7 +11,7 @@ from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Forbidden
 from hivelore.memories.drafts import Edit
-from hivelore.memories.model import Action, Chunk, Lifetimes, Memory, Scope
+from hivelore.memories.model import DEFAULT_CATEGORY, Action, Chunk, Lifetimes, Memory, Scope
 from hivelore.memories.normalizer import Normalizer, to_utc
 from hivelore.memories.summary import name_from_summary, summarise
 from hivelore.review.model import ProposalKind
@@ -38,7 +38,7 @@ def normalize_edit(edit: Edit, normalizer: Normalizer) -> dict[str, Any]:
         "content": normalizer.content,
         "name": normalizer.name,
         "summary": lambda text: normalizer.field(text, "summary"),
-        "category": normalizer.category,
+        "category": lambda category: normalizer.category(category) or DEFAULT_CATEGORY,
         "tags": normalizer.tags,
         "project": normalizer.project,
         "source_path": lambda path: normalizer.field(path, "sourcePath"),

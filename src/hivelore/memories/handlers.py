@@ -12,7 +12,14 @@ from hivelore.core.values import NoArguments, replace
 from hivelore.feedback.model import NO_USAGE
 from hivelore.memories.drafts import Draft, Edit, EditedFields, WriteResult
 from hivelore.memories.model import Memory
-from hivelore.memories.normalizer import clean_filter, clean_project, clean_subject, created_range, to_utc
+from hivelore.memories.normalizer import (
+    clean_category,
+    clean_filter,
+    clean_project,
+    clean_subject,
+    created_range,
+    to_utc,
+)
 from hivelore.memories.operations import (
     CompareVersions,
     CompletedTask,
@@ -81,7 +88,7 @@ def list_memories(app: Application, request: ListMemories, call: Call) -> Memory
         created_after=created_after,
         created_before=created_before,
     )
-    category = clean_filter(redactor, request.category, "category")
+    category = clean_category(redactor, request.category)
     return reader.page(where, position_of(request.after), request.limit, call.viewer, category)
 
 

@@ -18,7 +18,6 @@ from hivelore.errors import Forbidden, Invalid, TooLarge
 from hivelore.memories.chunking import chunk
 from hivelore.memories.drafts import Draft, QuotedDraft
 from hivelore.memories.model import (
-    CATEGORY_LENGTH,
     DEFAULT_CATEGORY,
     NAME_LENGTH,
     SUBJECT_LENGTH,
@@ -32,7 +31,8 @@ from hivelore.memories.model import (
     Trust,
 )
 from hivelore.memories.summary import name_from_summary, summarise
-from hivelore.observations.model import DEFAULT_TIER, GENERAL, SERVICE_LENGTH, Operational
+from hivelore.observations.model import DEFAULT_TIER, GENERAL, Operational
+from hivelore.observations.naming import DEFAULT_NAMING, Naming, check_length, check_name
 from hivelore.search.model import ANY_PROJECT, project_filter
 
 CONTENT_LENGTH = 2_000_000
@@ -55,12 +55,18 @@ class NormalizedDraft:
 
 class Normalizer:
     def __init__(
-        self, redactor: Redactor, lifetimes: Lifetimes, clock: Clock, new_id: Callable[[datetime], MemoryId]
+        self,
+        redactor: Redactor,
+        lifetimes: Lifetimes,
+        clock: Clock,
+        new_id: Callable[[datetime], MemoryId],
+        naming: Naming = DEFAULT_NAMING,
     ) -> None:
         self._redactor = redactor
         self._lifetimes = lifetimes
         self._clock = clock
         self._new_id = new_id
+        self._naming = naming
 
     def normalize(self, draft: Draft, viewer: Viewer, target: AgentId | None = None) -> NormalizedDraft:
         """Returns the draft as a memory with a new id. ``target``: owner of the memory, already authorized by the
@@ -85,7 +91,7 @@ class Normalizer:
             content=content,
             summary=summary,
             source=draft.source,
-            category=self.category(draft.category),
+            category=self.category(draft.category) or DEFAULT_CATEGORY,
             tags=self.tags(draft.tags),
             project=self.project(draft.project),
             session=self.field(draft.session, "session"),
@@ -134,10 +140,7 @@ class Normalizer:
         """Restricts operational fields: only operators may set the highest tier or disable decay."""
         if given.held.since > now + CLOCK_SLACK:
             raise Invalid("confidentAt lies in the future.", field="operational")
-        service = self.field(None if given.service is None else in_one_line(given.service), "service")
-        if service is not None and len(service) > SERVICE_LENGTH:
-            raise Invalid(f"The name of a service has at most {SERVICE_LENGTH} characters.", field="operational")
-        known = replace(given, service=None if service == GENERAL else service)
+        known = replace(given, service=self.service(given.service))
         if viewer.role is Role.OPERATOR:
             return known
         return replace(known, tier=max(known.tier, DEFAULT_TIER), persistent=False)
@@ -150,11 +153,11 @@ class Normalizer:
             raise Invalid(f"A name has 1 to {NAME_LENGTH} characters, this one {len(clean)}.", field="name")
         return clean
 
-    def category(self, category: str | None) -> Clean:
-        clean = self.field(None if category is None else in_one_line(category), "category")
-        if clean is not None and len(clean) > CATEGORY_LENGTH:
-            raise Invalid(f"A category has at most {CATEGORY_LENGTH} characters.", field="category")
-        return DEFAULT_CATEGORY if clean is None else clean
+    def category(self, category: str | None) -> Clean | None:
+        return clean_category(self._redactor, category)
+
+    def service(self, service: str | None) -> Clean | None:
+        return clean_service(self._redactor, self._naming, service)
 
     def subject(self, subject: str | None) -> Clean | None:
         clean = self.field(subject, "subject")
@@ -215,7 +218,6 @@ def check_sizes(draft: Draft) -> None:
     _check_metadata_size(draft.metadata or {})
     for name, text in (
         ("summary", draft.summary),
-        ("category", draft.category),
         ("project", draft.project),
         ("session", draft.session),
         ("author", draft.author),
@@ -321,6 +323,28 @@ def clean_filter(redactor: Redactor, text: str | None, field: str) -> Clean | No
     if len(text) > FIELD_LENGTH:
         raise TooLarge(f"{field} has {len(text):,} characters; at most {FIELD_LENGTH:,} are allowed.", field=field)
     return Clean(redactor.clean(text, field=field).strip()) or None
+
+
+def clean_category(redactor: Redactor, category: str | None) -> Clean | None:
+    """Returns the name of a category; None if it is blank. Raises Invalid for any other that is not a valid name."""
+    return _clean_name(redactor, category, "category")
+
+
+def clean_service(redactor: Redactor, naming: Naming, service: str | None) -> Clean | None:
+    """Returns the name of a service, GENERAL for one that stands for all services; None if it is blank. Raises Invalid
+    for any other that is not a valid name."""
+    clean = _clean_name(redactor, service, "service")
+    return GENERAL if clean is not None and naming.is_general(clean) else clean
+
+
+def _clean_name(redactor: Redactor, text: str | None, field: str) -> Clean | None:
+    name = in_one_line(text or "")
+    check_length(name, field)
+    clean = Clean(in_one_line(redactor.clean(name, field=field)))
+    if not clean:
+        return None
+    check_name(clean, field)
+    return clean
 
 
 def clean_project(redactor: Redactor, project: str | None) -> Clean | None:

@@ -38,13 +38,7 @@ from hivelore.observations.model import GENERAL, Confidence, Held, Observation, 
 from hivelore.observations.naming import Naming
 from hivelore.observations.outcomes import Change, ConfidenceTimeline, ObservationInput, RatedMemory, RatedPage
 from hivelore.observations.records import add_observations, record_creation
-from hivelore.observations.service import (
-    check_category,
-    normalize_service,
-    normalize_text,
-    observation_time,
-    service_filter,
-)
+from hivelore.observations.service import normalize_category, normalize_text, observation_time
 from hivelore.review.model import Proposal, ProposalKind, Wanted
 from hivelore.review.proposals import ProposalQueue, proposed_error
 from hivelore.search.model import Filter, project_filter
@@ -131,7 +125,7 @@ class CurationService:
         now, where = self._clock.now(), self._filter(viewer, RatedQuery(project=project))
         # Private memories of other agents are never injected, not even for a lead.
         where = replace(where, visibility=replace(where.visibility, others=False))
-        named, key = service_filter(service, self._naming), self._naming.service_key
+        named, key = self._normalizer.service(service), self._naming.service_key
         wanted = None if named is None else {key(named), GENERAL}
         with self._store.read() as view:
             rated = [
@@ -195,11 +189,11 @@ class CurationService:
         draft = Draft(
             content=normalize_text(seen.observation, self._normalizer),
             scope=Scope.SWARM,
-            category=check_category(seen.category),
+            category=normalize_category(seen.category, self._normalizer),
             project=seen.project,
             created_at=since,
             operational=Operational.of(
-                held, service=normalize_service(seen.service, self._naming), tier=0, persistent=seen.persistent or False
+                held, service=self._normalizer.service(seen.service), tier=0, persistent=seen.persistent or False
             ),
         )
         prepared = self._normalizer.normalize(draft, viewer)
@@ -238,14 +232,15 @@ class CurationService:
         """Validates and redacts a change, before the transaction."""
         given = change.changed_fields()
         if "category" in given:
-            check_category(given["category"])
+            normalize_category(given["category"], self._normalizer)
         content = normalize_text(given["observation"], self._normalizer) if "observation" in given else UNSET
         edit = Edit(content=content, category=change.category, project=change.project, reason=change.reason)
         prepared = self._memory_service.prepare_edit(edit)
         cleaned = {"observation": "content", "category": "category", "project": "project"}
         given |= {name: prepared.fields[field] for name, field in cleaned.items() if name in given}
         if "service" in given:
-            given["service"] = self._normalizer.field(normalize_service(given["service"], self._naming), "service")
+            service = self._normalizer.service(given["service"])
+            given["service"] = None if service == GENERAL else service
         if "confidence" in given:
             given["confidence"] = _clamp_confidence(given["confidence"])
         return PreparedChange(Change(**given), prepared)
@@ -377,8 +372,8 @@ class CurationService:
 
     def _about(self, view: View, where: Filter, choice: RatedQuery) -> Filter:
         """Returns the filter, limited to the chosen service and category in any spelling."""
-        service = service_filter(choice.service, self._naming)
-        category = self._normalizer.field(choice.category, "category")
+        service = self._normalizer.service(choice.service)
+        category = self._normalizer.category(choice.category)
         return replace(
             where,
             services=None if service is None else self._naming.services_like(service, view.services()),

@@ -17,6 +17,7 @@ from hivelore.observations.markers import (
     MarkerReader,
     ObservationMarker,
 )
+from hivelore.observations.naming import Naming
 from hivelore.observations.outcomes import ObservationInput
 from hivelore.observations.service import ObservationService
 from hivelore.sessions.fence import remove_fences
@@ -31,16 +32,18 @@ class MarkerIngest:
         events: EventLog,
         cooldowns: Cooldowns,
         categories: Collection[str],
+        naming: Naming,
     ) -> None:
         self._observation_service = observation_service
         self._events = events
         self._cooldowns = cooldowns
         self._categories = categories
+        self._naming = naming
 
     def ingest(self, text: str, viewer: Viewer, session: str, at: datetime) -> int:
         """Stores the markers in a message of the assistant, ignoring private and injected text. Returns the number
         stored; invalid ones are logged. Raises Unavailable if a retry may help."""
-        reader = MarkerReader(self._categories)
+        reader = MarkerReader(self._categories, self._naming)
         kept = 0
         for marker in [*reader.read(remove_fences(remove_private_text(text))), *reader.end()]:
             try:

@@ -19,6 +19,7 @@ from typing import cast
 from hivelore.events import model
 from hivelore.events.model import TEXT_LENGTH, Level
 from hivelore.observations.model import SERVICE_LENGTH
+from hivelore.observations.naming import DEFAULT_NAMING, Naming
 
 CATEGORIES = ("timing", "dependency", "behavior", "remediation", "maintenance")
 """Default categories (C04); a setting adds others."""
@@ -113,8 +114,11 @@ class _Block:
 class MarkerReader:
     """Finds markers in a text that arrives in pieces of any length. Call ``end`` after the last piece."""
 
-    def __init__(self, categories: Collection[str] = CATEGORIES) -> None:
-        self._categories = frozenset(categories)
+    def __init__(self, categories: Collection[str] = CATEGORIES, naming: Naming = DEFAULT_NAMING) -> None:
+        """``categories``: those of ``[MEMORY:category]``, which an agent may write in any spelling."""
+        self._categories = categories
+        self._naming = naming
+        self._category_keys = frozenset(map(naming.category_key, categories))
         self._line = ""
         """Beginning of the unfinished line."""
         self._items: list[int] = []
@@ -143,9 +147,19 @@ class MarkerReader:
         line, self._line = self._line, ""
         outside_code = self._outside_code(line)
         if found := _MARKER.search(outside_code):
-            yield _parse_marker(found, line[found.end() :].strip(), self._categories)
+            yield self._parse(found, line[found.end() :].strip())
         elif found := _MALFORMED_MARKER.search(outside_code):
             yield InvalidMarker(found[0][:MAX_NAME], "Use one or two names of letters, digits, _ and -.")
+
+    def _parse(self, found: re.Match[str], text: str) -> Marker:
+        marker = _parse_marker(found, text)
+        if isinstance(marker, ObservationMarker) and not self._is_known(marker.category):
+            known = ", ".join(sorted(self._categories))
+            return InvalidMarker(found[0], f"Unknown category {marker.category}. Use one of {known}.")
+        return marker
+
+    def _is_known(self, category: str) -> bool:
+        return self._naming.category_key(category) in self._category_keys
 
     def split_line(self, line: str) -> tuple[str, str]:
         """Returns the next whole line up to its marker, and the rest; the rest is empty without a marker."""
@@ -210,7 +224,7 @@ def _indent(line: str) -> int:
     return len(line) - len(line.lstrip(" "))
 
 
-def _parse_marker(found: re.Match[str], text: str, categories: Collection[str]) -> Marker:
+def _parse_marker(found: re.Match[str], text: str) -> Marker:
     kind, first, second = found.groups()
     if max(len(first), len(second or "")) > MAX_NAME:
         return InvalidMarker(f"{found[0][:MAX_NAME]}...", f"Names have at most {MAX_NAME} characters.")
@@ -218,8 +232,6 @@ def _parse_marker(found: re.Match[str], text: str, categories: Collection[str]) 
         return InvalidMarker(found[0], "The text after it is missing.")
     text = text[:MAX_TEXT]
     if kind == "MEMORY":
-        if first not in categories:
-            return InvalidMarker(found[0], f"Unknown category {first}. Use one of {', '.join(sorted(categories))}.")
         return ObservationMarker(first, second, text)
     if kind == "EVENT":
         try:

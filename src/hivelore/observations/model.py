@@ -126,9 +126,7 @@ class Operational(Value, frozen=True, kw_only=True):
             structs.force_setattr(self, "confident_at", self.confident_at.astimezone(UTC))
         if self.tier not in TIERS:
             raise ValueError("a tier is 0 to 3")
-        if self.service is not None and not 1 <= len(self.service) <= SERVICE_LENGTH:
-            raise ValueError(f"the name of a service has 1 to {SERVICE_LENGTH} characters")
-        if self.service == GENERAL:
+        if self.service in ("", GENERAL):
             structs.force_setattr(self, "service", None)
 
 

@@ -1,17 +1,18 @@
-"""Naming: which names mean the same service, and which the same category.
+"""Naming: which names a service and a category may have, and which names mean the same one.
 
 Names are stored as they were given and compared by their key. Names have the same key if they differ only in case, in
 width or composition of their characters (NFKC), or in white space, hyphens, underscores and dots between letters and
-digits, or if they are aliases. Between two digits it only matters that there is such a separator, not which one:
-``10-0-0-1`` is ``10.0.0.1``, but not ``10.0.01``.
+digits, in invisible joiners, or if they are aliases. Between two digits it only matters that there is such a separator,
+not which one: ``10-0-0-1`` is ``10.0.0.1``, but not ``10.0.01``.
 """
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from unicodedata import normalize
+from unicodedata import category, normalize
 
 from hivelore.core.text import Clean
-from hivelore.errors import Invalid
+from hivelore.errors import Invalid, TooLarge
+from hivelore.memories.model import CATEGORY_LENGTH
 from hivelore.observations.model import GENERAL, SERVICE_LENGTH
 
 Groups = Sequence[tuple[str, ...]]
@@ -64,6 +65,20 @@ _SEPARATORS = re.compile(r"(?<=[^\W_])[\s\-_.\u2010-\u2015\u2212]+(?=[^\W_])")
 """White space, hyphens, dashes, underscores and dots between letters and digits."""
 _KEPT = "-"
 """The separator between two digits."""
+_JOINERS = "\u200c\u200d"
+"""Invisible characters that words of some languages and emoji need."""
+_IGNORED = dict.fromkeys(map(ord, f"{_JOINERS}\ufe0e\ufe0f"))
+"""Joiners, and the selectors between the plain and the coloured form of an emoji."""
+_CONTROLS = {"Cc": "a control character", "Cf": "an invisible character"}
+_BLANKS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+"""Letters and symbols that look like white space."""
+_LONGEST = {"category": CATEGORY_LENGTH, "service": SERVICE_LENGTH}
+_EXAMPLES = {"category": "timing", "service": "postgres"}
+_SYNTAX = frozenset('[]{}"')
+"""Characters of JSON, which no alias contains."""
+_SHOWN = 100
+"""Characters of a wrong entry that an error shows."""
+_MAX_LISTED = 5
 
 
 class Naming:
@@ -82,6 +97,10 @@ class Naming:
         """Returns the key of the name of a category."""
         return _key(name, self._categories)
 
+    def is_general(self, name: str) -> bool:
+        """Returns True if the name of a service stands for all services."""
+        return self.service_key(name) == GENERAL
+
     def services_like(self, name: Clean, known: Iterable[Clean]) -> frozenset[Clean]:
         """Returns the name and those among ``known`` that mean the same service.
 
@@ -95,28 +114,94 @@ class Naming:
         return _like(name, known, self.category_key)
 
 
+def check_length(name: str, field: str) -> None:
+    """Raises TooLarge for the name of a service or a category that is too long. ``field``: which of them it is."""
+    most = _LONGEST[field]
+    if len(name) > most:
+        raise TooLarge(
+            f"The {field} has {len(name):,} characters; at most {most} are allowed. Use a short name such as "
+            f"{_EXAMPLES[field]}.",
+            field=field,
+        )
+
+
+def check_name(name: str, field: str) -> None:
+    """Raises Invalid for the name of a service or a category that is too long or cannot be read. Names may be in any
+    script, and may be emoji."""
+    check_length(name, field)
+    for at, character in enumerate(name):
+        what = _CONTROLS.get(category(character))
+        if what is not None and character not in _JOINERS:
+            raise Invalid(
+                f"The {field} has {what} (U+{ord(character):04X}) at position {at}: remove it and send the rest again.",
+                field=field,
+            )
+    if not any(category(character)[0] in "LNPS" and character not in _BLANKS for character in name):
+        raise Invalid(f"The {field} has no visible character. Use a name such as {_EXAMPLES[field]}.", field=field)
+
+
 def parse_aliases(entries: Iterable[str]) -> Naming:
     """Parses entries like ``pg-main=postgres``. Raises Invalid."""
     pairs: dict[str, tuple[str, str]] = {}
     for entry in entries:
-        alias, _, name = (part.strip() for part in entry.partition("="))
-        if not alias or not name or "=" in name:
-            raise Invalid(f"{entry!r} is not an alias. Write alias=name, like pg-main=postgres.")
-        if max(len(alias), len(name)) > SERVICE_LENGTH:
-            raise Invalid(f"Names have at most {SERVICE_LENGTH} characters: {entry[:SERVICE_LENGTH]!r}.")
-        if _plain(alias) == GENERAL:
-            raise Invalid(f"{GENERAL!r} stands for all services and cannot be an alias.")
+        alias, name = _parse_alias(entry)
         _, known = pairs.setdefault(_plain(alias), (alias, name))
         if _plain(known) != _plain(name):
             raise Invalid(f"{alias!r} is an alias of both {known!r} and {name!r}. Choose one.")
+    _refuse_circles({alias: (*pair, _plain(pair[1])) for alias, pair in pairs.items()})
     return Naming(list(pairs.values()))
+
+
+def _parse_alias(entry: str) -> tuple[str, str]:
+    """Returns the alias and the name that it stands for."""
+    shown = repr(entry[:_SHOWN])
+    if _SYNTAX & {*entry}:
+        raise Invalid(
+            f"{shown} has a bracket or a quotation mark. Write aliases without them, separated by commas: "
+            "pg-main=postgres, k8s-prod=kubernetes."
+        )
+    alias, _, name = (part.strip() for part in entry.partition("="))
+    if not alias or not name or "=" in name:
+        raise Invalid(f"{shown} is not an alias. Write alias=name, like pg-main=postgres.")
+    for one in (alias, name):
+        try:
+            check_name(one, "service")
+        except Invalid as error:
+            raise Invalid(f"{shown} is not an alias. {error}") from None
+    if _plain(alias) == GENERAL:
+        raise Invalid(f"{GENERAL!r} stands for all services and cannot be an alias.")
+    if _plain(alias) == _plain(name):
+        raise Invalid(f"{shown} has the same name twice. Remove it: case and hyphens do not matter.")
+    return alias, name
+
+
+def _refuse_circles(pairs: Mapping[str, tuple[str, str, str]]) -> None:
+    """Raises Invalid if an alias stands for itself through others. ``pairs``: by plain alias, the alias, its name, and
+    the plain name."""
+    checked: set[str] = set()
+    for start in pairs:
+        path: dict[str, str] = {}
+        at = start
+        while at in pairs and at not in checked and at not in path:
+            alias, name, following = pairs[at]
+            path[at] = f"{alias}={name}"
+            at = following
+        if at in path:
+            circle = [*path.values()][[*path].index(at) :]
+            more = f" and {len(circle) - _MAX_LISTED:,} more" if len(circle) > _MAX_LISTED else ""
+            raise Invalid(f"Aliases form a circle: {', '.join(circle[:_MAX_LISTED])}{more}. Remove one of them.")
+        checked.update(path)
 
 
 def _plain(name: str) -> str:
     """Returns the name without differences of spelling."""
-    while (plain := _SEPARATORS.sub(_separator, normalize("NFKC", name).casefold()).strip()) != name:
+    while (plain := _SEPARATORS.sub(_separator, _folded(name)).strip()) != name:
         name = plain  # Folding and joining characters may make others that need it, too.
     return name
+
+
+def _folded(name: str) -> str:
+    return normalize("NFKC", name.translate(_IGNORED)).casefold()
 
 
 def _separator(found: re.Match[str]) -> str:
@@ -133,9 +218,18 @@ def _keys(groups: Groups, aliases: Sequence[tuple[str, str]]) -> Mapping[str, st
     """Returns the keys of plain names that have an alias."""
     keys = {_plain(name): _plain(group[0]) for group in groups for name in group}
     for alias, name in aliases:
-        old, new = _key(alias, keys), _key(name, keys)
-        keys |= {one: new for one, key in keys.items() if key == old} | {old: new}
-    return keys
+        keys[_end(_plain(alias), keys)] = _end(_plain(name), keys)
+    return {name: _end(name, keys) for name in keys}
+
+
+def _end(name: str, keys: dict[str, str]) -> str:
+    """Returns the end of the chain of keys that begins with a plain name, and shortens the chain."""
+    passed: list[str] = []
+    while (key := keys.get(name, name)) != name:
+        passed.append(name)
+        name = key
+    keys.update(dict.fromkeys(passed, name))
+    return name
 
 
 def _like(name: Clean, known: Iterable[Clean], key: Callable[[str], str]) -> frozenset[Clean]:

@@ -41,7 +41,6 @@ from hivelore.observations.groups import CONTRADICTING, Group, Placement, find_g
 from hivelore.observations.model import (
     DEFAULT_TIER,
     GENERAL,
-    SERVICE_LENGTH,
     Confidence,
     Held,
     MatchingMode,
@@ -217,11 +216,11 @@ class ObservationService:
         draft = Draft(
             content=normalize_text(seen.observation, self._normalizer),
             scope=Scope.SWARM,
-            category=check_category(seen.category),
+            category=normalize_category(seen.category, self._normalizer),
             project=seen.project,
             session=seen.session,
             created_at=at,
-            operational=Operational.of(held, service=normalize_service(seen.service, self._naming), tier=seen.tier),
+            operational=Operational.of(held, service=self._normalizer.service(seen.service), tier=seen.tier),
         )
         prepared = self._normalizer.normalize(draft, viewer)
         self._index_writer.precompute_terms([(prepared.memory.content, prepared.chunks)], [prepared.memory])
@@ -522,24 +521,12 @@ def normalize_text(text: str, normalizer: Normalizer) -> Clean:
     return line
 
 
-def check_category(name: str) -> str:
-    """Returns the category. Not yet redacted."""
-    if not name.strip():
+def normalize_category(name: str, normalizer: Normalizer) -> Clean:
+    """Returns the category, which an observation must have."""
+    category = normalizer.category(name)
+    if category is None:
         raise Invalid("The category is empty. Use one such as timing.", field="category")
-    return name
-
-
-def normalize_service(name: str | None, naming: Naming) -> Clean | None:
-    """Returns the service name, None for GENERAL. Not yet redacted."""
-    name = in_one_line(name or "")
-    if len(name) > SERVICE_LENGTH:
-        raise Invalid(f"A service name has at most {SERVICE_LENGTH} characters.", field="service")
-    return None if not name or naming.service_key(name) == GENERAL else Clean(name)
-
-
-def service_filter(name: str | None, naming: Naming) -> Clean | None:
-    """Returns the service to filter by: GENERAL for observations about all services, None for any."""
-    return (normalize_service(name, naming) or GENERAL) if name and name.strip() else None
+    return category
 
 
 def observation_time(at: datetime | None, now: datetime) -> datetime:

@@ -40,6 +40,7 @@ from hivelore.memories.stored import Stored
 from hivelore.observations.confidence import Lifecycle
 from hivelore.observations.curation import CurationService, PreparedChange
 from hivelore.observations.model import Observation, ObservationKind
+from hivelore.observations.naming import Naming
 from hivelore.observations.records import add_observations
 from hivelore.review.harm import LATELY, harm
 from hivelore.review.model import (
@@ -90,6 +91,7 @@ class ReviewInbox:
         curation: CurationService,
         links: LinkService,
         normalizer: Normalizer,
+        naming: Naming,
         write_buffer: WriteBehindBuffer,
         lifecycle: Lifecycle,
         lead_sees: LeadSees,
@@ -104,6 +106,7 @@ class ReviewInbox:
         self._curation = curation
         self._links = links
         self._normalizer = normalizer
+        self._naming = naming
         self._write_buffer = write_buffer
         self._lifecycle = lifecycle
         self._lead_sees = lead_sees
@@ -244,7 +247,7 @@ class ReviewInbox:
     def _duplicate(self, tx: Transaction, matter: _Case) -> None:
         """Merges two duplicates; the newer one supersedes the older one."""
         older, newer = matter.memories
-        merge(tx, self._index_writer, older, newer, matter.viewer, matter.now, self._lifecycle)
+        merge(tx, self._index_writer, older, newer, matter.viewer, matter.now, self._lifecycle, self._naming)
 
     def _supersession(self, tx: Transaction, matter: _Case) -> None:
         """Applies the requested valid time, with the permissions of the deciding viewer."""

@@ -159,7 +159,7 @@ class Services(ABC):
 
     @cached_property
     def events(self) -> EventLog:
-        return EventLog(self.store, self.redactor, self.clock, self.settings.lead_sees, self.ids.event)
+        return EventLog(self.store, self.redactor, self.clock, self.settings.lead_sees, self.ids.event, self.naming)
 
     @cached_property
     def cooldowns(self) -> Cooldowns:
@@ -167,7 +167,7 @@ class Services(ABC):
 
     @cached_property
     def normalizer(self) -> Normalizer:
-        return Normalizer(self.redactor, self.settings.lifetimes, self.clock, self.ids.memory)
+        return Normalizer(self.redactor, self.settings.lifetimes, self.clock, self.ids.memory, self.naming)
 
     @cached_property
     def proposal_queue(self) -> ProposalQueue:
@@ -251,6 +251,7 @@ class Services(ABC):
             curation=self.curation,
             links=self.links,
             normalizer=self.normalizer,
+            naming=self.naming,
             write_buffer=self.write_buffer,
             lifecycle=self.settings.lifecycle,
             lead_sees=self.settings.lead_sees,
@@ -295,7 +296,7 @@ class Services(ABC):
             index_writer=self.index_writer,
             journal=self.journal,
             proposal_queue=self.proposal_queue,
-            duplicates=Duplicates(self.store, self.active_model, self.comparer),
+            duplicates=Duplicates(self.store, self.active_model, self.comparer, self.naming),
             index_rebuild=self.index_rebuild,
             share=self.settings.purge_share,
             clock=self.clock,
@@ -418,4 +419,6 @@ class Services(ABC):
 
     @cached_property
     def marker_ingest(self) -> MarkerIngest:
-        return MarkerIngest(self.observation_service, self.events, self.cooldowns, self.settings.categories)
+        return MarkerIngest(
+            self.observation_service, self.events, self.cooldowns, self.settings.categories, self.naming
+        )

@@ -408,13 +408,14 @@ class Settings(BaseSettings):
     )
     categories: Names = setting(
         "HIVELORE_CATEGORIES",
-        "Categories of [MEMORY:category] markers, separated by commas.",
+        "Categories of [MEMORY:category] markers, separated by commas. A marker may spell them in any way.",
         default=CATEGORIES,
     )
     aliases: Names = setting(
         "HIVELORE_ALIASES",
         "Further names of services and categories, separated by commas: `pg-main=postgres, k8s-prod=kubernetes`. "
-        "Case and hyphens do not matter, and common short forms such as pg and k8s are known.",
+        "Case and hyphens do not matter, and common short forms such as pg and k8s are known. Neither JSON nor "
+        "circles of aliases are accepted.",
         default=(),
     )
     reinforce: MatchingMode = setting(

@@ -138,7 +138,7 @@ def _note_draft(program: str, kept: SourceFile, project_of: Callable[[Path], str
         content=content,
         name=storable(fields.get("name") or kept.path.stem).strip("\"'")[:NAME_LENGTH],
         summary=fields.get("description", "").strip("\"'") or None,
-        category=fields.get("type") or None,
+        category=fields.get("type", "").strip("\"'") or None,
         project=None if folder is None else project_of(folder),
         external_id=storable(f"memory:{program}:{kept.path.parent.parent.name}/{kept.path.name}"),
         metadata={"program": program},

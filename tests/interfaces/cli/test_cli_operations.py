@@ -296,7 +296,7 @@ class AcceptingService(Client):
         super().__init__("http://127.0.0.1", None)
 
     def call(self, method: str, path: str, **_: Any) -> Any:
-        return {"categories": ["timing"]} if method == "GET" else {"effect": "new"}
+        return {"categories": ["timing"], "aliases": []} if method == "GET" else {"effect": "new"}
 
 
 VALUES = st.recursive(

@@ -1,9 +1,10 @@
 """Events and cooldowns of the reference store."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from heapq import nlargest, nsmallest
 
+from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.events.model import Cooldown, Event, EventFilter, Level, LoggedId
 from hivelore.memories.stored import DocumentKey
@@ -26,14 +27,20 @@ def about(state: State, document: DocumentKey) -> Sequence[Event]:
     return sorted((one.event for one in state.events.values() if one.document == document), key=_age, reverse=True)
 
 
-def same(state: State, event: Event, within: timedelta) -> Event | None:
+def services(state: State) -> Collection[Clean]:
+    return {one.event.service for one in state.events.values() if one.event.service is not None}
+
+
+def same(state: State, event: Event, services: Collection[Clean], within: timedelta) -> Event | None:
     def says(one: Event) -> tuple[object, ...]:
-        return one.session, one.level, one.service, one.text, one.memory is None
+        return one.session, one.level, one.text, one.memory is None
 
     found = (
         one.event
         for one in state.events.values()
-        if says(one.event) == says(replace(event, memory=None)) and abs(one.event.at - event.at) < within
+        if says(one.event) == says(replace(event, memory=None))
+        and (one.event.service or GENERAL) in services
+        and abs(one.event.at - event.at) < within
     )
     return None if event.session is None else min(found, key=_age, default=None)
 
@@ -41,7 +48,7 @@ def same(state: State, event: Event, within: timedelta) -> Event | None:
 def _counts(event: Event, where: EventFilter) -> bool:
     return (
         (where.level is None or _LEVELS.index(event.level) >= _LEVELS.index(where.level))
-        and (where.service is None or (event.service or GENERAL) == where.service)
+        and (where.services is None or (event.service or GENERAL) in where.services)
         and (where.session is None or event.session == where.session)
         and (where.actor is None or event.actor == where.actor)
         and (where.since is None or event.at >= where.since)

@@ -79,8 +79,11 @@ class ReferenceSwarmView(ProposalsView, LinksView, BatchesView):
     def events_about(self, document: DocumentKey) -> Sequence[Event]:
         return event_state.about(self.state, document)
 
-    def same_event(self, event: Event, within: timedelta) -> Event | None:
-        return event_state.same(self.state, event, within)
+    def event_services(self) -> Collection[Clean]:
+        return event_state.services(self.state)
+
+    def same_event(self, event: Event, services: Collection[Clean], within: timedelta) -> Event | None:
+        return event_state.same(self.state, event, services, within)
 
     def cooldowns(self, at: datetime) -> Sequence[Cooldown]:
         return event_state.cooldowns(self.state, at)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from psycopg import errors, pq
 
 from hivelore.core.clock import Clock
+from hivelore.core.text import Clean
 from hivelore.errors import Expired, HiveloreError, Unavailable
 from hivelore.events.model import Event
 from hivelore.indexing.model import (
@@ -302,10 +303,10 @@ class PostgresTransaction(PostgresView, SqlTransaction):
         self.claim(topic_digest(topic))
         return super().fact_at(topic, at)
 
-    def same_event(self, event: Event, within: timedelta) -> Event | None:
+    def same_event(self, event: Event, services: Collection[Clean], within: timedelta) -> Event | None:
         if event.session is not None:
             self.claim(event_digest(event))
-        return super().same_event(event, within)
+        return super().same_event(event, services, within)
 
     def put_link(self, link: StoredLink) -> None:
         for document in (link.source, link.target):

@@ -1,17 +1,19 @@
 """The event log, and cooldowns."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
+from heapq import nlargest
 
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.events.model import Cooldown, Event, EventFilter, Level, LoggedId
 from hivelore.memories.model import MemoryId
 from hivelore.memories.stored import DocumentKey
-from hivelore.observations.model import GENERAL
 from hivelore.search.model import Filter
 from hivelore.storage.sql.statements import (
     INSTANT,
     INTERFACES,
+    MAX_SPELLING_PARTS,
     MICROSECOND,
     PLAIN,
     Param,
@@ -19,6 +21,7 @@ from hivelore.storage.sql.statements import (
     SqlReader,
     SqlWriter,
     Table,
+    about_services,
     after_position,
     begins_with,
     codes,
@@ -62,16 +65,16 @@ def read_event(row: Row) -> Event:
 
 def event_digest(value: Event) -> bytes:
     """Returns the digest by which a session's repeated event is recognised."""
-    return digest("event", value.session or "", value.level, value.service or "", value.text)
+    return digest("event", value.session or "", value.level, value.text)
 
 
 def event_condition(where: EventFilter, after: tuple[datetime, LoggedId] | None) -> tuple[str, dict[str, Param]]:
     """Returns a filter of events except visibility, to be appended to ``e.namespace = :namespace``."""
     sql, params = after_position("e.at, e.id", after)
-    if where.service == GENERAL:
-        sql += " AND e.service IS NULL"
+    if where.services is not None:
+        about, named = about_services("e.service", where.services)
+        sql, params = f"{sql} AND {about}", {**params, **named}
     conditions: tuple[tuple[str, str, Param], ...] = (
-        ("service", "e.service =", None if where.service == GENERAL else where.service),
         ("session", "e.session =", where.session),
         ("actor", "e.actor =", where.actor),
         ("level", "e.level >=", None if where.level is None else LEVEL[where.level]),
@@ -94,26 +97,33 @@ class EventReader(SqlReader):
     TABLES = (EVENT, COOLDOWN)
 
     def events(self, where: EventFilter, after: tuple[datetime, LoggedId] | None, limit: int) -> Sequence[Event]:
+        if where.services is not None and 1 < len(where.services) <= MAX_SPELLING_PARTS:
+            each = (replace(where, services=frozenset({one})) for one in where.services)
+            found = [event for one in each for event in self.events(one, after, limit)]
+            return nlargest(limit, found, key=lambda event: (event.at, event.id))
         seen, own = condition(Filter(visibility=where.seen))
         sql, params = event_condition(where, after)
         sql += f" AND (e.document IS NULL OR (m.key IS NOT NULL{seen}))"
-        found = self.rows(self.SQL["events"].replace("{event_filter}", sql), {**params, **own, "limit": limit})
-        return [read_event(row) for row in found]
+        rows = self.rows(self.SQL["events"].replace("{event_filter}", sql), {**params, **own, "limit": limit})
+        return [read_event(row) for row in rows]
 
     def events_about(self, document: DocumentKey) -> Sequence[Event]:
         return [read_event(row) for row in self.rows(self.SQL["events_about"], {"document": document})]
 
-    def same_event(self, event: Event, within: timedelta) -> Event | None:
-        row = self.row(
-            "event_repeated",
-            session=event.session,
-            level=LEVEL[event.level],
-            service=event.service or "",
-            text=event.text,
-            after=to_micros(event.at) - within // MICROSECOND,
-            before=to_micros(event.at) + within // MICROSECOND,
-        )
-        return None if row is None else read_event(row)
+    def event_services(self) -> Collection[Clean]:
+        return self.column("event_services")
+
+    def same_event(self, event: Event, services: Collection[Clean], within: timedelta) -> Event | None:
+        about, named = about_services("e.service", services)
+        given: dict[str, Param] = {
+            "session": event.session,
+            "level": LEVEL[event.level],
+            "text": event.text,
+            "after": to_micros(event.at) - within // MICROSECOND,
+            "before": to_micros(event.at) + within // MICROSECOND,
+        }
+        found = self.rows(self.SQL["event_repeated"].replace("{event_services}", about), {**given, **named})
+        return read_event(found[0]) if found else None
 
     def cooldowns(self, at: datetime) -> Sequence[Cooldown]:
         return self.read_all(COOLDOWN, "cooldowns", at=to_micros(at))

@@ -6,10 +6,19 @@ SELECT {columns:event e}, m.id
 FROM event e LEFT JOIN memory m ON m.namespace = e.namespace AND m.key = e.document
 WHERE e.namespace = :namespace {event_filter} ORDER BY e.at DESC, e.id DESC LIMIT :limit
 
+-- name: event_services
+-- Skips from each spelling to the next.
+WITH RECURSIVE found (service) AS (
+  SELECT MIN(e.service) FROM event e WHERE e.namespace = :namespace AND e.service > ''
+  UNION ALL
+  SELECT (SELECT MIN(e.service) FROM event e WHERE e.namespace = :namespace AND e.service > found.service)
+  FROM found WHERE found.service IS NOT NULL)
+SELECT service FROM found WHERE service IS NOT NULL
+
 -- name: event_repeated
 SELECT {columns:event e}, NULL
 FROM event e WHERE e.namespace = :namespace AND e.session = :session AND e.at > :after AND e.at < :before
-  AND e.level = :level AND COALESCE(e.service, '') = :service AND e.text = :text AND e.document IS NULL
+  AND e.level = :level AND {event_services} AND e.text = :text AND e.document IS NULL
 ORDER BY e.at, e.id LIMIT 1
 
 -- name: event_drop

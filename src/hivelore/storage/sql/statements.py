@@ -370,8 +370,8 @@ _CONDITIONS = {
     "created_after": "m.created_at >= :created_after",
 }
 """The conditions by field of the filter, which is also the name of the parameter."""
-_MAX_CATEGORY_PARTS = 8
-"""Spellings of a category that are listed one by one; more are sorted together."""
+MAX_SPELLING_PARTS = 8
+"""Spellings of a category or a service that are listed one by one; more are sorted together."""
 _SUPERSEDED = {None: "", True: " AND m.valid_until IS NOT NULL", False: " AND m.valid_until IS NULL"}
 
 AMONG = "IN ({})"
@@ -444,7 +444,7 @@ def parts(where: Filter, *, common_tag: bool = False, among: str = AMONG) -> lis
 
     ``common_tag``: many memories have the tag, so that skipping those without it is faster than sorting those with it.
     """
-    if where.categories is not None and 1 < len(where.categories) <= _MAX_CATEGORY_PARTS:
+    if where.categories is not None and 1 < len(where.categories) <= MAX_SPELLING_PARTS:
         each = (replace(where, categories=frozenset({one})) for one in sorted(where.categories))
         return [part for one in each for part in parts(one, common_tag=common_tag, among=among)]
     rest, params = _attributes(replace(where, project=None), among)
