@@ -22,6 +22,10 @@ class LinkKind(StrEnum):
     either."""
 
 
+DOUBTS = (LinkKind.MAY_UPDATE, LinkKind.CONFLICTS_WITH)
+"""Kinds of links that only order memories: the target may still hold."""
+
+
 class Link(Value, frozen=True, kw_only=True, omit_defaults=True):
     """What the contradiction judge found about two memories. It changes neither of them."""
 
