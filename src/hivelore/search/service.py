@@ -171,7 +171,8 @@ class SearchService:
             hits = build_hits(view, best, search.memories, proposals, names, search.matches.rarities)
             known = {hit.memory.id for hit, one in zip(hits, best, strict=True) if one.is_known}
             shown = [one.key for one in best]
-            hits, behind = _mark_updated(hits, search.updated_by(shown)), search.behind(shown)
+            hits = _mark_updated(hits, search.updated_by(shown))
+            behind = search.behind(shown, [one.key for one in best if one.is_known])
             if ranked or embedded.vector is not None or query.only_fitting or query.least_relevance > 0.0:
                 path = RetrievalMode.HYBRID if embedded.vector is not None else RetrievalMode.KEYWORDS
             else:
@@ -423,14 +424,14 @@ class _Search:
         keys = self._successors.keys() | self._doubtful.keys()
         return {key: [*self._successors.get(key, ()), *self._doubtful.get(key, ())] for key in keys}
 
-    def behind(self, keys: Sequence[DocumentKey]) -> Mapping[MemoryId, Sequence[MemoryId]]:
-        """Returns, by the id of a memory among ``keys``, those of the others that come before it."""
-        shown = self.memories(keys)
-        return {
-            shown[key].id: [shown[one].id for one in before if one in shown]
-            for key, before in self.in_order().items()
-            if key in shown
-        }
+    def behind(
+        self, keys: Sequence[DocumentKey], known: Collection[DocumentKey]
+    ) -> Mapping[MemoryId, Sequence[MemoryId]]:
+        """Returns, by the id of a memory among ``keys``, those of the others that come before it. A doubt about a
+        memory that the caller knows does not count: it would bring in the later memory alone."""
+        shown, before = self.memories(keys), {**self.in_order()}
+        before |= {key: self._successors.get(key, ()) for key in known}
+        return {shown[key].id: [shown[one].id for one in before[key] if one in shown] for key in keys if key in before}
 
     def _read_dates(self, keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, datetime]:
         """Returns when each memory's statement was made, without those that were made after the time of the filter."""
