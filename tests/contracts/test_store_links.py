@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.links.model import LinkKind, StoredLink
-from hivelore.links.ports import MAX_STEPS
+from hivelore.links.ports import KEPT
 from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.storage.ports import MemoryStore, Transaction
 from support.clocks import FixedClock
-from support.links import a_link, drop, links, links_of, put_links, updates_of
+from support.links import a_link, doubts_of, drop, links, links_of, put_links, updates_of
 from support.memories import ADA, a_memory, instant, next_version
 from support.reference.store import ReferenceStore
 from support.stores import Fresh, add, change, forget, history, law, present, read_changes
@@ -151,16 +151,15 @@ def test_a_failed_transaction_leaves_no_link(store: MemoryStore) -> None:
     assert links_of(store, source) == []
 
 
-def test_a_memory_is_updated_directly_and_through_others(store: MemoryStore) -> None:
+def test_a_memory_is_updated_by_the_sources_of_its_links(store: MemoryStore) -> None:
     first, second, third, fourth = chained(store, 4)
     put_links(store, a_link(fourth, second))
-    newer = [second.key, third.key, fourth.key]
-    assert updates_of(store, [first]) == {first.key: newer}
+    assert updates_of(store, [first]) == {first.key: [second.key]}
     assert updates_of(store, [fourth]) == {}
     assert updates_of(store, [fourth, third, second, first, first]) == {
-        first.key: newer,
-        second.key: newer[1:],
-        third.key: newer[2:],
+        first.key: [second.key],
+        second.key: [fourth.key, third.key],
+        third.key: [fourth.key],
     }
     with store.read() as view:
         assert dict(view.updates_of([])) == dict(view.updates_of([UNKNOWN])) == {}
@@ -169,52 +168,85 @@ def test_a_memory_is_updated_directly_and_through_others(store: MemoryStore) -> 
 def test_only_updates_count_as_updates(store: MemoryStore) -> None:
     first, second, third = added(store, 3)
     put_links(store, a_link(second, first, kind=LinkKind.SAME_AS), a_link(third, first, kind=LinkKind.CONFLICTS_WITH))
+    put_links(store, a_link(second, first, kind=LinkKind.MAY_UPDATE))
     assert updates_of(store, [first]) == {}
 
 
-def test_a_rejected_link_ends_a_chain_of_updates(store: MemoryStore) -> None:
-    chain = chained(store, 5)
-    put_links(store, a_link(chain[3], chain[2], rejected_at=instant(1)))
-    assert updates_of(store, chain) == {
-        chain[0].key: [chain[1].key, chain[2].key],
-        chain[1].key: [chain[2].key],
-        chain[3].key: [chain[4].key],
-    }
+def test_a_rejected_link_is_no_update(store: MemoryStore) -> None:
+    first, second, third = added(store, 3)
+    put_links(store, a_link(second, first), a_link(third, first, rejected_at=instant(1)))
+    assert updates_of(store, [first, second]) == {first.key: [second.key]}
 
 
-def test_a_forgotten_memory_ends_a_chain_of_updates(store: MemoryStore) -> None:
+def test_a_forgotten_memory_updates_none(store: MemoryStore) -> None:
     chain = chained(store, 3)
     forget(store, chain[1].key)
     assert updates_of(store, chain) == {}
 
 
-def test_a_cycle_of_updates_ends(store: MemoryStore) -> None:
-    chain = chained(store, 4)
-    put_links(store, a_link(chain[1], chain[3]))
-    cycle = [one.key for one in chain[1:]]
-    assert updates_of(store, chain) == {one.key: cycle for one in chain}
+def test_memories_update_each_other(store: MemoryStore) -> None:
+    first, second = chained(store, 2)
+    put_links(store, a_link(first, second))
+    assert updates_of(store, [first, second]) == {first.key: [second.key], second.key: [first.key]}
 
 
-def test_a_chain_of_updates_is_followed_up_to_a_limit(store: MemoryStore) -> None:
-    chain = chained(store, MAX_STEPS + 3)
-    keys = [one.key for one in chain]
-    assert updates_of(store, chain[:1]) == {keys[0]: keys[1 : MAX_STEPS + 1]}
-    assert updates_of(store, [chain[0], chain[2], chain[5]]) == {
-        keys[0]: keys[1 : MAX_STEPS + 1],
-        keys[2]: keys[3:],
-        keys[5]: keys[6:],
-    }
-
-
-def test_updates_of_many_memories_are_those_of_each(store: MemoryStore) -> None:
-    """A topic whose every memory updates all earlier ones, among memories without updates."""
+def test_of_many_updates_the_last_stored_are_returned(store: MemoryStore) -> None:
+    """A topic whose every memory updates all earlier ones, among memories without updates. The order in which the links
+    were made, and rejected links, do not matter."""
     topic, others = added(store, 30), added(store, 30)
     some = [a_link(newer, older) for place, newer in enumerate(topic) for older in topic[:place]]
-    store.write(lambda tx: [tx.put_link(one) for one in some])
+    some += [a_link(one, topic[0], rejected_at=instant(1)) for one in others]
+    store.write(lambda tx: [tx.put_link(one) for one in some[::-1]])
     keys = [one.key for one in topic]
-    expected = {key: keys[place:] for place, key in enumerate(keys[:-1], start=1)}
+    expected = {key: keys[place:][: -KEPT - 1 : -1] for place, key in enumerate(keys[:-1], start=1)}
     assert updates_of(store, [*others, *topic]) == expected
-    assert [updates_of(store, [one]) for one in topic[27:]] == [{keys[27]: keys[28:]}, {keys[28]: keys[29:]}, {}]
+    assert expected[keys[0]] == keys[: -KEPT - 1 : -1]
+    assert [updates_of(store, [one]) for one in topic[27:]] == [
+        {keys[27]: [keys[29], keys[28]]},
+        {keys[28]: [keys[29]]},
+        {},
+    ]
+
+
+def test_doubts_are_read_by_kind_and_certainty(store: MemoryStore) -> None:
+    old, *newer = added(store, 6)
+    kinds = [LinkKind.MAY_UPDATE, LinkKind.CONFLICTS_WITH, LinkKind.UPDATES, LinkKind.SAME_AS, LinkKind.MAY_UPDATE]
+    for certainty, (kind, one) in enumerate(zip(kinds, newer, strict=True), 1):
+        put_links(store, a_link(one, old, kind=kind, certainty=certainty / 10))
+    put_links(store, a_link(newer[1], old, kind=LinkKind.MAY_UPDATE, certainty=0.1))
+    may, conflicts, _, _, sure = (one.key for one in newer)
+    for certainty, found in ((0.0, [sure, conflicts, may]), (0.2, [sure, conflicts]), (0.3, [sure])):
+        assert doubts_of(store, [old, *newer], certainty) == {old.key: found}
+    assert doubts_of(store, [old], 0.6) == doubts_of(store, [], 0.0) == {}
+    put_links(store, a_link(newer[4], old, kind=LinkKind.MAY_UPDATE, certainty=0.5, rejected_at=instant(1)))
+    assert doubts_of(store, [old], 0.2) == {old.key: [conflicts]}
+
+
+def test_of_many_doubts_the_last_stored_are_returned(store: MemoryStore) -> None:
+    old, *newer = added(store, 2 * KEPT + 3)
+    for place, one in enumerate(newer):
+        kind = (LinkKind.MAY_UPDATE, LinkKind.CONFLICTS_WITH)[place % 2]
+        put_links(store, a_link(one, old, kind=kind, certainty=0.2 if place > KEPT + 2 else 0.8))
+    keys = [one.key for one in newer]
+    assert doubts_of(store, [old], 0.0) == {old.key: keys[: -KEPT - 1 : -1]}
+    assert doubts_of(store, [old], 0.8) == {old.key: keys[: KEPT + 3][: -KEPT - 1 : -1]}
+
+
+def test_all_doubts_among_memories_are_read(store: MemoryStore) -> None:
+    old, *newer = added(store, KEPT + 4)
+    put_links(store, *(a_link(one, old, kind=LinkKind.MAY_UPDATE, certainty=0.1) for one in newer))
+    first, second, third = newer[:3]
+    put_links(store, a_link(first, old, kind=LinkKind.CONFLICTS_WITH), a_link(first, second, kind=LinkKind.MAY_UPDATE))
+    put_links(store, a_link(third, first), a_link(third, second, kind=LinkKind.SAME_AS))
+    with store.read() as view:
+        everything = view.doubts_among([old.key, *(one.key for one in newer), old.key])
+        assert everything == {old.key: [one.key for one in newer[::-1]], second.key: [first.key]}
+        assert view.doubts_among([old.key, second.key, third.key]) == {old.key: [third.key, second.key]}
+        assert view.doubts_among([first.key, second.key, UNKNOWN]) == {second.key: [first.key]}
+        assert view.doubts_among([old.key]) == view.doubts_among([]) == {}
+    put_links(store, a_link(first, second, kind=LinkKind.MAY_UPDATE, rejected_at=instant(1)))
+    with store.read() as view:
+        assert view.doubts_among([first.key, second.key]) == {}
 
 
 pairs = st.tuples(st.integers(0, 5), st.integers(0, 5)).filter(lambda pair: pair[0] != pair[1])
@@ -223,10 +255,10 @@ pairs = st.tuples(st.integers(0, 5), st.integers(0, 5)).filter(lambda pair: pair
 @law
 @given(
     written=st.lists(st.tuples(pairs, st.sampled_from([LinkKind.UPDATES, *LinkKind]), st.booleans()), max_size=14),
-    steps=st.integers(1, 3),
+    kept=st.integers(1, 3),
 )
 def test_links_match_those_of_the_reference_store(
-    fresh: Fresh, written: list[tuple[tuple[int, int], LinkKind, bool]], steps: int
+    fresh: Fresh, written: list[tuple[tuple[int, int], LinkKind, bool]], kept: int
 ) -> None:
     memories = [a_memory() for _ in range(6)]
 
@@ -236,15 +268,17 @@ def test_links_match_those_of_the_reference_store(
         for (source, target), kind, is_rejected in written:
             rejected_at = instant(1) if is_rejected else None
             put_links(store, a_link(stored[source], stored[target], kind=kind, rejected_at=rejected_at))
-        updates = updates_of(store, stored)
+        with store.read() as view:
+            some = [one.key for one in stored[:4]]
+            later = (view.updates_of(some), view.doubts_of(some, 0.5), view.doubts_among(some))
         return (
             [one.link for one in links_of(store, *stored[:3])],
-            {numbers[key]: [numbers[one] for one in newer] for key, newer in updates.items()},
+            [{numbers[key]: [numbers[one] for one in newer] for key, newer in each.items()} for each in later],
         )
 
     with fresh() as store, pytest.MonkeyPatch.context() as changes:
         for module in ("hivelore.storage.sql.links", "support.reference.links"):
-            changes.setattr(f"{module}.MAX_STEPS", steps)
+            changes.setattr(f"{module}.KEPT", kept)
         assert found(store) == found(ReferenceStore(FixedClock()))
 
 

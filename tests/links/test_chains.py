@@ -1,9 +1,16 @@
 """Order of memories in chains of updates."""
 
+from collections.abc import Collection
+from random import Random
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hivelore.links.chains import successors_first
+from hivelore.links import chains
+from hivelore.links.chains import MAX_FOLLOWED, MAX_STEPS, MOST_LATEST, Later, follow_updates, successors_first
+from hivelore.links.ports import KEPT
+from hivelore.memories.stored import DocumentKey
 from support.laws import examples
 
 
@@ -41,3 +48,99 @@ def test_an_updated_item_comes_after_its_successors(items: list[int], links: lis
 def test_without_updates_nothing_moves(items: list[int], links: list[tuple[int, int]]) -> None:
     updated_by = {older + 100: [newer] for older, newer in links}
     assert successors_first(items, updated_by) == items
+
+
+def keys(*numbers: int) -> list[DocumentKey]:
+    return [DocumentKey(number) for number in numbers]
+
+
+class Links:
+    """Links from newer to older memories, and what was read of them."""
+
+    def __init__(self, *links: tuple[int, int]) -> None:
+        self.newer: dict[DocumentKey, set[DocumentKey]] = {}
+        for newer, older in links:
+            self.newer.setdefault(DocumentKey(older), set()).add(DocumentKey(newer))
+        self.read: list[list[DocumentKey]] = []
+
+    def updates_of(self, documents: Collection[DocumentKey]) -> Later:
+        self.read.append(list(documents))
+        return {one: sorted(self.newer[one], reverse=True)[:KEPT] for one in documents if one in self.newer}
+
+    def follow(self, *documents: int) -> dict[int, list[int]]:
+        return {int(key): [*map(int, some)] for key, some in follow_updates(keys(*documents), self.updates_of).items()}
+
+
+def chain(length: int) -> list[tuple[int, int]]:
+    return [(older + 1, older) for older in range(1, length)]
+
+
+def test_a_memory_is_updated_directly_and_through_others() -> None:
+    links = Links(*chain(4), (4, 2))
+    assert links.follow(1) == {1: [4, 3, 2], 2: [4, 3], 3: [4]}
+    assert links.read == [[1], [2], [4, 3]]
+    assert links.follow(3, 4, 3) == {3: [4]}
+    assert links.follow() == Links().follow(1, 2) == {}
+
+
+def test_a_chain_is_followed_up_to_a_limit() -> None:
+    links = Links(*chain(MAX_STEPS + 3))
+    latest = range(MAX_STEPS + 1, MAX_STEPS + 1 - MOST_LATEST, -1)
+    assert links.follow(1)[1] == [*latest]
+    assert links.follow(1, 3, 5)[1] == [*latest]
+    assert links.follow(1, 3)[3] == [one + 2 for one in latest]
+
+
+def test_memories_that_update_each_other_are_not_among_their_own() -> None:
+    assert Links((2, 1), (3, 2), (1, 3)).follow(1) == {1: [3, 2], 2: [3, 1], 3: [2, 1]}
+    assert Links((1, 1)).follow(1) == {}
+
+
+def test_only_the_latest_of_many_are_kept() -> None:
+    links = Links(*((newer, older) for newer in range(2, 100) for older in range(1, newer)))
+    found = links.follow(*range(1, 51))
+    assert all(found[one] == [99, 98, 97, 96, 95, 94] for one in range(1, 51))
+    assert links.read == [keys(*range(1, 51)), keys(99, 98, 97, 96, 95, 94)]
+
+
+def test_the_memories_that_are_followed_are_limited_and_those_of_the_first_come_first() -> None:
+    links = Links(*((100 * one + step, one) for one in range(1, 51) for step in range(1, 4)))
+    links.newer |= {DocumentKey(103): {DocumentKey(9_000)}, DocumentKey(5_003): {DocumentKey(9_001)}}
+    found = links.follow(*range(1, 51))
+    assert [len(level) for level in links.read] == [50, MAX_FOLLOWED]
+    assert found[1] == [9_000, 103, 102, 101]
+    assert found[50] == [5_003, 5_002, 5_001]
+
+
+_FEW = st.integers(0, 8)
+
+
+@settings(max_examples=examples(200))
+@given(st.lists(_FEW), st.lists(st.tuples(_FEW, _FEW), max_size=20), st.integers(1, 4))
+def test_what_is_followed_is_what_is_reached(documents: list[int], links: list[tuple[int, int]], steps: int) -> None:
+    known = Links(*links)
+    wanted: dict[int, list[int]] = {}
+    for document in documents:
+        reached, last = set[int](), {document}
+        for _ in range(steps):
+            last = {newer for newer, older in links if older in last}
+            reached |= last
+        if reached - {document}:
+            wanted[document] = sorted(reached - {document}, reverse=True)
+    with pytest.MonkeyPatch.context() as changes:
+        for name, value in (("MAX_STEPS", steps), ("MOST_LATEST", 9)):
+            changes.setattr(chains, name, value)
+        changes.setitem(globals(), "KEPT", 9)
+        found = known.follow(*documents)
+    assert {document: found[document] for document in documents if document in found} == wanted
+
+
+@settings(max_examples=examples(100))
+@given(st.lists(st.integers(0, 200), unique=True), st.integers())
+def test_no_flood_of_links_is_read(documents: list[int], seed: int) -> None:
+    random = Random(seed)
+    links = Links(*((random.randrange(200), random.randrange(200)) for _ in range(3_000)))
+    found = links.follow(*documents)
+    assert len(links.read) <= MAX_STEPS
+    assert sum(map(len, links.read)) <= len(documents) + MAX_FOLLOWED
+    assert all(len(some) <= MOST_LATEST for some in found.values())

@@ -121,6 +121,45 @@ def test_memories_that_update_each_other_are_found_once(world: World) -> None:
     assert all(hit.updated is not None and hit.updated.by != hit.memory.id for hit in found)
 
 
+@pytest.mark.parametrize("diversity", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("limit", [1, 2, 3, 8])
+def test_diversity_shows_no_updated_memory_before_or_without_its_successor(
+    world: World, diversity: float, limit: int
+) -> None:
+    """The first hit is like the successor, and the updated memory is like none."""
+    old, new = remembered(world, "npm", "the package manager of the web app is pnpm")
+    for text in ("the package manager of the web app is slow", "npm runs at night", "the sky is blue"):
+        world.remember(text)
+    update(world, old, new)
+    found = shown(hits(world, "npm package manager of the web app", diversity=diversity, limit=limit))
+    contents = [one[0] for one in found]
+    assert len(found) == min(limit, 5)
+    if old.content in contents:
+        assert new.content in contents[: contents.index(old.content)]
+        assert dict(found)[old.content] == new.id
+
+
+def test_a_budget_shows_no_updated_memory_without_its_successor(world: World) -> None:
+    old, new = remembered(world, OLD, "npm was replaced by pnpm. " + "We use it for many good reasons. " * 20)
+    first = world.remember("do we use npm? do we use npm?")
+    update(world, old, new)
+    everything = [one[0] for one in shown(hits(world))]
+    assert everything == [first.content, new.content, OLD]
+    assert [one[0] for one in shown(hits(world, budget=60))] == [first.content]
+
+
+def test_a_flood_of_updates_is_read_in_part(world: World) -> None:
+    """The latest of the topic comes first, and each note comes after those stored last that update it."""
+    world = World(world.store, world.keywords, world.clock)
+    topic = remembered(world, *(f"The deploy target is number {number}" for number in range(40)))
+    stored = [present(world.store, one) for one in topic]
+    some = [a_link(newer, older) for place, newer in enumerate(stored) for older in stored[:place]]
+    world.store.write(lambda tx: [tx.put_link(one) for one in some])
+    found = hits(world, "deploy target number 3", limit=40)
+    assert {hit.updated.by for hit in found[1:] if hit.updated is not None} == {topic[-1].id}
+    assert [hit.memory.id for hit in found if hit.updated is None] == [topic[-1].id] == [found[0].memory.id]
+
+
 # times
 
 

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from hivelore.core.text import Clean, Harmless
 from hivelore.core.token_count import estimate
-from hivelore.observations.block import Block, build_block
+from hivelore.memories.model import Memory, MemoryId
+from hivelore.observations.block import Block, Update, build_block
 from hivelore.observations.model import Confidence
 from hivelore.observations.outcomes import RatedMemory
-from support.memories import a_memory, operational
+from support.memories import a_memory, instant, operational
 
 
 def line(service: str | None, category: str, text: str, confidence: float) -> RatedMemory:
@@ -149,3 +150,69 @@ def test_no_text_forges_a_line_or_a_confidence(service: str, category: str, text
     heading, blank, group, said = block.splitlines()
     assert (heading[:3], blank, group[:4]) == ("## ", "", "### ")
     assert re.fullmatch(r"- \[[^\[\]]*\] .*\(confidence: 0\.6\)", said)
+
+
+# updates
+
+
+NEWER = a_memory("Caddy starts on its own now", category=Clean("note"))
+AT = instant(60)
+
+
+def updates(*pairs: tuple[RatedMemory, Memory]) -> dict[MemoryId, Update]:
+    return {older.memory.id: Update(newer, AT, newer.id) for older, newer in pairs}
+
+
+def test_an_updated_memory_is_marked_and_follows_the_memory_that_updates_it() -> None:
+    older, newer = line("caddy", "timing", "Takes 60s", 0.9), line("caddy", "timing", "Takes 3s", 0.5)
+    block = build_block([older, newer, LINES[2]], 2_000, updates=updates((older, newer.memory), (LINES[2], NEWER)))
+    assert block.text.splitlines()[2:] == [
+        "### caddy",
+        f"- [note] Caddy starts on its own now ({NEWER.id} 2026-03-01)",
+        f"- [dependency] Must be started after WireGuard (confidence: 0.95, updated 2026-03-01 by {NEWER.id})",
+        f"- [timing] Takes 3s (confidence: 0.5, {newer.memory.id} 2026-03-01)",
+        f"- [timing] Takes 60s (confidence: 0.9, updated 2026-03-01 by {newer.memory.id})",
+    ]
+    assert (block.included, block.total) == (3, 3)
+    assert block.memories == (NEWER, LINES[2].memory, newer.memory, older.memory)
+
+
+def test_an_updated_memory_is_left_out_without_the_memory_that_updates_it() -> None:
+    older, newer = line("caddy", "timing", "Takes 60s", 0.9), line("caddy", "timing", "Takes 3s " * 40, 0.5)
+    block = build_block([older, newer], 100, updates=updates((older, newer.memory)))
+    assert (block.text, block.total) == ("", 2)
+    long = a_memory("Caddy starts on its own now " * 40)
+    assert build_block([older], 100, updates=updates((older, long))).memories == ()
+    assert build_block([newer], 100, updates=updates((older, newer.memory))).memories == ()
+
+
+def test_an_updated_memory_follows_alone_if_the_reader_knows_what_updates_it() -> None:
+    older = LINES[2]
+    block = build_block(LINES[2:3], 2_000, known={(NEWER.id, 1)}, updates=updates((older, NEWER)))
+    assert block.memories == (older.memory,)
+    assert f"updated 2026-03-01 by {NEWER.id})" in block.text
+
+
+def test_a_memory_that_updates_several_is_shown_once() -> None:
+    block = build_block(LINES, 2_000, updates=updates(*((one, NEWER) for one in LINES)))
+    assert block.text.count("Caddy starts on its own now") == 1
+    assert (block.included, len(block.memories)) == (6, 7)
+
+
+@given(st.lists(lines, max_size=12), st.integers(0, 400), st.data())
+def test_a_block_with_updates_fits_its_budget_and_shows_no_memory_without_its_successor(
+    lines: list[RatedMemory], budget: int, data: st.DataObject
+) -> None:
+    places = st.integers(0, len(lines))
+    newer = {
+        place: data.draw(places.filter(lambda one, place=place: one > place), label="newer")
+        for place in range(len(lines))
+        if data.draw(st.booleans(), label="is updated")
+    }
+    every = [*(one.memory for one in lines), NEWER]
+    block = build_block(lines, budget, updates=updates(*((lines[older], every[one]) for older, one in newer.items())))
+    assert block.tokens <= budget
+    shown = [one.id for one in block.memories]
+    assert len(shown) == len(set(shown))
+    for older, one in newer.items():
+        assert every[one].id in shown or every[older].id not in shown

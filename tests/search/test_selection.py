@@ -249,7 +249,7 @@ def test_the_count_of_duplicates_does_not_depend_on_the_limit(texts: list[int], 
     def of(limit: int) -> list[tuple[DocumentKey, int]]:
         known = vectors if has_vectors else {}
         query = Query(text=Clean("x"), limit=limit)
-        hits = select_hits(ranked, query, query.limit, lambda _: known, lambda _: memories)
+        hits = select_hits(ranked, query, query.limit, lambda _: known, lambda _: memories, {})
         return [(hit.key, hit.alike) for hit in hits]
 
     everything = of(len(texts))

@@ -41,7 +41,17 @@ RENAMED = {"door": "interface", "incarnation": "databaseId", "secondWall": "rowL
 """Fields of answers that had another name when the fixtures were recorded."""
 MISSING = "(missing)"
 SEARCH = "/api/memory/search"
-NOT_COMPARED = ("environment", "message", "recallId", "lesson", "dropped", "groups", "updated", "links")
+NOT_COMPARED = (
+    "environment",
+    "message",
+    "recallId",
+    "lesson",
+    "dropped",
+    "groups",
+    "updated",
+    "links",
+    "pendingComparisons",
+)
 """Sentences, which a release may word differently, the id of a new entry of the recall log, and fields that not all
 releases have."""
 SPAN = timedelta(minutes=5)

@@ -74,3 +74,8 @@ def links_of(store: MemoryStore, *some: Stored) -> list[StoredLink]:
 def updates_of(store: MemoryStore, some: Collection[Stored]) -> dict[DocumentKey, list[DocumentKey]]:
     with store.read() as view:
         return {key: list(found) for key, found in view.updates_of([one.key for one in some]).items()}
+
+
+def doubts_of(store: MemoryStore, some: Collection[Stored], certainty: float) -> dict[DocumentKey, list[DocumentKey]]:
+    with store.read() as view:
+        return {key: list(found) for key, found in view.doubts_of([one.key for one in some], certainty).items()}

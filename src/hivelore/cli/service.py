@@ -174,6 +174,8 @@ def _summarize(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "vector index", vectors if facts["vectorsReady"] else f"{vectors}, loading"
         waiting = _count(facts["pendingEmbeddings"], "waiting")
         yield "embeddings", f"{waiting}{_count(facts['failedEmbeddings'], 'failed', before=', ')}" or "complete"
+    if facts.get("pendingComparisons") is not None:
+        yield "links", _count(facts["pendingComparisons"], "waiting to be compared") or "complete"
     if facts["embeddingTrouble"] is not None:
         yield "embedding error", facts["embeddingTrouble"]
     if facts["embeddingOutage"] is not None:

@@ -41,6 +41,7 @@ def read_status(app: Application) -> Status:
         wanted_model=None if wanted is None else wanted.provider.fingerprint,
         pending_embeddings=read(app.embedding.pending),
         failed_embeddings=read(app.embedding.failing),
+        pending_comparisons=read(app.comparisons.waiting),
         embedding_trouble=app.embedding.last_error,
         embedding_outage=app.active_model.outage,
         relevance_outage=None if app.relevance_reader is None else app.relevance_reader.outage,

@@ -137,6 +137,8 @@ class Status(Value, frozen=True, kw_only=True):
     pending_embeddings: int | None
     failed_embeddings: int | None
     """Passages that only keywords find, until a later attempt succeeds."""
+    pending_comparisons: int | None
+    """Memories that wait to be compared with others, counted in the last half minute; None without a pair model."""
     embedding_trouble: str | None
     embedding_outage: str | None
     """Why searches use keywords only although there is a model."""

@@ -1,12 +1,60 @@
-"""Order of memories in chains of updates: what holds now comes before what it replaced."""
+"""Chains of updates: which memories are the latest of one, and what holds now comes before what it replaced."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import TypeVar
 
-K = TypeVar("K")
+from hivelore.memories.stored import DocumentKey
 
+K = TypeVar("K")
+Later = Mapping[DocumentKey, Sequence[DocumentKey]]
+"""By memory, those that update it."""
+
+MAX_STEPS = 8
+"""Links that are followed in a chain of updates."""
+MAX_FOLLOWED = 50
+"""Memories besides the given ones whose updates are read."""
+MOST_LATEST = 6
+"""Memories that are known as the latest of a chain."""
 MOST_SUCCESSORS = 3
 """Latest successors of a memory that a result contains because of it."""
+
+
+def follow_updates(documents: Iterable[DocumentKey], read: Callable[[Collection[DocumentKey]], Later]) -> Later:
+    """Returns, by memory, the memories that update it, directly or through others, at most ``MAX_STEPS`` links away:
+    the ``MOST_LATEST`` with the greatest keys, greatest first. Contains the given memories and those that were
+    followed, without memories that nothing updates. A memory in a cycle is not among its own.
+
+    ``read`` returns those that update each memory directly (``links.ports.LinkReads.updates_of``). It is called once
+    for each step with the memories that the last step found; of these, ``MAX_FOLLOWED`` at most in all, first those
+    reached from the first memories.
+    """
+    newer: dict[DocumentKey, Sequence[DocumentKey]] = {}
+    level, followed, left = dict.fromkeys(documents), set[DocumentKey](), MAX_FOLLOWED
+    for _ in range(MAX_STEPS):
+        if not level:
+            break
+        found = read(level)
+        newer |= found
+        followed |= level.keys()
+        reached = dict.fromkeys(one for key in level for one in found.get(key, ()) if one not in followed)
+        level = dict.fromkeys(islice(reached, left))
+        left -= len(level)
+    latest = {key: _greatest(key, some) for key, some in newer.items()}
+    for _ in range(MAX_STEPS - 1):
+        # The greatest of a union are among the greatest of its parts.
+        longer = {
+            key: _greatest(key, (*some, *(one for each in some for one in latest.get(each, ()))))
+            for key, some in newer.items()
+        }
+        if longer == latest:
+            break
+        latest = longer
+    return {key: some for key, some in latest.items() if some}
+
+
+def _greatest(key: DocumentKey, some: Iterable[DocumentKey]) -> list[DocumentKey]:
+    return sorted(set(some) - {key}, reverse=True)[:MOST_LATEST]
 
 
 def successors_first(items: Iterable[K], updated_by: Mapping[K, Sequence[K]]) -> list[K]:

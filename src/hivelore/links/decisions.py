@@ -1,13 +1,13 @@
 """Which memories are compared, in which order, and what link a verdict makes (X23)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import pairwise
 
 from hivelore.core.text import Clean
 from hivelore.links.judge import DEFAULTS, Judgement, Verdict
-from hivelore.links.model import Link, LinkKind
-from hivelore.memories.model import Memory, Trust, Version
+from hivelore.links.model import LaterStatement, Link, LinkKind
+from hivelore.memories.model import Memory, MemoryId, Trust, Version
 
 LONGEST = 1_500
 """Characters of a memory that is compared. A longer one makes many statements."""
@@ -17,6 +17,9 @@ KINDS = {
     Verdict.CONFLICT: LinkKind.CONFLICTS_WITH,
     Verdict.UNCERTAIN: LinkKind.MAY_UPDATE,
 }
+
+DOUBT_INJECTED = 0.5
+"""Least certainty of a doubt because of which a memory is injected together with an earlier one."""
 
 
 def stated_at(memory: Memory, history: Sequence[Version] = ()) -> datetime:
@@ -73,3 +76,15 @@ def make_link(older: Memory, newer: Memory, judged: Judgement, model: Clean, now
         model=model,
         at=now,
     )
+
+
+def choose_later(
+    memory: MemoryId, at: datetime, updates: Iterable[LaterStatement], doubts: Iterable[LaterStatement]
+) -> LaterStatement | None:
+    """Returns the statement that is shown with a memory stated at this time: the latest that updates it, or else the
+    latest that may do so. None if no statement is later than the memory, as in a cycle of updates."""
+    for some in (updates, doubts):
+        later = [one for one in some if (one.at, one.memory.id) > (at, memory)]
+        if later:
+            return max(later, key=lambda one: (one.at, one.memory.id))
+    return None

@@ -7,7 +7,7 @@ from enum import StrEnum
 from hivelore.core.agents import AgentId
 from hivelore.core.text import Clean
 from hivelore.core.values import Value, written
-from hivelore.memories.model import MemoryId
+from hivelore.memories.model import Memory, MemoryId
 from hivelore.memories.stored import DocumentKey
 
 
@@ -20,6 +20,10 @@ class LinkKind(StrEnum):
     MAY_UPDATE = "may-update"
     """The judge is not sure whether the source updates or contradicts the target. The certainty is the probability of
     either."""
+
+
+DOUBTS = (LinkKind.MAY_UPDATE, LinkKind.CONFLICTS_WITH)
+"""Kinds of links that only order memories: the target may still hold."""
 
 
 class Link(Value, frozen=True, kw_only=True, omit_defaults=True):
@@ -63,6 +67,17 @@ class StoredLink:
     source: DocumentKey
     target: DocumentKey
     link: Link
+
+
+@dataclass(frozen=True, slots=True)
+class LaterStatement:
+    """A memory that says since when an earlier one no longer holds, or may say so."""
+
+    memory: Memory
+    at: datetime
+    """When it was stated."""
+    is_certain: bool = True
+    """False if it only may update or contradict the earlier one."""
 
 
 class LinkedMemory(Value, frozen=True, kw_only=True):

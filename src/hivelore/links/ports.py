@@ -17,9 +17,21 @@ class LinkReads(Protocol):
         ...
 
     def updates_of(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
-        """Returns, by memory, the memories that update it, directly or through others, at most ``MAX_STEPS`` links
-        away, in the order of their keys. Memories that nothing updates are omitted. Rejected links do not count. A
-        memory in a cycle of updates is among its own."""
+        """Returns, by memory, the memories that update it directly, the greatest key first. If more than
+        ``KEPT`` do, those with the greatest keys are returned, which were stored last. Memories that nothing updates
+        are omitted. Rejected links do not count. ``links.chains.follow_updates`` follows chains."""
+        ...
+
+    def doubts_of(
+        self, documents: Collection[DocumentKey], certainty: float
+    ) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
+        """Returns, by memory, the later memories that may update or contradict it (``links.model.DOUBTS``) with at
+        least this certainty. Their order and number are those of ``updates_of``."""
+        ...
+
+    def doubts_among(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
+        """Returns, by memory, all of the other given memories that may update or contradict it, the greatest key first.
+        Rejected links do not count. Looks up each pair, so it is for few memories."""
         ...
 
     def uncompared(self, model: Clean, limit: int) -> Sequence[DocumentKey]:
@@ -48,5 +60,5 @@ class LinkWrites(Protocol):
         ...
 
 
-MAX_STEPS = 8
-"""Links that are followed in a chain of updates."""
+KEPT = 6
+"""Memories that are returned for one that more update or contradict."""

@@ -12,13 +12,14 @@ from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Forbidden, NotFound
-from hivelore.links.decisions import stated_at
-from hivelore.links.model import LinkedMemory, LinkPage, StoredLink
+from hivelore.links.chains import Later, follow_updates
+from hivelore.links.decisions import choose_later, may_update, stated_at
+from hivelore.links.model import LaterStatement, LinkedMemory, LinkPage, StoredLink
 from hivelore.links.validity import has_ended
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Action, Memory, MemoryId
 from hivelore.memories.service import MemoryService
-from hivelore.memories.stored import Stored
+from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.observations.confidence import Lifecycle, is_active
 from hivelore.search.model import Filter
 from hivelore.storage.ports import MemoryStore, Transaction, View
@@ -57,20 +58,37 @@ class LinkService:
                 linked.append(LinkedMemory(link=one.link, other=other.id, name=other.name, stated_at=other.holds_since))
         return LinkPage(links=tuple(linked))
 
-    def latest_updates(
-        self, memories: Sequence[Memory], viewer: Viewer, deadline: float | None = None
-    ) -> Mapping[MemoryId, Memory]:
-        """Returns, by memory, the latest one that updates it, among those that hold and that the viewer may see."""
-        where = Filter(visibility=visible_to(viewer, self._lead_sees), superseded=False, live_at=self._clock.now())
-        with self._store.read(deadline, sees=where.visibility) as view:
-            keys = {key: memory for memory, key in view.keys_of({one.id for one in memories}).items()}
-            found = view.updates_of(keys)
-            newer = view.memories_of({one for successors in found.values() for one in successors}, where)
-        latest = dict[MemoryId, Memory]()
-        for key, successors in found.items():
-            known = [newer[one] for one in successors if one in newer and one != key and self._holds(newer[one])]
-            if known:
-                latest[keys[key]] = max(known, key=lambda one: (stated_at(one), one.id))
+    def later_statements(
+        self,
+        memories: Sequence[Memory],
+        viewer: Viewer,
+        deadline: float | None = None,
+        *,
+        certainty: float | None = None,
+    ) -> Mapping[MemoryId, LaterStatement]:
+        """Returns, by memory, the latest one that updates it, among those that hold and that the viewer may see. If
+        there is none, one that may update it with at least this ``certainty``, or what updates that one; None: doubts
+        do not count. Private memories of others are left out, also for leads and operators: the result is injected."""
+        seen = replace(visible_to(viewer, self._lead_sees), others=False)
+        where = Filter(visibility=seen, superseded=False, live_at=self._clock.now())
+        with self._store.read(deadline, sees=seen) as view:
+            keys = list(view.keys_of({one.id for one in memories}).values())
+            doubts: Later = {} if certainty is None else view.doubts_of(keys, certainty)
+            doubtful = {one for some in doubts.values() for one in some}
+            updates = follow_updates([*keys, *doubtful], view.updates_of)
+            linked = view.memories_of([key for key in keys if key in updates or key in doubts], Filter(visibility=seen))
+            newer = view.memories_of({*doubtful, *(one for some in updates.values() for one in some)}, where)
+            newer = {key: one for key, one in newer.items() if self._holds(one)}
+            dates = _read_dates(view, {**linked, **newer})
+        latest = dict[MemoryId, LaterStatement]()
+        for key, memory in linked.items():
+            certain = [LaterStatement(newer[one], dates[one]) for one in updates.get(key, ()) if one in newer]
+            allowed = [one for one in doubts.get(key, ()) if one in newer and may_update(memory, newer[one])]
+            ends = {end for one in allowed for end in (one, *updates.get(one, ())) if end in newer}
+            unsure = [LaterStatement(newer[one], dates[one], is_certain=False) for one in ends]
+            later = choose_later(memory.id, dates[key], certain, unsure)
+            if later is not None:
+                latest[memory.id] = later
         return latest
 
     def _holds(self, memory: Memory) -> bool:
@@ -160,6 +178,11 @@ class LinkService:
 
 def _other(ends: tuple[Stored, Stored], one: Stored) -> MemoryId:
     return next(each.memory.id for each in ends if each is not one)
+
+
+def _read_dates(view: View, memories: Mapping[DocumentKey, Memory]) -> Mapping[DocumentKey, datetime]:
+    histories = view.histories([key for key, one in memories.items() if one.version > 1])
+    return {key: stated_at(one, histories.get(key, ())) for key, one in memories.items()}
 
 
 def _may_change(viewer: Viewer, stored: Stored) -> bool:

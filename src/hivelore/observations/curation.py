@@ -1,6 +1,6 @@
 """Curation of operational memory: reads it, injects it, and applies the changes of operators (C17, C22, C23)."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -19,13 +19,15 @@ from hivelore.errors import Invalid, NotFound
 from hivelore.events.log import EventLog
 from hivelore.feedback.recall_log import WriteBehindBuffer
 from hivelore.indexing.writer import IndexWriter
+from hivelore.links.service import LinkService
 from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.edits import PreparedEdit
 from hivelore.memories.model import Action, Memory, MemoryId, Scope
 from hivelore.memories.normalizer import Normalizer
+from hivelore.memories.reader import MemoryReader
 from hivelore.memories.service import MemoryService, memory_not_found
 from hivelore.memories.stored import Stored
-from hivelore.observations.block import NO_BLOCK, Block, build_block
+from hivelore.observations.block import NO_BLOCK, Block, Update, build_block
 from hivelore.observations.confidence import (
     Lifecycle,
     build_timeline,
@@ -87,6 +89,8 @@ class CurationService:
         naming: Naming,
         lead_sees: LeadSees,
         write_buffer: WriteBehindBuffer,
+        links: LinkService,
+        reader: MemoryReader,
         clock: Clock,
         written: Callable[[], None],
     ) -> None:
@@ -101,6 +105,8 @@ class CurationService:
         self._naming = naming
         self._lead_sees = lead_sees
         self._write_buffer = write_buffer
+        self._links = links
+        self._reader = reader
         self._clock = clock
         self._written = written
 
@@ -119,7 +125,7 @@ class CurationService:
         """Returns the operational block of an agent (C19), for one service and all services, or for every service.
 
         ``budget``: estimated tokens; 0: an empty block. ``characters``: limit on the text. ``known``: memories in
-        versions that the agent already has."""
+        versions that the agent already has. An updated memory is marked and follows the memory that updates it."""
         if budget <= 0:
             return NO_BLOCK
         now, where = self._clock.now(), self._filter(viewer, RatedQuery(project=project))
@@ -137,7 +143,12 @@ class CurationService:
             (one for one in rated if one.active),
             key=lambda one: (-one.confidence, -one.memory.updated_at.timestamp(), one.memory.id),
         )
-        return build_block(active, budget, characters, known, self._naming)
+        return build_block(active, budget, characters, known, self._naming, self._updates(active, viewer))
+
+    def _updates(self, rated: Sequence[RatedMemory], viewer: Viewer) -> Mapping[MemoryId, Update]:
+        later = self._links.later_statements([one.memory for one in rated], viewer)
+        short = self._reader.short_ids({one.memory.id for one in later.values()}, viewer)
+        return {memory: Update(one.memory, one.at, short[one.memory.id]) for memory, one in later.items()}
 
     def page(self, choice: RatedQuery, viewer: Viewer, after: tuple[datetime, MemoryId] | None) -> RatedPage:
         """Returns memories, newest first."""

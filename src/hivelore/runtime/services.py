@@ -28,6 +28,7 @@ from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.rebuild import IndexRebuild
 from hivelore.indexing.writer import IndexWriter
 from hivelore.links.comparer import Comparer
+from hivelore.links.progress import ComparisonProgress
 from hivelore.links.service import LinkService
 from hivelore.maintenance.duplicates import Duplicates
 from hivelore.maintenance.housekeeper import Housekeeper
@@ -207,6 +208,10 @@ class Services(ABC):
         return Comparer(self.make_pair_reader())
 
     @cached_property
+    def comparisons(self) -> ComparisonProgress:
+        return ComparisonProgress(self.store, self.comparer, self.clock)
+
+    @cached_property
     def observation_service(self) -> ObservationService:
         return ObservationService(
             store=self.store,
@@ -237,6 +242,8 @@ class Services(ABC):
             naming=self.naming,
             lead_sees=self.settings.lead_sees,
             write_buffer=self.write_buffer,
+            links=self.links,
+            reader=self.reading,
             clock=self.clock,
             written=self.embedding.wake,
         )

@@ -589,6 +589,11 @@ def place_successors(
     return placed[::-1]
 
 
+def _is_brought_in(one: Ranked) -> bool:
+    """Returns True for a memory that no index proposed."""
+    return one.cosine is None and one.score.similarity == 0.0
+
+
 def _with_total(one: Ranked, total: float) -> Ranked:
     if total <= one.score.total:
         return one
@@ -660,13 +665,19 @@ class Selection:
 
 
 def select_hits(
-    ranked: Sequence[Ranked], query: Query, limit: int, vectors: Vectors, memories: Memories
+    ranked: Sequence[Ranked],
+    query: Query,
+    limit: int,
+    vectors: Vectors,
+    memories: Memories,
+    before: Mapping[DocumentKey, Sequence[DocumentKey]],
 ) -> list[Selection]:
-    """Returns up to ``limit`` of the ranked candidates without duplicates, best first."""
+    """Returns up to ``limit`` of the ranked candidates without duplicates, best first. ``before``: those that come
+    before a candidate whatever the diversity, because they update it."""
     if query.diversity > 0.0:
         memories([one.key for one in ranked[:VARIED_AMONG]])  # One read, because most of them are compared.
         distinct = _distinct(ranked, max(limit, VARIED_AMONG), vectors, memories)
-        distinct = _diversified(distinct, query, vectors)[:limit]
+        distinct = _diversified(distinct, query, vectors, before)[:limit]
     else:
         distinct = _distinct(ranked, limit, vectors, memories)
     return [
@@ -709,14 +720,25 @@ def diversify(
     return chosen
 
 
-def _diversified(distinct: Sequence[_Distinct], query: Query, vectors: Vectors) -> list[_Distinct]:
+def _diversified(
+    distinct: Sequence[_Distinct],
+    query: Query,
+    vectors: Vectors,
+    before: Mapping[DocumentKey, Sequence[DocumentKey]],
+) -> list[_Distinct]:
+    shown = {copy.key: place for place, (one, copies) in enumerate(distinct) for copy in (one, *copies)}
+    placed_before = {
+        place: [shown[key] for key in before.get(one.key, ()) if key in shown]
+        for place, (one, _) in enumerate(distinct)
+    }
     known = vectors([one.key for one, _ in distinct])
 
     def likeness(one: int, other: int) -> float:
         return _likeness(known, distinct[one][0].key, distinct[other][0].key, 0.0)
 
     scores = [one.score.total for one, _ in distinct]
-    return [distinct[place] for place in diversify(scores, likeness, query.diversity, len(distinct))]
+    order = diversify(scores, likeness, query.diversity, len(distinct))
+    return [distinct[place] for place in successors_first(order, placed_before)]
 
 
 def _likeness(known: Mapping[DocumentKey, Vector], one: DocumentKey, other: DocumentKey, unknown: float) -> float:
@@ -763,8 +785,9 @@ def _originals_of_rest(
     ranked: Sequence[Ranked], kept: Sequence[int], likely: NDArray[np.bool_], vectors: Vectors, memories: Memories
 ) -> list[int | None]:
     """Returns the original of each of the last candidates, whose rows ``likely`` has. They are not shown, so their
-    texts are read, in one query, only if the vectors are similar too."""
+    texts are read, in one query, only if the vectors are similar too, and not because of a successor without one."""
     first = len(ranked) - len(likely)
+    kept = [place for place in kept if not _is_brought_in(ranked[place])]
     places: list[list[int]] = np.argwhere(likely[:, kept]).tolist()
     pairs = [(first + row, kept[column]) for row, column in places]
     if pairs:

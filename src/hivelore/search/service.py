@@ -17,9 +17,8 @@ from hivelore.errors import Broken, Unavailable
 from hivelore.feedback.recall_log import RecallLog, WriteBehindBuffer
 from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.model import Candidate, Neighbours, Vector
-from hivelore.links.chains import MOST_SUCCESSORS, successors_first
+from hivelore.links.chains import MOST_SUCCESSORS, follow_updates, successors_first
 from hivelore.links.decisions import may_update, stated_at
-from hivelore.links.model import LinkKind
 from hivelore.memories.model import Memory, MemoryId
 from hivelore.memories.stored import DocumentKey
 from hivelore.models.ports import RelevanceReader
@@ -58,7 +57,6 @@ KEYWORD_DEPTH = 500
 """Number of keyword matches among which near passages are looked up; the 200th match still counts. Also the number of
 candidates requested from each index in a second attempt, if duplicates crowd out others."""
 
-_DOUBTFUL = (LinkKind.MAY_UPDATE, LinkKind.CONFLICTS_WITH)
 NO_READER = "no relevance model is configured"
 READING_TIME = 0.1
 """Seconds in which the relevance model reads hits. Those that it does not reach count by the other evidence."""
@@ -173,7 +171,8 @@ class SearchService:
             hits = build_hits(view, best, search.memories, proposals, names, search.matches.rarities)
             known = {hit.memory.id for hit, one in zip(hits, best, strict=True) if one.is_known}
             shown = [one.key for one in best]
-            hits, behind = _mark_updated(hits, search.updated_by(shown)), search.behind(shown)
+            hits = _mark_updated(hits, search.updated_by(shown))
+            behind = search.behind(shown, [one.key for one in best if one.is_known])
             if ranked or embedded.vector is not None or query.only_fitting or query.least_relevance > 0.0:
                 path = RetrievalMode.HYBRID if embedded.vector is not None else RetrievalMode.KEYWORDS
             else:
@@ -203,14 +202,14 @@ class SearchService:
                 terms = frozenset(search.analysis.terms)
                 ranked = promote_updates(ranked, terms, search.vectors, memories, constants.recency_conflicts)
             ranked = search.place_doubtful(search.place_successors(ranked))
-            best = select_hits(ranked, query, top, search.vectors, search.memories)
+            best = select_hits(ranked, query, top, search.vectors, search.memories, search.in_order())
             is_all = len(proposals.similarity) < wanted or wanted >= KEYWORD_DEPTH
             if is_all or not is_crowded_by_duplicates(best, len(ranked), top):
                 break
             wanted = KEYWORD_DEPTH
         most = max(query.limit, query.reads)
         if most > top:
-            best = select_hits(ranked, query, most, search.vectors, search.memories)
+            best = select_hits(ranked, query, most, search.vectors, search.memories, search.in_order())
         return proposals, ranked, best[:most]
 
     def _wanted(self, query: Query) -> int:
@@ -390,11 +389,10 @@ class _Search:
     def place_successors(self, ranked: Sequence[Ranked]) -> Sequence[Ranked]:
         """Returns the ranking with each of the best candidates behind the memories that update it."""
         best = [one.key for one in ranked[:LINKED]]
-        found = dict(self._view.updates_of(best))
+        found = follow_updates(best, self._view.updates_of)
         if not found:
             return ranked
-        newer = {one for successors in found.values() for one in successors}
-        found |= self._view.updates_of(newer.difference(best))
+        newer = {one for key in best for one in found.get(key, ())}
         features = {one.key: one.features for one in ranked}
         missing = newer - features.keys()
         if missing:
@@ -402,7 +400,7 @@ class _Search:
             features |= {key: one for key, one in read.items() if self._is_active(one.operational)}
         self._stated_at = self._read_dates([one for one in newer if one in features])
         for key, successors in found.items():
-            latest = [one for one in successors if one in self._stated_at and one != key]
+            latest = [one for one in successors if one in self._stated_at]
             latest.sort(key=lambda one: (self._stated_at[one], one), reverse=True)
             self._successors[key] = latest[:MOST_SUCCESSORS]
         return place_successors(ranked, self._successors, features)
@@ -411,27 +409,29 @@ class _Search:
         """Returns the ranking with each of the first memories behind those among them that contradict or may update
         it. A memory that was no candidate is not brought in by a doubt."""
         self._doubtful, top = {}, {one.key: one.features for one in ranked[:TOP]}
-        links = [one for one in self._view.links_of(top) if one.link.counts and one.link.kind in _DOUBTFUL]
-        links = [one for one in links if {one.source, one.target} <= top.keys()]
-        if links:
-            memories, dates = self.memories(list(top)), self._read_dates([one.source for one in links])
-            for one in links:
-                if one.source in dates and may_update(memories[one.target], memories[one.source]):
-                    self._doubtful[one.target] = [*self._doubtful.get(one.target, ()), one.source]
-        return place_successors(ranked, self._in_order(), top) if self._doubtful else ranked
+        found = self._view.doubts_among(top)
+        if found:
+            memories = self.memories(list(top))
+            dates = self._read_dates(list({one for newer in found.values() for one in newer}))
+            for older, newer in found.items():
+                later = [one for one in newer if one in dates and may_update(memories[older], memories[one])]
+                if later:
+                    self._doubtful[older] = later
+        return place_successors(ranked, self.in_order(), top) if self._doubtful else ranked
 
-    def _in_order(self) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
+    def in_order(self) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
+        """Returns, by memory, those that come before it because they update it or may do so."""
         keys = self._successors.keys() | self._doubtful.keys()
         return {key: [*self._successors.get(key, ()), *self._doubtful.get(key, ())] for key in keys}
 
-    def behind(self, keys: Sequence[DocumentKey]) -> Mapping[MemoryId, Sequence[MemoryId]]:
-        """Returns, by the id of a memory among ``keys``, those of the others that come before it."""
-        shown = self.memories(keys)
-        return {
-            shown[key].id: [shown[one].id for one in before if one in shown]
-            for key, before in self._in_order().items()
-            if key in shown
-        }
+    def behind(
+        self, keys: Sequence[DocumentKey], known: Collection[DocumentKey]
+    ) -> Mapping[MemoryId, Sequence[MemoryId]]:
+        """Returns, by the id of a memory among ``keys``, those of the others that come before it. A doubt about a
+        memory that the caller knows does not count: it would bring in the later memory alone."""
+        shown, before = self.memories(keys), {**self.in_order()}
+        before |= {key: self._successors.get(key, ()) for key in known}
+        return {shown[key].id: [shown[one].id for one in before[key] if one in shown] for key in keys if key in before}
 
     def _read_dates(self, keys: Sequence[DocumentKey]) -> Mapping[DocumentKey, datetime]:
         """Returns when each memory's statement was made, without those that were made after the time of the filter."""

@@ -11,7 +11,7 @@ import regex
 from hivelore.core.token_count import cost, estimate
 from hivelore.core.values import replace
 from hivelore.memories.chunking import EXCERPT_LENGTH, EXCERPT_RANGE, chunk, excerpts
-from hivelore.memories.model import Chunk, Memory, Passage
+from hivelore.memories.model import Chunk, Memory, MemoryId, Passage
 from hivelore.memories.stored import DocumentKey, StoredChunk
 from hivelore.memories.validity import state_at
 from hivelore.search.model import Evidence, Hit, Snippet
@@ -273,16 +273,20 @@ def make_snippet(memory: Memory, chunk: Chunk, start: int, stop: int, total: int
 def fit_to_budget(hits: Sequence[Hit], budget: int | None, weights: Mapping[str, float]) -> list[Hit]:
     """Returns the hits whose names and snippets fit into ``budget`` tokens together, in order.
 
-    Hits too long for the remaining budget are left out; the snippet of the first one is shortened instead.
+    Hits too long for the remaining budget are left out, with those that they update; the snippet of the first one is
+    shortened instead.
     """
     if budget is None or not hits:
         return list(hits)
     snippet, room = hits[0].passage, max(budget - estimate(hits[0].memory.name), LEAST_SHOWN)
     first = replace(hits[0], passage=replace(snippet, content=shorten(snippet.content, room, weights)))
-    left, fitting = budget, list[Hit]()
+    left, fitting, too_long = budget, list[Hit](), set[MemoryId]()
     for hit in (first, *hits[1:]):
         tokens = estimate(hit.memory.name) + estimate(hit.passage.content)
-        if tokens <= left or not fitting:
+        is_outdated = hit.updated is not None and hit.updated.by in too_long
+        if not is_outdated and (tokens <= left or not fitting):
             left -= tokens
             fitting.append(hit)
+        else:
+            too_long.add(hit.memory.id)
     return fitting

@@ -1,6 +1,6 @@
 """Injection: selects and formats the text that a model gets unasked at session start, prompts and sub-agent starts."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hivelore.core.agents import Role, Viewer
@@ -11,7 +11,8 @@ from hivelore.core.values import replace
 from hivelore.errors import NotFound
 from hivelore.events.cooldowns import Cooldowns
 from hivelore.identity.service import Agents
-from hivelore.links.decisions import stated_at
+from hivelore.links.decisions import DOUBT_INJECTED
+from hivelore.links.model import LaterStatement
 from hivelore.links.service import LinkService
 from hivelore.memories.model import Memory, MemoryId, Source, Trust, Version
 from hivelore.memories.reader import MemoryReader
@@ -44,8 +45,10 @@ class Note:
     """The recall that returned the memory."""
     is_pointer: bool = False
     """True if a line with the name stands for the memory: it may help, and the agent can fetch it."""
-    updated_by: Memory | None = None
-    """The latest memory that updates it. It is shown only together with that one."""
+    later: LaterStatement | None = None
+    """The latest memory that updates it, together with which it is shown only, or one that may do so."""
+    only_with: MemoryId | None = None
+    """The next note, without which it is not shown: it only may update that one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,7 @@ def compose(
     limits. A text that does not fit is cut, a note that does not fit or repeats another is skipped, and a section
     without content is omitted. ``before`` comes first in any case and costs characters but no tokens. ``nonce``: see
     ``fence_text``. ``known``: memories that the model received before. A note is skipped if the model would not know
-    the memory that updates it."""
+    the memory that updates it, or another one with that text."""
     left, room = tokens, MAX_CHARACTERS - len(before.text or "")
     parts = [before.text] if before.text else []
     injected = list(before.notes)
@@ -98,12 +101,20 @@ def compose(
         free = room - len(heading) - 2
         lines: list[str] = [_shorten(section.text, free - 1)] if section.text and free > 1 else []
         free -= sum(len(line) + 1 for line in lines)
-        for note in section.notes:
-            line = sanitize(_line(note))
-            statement = _statement(note.memory)
-            is_outdated = note.updated_by is not None and note.updated_by.id not in shown
-            if not is_outdated and statement not in statements and estimate(line) <= left and len(line) < free:
-                statements.add(statement)
+        for place, note in enumerate(section.notes):
+            repeats = _statement(note.memory) in statements
+            shown |= {note.memory.id} if repeats and not note.is_pointer else set()
+            following = section.notes[place + 1] if place + 1 < len(section.notes) else None
+            is_alone = note.only_with is not None and not (
+                following is not None
+                and following.memory.id == note.only_with
+                and _statement(following.memory) not in statements
+                and _fits(following, left, free)
+            )
+            is_outdated = note.later is not None and note.later.is_certain and note.later.memory.id not in shown
+            if not (repeats or is_alone or is_outdated) and _fits(note, left, free):
+                line = sanitize(_line(note))
+                statements.add(_statement(note.memory))
                 shown |= set() if note.is_pointer else {note.memory.id}
                 lines.append(line)
                 injected.append(note)
@@ -112,6 +123,37 @@ def compose(
             parts.append("\n".join((heading, *lines)))
             room = free
     return Injection(fence_text(sanitize("\n\n".join(parts)), nonce) if parts else None, injected)
+
+
+def _fits(note: Note, tokens: int, characters: int) -> bool:
+    line = sanitize(_line(note))
+    return estimate(line) <= tokens and len(line) < characters
+
+
+def place_later_statements(sections: Sequence[Section], later: Mapping[MemoryId, LaterStatement]) -> list[Section]:
+    """Returns the sections with the later statement of each note right before it: moved there if it is a note anyway,
+    else added. One that only may update the note is added to be shown together with it. A pointer brings none."""
+    chosen = {note.memory.id: note for section in sections for note in section.notes if not note.is_pointer}
+    placed = set[MemoryId]()
+
+    def place(note: Note) -> Iterator[Note]:
+        if note.memory.id in placed:
+            return
+        placed.add(note.memory.id)
+        newer = later.get(note.memory.id)
+        if newer is not None and newer.memory.id in chosen:
+            yield from place(chosen[newer.memory.id])
+        elif newer is not None:
+            yield replace(excerpt(newer.memory), only_with=None if newer.is_certain else note.memory.id)
+        yield replace(note, later=newer)
+
+    found = list[Section]()
+    for section in sections:
+        notes = list[Note]()
+        for note in section.notes:
+            notes += [replace(note, later=later.get(note.memory.id))] if note.is_pointer else place(note)
+        found.append(replace(section, notes=notes))
+    return found
 
 
 def _shorten(text: str, length: int) -> Harmless:
@@ -248,29 +290,16 @@ class InjectionService:
             standing, rest = self._start_context(event, session, known, relevant, viewer, deadline)
         sections += [Section("Standing instructions", standing), Section("Relevant Past Knowledge", relevant), *rest]
         sections.append(Section("May be relevant (memory-get)", pointers))
-        sections = self._with_successors(sections, running.notes, viewer, deadline) if tokens else []
-        new = self._label_notes(self._without_repetitions(sections, session, viewer), reader)
+        sections = self._with_later_statements(sections, viewer, deadline) if tokens else []
+        new = self._label_notes(self._without_repetitions(sections, session, viewer), running.notes, reader)
         return compose(new, tokens, self._nonce(), running, {memory for memory, _ in known})
 
-    def _with_successors(
-        self, sections: Sequence[Section], before: Sequence[Note], viewer: Viewer, deadline: float | None
+    def _with_later_statements(
+        self, sections: Sequence[Section], viewer: Viewer, deadline: float | None
     ) -> list[Section]:
-        """Returns the sections with the latest memory that updates a note before it, unless it is shown anyway; those
-        of ``before`` first."""
-        notes = [*before, *(note for section in sections for note in section.notes)]
-        updated_by = self._links.latest_updates([note.memory for note in notes], viewer, deadline)
-        shown = {note.memory.id for note in notes if not note.is_pointer}
-        missing = [Section("Relevant Past Knowledge", [])]
-        for note in before:
-            missing[0] = replace(missing[0], notes=[*missing[0].notes, *_missing(note, updated_by, shown)])
-        found = list[Section]()
-        for section in sections:
-            placed = list[Note]()
-            for note in section.notes:
-                placed += _missing(note, updated_by, shown)
-                placed.append(replace(note, updated_by=updated_by.get(note.memory.id)))
-            found.append(replace(section, notes=placed))
-        return [*missing, *found]
+        memories = [note.memory for section in sections for note in section.notes]
+        later = self._links.later_statements(memories, viewer, deadline, certainty=DOUBT_INJECTED)
+        return place_later_statements(sections, later)
 
     def _operational_context(
         self, event: AgentEvent, known: frozenset[tuple[MemoryId, int]], viewer: Viewer
@@ -359,13 +388,20 @@ class InjectionService:
 
         return [replace(section, notes=list(filter(is_new, section.notes))) for section in sections]
 
-    def _label_notes(self, sections: Sequence[Section], reader: Viewer) -> Sequence[Section]:
+    def _label_notes(self, sections: Sequence[Section], before: Sequence[Note], reader: Viewer) -> Sequence[Section]:
         """Returns the sections with labelled notes. Short ids are unique among all memories that the reader may read by
-        id, which may be more than are injected."""
+        id, which may be more than are injected. ``before``: notes that are shown already; a later statement is named by
+        the first memory with its text."""
         notes = [note for section in sections for note in section.notes]
+        stating = dict[str, Memory]()
+        for note in (*before, *notes):
+            if not note.is_pointer:
+                stating.setdefault(_statement(note.memory), note.memory)
+        later = [note.later.memory for note in notes if note.later is not None]
+        named = {one.id: stating.get(_statement(one), one).id for one in later}
         memories = [note.memory for note in notes]
-        memories += [note.updated_by for note in notes if note.updated_by is not None]
-        short, now = self._reader.short_ids([one.id for one in memories], reader), self._reader.now()
+        short = self._reader.short_ids({*(one.id for one in memories), *named.values()}, reader)
+        now = self._reader.now()
         writers = {one.provenance.actor for one in memories} - {reader.agent, None}
         names = self._agents.names([one for one in writers if one is not None])
 
@@ -378,22 +414,14 @@ class InjectionService:
                 author = (memory.author or Role.OPERATOR) if writer is None else names.get(writer, writer)
                 rated = None if memory.operational is None else self._curation.rate(memory, now).confidence
             known = note_label(memory, short[memory.id], author, rated)
-            after = note.updated_by
-            return known if after is None else f"{known}, updated {stated_at(after):%Y-%m-%d} by {short[after.id]}"
+            if note.later is None:
+                return known
+            verb = "updated" if note.later.is_certain else "may be updated"
+            return f"{known}, {verb} {note.later.at:%Y-%m-%d} by {short[named[note.later.memory.id]]}"
 
         return [
             replace(section, notes=[replace(note, label=label(note)) for note in section.notes]) for section in sections
         ]
-
-
-def _missing(note: Note, updated_by: Mapping[MemoryId, Memory], shown: set[MemoryId]) -> list[Note]:
-    """Returns the memory that updates a note, and adds it to ``shown``; none if it is there already. A pointer brings
-    none."""
-    successor = updated_by.get(note.memory.id)
-    if successor is None or note.is_pointer or successor.id in shown:
-        return []
-    shown.add(successor.id)
-    return [excerpt(successor)]
 
 
 def _shown_texts(memory: Memory | Version) -> tuple[str, str, str]:

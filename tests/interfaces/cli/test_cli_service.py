@@ -11,9 +11,13 @@ from typing import Any
 import pytest
 
 from hivelore.cli.connection import call
+from hivelore.links.comparer import Comparer
+from hivelore.links.progress import ComparisonProgress
 from hivelore.local import launcher
 from hivelore.local.lock import EMBEDDED, Lock, Owner, read_owner
 from support.command_line import HIVELORE, CommandLine, environment, hivelore
+from support.pair_readers import TableReader
+from support.service import Service
 
 
 def test_a_service_runs_from_start_to_stop_and_loses_nothing(alone: CommandLine, elsewhere: Path) -> None:
@@ -52,6 +56,18 @@ def test_serve_on_a_terminal_explains_next_steps_and_ends_with_ctrl_c(elsewhere:
     assert read_owner(elsewhere) is None
 
 
+def test_the_status_says_how_many_memories_wait_to_be_compared(
+    cli: CommandLine, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "\nlinks " not in cli("status").out
+    app, comparer = service.app, Comparer(TableReader())
+    monkeypatch.setattr(app, "comparisons", ComparisonProgress(app.store, comparer, app.clock))
+    cli.json("remember", "We use npm")
+    waiting = cli.json("status")["pendingComparisons"]
+    assert waiting > 0
+    assert f"\nlinks               {waiting:,} waiting to be compared\n" in cli("status").out
+
+
 def test_a_running_service_is_not_started_again(cli: CommandLine) -> None:
     assert "already running" in cli("start").out
     started = cli.json("start")
@@ -61,6 +77,7 @@ def test_a_running_service_is_not_started_again(cli: CommandLine) -> None:
 def test_the_status_is_that_of_the_service(cli: CommandLine) -> None:
     status = cli.json("status")
     assert (status["running"], status["pid"], status["pendingEmbeddings"]) == (True, os.getpid(), 0)
+    assert status["pendingComparisons"] is None
     assert status["uptimeSeconds"] >= 0
     assert f"url                 {status['url']}\n" in cli("status").out
 

@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
-from hivelore.links.model import LinkKind, StoredLink
-from hivelore.links.ports import MAX_STEPS
+from hivelore.links.model import DOUBTS, LinkKind, StoredLink
+from hivelore.links.ports import KEPT
 from hivelore.memories.stored import DocumentKey
 from support.reference.state import LinkKey, State
 
@@ -22,7 +22,17 @@ class LinksView:
         return sorted(by_ids, key=lambda one: one.link.at, reverse=True)
 
     def updates_of(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
-        return {key: found for key in documents if (found := sorted(set(self._newer(key, MAX_STEPS))))}
+        return self._later_than(documents, (LinkKind.UPDATES,), 0.0)
+
+    def doubts_of(
+        self, documents: Collection[DocumentKey], certainty: float
+    ) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
+        return self._later_than(documents, DOUBTS, certainty)
+
+    def doubts_among(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
+        found = {key: self._sources(key, DOUBTS, 0.0) for key in documents}
+        among = {key: [one for one in some if one in documents] for key, some in found.items()}
+        return {key: some for key, some in among.items() if some}
 
     def uncompared(self, model: Clean, limit: int) -> Sequence[DocumentKey]:
         return sorted(self._uncompared(model), reverse=True)[:limit]
@@ -35,14 +45,16 @@ class LinksView:
             if self.state.compared.get(key) != (document.memory.version, model):
                 yield key
 
-    def _newer(self, document: DocumentKey, steps: int) -> Iterator[DocumentKey]:
-        reached = {document}
-        for _ in range(steps):
-            reached = {one.source for one in self._counting_updates() if one.target in reached}
-            yield from reached
+    def _later_than(
+        self, documents: Collection[DocumentKey], kinds: Collection[LinkKind], certainty: float
+    ) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
+        found = {key: self._sources(key, kinds, certainty)[:KEPT] for key in documents}
+        return {key: some for key, some in found.items() if some}
 
-    def _counting_updates(self) -> Iterator[StoredLink]:
-        return (one for one in self.state.links.values() if one.link.kind is LinkKind.UPDATES and one.link.counts)
+    def _sources(self, target: DocumentKey, kinds: Collection[LinkKind], certainty: float) -> list[DocumentKey]:
+        to_it = (one for one in self.state.links.values() if one.target == target and one.link.counts)
+        sources = {one.source for one in to_it if one.link.kind in kinds and one.link.certainty >= certainty}
+        return sorted(sources, reverse=True)
 
 
 def put(state: State, link: StoredLink) -> State:

@@ -142,15 +142,16 @@ CROSS JOIN LATERAL (SELECT id FROM memory WHERE namespace = :namespace AND key =
 CROSS JOIN LATERAL (SELECT id FROM memory WHERE namespace = :namespace AND key = l.target LIMIT 1) t
 ORDER BY l.at DESC, source_id, target_id, l.kind
 
--- name: updates_of
--- The given memories are not reached again: those of one topic update each other.
-WITH RECURSIVE reached (document, steps) AS (
-  SELECT document, 0 FROM unnest(CAST(:documents AS BIGINT[])) AS document
-  UNION
-  SELECT l.source, steps + 1 FROM reached CROSS JOIN LATERAL (
-    SELECT source FROM link
-    WHERE namespace = :namespace AND target = document AND kind = :updates AND rejected_at IS NULL OFFSET 0) l
-  WHERE steps < :steps - 1 AND l.source <> ALL (:documents))
-SELECT document, l.source FROM (SELECT DISTINCT document FROM reached) one CROSS JOIN LATERAL (
+-- name: later_than
+SELECT document, l.source FROM unnest(CAST(:documents AS BIGINT[])) AS document CROSS JOIN LATERAL (
   SELECT source FROM link
-  WHERE namespace = :namespace AND target = document AND kind = :updates AND rejected_at IS NULL OFFSET 0) l
+  WHERE namespace = :namespace AND target = document AND kind = :kind AND rejected_at IS NULL AND certainty >= :certainty
+  ORDER BY source DESC LIMIT :kept) l
+
+-- name: doubts_among
+SELECT l.target, l.source FROM unnest(CAST(:documents AS BIGINT[])) AS older
+CROSS JOIN unnest(CAST(:documents AS BIGINT[])) AS newer
+CROSS JOIN LATERAL (
+  SELECT source, target FROM link
+  WHERE namespace = :namespace AND source = newer AND target = older AND kind IN (:may_update, :conflicts)
+    AND rejected_at IS NULL OFFSET 0) l

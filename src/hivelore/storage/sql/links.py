@@ -1,10 +1,10 @@
 """Links between memories. A row names its memories by key; their ids are joined when it is read."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from hivelore.core.text import Clean
-from hivelore.links.model import Link, LinkKind, StoredLink
-from hivelore.links.ports import MAX_STEPS
+from hivelore.links.model import DOUBTS, Link, LinkKind, StoredLink
+from hivelore.links.ports import KEPT
 from hivelore.memories.model import MemoryId
 from hivelore.memories.stored import DocumentKey
 from hivelore.storage.sql.statements import (
@@ -50,15 +50,12 @@ def _place(source: DocumentKey, target: DocumentKey, kind: LinkKind) -> dict[str
     return {"source": source, "target": target, "kind": KIND[kind]}
 
 
-def _follow(newer: Mapping[DocumentKey, Sequence[DocumentKey]], document: DocumentKey) -> set[DocumentKey]:
-    """Returns what is at most ``MAX_STEPS`` steps away. ``newer``: the memories one step away, by memory."""
-    found, last = set[DocumentKey](), {document}
-    for _ in range(MAX_STEPS):
-        last = {one for key in last for one in newer.get(key, ())} - found
-        if not last:
-            break
-        found |= last
-    return found
+def _by_target(rows: Iterable[Row]) -> dict[DocumentKey, list[DocumentKey]]:
+    """Returns the sources of links by target, the greatest key first. Columns target, source."""
+    sources: dict[DocumentKey, set[DocumentKey]] = {}
+    for target, source in rows:
+        sources.setdefault(DocumentKey(target), set()).add(DocumentKey(source))
+    return {target: sorted(some, reverse=True) for target, some in sources.items()}
 
 
 class LinkReader(SqlReader):
@@ -70,13 +67,25 @@ class LinkReader(SqlReader):
         return [_read_link(row) for row in self.rows(self.SQL["links_of"], {"documents": self.array(documents)})]
 
     def updates_of(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
-        """Reads the links that are reached from any of the memories, and follows them for each memory here. Statements
-        that follow them for each memory repeat the chains that memories of one topic have in common."""
-        params = {"documents": self.array(documents), "updates": KIND[LinkKind.UPDATES], "steps": MAX_STEPS}
-        newer: dict[DocumentKey, list[DocumentKey]] = {}
-        for target, source in self.rows(self.SQL["updates_of"], params):
-            newer.setdefault(target, []).append(source)
-        return {key: sorted(found) for key in documents if (found := _follow(newer, key))}
+        return self._later_than(documents, (LinkKind.UPDATES,), 0.0)
+
+    def doubts_of(
+        self, documents: Collection[DocumentKey], certainty: float
+    ) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
+        return self._later_than(documents, DOUBTS, certainty)
+
+    def doubts_among(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
+        may_update, conflicts = (KIND[kind] for kind in DOUBTS)
+        params = {"documents": self.array(set(documents)), "may_update": may_update, "conflicts": conflicts}
+        return _by_target(self.rows(self.SQL["doubts_among"], params))
+
+    def _later_than(
+        self, documents: Collection[DocumentKey], kinds: Iterable[LinkKind], certainty: float
+    ) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
+        """Reads each kind by itself, because the index has the links of one kind in order."""
+        params = {"documents": self.array(set(documents)), "certainty": certainty, "kept": KEPT}
+        found = [row for kind in kinds for row in self.rows(self.SQL["later_than"], {**params, "kind": KIND[kind]})]
+        return {target: sources[:KEPT] for target, sources in _by_target(found).items()}
 
     def uncompared(self, model: Clean, limit: int) -> Sequence[DocumentKey]:
         return [DocumentKey(key) for (key,) in self.rows(self.SQL["uncompared"], {"model": model, "limit": limit})]

@@ -154,14 +154,16 @@ CROSS JOIN memory s ON s.key = l.source
 CROSS JOIN memory t ON t.key = l.target
 ORDER BY at DESC, source_id, target_id, kind
 
--- name: updates_of
--- The given memories are not reached again: those of one topic update each other.
-WITH RECURSIVE reached (document, steps) AS (
-  SELECT k.value, 0 FROM json_each(:documents) k
-  UNION
-  SELECT l.source, steps + 1 FROM reached
-  CROSS JOIN link l ON l.namespace = :namespace AND l.target = document AND l.kind = :updates
-  WHERE l.rejected_at IS NULL AND steps < :steps - 1 AND l.source NOT IN (SELECT value FROM json_each(:documents)))
-SELECT l.target, l.source FROM (SELECT DISTINCT document FROM reached) one
-CROSS JOIN link l ON l.namespace = :namespace AND l.target = one.document AND l.kind = :updates
-WHERE l.rejected_at IS NULL
+-- name: later_than
+-- Reads only the last links to each memory, in the order of the index.
+SELECT k.value, l.source FROM json_each(:documents) k
+CROSS JOIN link l ON l.namespace = :namespace AND l.target = k.value AND l.kind = :kind AND l.source IN (
+  SELECT source FROM link
+  WHERE namespace = :namespace AND target = k.value AND kind = :kind AND rejected_at IS NULL AND certainty >= :certainty
+  ORDER BY source DESC LIMIT :kept)
+
+-- name: doubts_among
+SELECT l.target, l.source FROM json_each(:documents) k
+CROSS JOIN json_each(:documents) o
+CROSS JOIN link l ON l.namespace = :namespace AND l.source = o.value AND l.target = k.value
+WHERE l.kind IN (:may_update, :conflicts) AND l.rejected_at IS NULL
