@@ -47,6 +47,8 @@ class BackgroundWorkers:
             workers.start("judge", lambda: judging.run(stop, IDLE_POLL, asked))
         linked = partial(workers.report, "linking")
         workers.start("linking", lambda: app.linker.run(stop, IDLE_POLL, linked))
+        judged = partial(workers.report, "rejudging")
+        workers.start("rejudging", lambda: app.rejudger.run(stop, IDLE_POLL, judged))
         if (folders := app.folders) is not None:
             looked = partial(workers.report, "folders")
             workers.start("folders", lambda: folders.run(stop, looked))

@@ -34,6 +34,7 @@ KIND = {
     BatchKind.DECIDED: 4,
     BatchKind.PURGED: 5,
     BatchKind.UNDONE: 6,
+    BatchKind.REJUDGED: 7,
 }
 
 
