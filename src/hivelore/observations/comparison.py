@@ -5,7 +5,7 @@ twice. A pair without an answer, because the model failed or had read enough for
 until the observations are judged anew (``observations.rejudger``).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
@@ -20,16 +20,19 @@ _SAME = Judgement(Verdict.SAME, 1.0, "the same service and category")
 
 
 class Verdicts:
-    """Verdicts for placing observations, each computed once. ``Verdicts`` of ``MatchingMode.STRUCTURAL`` never miss
-    any."""
+    """Verdicts for placing observations, each computed once."""
 
     def __init__(self, matching: MatchingMode, *, has_model: bool) -> None:
         self._matching = matching
         self._has_model = has_model
         self._known: dict[Pair, Judgement] = {}
+        self._for_model: set[Pair] = set()
+        """Pairs that only the model can judge."""
         self._missing: dict[Pair, None] = {}
         self._left_over: set[Pair] = set()
         self._words: dict[Clean, frozenset[str]] = {}
+        self.looked_up: set[Pair] = set()
+        """Pairs that were looked up in the store."""
         self.unstored: dict[Pair, PairScores] = {}
         """Answers of the model that the store does not have yet."""
 
@@ -39,15 +42,17 @@ class Verdicts:
             return _SAME
         pair = older, newer
         known = self._known.get(pair)
-        if known is None:
+        if known is None and pair not in self._for_model:
             known = judge_without_model(older, newer)
             if known is None and not (self._has_model and self._is_read(pair)):
                 known = NOT_READ
             if known is None:
-                self._missing[pair] = None
-                return NOT_READ
-            self._known[pair] = known
-        return known
+                self._for_model.add(pair)
+            else:
+                self._known[pair] = known
+        if known is None:
+            self._missing[pair] = None
+        return known or NOT_READ
 
     def _is_read(self, pair: Pair) -> bool:
         """Returns True if the model reads a pair: 93 % of the rewordings of docs/decisions/0028-facts-that-change.md
@@ -71,22 +76,18 @@ class Verdicts:
         self._missing.clear()
 
     @property
-    def missing(self) -> Iterable[Pair]:
-        """The pairs without a verdict since ``start``."""
-        return self._missing.keys()
-
-    @property
-    def is_complete(self) -> bool:
-        return not self._missing
+    def missing(self) -> Sequence[Pair]:
+        """The pairs that were asked for since ``start`` and have no verdict."""
+        return [pair for pair in self._missing if pair not in self._known]
 
     def leave_over(self) -> None:
         """Accepts that the missing verdicts stay missing."""
-        self._left_over |= self._missing.keys()
+        self._left_over.update(self.missing)
 
     @property
     def is_unprepared(self) -> bool:
         """True if a verdict is missing that was not left over."""
-        return not self._missing.keys() <= self._left_over
+        return not self._left_over.issuperset(self.missing)
 
     def learn(self, answers: Mapping[Pair, PairScores]) -> None:
         for (older, newer), scores in answers.items():
@@ -109,21 +110,24 @@ class ObservationComparison:
         return Verdicts(self._matching, has_model=self.model is not None)
 
     def complete(self, verdicts: Verdicts, reads: int, deadline: float | None = None) -> bool:
-        """Adds missing verdicts: those that are stored, and up to ``reads`` answers of the model, pairs with most words
-        in common first. Returns False if it found none. Raises Unavailable or Broken if the model fails."""
-        missing = list(verdicts.missing)
-        if not missing or self.model is None:
+        """Adds missing verdicts: those that are stored, or else up to ``reads`` answers of the model, pairs with most
+        words in common first. Returns False if it found none. Raises Unavailable or Broken if the model fails."""
+        if self.model is None:
             return False
-        with self._store.read(deadline) as view:
-            stored = view.verdicts(self.model, missing)
-        verdicts.learn(stored)
-        unread = [pair for pair in missing if pair not in stored]
-        unread.sort(key=lambda pair: (-verdicts.shared_words(pair), pair))
-        for pair in unread[:reads]:
+        unknown = [pair for pair in verdicts.missing if pair not in verdicts.looked_up]
+        if unknown:
+            with self._store.read(deadline) as view:
+                stored = view.verdicts(self.model, unknown)
+            verdicts.looked_up.update(unknown)
+            verdicts.learn(stored)
+            if stored:
+                return True
+        nearest = sorted(verdicts.missing, key=lambda pair: (-verdicts.shared_words(pair), pair))
+        for pair in nearest[:reads]:
             answer = {pair: self._comparer.scores(*pair)}
             verdicts.unstored |= answer
             verdicts.learn(answer)
-        return bool(stored or unread[:reads])
+        return bool(nearest[:reads])
 
     def store_answers(self, tx: Transaction, verdicts: Verdicts) -> None:
         """Stores the answers of the model that are not stored yet."""

@@ -6,18 +6,20 @@ stored as one batch, which can be undone. What operators and reviewers decided s
 """
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from datetime import timedelta
 
 from hivelore.changes.journal import ChangeJournal
 from hivelore.changes.model import BatchKind
 from hivelore.core.agents import SERVICE_VIEWER
+from hivelore.core.clock import Clock
 from hivelore.core.supervisor import Report, ignore_report
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import Broken, HiveloreError, Unavailable
 from hivelore.links.judge import Judgement, Verdict
-from hivelore.memories.model import Memory, MemoryId
+from hivelore.memories.model import Action, Memory, MemoryId
 from hivelore.memories.normalizer import NormalizedDraft
 from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.observations.comparison import ObservationComparison, Verdicts
@@ -27,9 +29,9 @@ from hivelore.observations.model import Confidence
 from hivelore.observations.naming import Naming
 from hivelore.observations.service import MAX_PROPOSED
 from hivelore.observations.stored_groups import GroupWriter, KnownGroup, claim_of, comparable, load_all_groups
-from hivelore.review.model import Proposal, ProposalKind
+from hivelore.review.model import Decision, DecisionRecord, Proposal, ProposalKind
 from hivelore.review.places import are_about_different_places
-from hivelore.review.proposals import ProposalQueue
+from hivelore.review.proposals import ProposalQueue, audit_entries
 from hivelore.search.model import EVERYTHING, Filter, Visibility
 from hivelore.storage.leader_lease import LeaderLease
 from hivelore.storage.ports import MemoryStore, Transaction, View
@@ -62,6 +64,7 @@ class Rejudger:
         naming: Naming,
         lifecycle: Lifecycle,
         leader_lease: LeaderLease,
+        clock: Clock,
         written: Callable[[], None],
     ) -> None:
         """``leader_lease`` has the name ``LEASE_NAME``, so that no two processes judge the same observations.
@@ -74,6 +77,7 @@ class Rejudger:
         self._naming = naming
         self._lifecycle = lifecycle
         self._leader_lease = leader_lease
+        self._clock = clock
         self._written = written
         self._seen = -1
         """Number of changes at the last time when nothing was left."""
@@ -162,7 +166,7 @@ class Rejudger:
         settled = _settled_pairs(tx, known)
         verdicts.start()
         arranged = self._arrange(known, settled, verdicts)
-        if not verdicts.is_complete:
+        if verdicts.missing:
             return
         by_observation = {order_key(one): each for each in known.values() for one in each.group.supporting}
 
@@ -188,21 +192,23 @@ class Rejudger:
         tx: Transaction,
         wanted: Sequence[tuple[Stored, Stored, Judgement]],
         present: Mapping[MemoryId, Stored],
-        fixed: set[MemoryId],
+        fixed: Set[MemoryId],
     ) -> None:
-        """Withdraws open contradictions that are no longer doubtful, and proposes those that are missing."""
+        """Rejects open contradictions that are no longer doubtful, and proposes those that are missing."""
         pairs = {(older.memory.id, newer.memory.id) for older, newer, _ in wanted}
         known = set[tuple[MemoryId, ...]]()
-        for proposal in _contradictions(tx, [one.key for one in present.values()]):
+        found = _contradictions(tx, [one.key for one in present.values()])
+        for proposal in sorted(found, key=_is_withdrawn):
             about = tuple(one.memory for one in proposal.memories)
             is_current = all(
                 one.memory in present and present[one.memory].memory.version == one.version for one in proposal.memories
             )
-            if proposal.decided is None and (about not in pairs or not is_current):
-                if about in pairs or (about[-1] in present and about[-1] not in fixed):
-                    tx.drop_proposal(proposal.id)
-            elif is_current:
+            if about in pairs and is_current:
+                if _is_withdrawn(proposal) and about not in known:
+                    tx.put_proposal(replace(proposal, decided=None))
                 known.add(about)
+            elif proposal.decided is None and (about in pairs or about[-1] in present.keys() - fixed):
+                self._withdraw(tx, proposal)
         for older, newer, judged in wanted:
             if (older.memory.id, newer.memory.id) not in known:
                 self._proposal_queue.propose(
@@ -213,6 +219,13 @@ class Rejudger:
                     why=Clean(judged.why),
                     session=newer.memory.session,
                 )
+
+    def _withdraw(self, tx: Transaction, proposal: Proposal) -> None:
+        by, how, now = SERVICE_VIEWER, Decision.REJECTED, self._clock.now()
+        decided = DecisionRecord(how=how, at=now, actor=by.agent, interface=by.interface, reason=_REASON)
+        tx.put_proposal(replace(proposal, decided=decided))
+        for entry in audit_entries(proposal, Action.DECIDED, by, now, f"{proposal.kind} {how}"):
+            tx.record_audit(entry)
 
 
 SETTLED = Judgement(Verdict.DIFFERENT, 0.0, "a reviewer decided")
@@ -234,10 +247,15 @@ def _settled_pairs(view: View, known: _Known) -> frozenset[_Texts]:
     settled = set[_Texts]()
     for proposal in _contradictions(view, [one.stored.key for one in known.values()]):
         memories = [known[one.memory].stored.memory for one in proposal.memories if one.memory in known]
-        versions = [one.version for one in proposal.memories]
-        if proposal.decided is not None and [one.version for one in memories] == versions:
+        is_current = [one.version for one in memories] == [one.version for one in proposal.memories]
+        if proposal.decided is not None and is_current and not _is_withdrawn(proposal):
             settled.add(frozenset(one.content for one in memories))
     return frozenset(settled)
+
+
+def _is_withdrawn(proposal: Proposal) -> bool:
+    """Returns True if the worker rejected a proposal, which is no decision."""
+    return proposal.decided is not None and proposal.decided.reason == _REASON
 
 
 def _contradictions(view: View, documents: Sequence[DocumentKey]) -> Sequence[Proposal]:

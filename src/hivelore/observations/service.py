@@ -157,13 +157,13 @@ class ObservationService:
             known = self._load(view, prepared.memory, viewer)
         # A verdict on a late observation may move others, which asks for more verdicts.
         may_move = is_late([one.stored for one in known.values()], prepared.memory.created_at)
-        is_learning = True
+        verdicts.start()
+        self._find_placement(prepared, known, verdicts)
         with suppress(Broken, Unavailable):
-            while is_learning:
-                verdicts.start()
-                self._find_placement(prepared, known, verdicts)
-                reads = MAX_READ - len(verdicts.unstored)
-                is_learning = self._comparison.complete(verdicts, reads, deadline) and may_move
+            while self._comparison.complete(verdicts, MAX_READ - len(verdicts.unstored), deadline):
+                if may_move:
+                    verdicts.start()
+                    self._find_placement(prepared, known, verdicts)
         verdicts.leave_over()
 
     def _find_placement(
@@ -255,7 +255,7 @@ class ObservationService:
         if model is None:
             return
         self._comparison.store_answers(tx, verdicts)
-        if not verdicts.is_complete or is_late([one.stored for one in known.values()], prepared.memory.created_at):
+        if verdicts.missing or is_late([one.stored for one in known.values()], prepared.memory.created_at):
             tx.put_judged([stored.key], None)
         elif is_new:
             tx.put_judged([stored.key], model)

@@ -168,6 +168,7 @@ class Application(Services):
             naming=self.naming,
             lifecycle=self.settings.lifecycle,
             leader_lease=self._lease(rejudger.LEASE_NAME, rejudger.LEASE),
+            clock=self.clock,
             written=self.embedding.wake,
         )
 
