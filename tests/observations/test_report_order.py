@@ -1,26 +1,28 @@
 """Order of arrival: it does not change memories and confidences (X8), on every store, through the service."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import count
 from random import Random
-from typing import NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hivelore.core.agents import Viewer
+from hivelore.core.text import Clean
 from hivelore.links.judge import Verdict
+from hivelore.memories.model import MemoryId
 from hivelore.observations.curation import RatedQuery
 from hivelore.observations.model import ObservationKind
 from hivelore.observations.outcomes import Effect, ObservationInput
 from hivelore.observations.service import ATTEMPTS
+from hivelore.search.model import EVERYTHING
 from support.clocks import START, SteppingClock
 from support.laws import examples
 from support.pair_readers import TableReader
 from support.reference.keywords import ReferenceKeywords
 from support.reference.store import ReferenceStore
+from support.reports import Report, arrive, memories
 from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World, hashing
 
 DAY = timedelta(days=1)
@@ -28,13 +30,6 @@ PORT, OTHER_PORT = "Listens on port 8096", "Listens on port 8920"
 MOVED = "Moved from port 8096 to port 8920"
 TEXTS = (PORT, OTHER_PORT, MOVED, "Takes 60s to start", "takes 1 min to start", "Takes 69s to start", "It is slow")
 _services = map("service{}".format, count())
-
-
-class Report(NamedTuple):
-    text: str
-    at: datetime
-    viewer: Viewer = AS_ADA
-    session: str | None = None
 
 
 reports = st.lists(
@@ -52,25 +47,8 @@ reports = st.lists(
 def known(world: World, reports: Sequence[Report]) -> set[tuple[object, ...]]:
     """Returns the state of a service after these reports in this order."""
     service = next(_services)
-    for one in reports:
-        world.observe(one.text, service=service, viewer=one.viewer, at=one.at, session=one.session)
-    page = world.curation.page(RatedQuery(service=service), AS_OPERATOR, None)
-    return {
-        (
-            one.memory.content,
-            one.memory.owner,
-            one.memory.session,
-            one.memory.created_at,
-            round(one.confidence, 4),
-            one.active,
-            one.memory.operational.held.since if one.memory.operational else None,
-            frozenset(
-                (seen.kind, seen.at, seen.actor, seen.session, seen.text, seen.to)
-                for seen in world.curation.timeline(one.memory.id, AS_OPERATOR).observations
-            ),
-        )
-        for one in page.memories
-    }
+    arrive(world, service, reports)
+    return memories(world, service)
 
 
 @settings(max_examples=examples(6), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
@@ -144,6 +122,7 @@ class Interruptions:
 
     def __init__(self, times: int) -> None:
         self.world: World | None = None
+        self.arrived: list[MemoryId] = []
         self._left = times
         self._arrives = False
 
@@ -152,25 +131,29 @@ class Interruptions:
             return
         self._left -= 1
         self._arrives = True
-        text, at = f"Takes {self._left + 2} hours to start", self.world.clock.now() - timedelta(milliseconds=500)
-        self.world.observation_service.observe(
-            ObservationInput(observation=text, category="timing", service="jellyfin", at=at), AS_BOB
-        )
+        text, at = f"Needs port {8000 + self._left} to start", self.world.clock.now() - timedelta(milliseconds=500)
+        seen = ObservationInput(observation=text, category="timing", service="jellyfin", at=at)
+        self.arrived.append(self.world.observation_service.observe(seen, AS_BOB).memory.id)
         self._arrives = False
 
 
-@pytest.mark.parametrize(("times", "arrived", "is_read"), [(1, 1, True), (ATTEMPTS + 2, ATTEMPTS, False)])
-def test_observations_that_arrive_during_a_comparison_are_compared(times: int, arrived: int, is_read: bool) -> None:
-    """If they keep arriving, no model is asked in the end, and quantities alone are compared."""
+@pytest.mark.parametrize(("times", "unread"), [(1, 0), (ATTEMPTS + 2, 1)])
+def test_observations_that_arrive_during_a_comparison_are_compared(times: int, unread: int) -> None:
+    """If they keep arriving, the last one is compared later."""
     clock, interruptions = SteppingClock(), Interruptions(times)
-    reader = TableReader({("It is slow", "Takes 60s to start"): Verdict.CONFLICT}, before=interruptions)
+    started = "Starts by itself"
+    reader = TableReader(before=interruptions)
+    reader.table = {(f"Needs port {8000 + number} to start", started): Verdict.CONFLICT for number in range(times)}
     world = World(ReferenceStore(clock), ReferenceKeywords(), clock, embedder=hashing(), reader=reader)
-    slow = world.observe("It is slow").memory.id
+    world.observe("It is slow to start")
     interruptions.world = world
-    done = world.observe("Takes 60s to start")
-    others = {one.memory.id for one in world.curation.page(RatedQuery(), AS_OPERATOR, None).memories} - {done.memory.id}
-    assert (done.effect, set(done.about)) == (Effect.CONTRADICTED, others if is_read else others - {slow})
-    assert len(others) == 1 + arrived
+    done = world.observe(started)
+    compared = interruptions.arrived[: len(interruptions.arrived) - unread]
+    assert (done.effect, set(done.about)) == (Effect.CONTRADICTED, set(compared))
+    assert len(compared) == min(times, ATTEMPTS) - unread
+    with world.store.read() as view:
+        due = [view.memories_of([key], EVERYTHING)[key].id for key in view.unjudged(Clean(reader.name), 9)]
+    assert (done.memory.id in due) is bool(unread)
 
 
 def test_reports_that_are_delivered_again_and_spools_of_two_hosts_change_nothing(world: World) -> None:

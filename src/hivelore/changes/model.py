@@ -33,6 +33,8 @@ class BatchKind(StrEnum):
     """A proposal was accepted or merged."""
     PURGED = "purged"
     """Maintenance removed expired memories."""
+    REJUDGED = "rejudged"
+    """Observations were judged anew."""
     UNDONE = "undone"
     """Another batch was reverted."""
 

@@ -46,8 +46,8 @@ class ChangeJournalWrites(Protocol):
         ...
 
     def drop_preimages(self, document: DocumentKey) -> None:
-        """Deletes the pre-images of a memory, and of every memory that was decided together with it, transitively. The
-        batches stay, without their reasons. Dropping twice is allowed."""
+        """Deletes the pre-images of a memory, and of every memory that was decided or judged anew together with it,
+        transitively. The batches stay, without their reasons. Dropping twice is allowed."""
         ...
 
     def prune_batches(self, before: datetime, limit: int) -> int:

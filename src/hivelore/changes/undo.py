@@ -139,6 +139,8 @@ class UndoService:
             batch=by,
             undoes=batch.id,
         )
+        if batch.kind is BatchKind.REJUDGED:
+            tx.keep([one.key for one in parts])
         for one in parts:
             detail = Clean(f"{batch.kind}: batch {batch.id}")
             tx.record_audit(AuditEntry.by_viewer(viewer, Action.UNDONE, one.memory, now, detail))

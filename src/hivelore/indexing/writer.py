@@ -15,7 +15,7 @@ from hivelore.core.values import replace
 from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.model import KeywordEntry
 from hivelore.memories.model import Action, Chunk, Memory
-from hivelore.memories.stored import ChunkKey, DocumentKey, Stored, StoredChunk
+from hivelore.memories.stored import ChunkKey, Stored, StoredChunk
 from hivelore.memories.temporal import (
     has_same_placement,
     link,
@@ -86,9 +86,12 @@ class IndexWriter:
 
     def forget(self, tx: Transaction, stored: Stored) -> None:
         """Deletes a memory, and its journal entries unless the deletion itself is journaled."""
+        words = _reported_words(tx, stored)
         if not tx.is_journaling:
-            for key in (stored.key, *_redact_quotations(tx, stored)):
+            for key in (stored.key, *(tx.erase_quotes(words) if words else ())):
                 tx.drop_preimages(key)
+        if words:
+            tx.drop_verdicts(words)
         concerned = unlink(tx, stored, None)
         self._remove(tx, stored, self._keywords.forget)
         recompute_ends(tx, concerned)
@@ -160,8 +163,9 @@ class IndexWriter:
         return before[-CHUNKS_BEFORE:], after[:CHUNKS_AFTER]
 
 
-def _redact_quotations(tx: Transaction, stored: Stored) -> Sequence[DocumentKey]:
-    """Removes quotations of a memory from observations of others, such as contradictions. Returns these others."""
+def _reported_words(tx: Transaction, stored: Stored) -> Collection[Clean]:
+    """Returns the texts of an operational memory and its observations, which contradictions of others may quote; none
+    for other memories."""
     if stored.memory.operational is None:
         return ()
     seen = (
@@ -169,8 +173,7 @@ def _redact_quotations(tx: Transaction, stored: Stored) -> Sequence[DocumentKey]
         for one in tx.observations(stored.key)
         if one.kind in (ObservationKind.CREATED, ObservationKind.REINFORCED)
     )
-    words = {stored.memory.content, *(version.content for version in tx.history(stored.key)), *filter(None, seen)}
-    return tx.erase_quotes(words)
+    return {stored.memory.content, *(version.content for version in tx.history(stored.key)), *filter(None, seen)}
 
 
 def _neighbourhood(memory: Memory) -> tuple[object, ...]:

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from hivelore.core.text import Clean
 from hivelore.errors import Broken, Unavailable
-from hivelore.links.judge import EQUAL, NOT_READ, Judgement, are_equal, judge, judge_quantities
+from hivelore.links.judge import EQUAL, NOT_READ, Judgement, PairScores, are_equal, judge, judge_quantities
 from hivelore.models.ports import PairReader
 
 Compare = Callable[[Clean, Clean], Judgement]
@@ -40,6 +40,12 @@ class Comparer:
         if known is not None or self._reader is None:
             return known or NOT_READ
         return judge(older, newer, self._reader.scores(older, newer))
+
+    def scores(self, older: Clean, newer: Clean) -> PairScores:
+        """Returns what the model answers. Raises the errors of ``read``, and Unavailable without a model."""
+        if self._reader is None:
+            raise Unavailable("No model compares. Set HIVELORE_JUDGE, or install the extra that contains the model.")
+        return self._reader.scores(older, newer)
 
 
 def judge_without_model(older: str, newer: str) -> Judgement | None:

@@ -38,6 +38,10 @@ class Group:
     """Contradictions and decisions."""
     is_fixed: bool = False
     """True if an operator or a reviewer took part in it: earlier observations do not change its beginning."""
+    is_kept: bool = False
+    """True if it was edited or restored: what is known already contradicts it no more and no less."""
+    is_reported: bool = True
+    """False if an operator stored it: its beginning is compared with nothing."""
 
     @property
     def supporting(self) -> tuple[Observation, ...]:
@@ -62,6 +66,32 @@ class Placement:
     """Contradicted groups in their previous state."""
 
 
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A group that may contradict an earlier one."""
+
+    later: Group
+    earlier: Group
+    judgement: Judgement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrangement:
+    """The groups after all observations were placed again in order of time."""
+
+    groups: tuple[Group, ...]
+    """New and changed groups."""
+    merged: tuple[tuple[MemoryId, Group], ...]
+    """Memories that became part of another group."""
+    doubts: tuple[Doubt, ...]
+    """Doubts about groups that contradict nothing."""
+
+
+def doubt_order(judgement: Judgement, group: Group) -> tuple[float, Order]:
+    """Returns the sort key of a doubt about an earlier group: the most certain one first, then the oldest group."""
+    return -judgement.certainty, order_key(group.first)
+
+
 def find_group(groups: Sequence[Group], seen: Observation) -> Group | None:
     """Returns the group that already contains this observation."""
     order = order_key(seen)
@@ -73,6 +103,11 @@ def place_observation(
 ) -> Placement:
     """Places an observation that no group contains. ``default``: confidence of a new memory."""
     return _Placer(groups, judge, default).place(seen, project)
+
+
+def arrange_groups(groups: Sequence[Group], judge: Judge, default: Confidence) -> Arrangement:
+    """Places all observations again in order of time. Those of fixed groups stay where they are."""
+    return _Arranger(groups, judge, default).arrange()
 
 
 @dataclass(slots=True, eq=False)
@@ -88,13 +123,25 @@ class _OpenGroup:
     reinforcements: list[Observation] = field(default_factory=list[Observation])
     other_observations: list[Observation] = field(default_factory=list[Observation])
     is_fixed: bool = False
+    is_kept: bool = False
+    is_reported: bool = True
     merged_into: "_OpenGroup | None" = None
     """The group that this one became part of."""
 
     @classmethod
     def open(cls, group: Group) -> "_OpenGroup":
-        again, others = list(group.reinforcements), list(group.other_observations)
-        return cls(group, group.memory, group.text, group.project, group.first, again, others, group.is_fixed)
+        return cls(
+            before=group,
+            memory=group.memory,
+            text=group.text,
+            project=group.project,
+            first=group.first,
+            reinforcements=list(group.reinforcements),
+            other_observations=list(group.other_observations),
+            is_fixed=group.is_fixed,
+            is_kept=group.is_kept,
+            is_reported=group.is_reported,
+        )
 
     def applies_to(self, project: Clean | None) -> bool:
         return self.project in (None, project)
@@ -113,7 +160,14 @@ class _OpenGroup:
             reinforcements=again,
             other_observations=others,
             is_fixed=self.is_fixed,
+            is_kept=self.is_kept,
+            is_reported=self.is_reported,
         )
+
+    @property
+    def reported(self) -> Sequence[Observation]:
+        """The observations that are compared with other groups."""
+        return [self.first, *self.reinforcements] if self.is_reported else self.reinforcements
 
 
 class _Placer:
@@ -240,10 +294,82 @@ class _Placer:
             for group in self._groups:
                 if group is begun or group.merged_into is not None:
                     continue
-                clashing = (
-                    one for one in (group.first, *group.reinforcements) if self._contradicts(one, group.project, begun)
-                )
+                clashing = (one for one in group.reported if self._contradicts(one, group.project, begun))
                 begun.other_observations += [_with_kind(ObservationKind.CONTRADICTED, one) for one in clashing]
+
+
+class _Arranger(_Placer):
+    def __init__(self, groups: Sequence[Group], judge: Judge, default: Confidence) -> None:
+        super().__init__(groups, judge, default)
+        self._movable = [one for one in self._groups if not one.is_fixed]
+        self._fixed = [one for one in self._groups if one.is_fixed]
+        for one in self._fixed:
+            if not one.is_kept:
+                one.other_observations = [each for each in one.other_observations if not self._is_derived(each)]
+        self._groups = list(self._fixed)
+        self._homes: dict[int, _OpenGroup] = {}
+        """By former group, which ``id`` names: the group of its first observation."""
+
+    def arrange(self) -> Arrangement:
+        known = [(one, group) for group in self._movable for one in (group.first, *group.reinforcements)]
+        known += [(one, group) for group in self._fixed for one in group.reported]
+        doubts: list[tuple[_OpenGroup, _OpenGroup, Judgement]] = []
+        for seen, group in sorted(known, key=lambda one: order_key(one[0])):
+            if seen.text is not None:
+                doubts += self._place_in_order(seen, group)
+        merged = self._take_memories()
+        closed = {id(one): one.close() for one in self._groups}
+        return Arrangement(
+            groups=tuple(closed[id(one)] for one in self._groups if closed[id(one)] != one.before),
+            merged=tuple((memory, closed[id(home)]) for memory, home in merged),
+            doubts=tuple(Doubt(closed[id(one)], closed[id(other)], judged) for one, other, judged in doubts),
+        )
+
+    def _place_in_order(
+        self, seen: Observation, group: _OpenGroup
+    ) -> Sequence[tuple[_OpenGroup, _OpenGroup, Judgement]]:
+        """Places an observation, and returns the doubts if it starts a group. ``group``: where it was."""
+        home = group if group.is_fixed else self._find_group(seen, group.project, self._groups)
+        against = [one for one in self._groups if one is not home and self._contradicts(seen, group.project, one)]
+        for one in against:
+            if not one.is_kept:
+                one.other_observations.append(_with_kind(ObservationKind.CONTRADICTED, seen))
+        doubts: Sequence[tuple[_OpenGroup, _OpenGroup, Judgement]] = ()
+        if home is None:
+            home = self._start_group(seen, group.project)
+            doubts = [] if against else list(self._doubts(home))
+        elif home is not group:
+            home.reinforcements.append(_with_kind(ObservationKind.REINFORCED, seen))
+        if seen is group.first:
+            self._homes[id(group)] = home
+        return doubts
+
+    def _doubts(self, begun: _OpenGroup) -> Iterator[tuple[_OpenGroup, _OpenGroup, Judgement]]:
+        for other in self._groups:
+            if other.applies_to(begun.project) and order_key(other.first) < order_key(begun.first):
+                judged = self._judge(other.text, begun.text)
+                if judged.verdict is Verdict.UNCERTAIN:
+                    yield begun, other, judged
+
+    def _take_memories(self) -> Sequence[tuple[MemoryId, _OpenGroup]]:
+        """Gives the groups the memories that their observations had, that of the first one before others, and what
+        cannot be placed. Returns the memories that are left over, with the groups that took their observations."""
+        merged: list[tuple[MemoryId, _OpenGroup]] = []
+
+        def claim(was: _OpenGroup) -> tuple[bool, Order]:
+            order = order_key(was.first)
+            return order_key(self._homes[id(was)].first) != order, order
+
+        for was in sorted(self._movable, key=claim):
+            home, (is_later, _) = self._homes[id(was)], claim(was)
+            if home.memory is None:
+                home.memory, home.before = was.memory, was.before
+                home.first = home.first if is_later else was.first
+            elif was.memory is not None:
+                merged.append((was.memory, home))
+            home.reinforcements += [one for one in was.reinforcements if one.text is None]
+            home.other_observations += [one for one in was.other_observations if not self._is_derived(one)]
+        return merged
 
 
 def _with_kind(kind: ObservationKind, seen: Observation, to: Confidence | None = None) -> Observation:

@@ -22,6 +22,10 @@ TIERS = range(4)
 DEFAULT_TIER = 1
 
 
+Pair = tuple[Clean, Clean]
+"""The texts of an earlier and a later observation."""
+
+
 class ObservationKind(StrEnum):
     """Effect of an observation."""
 

@@ -1,11 +1,12 @@
 """Ports of the observations of operational memories."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from typing import Protocol
 
 from hivelore.core.text import Clean
+from hivelore.links.judge import PairScores
 from hivelore.memories.stored import DocumentKey
-from hivelore.observations.model import Held, Observation
+from hivelore.observations.model import Held, Observation, Pair
 
 
 class ObservationReads(Protocol):
@@ -24,6 +25,19 @@ class ObservationReads(Protocol):
         not see, so compare with them only."""
         ...
 
+    def verdicts(self, model: Clean, pairs: Collection[Pair]) -> Mapping[Pair, PairScores]:
+        """Returns what this model answered about these pairs; pairs that it did not read are omitted."""
+        ...
+
+    def unjudged(self, model: Clean, limit: int) -> Sequence[DocumentKey]:
+        """Returns up to ``limit`` operational memories whose observations were not placed with all verdicts of this
+        model, the latest key first. Reads all operational memories if none is left."""
+        ...
+
+    def kept(self, documents: Collection[DocumentKey]) -> Set[DocumentKey]:
+        """Returns those of these memories that stay as they are (``keep``)."""
+        ...
+
 
 class ObservationWrites(Protocol):
     """Observations of operational memories. No call makes a new version. Keys that are unknown, or of a memory that is
@@ -40,4 +54,21 @@ class ObservationWrites(Protocol):
     def erase_quotes(self, words: Collection[Clean]) -> Sequence[DocumentKey]:
         """Deletes these texts wherever a contradiction quotes them; returns the affected memories. Reads all
         observations."""
+        ...
+
+    def put_verdicts(self, model: Clean, verdicts: Mapping[Pair, PairScores]) -> None:
+        """Stores answers of a model. A store keeps digests of the texts, and no words."""
+        ...
+
+    def drop_verdicts(self, texts: Collection[Clean]) -> None:
+        """Deletes the answers of all models about pairs with one of these texts."""
+        ...
+
+    def put_judged(self, documents: Collection[DocumentKey], model: Clean | None) -> None:
+        """Records that memories were placed with all verdicts of this model; None: they are judged anew. The record is
+        deleted with the memory. Unknown keys are ignored."""
+        ...
+
+    def keep(self, documents: Collection[DocumentKey]) -> None:
+        """Records that memories stay as they are whenever they are judged anew."""
         ...

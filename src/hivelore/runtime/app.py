@@ -26,7 +26,7 @@ from hivelore.maintenance.integrity import IntegrityCheck
 from hivelore.models.extractive import ExtractiveSummarizer
 from hivelore.models.ports import PairReader, RelevanceReader
 from hivelore.models.quota import TokenQuota
-from hivelore.observations import adjudication
+from hivelore.observations import adjudication, rejudger
 from hivelore.observations.token_budget import TokenBudget, parse_budget
 from hivelore.runtime import engines, logs
 from hivelore.runtime.clock import SystemClock
@@ -90,6 +90,7 @@ class Application(Services):
         self.folders = self._folders()
         self.adjudicator = self._adjudicator()
         self.linker = self._linker()
+        self.rejudger = self._rejudger()
         # Built before several threads use them.
         _ = (self.write_buffer, self.search_service, self.reembedder, self.housekeeping, self.maintenance_jobs)
         self._workers = BackgroundWorkers(self)
@@ -156,6 +157,20 @@ class Application(Services):
             leader_lease=self._lease(linker.LEASE_NAME, linker.LEASE),
             clock=self.clock,
             linked=self.update_review.review,
+        )
+
+    def _rejudger(self) -> rejudger.Rejudger:
+        return rejudger.Rejudger(
+            store=self.store,
+            comparison=self.comparison,
+            group_writer=self.group_writer,
+            proposal_queue=self.proposal_queue,
+            journal=self.journal,
+            naming=self.naming,
+            lifecycle=self.settings.lifecycle,
+            leader_lease=self._lease(rejudger.LEASE_NAME, rejudger.LEASE),
+            clock=self.clock,
+            written=self.embedding.wake,
         )
 
     def _folders(self) -> FolderSync | None:

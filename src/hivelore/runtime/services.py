@@ -39,10 +39,12 @@ from hivelore.memories.normalizer import Normalizer
 from hivelore.memories.reader import MemoryReader
 from hivelore.memories.service import MemoryService
 from hivelore.models.ports import PairReader, RelevanceReader
+from hivelore.observations.comparison import ObservationComparison
 from hivelore.observations.curation import CurationService
 from hivelore.observations.marker_ingest import MarkerIngest
 from hivelore.observations.naming import Naming
 from hivelore.observations.service import ObservationService
+from hivelore.observations.stored_groups import GroupWriter
 from hivelore.observations.token_budget import parse_budget
 from hivelore.review.inbox import ReviewInbox
 from hivelore.review.model import ProposalId
@@ -212,6 +214,14 @@ class Services(ABC):
         return ComparisonProgress(self.store, self.comparer, self.clock)
 
     @cached_property
+    def comparison(self) -> ObservationComparison:
+        return ObservationComparison(self.store, self.settings.reinforce, self.comparer)
+
+    @cached_property
+    def group_writer(self) -> GroupWriter:
+        return GroupWriter(self.index_writer, self.normalizer, self.settings.lifecycle, self.clock)
+
+    @cached_property
     def observation_service(self) -> ObservationService:
         return ObservationService(
             store=self.store,
@@ -220,11 +230,11 @@ class Services(ABC):
             proposal_queue=self.proposal_queue,
             events=self.events,
             lifecycle=self.settings.lifecycle,
-            matching=self.settings.reinforce,
             naming=self.naming,
             lead_sees=self.settings.lead_sees,
             clock=self.clock,
-            comparer=self.comparer,
+            comparison=self.comparison,
+            group_writer=self.group_writer,
             written=self.embedding.note_written,
         )
 

@@ -51,6 +51,8 @@ class BackgroundWorkers:
         workers.start("linking", lambda: app.linker.run(stop, IDLE_POLL, linked))
         workers.start("model-memory", self._release_models, RELEASE_EVERY)
         workers.start("updates", self._review_updates, MAINTAIN_EVERY)
+        judged = partial(workers.report, "rejudging")
+        workers.start("rejudging", lambda: app.rejudger.run(stop, IDLE_POLL, judged))
         if (folders := app.folders) is not None:
             looked = partial(workers.report, "folders")
             workers.start("folders", lambda: folders.run(stop, looked))

@@ -10,6 +10,9 @@ from hivelore.memories.model import MemoryId
 from hivelore.memories.stored import DocumentKey
 from support.reference.state import KeptBatch, State
 
+MOVING = (BatchKind.DECIDED, BatchKind.REJUDGED)
+"""Kinds of batches that move words from one memory to another."""
+
 
 class BatchesView:
     """The part of ``storage.ports.View`` that reads batches."""
@@ -52,7 +55,7 @@ def put(state: State, batch: Batch, preimages: Sequence[Preimage]) -> State:
 
 
 def without(state: State, document: DocumentKey) -> State:
-    """Returns the state without the pre-images of a memory and of the memories in the same decisions."""
+    """Returns the state without the pre-images of a memory and of the memories whose words it may have had."""
     kept, found_before = state.batches, _decided_together(state, document)
     for one in state.batches.values():
         left = tuple(preimage for preimage in one.preimages if preimage.key not in found_before)
@@ -62,7 +65,7 @@ def without(state: State, document: DocumentKey) -> State:
 
 
 def _decided_together(state: State, document: DocumentKey) -> set[DocumentKey]:
-    decided = [one for one in state.batches.values() if one.batch.kind is BatchKind.DECIDED]
+    decided = [one for one in state.batches.values() if one.batch.kind in MOVING]
     found_before, found = set[DocumentKey](), {document}
     while found:
         found_before |= found

@@ -69,7 +69,7 @@ def without(state: State, document: DocumentKey) -> State:
     for one in state.links.values():
         if document in (one.source, one.target):
             kept = kept.drop(_key(one))
-    return replace(state, links=kept, compared=state.compared.drop(document))
+    return replace(state, links=kept, compared=state.compared.drop(document), judged=state.judged.drop(document))
 
 
 def _key(link: StoredLink) -> LinkKey:

@@ -19,10 +19,11 @@ from hivelore.indexing.model import (
     TokenCodes,
     Vector,
 )
+from hivelore.links.judge import PairScores
 from hivelore.links.model import LinkKind, StoredLink
 from hivelore.memories.model import Action, Memory, Statement, Topic, Version
 from hivelore.memories.stored import ChunkKey, DocumentKey, PassageKey, StoredChunk
-from hivelore.observations.model import Observation
+from hivelore.observations.model import Observation, Pair
 from hivelore.review.model import Proposal, ProposalId
 from hivelore.search.model import RecallId
 from hivelore.sessions.model import EventId, Handover, Session
@@ -79,6 +80,9 @@ LinkKey = tuple[DocumentKey, DocumentKey, LinkKind]
 """Source, target and kind."""
 Compared = tuple[int, Clean]
 """The version of a memory that was compared, and the model."""
+Judged = tuple[Clean | None, bool]
+"""The model that an operational memory was judged by, and whether it is kept as it is."""
+UNJUDGED: Judged = (None, False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +195,11 @@ class State:
         default_factory=SharedMap[DocumentKey, tuple[int, Clean]]
     )
     """Version and model."""
+    verdicts: SharedMap[tuple[Clean, Pair], PairScores] = field(
+        default_factory=SharedMap[tuple[Clean, Pair], PairScores]
+    )
+    """By model and pair."""
+    judged: SharedMap[DocumentKey, Judged] = field(default_factory=SharedMap[DocumentKey, Judged])
     batches: SharedMap[BatchId, KeptBatch] = field(default_factory=SharedMap[BatchId, KeptBatch])
     settings: SharedMap[str, str] = field(default_factory=SharedMap[str, str])
     terms: SharedMap[ChunkKey, Counted] = field(default_factory=SharedMap[ChunkKey, Counted])

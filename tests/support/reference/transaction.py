@@ -20,16 +20,19 @@ from hivelore.indexing.model import (
     TokenCodes,
     Vector,
 )
+from hivelore.links.judge import PairScores
 from hivelore.memories.model import Action, Chunk, Memory, MemoryId
 from hivelore.memories.stored import ChunkKey, DocumentKey, PassageKey, Stored, StoredChunk
 from hivelore.memories.whole import WholeMemory
-from hivelore.observations.model import Held, Observation, ObservationKind
+from hivelore.observations.model import Held, Observation, ObservationKind, Pair
 from hivelore.storage.change_recorder import ChangeRecorder
 from support.reference import events, links, proposals
 from support.reference.state import (
     NO_DOCUMENTS,
+    UNJUDGED,
     Document,
     Failure,
+    Judged,
     Model,
     external_place,
     id_place,
@@ -142,6 +145,31 @@ class ReferenceTransaction(ChangeRecorder, ReferenceSwarm):
                 self._put_document(key, replace(document, observations=codes_of_it))
                 quoting.append(key)
         return sorted(quoting)
+
+    def put_verdicts(self, model: Clean, verdicts: Mapping[Pair, PairScores]) -> None:
+        known = self.state.verdicts
+        for pair, scores in verdicts.items():
+            known = known.put((model, pair), scores)
+        self.state = replace(self.state, verdicts=known)
+
+    def drop_verdicts(self, texts: Collection[Clean]) -> None:
+        known = self.state.verdicts
+        for place in list(known):
+            if set(place[1]) & set(texts):
+                known = known.drop(place)
+        self.state = replace(self.state, verdicts=known)
+
+    def put_judged(self, documents: Collection[DocumentKey], model: Clean | None) -> None:
+        for key in documents:
+            self._put_judged(key, (model, self.state.judged.get(key, UNJUDGED)[1]))
+
+    def keep(self, documents: Collection[DocumentKey]) -> None:
+        for key in documents:
+            self._put_judged(key, (self.state.judged.get(key, UNJUDGED)[0], True))
+
+    def _put_judged(self, key: DocumentKey, judged: Judged) -> None:
+        if key in self.state.documents:
+            self.state = replace(self.state, judged=self.state.judged.put(key, judged))
 
     def add_evidence(self, found: Mapping[DocumentKey, Sequence[Evidence]]) -> None:
         self.record_state(*found)

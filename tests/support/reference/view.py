@@ -1,7 +1,7 @@
 """Reads of memories and counts from the reference store."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from copy import deepcopy
 from datetime import datetime
 from heapq import nlargest, nsmallest
@@ -28,6 +28,7 @@ from hivelore.indexing.model import (
     TokenCodes,
     Vector,
 )
+from hivelore.links.judge import PairScores
 from hivelore.memories.model import (
     Memory,
     MemoryId,
@@ -41,10 +42,11 @@ from hivelore.memories.model import (
 )
 from hivelore.memories.stored import ChunkKey, DocumentKey, PassageKey, Stored, StoredChunk
 from hivelore.memories.whole import Counts
-from hivelore.observations.model import Observation
+from hivelore.observations.model import Observation, Pair
 from hivelore.search.model import Filter, Stats
 from support.reference.state import (
     NO_DOCUMENTS,
+    UNJUDGED,
     LookupKey,
     State,
     external_place,
@@ -181,6 +183,17 @@ class ReferenceView(ReferenceSwarmView):
 
     def observations_of(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[Observation]]:
         return {key: found for key in documents if (found := self.observations(key))}
+
+    def verdicts(self, model: Clean, pairs: Collection[Pair]) -> Mapping[Pair, PairScores]:
+        found = ((pair, self.state.verdicts.get((model, pair))) for pair in pairs)
+        return {pair: scores for pair, scores in found if scores is not None}
+
+    def unjudged(self, model: Clean, limit: int) -> Sequence[DocumentKey]:
+        operational = (key for key, one in self.state.documents.items() if one.memory.operational is not None)
+        return nlargest(limit, (key for key in operational if self.state.judged.get(key, UNJUDGED)[0] != model))
+
+    def kept(self, documents: Collection[DocumentKey]) -> Set[DocumentKey]:
+        return {key for key in documents if self.state.judged.get(key, UNJUDGED)[1]}
 
     def evidence(self, document: DocumentKey) -> Sequence[Evidence]:
         found = self.state.documents.get(document)

@@ -34,6 +34,7 @@ KIND = {
     BatchKind.DECIDED: 4,
     BatchKind.PURGED: 5,
     BatchKind.UNDONE: 6,
+    BatchKind.REJUDGED: 7,
 }
 
 
@@ -135,8 +136,9 @@ class ChangeJournalWriter(ChangeJournalReader, SqlWriter):
             self.run(name, {"id": batch})
 
     def drop_preimages(self, document: DocumentKey) -> None:
+        kinds = {"decided": KIND[BatchKind.DECIDED], "rejudged": KIND[BatchKind.REJUDGED]}
         for name in ("batch_reasons_delete", "preimages_delete"):
-            self.run(name, {"document": document, "decided": KIND[BatchKind.DECIDED]})
+            self.run(name, {"document": document, **kinds})
 
     def prune_batches(self, before: datetime, limit: int) -> int:
         old = self.rows(self.SQL["batches_old"], {"before": to_micros(before), "limit": limit})

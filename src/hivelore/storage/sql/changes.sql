@@ -46,7 +46,7 @@ WITH RECURSIVE together (document) AS (
     UNION
     SELECT other.document FROM together
     JOIN preimage pi ON pi.namespace = :namespace AND pi.document = together.document
-    JOIN batch b ON b.namespace = pi.namespace AND b.id = pi.batch AND b.kind = :decided
+    JOIN batch b ON b.namespace = pi.namespace AND b.id = pi.batch AND b.kind IN (:decided, :rejudged)
     JOIN preimage other ON other.namespace = pi.namespace AND other.batch = pi.batch)
 
 -- name: preimages_delete

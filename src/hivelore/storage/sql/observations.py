@@ -3,12 +3,13 @@
 Confidence has a separate table: few memories have it, and it changes often.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 
 from hivelore.core.text import Clean
 from hivelore.indexing.model import ChangeKind
+from hivelore.links.judge import PairScores
 from hivelore.memories.stored import DocumentKey
-from hivelore.observations.model import Held, Observation, ObservationKind, Operational
+from hivelore.observations.model import Held, Observation, ObservationKind, Operational, Pair
 from hivelore.storage.sql.statements import (
     FLAG,
     INSTANT,
@@ -17,10 +18,12 @@ from hivelore.storage.sql.statements import (
     Codec,
     Columns,
     Param,
+    Params,
     SqlReader,
     SqlWriter,
     Table,
     codes,
+    digest,
     plain,
 )
 
@@ -65,6 +68,25 @@ OBSERVATION = Table(
     to=CONFIDENCE,
 )
 
+VERDICT = Table(
+    PairScores,
+    "verdict",
+    "pair model",
+    "older newer",
+    same=PLAIN.named("p_same"),
+    conflict=PLAIN.named("p_conflict"),
+    update=PLAIN.named("p_update"),
+    different=PLAIN.named("p_different"),
+)
+
+
+def _text_digest(text: Clean) -> str:
+    return digest("observation", text).hex()
+
+
+def _pair_digest(pair: Pair) -> str:
+    return digest("observations", *pair).hex()
+
 
 def observation_params(document: DocumentKey, value: Observation) -> dict[str, Param]:
     return {**OBSERVATION.params(value), "document": document}
@@ -73,7 +95,7 @@ def observation_params(document: DocumentKey, value: Observation) -> dict[str, P
 class ObservationReader(SqlReader):
     """Implements ``observations.ports.ObservationReads``."""
 
-    TABLES = (OPERATIONAL,)
+    TABLES = (OPERATIONAL, VERDICT)
 
     def observations(self, document: DocumentKey) -> Sequence[Observation]:
         return self.observations_of([document]).get(document, ())
@@ -86,6 +108,18 @@ class ObservationReader(SqlReader):
 
     def services(self) -> Collection[Clean]:
         return self.column("services")
+
+    def verdicts(self, model: Clean, pairs: Collection[Pair]) -> Mapping[Pair, PairScores]:
+        by_digest = {_pair_digest(pair): pair for pair in pairs}
+        params: Params = {"model": model, "pairs": self.array(by_digest)}
+        return {by_digest[pair]: VERDICT.read(scores) for pair, *scores in self.rows(self.SQL["verdicts"], params)}
+
+    def unjudged(self, model: Clean, limit: int) -> Sequence[DocumentKey]:
+        return [DocumentKey(key) for (key,) in self.rows(self.SQL["unjudged"], {"model": model, "limit": limit})]
+
+    def kept(self, documents: Collection[DocumentKey]) -> Set[DocumentKey]:
+        found = self.rows(self.SQL["judged_kept"], {"documents": self.array(documents)})
+        return {DocumentKey(key) for (key,) in found}
 
 
 class ObservationWriter(ObservationReader, SqlWriter):
@@ -107,6 +141,30 @@ class ObservationWriter(ObservationReader, SqlWriter):
     def erase_quotes(self, words: Collection[Clean]) -> Sequence[DocumentKey]:
         quoting = self.rows(self.SQL["quotes_erase"], {"words": self.array(words)})
         return sorted({DocumentKey(row[0]) for row in quoting})
+
+    def put_verdicts(self, model: Clean, verdicts: Mapping[Pair, PairScores]) -> None:
+        rows: list[Params] = [
+            {
+                **VERDICT.params(scores),
+                "pair": _pair_digest(pair),
+                "model": model,
+                "older": _text_digest(pair[0]),
+                "newer": _text_digest(pair[1]),
+            }
+            for pair, scores in verdicts.items()
+        ]
+        self.run_each("verdict_put", rows)
+
+    def drop_verdicts(self, texts: Collection[Clean]) -> None:
+        params: Params = {"texts": self.array([_text_digest(text) for text in texts])}
+        for name in ("verdicts_of_older_delete", "verdicts_of_newer_delete"):
+            self.run(name, params)
+
+    def put_judged(self, documents: Collection[DocumentKey], model: Clean | None) -> None:
+        self.run_each("judged_put", [{"document": key, "model": model} for key in documents])
+
+    def keep(self, documents: Collection[DocumentKey]) -> None:
+        self.run_each("judged_keep", [{"document": key} for key in documents])
 
     def put_operational(self, documents: Mapping[DocumentKey, Operational | None]) -> None:
         known = [(key, one) for key, one in documents.items() if one is not None]

@@ -28,3 +28,35 @@ DELETE FROM observation WHERE namespace = :namespace AND document = :document
 
 -- name: quotes_erase
 UPDATE observation SET text = NULL WHERE namespace = :namespace AND kind = 3 AND text {any:words} RETURNING document
+
+-- name: verdicts
+SELECT pair, {columns:verdict} FROM verdict WHERE namespace = :namespace AND model = :model AND pair {any:pairs}
+
+-- name: verdict_put
+INSERT INTO verdict {insert:verdict} {update:verdict}
+
+-- name: verdicts_of_older_delete
+DELETE FROM verdict WHERE namespace = :namespace AND older {any:texts}
+
+-- name: verdicts_of_newer_delete
+DELETE FROM verdict WHERE namespace = :namespace AND newer {any:texts}
+
+-- name: unjudged
+SELECT o.document FROM operational o LEFT JOIN judged j ON j.namespace = o.namespace AND j.document = o.document
+WHERE o.namespace = :namespace AND (j.model IS NULL OR j.model <> :model) ORDER BY o.document DESC LIMIT :limit
+
+-- name: judged_kept
+SELECT document FROM judged WHERE namespace = :namespace AND is_kept = 1 AND document {any:documents}
+
+-- name: judged_put
+INSERT INTO judged (namespace, document, model, is_kept)
+SELECT namespace, key, :model, 0 FROM memory WHERE namespace = :namespace AND key = :document
+ON CONFLICT (namespace, document) DO UPDATE SET model = excluded.model
+
+-- name: judged_keep
+INSERT INTO judged (namespace, document, model, is_kept)
+SELECT namespace, key, NULL, 1 FROM memory WHERE namespace = :namespace AND key = :document
+ON CONFLICT (namespace, document) DO UPDATE SET is_kept = 1
+
+-- name: judged_delete
+DELETE FROM judged WHERE namespace = :namespace AND document = :document

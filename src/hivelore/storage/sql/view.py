@@ -118,7 +118,7 @@ class SqlTransaction(
         for stored in self.chunks(key):
             self.drop_passages(key, stored.key)
         about = ("observations", "operational", "evidence", "usefulness", "events", "proposals", "concerned")
-        for table in ("chunks", "tags", "versions", *about, "links", "compared"):
+        for table in ("chunks", "tags", "versions", *about, "links", "compared", "judged"):
             self.run(f"{table}_delete", {"document": key})
         self.run("memory_delete", {"key": key})
         self.log_change(ChangeKind.FORGOTTEN, key)
