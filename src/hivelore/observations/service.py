@@ -28,7 +28,6 @@ from hivelore.observations.comparison import ObservationComparison, Verdicts
 from hivelore.observations.confidence import Lifecycle, is_active, is_repeated_by_observer, order_key, rate
 from hivelore.observations.groups import Group, Placement, doubt_order, find_group, place_observation
 from hivelore.observations.model import (
-    GENERAL,
     Confidence,
     Held,
     Observation,
