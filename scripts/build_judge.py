@@ -32,7 +32,7 @@ from scripts.build_model import (
     published,
 )
 
-NAME = "hivelore-judge-2-int4"
+NAME = "hivelore-judge-3-int4"
 CLASSES = ("same", "conflict", "update", "different")
 FOLDER = TARGET.parent / "judge"
 HEADS = 12
