@@ -12,7 +12,7 @@ from hivelore.errors import Conflict, Forbidden, Stale
 from hivelore.links.model import LinkKind
 from hivelore.links.validity import CERTAIN
 from hivelore.memories.drafts import Edit
-from hivelore.memories.model import Memory, Scope, Trust
+from hivelore.memories.model import Memory, Scope, Source, Trust
 from hivelore.review import proposals
 from hivelore.review.harm import LATELY
 from hivelore.review.model import Decision, Proposal, ProposalKind
@@ -146,6 +146,19 @@ def test_text_of_the_web_is_proposed(world: World) -> None:
     assert [one.kind for one in waiting(world)] == [ProposalKind.UPDATE]
 
 
+def test_a_memory_that_expires_ends_none_that_stays(world: World) -> None:
+    older = world.remember(NPM)
+    lesson = world.remember(PNPM, source=Source.LESSON)
+    update(world, older, lesson)
+    give(world, older)
+    for ends in (False, True):
+        step(world, ends=ends)
+    assert waiting(world) == []
+    assert now(world, older).valid_until is None
+    world.clock.advance(timedelta(days=40))
+    assert world.found("web app") == [NPM]
+
+
 def test_of_a_chain_each_memory_ends_with_the_next_one(world: World) -> None:
     npm, pnpm = a_pair(world)
     yarn = world.remember(YARN, scope=Scope.SWARM)
@@ -181,6 +194,29 @@ def test_rejecting_the_link_restores_and_can_be_undone(world: World) -> None:
     world.links.restore(older.id, newer.id, AS_ADA)
     step(world, ends=True)
     assert len(decided(world)) == 1
+
+
+def test_rejecting_the_link_restores_since_when_the_later_memory_holds(world: World) -> None:
+    older, newer = world.remember(NPM), world.remember("The owl sleeps")
+    world.clock.advance(HOUR)
+    world.memory_service.edit(newer.id, Edit(content=PNPM), AS_ADA)
+    update(world, older, newer)
+    step(world, ends=True)
+    assert now(world, newer).valid_from is not None
+    world.links.reject(newer.id, older.id, AS_ADA)
+    assert (now(world, newer).valid_from, now(world, newer).supersedes) == (None, None)
+
+
+def test_the_author_of_an_update_cannot_remove_an_end_that_somebody_else_decided(world: World) -> None:
+    older, newer = a_pair(world, AS_ADA, AS_BOB)
+    step(world, ends=True)
+    decide(world, "accepted")
+    with pytest.raises(Forbidden, match="the earlier"):
+        world.links.reject(newer.id, older.id, AS_BOB)
+    assert now(world, older).valid_until == newer.created_at
+    assert links_of(world.store, present(world.store, older))[0].link.counts
+    world.links.reject(newer.id, older.id, AS_ADA)
+    assert now(world, older).valid_until is None
 
 
 def test_rejecting_a_link_keeps_what_an_author_superseded(world: World) -> None:
