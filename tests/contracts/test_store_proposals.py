@@ -118,6 +118,27 @@ def test_open_proposals_are_counted_by_agent_and_kind(store: MemoryStore) -> Non
     assert counted == [[3, 0, 1], [2, 0, 0]]
 
 
+def test_open_proposals_are_counted_by_the_owner_of_the_memory_written_last(store: MemoryStore) -> None:
+    of_ada = add(store, a_memory(owner=ADA, scope=Scope.SWARM, updated_at=instant(1))).memory
+    of_bob, later_of_bob = (
+        add(store, a_memory(owner=BOB, scope=Scope.SWARM, updated_at=instant(minute))).memory for minute in (1, 2)
+    )
+    nobodys = add(store, a_memory(owner=None, scope=Scope.SWARM, updated_at=instant(3))).memory
+    kind = ProposalKind.UPDATE
+    put(
+        store,
+        a_proposal(of_bob, of_ada, kind=kind),
+        a_proposal(later_of_bob, of_ada, kind=kind),
+        a_proposal(of_ada, kind=kind),
+        a_proposal(of_ada, nobodys, kind=kind),
+        a_proposal(of_ada, kind=ProposalKind.SUBJECT),
+        a_proposal(of_ada, kind=kind, decided=a_decision()),
+    )
+    with store.read() as view:
+        counted = [view.count_open_by_owner(owner, kind) for owner in (ADA, BOB, None)]
+    assert counted == [1, 2, 1]
+
+
 def test_proposals_are_found_by_memory(store: MemoryStore) -> None:
     first, second, third = (add(store, a_memory()) for _ in range(3))
     old = a_proposal(first.memory, second.memory, decided=a_decision())

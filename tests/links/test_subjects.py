@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.links.subjects import LEAST_MEMBERS, MOST_MEMBERS, MOST_WORDS, SEPARATOR, chain_subject, suggest_subject
-from hivelore.memories.model import SUBJECT_LENGTH
+from hivelore.memories.model import SUBJECT_LENGTH, Memory
 from hivelore.memories.normalizer import canonical_subject
-from support.memories import a_memory
+from support.memories import a_memory, instant
 
 REDACTOR = Redactor(b"a key for tests only")
 SECRETS = ("AKIAIOSFODNN7EXAMPLE", "ghp_aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bD1fG3hJ5")
@@ -73,12 +74,37 @@ def test_words_of_only_one_statement_are_in_no_suggestion(texts: Sequence[str]) 
     assert suggest_subject([*texts, "quokka"], alike) in (None, "quokka")
 
 
+def suggested(members: Sequence[Memory]) -> str | None:
+    """Returns the subject for memories that were stated one after the other."""
+    dates = [instant(minute) for minute in range(len(members))]
+    kept = [one if one.subject is None else replace(one, valid_from=at) for one, at in zip(members, dates, strict=True)]
+    return chain_subject(kept, dates, alike)
+
+
 def test_a_subject_is_suggested_for_enough_memories_or_taken_from_one_of_them() -> None:
     plain = [a_memory("the port of the database") for _ in range(MOST_MEMBERS + 1)]
     known, other = (a_memory(subject=Clean(name)) for name in ("db.port", "db.host"))
-    assert chain_subject(plain[: LEAST_MEMBERS - 1], alike) is None
-    assert chain_subject(plain[:LEAST_MEMBERS], alike) == chain_subject(plain[:-1], alike) == "port.database"
-    assert chain_subject(plain, alike) is None
-    assert chain_subject([known, plain[0]], alike) == chain_subject([*plain[:5], known, known], alike) == "db.port"
-    assert chain_subject([known, known], alike) is None
-    assert chain_subject([known, other, plain[0]], alike) is None
+    assert suggested(plain[: LEAST_MEMBERS - 1]) is None
+    assert suggested(plain[:LEAST_MEMBERS]) == suggested(plain[:-1]) == "port.database"
+    assert suggested(plain) is None
+    assert suggested([known, plain[0]]) == suggested([*plain[:5], known, known]) == "db.port"
+    assert suggested([known, known]) is None
+    assert suggested([known, other, plain[0]]) is None
+
+
+def test_no_subject_is_suggested_against_the_order_of_time() -> None:
+    plain = [a_memory("the port of the database") for _ in range(LEAST_MEMBERS)]
+    dates = [instant(minute) for minute in range(LEAST_MEMBERS)]
+    assert chain_subject(plain, dates, alike) is not None
+    assert chain_subject(plain, [dates[0], dates[1], dates[1]], alike) is None
+    known = replace(plain[1], subject=Clean("db.port"), valid_from=dates[0])
+    assert chain_subject([plain[0], known], dates[:2], alike) is None
+    assert chain_subject([plain[0], replace(known, valid_from=dates[1])], dates[:2], alike) == "db.port"
+
+
+def test_no_subject_is_suggested_if_the_last_memory_expires_first() -> None:
+    plain = [a_memory("the port of the database") for _ in range(LEAST_MEMBERS)]
+    soon = replace(plain[-1], expires_at=instant(90))
+    assert suggested([*plain[:-1], soon]) is None
+    assert suggested([plain[0], soon, plain[1]]) == "port.database"
+    assert suggested([soon, soon, soon]) == "port.database"

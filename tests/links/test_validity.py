@@ -9,6 +9,7 @@ from msgspec import UNSET
 from hivelore.core.agents import Interface, Role, Viewer
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
+from hivelore.links.decisions import stated_at
 from hivelore.links.model import Link, LinkKind
 from hivelore.links.validity import (
     CERTAIN,
@@ -17,6 +18,7 @@ from hivelore.links.validity import (
     is_certain,
     may_decide_alone,
     may_end,
+    removal_of_end,
     stating_version,
 )
 from hivelore.memories.model import Action, Memory, Scope, Trust, Version
@@ -96,11 +98,20 @@ def test_an_update_may_end_what_still_holds() -> None:
         ({"project": Clean("tv")}, {"project": Clean("web")}),
         ({}, {"scope": Scope.SWARM}),
         ({"owner": BOB}, {}),
+        ({}, {"expires_at": instant(90)}),
+        ({"expires_at": instant(91)}, {"expires_at": instant(90)}),
         ({"subject": Clean("db.port")}, {"subject": Clean("db.port")}),
     ],
 )
 def test_an_update_may_not_end_this(older: Parts, newer: Parts) -> None:
     assert not may(a_pair(older, newer))
+
+
+def test_an_update_that_stays_as_long_may_end_what_expires() -> None:
+    soon, late = Parts(expires_at=instant(90)), Parts(expires_at=instant(91))
+    assert may(a_pair(soon, {}))
+    assert may(a_pair(soon, soon))
+    assert may(a_pair(soon, late))
 
 
 def test_less_reliable_text_ends_nothing() -> None:
@@ -125,6 +136,32 @@ def test_an_end_begins_when_the_update_was_stated() -> None:
     plain, later = ending(older, newer, [first]), ending(older, newer, [first, version(newer, 2, "pnpm now", 3)])
     assert (plain.supersedes, plain.valid_from) == (older.id, UNSET)
     assert (later.supersedes, later.valid_from) == (older.id, START + 3 * HOUR)
+
+
+def test_what_an_end_changed_is_removed_with_it() -> None:
+    older, newer = a_pair()
+    first, second = version(newer, 1, "npm is fine", 1), version(newer, 2, "pnpm now", 3)
+    edit = ending(older, newer, [first, second])
+    ended = replace(newer, supersedes=older.id, valid_from=edit.valid_from, version=3)
+    third = version(newer, 3, "pnpm now", 4, reason=edit.reason, valid_from=edit.valid_from)
+    removal = removal_of_end(older.id, ended, [first, second, third])
+    assert (removal.supersedes, removal.valid_from) == (None, None)
+    moved = replace(ended, valid_from=START)
+    fourth = version(newer, 4, "pnpm now", 5, valid_from=START)
+    assert removal_of_end(older.id, moved, [first, second, third, fourth]).valid_from is UNSET
+
+
+def test_an_end_does_not_change_when_a_later_text_was_stated() -> None:
+    older, newer = a_pair()
+    history = [version(newer, 1, "npm is fine", 1), version(newer, 2, "pnpm now", 3)]
+    edit = ending(older, newer, history)
+    ended = replace(newer, supersedes=older.id, valid_from=edit.valid_from)
+    history.append(version(newer, 3, "pnpm now", 4, reason=edit.reason, valid_from=edit.valid_from))
+    assert stated_at(ended, history) == START + 3 * HOUR
+    history.append(version(newer, 4, "bun now", 9, valid_from=edit.valid_from))
+    assert stated_at(ended, history) == START + 9 * HOUR
+    history.append(version(newer, 5, "bun now", 10, valid_from=START))
+    assert stated_at(replace(ended, valid_from=START), history) == START
 
 
 def test_the_author_of_an_update_is_who_wrote_its_present_text() -> None:

@@ -8,11 +8,11 @@ import pytest
 from hivelore.core.agents import Interface, Viewer
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
-from hivelore.errors import Conflict, Forbidden, Stale
+from hivelore.errors import Conflict, Forbidden, Stale, Unavailable
 from hivelore.links.model import LinkKind
 from hivelore.links.validity import CERTAIN
 from hivelore.memories.drafts import Edit
-from hivelore.memories.model import Memory, Scope, Trust
+from hivelore.memories.model import Memory, Scope, Source, Trust
 from hivelore.review import proposals
 from hivelore.review.harm import LATELY
 from hivelore.review.model import Decision, Proposal, ProposalKind
@@ -146,6 +146,19 @@ def test_text_of_the_web_is_proposed(world: World) -> None:
     assert [one.kind for one in waiting(world)] == [ProposalKind.UPDATE]
 
 
+def test_a_memory_that_expires_ends_none_that_stays(world: World) -> None:
+    older = world.remember(NPM)
+    lesson = world.remember(PNPM, source=Source.LESSON)
+    update(world, older, lesson)
+    give(world, older)
+    for ends in (False, True):
+        step(world, ends=ends)
+    assert waiting(world) == []
+    assert now(world, older).valid_until is None
+    world.clock.advance(timedelta(days=40))
+    assert world.found("web app") == [NPM]
+
+
 def test_of_a_chain_each_memory_ends_with_the_next_one(world: World) -> None:
     npm, pnpm = a_pair(world)
     yarn = world.remember(YARN, scope=Scope.SWARM)
@@ -181,6 +194,29 @@ def test_rejecting_the_link_restores_and_can_be_undone(world: World) -> None:
     world.links.restore(older.id, newer.id, AS_ADA)
     step(world, ends=True)
     assert len(decided(world)) == 1
+
+
+def test_rejecting_the_link_restores_since_when_the_later_memory_holds(world: World) -> None:
+    older, newer = world.remember(NPM), world.remember("The owl sleeps")
+    world.clock.advance(HOUR)
+    world.memory_service.edit(newer.id, Edit(content=PNPM), AS_ADA)
+    update(world, older, newer)
+    step(world, ends=True)
+    assert now(world, newer).valid_from is not None
+    world.links.reject(newer.id, older.id, AS_ADA)
+    assert (now(world, newer).valid_from, now(world, newer).supersedes) == (None, None)
+
+
+def test_the_author_of_an_update_cannot_remove_an_end_that_somebody_else_decided(world: World) -> None:
+    older, newer = a_pair(world, AS_ADA, AS_BOB)
+    step(world, ends=True)
+    decide(world, "accepted")
+    with pytest.raises(Forbidden, match="the earlier"):
+        world.links.reject(newer.id, older.id, AS_BOB)
+    assert now(world, older).valid_until == newer.created_at
+    assert links_of(world.store, present(world.store, older))[0].link.counts
+    world.links.reject(newer.id, older.id, AS_ADA)
+    assert now(world, older).valid_until is None
 
 
 def test_rejecting_a_link_keeps_what_an_author_superseded(world: World) -> None:
@@ -333,6 +369,83 @@ def test_the_inbox_has_a_limit_for_updates(world: World, monkeypatch: pytest.Mon
     assert len(waiting(world)) == 2
 
 
+def test_one_author_cannot_use_up_the_inbox_of_the_others(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proposals, "MAX_OPEN", 2)
+    for number in range(3):
+        older = world.remember(f"Cat {number} sleeps", AS_ADA, scope=Scope.SWARM)
+        update(world, older, world.remember(f"Cat {number} is awake", AS_BOB, scope=Scope.SWARM))
+    step(world, ends=True)
+    assert len(waiting(world)) == 2
+    older = world.remember("The owl sleeps", AS_BOB, scope=Scope.SWARM)
+    newer = world.remember("The owl is awake", AS_ADA, scope=Scope.SWARM)
+    update(world, older, newer)
+    step(world, ends=True)
+    assert [one.memories[1].memory for one in waiting(world)].count(newer.id) == 1
+    assert len(waiting(world)) == 3
+
+
+def test_what_an_author_stores_for_an_earlier_time_counts_against_that_author(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(proposals, "MAX_OPEN", 2)
+    updates = [world.remember(f"Cat {number} is awake", AS_ADA, scope=Scope.SWARM) for number in range(3)]
+    before = world.clock.now() - HOUR
+    for number, newer in enumerate(updates):
+        update(world, world.remember(f"Cat {number} sleeps", AS_BOB, scope=Scope.SWARM, valid_from=before), newer)
+    step(world, ends=True)
+    assert len(waiting(world)) == 2
+    older = world.remember("The owl sleeps", AS_BOB, scope=Scope.SWARM)
+    update(world, older, world.remember("The owl is awake", AS_ADA, scope=Scope.SWARM))
+    step(world, ends=True)
+    assert len(waiting(world)) == 3
+
+
+def test_one_author_cannot_use_up_the_subjects_of_the_others(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proposals, "MAX_OPEN", 2)
+    for animal in ("cat", "owl", "lark"):
+        update(world, *(world.remember(f"The {animal} eats {food}", AS_BOB) for food in ("mice", "bread", "seeds")))
+    step(world)
+    assert len(waiting(world)) == 2
+    a_chain(world)
+    step(world)
+    assert len(waiting(world)) == 3
+
+
+def test_a_failure_does_not_turn_an_end_into_a_question(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    older, newer = a_pair(world)
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise Unavailable("The database is locked.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("hivelore.review.inbox.audit_entries", fail)
+        with pytest.raises(Unavailable):
+            step(world, ends=True)
+    assert waiting(world) == []
+    assert now(world, older).valid_until is None
+    step(world, ends=True)
+    assert now(world, older).valid_until == newer.created_at
+    assert waiting(world) == []
+
+
+def test_more_proposals_than_one_step_examines_are_closed_round_and_round(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hivelore.review.updates.MOST_OPEN", 2)
+    older = [world.remember(f"Cat {number} sleeps") for number in range(3)]
+    for number, one in enumerate(older):
+        update(world, one, world.remember(f"Cat {number} is awake"))
+        give(world, one)
+    review = a_review(world, ends=False)
+    for one in reversed(older):
+        review.review([present(world.store, one).key])
+    assert len(waiting(world)) == 3
+    drop(world.store, links_of(world.store, present(world.store, older[2]))[0])
+    for _ in range(3):
+        review.step()
+    assert len(waiting(world)) == 2
+
+
 def test_an_update_cannot_be_accepted_after_its_link_was_rejected(world: World) -> None:
     older, newer = a_pair(world)
     give(world, older)
@@ -427,6 +540,23 @@ def test_memories_of_other_projects_are_in_no_chain(world: World) -> None:
     update(world, *a_pair(world), world.remember(YARN, scope=Scope.SWARM, project="tv"))
     step(world)
     assert waiting(world, ProposalKind.SUBJECT) == []
+
+
+def test_a_memory_of_another_project_does_not_hide_a_chain(world: World) -> None:
+    other = world.remember("The web app of the tv is built by make", scope=Scope.SWARM, project="tv")
+    chain = a_chain(world)
+    for one in chain:
+        update(world, other, one)
+    step(world)
+    (proposal,) = waiting(world, ProposalKind.SUBJECT)
+    assert [one.memory for one in proposal.memories] == [one.id for one in chain]
+
+
+def test_memories_of_the_same_instant_get_no_subject(world: World) -> None:
+    since = world.clock.now() - HOUR
+    update(world, *(world.remember(text, scope=Scope.SWARM, valid_from=since) for text in (NPM, PNPM, YARN)))
+    step(world)
+    assert waiting(world) == []
 
 
 def test_a_suggestion_grows_with_its_chain(world: World) -> None:

@@ -68,6 +68,7 @@ LOOKS_AT_EVERYTHING = {
     "lost_vectors": "compares all passages with their vectors, when an operator checks",
     "passages_requeue_lost": "likewise, where some are missing",
     "proposals": "likewise, where they are not of one agent that are open",
+    "proposals_open_count_by_owner": "reads the open ones, before the service proposes another",
     "contradictions_outdated": "compares the open ones with their memories, once a minute",
     "recall_nth": "walks back from the newest, and once in a while",
     "events": "walks back from the newest and stops at the limit, where it is not about one service or session",

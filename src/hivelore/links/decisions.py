@@ -18,20 +18,42 @@ KINDS = {
     Verdict.UNCERTAIN: LinkKind.MAY_UPDATE,
 }
 
+_END = "It updates "
 DOUBT_INJECTED = 0.5
 """Least certainty of a doubt because of which a memory is injected together with an earlier one."""
 
 
 def stated_at(memory: Memory, history: Sequence[Version] = ()) -> datetime:
     """Returns when a memory's statement was made, or since when it holds. ``history``: its versions, oldest first, if
-    it has several: a statement is as new as its text."""
-    if memory.valid_from is not None:
+    it has several: a statement is as new as its text. A start of validity that the end of another memory needed does
+    not count, because nobody stated it."""
+    if memory.valid_from is not None and not _is_set_by_end(memory.valid_from, history):
         return memory.valid_from
     at = memory.created_at
     for before, after in pairwise(history):
         if after.content != before.content:
             at = after.at
     return at
+
+
+def _is_set_by_end(valid_from: datetime, history: Sequence[Version]) -> bool:
+    """Returns True if a version that ended another memory set this start of validity."""
+    set_by = None
+    for before, after in pairwise(history):
+        if after.valid_from == valid_from != before.valid_from:
+            set_by = after
+    return set_by is not None and is_end(set_by)
+
+
+def end_reason(older: MemoryId) -> str:
+    """Returns the reason of a version that ends the validity of an older memory: without its words, which stay when it
+    is deleted."""
+    return f"{_END}{older}."
+
+
+def is_end(version: Version) -> bool:
+    """Returns True for a version that ends the validity of another memory."""
+    return version.reason is not None and version.reason.startswith(_END)
 
 
 def is_comparable(memory: Memory) -> bool:

@@ -15,7 +15,7 @@ from hivelore.errors import Forbidden, NotFound
 from hivelore.links.chains import Later, follow_updates
 from hivelore.links.decisions import choose_later, may_update, stated_at
 from hivelore.links.model import LaterStatement, LinkedMemory, LinkPage, StoredLink
-from hivelore.links.validity import has_ended
+from hivelore.links.validity import has_ended, removal_of_end
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Action, Memory, MemoryId
 from hivelore.memories.service import MemoryService
@@ -98,7 +98,8 @@ class LinkService:
 
     def reject(self, memory: MemoryId, other: MemoryId, viewer: Viewer, deadline: float | None = None) -> LinkPage:
         """Rejects the links between two memories: they no longer count, and the judge does not make them again.
-        Raises NotFound without a link, Forbidden if the viewer may change neither memory."""
+        Raises NotFound without a link, Forbidden if the viewer may change neither memory, or only the later one and the
+        update has ended the earlier one: who decided that may change both."""
 
         def reject_links(tx: Transaction) -> None:
             self.reject_within(tx, memory, other, viewer)
@@ -112,13 +113,15 @@ class LinkService:
         if not any(_may_change(viewer, one) for one in ends):
             raise Forbidden("You may change neither of these memories: their owner, a lead or an operator may.")
         self._mark(tx, found, self._clock.now(), viewer)
-        for one in ends:
-            if has_ended(tx.history(one.key), target := _other(ends, one)) and one.memory.supersedes == target:
-                self._restore_validity(tx, one, target, viewer)
+        for newer, older in (ends, ends[::-1]):
+            target, history = older.memory.id, tx.history(newer.key)
+            if newer.memory.supersedes == target and has_ended(history, target):
+                _check_may_change_earlier(viewer, older)
+                self._restore_validity(tx, newer, removal_of_end(target, newer.memory, history), viewer)
 
-    def _restore_validity(self, tx: Transaction, newer: Stored, older: MemoryId, viewer: Viewer) -> None:
+    def _restore_validity(self, tx: Transaction, newer: Stored, removal: Edit, viewer: Viewer) -> None:
         """Removes the end that an update made. Whoever may reject the link may do that, too."""
-        change = self._memory_service.prepare_edit(Edit(supersedes=None, reason=f"The link to {older} was rejected."))
+        change = self._memory_service.prepare_edit(removal)
         by = replace(viewer, role=Role.OPERATOR)
         self._journal.record(
             tx,
@@ -135,10 +138,9 @@ class LinkService:
         def restore_links(tx: Transaction) -> None:
             found, ends = self._links_between(tx, memory, other, viewer)
             targets = {one.target for one in found}
-            if not all(_may_change(viewer, one) for one in ends if one.key in targets):
-                raise Forbidden(
-                    "You may not change the earlier of these memories: its owner, a lead or an operator may."
-                )
+            for one in ends:
+                if one.key in targets:
+                    _check_may_change_earlier(viewer, one)
             self._mark(tx, found, None, viewer)
 
         self._store.write(restore_links, deadline)
@@ -176,10 +178,6 @@ class LinkService:
         return stored
 
 
-def _other(ends: tuple[Stored, Stored], one: Stored) -> MemoryId:
-    return next(each.memory.id for each in ends if each is not one)
-
-
 def _read_dates(view: View, memories: Mapping[DocumentKey, Memory]) -> Mapping[DocumentKey, datetime]:
     histories = view.histories([key for key, one in memories.items() if one.version > 1])
     return {key: stated_at(one, histories.get(key, ())) for key, one in memories.items()}
@@ -187,3 +185,8 @@ def _read_dates(view: View, memories: Mapping[DocumentKey, Memory]) -> Mapping[D
 
 def _may_change(viewer: Viewer, stored: Stored) -> bool:
     return may_affect(viewer, Effect.EDIT, stored.memory) is Permission.ALLOWED
+
+
+def _check_may_change_earlier(viewer: Viewer, earlier: Stored) -> None:
+    if not _may_change(viewer, earlier):
+        raise Forbidden("You may not change the earlier of these memories: its owner, a lead or an operator may.")

@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from itertools import islice
+from datetime import datetime
+from itertools import islice, pairwise
 
+from hivelore.links.validity import outlives
 from hivelore.memories.model import Memory
 from hivelore.search.tokenizer import STOP_TERMS, query_token_terms
 
@@ -23,11 +25,15 @@ Rarities = Callable[[Sequence[str]], Mapping[str, float]]
 """Returns how rare each term is."""
 
 
-def chain_subject(members: Sequence[Memory], rarities: Rarities) -> str | None:
+def chain_subject(members: Sequence[Memory], dates: Sequence[datetime], rarities: Rarities) -> str | None:
     """Returns the subject to suggest for the members of a chain, the earliest first: that of some of them, or a new one
-    if enough have none. None without a suggestion."""
+    if enough have none. None without a suggestion: also if the last one would not outlive the others, or if the order
+    is not that of time. ``dates``: when each was stated. Facts with a subject keep their own start."""
     known = {one.subject for one in members if one.subject is not None}
-    if len(members) > MOST_MEMBERS or len(known) > 1:
+    starts = [at if one.subject is None else one.holds_since for one, at in zip(members, dates, strict=True)]
+    if len(members) > MOST_MEMBERS or len(known) > 1 or any(one >= other for one, other in pairwise(starts)):
+        return None
+    if not all(outlives(members[-1], one) for one in members):
         return None
     if known:
         return next(iter(known)) if any(one.subject is None for one in members) else None

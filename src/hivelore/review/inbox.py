@@ -210,28 +210,40 @@ class ReviewInbox:
         with self._store.read(sees=proposals_visible_to(viewer, self._lead_sees).seen) as view:
             known, _ = self._get_visible(view, proposal, viewer)
         prepared = self._prepare(known.wanted, why or known.why)
-
-        def decide_proposal(tx: Transaction) -> Proposal:
-            known, memories = self._get_visible(tx, proposal, viewer)
-            _check_decision(known, how, viewer)
-            now = self._clock.now()
-            if how is not Decision.REJECTED:
-                _check_unchanged(known, memories)
-                self._apply(tx, _Case(known, memories, how, prepared, viewer, now), why)
-            elif known.kind is ProposalKind.UPDATE:
-                older, newer = (one.memory.id for one in memories)
-                with suppress(NotFound):  # The judge has dropped the link since.
-                    self._links.reject_within(tx, newer, older, viewer)
-            by = DecisionRecord(how=how, at=now, actor=viewer.agent, interface=viewer.interface, reason=why)
-            decided = replace(known, decided=by)
-            tx.put_proposal(decided)
-            for entry in audit_entries(decided, Action.DECIDED, viewer, now, f"{known.kind} {how}"):
-                tx.record_audit(entry)
-            return decided
-
-        done = self._store.write(decide_proposal, deadline)
+        done = self._store.write(lambda tx: self._decide(tx, proposal, how, viewer, prepared, why), deadline)
         self._written()
         return done
+
+    def accept_update(self, tx: Transaction, update: Proposal, viewer: Viewer, reason: Clean) -> Proposal:
+        """Accepts a proposal of kind ``update`` as ``decide``, within the transaction that makes it. After an error the
+        transaction must be rolled back."""
+        return self._decide(tx, update.id, Decision.ACCEPTED, viewer, None, reason)
+
+    def _decide(
+        self,
+        tx: Transaction,
+        proposal: ProposalId,
+        how: Decision,
+        viewer: Viewer,
+        prepared: PreparedEdit | PreparedChange | None,
+        why: Clean | None,
+    ) -> Proposal:
+        known, memories = self._get_visible(tx, proposal, viewer)
+        _check_decision(known, how, viewer)
+        now = self._clock.now()
+        if how is not Decision.REJECTED:
+            _check_unchanged(known, memories)
+            self._apply(tx, _Case(known, memories, how, prepared, viewer, now), why)
+        elif known.kind is ProposalKind.UPDATE:
+            older, newer = (one.memory.id for one in memories)
+            with suppress(NotFound):  # The judge has dropped the link since.
+                self._links.reject_within(tx, newer, older, viewer)
+        by = DecisionRecord(how=how, at=now, actor=viewer.agent, interface=viewer.interface, reason=why)
+        decided = replace(known, decided=by)
+        tx.put_proposal(decided)
+        for entry in audit_entries(decided, Action.DECIDED, viewer, now, f"{known.kind} {how}"):
+            tx.record_audit(entry)
+        return decided
 
     # applying decisions
 

@@ -28,6 +28,11 @@ class ReviewReads(Protocol):
         """Counts the undecided proposals of an agent of these kinds; actor None: those without an agent."""
         ...
 
+    def count_open_by_owner(self, owner: AgentId | None, kind: ProposalKind) -> int:
+        """Counts the undecided proposals of this kind whose memory that was written last has this owner; None: nobody.
+        Of memories written at the same time, the one with the greatest key counts."""
+        ...
+
     def outdated_contradictions(self, limit: int) -> Sequence[Proposal]:
         """Returns up to ``limit`` undecided contradictions, oldest first, then by id, about a memory that is superseded
         or has another version than the proposed one."""

@@ -21,10 +21,11 @@ from hivelore.review.model import REQUESTS, Decision, Proposal, ProposalId, Prop
 from hivelore.storage.ports import Transaction, View
 
 MAX_OPEN = 100
-"""Maximum open requests of one agent, or of proposers that are not agents; likewise for each other kind."""
-UNLIMITED = frozenset({ProposalKind.CONTRADICTION, ProposalKind.UPDATE})
-"""Kinds that are never refused. The service itself limits the updates that it proposes, but not those that it decides.
-"""
+"""Maximum open requests of one agent, or of proposers that are not agents; likewise for each other kind. Updates and
+subjects are counted by author (``ProposalQueue.remaining_for``)."""
+UNLIMITED = frozenset({ProposalKind.CONTRADICTION, ProposalKind.UPDATE, ProposalKind.SUBJECT})
+"""Kinds that are never refused. The service itself limits the updates and subjects that it proposes
+(``ProposalQueue.remaining_for``), but not the updates that it decides."""
 _WHY_LENGTH = 1_000
 
 
@@ -36,6 +37,12 @@ class ProposalQueue:
     def remaining(self, view: View, kind: ProposalKind, viewer: Viewer) -> int:
         """Returns how many more proposals of this kind and viewer may be open."""
         return _remaining(view, kind, viewer)
+
+    def remaining_for(self, view: View, kind: ProposalKind, memories: Sequence[Stored]) -> int:
+        """Returns how many more proposals of this kind the service may have open because of the author of these
+        memories: the owner of the one written last, so that nobody uses up what others have."""
+        written_last = max(memories, key=lambda one: (one.memory.updated_at, one.key))
+        return max(MAX_OPEN - view.count_open_by_owner(written_last.memory.owner, kind), 0)
 
     def propose(
         self,

@@ -5,9 +5,10 @@ update may edit the updated memory, accepts that proposal itself. So each change
 change journal. After an undo the proposal is open again and waits for a person.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 
 from hivelore.core.agents import SERVICE_VIEWER, Interface, Role, Viewer
@@ -27,7 +28,7 @@ from hivelore.memories.normalizer import Normalizer
 from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.review.harm import LATELY
 from hivelore.review.inbox import ReviewInbox
-from hivelore.review.model import Decision, Proposal, ProposalFilter, ProposalKind, ProposalSubject, Wanted
+from hivelore.review.model import Decision, Proposal, ProposalFilter, ProposalId, ProposalKind, ProposalSubject, Wanted
 from hivelore.review.outdated import close_proposals
 from hivelore.review.proposals import ProposalQueue
 from hivelore.search.model import EVERYTHING, Filter
@@ -37,7 +38,7 @@ READ_AT_ONCE = 1_000
 """Memories whose links are read in one step."""
 MOST_OPEN = 500
 """Open proposals of a kind that are examined in one step."""
-_REASON = "The update is certain, and its author may change what it updates."
+_REASON = Clean("The update is certain, and its author may change what it updates.")
 _OUTDATED = Clean("A memory or the link between them has changed since.")
 
 
@@ -77,6 +78,8 @@ class UpdateReview:
         self._ends_validity = ends_validity
         self._next: DocumentKey | None = None
         """The last memory of the last step; None at the end of the store."""
+        self._examined: dict[ProposalKind, tuple[datetime, ProposalId] | None] = {}
+        """The last open proposal of each kind that the last step examined; None at the end."""
 
     def step(self) -> None:
         """Closes outdated proposals and reviews some memories of the store, newest first and round and round: what
@@ -106,10 +109,17 @@ class UpdateReview:
         with self._store.read() as view:
             updates = self._updates(view, documents)
         for one in updates:
-            proposal = self._store.write(partial(self._propose_end, one=one))
-            if proposal is not None and one.is_decided_alone:
+            if one.is_decided_alone:
                 with suppress(Conflict, Forbidden, Invalid, NotFound, Stale):  # A person decides.
-                    self._review_inbox.decide(proposal.id, Decision.ACCEPTED, SERVICE_VIEWER, reason=_REASON)
+                    self._store.write(partial(self._end, one=one))
+                    continue
+            self._store.write(partial(self._propose_end, one=one))
+
+    def _end(self, tx: Transaction, one: _Update) -> None:
+        """Proposes and accepts in one transaction. A proposal that is left undecided waits for a person."""
+        proposal = self._propose_end(tx, one)
+        if proposal is not None:
+            self._review_inbox.accept_update(tx, proposal, SERVICE_VIEWER, _REASON)
 
     def _propose_ends(self, documents: Collection[DocumentKey]) -> None:
         """Proposes to end what agents were lately given, so that the inbox is not flooded."""
@@ -129,7 +139,7 @@ class UpdateReview:
         if older is None or newer is None or not may_end(older.memory, newer.memory, tx.history(newer.key)):
             return None
         is_decided_alone = self._ends_validity and one.is_decided_alone
-        has_room = is_decided_alone or self._proposal_queue.remaining(tx, ProposalKind.UPDATE, SERVICE_VIEWER)
+        has_room = is_decided_alone or self._proposal_queue.remaining_for(tx, ProposalKind.UPDATE, [older, newer])
         if not has_room or _was_proposed(tx, older, newer):
             return None
         shown = f" ({one.link.why})" if one.link.why else ""
@@ -161,11 +171,12 @@ class UpdateReview:
             if key in seen:
                 continue
             with self._store.read() as view:
-                chain = self._chain(view, key, seen)
+                dated = self._chain(view, key, seen)
+                chain = [one for one, _ in dated]
                 if len(chain) < 2 or _was_suggested(view, chain):
                     continue
                 rarities = partial(self._keywords.rarities, view)
-                subject = chain_subject([one.memory for one in chain], rarities)
+                subject = chain_subject([one.memory for one in chain], [at for _, at in dated], rarities)
             if subject is not None and self._is_usable(subject, chain):
                 self._store.write(partial(self._propose_subject, chain=chain, subject=subject))
 
@@ -181,18 +192,19 @@ class UpdateReview:
             return topic is None or view.fact_at(topic, None) is None
 
     def _propose_subject(self, tx: Transaction, chain: Sequence[Stored], subject: str) -> None:
-        has_room = self._proposal_queue.remaining(tx, ProposalKind.SUBJECT, SERVICE_VIEWER)
+        has_room = self._proposal_queue.remaining_for(tx, ProposalKind.SUBJECT, chain)
         if not has_room or _was_suggested(tx, chain) or None in [_unchanged(tx, one) for one in chain]:
             return
         why = Clean(f"They update each other. As facts with the subject {subject}, the latest one is the current one.")
         wanted = Wanted(edit=Edit(subject=subject))
         self._proposal_queue.propose(tx, ProposalKind.SUBJECT, chain, SERVICE_VIEWER, wanted=wanted, why=why)
 
-    def _chain(self, view: View, key: DocumentKey, seen: set[DocumentKey]) -> list[Stored]:
-        """Returns the memories that certain updates join with this one, earliest first; none if there are too many.
-        They have one home and project, as facts of one topic have. Adds what it reads to ``seen``."""
+    def _chain(self, view: View, key: DocumentKey, seen: set[DocumentKey]) -> list[tuple[Stored, datetime]]:
+        """Returns the memories that certain updates join with this one, and when each was stated, earliest first; none
+        if there are too many. They have one home and project, as facts of one topic have. Adds them to ``seen``, but
+        not those that they are linked to otherwise, which may have a chain of their own."""
         where = Filter(visibility=EVERYTHING.visibility, live_at=self._clock.now())
-        found = dict[DocumentKey, Stored]()
+        found, read = dict[DocumentKey, Stored](), set[DocumentKey]()
         last = {key}
         while last:
             for one, memory in view.memories_of(last, where).items():
@@ -200,29 +212,36 @@ class UpdateReview:
                 is_alike = first is None or (first.memory.home, first.memory.project) == (memory.home, memory.project)
                 if is_alike and memory.operational is None:
                     found[one] = Stored(one, memory)
-            seen |= last
+            seen |= found.keys()
             if len(found) > MOST_MEMBERS:
                 return []
             ends = {end for one in _certain(view, last & found.keys()) for end in (one.source, one.target)}
-            last = ends - found.keys() - last
-        dates = {one.key: stated_at(one.memory, view.history(one.key)) for one in found.values()}
-        return sorted(found.values(), key=lambda one: (dates[one.key], one.key))
+            read |= last
+            last = ends - read
+        dated = [(one, stated_at(one.memory, view.history(one.key))) for one in found.values()]
+        return sorted(dated, key=lambda one: (one[1], one[0].key))
 
     # closing
 
     def _close_outdated(self) -> None:
-        def close(tx: Transaction) -> None:
-            outdated = [one for one in self._open_proposals(tx) if self._is_outdated(tx, one)]
-            close_proposals(tx, outdated, self._clock.now(), _OUTDATED)
-
         with self._store.read() as view:
-            has_outdated = any(self._is_outdated(view, one) for one in self._open_proposals(view))
-        if has_outdated:
-            self._store.write(close)
+            outdated = [one.id for one in self._some_open(view) if self._is_outdated(view, one)]
+        if outdated:
+            self._store.write(partial(self._close, proposals=outdated))
 
-    def _open_proposals(self, view: View) -> Iterator[Proposal]:
+    def _close(self, tx: Transaction, proposals: Sequence[ProposalId]) -> None:
+        known = [one for each in proposals if (one := tx.proposal(each)) is not None and one.decided is None]
+        close_proposals(tx, [one for one in known if self._is_outdated(tx, one)], self._clock.now(), _OUTDATED)
+
+    def _some_open(self, view: View) -> list[Proposal]:
+        """Returns the next open proposals, newest first and round and round."""
+        found = list[Proposal]()
         for kind in (ProposalKind.UPDATE, ProposalKind.SUBJECT):
-            yield from view.proposals(ProposalFilter(seen=EVERYTHING.visibility, open=True, kind=kind), None, MOST_OPEN)
+            where = ProposalFilter(seen=EVERYTHING.visibility, open=True, kind=kind)
+            page = view.proposals(where, self._examined.get(kind), MOST_OPEN)
+            self._examined[kind] = (page[-1].at, page[-1].id) if len(page) == MOST_OPEN else None
+            found += page
+        return found
 
     def _is_outdated(self, view: View, proposal: Proposal) -> bool:
         """Returns True if a proposal can no longer be accepted, or no link is its reason any more."""
@@ -230,7 +249,7 @@ class UpdateReview:
         if tuple(ProposalSubject(one.memory.id, one.memory.version) for one in memories) != proposal.memories:
             return True
         if proposal.kind is ProposalKind.SUBJECT:
-            return {one.key for one in memories} != {one.key for one in self._chain(view, memories[0].key, set())}
+            return {one.key for one in memories} != {one.key for one, _ in self._chain(view, memories[0].key, set())}
         older, newer = memories
         is_linked = any((one.source, one.target) == (newer.key, older.key) for one in _certain(view, [newer.key]))
         return not is_linked or not may_end(older.memory, newer.memory, view.history(newer.key))

@@ -36,6 +36,10 @@ class ProposalsView:
         found = (one for one in self.state.proposals.values() if one.actor == actor and one.decided is None)
         return sum(one.kind in kinds for one in found)
 
+    def count_open_by_owner(self, owner: AgentId | None, kind: ProposalKind) -> int:
+        found = (one for one in self.state.proposals.values() if one.kind is kind and one.decided is None)
+        return sum(_written_last(self.state, one).owner == owner for one in found)
+
     def outdated_contradictions(self, limit: int) -> Sequence[Proposal]:
         found = (one for one in self.state.proposals.values() if _is_outdated_contradiction(self.state, one))
         return nsmallest(limit, found, _place)
@@ -73,6 +77,12 @@ def _place(proposal: Proposal) -> tuple[datetime, ProposalId]:
 def _is_seen(state: State, proposal: Proposal, seen: Visibility) -> bool:
     memories = (memory for one in proposal.memories for memory in _memories(state, one.memory))
     return all(seen.admits(memory.owner, memory.scope) for memory in memories)
+
+
+def _written_last(state: State, proposal: Proposal) -> Memory:
+    keys = (key for one in proposal.memories for key in state.places.get(id_place(one.memory), NO_DOCUMENTS))
+    last = max(keys, key=lambda key: (state.documents[key].memory.updated_at, key))
+    return state.documents[last].memory
 
 
 def _is_outdated_contradiction(state: State, proposal: Proposal) -> bool:

@@ -119,6 +119,9 @@ class ReviewReader(SqlReader):
             return self.row("proposals_open_count_without_agent", kinds=codes)[0]
         return self.row("proposals_open_count", actor=actor, kinds=codes)[0]
 
+    def count_open_by_owner(self, owner: AgentId | None, kind: ProposalKind) -> int:
+        return self.row("proposals_open_count_by_owner", owner=owner, kind=KIND[kind])[0]
+
     def outdated_contradictions(self, limit: int) -> Sequence[Proposal]:
         kind = KIND[ProposalKind.CONTRADICTION]
         return self._proposals(self.SQL["contradictions_outdated"], {"kind": kind, "limit": limit})

@@ -20,6 +20,12 @@ SELECT COUNT(*) FROM proposal WHERE namespace = :namespace AND actor = :actor AN
 -- name: proposals_open_count_without_agent
 SELECT COUNT(*) FROM proposal WHERE namespace = :namespace AND actor IS NULL AND how = 0 AND kind {any:kinds}
 
+-- name: proposals_open_count_by_owner
+SELECT COUNT(*) FROM proposal pr WHERE pr.namespace = :namespace AND pr.how = 0 AND pr.kind = :kind AND (
+  SELECT m.owner FROM concerned co JOIN memory m ON m.namespace = co.namespace AND m.key = co.document
+  WHERE co.namespace = pr.namespace AND co.proposal = pr.id
+  ORDER BY m.updated_at DESC, m.key DESC LIMIT 1) IS NOT DISTINCT FROM :owner
+
 -- name: contradictions_outdated
 SELECT {columns:proposal pr}
 FROM proposal pr WHERE pr.namespace = :namespace AND pr.how = 0 AND pr.kind = :kind AND EXISTS (
