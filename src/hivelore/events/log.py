@@ -21,6 +21,9 @@ from hivelore.storage.ports import MemoryStore, Transaction, View
 
 ID_SHOWN = 100
 """Characters of an unknown id shown in an error."""
+MAX_COMPARED = 200
+"""Events of the same session and text whose services are compared with that of a new event. Those under its own
+spelling come first. So a text about more services is a repetition only under the same spelling."""
 
 
 class EventLog:
@@ -55,7 +58,7 @@ class EventLog:
         event = self.build(level, text, viewer, service=service, session=session, at=at)
 
         def put_event(tx: Transaction) -> Event:
-            known = tx.same_event(event, self._spellings(tx, event.service or GENERAL), REPEAT_WINDOW)
+            known = self._repeated(tx, event)
             if known is None:
                 tx.log_events([event])
             return known or event
@@ -126,7 +129,7 @@ class EventLog:
         )
         with self._store.read(deadline, sees=where.seen) as view:
             if about is not None:
-                where = replace(where, services=self._spellings(view, about))
+                where = replace(where, services=self._naming.services_like(about, view.event_services()))
             found = view.events(where, after, limit + 1)
         page, cursor = cut_page(found, limit, lambda event: (event.at, event.id))
         events = tuple(replace(one, session=visible_session(viewer, one.actor, one.session)) for one in page)
@@ -149,9 +152,13 @@ class EventLog:
         if not event.isprintable() or not self._store.write(lambda tx: tx.drop_event(event), deadline):
             raise NotFound(f"No event {event[:ID_SHOWN]!r}. It may have been deleted. List the events for their ids.")
 
-    def _spellings(self, view: View, service: Clean) -> frozenset[Clean]:
-        """Returns the service, and other spellings of it in the log."""
-        return self._naming.services_like(service, view.event_services())
+    def _repeated(self, view: View, event: Event) -> Event | None:
+        """Returns the earliest event that this one repeats, also under another spelling of the service."""
+        key = self._naming.service_key
+        service = key(event.service or GENERAL)
+        same = view.same_events(event, REPEAT_WINDOW, MAX_COMPARED)
+        repeated = (one for one in same if key(one.service or GENERAL) == service)
+        return min(repeated, key=lambda one: (one.at, one.id), default=None)
 
     def _clean_text(self, text: str) -> Clean:
         if len(text) > TEXT_LENGTH:
