@@ -229,3 +229,11 @@ def test_workers_do_not_see_the_sessions_of_others(world: World) -> None:
         None,
         "s4",
     ]
+
+
+def test_events_of_a_service_with_a_name_older_than_the_rules_are_listed(world: World) -> None:
+    event = an_event(service=Clean("post\u034fgres"), at=world.clock.now())
+    log_events(world.store, event)
+    assert world.events.page(AS_BOB, None, 9, service="post\u034fgres").events == (event,)
+    with pytest.raises(Invalid, match="invisible"):
+        world.events.record(Level.INFO, "Rebooted", AS_ADA, service="post\u034fgres")

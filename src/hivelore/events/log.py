@@ -14,7 +14,14 @@ from hivelore.core.values import replace
 from hivelore.errors import Invalid, NotFound, TooLarge
 from hivelore.events.model import REPEAT_WINDOW, TEXT_LENGTH, Event, EventFilter, EventPage, Level, LoggedId
 from hivelore.memories.model import Memory, MemoryId
-from hivelore.memories.normalizer import CLOCK_SLACK, SESSION_LENGTH, clean_line, clean_service, to_utc
+from hivelore.memories.normalizer import (
+    CLOCK_SLACK,
+    SESSION_LENGTH,
+    clean_line,
+    clean_service,
+    clean_service_filter,
+    to_utc,
+)
 from hivelore.observations.model import GENERAL
 from hivelore.observations.naming import Naming
 from hivelore.storage.ports import MemoryStore, Transaction, View
@@ -100,7 +107,8 @@ class EventLog:
         service = None if memory.operational is None else memory.operational.service
         about = memory.category if service is None else f"{memory.category}:{service}"
         text = f"New memory recorded: [{about}] {memory.content}"[:TEXT_LENGTH]
-        return self.build(Level.INFO, text, viewer, service=service, session=memory.session, memory=memory.id)
+        event = self.build(Level.INFO, text, viewer, session=memory.session, memory=memory.id)
+        return replace(event, service=service)  # A stored name, which may be older than the rules for new ones.
 
     def page(
         self,
@@ -117,7 +125,7 @@ class EventLog:
     ) -> EventPage:
         """Returns a page of events with at least ``level``. ``service``: in any spelling; ``GENERAL``: events about no
         service. ``session``: workers find only their own sessions."""
-        about = clean_service(self._redactor, self._naming, service)
+        about = clean_service_filter(self._redactor, self._naming, service)
         during = clean_line(self._redactor, session, "session", SESSION_LENGTH)
         where = EventFilter(
             seen=visible_to(viewer, self._lead_sees),
