@@ -159,6 +159,12 @@ class Normalizer:
     def category_filter(self, category: str | None) -> Clean | None:
         return clean_category_filter(self._redactor, category)
 
+    def category_among(self, category: str, known: Iterable[str]) -> str | None:
+        """Returns the one of the known categories that is meant, in any spelling."""
+        key = self._naming.category_key
+        wanted = key(self.category(category) or "")
+        return next((one for one in known if key(one) == wanted), None)
+
     def service(self, service: str | None) -> Clean | None:
         return clean_service(self._redactor, self._naming, service)
 
