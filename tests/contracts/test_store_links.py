@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
-from hivelore.links.model import LinkKind, StoredLink
-from hivelore.links.ports import KEPT
+from hivelore.links.model import DOUBTS, LinkKind, StoredLink, Successor
+from hivelore.links.ports import KEPT, SHARE
+from hivelore.memories.model import Memory, Trust
 from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.storage.ports import MemoryStore, Transaction
-from support.clocks import FixedClock
+from support.clocks import START, FixedClock
 from support.links import a_link, doubts_of, drop, links, links_of, put_links, updates_of
-from support.memories import ADA, a_memory, instant, next_version
+from support.memories import ADA, BOB, a_memory, instant, next_version
 from support.reference.store import ReferenceStore
 from support.stores import Fresh, add, change, forget, history, law, present, read_changes
 
@@ -143,7 +144,7 @@ def test_a_failed_transaction_leaves_no_link(store: MemoryStore) -> None:
 
     def work(tx: Transaction) -> None:
         tx.put_link(a_link(source, target))
-        assert tx.updates_of([target.key]) == {target.key: [source.key]}
+        assert [one.key for one in tx.updates_of([target.key], START)[target.key]] == [source.key]
         raise RuntimeError
 
     with pytest.raises(RuntimeError):
@@ -162,7 +163,7 @@ def test_a_memory_is_updated_by_the_sources_of_its_links(store: MemoryStore) -> 
         third.key: [fourth.key],
     }
     with store.read() as view:
-        assert dict(view.updates_of([])) == dict(view.updates_of([UNKNOWN])) == {}
+        assert dict(view.updates_of([], START)) == dict(view.updates_of([UNKNOWN], START)) == {}
 
 
 def test_only_updates_count_as_updates(store: MemoryStore) -> None:
@@ -190,10 +191,12 @@ def test_memories_update_each_other(store: MemoryStore) -> None:
     assert updates_of(store, [first, second]) == {first.key: [second.key], second.key: [first.key]}
 
 
-def test_of_many_updates_the_last_stored_are_returned(store: MemoryStore) -> None:
-    """A topic whose every memory updates all earlier ones, among memories without updates. The order in which the links
-    were made, and rejected links, do not matter."""
-    topic, others = added(store, 30), added(store, 30)
+@pytest.mark.parametrize("step", [1, -1], ids=["oldest first", "newest first"])
+def test_of_many_updates_the_latest_are_returned(store: MemoryStore, step: int) -> None:
+    """A topic whose every memory updates all earlier ones, among memories without updates. The order in which memories
+    and links arrived, and rejected links, do not matter."""
+    arriving = [add(store, a_memory(valid_from=instant(step * minute))) for minute in range(-30, 0)]
+    topic, others = arriving[::step], added(store, 30)
     some = [a_link(newer, older) for place, newer in enumerate(topic) for older in topic[:place]]
     some += [a_link(one, topic[0], rejected_at=instant(1)) for one in others]
     store.write(lambda tx: [tx.put_link(one) for one in some[::-1]])
@@ -206,6 +209,38 @@ def test_of_many_updates_the_last_stored_are_returned(store: MemoryStore) -> Non
         {keys[28]: [keys[29]]},
         {},
     ]
+
+
+@pytest.mark.parametrize("reason", ["expired", "replaced", "later"])
+def test_updates_that_do_not_hold_displace_none(store: MemoryStore, reason: str) -> None:
+    """They are returned all the same, because what updates them counts."""
+    old, new = added(store, 2)
+    if reason == "expired":
+        gone = [a_memory(created_at=instant(1), expires_at=instant(2)) for _ in range(KEPT)]
+    elif reason == "replaced":
+        gone = [a_memory(created_at=instant(1), valid_until=instant(2)) for _ in range(KEPT)]
+    else:
+        gone = [a_memory(created_at=instant(3)) for _ in range(KEPT)]
+    others = [add(store, one) for one in gone]
+    put_links(store, *(a_link(one, old) for one in (new, *others)))
+    assert updates_of(store, [old], instant(2)) == {old.key: [new.key, *(one.key for one in others[:0:-1])]}
+    with store.read() as view:
+        (first, *rest) = view.updates_of([old.key], instant(2))[old.key]
+    assert first == Successor(True, START, new.memory.id, new.key)
+    assert not any(one.holds for one in rest)
+
+
+def test_the_updates_of_one_owner_do_not_displace_those_of_others(store: MemoryStore) -> None:
+    old, new, *flood = (
+        add(store, a_memory(owner=owner, created_at=instant(minute)))
+        for minute, owner in enumerate([ADA, ADA, *[BOB] * KEPT])
+    )
+    put_links(store, *(a_link(one, old) for one in (new, *flood)))
+    assert updates_of(store, [old], instant(9)) == {old.key: [*(one.key for one in flood[:0:-1]), new.key]}
+    more = [add(store, a_memory(owner=ADA, created_at=instant(-minute))) for minute in range(1, KEPT)]
+    put_links(store, *(a_link(one, old) for one in more))
+    kept = [*flood[: -SHARE - 1 : -1], new, *more[: SHARE - 1]]
+    assert updates_of(store, [old], instant(9)) == {old.key: [one.key for one in kept]}
 
 
 def test_doubts_are_read_by_kind_and_certainty(store: MemoryStore) -> None:
@@ -222,63 +257,114 @@ def test_doubts_are_read_by_kind_and_certainty(store: MemoryStore) -> None:
     assert doubts_of(store, [old], 0.2) == {old.key: [conflicts]}
 
 
-def test_of_many_doubts_the_last_stored_are_returned(store: MemoryStore) -> None:
+def test_of_many_doubts_the_most_certain_are_returned_then_the_latest(store: MemoryStore) -> None:
     old, *newer = added(store, 2 * KEPT + 3)
     for place, one in enumerate(newer):
         kind = (LinkKind.MAY_UPDATE, LinkKind.CONFLICTS_WITH)[place % 2]
-        put_links(store, a_link(one, old, kind=kind, certainty=0.2 if place > KEPT + 2 else 0.8))
+        put_links(store, a_link(one, old, kind=kind, certainty=0.8 if place == 0 else 0.2))
     keys = [one.key for one in newer]
-    assert doubts_of(store, [old], 0.0) == {old.key: keys[: -KEPT - 1 : -1]}
-    assert doubts_of(store, [old], 0.8) == {old.key: keys[: KEPT + 3][: -KEPT - 1 : -1]}
+    assert doubts_of(store, [old], 0.0) == {old.key: [keys[0], *keys[:-KEPT:-1]]}
+    put_links(store, *(a_link(one, old, kind=kind, certainty=0.9) for one in newer[:KEPT] for kind in DOUBTS))
+    assert doubts_of(store, [old], 0.0) == {old.key: keys[:KEPT][::-1]}
 
 
-def test_all_doubts_among_memories_are_read(store: MemoryStore) -> None:
+def test_doubts_that_do_not_hold_displace_none_and_are_in_the_order_of_certainty(store: MemoryStore) -> None:
+    old = add(store, a_memory())
+    gone = [add(store, a_memory(expires_at=instant(1))) for _ in range(KEPT)]
+    holds = add(store, a_memory())
+    put_links(store, *(a_link(one, old, kind=LinkKind.MAY_UPDATE, certainty=0.9) for one in gone))
+    put_links(store, a_link(holds, old, kind=LinkKind.MAY_UPDATE, certainty=0.6))
+    latest = [one.key for one in gone[:0:-1]]
+    assert doubts_of(store, [old], 0.5, instant(2)) == {old.key: [*latest, holds.key]}
+
+
+def test_doubts_of_memories_that_may_not_update_do_not_count(store: MemoryStore) -> None:
+    said = a_memory().provenance
+    shop, tent = Clean("shop"), Clean("tent")
+    old = add(store, a_memory(project=shop))
+    less = [add(store, a_memory(provenance=replace(said, trust=Trust.WEB), project=shop)) for _ in range(KEPT)]
+    newer = [add(store, a_memory(project=one)) for one in (shop, tent, None)]
+    put_links(store, *(a_link(one, old, kind=LinkKind.CONFLICTS_WITH) for one in (*less, *newer)))
+    assert doubts_of(store, [old], 0.0) == {old.key: [newer[2].key, newer[0].key]}
+    put_links(store, *(a_link(one, newer[2], kind=LinkKind.MAY_UPDATE) for one in (old, *less)))
+    assert doubts_of(store, [newer[2]], 0.0) == {}
+
+
+def test_all_later_among_memories_are_read(store: MemoryStore) -> None:
     old, *newer = added(store, KEPT + 4)
     put_links(store, *(a_link(one, old, kind=LinkKind.MAY_UPDATE, certainty=0.1) for one in newer))
     first, second, third = newer[:3]
     put_links(store, a_link(first, old, kind=LinkKind.CONFLICTS_WITH), a_link(first, second, kind=LinkKind.MAY_UPDATE))
     put_links(store, a_link(third, first), a_link(third, second, kind=LinkKind.SAME_AS))
     with store.read() as view:
-        everything = view.doubts_among([old.key, *(one.key for one in newer), old.key])
-        assert everything == {old.key: [one.key for one in newer[::-1]], second.key: [first.key]}
-        assert view.doubts_among([old.key, second.key, third.key]) == {old.key: [third.key, second.key]}
-        assert view.doubts_among([first.key, second.key, UNKNOWN]) == {second.key: [first.key]}
-        assert view.doubts_among([old.key]) == view.doubts_among([]) == {}
+        everything = view.later_among([old.key, *(one.key for one in newer), old.key])
+        assert everything == {
+            old.key: [one.key for one in newer[::-1]],
+            first.key: [third.key],
+            second.key: [first.key],
+        }
+        assert view.later_among([old.key, second.key, third.key]) == {old.key: [third.key, second.key]}
+        assert view.later_among([first.key, second.key, UNKNOWN]) == {second.key: [first.key]}
+        assert view.later_among([old.key]) == view.later_among([]) == {}
     put_links(store, a_link(first, second, kind=LinkKind.MAY_UPDATE, rejected_at=instant(1)))
     with store.read() as view:
-        assert view.doubts_among([first.key, second.key]) == {}
+        assert view.later_among([first.key, second.key]) == {}
 
 
 pairs = st.tuples(st.integers(0, 5), st.integers(0, 5)).filter(lambda pair: pair[0] != pair[1])
 
 
+some_memories = st.builds(
+    a_memory,
+    owner=st.sampled_from([ADA, BOB]),
+    project=st.sampled_from([None, Clean("shop")]),
+    created_at=st.sampled_from([instant(0), instant(1), instant(3)]),
+    valid_from=st.sampled_from([None, instant(1)]),
+    valid_until=st.sampled_from([None, instant(2), instant(4)]),
+    expires_at=st.sampled_from([None, instant(2), instant(4)]),
+    provenance=st.builds(replace, st.just(a_memory().provenance), trust=st.sampled_from(Trust)),
+)
+
+
 @law
 @given(
-    written=st.lists(st.tuples(pairs, st.sampled_from([LinkKind.UPDATES, *LinkKind]), st.booleans()), max_size=14),
+    memories=st.lists(some_memories, min_size=6, max_size=6),
+    written=st.lists(
+        st.tuples(pairs, st.sampled_from([LinkKind.UPDATES, *LinkKind]), st.booleans(), st.sampled_from([0.5, 0.9])),
+        max_size=14,
+    ),
     kept=st.integers(1, 3),
+    share=st.integers(1, 2),
 )
 def test_links_match_those_of_the_reference_store(
-    fresh: Fresh, written: list[tuple[tuple[int, int], LinkKind, bool]], kept: int
+    fresh: Fresh,
+    memories: list[Memory],
+    written: list[tuple[tuple[int, int], LinkKind, bool, float]],
+    kept: int,
+    share: int,
 ) -> None:
-    memories = [a_memory() for _ in range(6)]
 
     def found(store: MemoryStore) -> object:
         stored = [add(store, memory) for memory in memories]
         numbers = {one.key: place for place, one in enumerate(stored)}
-        for (source, target), kind, is_rejected in written:
+        for (source, target), kind, is_rejected, certainty in written:
             rejected_at = instant(1) if is_rejected else None
-            put_links(store, a_link(stored[source], stored[target], kind=kind, rejected_at=rejected_at))
+            one = a_link(stored[source], stored[target], kind=kind, rejected_at=rejected_at, certainty=certainty)
+            put_links(store, one)
         with store.read() as view:
             some = [one.key for one in stored[:4]]
-            later = (view.updates_of(some), view.doubts_of(some, 0.5), view.doubts_among(some))
+            updates = view.updates_of(some, instant(2))
+            doubts = (view.doubts_of(some, 0.6, instant(2)), view.later_among(some))
         return (
             [one.link for one in links_of(store, *stored[:3])],
-            [{numbers[key]: [numbers[one] for one in newer] for key, newer in each.items()} for each in later],
+            {numbers[key]: [one[:3] for one in newer] for key, newer in updates.items()},
+            [{numbers[key]: [numbers[one] for one in newer] for key, newer in each.items()} for each in doubts],
         )
 
     with fresh() as store, pytest.MonkeyPatch.context() as changes:
         for module in ("hivelore.storage.sql.links", "support.reference.links"):
             changes.setattr(f"{module}.KEPT", kept)
+            changes.setattr(f"{module}.SHARE", share)
         assert found(store) == found(ReferenceStore(FixedClock()))
 
 

@@ -1,16 +1,19 @@
 """Order of memories in chains of updates."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from datetime import timedelta
 from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hivelore.links import chains
-from hivelore.links.chains import MAX_FOLLOWED, MAX_STEPS, MOST_LATEST, Later, follow_updates, successors_first
+from hivelore.links.chains import MAX_FOLLOWED, Later, follow_updates, successors_first
+from hivelore.links.model import Successor
 from hivelore.links.ports import KEPT
+from hivelore.memories.model import MemoryId
 from hivelore.memories.stored import DocumentKey
+from support.clocks import START
 from support.laws import examples
 
 
@@ -55,20 +58,30 @@ def keys(*numbers: int) -> list[DocumentKey]:
 
 
 class Links:
-    """Links from newer to older memories, and what was read of them."""
+    """Links from newer to older memories, and what was read of them. ``dates``: when they were stated; by default in
+    the order of their keys."""
 
-    def __init__(self, *links: tuple[int, int]) -> None:
+    def __init__(
+        self, *links: tuple[int, int], dates: Mapping[int, int] | None = None, gone: Collection[int] = ()
+    ) -> None:
         self.newer: dict[DocumentKey, set[DocumentKey]] = {}
         for newer, older in links:
             self.newer.setdefault(DocumentKey(older), set()).add(DocumentKey(newer))
         self.read: list[list[DocumentKey]] = []
+        self._dates, self._gone = dates or {}, gone
+
+    def successor(self, key: int) -> Successor:
+        since = START + timedelta(minutes=self._dates.get(key, key))
+        return Successor(key not in self._gone, since, MemoryId(f"m{key:04}"), DocumentKey(key))
 
     def updates_of(self, documents: Collection[DocumentKey]) -> Later:
         self.read.append(list(documents))
-        return {one: sorted(self.newer[one], reverse=True)[:KEPT] for one in documents if one in self.newer}
+        newer = {one: map(self.successor, self.newer[one]) for one in documents if one in self.newer}
+        return {key: sorted(some, reverse=True)[:KEPT] for key, some in newer.items()}
 
     def follow(self, *documents: int) -> dict[int, list[int]]:
-        return {int(key): [*map(int, some)] for key, some in follow_updates(keys(*documents), self.updates_of).items()}
+        found = follow_updates(keys(*documents), self.updates_of)
+        return {int(key): [int(one.key) for one in some] for key, some in found.items()}
 
 
 def chain(length: int) -> list[tuple[int, int]]:
@@ -83,12 +96,28 @@ def test_a_memory_is_updated_directly_and_through_others() -> None:
     assert links.follow() == Links().follow(1, 2) == {}
 
 
+def test_a_chain_is_followed_to_its_end() -> None:
+    links = Links(*chain(MAX_FOLLOWED + 2))
+    assert links.follow(1)[1] == [*range(MAX_FOLLOWED + 2, 1, -1)]
+    assert links.follow(1, 30, 40)[30] == [*range(MAX_FOLLOWED + 2, 30, -1)]
+
+
 def test_a_chain_is_followed_up_to_a_limit() -> None:
-    links = Links(*chain(MAX_STEPS + 3))
-    latest = range(MAX_STEPS + 1, MAX_STEPS + 1 - MOST_LATEST, -1)
-    assert links.follow(1)[1] == [*latest]
-    assert links.follow(1, 3, 5)[1] == [*latest]
-    assert links.follow(1, 3)[3] == [one + 2 for one in latest]
+    assert Links(*chain(1_000)).follow(1)[1] == [*range(MAX_FOLLOWED + 2, 1, -1)]
+
+
+def test_the_order_is_that_of_what_holds_and_of_time() -> None:
+    links = Links((2, 1), (3, 1), (4, 1), (5, 4), (6, 1), dates={2: 9, 3: 7, 6: 7}, gone=[4])
+    assert links.follow(1) == {1: [2, 6, 3, 5, 4], 4: [5]}
+
+
+def test_memories_in_the_order_of_time_do_not_depend_on_their_keys() -> None:
+    """Nine memories of which each updates all earlier ones, stored newest first."""
+    links = Links(
+        *((newer, older) for older in range(1, 10) for newer in range(1, older)),
+        dates={key: 10 - key for key in range(1, 10)},
+    )
+    assert links.follow(9)[9] == [*range(1, KEPT + 1)]
 
 
 def test_memories_that_update_each_other_are_not_among_their_own() -> None:
@@ -103,33 +132,35 @@ def test_only_the_latest_of_many_are_kept() -> None:
     assert links.read == [keys(*range(1, 51)), keys(99, 98, 97, 96, 95, 94)]
 
 
-def test_the_memories_that_are_followed_are_limited_and_those_of_the_first_come_first() -> None:
-    links = Links(*((100 * one + step, one) for one in range(1, 51) for step in range(1, 4)))
-    links.newer |= {DocumentKey(103): {DocumentKey(9_000)}, DocumentKey(5_003): {DocumentKey(9_001)}}
-    found = links.follow(*range(1, 51))
-    assert [len(level) for level in links.read] == [50, MAX_FOLLOWED]
-    assert found[1] == [9_000, 103, 102, 101]
-    assert found[50] == [5_003, 5_002, 5_001]
+def test_the_memories_that_are_followed_are_limited_and_the_latest_of_each_come_first() -> None:
+    some = range(1, MAX_FOLLOWED)
+    links = Links(*((100 * one + step, one) for one in some for step in range(1, 4)))
+    links.newer |= {DocumentKey(103): {DocumentKey(9_000)}, DocumentKey(102): {DocumentKey(9_001)}}
+    links.newer |= {DocumentKey(4_903): {DocumentKey(9_002)}, DocumentKey(4_902): {DocumentKey(9_003)}}
+    found = links.follow(*some)
+    assert [len(level) for level in links.read] == [len(some), MAX_FOLLOWED]
+    assert found[1] == [9_001, 9_000, 103, 102, 101]
+    assert found[49] == [9_002, 4_903, 4_902, 4_901]
 
 
 _FEW = st.integers(0, 8)
 
 
 @settings(max_examples=examples(200))
-@given(st.lists(_FEW), st.lists(st.tuples(_FEW, _FEW), max_size=20), st.integers(1, 4))
-def test_what_is_followed_is_what_is_reached(documents: list[int], links: list[tuple[int, int]], steps: int) -> None:
-    known = Links(*links)
+@given(st.lists(_FEW), st.lists(st.tuples(_FEW, _FEW), max_size=20), st.permutations(range(9)), st.sets(_FEW))
+def test_what_is_followed_is_what_is_reached(
+    documents: list[int], links: list[tuple[int, int]], order: list[int], gone: set[int]
+) -> None:
+    known = Links(*links, dates=dict(enumerate(order)), gone=gone)
     wanted: dict[int, list[int]] = {}
     for document in documents:
-        reached, last = set[int](), {document}
-        for _ in range(steps):
-            last = {newer for newer, older in links if older in last}
-            reached |= last
-        if reached - {document}:
-            wanted[document] = sorted(reached - {document}, reverse=True)
+        reached = last = {document}
+        while last:
+            last = {newer for newer, older in links if older in last} - reached
+            reached = reached | last
+        if later := sorted(map(known.successor, reached - {document}), reverse=True):
+            wanted[document] = [int(one.key) for one in later]
     with pytest.MonkeyPatch.context() as changes:
-        for name, value in (("MAX_STEPS", steps), ("MOST_LATEST", 9)):
-            changes.setattr(chains, name, value)
         changes.setitem(globals(), "KEPT", 9)
         found = known.follow(*documents)
     assert {document: found[document] for document in documents if document in found} == wanted
@@ -141,6 +172,5 @@ def test_no_flood_of_links_is_read(documents: list[int], seed: int) -> None:
     random = Random(seed)
     links = Links(*((random.randrange(200), random.randrange(200)) for _ in range(3_000)))
     found = links.follow(*documents)
-    assert len(links.read) <= MAX_STEPS
     assert sum(map(len, links.read)) <= len(documents) + MAX_FOLLOWED
-    assert all(len(some) <= MOST_LATEST for some in found.values())
+    assert all(len(some) <= KEPT * (len(documents) + MAX_FOLLOWED) for some in found.values())

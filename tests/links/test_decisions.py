@@ -7,13 +7,14 @@ import pytest
 
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
-from hivelore.links.decisions import LONGEST, is_comparable, make_link, may_compare, stated_at
+from hivelore.links.decisions import LONGEST, choose_later, is_comparable, make_link, may_compare, stated_at
 from hivelore.links.judge import DEFAULTS, Judgement, Verdict
-from hivelore.links.model import LinkKind
+from hivelore.links.model import LaterStatement, LinkKind
 from hivelore.memories.model import Memory, Scope, Trust
 from support.clocks import START
 from support.memories import ADA, BOB, a_memory
 
+MINUTE = timedelta(minutes=1)
 MODEL, WEB = Clean("pairs-2"), Clean("web")
 UPDATE = Judgement(Verdict.UPDATE, 0.9, "npm -> pnpm")
 
@@ -119,3 +120,20 @@ def test_what_an_agent_said_updates_no_word_of_an_operator() -> None:
     assert against is not None
     assert update is not None
     assert (against.kind, update.kind) == (LinkKind.CONFLICTS_WITH, LinkKind.UPDATES)
+
+
+def test_the_latest_of_the_first_choice_that_is_later_is_shown() -> None:
+    one, two, three = (a_memory() for _ in range(3))
+    first, second, third = (
+        LaterStatement(memory, START + place * MINUTE) for place, memory in enumerate((one, two, three))
+    )
+    assert choose_later(one.id, START, [[second, third], [first]]) == third
+    assert choose_later(one.id, START, [[first], [second], [third]]) == second
+    assert choose_later(three.id, third.at, [[first, second, third]]) is None
+    assert choose_later(one.id, START, []) is None
+
+
+def test_of_equal_dates_the_greater_id_is_later() -> None:
+    one, two = a_memory(), a_memory()
+    assert choose_later(one.id, START, [[LaterStatement(two, START)]]) is not None
+    assert choose_later(two.id, START, [[LaterStatement(one, START)]]) is None

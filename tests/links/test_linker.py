@@ -30,8 +30,9 @@ from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.model import Memory, Scope
 from hivelore.storage.leader_lease import LeaderLease
 from support.links import links_of
+from support.memories import a_memory
 from support.pair_readers import TableReader
-from support.stores import present
+from support.stores import add, present
 from support.waiting import until
 from support.world import AS_ADA, AS_BOB, World
 
@@ -254,9 +255,14 @@ def test_a_memory_of_a_project_updates_none_of_all_projects(
     assert ends(world, older) == {(newer.id, kind, older.id)}
 
 
-def test_memories_of_equal_dates_are_compared_in_the_order_of_their_arrival(world: World) -> None:
-    reader, at = TableReader(UPDATES), world.clock.now()
-    older, newer = world.remember(NPM, created_at=at), world.remember(PNPM, created_at=at)
+@pytest.mark.parametrize("step", [1, -1])
+def test_memories_of_equal_dates_are_compared_in_the_order_of_their_ids(world: World, step: int) -> None:
+    """Whichever arrived first, as in a store to which memories were moved."""
+    older, newer = (a_memory(text, created_at=world.clock.now()) for text in (NPM, PNPM))
+    for one in (older, newer)[::step]:
+        add(world.store, one)
+    world.embed()
+    reader = TableReader(UPDATES)
     link_all(world, reader)
     assert reader.read == [(NPM, PNPM)]
     assert ends(world, older) == {(newer.id, "updates", older.id)}

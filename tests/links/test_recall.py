@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from itertools import combinations, pairwise
 
 import pytest
 
@@ -317,3 +318,60 @@ def test_a_doubt_about_later_words_does_not_count_before_they_were_written(world
     update(world, old, edited, kind=LinkKind.MAY_UPDATE)
     assert [hit.memory.id for hit in hits(world)] == [later.id, old.id]
     assert [hit.memory.id for hit in hits(world, as_of=before)] == [old.id, later.id]
+
+
+def tools(world: World, count: int, step: int = 1) -> list[Memory]:
+    """Stores statements about a web app, oldest first, or newest first if ``step`` is -1. Returns the oldest first."""
+    since = world.clock.now()
+    world.clock.advance((count + 1) * DAY)
+    stored = [
+        world.remember(f"The web app is built by tool{number}", valid_from=since + number * DAY)
+        for number in range(count)[::step]
+    ]
+    return stored[::step]
+
+
+def link_pairs(world: World, *linked: tuple[Memory, Memory]) -> None:
+    """Makes links: the second memory of each pair updates the first one."""
+    for older, newer in linked:
+        update(world, older, newer)
+
+
+@pytest.mark.parametrize("count", [6, 13])
+def test_every_memory_of_a_chain_comes_after_its_successors(world: World, count: int) -> None:
+    chain = tools(world, count)
+    link_pairs(world, *pairwise(chain))
+    found = hits(world, "web app tool0", limit=count)
+    latest = chain[-1].id
+    assert shown(found) == [(chain[-1].content, None), *((one.content, latest) for one in chain[-2::-1])]
+
+
+@pytest.mark.parametrize("step", [1, -1], ids=["oldest first", "newest first"])
+def test_the_order_of_arrival_does_not_matter(world: World, step: int) -> None:
+    chain = tools(world, 9, step)
+    link_pairs(world, *combinations(chain, 2))
+    latest = chain[-1].id
+    in_order = [(chain[-1].content, None), *((one.content, latest) for one in chain[-2::-1])]
+    assert shown(hits(world, "web app tool0", limit=3)) == in_order[:3]
+    assert shown(hits(world, "web app tool0", limit=9)) == in_order
+
+
+@pytest.mark.parametrize("reason", ["expired", "earlier", "later"])
+def test_many_notes_of_a_worker_hide_no_word_of_an_operator(world: World, reason: str) -> None:
+    """A successor comes before what it updates, however many others update that too."""
+    old = world.remember("The web app is built by npm", scope=Scope.SWARM)
+    early = world.clock.now()
+    world.clock.advance(30 * DAY)
+    new = world.remember("pnpm replaced it", AS_OPERATOR, scope=Scope.SWARM)
+    more = {"expired": {"expires_at": world.clock.now() + DAY}, "earlier": {"valid_from": early + DAY}, "later": {}}
+    for number in range(9):
+        note = world.remember(f"Flood {number}", AS_BOB, scope=Scope.SWARM, **more[reason])
+        link_pairs(world, (old, note))
+    link_pairs(world, (old, new))
+    world.clock.advance(2 * DAY)
+    found = hits(world, "web app npm or what replaced it", limit=20)
+    order = [hit.memory.id for hit in found]
+    assert order.index(new.id) < order.index(old.id)
+    (mark,) = (hit.updated for hit in found if hit.memory.id == old.id)
+    assert mark is not None
+    assert (mark.by == new.id) == (reason != "later")

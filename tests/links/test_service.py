@@ -1,6 +1,7 @@
 """Links of a memory: shown to those who see both memories, rejected and restored by those who may change them."""
 
 from datetime import timedelta
+from itertools import combinations, pairwise
 
 import pytest
 
@@ -157,3 +158,64 @@ def test_rejecting_a_link_changes_no_memory(world: World) -> None:
     older, newer = a_pair(world, AS_ADA, AS_BOB)
     world.links.reject(older.id, newer.id, AS_ADA)
     assert [present(world.store, one).memory for one in (older, newer)] == [older, newer]
+
+
+# later statements
+
+
+def latest(world: World, memory: Memory, certainty: float | None = None) -> str | None:
+    stored = present(world.store, memory).memory
+    found = world.links.later_statements([stored], AS_ADA, certainty=certainty)
+    return found[memory.id].memory.content if found else None
+
+
+def test_a_long_chain_is_followed_to_its_end(world: World) -> None:
+    chain = [world.remember(f"tool{number}") for number in range(30)]
+    for older, newer in pairwise(chain):
+        linked(world, older, newer)
+    assert [latest(world, one) for one in (chain[0], chain[15], chain[29])] == ["tool29", "tool29", None]
+
+
+@pytest.mark.parametrize("step", [1, -1], ids=["oldest first", "newest first"])
+def test_the_latest_statement_does_not_depend_on_the_order_of_arrival(world: World, step: int) -> None:
+    since = world.clock.now()
+    world.clock.advance(timedelta(days=20))
+    stored = [
+        world.remember(f"tool{number}", valid_from=since + timedelta(days=number)) for number in range(9)[::step]
+    ][::step]
+    for older, newer in combinations(stored, 2):
+        linked(world, older, newer)
+    assert [latest(world, one) for one in (stored[0], stored[4])] == ["tool8", "tool8"]
+
+
+@pytest.mark.parametrize("reason", ["expired", "earlier"])
+def test_notes_of_a_worker_do_not_hide_the_latest_statement(world: World, reason: str) -> None:
+    old = world.remember("npm", scope=Scope.SWARM)
+    early = world.clock.now()
+    world.clock.advance(timedelta(days=9))
+    new = world.remember("pnpm", AS_OPERATOR, scope=Scope.SWARM)
+    linked(world, old, new)
+    day = timedelta(days=1)
+    more = {"expired": {"expires_at": world.clock.now() + day}, "earlier": {"valid_from": early + day}}
+    for number in range(9):
+        linked(world, old, world.remember(f"flood {number}", AS_BOB, scope=Scope.SWARM, **more[reason]))
+    world.clock.advance(2 * day)
+    assert latest(world, old) == "pnpm"
+
+
+def test_what_updates_a_replaced_memory_counts(world: World) -> None:
+    npm, pnpm = world.remember("npm"), world.remember("pnpm")
+    bun = world.remember("bun", supersedes=pnpm.id)
+    linked(world, npm, pnpm)
+    linked(world, pnpm, bun)
+    assert latest(world, npm) == "bun"
+
+
+def test_a_certain_doubt_counts_more_than_many_less_certain_ones(world: World) -> None:
+    npm, pnpm = (present(world.store, world.remember(text)) for text in ("npm", "pnpm"))
+    doubts = [(pnpm, 0.95), *((present(world.store, world.remember(f"flood {number}")), 0.55) for number in range(6))]
+    put_links(world.store, *(a_link(one, npm, kind=LinkKind.MAY_UPDATE, certainty=sure) for one, sure in doubts))
+    assert latest(world, npm.memory, 0.5) == "pnpm"
+    bun = world.remember("bun")
+    linked(world, pnpm.memory, bun)
+    assert latest(world, npm.memory, 0.5) == "bun"

@@ -71,11 +71,16 @@ def links_of(store: MemoryStore, *some: Stored) -> list[StoredLink]:
         return list(view.links_of([one.key for one in some]))
 
 
-def updates_of(store: MemoryStore, some: Collection[Stored]) -> dict[DocumentKey, list[DocumentKey]]:
+def updates_of(
+    store: MemoryStore, some: Collection[Stored], at: datetime = START
+) -> dict[DocumentKey, list[DocumentKey]]:
     with store.read() as view:
-        return {key: list(found) for key, found in view.updates_of([one.key for one in some]).items()}
+        found = view.updates_of([one.key for one in some], at)
+    return {key: [one.key for one in newer] for key, newer in found.items()}
 
 
-def doubts_of(store: MemoryStore, some: Collection[Stored], certainty: float) -> dict[DocumentKey, list[DocumentKey]]:
+def doubts_of(
+    store: MemoryStore, some: Collection[Stored], certainty: float, at: datetime = START
+) -> dict[DocumentKey, list[DocumentKey]]:
     with store.read() as view:
-        return {key: list(found) for key, found in view.doubts_of([one.key for one in some], certainty).items()}
+        return {key: list(found) for key, found in view.doubts_of([one.key for one in some], certainty, at).items()}

@@ -59,7 +59,8 @@ def _document(view: View, key: DocumentKey) -> Mapping[str, object]:
 
 def _updates(view: View, keys: Mapping[MemoryId, DocumentKey]) -> Mapping[MemoryId, list[MemoryId]]:
     ids = {key: memory for memory, key in keys.items()}
-    return {ids[key]: [ids[one] for one in newer] for key, newer in view.updates_of(keys.values()).items()}
+    found = view.updates_of(keys.values(), instant(0))
+    return {ids[key]: [one.id for one in newer] for key, newer in found.items()}
 
 
 def _facts(view: View, topic: Topic) -> list[MemoryId | None]:

@@ -1,60 +1,54 @@
 """Chains of updates: which memories are the latest of one, and what holds now comes before what it replaced."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import TypeVar
 
+from hivelore.links.model import Successor
 from hivelore.memories.stored import DocumentKey
 
 K = TypeVar("K")
-Later = Mapping[DocumentKey, Sequence[DocumentKey]]
+Later = Mapping[DocumentKey, Sequence[Successor]]
 """By memory, those that update it."""
 
-MAX_STEPS = 8
-"""Links that are followed in a chain of updates."""
 MAX_FOLLOWED = 50
 """Memories besides the given ones whose updates are read."""
 MOST_LATEST = 6
-"""Memories that are known as the latest of a chain."""
+"""Latest successors of a memory that are read because of it."""
 MOST_SUCCESSORS = 3
 """Latest successors of a memory that a result contains because of it."""
 
 
 def follow_updates(documents: Iterable[DocumentKey], read: Callable[[Collection[DocumentKey]], Later]) -> Later:
-    """Returns, by memory, the memories that update it, directly or through others, at most ``MAX_STEPS`` links away:
-    the ``MOST_LATEST`` with the greatest keys, greatest first. Contains the given memories and those that were
-    followed, without memories that nothing updates. A memory in a cycle is not among its own.
+    """Returns, by memory, the known memories that update it, directly or through others, the greatest first. Contains
+    the given memories and those that were followed, without memories that nothing updates. A memory in a cycle is not
+    among its own.
 
     ``read`` returns those that update each memory directly (``links.ports.LinkReads.updates_of``). It is called once
-    for each step with the memories that the last step found; of these, ``MAX_FOLLOWED`` at most in all, first those
-    reached from the first memories.
+    for each step with the memories that the last step found, until nothing updates them; with ``MAX_FOLLOWED`` at most
+    in all, first the greatest successor of each memory of a step.
     """
-    newer: dict[DocumentKey, Sequence[DocumentKey]] = {}
+    newer: dict[DocumentKey, Sequence[Successor]] = {}
     level, followed, left = dict.fromkeys(documents), set[DocumentKey](), MAX_FOLLOWED
-    for _ in range(MAX_STEPS):
-        if not level:
-            break
+    while level:
         found = read(level)
         newer |= found
         followed |= level.keys()
-        reached = dict.fromkeys(one for key in level for one in found.get(key, ()) if one not in followed)
+        in_turns = zip_longest(*(found[key] for key in level if key in found))
+        reached = dict.fromkeys(one.key for turn in in_turns for one in turn if one and one.key not in followed)
         level = dict.fromkeys(islice(reached, left))
         left -= len(level)
-    latest = {key: _greatest(key, some) for key, some in newer.items()}
-    for _ in range(MAX_STEPS - 1):
-        # The greatest of a union are among the greatest of its parts.
-        longer = {
-            key: _greatest(key, (*some, *(one for each in some for one in latest.get(each, ()))))
-            for key, some in newer.items()
-        }
-        if longer == latest:
-            break
-        latest = longer
-    return {key: some for key, some in latest.items() if some}
+    return {key: later for key in newer if (later := _reach(key, newer))}
 
 
-def _greatest(key: DocumentKey, some: Iterable[DocumentKey]) -> list[DocumentKey]:
-    return sorted(set(some) - {key}, reverse=True)[:MOST_LATEST]
+def _reach(document: DocumentKey, newer: Later) -> list[Successor]:
+    found, left = dict[DocumentKey, Successor](), [document]
+    while left:
+        for one in newer.get(left.pop(), ()):
+            if one.key != document and one.key not in found:
+                found[one.key] = one
+                left.append(one.key)
+    return sorted(found.values(), reverse=True)
 
 
 def successors_first(items: Iterable[K], updated_by: Mapping[K, Sequence[K]]) -> list[K]:

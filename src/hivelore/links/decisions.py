@@ -100,12 +100,10 @@ def make_link(older: Memory, newer: Memory, judged: Judgement, model: Clean, now
     )
 
 
-def choose_later(
-    memory: MemoryId, at: datetime, updates: Iterable[LaterStatement], doubts: Iterable[LaterStatement]
-) -> LaterStatement | None:
-    """Returns the statement that is shown with a memory stated at this time: the latest that updates it, or else the
-    latest that may do so. None if no statement is later than the memory, as in a cycle of updates."""
-    for some in (updates, doubts):
+def choose_later(memory: MemoryId, at: datetime, choices: Iterable[Iterable[LaterStatement]]) -> LaterStatement | None:
+    """Returns the statement that is shown with a memory stated at this time: the latest of the first ``choices`` that
+    are later than the memory. None if no statement is later, as in a cycle of updates."""
+    for some in choices:
         later = [one for one in some if (one.at, one.memory.id) > (at, memory)]
         if later:
             return max(later, key=lambda one: (one.at, one.memory.id))

@@ -156,7 +156,7 @@ class Linker:
             left -= _length(stored) + _length(other)
             if left < 0 and compared and other.key not in linked:
                 continue
-            older, newer = sorted((stored, other), key=lambda one: (dates[one.key], one.key))
+            older, newer = sorted((stored, other), key=lambda one: (dates[one.key], one.memory.id))
             judged = self._comparer.read(older.memory.content, newer.memory.content)
             compared.append(pair)
             link = make_link(older.memory, newer.memory, judged, model, self._clock.now())

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 from hivelore.core.agents import AgentId
 from hivelore.core.text import Clean
@@ -78,6 +79,18 @@ class LaterStatement:
     """When it was stated."""
     is_certain: bool = True
     """False if it only may update or contradict the earlier one."""
+
+
+class Successor(NamedTuple):
+    """A memory that updates an earlier one. Successors are sorted by what counts most: those that hold, then the latest
+    statement, then the greatest id, so that the order in which a store received them does not matter."""
+
+    holds: bool
+    """False if it was not stated yet, has expired or was replaced."""
+    since: datetime
+    """Since when it holds. ``links.decisions.stated_at`` also regards when its text was changed."""
+    id: MemoryId
+    key: DocumentKey
 
 
 class LinkedMemory(Value, frozen=True, kw_only=True):

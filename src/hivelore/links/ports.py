@@ -1,10 +1,11 @@
 """Ports of the links between memories."""
 
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Protocol
 
 from hivelore.core.text import Clean
-from hivelore.links.model import LinkKind, StoredLink
+from hivelore.links.model import LinkKind, StoredLink, Successor
 from hivelore.memories.stored import DocumentKey
 
 
@@ -16,22 +17,24 @@ class LinkReads(Protocol):
         the ids of source and target, and by kind in the order of ``LinkKind``."""
         ...
 
-    def updates_of(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
-        """Returns, by memory, the memories that update it directly, the greatest key first. If more than
-        ``KEPT`` do, those with the greatest keys are returned, which were stored last. Memories that nothing updates
-        are omitted. Rejected links do not count. ``links.chains.follow_updates`` follows chains."""
+    def updates_of(self, documents: Collection[DocumentKey], at: datetime) -> Mapping[DocumentKey, Sequence[Successor]]:
+        """Returns, by memory, the memories that update it directly, the greatest ``Successor`` first. If more than
+        ``KEPT`` do, those that hold at this time are returned first, then the latest. Those of one owner beyond
+        ``SHARE`` come after all others that hold, so that no owner displaces those of others. Memories that nothing
+        updates are omitted. Rejected links do not count. ``links.chains.follow_updates`` follows chains."""
         ...
 
     def doubts_of(
-        self, documents: Collection[DocumentKey], certainty: float
+        self, documents: Collection[DocumentKey], certainty: float, at: datetime
     ) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
-        """Returns, by memory, the later memories that may update or contradict it (``links.model.DOUBTS``) with at
-        least this certainty. Their order and number are those of ``updates_of``."""
+        """Returns, by memory, the memories that may update or contradict it (``links.model.DOUBTS``) with at least this
+        certainty, the most certain first, then the latest. If more than ``KEPT`` do, those that hold at this time are
+        returned first. Rejected links do not count, nor memories that ``links.decisions.may_update`` does not admit."""
         ...
 
-    def doubts_among(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
-        """Returns, by memory, all of the other given memories that may update or contradict it, the greatest key first.
-        Rejected links do not count. Looks up each pair, so it is for few memories."""
+    def later_among(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
+        """Returns, by memory, all of the other given memories that update it, or may update or contradict it, the
+        greatest key first. Rejected links do not count. Looks up each pair, so it is for few memories."""
         ...
 
     def uncompared(self, model: Clean, limit: int) -> Sequence[DocumentKey]:
@@ -62,3 +65,5 @@ class LinkWrites(Protocol):
 
 KEPT = 6
 """Memories that are returned for one that more update or contradict."""
+SHARE = 3
+"""Memories of one owner among these, while other owners have some."""

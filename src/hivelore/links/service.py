@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 
 from hivelore.changes.journal import ChangeJournal
 from hivelore.changes.model import BatchKind
@@ -12,8 +13,8 @@ from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Forbidden, NotFound
-from hivelore.links.chains import Later, follow_updates
-from hivelore.links.decisions import choose_later, may_update, stated_at
+from hivelore.links.chains import MOST_LATEST, follow_updates
+from hivelore.links.decisions import choose_later, stated_at
 from hivelore.links.model import LaterStatement, LinkedMemory, LinkPage, StoredLink
 from hivelore.links.validity import has_ended, removal_of_end
 from hivelore.memories.drafts import Edit
@@ -67,26 +68,31 @@ class LinkService:
         certainty: float | None = None,
     ) -> Mapping[MemoryId, LaterStatement]:
         """Returns, by memory, the latest one that updates it, among those that hold and that the viewer may see. If
-        there is none, one that may update it with at least this ``certainty``, or what updates that one; None: doubts
-        do not count. Private memories of others are left out, also for leads and operators: the result is injected."""
+        there is none, the one that most certainly may update it, with at least this ``certainty``, or the latest that
+        updates that one; None: doubts do not count. Private memories of others are left out, also for leads and
+        operators: the result is injected."""
         seen = replace(visible_to(viewer, self._lead_sees), others=False)
-        where = Filter(visibility=seen, superseded=False, live_at=self._clock.now())
+        now = self._clock.now()
+        where = Filter(visibility=seen, superseded=False, live_at=now)
         with self._store.read(deadline, sees=seen) as view:
             keys = list(view.keys_of({one.id for one in memories}).values())
-            doubts: Later = {} if certainty is None else view.doubts_of(keys, certainty)
-            doubtful = {one for some in doubts.values() for one in some}
-            updates = follow_updates([*keys, *doubtful], view.updates_of)
+            doubts: Mapping[DocumentKey, Sequence[DocumentKey]] = (
+                {} if certainty is None else view.doubts_of(keys, certainty, now)
+            )
+            doubtful = dict.fromkeys(one for some in doubts.values() for one in some)
+            followed = follow_updates([*keys, *doubtful], partial(view.updates_of, at=now))
+            updates = {key: [one.key for one in some[:MOST_LATEST]] for key, some in followed.items()}
             linked = view.memories_of([key for key in keys if key in updates or key in doubts], Filter(visibility=seen))
             newer = view.memories_of({*doubtful, *(one for some in updates.values() for one in some)}, where)
             newer = {key: one for key, one in newer.items() if self._holds(one)}
             dates = _read_dates(view, {**linked, **newer})
         latest = dict[MemoryId, LaterStatement]()
         for key, memory in linked.items():
-            certain = [LaterStatement(newer[one], dates[one]) for one in updates.get(key, ()) if one in newer]
-            allowed = [one for one in doubts.get(key, ()) if one in newer and may_update(memory, newer[one])]
-            ends = {end for one in allowed for end in (one, *updates.get(one, ())) if end in newer}
-            unsure = [LaterStatement(newer[one], dates[one], is_certain=False) for one in ends]
-            later = choose_later(memory.id, dates[key], certain, unsure)
+            choices = [[LaterStatement(newer[one], dates[one]) for one in updates.get(key, ()) if one in newer]]
+            for doubt in doubts.get(key, ()):
+                ends = [one for one in (doubt, *updates.get(doubt, ())) if one in newer]
+                choices.append([LaterStatement(newer[one], dates[one], is_certain=False) for one in ends])
+            later = choose_later(memory.id, dates[key], choices)
             if later is not None:
                 latest[memory.id] = later
         return latest

@@ -17,9 +17,9 @@ from hivelore.errors import Broken, Unavailable
 from hivelore.feedback.recall_log import RecallLog, WriteBehindBuffer
 from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.model import Candidate, Neighbours, Vector
-from hivelore.links.chains import MOST_SUCCESSORS, follow_updates, successors_first
+from hivelore.links.chains import MOST_LATEST, MOST_SUCCESSORS, follow_updates, successors_first
 from hivelore.links.decisions import may_update, stated_at
-from hivelore.memories.model import Memory, MemoryId
+from hivelore.memories.model import Memory, MemoryId, RankFeatures
 from hivelore.memories.stored import DocumentKey
 from hivelore.models.ports import RelevanceReader
 from hivelore.observations.confidence import Lifecycle, confidence_at, is_active
@@ -201,7 +201,7 @@ class SearchService:
                 memories = search.memories([one.key for one in ranked[:among]])
                 terms = frozenset(search.analysis.terms)
                 ranked = promote_updates(ranked, terms, search.vectors, memories, constants.recency_conflicts)
-            ranked = search.place_doubtful(search.place_successors(ranked))
+            ranked = search.order_top(search.place_successors(ranked))
             best = select_hits(ranked, query, top, search.vectors, search.memories, search.in_order())
             is_all = len(proposals.similarity) < wanted or wanted >= KEYWORD_DEPTH
             if is_all or not is_crowded_by_duplicates(best, len(ranked), top):
@@ -325,8 +325,7 @@ class _Search:
         self._dated: list[Neighbours] = []
         self._successors: dict[DocumentKey, Sequence[DocumentKey]] = {}
         self._stated_at: Mapping[DocumentKey, datetime] = {}
-        self._doubtful: dict[DocumentKey, Sequence[DocumentKey]] = {}
-        """Of the successors."""
+        self._later_in_top: dict[DocumentKey, Sequence[DocumentKey]] = {}
 
     def match_keywords(self, text: str, limit: int) -> None:
         keywords, view = self._on.keywords, self._view
@@ -387,42 +386,45 @@ class _Search:
         return Proposals(keywords, nearest, similarity, active, confidences)
 
     def place_successors(self, ranked: Sequence[Ranked]) -> Sequence[Ranked]:
-        """Returns the ranking with each of the best candidates behind the memories that update it."""
+        """Returns the ranking with each of the best candidates behind the memories that update it. The latest of these
+        are added if they are missing."""
         best = [one.key for one in ranked[:LINKED]]
-        found = follow_updates(best, self._view.updates_of)
+        found = follow_updates(best, partial(self._view.updates_of, at=self._where.held_at or self._now))
         if not found:
             return ranked
-        newer = {one for key in best for one in found.get(key, ())}
-        features = {one.key: one.features for one in ranked}
-        missing = newer - features.keys()
+        known = {one.key for one in ranked}
+        missing = {one.key for key in best for one in found.get(key, ())[:MOST_LATEST]} - known
+        features = dict[DocumentKey, RankFeatures]()
         if missing:
             read = self._view.rank_features_of(missing, self._where)
             features |= {key: one for key, one in read.items() if self._is_active(one.operational)}
-        self._stated_at = self._read_dates([one for one in newer if one in features])
+        newer = {one.key for successors in found.values() for one in successors}
+        self._stated_at = self._read_dates([one for one in newer if one in known or one in features])
         for key, successors in found.items():
-            latest = [one for one in successors if one in self._stated_at]
-            latest.sort(key=lambda one: (self._stated_at[one], one), reverse=True)
-            self._successors[key] = latest[:MOST_SUCCESSORS]
-        return place_successors(ranked, self._successors, features)
+            latest = [one for one in successors if one.key in self._stated_at]
+            latest.sort(key=lambda one: (self._stated_at[one.key], one.id), reverse=True)
+            self._successors[key] = [one.key for one in latest]
+        added = {one for key in best for one in self._successors.get(key, ())[:MOST_SUCCESSORS]}
+        return place_successors(ranked, self._successors, {key: features[key] for key in added if key in features})
 
-    def place_doubtful(self, ranked: Sequence[Ranked]) -> Sequence[Ranked]:
-        """Returns the ranking with each of the first memories behind those among them that contradict or may update
-        it. A memory that was no candidate is not brought in by a doubt."""
-        self._doubtful, top = {}, {one.key: one.features for one in ranked[:TOP]}
-        found = self._view.doubts_among(top)
+    def order_top(self, ranked: Sequence[Ranked]) -> Sequence[Ranked]:
+        """Returns the ranking with each of the first memories behind those among them that update it, contradict it or
+        may update it. A memory that was no candidate is not brought in by a doubt."""
+        self._later_in_top, top = {}, {one.key: one.features for one in ranked[:TOP]}
+        found = self._view.later_among(top)
         if found:
             memories = self.memories(list(top))
             dates = self._read_dates(list({one for newer in found.values() for one in newer}))
             for older, newer in found.items():
                 later = [one for one in newer if one in dates and may_update(memories[older], memories[one])]
                 if later:
-                    self._doubtful[older] = later
-        return place_successors(ranked, self.in_order(), top) if self._doubtful else ranked
+                    self._later_in_top[older] = later
+        return place_successors(ranked, self.in_order(), top) if self._later_in_top else ranked
 
     def in_order(self) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
         """Returns, by memory, those that come before it because they update it or may do so."""
-        keys = self._successors.keys() | self._doubtful.keys()
-        return {key: [*self._successors.get(key, ()), *self._doubtful.get(key, ())] for key in keys}
+        keys = self._successors.keys() | self._later_in_top.keys()
+        return {key: [*self._successors.get(key, ()), *self._later_in_top.get(key, ())] for key in keys}
 
     def behind(
         self, keys: Sequence[DocumentKey], known: Collection[DocumentKey]

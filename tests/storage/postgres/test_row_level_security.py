@@ -20,7 +20,7 @@ from hivelore.storage.postgres.store import PostgresStore
 from hivelore.storage.postgres.view import PostgresView
 from hivelore.storage.sql import events, memories, review
 from support import postgres
-from support.clocks import SteppingClock
+from support.clocks import START, SteppingClock
 from support.events import ALL_EVENTS, an_event, log_events
 from support.links import a_link, put_links
 from support.memories import ADA, BOB, a_memory, an_observation, evidence, operational
@@ -133,7 +133,7 @@ def test_links_are_hidden_unless_both_memories_are_visible(app: Application) -> 
         with app.store.read(sees=Visibility(own=own, swarm=True)) as view:
             assert isinstance(view, PostgresView)
             assert set(view.links_of([old.key, secret.key])) == set(seen)
-            assert view.updates_of([old.key]) == {old.key: newer}
+            assert [one.key for one in view.updates_of([old.key], START)[old.key]] == newer
             assert len(view.rows("SELECT why FROM link")) == len(seen)
 
 

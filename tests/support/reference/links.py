@@ -1,11 +1,15 @@
 """Links of the reference store."""
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime
 
+from hivelore.core.agents import AgentId
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
-from hivelore.links.model import DOUBTS, LinkKind, StoredLink
-from hivelore.links.ports import KEPT
+from hivelore.links.decisions import may_update
+from hivelore.links.model import DOUBTS, LinkKind, StoredLink, Successor
+from hivelore.links.ports import KEPT, SHARE
 from hivelore.memories.stored import DocumentKey
 from support.reference.state import LinkKey, State
 
@@ -21,16 +25,40 @@ class LinksView:
         by_ids = sorted(found, key=lambda one: (one.link.source, one.link.target, kinds.index(one.link.kind)))
         return sorted(by_ids, key=lambda one: one.link.at, reverse=True)
 
-    def updates_of(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
-        return self._later_than(documents, (LinkKind.UPDATES,), 0.0)
+    def updates_of(self, documents: Collection[DocumentKey], at: datetime) -> Mapping[DocumentKey, Sequence[Successor]]:
+        found: dict[DocumentKey, Sequence[Successor]] = {}
+        for target in documents:
+            some = sorted(
+                (self._successor(one, at) for one in self._sources(target, (LinkKind.UPDATES,))), reverse=True
+            )
+            places = Counter[tuple[bool, AgentId | None]]()
+            in_turns = list[tuple[bool, bool, Successor]]()
+            for one in some:
+                places[of_owner := (one.holds, self.state.documents[one.key].memory.owner)] += 1
+                in_turns.append((one.holds, places[of_owner] <= SHARE, one))
+            if some:
+                found[target] = sorted((one for *_, one in sorted(in_turns, reverse=True)[:KEPT]), reverse=True)
+        return found
 
     def doubts_of(
-        self, documents: Collection[DocumentKey], certainty: float
+        self, documents: Collection[DocumentKey], certainty: float, at: datetime
     ) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
-        return self._later_than(documents, DOUBTS, certainty)
+        found: dict[DocumentKey, Sequence[DocumentKey]] = {}
+        for target in documents:
+            some = list[tuple[bool, float, Successor]]()
+            for key, certain in self._sources(target, DOUBTS).items():
+                older, newer = (self.state.documents[one].memory for one in (target, key))
+                if certain >= certainty and may_update(older, newer):
+                    one = self._successor(key, at)
+                    some.append((one.holds, certain, one))
+            kept = sorted(some, reverse=True)[:KEPT]
+            if kept:
+                by_certainty = sorted(kept, key=lambda one: (one[1], one[2].since, one[2].id), reverse=True)
+                found[target] = [one.key for *_, one in by_certainty]
+        return found
 
-    def doubts_among(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
-        found = {key: self._sources(key, DOUBTS, 0.0) for key in documents}
+    def later_among(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
+        found = {key: sorted(self._sources(key, (LinkKind.UPDATES, *DOUBTS)), reverse=True) for key in documents}
         among = {key: [one for one in some if one in documents] for key, some in found.items()}
         return {key: some for key, some in among.items() if some}
 
@@ -45,16 +73,17 @@ class LinksView:
             if self.state.compared.get(key) != (document.memory.version, model):
                 yield key
 
-    def _later_than(
-        self, documents: Collection[DocumentKey], kinds: Collection[LinkKind], certainty: float
-    ) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
-        found = {key: self._sources(key, kinds, certainty)[:KEPT] for key in documents}
-        return {key: some for key, some in found.items() if some}
+    def _successor(self, key: DocumentKey, at: datetime) -> Successor:
+        memory = self.state.documents[key].memory
+        return Successor(memory.held_at(at) and memory.is_live(at), memory.holds_since, memory.id, key)
 
-    def _sources(self, target: DocumentKey, kinds: Collection[LinkKind], certainty: float) -> list[DocumentKey]:
-        to_it = (one for one in self.state.links.values() if one.target == target and one.link.counts)
-        sources = {one.source for one in to_it if one.link.kind in kinds and one.link.certainty >= certainty}
-        return sorted(sources, reverse=True)
+    def _sources(self, target: DocumentKey, kinds: Collection[LinkKind]) -> dict[DocumentKey, float]:
+        """Returns the sources of the links to a memory with the greatest certainty of each."""
+        found: dict[DocumentKey, float] = {}
+        for one in self.state.links.values():
+            if one.target == target and one.link.counts and one.link.kind in kinds:
+                found[one.source] = max(found.get(one.source, 0.0), one.link.certainty)
+        return found
 
 
 def put(state: State, link: StoredLink) -> State:

@@ -142,16 +142,44 @@ CROSS JOIN LATERAL (SELECT id FROM memory WHERE namespace = :namespace AND key =
 CROSS JOIN LATERAL (SELECT id FROM memory WHERE namespace = :namespace AND key = l.target LIMIT 1) t
 ORDER BY l.at DESC, source_id, target_id, l.kind
 
--- name: later_than
-SELECT document, l.source FROM unnest(CAST(:documents AS BIGINT[])) AS document CROSS JOIN LATERAL (
-  SELECT source FROM link
-  WHERE namespace = :namespace AND target = document AND kind = :kind AND rejected_at IS NULL AND certainty >= :certainty
-  ORDER BY source DESC LIMIT :kept) l
+-- name: updates_of
+-- of_owner: the place among the links to this memory whose sources have the same owner.
+SELECT document, l.source, l.holds, l.since, l.id
+FROM unnest(CAST(:documents AS BIGINT[])) AS document CROSS JOIN LATERAL (
+  SELECT * FROM (
+    SELECT k.source, s.*, ROW_NUMBER() OVER (PARTITION BY s.holds, s.owner ORDER BY s.since DESC, s.id DESC) AS of_owner
+    FROM (
+      SELECT source FROM link
+      WHERE namespace = :namespace AND target = document AND kind = :kind AND rejected_at IS NULL OFFSET 0) k
+    CROSS JOIN LATERAL (
+      SELECT id, owner, COALESCE(valid_from, created_at) AS since,
+        COALESCE(valid_from, created_at) <= :at AND COALESCE(valid_until > :at, TRUE)
+          AND COALESCE(expires_at > :at, TRUE) AS holds
+      FROM memory WHERE namespace = :namespace AND key = k.source LIMIT 1) s) o
+  ORDER BY holds DESC, of_owner > :share, since DESC, id DESC LIMIT :kept) l
 
--- name: doubts_among
+-- name: doubts_of
+-- Which memories may update the others: links.decisions.may_update.
+SELECT document, l.certainty, l.source, l.holds, l.since, l.id
+FROM unnest(CAST(:documents AS BIGINT[])) AS document
+CROSS JOIN LATERAL (SELECT trust, project FROM memory WHERE namespace = :namespace AND key = document LIMIT 1) t
+CROSS JOIN LATERAL (
+  SELECT k.source, k.certainty, s.* FROM (
+    SELECT source, certainty FROM link
+    WHERE namespace = :namespace AND target = document AND kind IN (:may_update, :conflicts)
+      AND rejected_at IS NULL AND certainty >= :certainty OFFSET 0) k
+  CROSS JOIN LATERAL (
+    SELECT id, trust, project, COALESCE(valid_from, created_at) AS since,
+      COALESCE(valid_from, created_at) <= :at AND COALESCE(valid_until > :at, TRUE)
+        AND COALESCE(expires_at > :at, TRUE) AS holds
+    FROM memory WHERE namespace = :namespace AND key = k.source LIMIT 1) s
+  WHERE s.trust <= t.trust AND (s.project IS NULL OR s.project = t.project)
+  ORDER BY s.holds DESC, k.certainty DESC, s.since DESC, s.id DESC LIMIT :kept) l
+
+-- name: later_among
 SELECT l.target, l.source FROM unnest(CAST(:documents AS BIGINT[])) AS older
 CROSS JOIN unnest(CAST(:documents AS BIGINT[])) AS newer
 CROSS JOIN LATERAL (
   SELECT source, target FROM link
-  WHERE namespace = :namespace AND source = newer AND target = older AND kind IN (:may_update, :conflicts)
+  WHERE namespace = :namespace AND source = newer AND target = older AND kind IN (:updates, :may_update, :conflicts)
     AND rejected_at IS NULL OFFSET 0) l

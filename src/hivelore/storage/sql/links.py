@@ -1,10 +1,12 @@
 """Links between memories. A row names its memories by key; their ids are joined when it is read."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
 
 from hivelore.core.text import Clean
-from hivelore.links.model import DOUBTS, Link, LinkKind, StoredLink
-from hivelore.links.ports import KEPT
+from hivelore.links.model import DOUBTS, Link, LinkKind, StoredLink, Successor
+from hivelore.links.ports import KEPT, SHARE
 from hivelore.memories.model import MemoryId
 from hivelore.memories.stored import DocumentKey
 from hivelore.storage.sql.statements import (
@@ -17,7 +19,9 @@ from hivelore.storage.sql.statements import (
     Table,
     codes,
     digest,
+    from_micros,
     plain,
+    to_micros,
 )
 
 KIND = {LinkKind.SAME_AS: 1, LinkKind.UPDATES: 2, LinkKind.CONFLICTS_WITH: 3, LinkKind.MAY_UPDATE: 4}
@@ -58,6 +62,17 @@ def _by_target(rows: Iterable[Row]) -> dict[DocumentKey, list[DocumentKey]]:
     return {target: sorted(some, reverse=True) for target, some in sources.items()}
 
 
+def _read_successor(columns: Sequence[Any]) -> Successor:
+    """Columns key, whether it holds, since when, id."""
+    key, holds, since, memory = columns
+    return Successor(bool(holds), from_micros(since), MemoryId(memory), DocumentKey(key))
+
+
+def _most_certain(doubts: Iterable[tuple[float, Successor]]) -> list[DocumentKey]:
+    kept = sorted(doubts, key=lambda one: (one[1].holds, one[0], one[1]), reverse=True)[:KEPT]
+    return [one.key for _, one in sorted(kept, key=lambda one: (one[0], one[1].since, one[1].id), reverse=True)]
+
+
 class LinkReader(SqlReader):
     """Implements ``links.ports.LinkReads``."""
 
@@ -66,26 +81,31 @@ class LinkReader(SqlReader):
     def links_of(self, documents: Collection[DocumentKey]) -> Sequence[StoredLink]:
         return [_read_link(row) for row in self.rows(self.SQL["links_of"], {"documents": self.array(documents)})]
 
-    def updates_of(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
-        return self._later_than(documents, (LinkKind.UPDATES,), 0.0)
+    def updates_of(self, documents: Collection[DocumentKey], at: datetime) -> Mapping[DocumentKey, Sequence[Successor]]:
+        params = {"documents": self.array(set(documents)), "at": to_micros(at), "kept": KEPT, "share": SHARE}
+        found: dict[DocumentKey, list[Successor]] = {}
+        for target, *columns in self.rows(self.SQL["updates_of"], {**params, "kind": KIND[LinkKind.UPDATES]}):
+            found.setdefault(DocumentKey(target), []).append(_read_successor(columns))
+        return {target: sorted(some, reverse=True) for target, some in found.items()}
 
     def doubts_of(
-        self, documents: Collection[DocumentKey], certainty: float
+        self, documents: Collection[DocumentKey], certainty: float, at: datetime
     ) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
-        return self._later_than(documents, DOUBTS, certainty)
-
-    def doubts_among(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
         may_update, conflicts = (KIND[kind] for kind in DOUBTS)
-        params = {"documents": self.array(set(documents)), "may_update": may_update, "conflicts": conflicts}
-        return _by_target(self.rows(self.SQL["doubts_among"], params))
+        params = {"may_update": may_update, "conflicts": conflicts, "certainty": certainty, "at": to_micros(at)}
+        # A memory may be there twice, once for each kind.
+        params |= {"documents": self.array(set(documents)), "kept": len(DOUBTS) * KEPT}
+        found: dict[DocumentKey, dict[DocumentKey, tuple[float, Successor]]] = {}
+        for target, certain, *columns in self.rows(self.SQL["doubts_of"], params):
+            some, one = found.setdefault(DocumentKey(target), {}), _read_successor(columns)
+            some[one.key] = max(some.get(one.key, (0.0, one)), (certain, one))
+        return {target: _most_certain(some.values()) for target, some in found.items()}
 
-    def _later_than(
-        self, documents: Collection[DocumentKey], kinds: Iterable[LinkKind], certainty: float
-    ) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
-        """Reads each kind by itself, because the index has the links of one kind in order."""
-        params = {"documents": self.array(set(documents)), "certainty": certainty, "kept": KEPT}
-        found = [row for kind in kinds for row in self.rows(self.SQL["later_than"], {**params, "kind": KIND[kind]})]
-        return {target: sources[:KEPT] for target, sources in _by_target(found).items()}
+    def later_among(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
+        may_update, conflicts = (KIND[kind] for kind in DOUBTS)
+        kinds = {"updates": KIND[LinkKind.UPDATES], "may_update": may_update, "conflicts": conflicts}
+        params = {"documents": self.array(set(documents)), **kinds}
+        return _by_target(self.rows(self.SQL["later_among"], params))
 
     def uncompared(self, model: Clean, limit: int) -> Sequence[DocumentKey]:
         return [DocumentKey(key) for (key,) in self.rows(self.SQL["uncompared"], {"model": model, "limit": limit})]

@@ -154,16 +154,41 @@ CROSS JOIN memory s ON s.key = l.source
 CROSS JOIN memory t ON t.key = l.target
 ORDER BY at DESC, source_id, target_id, kind
 
--- name: later_than
--- Reads only the last links to each memory, in the order of the index.
-SELECT k.value, l.source FROM json_each(:documents) k
-CROSS JOIN link l ON l.namespace = :namespace AND l.target = k.value AND l.kind = :kind AND l.source IN (
-  SELECT source FROM link
-  WHERE namespace = :namespace AND target = k.value AND kind = :kind AND rejected_at IS NULL AND certainty >= :certainty
-  ORDER BY source DESC LIMIT :kept)
+-- name: updates_of
+-- of_owner: the place among the links to this memory whose sources have the same owner.
+SELECT target, source, holds, since, id FROM (
+  SELECT *, ROW_NUMBER() OVER (
+    PARTITION BY target ORDER BY holds DESC, of_owner > :share, since DESC, id DESC) AS place
+  FROM (
+    SELECT *, ROW_NUMBER() OVER (PARTITION BY target, holds, owner ORDER BY since DESC, id DESC) AS of_owner
+    FROM (
+      SELECT k.value AS target, l.source, s.id, s.owner, COALESCE(s.valid_from, s.created_at) AS since,
+        COALESCE(s.valid_from, s.created_at) <= :at AND COALESCE(s.valid_until > :at, TRUE)
+          AND COALESCE(s.expires_at > :at, TRUE) AS holds
+      FROM json_each(:documents) k
+      CROSS JOIN link l ON l.namespace = :namespace AND l.target = k.value AND l.kind = :kind
+      CROSS JOIN memory s ON s.key = l.source
+      WHERE l.rejected_at IS NULL)))
+WHERE place <= :kept
 
--- name: doubts_among
+-- name: doubts_of
+-- Which memories may update the others: links.decisions.may_update.
+SELECT target, certainty, source, holds, since, id FROM (
+  SELECT *, ROW_NUMBER() OVER (PARTITION BY target ORDER BY holds DESC, certainty DESC, since DESC, id DESC) AS place
+  FROM (
+    SELECT k.value AS target, l.source, l.certainty, s.id, COALESCE(s.valid_from, s.created_at) AS since,
+      COALESCE(s.valid_from, s.created_at) <= :at AND COALESCE(s.valid_until > :at, TRUE)
+        AND COALESCE(s.expires_at > :at, TRUE) AS holds
+    FROM json_each(:documents) k
+    CROSS JOIN memory t ON t.key = k.value
+    CROSS JOIN link l ON l.namespace = :namespace AND l.target = k.value AND l.kind IN (:may_update, :conflicts)
+    CROSS JOIN memory s ON s.key = l.source
+    WHERE l.rejected_at IS NULL AND l.certainty >= :certainty
+      AND s.trust <= t.trust AND (s.project IS NULL OR s.project = t.project)))
+WHERE place <= :kept
+
+-- name: later_among
 SELECT l.target, l.source FROM json_each(:documents) k
 CROSS JOIN json_each(:documents) o
 CROSS JOIN link l ON l.namespace = :namespace AND l.source = o.value AND l.target = k.value
-WHERE l.kind IN (:may_update, :conflicts) AND l.rejected_at IS NULL
+WHERE l.kind IN (:updates, :may_update, :conflicts) AND l.rejected_at IS NULL
