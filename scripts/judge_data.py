@@ -25,7 +25,7 @@ CLUSTERS = sorted(file.stem for file in (TRUTH / "clusters").glob("*.jsonl") if 
 CHAINS = ("ivy", "jan", "oda", "rex", "sol")
 LEARN = ("learn", "next")
 """Parts of statement_clusters.jsonl."""
-SHARES = {"unrelated": 0.10, "chains": 0.20, "clusters": 0.50, "statements": 0.12, "written": 0.05, "generated": 0.03}
+SHARES = {"unrelated": 0.20, "chains": 0.18, "clusters": 0.44, "statements": 0.10, "written": 0.05, "generated": 0.03}
 """Of the pairs, by where they come from."""
 OF_CLUSTERS = {SAME: 0.22, CONFLICT: 0.24, UPDATE: 0.28, DIFFERENT: 0.26}
 GENERATED = 6_000
@@ -139,12 +139,12 @@ class TrainingPairs:
         return found
 
     def _unrelated(self) -> Labelled:
-        """Returns notes of two clusters of one writer, mostly those that share the rarest words."""
+        """Returns notes of two clusters or chains of one writer, often those that share the rarest words."""
         rng = self._rng
-        index = rng.choice(self._indexes)
+        index = rng.choice(self._indexes if rng.random() < 0.4 else self._chain_indexes)
         place = rng.randrange(len(index.texts))
         others = index.sharing(place)
-        if others and rng.random() < 0.8:
+        if others and rng.random() < 0.6:
             other = max(others, key=lambda one: others[one] * rng.uniform(0.6, 1.0))
         else:
             other = rng.choice([one for one in range(len(index.texts)) if index.cluster[one] != index.cluster[place]])
@@ -152,7 +152,24 @@ class TrainingPairs:
 
     @cached_property
     def _indexes(self) -> Sequence["_Index"]:
-        return [_Index(clusters) for clusters in self._groups]
+        return [
+            _Index(
+                [
+                    (number, text)
+                    for number, cluster in enumerate(clusters)
+                    for text in (*cluster["says"], *cluster["apart"], *itertools.chain(*cluster["updates"]))
+                ]
+            )
+            for clusters in self._groups
+        ]
+
+    @cached_property
+    def _chain_indexes(self) -> Sequence["_Index"]:
+        notes = defaultdict[str, list[tuple[int, str]]](list)
+        for number, (chain, near) in enumerate(self._chains):
+            texts = (*(telling["text"] for telling in chain["tellings"]), *near)
+            notes[chain["key"].partition("-")[0]] += [(number, text) for text in texts]
+        return [_Index(some) for some in notes.values()]
 
     def _renamed(self, pair: Pair) -> Pair:
         """Exchanges words that both notes have, which does not change their label."""
@@ -172,12 +189,8 @@ class TrainingPairs:
 class _Index:
     """The notes of one writer by their words."""
 
-    def __init__(self, clusters: Sequence[Cluster]) -> None:
-        notes = [
-            (number, text)
-            for number, cluster in enumerate(clusters)
-            for text in (*cluster["says"], *cluster["apart"], *itertools.chain(*cluster["updates"]))
-        ]
+    def __init__(self, notes: Sequence[tuple[int, str]]) -> None:
+        """``notes``: each with the number of its cluster or chain."""
         self.cluster = [number for number, _ in notes]
         self.texts = [text for _, text in notes]
         self._words = [frozenset(_WORD.findall(text.lower())) for text in self.texts]

@@ -262,7 +262,7 @@ def _fill(home: Path, start: Start, *, has_task: bool) -> Sequence[Candidate]:
             task=Task("T-1", start.task) if has_task else None,
         )
         session = Session(agent=AgentId("a"), id=Clean("s"), updated_at=event.at)
-        return StartCandidates(app.reading, search, app.rating).collect(event, session, viewer, None)
+        return StartCandidates(app.reading, search, app.rating, app.naming).collect(event, session, viewer, None)
     finally:
         app.close()
 

@@ -196,11 +196,12 @@ SAID = an_event(service=JELLYFIN, session=S1, at=instant(0))
 WITHIN = timedelta(hours=1)
 
 
-def same(store: MemoryStore, event: Event, *spellings: Clean) -> tuple[Event | None, Event | None]:
-    """Returns the result in a snapshot and in a transaction."""
-    services = {event.service or GENERAL, *spellings}
+def same(store: MemoryStore, event: Event, limit: int = 9) -> list[Event]:
+    """Returns the result in a transaction; it is the same in a snapshot."""
+    found = list(store.write(lambda tx: tx.same_events(event, WITHIN, limit)))
     with store.read() as view:
-        return view.same_event(event, services, WITHIN), store.write(lambda tx: tx.same_event(event, services, WITHIN))
+        assert list(view.same_events(event, WITHIN, limit)) == found
+    return found
 
 
 @pytest.mark.parametrize("minute", [-59.9, 0, 59.9])
@@ -208,18 +209,18 @@ def same(store: MemoryStore, event: Event, *spellings: Clean) -> tuple[Event | N
 def test_the_same_event_of_a_session_is_found(store: MemoryStore, minute: float, service: Clean | None) -> None:
     written = replace(SAID, service=service)
     log_events(store, written, replace(an_event(), service=service, session=S1, at=instant(30)))
-    assert same(
-        store, replace(written, id=LoggedId("new"), actor=BOB, interface=Interface.REST, at=instant(minute))
-    ) == (
-        written,
-        written,
-    )
+    again = replace(written, id=LoggedId("new"), actor=BOB, interface=Interface.REST, at=instant(minute))
+    assert same(store, again)[0] == written
 
 
-def test_the_same_event_is_found_under_any_of_the_given_services(store: MemoryStore) -> None:
-    log_events(store, SAID)
-    for service in (CADDY, None):
-        assert same(store, replace(SAID, service=service), JELLYFIN) == (SAID, SAID)
+@pytest.mark.parametrize("service", [None, JELLYFIN])
+def test_the_same_events_about_the_same_service_come_first(store: MemoryStore, service: Clean | None) -> None:
+    others = CADDY, JELLYFIN if service is None else None
+    first, second = (an_event(service=one, session=S1, at=instant(at)) for at, one in enumerate(others))
+    own = an_event(service=service, session=S1, at=instant(5))
+    log_events(store, own, second, first)
+    assert same(store, replace(own, at=instant(9))) == [own, first, second]
+    assert same(store, replace(own, at=instant(9)), 2) == [own, first]
 
 
 @pytest.mark.parametrize(
@@ -228,8 +229,6 @@ def test_the_same_event_is_found_under_any_of_the_given_services(store: MemorySt
         {"at": instant(60)},
         {"at": instant(-60)},
         {"level": Level.ERROR},
-        {"service": None},
-        {"service": CADDY},
         {"text": Clean("it is late.")},
         {"session": S2},
         {"session": None},
@@ -238,24 +237,24 @@ def test_the_same_event_is_found_under_any_of_the_given_services(store: MemorySt
 )
 def test_a_different_or_older_event_is_not_the_same(store: MemoryStore, differing: dict[str, Any]) -> None:
     log_events(store, SAID)
-    assert same(store, replace(SAID, **differing)) == (None, None)
+    assert same(store, replace(SAID, **differing)) == []
 
 
 def test_events_without_a_session_are_never_the_same(store: MemoryStore) -> None:
     log_events(store, replace(SAID, session=None))
-    assert same(store, replace(SAID, session=None)) == (None, None)
+    assert same(store, replace(SAID, session=None)) == []
 
 
 def test_events_about_a_memory_are_never_the_same(store: MemoryStore) -> None:
     log_events(store, replace(SAID, memory=add(store, a_memory()).memory.id))
-    assert same(store, SAID) == (None, None)
+    assert same(store, SAID) == []
 
 
 @pytest.mark.parametrize("at", [EVER, datetime.max.replace(tzinfo=UTC)])
 def test_events_at_the_latest_possible_time_are_compared(store: MemoryStore, at: datetime) -> None:
     written = replace(SAID, at=at)
     log_events(store, written)
-    assert same(store, written) == (written, written)
+    assert same(store, written) == [written]
 
 
 @law

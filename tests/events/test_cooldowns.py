@@ -16,7 +16,7 @@ from hivelore.events.model import ACTION_LENGTH, MAX_COOLDOWN, REASON_LENGTH, Co
 from hivelore.maintenance.housekeeper import Housekeeper
 from hivelore.memories.normalizer import SESSION_LENGTH
 from hivelore.observations.model import SERVICE_LENGTH
-from support.events import holding
+from support.events import a_cooldown, holding, put_cooldowns
 from support.fake_secrets import shapes
 from support.world import ADA, AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
 
@@ -257,3 +257,11 @@ def test_ended_cooldowns_are_removed_in_batches(world: World) -> None:
     world.clock.advance(MINUTE)
     Housekeeper(world.store, world.keywords, world.clock).run_step()
     assert list(holding(world.store, EVER)) == [kept]
+
+
+def test_a_cooldown_of_a_service_with_a_name_older_than_the_rules_is_found_and_cleared(world: World) -> None:
+    put_cooldowns(world.store, a_cooldown("post\u034fgres", until=world.clock.now() + timedelta(minutes=5)))
+    assert len(world.cooldowns.active("post\u034fgres")) == 1
+    assert world.cooldowns.clear("post\u034fgres", None, AS_OPERATOR) == 1
+    with pytest.raises(Invalid, match="invisible"):
+        world.cooldowns.set("post\u034fgres", "restart", AS_ADA, minutes=5)

@@ -6,8 +6,11 @@ from typing import Any
 import pytest
 
 from hivelore.core.agents import LeadSees, Viewer
+from hivelore.core.ids import event_id
 from hivelore.core.paging import cursor_of
+from hivelore.core.text import Clean
 from hivelore.errors import Invalid, NotFound, TooLarge
+from hivelore.events.log import MAX_COMPARED, EventLog
 from hivelore.events.model import TEXT_LENGTH, Event, Level, LoggedId
 from hivelore.maintenance.housekeeper import PRUNE_BATCH, PRUNE_EVERY, Housekeeper
 from hivelore.memories.drafts import Edit
@@ -15,6 +18,7 @@ from hivelore.memories.model import Scope
 from hivelore.memories.normalizer import CLOCK_SLACK, SESSION_LENGTH
 from hivelore.observations.curation import RatedQuery
 from hivelore.observations.model import GENERAL, SERVICE_LENGTH
+from hivelore.observations.naming import Naming
 from support.events import an_event, log_events, logged_events
 from support.fake_secrets import shapes
 from support.reference.keywords import ReferenceKeywords
@@ -57,6 +61,32 @@ def test_a_repetition_by_the_session_returns_the_stored_event(world: World) -> N
     for _ in range(2):
         world.events.record(Level.ERROR, "The disk is full", AS_ADA)
     assert len(page(world)) == 4
+
+
+DISK_FULL, S2 = Clean("The disk is full"), Clean("s2")
+
+
+class CountingNaming(Naming):
+    compared = 0
+
+    def service_key(self, name: str) -> str:
+        self.compared += 1
+        return super().service_key(name)
+
+
+@pytest.mark.parametrize(("session", "most"), [(None, 3), ("s1", 4), ("s2", MAX_COMPARED + 3)])
+def test_recording_an_event_compares_few_services(world: World, session: str | None, most: int) -> None:
+    flood = [
+        an_event(text=DISK_FULL, service=Clean(f"host {number}"), session=S2, at=world.clock.now())
+        for number in range(MAX_COMPARED + 50)
+    ]
+    log_events(world.store, *flood)
+    naming = CountingNaming()
+    log = EventLog(world.store, world.redactor, world.clock, LeadSees.SHARED, event_id, naming)
+    first = log.record(Level.WARNING, DISK_FULL, AS_ADA, service="jellyfin", session=session)
+    assert naming.compared <= most
+    again = log.record(Level.WARNING, DISK_FULL, AS_ADA, service="jellyfin", session=session)
+    assert (again == first) is (session is not None)
 
 
 def test_general_is_no_service(world: World) -> None:
@@ -199,3 +229,11 @@ def test_workers_do_not_see_the_sessions_of_others(world: World) -> None:
         None,
         "s4",
     ]
+
+
+def test_events_of_a_service_with_a_name_older_than_the_rules_are_listed(world: World) -> None:
+    event = an_event(service=Clean("post\u034fgres"), at=world.clock.now())
+    log_events(world.store, event)
+    assert world.events.page(AS_BOB, None, 9, service="post\u034fgres").events == (event,)
+    with pytest.raises(Invalid, match="invisible"):
+        world.events.record(Level.INFO, "Rebooted", AS_ADA, service="post\u034fgres")

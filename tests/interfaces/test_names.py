@@ -35,19 +35,23 @@ GOOD = [
     "می‌خواهم",
     "🚀",
     "👩‍💻",
+    "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",
     "x" * 100,
     f"{' ' * 200}timing{' ' * 200}",
 ]
-BAD = {
+TOO_LONG = {
     LONG: f"The {{}} has 101 characters; {CUT}",
     "x" * 100_000: f"The {{}} has 100,000 characters; {CUT}",
     f"a{' b' * 60}": f"The {{}} has 121 characters; {CUT}",
+}
+BAD = TOO_LONG | {
     "a\x1b[2Jb": "The {} has a control character (U+001B) at position 1: remove it and send the rest again.",
     "a\x7f": "The {} has a control character (U+007F) at position 1",
     "tim\u202eing": "The {} has an invisible character (U+202E) at position 3",
     "\u200b": "The {} has an invisible character (U+200B) at position 0",
     "\u200d": "The {} has no visible character. Use a name such as",
-    "\u3164": "The {} has no visible character",
+    "\u3164": "The {} has an invisible character (U+3164) at position 0",
+    "a\ue000": "The {} has a private-use character (U+E000) at position 1",
 }
 BLANK = ["", "   ", "\n\t\u3000"]
 KINDS = {
@@ -145,7 +149,7 @@ def test_the_command_line_refuses_them_in_a_process_of_its_own(service: Service,
 
 
 @pytest.mark.parametrize("name", BAD, ids=[repr(name[:20]) for name in BAD])
-def test_every_route_refuses_the_same_names(world: World, name: str) -> None:
+def test_every_route_refuses_the_same_new_names_and_looks_for_stored_ones(world: World, name: str) -> None:
     client, cases = world.client, Cases()
     operator = world.service.client(world.service.operator_key)
     memory = client.call("POST", "/api/memory/index", body=_memory("It says so."))["memoryIds"][0]
@@ -157,6 +161,8 @@ def test_every_route_refuses_the_same_names(world: World, name: str) -> None:
         (client, "PUT", f"/memories/{rated}", {"category": name}),
         (operator, "PUT", f"/memories/{rated}", {"category": name}),
         (operator, "POST", "/memories", {"observation": "x", "category": name}),
+    ]
+    category_filters: list[tuple[Client, str, str, dict[str, Any]]] = [
         (client, "POST", "/api/memory/search", {"query": "x", "category": name}),
         (client, "GET", "/api/memory", {"category": name}),
         (client, "GET", "/memories", {"category": name}),
@@ -173,19 +179,26 @@ def test_every_route_refuses_the_same_names(world: World, name: str) -> None:
         (operator, "POST", "/memories", {"observation": "x", "category": "timing", "service": name}),
         (client, "POST", "/api/events", {"text": "x", "service": name}),
         (client, "PUT", "/api/cooldowns", {"service": name, "action": "restart", "minutes": 5}),
+    ]
+    service_filters: list[tuple[Client, str, str, dict[str, Any]]] = [
         (operator, "DELETE", "/api/cooldowns", {"service": name}),
         (client, "GET", "/api/cooldowns", {"service": name}),
         (client, "GET", "/api/events", {"service": name}),
         (client, "GET", "/memories", {"service": name}),
         (client, "GET", "/api/operational-context", {"service": name}),
     ]
-    for field, routes in (("category", category), ("service", service)):
+    for field, routes, refused in (
+        ("category", category, BAD),
+        ("service", service, BAD),
+        ("category", category_filters, TOO_LONG),
+        ("service", service_filters, TOO_LONG),
+    ):
         for who, method, path, given in routes:
             if method in ("GET", "DELETE") and len(name) > 10_000:
                 continue  # No URL is as long.
             with cases.case(f"{method} {path.removesuffix(memory).removesuffix(rated)}"):
                 answer = _call(who, method, path, given)
-                assert answer.startswith(BAD[name].format(field))
+                assert answer.startswith(refused.get(name, "accepted").format(field))
     cases.report()
 
 
@@ -198,7 +211,8 @@ def _call(client: Client, method: str, path: str, given: Mapping[str, Any]) -> s
         answer = client.call(method, path, body=given)
     except HiveloreError as error:
         return str(error)
-    return str(answer["results"][0]["error"]["detail"]) if "results" in answer else "accepted"
+    failed = [str(one["error"]["detail"]) for one in answer.get("results", ()) if one.get("error")]
+    return failed[0] if failed else "accepted"
 
 
 def _memory(content: str, **more: Any) -> dict[str, Any]:

@@ -43,7 +43,9 @@ def test_a_certain_verdict_makes_a_link_from_the_later_to_the_earlier_memory(
     assert link is None or (link.certainty, link.why, link.model, link.at) == (0.9, "npm -> pnpm", MODEL, START)
 
 
-@pytest.mark.parametrize(("change", "certainty"), [(DEFAULTS.order - 0.01, None), (DEFAULTS.order, DEFAULTS.order)])
+@pytest.mark.parametrize(
+    ("change", "certainty"), [(DEFAULTS.weak_doubt - 0.01, None), (DEFAULTS.weak_doubt, DEFAULTS.weak_doubt)]
+)
 def test_a_pair_that_is_rather_a_change_than_none_makes_a_doubt(change: float, certainty: float | None) -> None:
     judged = Judgement(Verdict.DIFFERENT, 1 - change, "npm vs pnpm", change)
     link = make_link(a_memory(), a_memory(), judged, MODEL, START)

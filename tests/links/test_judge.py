@@ -19,6 +19,8 @@ def scores(**shares: float) -> PairScores:
     [
         (scores(update=DEFAULTS.update, different=1 - DEFAULTS.update), Verdict.UPDATE),
         (scores(conflict=DEFAULTS.conflict, different=1 - DEFAULTS.conflict), Verdict.CONFLICT),
+        (scores(update=DEFAULTS.change / 2 + 0.001, conflict=DEFAULTS.change / 2), Verdict.UPDATE),
+        (scores(update=DEFAULTS.change / 2, conflict=DEFAULTS.change / 2 + 0.001), Verdict.CONFLICT),
         (scores(update=DEFAULTS.doubt / 2 + 0.001, conflict=DEFAULTS.doubt / 2), Verdict.UNCERTAIN),
         (scores(update=DEFAULTS.doubt / 2, conflict=DEFAULTS.doubt / 2 - 0.001), Verdict.DIFFERENT),
         (scores(same=DEFAULTS.same, different=1 - DEFAULTS.same), Verdict.SAME),

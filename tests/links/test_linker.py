@@ -14,7 +14,17 @@ from hivelore.links import linker as linking
 from hivelore.links.comparer import Comparer
 from hivelore.links.decisions import LONGEST
 from hivelore.links.judge import READ_IN_FULL, Verdict
-from hivelore.links.linker import LEASE, LEASE_NAME, NEAREST, NEW, READ_AT_MOST, SHARING, VECTORS_AWAITED, Linker
+from hivelore.links.linker import (
+    LEASE,
+    LEASE_NAME,
+    LINKED,
+    NEAREST,
+    NEW,
+    READ_AT_MOST,
+    SHARING,
+    VECTORS_AWAITED,
+    Linker,
+)
 from hivelore.links.model import Link, LinkKind
 from hivelore.memories.drafts import Draft, Edit
 from hivelore.memories.model import Memory, Scope
@@ -349,6 +359,30 @@ def test_a_rejected_link_is_not_made_again_and_stays_rejected(world: World) -> N
     assert links(world, older) == [rejected]
     link_all(world, TableReader({(NPM, f"{PNPM}."): Verdict.CONFLICT}, name="table-3"))
     assert links(world, older) == [rejected]
+
+
+def test_a_rejected_repetition_is_not_made_again(world: World) -> None:
+    reader = TableReader(others=Verdict.SAME)
+    older, newer = world.remember(NPM), world.remember(PNPM)
+    link_all(world, reader)
+    world.links.reject(newer.id, older.id, AS_ADA)
+    (rejected,) = links(world, older)
+    world.memory_service.edit(newer.id, Edit(tags=("build",)), AS_ADA)
+    link_all(world, reader)
+    assert links(world, older) == [rejected]
+
+
+def test_a_memory_with_many_links_is_compared_with_the_latest_of_them(world: World) -> None:
+    world = World(world.store, world.keywords, world.clock)
+    hub, linker = world.remember(OWL), a_linker(world, TableReader(others=Verdict.CONFLICT))
+    for number in range(LINKED + 5):
+        world.remember(f"{OWL} {number}")
+        finish(linker)
+    assert len(links(world, hub)) > LINKED
+    reader = TableReader(others=Verdict.CONFLICT)
+    edit(world, hub, f"{OWL} again")
+    finish(a_linker(world, reader))
+    assert LINKED <= len(reader.read) <= LINKED + SHARING
 
 
 # changes meanwhile

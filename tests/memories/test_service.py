@@ -405,6 +405,12 @@ def test_a_learning_injected_by_a_lead_is_found_by_all(world: World) -> None:
     assert world.found("linter", AS_ADA) == ["Always run the linter."]
 
 
+@pytest.mark.parametrize("category", ["Best Practice", "best-practices"])
+def test_a_learning_may_spell_its_category_in_any_way(world: World, category: str) -> None:
+    memory = world.memory_service.inject_learning("Always run the linter.", category, BOB, AS_LEA)
+    assert (memory.category, memory.tags) == (category, ("best-practice",))
+
+
 def test_an_invalid_injection_is_refused_with_its_reason(world: World) -> None:
     with pytest.raises(NotFound, match="nobody"):
         world.memory_service.inject_learning("x", "best-practice", type(BOB)("nobody"), AS_LEA)

@@ -11,7 +11,7 @@ from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Invalid, NotFound, Proposed, Stale
 from hivelore.memories.drafts import Draft, Edit
-from hivelore.memories.model import Action, MemoryId, Scope
+from hivelore.memories.model import Action, Memory, MemoryId, Scope
 from hivelore.observations.confidence import Lifecycle
 from hivelore.observations.curation import RatedQuery
 from hivelore.observations.model import Confidence, Held, ObservationKind, Operational
@@ -361,3 +361,37 @@ def test_a_memory_that_is_not_operational_or_visible_is_not_found(world: World) 
         world.curation.timeline(MemoryId("nowhere"), AS_ADA)
     with pytest.raises(NotFound):
         world.curation.get(plain, AS_BOB)
+
+
+# Names older than the rules for new ones.
+
+UNREADABLE = Clean("tim\u200bing\u034f")
+
+
+@pytest.fixture
+def old(world: World) -> Memory:
+    """A memory whose category and service no new memory may have."""
+    stored = world.observe("Takes 60s to start").memory
+    with world.store.read() as view:
+        before = view.get(stored.id)
+    assert before is not None
+    known = before.memory.operational
+    assert known is not None
+    named = replace(before.memory, version=2, category=UNREADABLE, operational=replace(known, service=UNREADABLE))
+    world.store.write(lambda tx: world.index_writer.change(tx, before, named, None, Action.EDITED))
+    return named
+
+
+def test_a_memory_with_an_old_name_is_listed_and_found(world: World, old: Memory) -> None:
+    for choice in (RatedQuery(category=UNREADABLE), RatedQuery(service=UNREADABLE)):
+        assert [one.memory.id for one in world.curation.page(choice, AS_ADA, None).memories] == [old.id]
+    assert "Takes 60s" in world.curation.block(AS_ADA, 1_000, service=UNREADABLE).text
+    assert world.events.build_memory_event(old, AS_ADA).service == UNREADABLE
+
+
+def test_a_memory_with_an_old_name_is_edited_in_other_fields(world: World, old: Memory) -> None:
+    changed = world.curation.change(old.id, Change(observation="Takes 90s to start"), AS_OPERATOR).memory
+    tagged = world.memory_service.edit(old.id, Edit(tags=("slow",)), AS_OPERATOR)
+    assert (changed.content, changed.category, tagged.category) == ("Takes 90s to start", UNREADABLE, UNREADABLE)
+    with pytest.raises(Invalid, match="invisible"):
+        world.curation.change(old.id, Change(category=UNREADABLE + "s"), AS_OPERATOR)

@@ -32,6 +32,12 @@ def test_case_and_separators_between_letters_do_not_matter(parts: list[str], dat
     assert DEFAULT.service_key(f" {spelled}\n") == DEFAULT.service_key("".join(parts))
 
 
+@given(st.text(st.characters(min_codepoint=1, max_codepoint=127), max_size=12))
+def test_the_width_of_characters_does_not_matter(name: str) -> None:
+    wide = "".join(chr(ord(one) + 0xFEE0) if "!" <= one <= "~" else one for one in name)
+    assert DEFAULT.service_key(wide) == DEFAULT.service_key(name)
+
+
 def like(name: str, *known: str) -> frozenset[Clean]:
     return DEFAULT.services_like(Clean(name), map(Clean, known))
 
@@ -121,9 +127,28 @@ def test_a_name_is_like_itself_and_the_known_spellings_of_its_key() -> None:
 
 # valid names
 
+INVISIBLE = "\xad\u034f\u115f\u17b4\u180b\u200b\u2060\u2800\u3164\ufe01\uffa0\U000e0101\U000e0067"
+ENGLAND = "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"
+
 
 @pytest.mark.parametrize(
-    "name", ["timing", "c++", "#1", "Ausfälle", "конфигурация", "時間", "می‌خواهم", "🚀", "👩‍💻", "x" * 100, "---"]
+    "name",
+    [
+        "timing",
+        "c++",
+        "#1",
+        "Ausfälle",
+        "конфигурация",
+        "時間",
+        "می‌خواهم",
+        "🚀",
+        "👩‍💻",
+        "❤️",
+        "1️⃣",
+        ENGLAND,
+        "🫨",
+        "x" * 100,
+    ],
 )
 def test_names_may_be_in_any_script(name: str) -> None:
     for field in ("category", "service"):
@@ -137,7 +162,14 @@ def test_names_may_be_in_any_script(name: str) -> None:
         ("a\x1b[2J", "The category has a control character (U+001B) at position 1: remove it and send the rest again."),
         ("tim\u202eing", "The category has an invisible character (U+202E) at position 3"),
         ("\u200b", "The category has an invisible character (U+200B) at position 0"),
-        ("\u3164", "The category has no visible character. Use a name such as timing."),
+        *((f"a{one}", f"an invisible character (U+{ord(one):04X}) at position 1") for one in INVISIBLE),
+        ("a\u2065", "an unassigned character (U+2065) at position 1"),
+        ("a\ufdd0", "an unassigned character (U+FDD0)"),
+        ("a\ue000", "a private-use character (U+E000)"),
+        ("a\udcff", "an invalid character (U+DCFF)"),
+        (f"{ENGLAND}{ENGLAND[1:]}", "an invisible character (U+E0067) at position 7"),
+        (f"\U0001f3f4{ENGLAND[1:-1] * 2}\U000e007f", "an invisible character (U+E0067) at position 1"),
+        ("\ufe0f", "The category has no visible character. Use a name such as timing."),
         ("\u0301\u200d", "The category has no visible character"),
     ],
 )
@@ -165,9 +197,26 @@ def test_aliases_may_be_given_in_any_order(entries: list[str]) -> None:
     assert naming.service_key("a") == naming.service_key("b")
 
 
-def test_an_alias_may_join_two_groups() -> None:
-    naming = parse_aliases(["mariadb=mysql", "pg=mysql"])
-    assert len({naming.service_key(name) for name in ("mariadb", "mysql", "postgres", "psql")}) == 1
+@pytest.mark.parametrize(
+    ("entry", "together", "left"),
+    [
+        ("es=event-store", ("es", "event store"), ("elastic", "Elasticsearch")),
+        ("PG=mysql", ("pg", "mysql", "mysqld"), ("postgres", "psql")),
+        ("postgres=main-db", ("postgres", "main db"), ("postgresql", "pg", "psql")),
+        ("pg=postgres", ("pg", "postgres", "psql"), ("mysql",)),
+        ("postgres=pg", ("pg", "postgres", "psql"), ("mysql",)),
+        ("mariadb=mysqld", ("mariadb", "mysql", "mysqld"), ("postgres",)),
+    ],
+)
+def test_an_alias_leaves_its_group(entry: str, together: tuple[str, ...], left: tuple[str, ...]) -> None:
+    naming = parse_aliases([entry])
+    one, other = ({naming.service_key(name) for name in names} for names in (together, left))
+    assert (len(one), len(other), one & other) == (1, 1, set())
+
+
+def test_a_whole_group_may_get_another_name() -> None:
+    naming = parse_aliases(["mysql=db", "mysqld=db"])
+    assert {naming.service_key(name) for name in ("mysql", "mysqld")} == {"db"}
 
 
 def test_an_alias_may_be_given_twice() -> None:

@@ -64,7 +64,18 @@ def test_a_default_branch_describes_no_work(branch: str | None) -> None:
 def test_candidates_have_a_relevance_if_the_work_is_known(world: World, known: dict[str, Any], is_known: bool) -> None:
     for text in NOTES:
         world.remember(text, project=HERE)
-    source = StartCandidates(world.reading, world.search_service, world.rating)
+    source = StartCandidates(world.reading, world.search_service, world.rating, world.naming)
     candidates = source.collect(replace(STARTED, **known), SESSION, AS_ADA, None)
     assert {one.memory.content for one in candidates} == set(NOTES)
     assert [one.relevance is not None for one in candidates] == [is_known] * len(NOTES)
+
+
+def test_instructions_stand_in_every_spelling_of_their_category(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hivelore.sessions.start_candidates.MAX_NEWEST", 1)
+    world = World(world.store, world.keywords, world.clock, aliases=("regel=instruction",))
+    for category in ("Preferences", "regel", "note"):
+        world.remember(f"A note of {category}.", project=HERE, category=category)
+    source = StartCandidates(world.reading, world.search_service, world.rating, world.naming)
+    candidates = source.collect(STARTED, SESSION, AS_ADA, None)
+    standing = {one.memory.content for one in candidates if one.standing}
+    assert standing == {"A note of Preferences.", "A note of regel."}

@@ -13,6 +13,7 @@ from hivelore.core.agents import Interface
 from hivelore.core.text import Clean
 from hivelore.feedback.model import UsageCounts
 from hivelore.memories.model import Provenance, Source, Trust
+from hivelore.observations.naming import DEFAULT_NAMING
 from hivelore.sessions.start_context import (
     AUTHOR_SHARE,
     LEAST_VALUE,
@@ -39,7 +40,8 @@ FACT = (
 
 def candidate(text: str, *, relevance: float | None = 0.4, use: UsageCounts | None = None, **parts: Any) -> Candidate:
     memory = a_memory(text, project=parts.pop("project", Clean("hive")), **parts)
-    return Candidate(memory=memory, text=text, relevance=relevance, use=use or UsageCounts())
+    standing = is_standing(memory, DEFAULT_NAMING)
+    return Candidate(memory=memory, text=text, relevance=relevance, use=use or UsageCounts(), standing=standing)
 
 
 def texts(chosen: Sequence[Candidate]) -> list[str]:
@@ -166,10 +168,11 @@ def test_one_memory_is_worth_more_than_another(better: Candidate, worse: Candida
 
 def test_instructions_of_a_user_stand() -> None:
     by_person = Provenance(actor=None, interface=Interface.CLI, trust=Trust.OPERATOR)
-    assert is_standing(a_memory("Short answers.", category=Clean("preference")))
-    assert is_standing(a_memory(RULE, provenance=by_person))
-    assert not is_standing(a_memory(RULE))
-    assert not is_standing(a_memory(FACT, provenance=by_person))
+    for category in ("preference", "Preferences", "INSTRUCTION"):
+        assert is_standing(a_memory("Short answers.", category=Clean(category)), DEFAULT_NAMING)
+    assert is_standing(a_memory(RULE, provenance=by_person), DEFAULT_NAMING)
+    assert not is_standing(a_memory(RULE), DEFAULT_NAMING)
+    assert not is_standing(a_memory(FACT, provenance=by_person), DEFAULT_NAMING)
 
 
 def test_overlap_is_the_share_of_the_shorter_text() -> None:

@@ -27,7 +27,7 @@ from hivelore.storage.sql.changes import batch_condition
 from hivelore.storage.sql.events import event_condition
 from hivelore.storage.sql.feedback import recall_condition
 from hivelore.storage.sql.review import proposal_condition
-from hivelore.storage.sql.statements import Params, about_services, begins_with, condition, parts
+from hivelore.storage.sql.statements import Params, begins_with, condition, parts
 from hivelore.storage.sqlite.connection import SQL, SqliteView, connect, rows
 from hivelore.storage.sqlite.store import SqliteStore
 from support.memories import ADA, a_memory, instant
@@ -122,9 +122,6 @@ FRAGMENTS = {
         for where in HAPPENED
         for after in (None, (instant(0), LoggedId("e")))
         for seen in (Filter(visibility=EVERYBODY), Filter(visibility=WORKER))
-    ),
-    "{event_services}": tuple(
-        about_services("e.service", services)[0] for services in ({"s"}, {"s", "S"}, {GENERAL}, {"s", GENERAL})
     ),
     "{proposal_filter}": tuple(
         proposal_condition(ProposalFilter(seen=EVERYBODY, actor=actor, open=is_open, kind=kind), after)[0]
@@ -349,7 +346,6 @@ def test_a_page_by_a_common_tag_is_walked_in_order(connection: Connection) -> No
         "recalls_prune",
         "events",
         "event_nth",
-        "event_repeated",
         "events_prune",
         "cooldowns_prune",
         "fact_last",
@@ -363,6 +359,11 @@ def test_the_first_of_many_are_read_without_sorting_them_all(connection: Connect
     for form in variants(name):
         assert "LIMIT" in form
         assert not any("TEMP B-TREE" in line for line in plan(connection, form))
+
+
+def test_repeated_events_are_sought_in_the_window_of_their_session(connection: Connection) -> None:
+    (step,) = steps(connection, SQL["events_repeated"])
+    assert step == Step("event", "event_session", ("namespace", "session", "at", "at"))
 
 
 @pytest.mark.parametrize("name", ["memory_filtered", "attributes", "embedded", "vectors"])

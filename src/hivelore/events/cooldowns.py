@@ -12,7 +12,7 @@ from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, Invalid
 from hivelore.events import cooldown_rules
 from hivelore.events.model import ACTION_LENGTH, MAX_COOLDOWN, REASON_LENGTH, Cooldown
-from hivelore.memories.normalizer import SESSION_LENGTH, clean_line, clean_service, to_utc
+from hivelore.memories.normalizer import SESSION_LENGTH, clean_line, clean_service, clean_service_filter, to_utc
 from hivelore.observations.naming import Naming
 from hivelore.storage.ports import MemoryStore, Transaction
 
@@ -48,7 +48,7 @@ class Cooldowns:
         now = self._clock.now()
         since = now if at is None else min(at, now)
         new = Cooldown(
-            service=self._required_service(service),
+            service=_required(clean_service(self._redactor, self._naming, service), "service"),
             action=self._required_action(action),
             until=_end(minutes, until, since, cooldown_rules.max_duration(viewer)),
             set_at=since,
@@ -74,7 +74,7 @@ class Cooldowns:
 
     def active(self, service: str | None = None, deadline: float | None = None) -> Sequence[Cooldown]:
         """Returns the active cooldowns of one service or all, by service, then action."""
-        only = clean_service(self._redactor, self._naming, service)
+        only = clean_service_filter(self._redactor, self._naming, service)
         with self._store.read(deadline) as view:
             found = view.cooldowns(self._clock.now())
         return [one for one in found if only is None or self._is_about(one, only)]
@@ -95,7 +95,7 @@ class Cooldowns:
     def clear(self, service: str, action: str | None, viewer: Viewer, deadline: float | None = None) -> int:
         """Ends the cooldown of an action; ``action`` None: all of the service that the viewer may clear. Returns their
         number. Raises Forbidden if the viewer may not clear any active one."""
-        name = self._required_service(service)
+        name = _required(clean_service_filter(self._redactor, self._naming, service), "service")
         only = None if action is None else self._required_action(action)
         now = self._clock.now()
 
@@ -119,9 +119,6 @@ class Cooldowns:
 
     def _is_about(self, cooldown: Cooldown, service: Clean) -> bool:
         return self._naming.service_key(cooldown.service) == self._naming.service_key(service)
-
-    def _required_service(self, text: str) -> Clean:
-        return _required(clean_service(self._redactor, self._naming, text), "service")
 
     def _required_action(self, text: str) -> Clean:
         return _required(clean_line(self._redactor, text, "action", ACTION_LENGTH), "action")

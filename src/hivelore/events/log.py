@@ -14,13 +14,23 @@ from hivelore.core.values import replace
 from hivelore.errors import Invalid, NotFound, TooLarge
 from hivelore.events.model import REPEAT_WINDOW, TEXT_LENGTH, Event, EventFilter, EventPage, Level, LoggedId
 from hivelore.memories.model import Memory, MemoryId
-from hivelore.memories.normalizer import CLOCK_SLACK, SESSION_LENGTH, clean_line, clean_service, to_utc
+from hivelore.memories.normalizer import (
+    CLOCK_SLACK,
+    SESSION_LENGTH,
+    clean_line,
+    clean_service,
+    clean_service_filter,
+    to_utc,
+)
 from hivelore.observations.model import GENERAL
 from hivelore.observations.naming import Naming
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
 ID_SHOWN = 100
 """Characters of an unknown id shown in an error."""
+MAX_COMPARED = 200
+"""Events of the same session and text whose services are compared with that of a new event. Those under its own
+spelling come first. So a text about more services is a repetition only under the same spelling."""
 
 
 class EventLog:
@@ -55,7 +65,7 @@ class EventLog:
         event = self.build(level, text, viewer, service=service, session=session, at=at)
 
         def put_event(tx: Transaction) -> Event:
-            known = tx.same_event(event, self._spellings(tx, event.service or GENERAL), REPEAT_WINDOW)
+            known = self._repeated(tx, event)
             if known is None:
                 tx.log_events([event])
             return known or event
@@ -97,7 +107,8 @@ class EventLog:
         service = None if memory.operational is None else memory.operational.service
         about = memory.category if service is None else f"{memory.category}:{service}"
         text = f"New memory recorded: [{about}] {memory.content}"[:TEXT_LENGTH]
-        return self.build(Level.INFO, text, viewer, service=service, session=memory.session, memory=memory.id)
+        event = self.build(Level.INFO, text, viewer, session=memory.session, memory=memory.id)
+        return replace(event, service=service)  # A stored name, which may be older than the rules for new ones.
 
     def page(
         self,
@@ -114,7 +125,7 @@ class EventLog:
     ) -> EventPage:
         """Returns a page of events with at least ``level``. ``service``: in any spelling; ``GENERAL``: events about no
         service. ``session``: workers find only their own sessions."""
-        about = clean_service(self._redactor, self._naming, service)
+        about = clean_service_filter(self._redactor, self._naming, service)
         during = clean_line(self._redactor, session, "session", SESSION_LENGTH)
         where = EventFilter(
             seen=visible_to(viewer, self._lead_sees),
@@ -126,7 +137,7 @@ class EventLog:
         )
         with self._store.read(deadline, sees=where.seen) as view:
             if about is not None:
-                where = replace(where, services=self._spellings(view, about))
+                where = replace(where, services=self._naming.services_like(about, view.event_services()))
             found = view.events(where, after, limit + 1)
         page, cursor = cut_page(found, limit, lambda event: (event.at, event.id))
         events = tuple(replace(one, session=visible_session(viewer, one.actor, one.session)) for one in page)
@@ -149,9 +160,13 @@ class EventLog:
         if not event.isprintable() or not self._store.write(lambda tx: tx.drop_event(event), deadline):
             raise NotFound(f"No event {event[:ID_SHOWN]!r}. It may have been deleted. List the events for their ids.")
 
-    def _spellings(self, view: View, service: Clean) -> frozenset[Clean]:
-        """Returns the service, and other spellings of it in the log."""
-        return self._naming.services_like(service, view.event_services())
+    def _repeated(self, view: View, event: Event) -> Event | None:
+        """Returns the earliest event that this one repeats, also under another spelling of the service."""
+        key = self._naming.service_key
+        service = key(event.service or GENERAL)
+        same = view.same_events(event, REPEAT_WINDOW, MAX_COMPARED)
+        repeated = (one for one in same if key(one.service or GENERAL) == service)
+        return min(repeated, key=lambda one: (one.at, one.id), default=None)
 
     def _clean_text(self, text: str) -> Clean:
         if len(text) > TEXT_LENGTH:

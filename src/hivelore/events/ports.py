@@ -25,10 +25,10 @@ class EventReads(Protocol):
         """Returns each spelling of a service that an event has."""
         ...
 
-    def same_event(self, event: Event, services: Collection[Clean], within: timedelta) -> Event | None:
-        """Returns the earliest event of the same session, level and text about one of ``services`` that is less than
-        ``within`` away; ``GENERAL`` among them: about no service. Events about a memory never match. None if ``event``
-        has no session."""
+    def same_events(self, event: Event, within: timedelta, limit: int) -> Sequence[Event]:
+        """Returns the events of the same session, level and text, about any service, that are less than ``within``
+        away: first those about the same spelling of the service, then oldest first. Events about a memory never match.
+        Empty if ``event`` has no session."""
         ...
 
     def cooldowns(self, at: datetime) -> Sequence[Cooldown]:

@@ -83,7 +83,7 @@ def may_update(older: Memory, newer: Memory) -> bool:
 def make_link(older: Memory, newer: Memory, judged: Judgement, model: Clean, now: datetime) -> Link | None:
     """Returns the link that a verdict makes; None for none."""
     kind, certainty = KINDS.get(judged.verdict), judged.certainty
-    if judged.verdict is Verdict.DIFFERENT and judged.change >= DEFAULTS.order:
+    if judged.verdict is Verdict.DIFFERENT and judged.change >= DEFAULTS.weak_doubt:
         kind, certainty = LinkKind.MAY_UPDATE, judged.change
     if kind in (LinkKind.UPDATES, LinkKind.MAY_UPDATE) and not may_update(older, newer):
         kind = LinkKind.CONFLICTS_WITH if kind is LinkKind.UPDATES else None

@@ -37,12 +37,14 @@ class Thresholds:
     """Least probabilities of the verdicts, chosen in docs/decisions/0028-facts-that-change.md."""
 
     same: float = 0.75
-    conflict: float = 0.90
-    update: float = 0.935
-    doubt: float = 0.80
+    conflict: float = 0.91
+    update: float = 0.96
+    change: float = 0.975
+    """Of conflict and update together; from it on, the likelier of the two is the verdict."""
+    doubt: float = 0.85
     """Of conflict and update together; from it on, a pair without another verdict is uncertain instead of different."""
-    order: float = 0.50
-    """Of conflict and update together; from it on, the later statement comes first where a search finds both."""
+    weak_doubt: float = 0.50
+    """Of conflict and update together; from it on, a different pair is still linked as a doubt."""
 
 
 DEFAULTS = Thresholds()
@@ -75,13 +77,13 @@ def judge(older: str, newer: str, scores: PairScores, thresholds: Thresholds = D
         (scores.update, thresholds.update) if changed is Verdict.UPDATE else (scores.conflict, thresholds.conflict)
     )
     either = scores.conflict + scores.update
-    if share >= least:
+    if share >= least or either >= thresholds.change:
         return Judgement(changed, share, _why(older, newer, changed), either)
     if scores.same >= thresholds.same:
         if max(estimate(older), estimate(newer)) > READ_IN_FULL:
             return Judgement(Verdict.DIFFERENT, scores.different, "the same beginning in other words")
         return Judgement(Verdict.SAME, scores.same, "the same in other words")
-    why = _why(older, newer, Verdict.CONFLICT) if either >= thresholds.order else ""
+    why = _why(older, newer, Verdict.CONFLICT) if either >= thresholds.weak_doubt else ""
     verdict, certainty = (
         (Verdict.UNCERTAIN, either) if either >= thresholds.doubt else (Verdict.DIFFERENT, scores.different)
     )

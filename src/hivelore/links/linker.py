@@ -34,6 +34,8 @@ NEAREST, SHARING = 8, 4
 """Memories that one is compared with: those nearest in meaning, and those that share most of its words."""
 READ_AT_MOST = 560
 """Estimated tokens that the model reads for one memory, about half a second: long memories are compared with fewer."""
+LINKED = 20
+"""Memories with a link that one is always compared with again, the latest judged ones."""
 BATCH = 50
 NEW = timedelta(hours=1)
 """Older memories, as in a store that was never compared, are compared half of the time, so that a core stays free."""
@@ -138,7 +140,8 @@ class Linker:
                 return True
             stored, dates = Stored(key, memory), dict[DocumentKey, datetime]()
             links = view.links_of([key])
-            linked = dict.fromkeys(end for one in links for end in (one.source, one.target) if end != key)
+            ends = dict.fromkeys(end for one in links for end in (one.source, one.target) if end != key)
+            linked = list(ends)[:LINKED]
             others = list(self._candidates(view, stored, linked)) if is_comparable(memory) else []
             for one in (stored, *others):
                 history = view.history(one.key) if one.memory.version > 1 else ()
@@ -228,15 +231,18 @@ def _store_links(
     if now is None or now.memory.version != stored.memory.version:
         return False
     confirmed = {(one.source, one.target, one.link.kind) for one in found}
-    rejected = set[frozenset[DocumentKey]]()
+    rejected, rejected_places = set[frozenset[DocumentKey]](), set[tuple[DocumentKey, DocumentKey, LinkKind]]()
     for one in tx.links_of([stored.key]):
         place = (one.source, one.target, one.link.kind)
         if not one.link.counts:
             rejected.add(frozenset((one.source, one.target)))
+            rejected_places.add(place)
         elif place not in confirmed and known.isdisjoint((one.source, one.target)):
             tx.drop_link(*place)
     for one in found:
-        if one.link.kind is LinkKind.SAME_AS or frozenset((one.source, one.target)) not in rejected:
+        is_same = one.link.kind is LinkKind.SAME_AS
+        is_allowed = is_same or frozenset((one.source, one.target)) not in rejected
+        if is_allowed and (one.source, one.target, one.link.kind) not in rejected_places:
             tx.put_link(one)
     tx.put_compared(stored.key, stored.memory.version, model)
     return True

@@ -13,7 +13,7 @@ from hivelore.feedback.model import NO_USAGE
 from hivelore.memories.drafts import Draft, Edit, EditedFields, WriteResult
 from hivelore.memories.model import Memory
 from hivelore.memories.normalizer import (
-    clean_category,
+    clean_category_filter,
     clean_filter,
     clean_project,
     clean_subject,
@@ -88,7 +88,7 @@ def list_memories(app: Application, request: ListMemories, call: Call) -> Memory
         created_after=created_after,
         created_before=created_before,
     )
-    category = clean_category(redactor, request.category)
+    category = clean_category_filter(redactor, request.category)
     return reader.page(where, position_of(request.after), request.limit, call.viewer, category)
 
 

@@ -156,8 +156,20 @@ class Normalizer:
     def category(self, category: str | None) -> Clean | None:
         return clean_category(self._redactor, category)
 
+    def category_filter(self, category: str | None) -> Clean | None:
+        return clean_category_filter(self._redactor, category)
+
+    def category_among(self, category: str, known: Iterable[str]) -> str | None:
+        """Returns the one of the known categories that is meant, in any spelling."""
+        key = self._naming.category_key
+        wanted = key(self.category(category) or "")
+        return next((one for one in known if key(one) == wanted), None)
+
     def service(self, service: str | None) -> Clean | None:
         return clean_service(self._redactor, self._naming, service)
+
+    def service_filter(self, service: str | None) -> Clean | None:
+        return clean_service_filter(self._redactor, self._naming, service)
 
     def subject(self, subject: str | None) -> Clean | None:
         clean = self.field(subject, "subject")
@@ -326,13 +338,25 @@ def clean_filter(redactor: Redactor, text: str | None, field: str) -> Clean | No
 
 
 def clean_category(redactor: Redactor, category: str | None) -> Clean | None:
-    """Returns the name of a category; None if it is blank. Raises Invalid for any other that is not a valid name."""
+    """Returns the new name of a category; None if it is blank. Raises Invalid for any other that is not a valid
+    name."""
+    return _check_clean(clean_category_filter(redactor, category), "category")
+
+
+def clean_category_filter(redactor: Redactor, category: str | None) -> Clean | None:
+    """Returns the name of a category to look for, which may be one that new memories cannot have; None if it is blank.
+    Raises TooLarge."""
     return _clean_name(redactor, category, "category")
 
 
 def clean_service(redactor: Redactor, naming: Naming, service: str | None) -> Clean | None:
-    """Returns the name of a service, GENERAL for one that stands for all services; None if it is blank. Raises Invalid
-    for any other that is not a valid name."""
+    """Returns the new name of a service, GENERAL for one that stands for all services; None if it is blank. Raises
+    Invalid for any other that is not a valid name."""
+    return _check_clean(clean_service_filter(redactor, naming, service), "service")
+
+
+def clean_service_filter(redactor: Redactor, naming: Naming, service: str | None) -> Clean | None:
+    """Like ``clean_category_filter``, for services; GENERAL for one that stands for all services."""
     clean = _clean_name(redactor, service, "service")
     return GENERAL if clean is not None and naming.is_general(clean) else clean
 
@@ -341,10 +365,14 @@ def _clean_name(redactor: Redactor, text: str | None, field: str) -> Clean | Non
     name = in_one_line(text or "")
     check_length(name, field)
     clean = Clean(in_one_line(redactor.clean(name, field=field)))
-    if not clean:
-        return None
-    check_name(clean, field)
-    return clean
+    check_length(clean, field)  # A mask may be longer than the secret.
+    return clean or None
+
+
+def _check_clean(name: Clean | None, field: str) -> Clean | None:
+    if name is not None:
+        check_name(name, field)
+    return name
 
 
 def clean_project(redactor: Redactor, project: str | None) -> Clean | None:

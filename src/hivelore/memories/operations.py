@@ -119,7 +119,8 @@ class ForgetMemory(NamedMemory, frozen=True):
 class InjectLearning(Request, frozen=True, rename=MEMORY):
     agent: Id
     learning: str
-    category: Literal["mistake-pattern", "best-practice", "codebase-knowledge", "preference"]
+    category: str
+    """mistake-pattern, best-practice, codebase-knowledge or preference, in any spelling."""
     scope: Scope = Scope.SWARM
 
 
@@ -390,7 +391,12 @@ INJECT_LEARNING = Operation(
     tool=Tool(
         name="inject-learning",
         description="Write a learning into another agent's memory.",
-        arguments={"agentId": "", "learning": "", "category": "", "scope": ""},
+        arguments={
+            "agentId": "",
+            "learning": "",
+            "category": "mistake-pattern, best-practice, codebase-knowledge or preference.",
+            "scope": "",
+        },
         reply=lambda memory: Reply("Injected.", {"memoryId": memory.id}),
         output={"memoryId": TEXT},
         capability=Capability.REVIEW,

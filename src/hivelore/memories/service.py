@@ -123,12 +123,13 @@ class MemoryService:
         self, learning: str, category: str, target: AgentId, viewer: Viewer, scope: Scope = Scope.SWARM
     ) -> Memory:
         """Stores a learning for another agent (B07)."""
-        if category not in LEARNING_CATEGORIES:
+        known = self._normalizer.category_among(category, LEARNING_CATEGORIES)
+        if known is None:
             raise Invalid(f"category is one of {', '.join(LEARNING_CATEGORIES)}.", field="category")
         with self._store.read() as view:
             if view.agent(target) is None:
                 raise NotFound(f"No agent {target!r}. List all agents with GET /api/agents and a lead's key.")
-        draft = Draft(content=learning, scope=scope, category=category, tags=(category,))
+        draft = Draft(content=learning, scope=scope, category=category, tags=(known,))
         (prepared,) = self._normalize([draft], viewer, target)
         done = self._journal.write(BatchKind.STORED, viewer, lambda tx: self._store_draft(tx, prepared, viewer))
         self._written(viewer, [done.memory.id])

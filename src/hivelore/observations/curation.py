@@ -131,7 +131,7 @@ class CurationService:
         now, where = self._clock.now(), self._filter(viewer, RatedQuery(project=project))
         # Private memories of other agents are never injected, not even for a lead.
         where = replace(where, visibility=replace(where.visibility, others=False))
-        named, key = self._normalizer.service(service), self._naming.service_key
+        named, key = self._normalizer.service_filter(service), self._naming.service_key
         wanted = None if named is None else {key(named), GENERAL}
         with self._store.read() as view:
             rated = [
@@ -383,8 +383,8 @@ class CurationService:
 
     def _about(self, view: View, where: Filter, choice: RatedQuery) -> Filter:
         """Returns the filter, limited to the chosen service and category in any spelling."""
-        service = self._normalizer.service(choice.service)
-        category = self._normalizer.category(choice.category)
+        service = self._normalizer.service_filter(choice.service)
+        category = self._normalizer.category_filter(choice.category)
         return replace(
             where,
             services=None if service is None else self._naming.services_like(service, view.services()),

@@ -8,6 +8,7 @@ not which one: ``10-0-0-1`` is ``10.0.0.1``, but not ``10.0.01``.
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from unicodedata import category, normalize
 
 from hivelore.core.text import Clean
@@ -39,7 +40,7 @@ SERVICE_ALIASES: Groups = (
     ("opentelemetry", "otel"),
     ("home assistant", "hass"),
 )
-"""Only names that no two products share. Operators add others (HIVELORE_ALIASES)."""
+"""Only names that no two products share. Operators add others, or give these another meaning (HIVELORE_ALIASES)."""
 CATEGORY_ALIASES: Groups = (
     ("timing", "timings"),
     ("dependency", "dependencies", "dep", "deps"),
@@ -65,13 +66,29 @@ _SEPARATORS = re.compile(r"(?<=[^\W_])[\s\-_.\u2010-\u2015\u2212]+(?=[^\W_])")
 """White space, hyphens, dashes, underscores and dots between letters and digits."""
 _KEPT = "-"
 """The separator between two digits."""
-_JOINERS = "\u200c\u200d"
-"""Invisible characters that words of some languages and emoji need."""
-_IGNORED = dict.fromkeys(map(ord, f"{_JOINERS}\ufe0e\ufe0f"))
-"""Joiners, and the selectors between the plain and the coloured form of an emoji."""
-_CONTROLS = {"Cc": "a control character", "Cf": "an invisible character"}
-_BLANKS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
-"""Letters and symbols that look like white space."""
+_IGNORED = "\u200c\u200d\ufe0e\ufe0f"
+"""Invisible characters without meaning for the key: joiners, which words of some languages and emoji need, and the
+selectors between the plain and the coloured form of an emoji."""
+_WITHOUT_IGNORED = dict.fromkeys(map(ord, _IGNORED))
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0d\uffa0\U000e0100-\U000e01ef]"
+)
+"""Letters, marks and symbols that nobody sees: fillers, and selectors of variants (Unicode: default ignorable).
+``_REFUSED`` has the categories of the others."""
+_REFUSED = {
+    "Cc": "a control character",
+    "Cf": "an invisible character",
+    "Cn": "an unassigned character",
+    "Co": "a private-use character",
+    "Cs": "an invalid character",
+}
+"""Characters that no name has, by their category in Unicode."""
+_PICTOGRAPHS = range(0x1F000, 0x1FB00)
+"""Reserved for pictographs. Python may not know the latest ones."""
+_FLAG = re.compile("\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f")
+"""The flag of a part of a country, whose code is spelled in invisible characters."""
+_MAX_REMEMBERED = 32_768
+"""Spellings whose plain form is remembered: about 10 MB."""
 _LONGEST = {"category": CATEGORY_LENGTH, "service": SERVICE_LENGTH}
 _EXAMPLES = {"category": "timing", "service": "postgres"}
 _SYNTAX = frozenset('[]{}"')
@@ -85,7 +102,8 @@ class Naming:
     """Compares names of services and of categories."""
 
     def __init__(self, aliases: Sequence[tuple[str, str]] = ()) -> None:
-        """``aliases``: further pairs of names with the same meaning, of services as well as of categories."""
+        """``aliases``: pairs of an alias and the name that it stands for, of services as well as of categories. They
+        form no circle. An alias leaves the group that it belongs to otherwise."""
         self._services = _keys(SERVICE_ALIASES, aliases)
         self._categories = _keys(CATEGORY_ALIASES, aliases)
 
@@ -126,18 +144,28 @@ def check_length(name: str, field: str) -> None:
 
 
 def check_name(name: str, field: str) -> None:
-    """Raises Invalid for the name of a service or a category that is too long or cannot be read. Names may be in any
-    script, and may be emoji."""
+    """Raises Invalid for the new name of a service or a category that is too long or cannot be read. Names may be in
+    any script, and may be emoji. Stored names may be older than this rule."""
     check_length(name, field)
-    for at, character in enumerate(name):
-        what = _CONTROLS.get(category(character))
-        if what is not None and character not in _JOINERS:
+    for at, character in enumerate(_FLAG.sub(lambda flag: flag[0][0] * len(flag[0]), name)):
+        what = _refused(character)
+        if what is not None:
             raise Invalid(
                 f"The {field} has {what} (U+{ord(character):04X}) at position {at}: remove it and send the rest again.",
                 field=field,
             )
-    if not any(category(character)[0] in "LNPS" and character not in _BLANKS for character in name):
+    if all(character in _IGNORED or category(character)[0] in "MZ" for character in name):
         raise Invalid(f"The {field} has no visible character. Use a name such as {_EXAMPLES[field]}.", field=field)
+
+
+def _refused(character: str) -> str | None:
+    """Returns what the character is if no name may have it."""
+    if character in _IGNORED:
+        return None
+    if _INVISIBLE.match(character):
+        return "an invisible character"
+    kind = category(character)
+    return None if kind == "Cn" and ord(character) in _PICTOGRAPHS else _REFUSED.get(kind)
 
 
 def parse_aliases(entries: Iterable[str]) -> Naming:
@@ -195,13 +223,24 @@ def _refuse_circles(pairs: Mapping[str, tuple[str, str, str]]) -> None:
 
 def _plain(name: str) -> str:
     """Returns the name without differences of spelling."""
+    return _remembered_plain(name) if len(name) <= SERVICE_LENGTH else _computed_plain(name)
+
+
+@lru_cache(_MAX_REMEMBERED)
+def _remembered_plain(name: str) -> str:
+    return _computed_plain(name)
+
+
+def _computed_plain(name: str) -> str:
+    if name.isascii():  # Most names. Nothing has to be done twice.
+        return _SEPARATORS.sub(_separator, name.lower()).strip()
     while (plain := _SEPARATORS.sub(_separator, _folded(name)).strip()) != name:
         name = plain  # Folding and joining characters may make others that need it, too.
     return name
 
 
 def _folded(name: str) -> str:
-    return normalize("NFKC", name.translate(_IGNORED)).casefold()
+    return normalize("NFKC", name.translate(_WITHOUT_IGNORED)).casefold()
 
 
 def _separator(found: re.Match[str]) -> str:
@@ -216,9 +255,11 @@ def _key(name: str, keys: Mapping[str, str]) -> str:
 
 def _keys(groups: Groups, aliases: Sequence[tuple[str, str]]) -> Mapping[str, str]:
     """Returns the keys of plain names that have an alias."""
-    keys = {_plain(name): _plain(group[0]) for group in groups for name in group}
-    for alias, name in aliases:
-        keys[_end(_plain(alias), keys)] = _end(_plain(name), keys)
+    keys = {_plain(alias): _plain(name) for alias, name in aliases}
+    for group in groups:
+        left = [plain for name in group if (plain := _plain(name)) not in keys]
+        if left:
+            keys |= dict.fromkeys(left, left[0])
     return {name: _end(name, keys) for name in keys}
 
 

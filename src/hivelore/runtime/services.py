@@ -413,7 +413,7 @@ class Services(ABC):
             budgets,
             self.agents,
             self.ids.nonce,
-            StartCandidates(self.reading, unlogged_search, self.rating),
+            StartCandidates(self.reading, unlogged_search, self.rating, self.naming),
             self.links,
         )
         return CaptureService(

@@ -414,8 +414,8 @@ class Settings(BaseSettings):
     aliases: Names = setting(
         "HIVELORE_ALIASES",
         "Further names of services and categories, separated by commas: `pg-main=postgres, k8s-prod=kubernetes`. "
-        "Case and hyphens do not matter, and common short forms such as pg and k8s are known. Neither JSON nor "
-        "circles of aliases are accepted.",
+        "Case and hyphens do not matter, and common short forms such as pg and k8s are known; your alias of one "
+        "replaces its meaning. Neither JSON nor circles of aliases are accepted.",
         default=(),
     )
     reinforce: MatchingMode = setting(

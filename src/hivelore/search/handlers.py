@@ -9,7 +9,7 @@ from hivelore.core.operation import Call
 from hivelore.core.redaction import Redactor
 from hivelore.core.values import replace
 from hivelore.errors import Invalid
-from hivelore.memories.normalizer import clean_category, clean_filter, clean_project, created_range, to_utc
+from hivelore.memories.normalizer import clean_category_filter, clean_filter, clean_project, created_range, to_utc
 from hivelore.search.model import ANY_PROJECT, QUERY_LENGTH, RERANKED, Query, RecallResult
 from hivelore.search.operations import SearchMemories
 
@@ -53,7 +53,7 @@ def query_of(redactor: Redactor, request: SearchMemories) -> Query:
         owner=None if request.agent is None else AgentId(request.agent),
         session=clean_filter(redactor, request.session, "session"),
         tag=clean_filter(redactor, request.tag, "tag"),
-        category=clean_category(redactor, request.category),
+        category=clean_category_filter(redactor, request.category),
         project=clean_project(redactor, request.project),
         now=to_utc(request.now, "now"),
         as_of=to_utc(request.as_of, "asOf"),

@@ -25,7 +25,7 @@ from hivelore.search.service import SearchService
 from hivelore.sessions.fence import fence_text
 from hivelore.sessions.model import GOAL_LENGTH, AgentEvent, EventKind, Origin, Session
 from hivelore.sessions.start_candidates import StartCandidates, excerpt_text
-from hivelore.sessions.start_context import Candidate, choose, is_standing
+from hivelore.sessions.start_context import Candidate, choose
 
 MAX_CHARACTERS = 9_500
 """Claude Code shows at most 10,000 characters of one hook's output; the fence takes the rest."""
@@ -360,9 +360,9 @@ class InjectionService:
         tokens = self._budgets.start - sum(one.tokens for one in injected)
         best = choose(candidates, max(tokens, 0), self._reader.now(), injected)
         # Memories that the model knows are left out afterwards, so that nothing less valuable replaces them.
-        chosen = [one.memory for one in best if (one.memory.id, one.memory.version) not in known]
-        standing = [one for one in chosen if is_standing(one)]
-        rest = [one for one in chosen if one not in standing]
+        chosen = [one for one in best if (one.memory.id, one.memory.version) not in known]
+        standing = [one.memory for one in chosen if one.standing]
+        rest = [one.memory for one in chosen if not one.standing]
         summaries = [one for one in rest if one.source is Source.SESSION_SUMMARY]
         notes = [one for one in rest if one.source is not Source.SESSION_SUMMARY]
         sections = [Section("Notes", _excerpts(notes)), Section("Earlier sessions", _excerpts(summaries))]

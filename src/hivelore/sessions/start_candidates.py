@@ -10,12 +10,13 @@ from hivelore.feedback.model import NO_USAGE, UsageCounts
 from hivelore.feedback.usefulness import UsefulnessService
 from hivelore.memories.model import Memory, MemoryId
 from hivelore.memories.reader import MemoryReader
+from hivelore.observations.naming import Naming
 from hivelore.search.model import QUERY_LENGTH, Filter, Query
 from hivelore.search.relevance import asks_something
 from hivelore.search.service import SearchService
 from hivelore.search.tokenizer import query_terms
 from hivelore.sessions.model import AgentEvent, EventKind, Session
-from hivelore.sessions.start_context import STANDING_CATEGORIES, Candidate
+from hivelore.sessions.start_context import STANDING_CATEGORIES, Candidate, is_standing
 
 MAX_NEWEST = 250
 MAX_USED = 50
@@ -59,11 +60,14 @@ def describe_repository(event: AgentEvent) -> Clean | None:
 
 
 class StartCandidates:
-    def __init__(self, reading: MemoryReader, search: SearchService, usefulness: UsefulnessService) -> None:
+    def __init__(
+        self, reading: MemoryReader, search: SearchService, usefulness: UsefulnessService, naming: Naming
+    ) -> None:
         """``search``: a service that does not log: most candidates are never injected."""
         self._reader = reading
         self._search = search
         self._usefulness = usefulness
+        self._naming = naming
 
     def collect(self, event: AgentEvent, session: Session, viewer: Viewer, deadline: float | None) -> list[Candidate]:
         """Returns the newest memories, the most used ones, standing instructions, and those relevant to the work of the
@@ -87,14 +91,14 @@ class StartCandidates:
             if memory.operational is None and memory.project in (event.project, None):
                 found[memory.id] = memory
         uses = {memory.id: use for memory, use in used}
-        return [_candidate(memory, relevance, uses) for memory in found.values()]
+        return [self._candidate(memory, relevance, uses) for memory in found.values()]
 
-    def _page(self, where: Filter, limit: int, viewer: Viewer) -> Sequence[Memory]:
-        return self._reader.page(where, None, limit, viewer).memories
+    def _page(self, where: Filter, limit: int, viewer: Viewer, category: Clean | None = None) -> Sequence[Memory]:
+        return self._reader.page(where, None, limit, viewer, category).memories
 
     def _standing(self, where: Filter, viewer: Viewer) -> Iterable[Memory]:
         for category in sorted(STANDING_CATEGORIES):
-            yield from self._page(replace(where, categories=frozenset({Clean(category)})), MAX_STANDING, viewer)
+            yield from self._page(where, MAX_STANDING, viewer, Clean(category))
 
     def _relevant(
         self, work: str, event: AgentEvent, viewer: Viewer, deadline: float | None
@@ -106,12 +110,17 @@ class StartCandidates:
         hits = self._search.recall(query, viewer, deadline).hits
         return {hit.memory.id: (hit.memory, hit.relevance) for hit in hits}
 
-
-def _candidate(
-    memory: Memory,
-    relevance: Mapping[MemoryId, tuple[Memory, float]] | None,
-    uses: Mapping[MemoryId, UsageCounts],
-) -> Candidate:
-    known = None if relevance is None else relevance[memory.id][1] if memory.id in relevance else 0.0
-    use = uses.get(memory.id, NO_USAGE)
-    return Candidate(memory=memory, text=excerpt_text(memory), relevance=known, use=use)
+    def _candidate(
+        self,
+        memory: Memory,
+        relevance: Mapping[MemoryId, tuple[Memory, float]] | None,
+        uses: Mapping[MemoryId, UsageCounts],
+    ) -> Candidate:
+        known = None if relevance is None else relevance[memory.id][1] if memory.id in relevance else 0.0
+        return Candidate(
+            memory=memory,
+            text=excerpt_text(memory),
+            relevance=known,
+            use=uses.get(memory.id, NO_USAGE),
+            standing=is_standing(memory, self._naming),
+        )

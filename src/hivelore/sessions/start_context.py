@@ -16,6 +16,7 @@ import regex
 from hivelore.core.token_count import estimate
 from hivelore.feedback.model import NO_USAGE, UsageCounts, UsefulnessBounds, usefulness_factor
 from hivelore.memories.model import Memory, Source, Trust
+from hivelore.observations.naming import Naming
 from hivelore.search.tokenizer import distinct_terms
 
 UNKNOWN_NEARNESS = 0.4
@@ -95,6 +96,8 @@ class Candidate:
     relevance: float | None
     """Relevance (``search.relevance``) to the work of the session; None if nothing is known about that."""
     use: UsageCounts = NO_USAGE
+    standing: bool = False
+    """Whether it is a lasting instruction (``is_standing``)."""
 
     @property
     def author(self) -> str:
@@ -109,9 +112,10 @@ class Candidate:
         return frozenset(distinct_terms(self.text))
 
 
-def is_standing(memory: Memory) -> bool:
+def is_standing(memory: Memory, naming: Naming) -> bool:
     """Returns True for a user's lasting instruction: its category says so, or a person stated a rule."""
-    if memory.category in STANDING_CATEGORIES:
+    key = naming.category_key
+    if key(memory.category) in map(key, STANDING_CATEGORIES):
         return True
     return memory.provenance.trust is Trust.OPERATOR and _STRICT_RULE.search(memory.content) is not None
 
@@ -139,7 +143,7 @@ def value(candidate: Candidate, now: datetime, weights: Weights = WEIGHTS) -> fl
     total = sum(
         getattr(weights, name) * feature for name, feature in zip(FITTED, fitted_features(candidate), strict=True)
     )
-    total += weights.standing * is_standing(memory)
+    total += weights.standing * candidate.standing
     total += weights.usefulness * (usefulness_factor(candidate.use, _BOUNDS) - 1.0) / (_BOUNDS.most - 1.0)
     total += weights.access * min(memory.access_count, _MANY_ACCESSES) / _MANY_ACCESSES
     total += weights.no_project * (memory.project is None)

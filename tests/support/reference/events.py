@@ -31,18 +31,17 @@ def services(state: State) -> Collection[Clean]:
     return {one.event.service for one in state.events.values() if one.event.service is not None}
 
 
-def same(state: State, event: Event, services: Collection[Clean], within: timedelta) -> Event | None:
+def same(state: State, event: Event, within: timedelta, limit: int) -> Sequence[Event]:
     def says(one: Event) -> tuple[object, ...]:
         return one.session, one.level, one.text, one.memory is None
 
     found = (
         one.event
         for one in state.events.values()
-        if says(one.event) == says(replace(event, memory=None))
-        and (one.event.service or GENERAL) in services
-        and abs(one.event.at - event.at) < within
+        if says(one.event) == says(replace(event, memory=None)) and abs(one.event.at - event.at) < within
     )
-    return None if event.session is None else min(found, key=_age, default=None)
+    own_first = nsmallest(limit, found, key=lambda one: (one.service != event.service, *_age(one)))
+    return () if event.session is None else own_first
 
 
 def _counts(event: Event, where: EventFilter) -> bool:

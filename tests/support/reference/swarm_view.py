@@ -82,8 +82,8 @@ class ReferenceSwarmView(ProposalsView, LinksView, BatchesView):
     def event_services(self) -> Collection[Clean]:
         return event_state.services(self.state)
 
-    def same_event(self, event: Event, services: Collection[Clean], within: timedelta) -> Event | None:
-        return event_state.same(self.state, event, services, within)
+    def same_events(self, event: Event, within: timedelta, limit: int) -> Sequence[Event]:
+        return event_state.same(self.state, event, within, limit)
 
     def cooldowns(self, at: datetime) -> Sequence[Cooldown]:
         return event_state.cooldowns(self.state, at)

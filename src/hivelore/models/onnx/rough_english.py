@@ -14,8 +14,8 @@ MOST_WORDS = 4
 """German words of one entry."""
 MOST_CHARACTERS = 6
 """Chinese characters of one entry."""
-LEAST_GERMAN, OF_FEW = 2, 5
-"""A text is read as German from this number of words that only German has; from one if it has at most ``OF_FEW``."""
+LEAST_GERMAN = 2
+"""Words that only German has, from which a text is read as German; or half of its words."""
 LEAST_PART = 4
 """Letters of a part of a German compound."""
 LONGEST_COMPOUND = 60
@@ -24,7 +24,10 @@ NOTHING = "-"
 _JOINTS = ("", "s", "n", "en", "es")
 """Letters between the parts of a compound."""
 _CHINESE = re.compile("[\u4e00-\u9fff]+")
-_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_KANA = re.compile("[\u3040-\u30ff]")
+"""Only in Japanese texts, whose Chinese characters often have another meaning."""
+_WORD = re.compile(r"(?<![\w`/\\.@$~-])[^\W\d_]+(?:-[^\W\d_]+)*(?![\w`/\\@=]|[.:-]\w)")
+"""No part of a path, a name or code."""
 
 
 class RoughEnglish:
@@ -45,7 +48,7 @@ class RoughEnglish:
         return cls({word: english for word, english, *_ in entries}, others, shared)
 
     def __call__(self, text: str) -> str:
-        if not text.isascii():
+        if not text.isascii() and _KANA.search(text) is None:
             text = _CHINESE.sub(lambda found: f" {' '.join(self._from_chinese(found[0]))} ", text)
         words = list(_WORD.finditer(text))
         return self._from_german(text, words) if self._is_german(words) else text
@@ -61,9 +64,9 @@ class RoughEnglish:
             at += len(part)
 
     def _is_german(self, words: Sequence[re.Match[str]]) -> bool:
-        known = (word[0].lower() for word in words)
+        known = (word[0].lower() for word in words if not _is_acronym(word[0]))
         only_german = sum(word in self._german and word not in self._shared for word in known)
-        return only_german >= (LEAST_GERMAN if len(words) > OF_FEW else 1)
+        return only_german >= LEAST_GERMAN or 2 * only_german >= max(len(words), 1)
 
     def _from_german(self, text: str, words: Sequence[re.Match[str]]) -> str:
         parts, end, at = list[str](), 0, 0
@@ -81,7 +84,8 @@ class RoughEnglish:
             english = self._german.get(" ".join(text[words[0].start() : words[count - 1].end()].lower().split()))
             if english is not None:
                 return count, english
-        return 1, self._of_word(words[0][0].lower())
+        word = words[0][0]
+        return 1, None if _is_acronym(word) else self._of_word(word.lower())
 
     def _of_word(self, word: str) -> str | None:
         english = self._german.get(word)
@@ -102,3 +106,7 @@ class RoughEnglish:
             if first is not None:
                 return f"{first} {last}"
         return None
+
+
+def _is_acronym(word: str) -> bool:
+    return len(word) > 1 and word.isupper()

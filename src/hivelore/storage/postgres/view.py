@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from psycopg import errors, pq
 
 from hivelore.core.clock import Clock
-from hivelore.core.text import Clean
 from hivelore.errors import Expired, HiveloreError, Unavailable
 from hivelore.events.model import Event
 from hivelore.indexing.model import (
@@ -303,10 +302,10 @@ class PostgresTransaction(PostgresView, SqlTransaction):
         self.claim(topic_digest(topic))
         return super().fact_at(topic, at)
 
-    def same_event(self, event: Event, services: Collection[Clean], within: timedelta) -> Event | None:
+    def same_events(self, event: Event, within: timedelta, limit: int) -> Sequence[Event]:
         if event.session is not None:
             self.claim(event_digest(event))
-        return super().same_event(event, services, within)
+        return super().same_events(event, within, limit)
 
     def put_link(self, link: StoredLink) -> None:
         for document in (link.source, link.target):

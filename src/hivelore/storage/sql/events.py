@@ -113,17 +113,19 @@ class EventReader(SqlReader):
     def event_services(self) -> Collection[Clean]:
         return self.column("event_services")
 
-    def same_event(self, event: Event, services: Collection[Clean], within: timedelta) -> Event | None:
-        about, named = about_services("e.service", services)
+    def same_events(self, event: Event, within: timedelta, limit: int) -> Sequence[Event]:
+        if event.session is None:
+            return ()
         given: dict[str, Param] = {
             "session": event.session,
+            "service": event.service or "",
             "level": LEVEL[event.level],
             "text": event.text,
             "after": to_micros(event.at) - within // MICROSECOND,
             "before": to_micros(event.at) + within // MICROSECOND,
+            "limit": limit,
         }
-        found = self.rows(self.SQL["event_repeated"].replace("{event_services}", about), {**given, **named})
-        return read_event(found[0]) if found else None
+        return [read_event(row) for row in self.rows(self.SQL["events_repeated"], given)]
 
     def cooldowns(self, at: datetime) -> Sequence[Cooldown]:
         return self.read_all(COOLDOWN, "cooldowns", at=to_micros(at))

@@ -15,11 +15,11 @@ WITH RECURSIVE found (service) AS (
   FROM found WHERE found.service IS NOT NULL)
 SELECT service FROM found WHERE service IS NOT NULL
 
--- name: event_repeated
+-- name: events_repeated
 SELECT {columns:event e}, NULL
 FROM event e WHERE e.namespace = :namespace AND e.session = :session AND e.at > :after AND e.at < :before
-  AND e.level = :level AND {event_services} AND e.text = :text AND e.document IS NULL
-ORDER BY e.at, e.id LIMIT 1
+  AND e.level = :level AND e.text = :text AND e.document IS NULL
+ORDER BY CASE WHEN COALESCE(e.service, '') = :service THEN 0 ELSE 1 END, e.at, e.id LIMIT :limit
 
 -- name: event_drop
 DELETE FROM event WHERE namespace = :namespace AND id = :id

@@ -22,8 +22,8 @@ SELECT COUNT(*) FROM proposal WHERE namespace = :namespace AND actor IS NULL AND
 
 -- name: proposals_open_count_by_owner
 SELECT COUNT(*) FROM proposal pr WHERE pr.namespace = :namespace AND pr.how = 0 AND pr.kind = :kind AND (
-  SELECT m.owner FROM concerned co JOIN memory m ON m.namespace = co.namespace AND m.key = co.document
-  WHERE co.namespace = pr.namespace AND co.proposal = pr.id
+  SELECT m.owner FROM concerned co JOIN memory m ON m.namespace = :namespace AND m.key = co.document
+  WHERE co.namespace = :namespace AND co.proposal = pr.id
   ORDER BY m.updated_at DESC, m.key DESC LIMIT 1) IS NOT DISTINCT FROM :owner
 
 -- name: contradictions_outdated
