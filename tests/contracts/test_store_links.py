@@ -297,18 +297,23 @@ def test_all_later_among_memories_are_read(store: MemoryStore) -> None:
     put_links(store, a_link(first, old, kind=LinkKind.CONFLICTS_WITH), a_link(first, second, kind=LinkKind.MAY_UPDATE))
     put_links(store, a_link(third, first), a_link(third, second, kind=LinkKind.SAME_AS))
     with store.read() as view:
-        everything = view.later_among([old.key, *(one.key for one in newer), old.key])
+        everything = view.later_among([old.key, *(one.key for one in newer), old.key], 0.1)
         assert everything == {
             old.key: [one.key for one in newer[::-1]],
             first.key: [third.key],
             second.key: [first.key],
         }
-        assert view.later_among([old.key, second.key, third.key]) == {old.key: [third.key, second.key]}
-        assert view.later_among([first.key, second.key, UNKNOWN]) == {second.key: [first.key]}
-        assert view.later_among([old.key]) == view.later_among([]) == {}
+        assert view.later_among([old.key, second.key, third.key], 0.1) == {old.key: [third.key, second.key]}
+        assert view.later_among([first.key, second.key, UNKNOWN], 0.1) == {second.key: [first.key]}
+        assert view.later_among([old.key], 0.1) == view.later_among([], 0.1) == {}
+        assert view.later_among([old.key, first.key, second.key, third.key], 0.2) == {
+            old.key: [first.key],
+            first.key: [third.key],
+            second.key: [first.key],
+        }
     put_links(store, a_link(first, second, kind=LinkKind.MAY_UPDATE, rejected_at=instant(1)))
     with store.read() as view:
-        assert view.later_among([first.key, second.key]) == {}
+        assert view.later_among([first.key, second.key], 0.1) == {}
 
 
 pairs = st.tuples(st.integers(0, 5), st.integers(0, 5)).filter(lambda pair: pair[0] != pair[1])
@@ -354,7 +359,7 @@ def test_links_match_those_of_the_reference_store(
         with store.read() as view:
             some = [one.key for one in stored[:4]]
             updates = view.updates_of(some, instant(2))
-            doubts = (view.doubts_of(some, 0.6, instant(2)), view.later_among(some))
+            doubts = (view.doubts_of(some, 0.6, instant(2)), view.later_among(some, 0.6))
         return (
             [one.link for one in links_of(store, *stored[:3])],
             {numbers[key]: [one[:3] for one in newer] for key, newer in updates.items()},

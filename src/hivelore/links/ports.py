@@ -32,9 +32,12 @@ class LinkReads(Protocol):
         returned first. Rejected links do not count, nor memories that ``links.decisions.may_update`` does not admit."""
         ...
 
-    def later_among(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
-        """Returns, by memory, all of the other given memories that update it, or may update or contradict it, the
-        greatest key first. Rejected links do not count. Looks up each pair, so it is for few memories."""
+    def later_among(
+        self, documents: Collection[DocumentKey], certainty: float
+    ) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
+        """Returns, by memory, all of the other given memories that update or contradict it, or may update it with at
+        least this certainty, the greatest key first. Rejected links do not count. Looks up each pair, so it is for few
+        memories."""
         ...
 
     def uncompared(self, model: Clean, limit: int) -> Sequence[DocumentKey]:

@@ -19,6 +19,7 @@ from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.model import Candidate, Neighbours, Vector
 from hivelore.links.chains import MOST_LATEST, MOST_SUCCESSORS, follow_updates, successors_first
 from hivelore.links.decisions import may_update, stated_at
+from hivelore.links.judge import DEFAULTS
 from hivelore.memories.model import Memory, MemoryId, RankFeatures
 from hivelore.memories.stored import DocumentKey
 from hivelore.models.ports import RelevanceReader
@@ -411,7 +412,7 @@ class _Search:
         """Returns the ranking with each of the first memories behind those among them that update it, contradict it or
         may update it. A memory that was no candidate is not brought in by a doubt."""
         self._later_in_top, top = {}, {one.key: one.features for one in ranked[:TOP]}
-        found = self._view.later_among(top)
+        found = self._view.later_among(top, DEFAULTS.doubt)
         if found:
             memories = self.memories(list(top))
             dates = self._read_dates(list({one for newer in found.values() for one in newer}))

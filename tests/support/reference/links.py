@@ -57,8 +57,14 @@ class LinksView:
                 found[target] = [one.key for *_, one in by_certainty]
         return found
 
-    def later_among(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
-        found = {key: sorted(self._sources(key, (LinkKind.UPDATES, *DOUBTS)), reverse=True) for key in documents}
+    def later_among(
+        self, documents: Collection[DocumentKey], certainty: float
+    ) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
+        found = dict[DocumentKey, list[DocumentKey]]()
+        for key in documents:
+            unsure = self._sources(key, (LinkKind.MAY_UPDATE,)).items()
+            sure = self._sources(key, (LinkKind.UPDATES, LinkKind.CONFLICTS_WITH))
+            found[key] = sorted({*sure, *(one for one, certain in unsure if certain >= certainty)}, reverse=True)
         among = {key: [one for one in some if one in documents] for key, some in found.items()}
         return {key: some for key, some in among.items() if some}
 

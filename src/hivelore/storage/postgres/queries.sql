@@ -182,4 +182,4 @@ CROSS JOIN unnest(CAST(:documents AS BIGINT[])) AS newer
 CROSS JOIN LATERAL (
   SELECT source, target FROM link
   WHERE namespace = :namespace AND source = newer AND target = older AND kind IN (:updates, :may_update, :conflicts)
-    AND rejected_at IS NULL OFFSET 0) l
+    AND rejected_at IS NULL AND (kind <> :may_update OR certainty >= :certainty) OFFSET 0) l

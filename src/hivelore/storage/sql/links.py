@@ -101,10 +101,12 @@ class LinkReader(SqlReader):
             some[one.key] = max(some.get(one.key, (0.0, one)), (certain, one))
         return {target: _most_certain(some.values()) for target, some in found.items()}
 
-    def later_among(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
+    def later_among(
+        self, documents: Collection[DocumentKey], certainty: float
+    ) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
         may_update, conflicts = (KIND[kind] for kind in DOUBTS)
         kinds = {"updates": KIND[LinkKind.UPDATES], "may_update": may_update, "conflicts": conflicts}
-        params = {"documents": self.array(set(documents)), **kinds}
+        params = {"documents": self.array(set(documents)), "certainty": certainty, **kinds}
         return _by_target(self.rows(self.SQL["later_among"], params))
 
     def uncompared(self, model: Clean, limit: int) -> Sequence[DocumentKey]:

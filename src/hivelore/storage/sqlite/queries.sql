@@ -192,3 +192,4 @@ SELECT l.target, l.source FROM json_each(:documents) k
 CROSS JOIN json_each(:documents) o
 CROSS JOIN link l ON l.namespace = :namespace AND l.source = o.value AND l.target = k.value
 WHERE l.kind IN (:updates, :may_update, :conflicts) AND l.rejected_at IS NULL
+  AND (l.kind <> :may_update OR l.certainty >= :certainty)
