@@ -76,7 +76,7 @@ def rejudge(world: World) -> None:
 
 def unjudged(world: World) -> int:
     with world.store.read() as view:
-        return len(view.unjudged(Clean(world.comparison.model or ""), 1_000))
+        return len(view.unjudged(world.comparison.mark or Clean("")))
 
 
 def batches(world: World) -> Sequence[Batch]:
@@ -156,7 +156,7 @@ def one_outcome(
     assert (memories(world, expected), open_doubts(world, expected)) == outcome
     done, read = len(batches(world)), len(reader.read)
     with world.store.read() as view:
-        keys = view.unjudged(Clean("none"), 10_000)
+        keys = view.unjudged(Clean("none"))
     world.store.write(lambda tx: tx.put_judged(keys, None))
     rejudge(world)
     assert (memories(world, merged), open_doubts(world, merged)) == outcome
@@ -224,6 +224,8 @@ def test_what_a_failing_model_did_not_judge_is_judged_later(world: World) -> Non
         rejudger.step()
     assert confidences(world) == {OLD: 0.7, NEW: 0.7, OTHER: 0.7}
     reader.before = works
+    assert not rejudger.step()
+    world.clock.advance(timedelta(seconds=rejudging.FIRST_PAUSE))
     assert rejudger.step()
     assert confidences(world) == {OLD: 0.6, NEW: 0.7}
     assert not rejudger.step()
@@ -391,7 +393,7 @@ def test_only_one_process_judges_at_a_time(world: World) -> None:
 
 
 def test_the_worker_pauses_after_a_failure_and_reports_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rejudging, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(rejudging, "FIRST_PAUSE", 0.0)
     reader = TableReader({(OLD, NEW): Verdict.CONFLICT}, before=broken)
     world = with_reader(world, reader)
     observe(world, OLD, NEW)
