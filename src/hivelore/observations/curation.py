@@ -383,13 +383,19 @@ class CurationService:
 
     def _about(self, view: View, where: Filter, choice: RatedQuery) -> Filter:
         """Returns the filter, limited to the chosen service and category in any spelling."""
-        service = self._normalizer.service(choice.service)
-        category = self._normalizer.category(choice.category)
+        services, categories = view.services(), view.categories()
+        service = _stored_name(choice.service, services) or self._normalizer.service(choice.service)
+        category = _stored_name(choice.category, categories) or self._normalizer.category(choice.category)
         return replace(
             where,
-            services=None if service is None else self._naming.services_like(service, view.services()),
-            categories=None if category is None else self._naming.categories_like(category, view.categories()),
+            services=None if service is None else self._naming.services_like(service, services),
+            categories=None if category is None else self._naming.categories_like(category, categories),
         )
+
+
+def _stored_name(name: str | None, known: Collection[Clean]) -> Clean | None:
+    """Returns a name that is stored, which may be one that is refused for new memories."""
+    return Clean(name) if name in known else None
 
 
 def _clamp_confidence(confidence: float) -> Confidence:

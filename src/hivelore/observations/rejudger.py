@@ -55,6 +55,8 @@ from hivelore.storage.ports import MemoryStore, Transaction, View
 LEASE_NAME = "rejudging"
 LEASE = timedelta(minutes=2)
 """Longer than reading ``READ_AT_ONCE`` pairs takes."""
+MAX_CHANGED = 100
+"""Memories that one transaction changes, so that writers do not wait long; the rest follows in others."""
 READ_AT_ONCE = 40
 """Pairs that the model reads before its answers are stored, about a second."""
 FIRST_PAUSE, LONGEST_PAUSE = 10.0, 3_600.0
@@ -77,9 +79,14 @@ class _Plan:
     known: _Known
     """The groups that were arranged."""
     settled: Set[frozenset[Clean]]
-    arranged: Arrangement
+    changed: Sequence[Group]
+    """Groups to store in the next transaction."""
+    merged: Sequence[tuple[MemoryId, Group]]
     drafts: Mapping[int, NormalizedDraft]
     """By ``id`` of a group, the memory of a group that starts anew."""
+    doubts: Sequence[Doubt]
+    is_last: bool
+    """True if no other differences are left."""
 
 
 class _InterruptedError(Exception):
@@ -195,16 +202,25 @@ class Rejudger:
 
     def _judge(self, due: Stored, mark: Clean, stop: threading.Event) -> bool:
         """Judges the observations of the service and category of a memory. Returns False if others kept arriving."""
-        verdicts = self._comparison.verdicts()
-        for _ in range(ATTEMPTS):
+        verdicts, batch, failed = self._comparison.verdicts(), self._journal.new_batch_id(), 0
+        while failed < ATTEMPTS:
             plan = self._plan(due, verdicts, stop)
-            if self._journal.write(
-                BatchKind.REJUDGED,
-                SERVICE_VIEWER,
-                lambda tx, plan=plan: self._apply(tx, due, plan, mark),
-                reason=REJUDGED,
-            ):
-                self._written()
+
+            def apply(tx: Transaction, plan: _Plan = plan) -> bool:
+                return self._journal.record(
+                    tx,
+                    BatchKind.REJUDGED,
+                    SERVICE_VIEWER,
+                    lambda: self._apply(tx, due, plan, mark),
+                    reason=REJUDGED,
+                    batch=batch,
+                )
+
+            if not self._store.write(apply):
+                failed += 1
+                continue
+            self._written()
+            if plan.is_last:
                 return True
         return False
 
@@ -236,13 +252,16 @@ class Rejudger:
             arranged = arrange_groups(groups, verdicts, default, verdicts.terms, prepare)
         finally:
             self._store_answers(verdicts, places)
-        return _Plan(known, verdicts.settled, arranged, self._build_drafts(known, arranged))
+        changed, merged = _first_part(known, arranged)
+        is_last = len(changed) == len(arranged.groups) and len(merged) == len(arranged.merged)
+        drafts = self._build_drafts(known, changed)
+        return _Plan(known, verdicts.settled, changed, merged, drafts, arranged.doubts, is_last=is_last)
 
-    def _build_drafts(self, known: _Known, arranged: Arrangement) -> Mapping[int, NormalizedDraft]:
+    def _build_drafts(self, known: _Known, groups: Sequence[Group]) -> Mapping[int, NormalizedDraft]:
         """Builds the memories of groups that start anew."""
         by_observation = {order_key(one): each for each in known.values() for one in each.group.supporting}
         drafts = dict[int, NormalizedDraft]()
-        for group in arranged.groups:
+        for group in groups:
             order = order_key(group.first)
             if group.memory is None or order != order_key(known[group.memory].group.first):
                 template = self._group_writer.build_template(by_observation[order].stored.memory)
@@ -268,25 +287,26 @@ class Rejudger:
         return comparable(view, memory, self._naming, _SHARED)
 
     def _apply(self, tx: Transaction, due: Stored, plan: _Plan, mark: Clean) -> bool:
-        """Stores the differences. Returns False if anything changed since the observations were arranged."""
+        """Stores a part of the differences. Returns False if anything changed since the observations were arranged."""
         tx.claim(claim_of(due.memory, self._naming))
         where = self._where(tx, due.memory)
         known = load_all_groups(tx, where)
         before = {id_: one.group for id_, one in plan.known.items()}
         if {id_: one.group for id_, one in known.items()} != before or settled_pairs(tx, known) != plan.settled:
             return False
-        arranged = plan.arranged
         homes = self._group_writer.put(
-            tx, arranged.groups, arranged.merged, known, lambda group: plan.drafts[id(group)], SERVICE_VIEWER
+            tx, plan.changed, plan.merged, known, lambda group: plan.drafts[id(group)], SERVICE_VIEWER
         )
-        now = {group.memory: homes[id(group)] for group in arranged.groups if group.memory is not None}
-        gone = {memory for memory, _ in arranged.merged}
+        if not plan.is_last:
+            return True
+        now = {group.memory: homes[id(group)] for group in plan.changed if group.memory is not None}
+        gone = {memory for memory, _ in plan.merged}
         present = {key: now.get(key, one.stored) for key, one in known.items() if key not in gone}
 
         def stored(group: Group) -> Stored:
             return homes[id(group)] if group.memory is None else present[group.memory]
 
-        wanted = [(stored(one.earlier), stored(one.later), one.judgement) for one in _wanted_doubts(arranged.doubts)]
+        wanted = [(stored(one.earlier), stored(one.later), one.judgement) for one in _wanted_doubts(plan.doubts)]
         fixed = {key for key, one in known.items() if one.group.is_fixed}
         self._update_proposals(tx, wanted, present, fixed)
         tx.put_judged({due.key, *tx.matching_keys(where)}, mark)
@@ -326,6 +346,36 @@ class Rejudger:
                     why=Clean(judged.why),
                     session=newer.memory.session,
                 )
+
+
+def _first_part(known: _Known, arranged: Arrangement) -> tuple[Sequence[Group], Sequence[tuple[MemoryId, Group]]]:
+    """Returns the first ``MAX_CHANGED`` changed groups, and those that they exchange observations with: each
+    observation moves within one transaction."""
+    if len(arranged.groups) <= MAX_CHANGED:
+        return arranged.groups, arranged.merged
+    former = {order_key(one): id_ for id_, each in known.items() for one in each.group.supporting}
+    about = [{former[order_key(one)] for one in group.supporting} for group in arranged.groups]
+    for group, memories in zip(arranged.groups, about, strict=True):
+        memories |= set() if group.memory is None else {group.memory}
+    exchanging = dict[MemoryId, set[int]]()
+    for at, memories in enumerate(about):
+        for memory in memories:
+            exchanging.setdefault(memory, set()).add(at)
+    chosen, passed = set[int](), set[MemoryId]()
+    for first in range(len(about)):
+        left = [first]
+        while left:
+            at = left.pop()
+            if at not in chosen:
+                chosen.add(at)
+                for memory in about[at] - passed:
+                    passed.add(memory)
+                    left += exchanging[memory]
+        if len(chosen) >= MAX_CHANGED:
+            break
+    changed = [arranged.groups[at] for at in sorted(chosen)]
+    whole = len(changed) == len(arranged.groups)
+    return changed, [(memory, home) for memory, home in arranged.merged if whole or memory in passed]
 
 
 def _author(memory: Memory) -> Viewer:
