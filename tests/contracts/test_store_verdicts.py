@@ -8,7 +8,7 @@ from hivelore.links.judge import PairScores
 from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.observations.model import Pair
 from hivelore.storage.ports import MemoryStore
-from support.memories import SURE, a_memory, an_observation, operational
+from support.memories import a_memory, an_observation, operational
 from support.stores import add, forget
 
 MODEL, OTHER_MODEL = Clean("pairs-2"), Clean("pairs-3")
@@ -122,7 +122,7 @@ def test_the_latest_memory_of_each_service_and_category_waits(store: MemoryStore
 def test_observations_are_counted_by_memory(store: MemoryStore) -> None:
     first, second = observed(store, 2)
     for _ in range(3):
-        store.write(lambda tx: tx.add_observation(first.key, SURE, an_observation()))
+        store.write(lambda tx: tx.add_observation(first.key, operational().held, an_observation()))
     with store.read() as view:
         assert view.observation_counts([first.key, second.key, UNKNOWN]) == {first.key: 3}
 

@@ -395,7 +395,7 @@ class CurationService:
 
 def _stored_name(name: str | None, known: Collection[Clean]) -> Clean | None:
     """Returns a name that is stored, which may be one that is refused for new memories."""
-    return Clean(name) if name in known else None
+    return next((one for one in known if one == name), None)
 
 
 def _clamp_confidence(confidence: float) -> Confidence:

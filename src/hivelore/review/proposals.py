@@ -1,6 +1,6 @@
 """Creates proposals within the transaction in which they arise, and limits how many one proposer may have open.
 
-Uncertain contradictions are never refused: nobody asks for them, and nobody would notice one that is missing.
+Nobody asks for uncertain contradictions, so they raise no error. Who proposes them checks ``remaining``.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ from hivelore.storage.ports import Transaction, View
 MAX_OPEN = 100
 """Maximum open requests of one agent, or of proposers that are not agents; likewise for each other kind."""
 UNLIMITED = frozenset({ProposalKind.CONTRADICTION, ProposalKind.UPDATE})
-"""Kinds that are never refused. The service itself limits the updates that it proposes, but not those that it decides.
+"""Kinds that are never refused here. The service itself limits those that it proposes, but not those that it decides.
 """
 _WHY_LENGTH = 1_000
 
