@@ -186,8 +186,9 @@ class Rejudger:
             seen = view.change_cursor().number
             if seen == self._seen:
                 return
-            found = view.memories_of(view.unjudged(mark), EVERYTHING)
-        due = {claim_of(memory, self._naming): Stored(key, memory) for key, memory in found.items()}
+            keys = view.unjudged(mark)
+            found = view.memories_of(keys, EVERYTHING)
+        due = {claim_of(found[key], self._naming): Stored(key, found[key]) for key in keys}
         self._due.extend(due.values())
         self._pauses = {claim: pause for claim, pause in self._pauses.items() if claim in due}
         if not due:
