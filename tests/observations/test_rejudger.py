@@ -444,6 +444,15 @@ def test_what_a_reviewer_decided_stays_whatever_a_model_answers(world: World) ->
         assert (memories(world, SERVICE), open_doubts(world, SERVICE)) == (before, set())
 
 
+def test_what_a_reviewer_merged_stays(world: World) -> None:
+    world = with_reader(world, TableReader({(OLD, NEW): Verdict.UNCERTAIN}))
+    observe(world, OLD, NEW)
+    (doubt,) = world.review_inbox.page(AS_OPERATOR, None, 9, is_open=True).proposals
+    world.review_inbox.decide(doubt.id, Decision.MERGED, AS_OPERATOR)
+    rejudge(with_reader(world, TableReader({(OLD, NEW): Verdict.CONFLICT}, name="table-2")))
+    assert confidences(world) == {OLD: 0.8}
+
+
 def test_what_an_operator_set_stays(world: World) -> None:
     world = with_reader(world, TableReader())
     _, second = observe(world, OLD, NEW)

@@ -130,15 +130,15 @@ class Rejudger:
         """By service and category (``claim_of``)."""
 
     def run(self, stop: threading.Event, idle: float, report: Report = ignore_report) -> None:
-        """Runs until ``stop`` is set, pausing ``idle`` seconds when nothing is due. ``report`` receives each failure,
-        and None when nothing fails any more."""
+        """Runs until ``stop`` is set, pausing ``idle`` seconds when nothing is due and after a failure. ``report``
+        receives each failure, and None when nothing fails any more."""
         while not stop.is_set():
             try:
                 done = self.step(stop)
                 if not self._pauses:
                     report(None)
             except (Broken, Unavailable) as error:
-                done = bool(self._due)
+                done = False
                 report(error)
             if not done:
                 stop.wait(idle)

@@ -30,7 +30,7 @@ from hivelore.observations.model import (
 )
 from hivelore.observations.naming import Naming
 from hivelore.observations.records import add_observations
-from hivelore.review.model import Proposal
+from hivelore.review.model import Decision, Proposal
 from hivelore.review.outdated import REASON as OUTDATED
 from hivelore.search.model import Filter, Visibility
 from hivelore.storage.ports import Transaction, View
@@ -75,7 +75,7 @@ def load_groups(view: View, where: Filter, at: datetime) -> Mapping[MemoryId, Kn
     # In a project, memories for all projects match too; an observation for all projects matches only those.
     found = _newest(view, where, lambda one: where.project is not None or one.project is None)
     keys = [one.key for one in found] if is_late(found, at) else []
-    return _groups(found, view.observations_of(keys), view.kept(keys))
+    return _fix_merged(view, _groups(found, view.observations_of(keys), view.kept(keys)))
 
 
 def load_all_groups(view: View, where: Filter) -> Mapping[MemoryId, KnownGroup]:
@@ -90,9 +90,24 @@ def load_all_groups(view: View, where: Filter) -> Mapping[MemoryId, KnownGroup]:
             break
         keys.append(one.key)
     others = {one.key for one in found}.difference(keys)
-    known = _groups(found, view.observations_of(keys), view.kept(keys) | others)
+    known = _fix_merged(view, _groups(found, view.observations_of(keys), view.kept(keys) | others))
     return {
         id_: replace(one, group=replace(one.group, is_reported=False)) if one.stored.key in others else one
+        for id_, one in known.items()
+    }
+
+
+def _fix_merged(view: View, known: Mapping[MemoryId, KnownGroup]) -> Mapping[MemoryId, KnownGroup]:
+    """Fixes the groups that a reviewer made of two."""
+    found = view.contradictions_about([one.stored.key for one in known.values()])
+    merged = {
+        each.memory
+        for one in found
+        if one.decided is not None and one.decided.how is Decision.MERGED
+        for each in one.memories
+    }
+    return {
+        id_: replace(one, group=replace(one.group, is_fixed=True)) if id_ in merged else one
         for id_, one in known.items()
     }
 
