@@ -149,6 +149,17 @@ def test_proposals_are_found_by_memory(store: MemoryStore) -> None:
     assert found == [[old], [new, old], []]
 
 
+def test_contradictions_about_several_memories_are_found_once(store: MemoryStore) -> None:
+    first, second, third = (add(store, a_memory()) for _ in range(3))
+    kind = ProposalKind.CONTRADICTION
+    both = replace(a_proposal(first.memory, second.memory), kind=kind)
+    decided = replace(a_proposal(second.memory, at=instant(1), decided=a_decision()), kind=kind)
+    put(store, both, decided, replace(a_proposal(first.memory), kind=ProposalKind.SHARING))
+    with store.read() as view:
+        found = [list(view.contradictions_about(keys)) for keys in ([first.key, second.key], [third.key], [])]
+    assert found == [[decided, both], [], []]
+
+
 def test_deleting_a_memory_deletes_proposals_about_it(store: MemoryStore) -> None:
     kept, doomed = add(store, a_memory()), add(store, a_memory())
     both, other = a_proposal(kept.memory, doomed.memory), a_proposal(kept.memory)

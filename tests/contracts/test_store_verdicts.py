@@ -8,7 +8,7 @@ from hivelore.links.judge import PairScores
 from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.observations.model import Pair
 from hivelore.storage.ports import MemoryStore
-from support.memories import a_memory, operational
+from support.memories import a_memory, an_observation, operational
 from support.stores import add, forget
 
 MODEL, OTHER_MODEL = Clean("pairs-2"), Clean("pairs-3")
@@ -63,12 +63,13 @@ def test_answers_are_durable(open_durable: Callable[[], MemoryStore]) -> None:
 
 
 def observed(store: MemoryStore, count: int) -> list[Stored]:
-    return [add(store, a_memory(operational=operational())) for _ in range(count)]
+    """Stores operational memories, each of another service."""
+    return [add(store, a_memory(operational=operational(f"service{number}"))) for number in range(count)]
 
 
-def unjudged(store: MemoryStore, model: Clean = MODEL, limit: int = 10) -> list[DocumentKey]:
+def unjudged(store: MemoryStore, mark: Clean = MODEL) -> list[DocumentKey]:
     with store.read() as view:
-        return list(view.unjudged(model, limit))
+        return list(view.unjudged(mark))
 
 
 def judge(store: MemoryStore, *memories: Stored, model: Clean | None = MODEL) -> None:
@@ -79,7 +80,6 @@ def test_operational_memories_wait_until_the_model_judged_them(store: MemoryStor
     first, second = observed(store, 2)
     add(store, a_memory())
     assert unjudged(store) == [second.key, first.key]
-    assert unjudged(store, limit=1) == [second.key]
     judge(store, first, second)
     assert unjudged(store) == []
     assert unjudged(store, OTHER_MODEL) == [second.key, first.key]
@@ -109,3 +109,27 @@ def test_the_record_is_deleted_with_the_memory(store: MemoryStore) -> None:
     judge(store, first)
     with store.read() as view:
         assert view.kept([first.key]) == set()
+
+
+def test_the_latest_memory_of_each_service_and_category_waits(store: MemoryStore) -> None:
+    names = [(None, "timing"), (None, "timing"), ("db", "timing"), ("db", "fix")]
+    made = [add(store, a_memory(category=Clean(one), operational=operational(service))) for service, one in names]
+    assert unjudged(store) == [made[3].key, made[2].key, made[1].key]
+    judge(store, made[1], made[2])
+    assert unjudged(store) == [made[3].key, made[0].key]
+
+
+def test_observations_are_counted_by_memory(store: MemoryStore) -> None:
+    first, second = observed(store, 2)
+    for _ in range(3):
+        store.write(lambda tx: tx.add_observation(first.key, operational().held, an_observation()))
+    with store.read() as view:
+        assert view.observation_counts([first.key, second.key, UNKNOWN]) == {first.key: 3}
+
+
+def test_answers_of_other_models_are_deleted(store: MemoryStore) -> None:
+    for model in (MODEL, OTHER_MODEL):
+        put(store, {(FIRST, SECOND): SCORES}, model)
+    store.write(lambda tx: tx.drop_other_verdicts(MODEL))
+    assert verdicts(store, (FIRST, SECOND)) == {(FIRST, SECOND): SCORES}
+    assert verdicts(store, (FIRST, SECOND), model=OTHER_MODEL) == {}

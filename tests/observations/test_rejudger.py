@@ -1,5 +1,6 @@
 """Observations judged anew: one outcome in any order of arrival, although the model fails; and what stays as it is."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from itertools import count
@@ -12,13 +13,16 @@ from hypothesis import strategies as st
 
 from hivelore.changes.model import Batch, BatchKind
 from hivelore.core.text import Clean
-from hivelore.errors import Unavailable
+from hivelore.errors import Broken, Unavailable
 from hivelore.links.judge import Verdict
+from hivelore.memories import normalizer
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import MemoryId, Scope
+from hivelore.observations import groups, stored_groups
 from hivelore.observations import rejudger as rejudging
 from hivelore.observations import service as observing
 from hivelore.observations.curation import RatedQuery
+from hivelore.observations.groups import NEAREST
 from hivelore.observations.model import MatchingMode
 from hivelore.observations.outcomes import Change, Effect, ObservationInput
 from hivelore.observations.rejudger import LEASE, LEASE_NAME, Rejudger
@@ -76,7 +80,7 @@ def rejudge(world: World) -> None:
 
 def unjudged(world: World) -> int:
     with world.store.read() as view:
-        return len(view.unjudged(Clean(world.comparison.model or ""), 1_000))
+        return len(view.unjudged(world.comparison.mark or Clean("")))
 
 
 def batches(world: World) -> Sequence[Batch]:
@@ -156,7 +160,7 @@ def one_outcome(
     assert (memories(world, expected), open_doubts(world, expected)) == outcome
     done, read = len(batches(world)), len(reader.read)
     with world.store.read() as view:
-        keys = view.unjudged(Clean("none"), 10_000)
+        keys = view.unjudged(Clean("none"))
     world.store.write(lambda tx: tx.put_judged(keys, None))
     rejudge(world)
     assert (memories(world, merged), open_doubts(world, merged)) == outcome
@@ -224,6 +228,8 @@ def test_what_a_failing_model_did_not_judge_is_judged_later(world: World) -> Non
         rejudger.step()
     assert confidences(world) == {OLD: 0.7, NEW: 0.7, OTHER: 0.7}
     reader.before = works
+    assert not rejudger.step()
+    world.clock.advance(timedelta(seconds=rejudging.FIRST_PAUSE))
     assert rejudger.step()
     assert confidences(world) == {OLD: 0.6, NEW: 0.7}
     assert not rejudger.step()
@@ -256,18 +262,145 @@ def test_a_pair_is_read_once_by_a_model(world: World) -> None:
     assert len(reader.read) == len(set(reader.read)) == 6
 
 
-def test_one_observation_waits_for_few_reads_and_the_rest_is_read_later(world: World) -> None:
+def test_an_observation_is_compared_with_the_nearest_memories(world: World) -> None:
+    texts = [f"Backup {number} goes to disk {number}" for number in range(NEAREST + 3)]
+    far, near = "Backup by itself uses other words", "Backup to disk fails"
+    reader = TableReader({(far, near): Verdict.CONFLICT})
+    world = with_reader(world, reader)
+    observe(world, far, *texts)
+    reader.read.clear()
+    assert world.observe(near).effect is Effect.NEW
+    assert len(reader.read) == NEAREST
+    assert far not in {older for older, _ in reader.read}
+    assert unjudged(world) == 0
+
+
+def test_a_late_observation_waits_for_few_reads_and_the_rest_is_read_later(world: World) -> None:
     texts = [f"Backup {number} goes to disk {number}" for number in range(MAX_READ + 3)]
-    reader = TableReader({(texts[0], "Backups fail"): Verdict.CONFLICT}, others=Verdict.DIFFERENT)
+    late = "Backup to disk fails"
+    reader = TableReader({(late, texts[0]): Verdict.CONFLICT})
     world = with_reader(world, reader)
     observe(world, *texts)
-    rejudge(world)
     reader.read.clear()
-    late = world.observe("Backup to disk fails")
-    assert (late.effect, len(reader.read)) == (Effect.NEW, MAX_READ)
-    assert unjudged(world) == 1
+    at = world.clock.now() - DAY
+    assert world.observe(late, at=at).effect is Effect.NEW
+    assert (len(reader.read), unjudged(world)) == (MAX_READ, 1)
     rejudge(world)
-    assert (len(reader.read), unjudged(world)) == (len(texts), 0)
+    assert unjudged(world) == 0
+    assert confidences(world)[late] == 0.5
+
+
+def test_a_flood_is_read_in_proportion_to_its_size(world: World) -> None:
+    reader = TableReader(before=broken)
+    world = with_reader(world, reader)
+    observe(world, *(f"Host number{count} sleeps" for count in range(40)))
+    reader.read.clear()
+    reader.before = works
+    rejudge(world)
+    assert len(reader.read) == sum(min(count, NEAREST) for count in range(40))
+
+
+@pytest.mark.parametrize("nearest", [1, 3])
+def test_one_outcome_in_any_order_when_few_are_near(
+    world: World, monkeypatch: pytest.MonkeyPatch, nearest: int
+) -> None:
+    monkeypatch.setattr(groups, "NEAREST", nearest)
+    monkeypatch.setattr(rejudging, "MAX_CHANGED", nearest)
+    for seed in range(3):
+        one_outcome(world, EIGHT, MIXED, Random(seed), MAX_READ)
+
+
+def test_many_changes_are_stored_in_several_transactions_and_undone_as_one(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rejudging, "MAX_CHANGED", 2)
+    texts = [f"Host number{count} sleeps" for count in range(6)]
+    pairs = {(texts[at], texts[at + 1]): Verdict.SAME for at in (0, 2, 4)}
+    reader = TableReader(pairs, before=broken)
+    world = with_reader(world, reader)
+    observe(world, *texts)
+    before = memories(world, SERVICE)
+    reader.before = works
+    rejudge(world)
+    assert confidences(world) == {texts[0]: 0.8, texts[2]: 0.8, texts[4]: 0.8}
+    (batch,) = batches(world)
+    world.undo_service.undo(batch.id, AS_OPERATOR)
+    assert memories(world, SERVICE) == before
+
+
+def test_nothing_is_locked_while_the_model_reads(world: World) -> None:
+    reader = TableReader({(OLD, NEW): Verdict.CONFLICT}, before=broken)
+    world = with_reader(world, reader)
+    observe(world, OLD, NEW)
+
+    def arrives(older: str, newer: str) -> None:
+        reader.before = works
+        world.observe(OLD, viewer=AS_LEA, at=world.clock.now() - DAY)
+
+    reader.before = arrives
+    rejudge(world)
+    assert confidences(world) == {OLD: 0.6, NEW: 0.7}
+    assert unjudged(world) == 0
+
+
+def test_beyond_a_limit_the_newest_observations_are_judged_anew(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored_groups, "MAX_REJUDGED", 2)
+    reader = TableReader({(OLD, NEW): Verdict.CONFLICT, (NEW, OTHER): Verdict.CONFLICT}, before=broken)
+    world = with_reader(world, reader)
+    observe(world, OLD, NEW, OTHER)
+    reader.before = works
+    rejudge(world)
+    assert confidences(world) == {OLD: 0.7, NEW: 0.5, OTHER: 0.7}
+    assert unjudged(world) == 0
+
+
+def test_no_service_waits_for_a_busy_one(world: World) -> None:
+    reader = TableReader(before=broken)
+    world = with_reader(world, reader)
+    observe(world, OLD, NEW)
+    for number in range(2):
+        world.observe(f"Flood {number}", service="busy")
+    reader.before = works
+    reader.read.clear()
+    rejudger = a_rejudger(world)
+    for number in range(3):
+        rejudger.step()
+        world.observe(f"Flood again {number}", service="busy", at=START - (number + 1) * DAY)
+    assert (OLD, NEW) in reader.read
+    assert unjudged(world) == 1
+
+
+def test_a_service_that_fails_pauses_alone(world: World) -> None:
+    reader = TableReader({(OLD, NEW): Verdict.CONFLICT}, before=broken)
+    world = with_reader(world, reader)
+    observe(world, OLD, NEW)
+    for text in ("Poison one", "Poison two"):
+        world.observe(text, service="poison")
+
+    def fails(older: str, newer: str) -> None:
+        if "Poison" in older:
+            raise Broken("bad input")
+
+    reader.before = fails
+    rejudger = a_rejudger(world)
+    with pytest.raises(Broken):
+        rejudger.step()
+    assert rejudger.step()
+    assert confidences(world)[OLD] == 0.5
+    assert not rejudger.step()
+    assert unjudged(world) == 1
+
+
+def test_names_that_are_stored_are_not_validated_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    category = "timi\u200bng"
+    world = with_reader(world, TableReader({(OLD, NEW): Verdict.SAME}))
+    with monkeypatch.context() as patch:
+        patch.setattr(normalizer, "check_name", works)  # As before names were validated.
+        for text in (OLD, NEW):
+            world.observe(text, category=category)
+    rejudge(with_reader(world, TableReader(name="table-2")))
+    found = world.curation.page(RatedQuery(category=category), AS_OPERATOR, None).memories
+    assert {(one.memory.content, one.memory.category) for one in found} == {(OLD, category), (NEW, category)}
 
 
 def test_an_undone_judgement_is_not_made_again(world: World) -> None:
@@ -291,21 +424,140 @@ def test_an_undone_judgement_is_not_made_again(world: World) -> None:
     assert memories(world, SERVICE) == after
 
 
-def test_decisions_of_operators_and_reviewers_stay(world: World) -> None:
+def reject_doubt(world: World, older: str, newer: str, reason: str | None = None) -> None:
+    """Decides that a memory does not contradict an earlier one."""
+    for one in world.review_inbox.page(AS_OPERATOR, None, 9, kind=ProposalKind.CONTRADICTION).proposals:
+        case = world.review_inbox.detail(one.id, AS_OPERATOR)
+        if [each.content for each in case.memories] == [older, newer]:
+            world.review_inbox.decide(one.id, Decision.REJECTED, AS_OPERATOR, reason=reason)
+            return
+    raise AssertionError("no such doubt")
+
+
+def test_what_a_reviewer_decided_stays_whatever_a_model_answers(world: World) -> None:
+    world = with_reader(world, TableReader({(OLD, NEW): Verdict.UNCERTAIN}))
+    observe(world, OLD, NEW)
+    reject_doubt(world, OLD, NEW)
+    before = memories(world, SERVICE)
+    for number, verdict in enumerate(Verdict):
+        rejudge(with_reader(world, TableReader({(OLD, NEW): verdict}, name=f"other-{number}")))
+        assert (memories(world, SERVICE), open_doubts(world, SERVICE)) == (before, set())
+
+
+def test_what_a_reviewer_merged_stays(world: World) -> None:
+    world = with_reader(world, TableReader({(OLD, NEW): Verdict.UNCERTAIN}))
+    observe(world, OLD, NEW)
+    (doubt,) = world.review_inbox.page(AS_OPERATOR, None, 9, is_open=True).proposals
+    world.review_inbox.decide(doubt.id, Decision.MERGED, AS_OPERATOR)
+    rejudge(with_reader(world, TableReader({(OLD, NEW): Verdict.CONFLICT}, name="table-2")))
+    assert confidences(world) == {OLD: 0.8}
+
+
+def test_what_an_operator_set_stays(world: World) -> None:
+    world = with_reader(world, TableReader())
+    _, second = observe(world, OLD, NEW)
+    world.curation.change(second, Change(confidence=0.9, persistent=True), AS_OPERATOR)
+    rejudge(with_reader(world, TableReader(others=Verdict.SAME, name="table-2")))
+    found = world.curation.get(second, AS_OPERATOR)
+    assert (found.memory.content, found.confidence) == (NEW, 0.9)
+
+
+@pytest.mark.parametrize("change", ["late", "tags", "later"])
+def test_a_decided_doubt_is_not_opened_again(world: World, change: str) -> None:
+    world = with_reader(world, TableReader({(OLD, NEW): Verdict.UNCERTAIN}))
+    first, _ = observe(world, OLD, NEW)
+    reject_doubt(world, OLD, NEW)
+    if change == "tags":
+        world.memory_service.edit(first, Edit(tags=("x",)), AS_OPERATOR)
+    elif change == "late":
+        world.observe(OLD, viewer=AS_BOB, at=START - 9 * DAY)
+    else:
+        world.observe(NEW, viewer=AS_LEA)
+    rejudge(world)
+    rejudge(with_reader(world, TableReader({(OLD, NEW): Verdict.UNCERTAIN}, name="table-2")))
+    assert open_doubts(world, SERVICE) == set()
+    rejudge(with_reader(world, TableReader({(OLD, NEW): Verdict.CONFLICT}, name="table-3")))
+    assert min(confidences(world).values()) == 0.7
+
+
+def test_a_rejection_with_the_words_of_the_worker_is_a_decision(world: World) -> None:
     world = with_reader(world, TableReader(others=Verdict.UNCERTAIN))
-    first, second, third = observe(world, OLD, NEW, OTHER)
-    (doubt, *_) = world.review_inbox.page(AS_OPERATOR, None, 9, kind=ProposalKind.CONTRADICTION).proposals
-    assert [one.memory for one in doubt.memories] in ([first, third], [second, third])
-    for one in world.review_inbox.page(AS_OPERATOR, None, 9).proposals:
-        if [each.memory for each in one.memories] == [first, second]:
-            world.review_inbox.decide(one.id, Decision.REJECTED, AS_OPERATOR)
-    world.curation.change(third, Change(confidence=0.9, persistent=True), AS_OPERATOR)
-    world = with_reader(world, TableReader(others=Verdict.CONFLICT, name="table-2"))
+    observe(world, OLD, NEW)
+    reject_doubt(world, OLD, NEW, "The observations were judged anew.")
+    rejudge(with_reader(world, TableReader(others=Verdict.UNCERTAIN, name="table-2")))
+    assert open_doubts(world, SERVICE) == set()
+
+
+def test_doubts_are_proposed_in_the_name_of_the_later_author_up_to_a_limit(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = TableReader(others=Verdict.UNCERTAIN, before=broken)
+    world = with_reader(world, reader)
+    for number in range(4):
+        world.observe(f"Host number{number} sleeps", viewer=AS_ADA)
+    world.observe("Host number9 sleeps", viewer=AS_BOB)
+    reader.before = works
+    monkeypatch.setattr("hivelore.review.proposals.MAX_OPEN", 2)
     rejudge(world)
-    assert confidences(world) == {OLD: 0.5, NEW: 0.5, OTHER: 0.9}
-    world = with_reader(world, TableReader(others=Verdict.SAME, name="table-3"))
+    found = world.review_inbox.page(AS_OPERATOR, None, 9, is_open=True).proposals
+    assert Counter(one.actor for one in found) == {"ada": 2, "bob": 2}
+
+
+def test_an_answer_about_a_text_that_was_forgotten_meanwhile_is_not_stored(world: World) -> None:
+    reader = TableReader(before=broken)
+    world = with_reader(world, reader)
+    _, second = observe(world, OLD, NEW)
+
+    def forgets(older: str, newer: str) -> None:
+        reader.before = works
+        world.curation.forget_one(second, AS_OPERATOR)
+
+    reader.before = forgets
     rejudge(world)
-    assert world.curation.get(third, AS_OPERATOR).memory.content == OTHER
+    with world.store.read() as view:
+        assert view.verdicts(Clean(reader.name), [(Clean(OLD), Clean(NEW))]) == {}
+
+
+def test_a_late_observation_does_not_make_an_undone_judgement_again(world: World) -> None:
+    first = "Access is enabled"
+    table = {(OLD, NEW): Verdict.SAME, (first, OLD): Verdict.SAME, (first, NEW): Verdict.SAME}
+    reader = TableReader(table, before=broken)
+    world = with_reader(world, reader)
+    observe(world, OLD, NEW)
+    reader.before = works
+    rejudge(world)
+    (batch,) = batches(world)
+    world.undo_service.undo(batch.id, AS_OPERATOR)
+    world.observe(first, viewer=AS_BOB, at=START - 99 * DAY)
+    rejudge(world)
+    assert {OLD, NEW} <= confidences(world).keys()
+
+
+def test_another_matching_mode_and_other_aliases_judge_anew(world: World) -> None:
+    reader = TableReader({(OLD, NEW): Verdict.CONFLICT})
+    world = with_reader(world, reader, MatchingMode.CAUTIOUS)
+    observe(world, OLD, NEW)
+    assert (confidences(world)[OLD], unjudged(world)) == (0.7, 0)
+    world = with_reader(world, reader)
+    rejudge(world)
+    assert (confidences(world)[OLD], unjudged(world)) == (0.5, 0)
+    world.observe(OLD, service="db-a")
+    world.observe(NEW, service="db-b", viewer=AS_BOB)
+    first_id = next(_numbers) * 9_000
+    joined = World(world.store, world.keywords, world.clock, reader=reader, first_id=first_id, aliases=("db-a=db-b",))
+    rejudge(joined)
+    page = joined.curation.page(RatedQuery(service="db-b"), AS_OPERATOR, None)
+    assert {one.memory.content: one.confidence for one in page.memories} == {OLD: 0.5, NEW: 0.7}
+
+
+def test_answers_of_a_replaced_model_are_deleted_when_nothing_is_left(world: World) -> None:
+    old, new = TableReader(), TableReader(name="table-2")
+    observe(with_reader(world, old), OLD, NEW)
+    world = with_reader(world, new)
+    rejudge(world)
+    with world.store.read() as view:
+        found = [len(view.verdicts(Clean(one.name), [(Clean(OLD), Clean(NEW))])) for one in (old, new)]
+    assert found == [0, 1]
 
 
 def test_an_edited_memory_is_contradicted_by_nothing_that_was_known(world: World) -> None:
@@ -391,7 +643,7 @@ def test_only_one_process_judges_at_a_time(world: World) -> None:
 
 
 def test_the_worker_pauses_after_a_failure_and_reports_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rejudging, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(rejudging, "FIRST_PAUSE", 0.0)
     reader = TableReader({(OLD, NEW): Verdict.CONFLICT}, before=broken)
     world = with_reader(world, reader)
     observe(world, OLD, NEW)

@@ -1,22 +1,29 @@
 """Comparison of observations: which pairs of texts the model reads, and which of its answers are known (X8).
 
-A pair is read if the texts share a word, whichever arrives first. What the model answered is stored, so no pair is read
-twice. A pair without an answer, because the model failed or had read enough for one observation, counts as different
-until the observations are judged anew (``observations.rejudger``).
+An observation is compared with the earlier memories nearest to it (``observations.groups``). A pair is read if the
+texts share a word. What the model answered is stored, so no pair is read twice. A pair without an answer, because the
+model failed or had read enough for one observation, counts as different until the observations are judged anew
+(``observations.rejudger``).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
+from hashlib import sha256
 
-from hivelore.core.text import Clean
+from hivelore.core.text import Clean, in_one_line
 from hivelore.core.values import replace
 from hivelore.links.comparer import Comparer, judge_without_model
 from hivelore.links.judge import NOT_READ, Judgement, PairScores, Verdict, judge
+from hivelore.links.quantities import without_quantities
 from hivelore.observations.groups import CONTRADICTING
 from hivelore.observations.model import MatchingMode, Pair
+from hivelore.observations.naming import Naming
+from hivelore.observations.nearest import Terms
 from hivelore.search.tokenizer import STOP_TERMS, distinct_terms
 from hivelore.storage.ports import MemoryStore, Transaction
 
 _SAME = Judgement(Verdict.SAME, 1.0, "the same service and category")
+SETTLED = Judgement(Verdict.DIFFERENT, 0.0, "a reviewer decided")
+"""For pairs of texts that a reviewer decided about."""
 
 
 class Verdicts:
@@ -31,6 +38,9 @@ class Verdicts:
         self._missing: dict[Pair, None] = {}
         self._left_over: set[Pair] = set()
         self._words: dict[Clean, frozenset[str]] = {}
+        self._terms: dict[Clean, frozenset[str]] = {}
+        self.settled: Set[frozenset[Clean]] = frozenset()
+        """Pairs of texts that a reviewer decided about, which no verdict overrules."""
         self.looked_up: set[Pair] = set()
         """Pairs that were looked up in the store."""
         self.unstored: dict[Pair, PairScores] = {}
@@ -40,6 +50,8 @@ class Verdicts:
         """Returns the verdict, or ``NOT_READ`` and notes that it is missing."""
         if self._matching is MatchingMode.STRUCTURAL:
             return _SAME
+        if frozenset((older, newer)) in self.settled:
+            return SETTLED
         pair = older, newer
         known = self._known.get(pair)
         if known is None and pair not in self._for_model:
@@ -53,6 +65,26 @@ class Verdicts:
         if known is None:
             self._missing[pair] = None
         return known or NOT_READ
+
+    def known(self, older: Clean, newer: Clean) -> Judgement:
+        """Returns the verdict on a pair, as known, or ``NOT_READ``; it does not become missing."""
+        if self._matching is MatchingMode.STRUCTURAL:
+            return _SAME
+        is_settled = frozenset((older, newer)) in self.settled
+        return SETTLED if is_settled else self._known.get((older, newer), NOT_READ)
+
+    @property
+    def terms(self) -> Terms | None:
+        """The terms by which texts are near each other; None if all texts are the same."""
+        return None if self._matching is MatchingMode.STRUCTURAL else self._terms_of
+
+    def _terms_of(self, text: Clean) -> frozenset[str]:
+        """Returns the words, and what texts have in common that are equal, or equal but for quantities."""
+        terms = self._terms.get(text)
+        if terms is None:
+            equal, but_for = in_one_line(text).casefold(), without_quantities(text)[0]
+            terms = self._terms[text] = self._words_of(text) | {f"={equal}", f"~{but_for}"}
+        return terms
 
     def _is_read(self, pair: Pair) -> bool:
         """Returns True if the model reads a pair: 93 % of the rewordings of docs/decisions/0028-facts-that-change.md
@@ -96,15 +128,25 @@ class Verdicts:
 
 
 class ObservationComparison:
-    def __init__(self, store: MemoryStore, matching: MatchingMode, comparer: Comparer) -> None:
+    def __init__(self, store: MemoryStore, matching: MatchingMode, comparer: Comparer, naming: Naming) -> None:
         self._store = store
         self._matching = matching
         self._comparer = comparer
+        self._naming = naming
 
     @property
     def model(self) -> Clean | None:
         """Name of the model; None if none compares."""
         return None if self._matching is MatchingMode.STRUCTURAL else self._comparer.model
+
+    @property
+    def mark(self) -> Clean | None:
+        """Names everything that placements depend on besides the texts: the model, the matching mode and the aliases.
+        None without a model."""
+        if self.model is None:
+            return None
+        parts = self.model, self._matching, self._naming.digest
+        return Clean(sha256("\0".join(parts).encode()).hexdigest())
 
     def verdicts(self) -> Verdicts:
         return Verdicts(self._matching, has_model=self.model is not None)
@@ -129,10 +171,17 @@ class ObservationComparison:
             verdicts.learn(answer)
         return bool(nearest[:reads])
 
-    def store_answers(self, tx: Transaction, verdicts: Verdicts) -> None:
-        """Stores the answers of the model that are not stored yet."""
-        if self.model is not None and verdicts.unstored:
-            tx.put_verdicts(self.model, verdicts.unstored)
+    def store_answers(self, tx: Transaction, verdicts: Verdicts, present: Set[Clean]) -> None:
+        """Stores the answers of the model that are not stored yet, and drops those about texts that are not present any
+        more: they were forgotten while the model read them."""
+        answers = {pair: one for pair, one in verdicts.unstored.items() if pair[0] in present and pair[1] in present}
+        if self.model is not None and answers:
+            tx.put_verdicts(self.model, answers)
+
+    def drop_other_answers(self, tx: Transaction) -> None:
+        """Deletes what other models answered."""
+        if self.model is not None:
+            tx.drop_other_verdicts(self.model)
 
 
 def _cautious(judged: Judgement) -> Judgement:

@@ -383,12 +383,13 @@ class CurationService:
 
     def _about(self, view: View, where: Filter, choice: RatedQuery) -> Filter:
         """Returns the filter, limited to the chosen service and category in any spelling."""
+        services, categories = view.services(), view.categories()
         service = self._normalizer.service_filter(choice.service)
         category = self._normalizer.category_filter(choice.category)
         return replace(
             where,
-            services=None if service is None else self._naming.services_like(service, view.services()),
-            categories=None if category is None else self._naming.categories_like(category, view.categories()),
+            services=None if service is None else self._naming.services_like(service, services),
+            categories=None if category is None else self._naming.categories_like(category, categories),
         )
 
 

@@ -4,6 +4,9 @@ In order of time, an observation joins the group whose first observation says th
 oldest. Otherwise it starts a group. It contradicts every earlier group whose first observation says the opposite. If a
 late observation starts a group, later observations are placed again. The result is the same as if all observations had
 arrived in order of time.
+
+An observation is compared with the ``NEAREST`` groups whose texts have most words in common with it, of those that it
+could join or contradict. So the number of comparisons grows with the number of observations, not with its square.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,12 +17,19 @@ from hivelore.core.values import replace
 from hivelore.links.judge import Judgement, Verdict
 from hivelore.memories.model import MemoryId
 from hivelore.observations.confidence import Order, order_key
-from hivelore.observations.model import Confidence, Observation, ObservationKind
+from hivelore.observations.model import Confidence, Observation, ObservationKind, Pair
+from hivelore.observations.nearest import NearestTexts, Terms
 
+NEAREST = 16
+"""Groups that an observation is compared with."""
 CONTRADICTING = (Verdict.CONFLICT, Verdict.UPDATE)
 """Verdicts by which a later observation lowers the confidence of an earlier one."""
+SUPPORTING = (ObservationKind.CREATED, ObservationKind.REINFORCED)
+"""Kinds of observations that say what their memory says."""
 Judge = Callable[[Clean, Clean], Judgement]
 """Compares the earlier and the later of two texts."""
+Prepare = Callable[[Sequence[Pair]], None]
+"""Receives the pairs of texts that are judged next."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,15 +109,28 @@ def find_group(groups: Sequence[Group], seen: Observation) -> Group | None:
 
 
 def place_observation(
-    groups: Sequence[Group], seen: Observation, project: Clean | None, judge: Judge, default: Confidence
+    groups: Sequence[Group],
+    seen: Observation,
+    project: Clean | None,
+    judge: Judge,
+    default: Confidence,
+    terms: Terms | None = None,
 ) -> Placement:
-    """Places an observation that no group contains. ``default``: confidence of a new memory."""
-    return _Placer(groups, judge, default).place(seen, project)
+    """Places an observation that no group contains. ``default``: confidence of a new memory. ``terms``: the terms by
+    which texts are near each other; None: observations are compared with all groups."""
+    return _Placer(groups, judge, default, terms).place(seen, project)
 
 
-def arrange_groups(groups: Sequence[Group], judge: Judge, default: Confidence) -> Arrangement:
-    """Places all observations again in order of time. Those of fixed groups stay where they are."""
-    return _Arranger(groups, judge, default).arrange()
+def arrange_groups(
+    groups: Sequence[Group],
+    judge: Judge,
+    default: Confidence,
+    terms: Terms | None = None,
+    prepare: Prepare | None = None,
+) -> Arrangement:
+    """Places all observations again in order of time. Those of fixed groups stay where they are. ``prepare`` may raise
+    to give up."""
+    return _Arranger(groups, judge, default, terms, prepare).arrange()
 
 
 @dataclass(slots=True, eq=False)
@@ -171,18 +194,21 @@ class _OpenGroup:
 
 
 class _Placer:
-    def __init__(self, groups: Sequence[Group], judge: Judge, default: Confidence) -> None:
+    def __init__(self, groups: Sequence[Group], judge: Judge, default: Confidence, terms: Terms | None) -> None:
         self._judge = judge
         self._default = default
+        self._terms = terms
         self._groups = [_OpenGroup.open(one) for one in groups]
+        self._nearest = self._index_groups()
         self._new_groups: list[_OpenGroup] = []
         self._orders = {order_key(one) for group in groups for one in group.supporting}
 
     def place(self, seen: Observation, project: Clean | None) -> Placement:
         order = order_key(seen)
-        home = self._find_group(seen, project, self._groups)
+        near = self._find_nearest(seen, project)
+        home = self._find_group(seen, project, near)
         later = [] if home is not None else sorted(self._later_observations(order), key=lambda one: order_key(one[0]))
-        against = [one for one in self._groups if one is not home and self._contradicts(seen, project, one)]
+        against = [one for one in near if one is not home and self._contradicts(seen, project, one)]
         for one in against:
             one.other_observations.append(_with_kind(ObservationKind.CONTRADICTED, seen))
         if home is not None:
@@ -206,11 +232,36 @@ class _Placer:
 
     # placing
 
+    def _index_groups(self) -> NearestTexts[_OpenGroup] | None:
+        if self._terms is None:
+            return None
+        index = NearestTexts[_OpenGroup](self._terms)
+        for group in self._groups:
+            index.add(group.text, group)
+        return index
+
+    def _find_nearest(self, seen: Observation, project: Clean | None) -> Sequence[_OpenGroup]:
+        """Returns the groups that an observation is compared with."""
+        order = order_key(seen)
+
+        def fits(group: _OpenGroup) -> bool:
+            return (
+                group.merged_into is None
+                and group.applies_to(project)
+                and (group.is_fixed or order_key(group.first) < order)
+            )
+
+        if self._nearest is None or seen.text is None:
+            return [group for group in self._groups if fits(group)]
+        return self._nearest.find(seen.text, NEAREST, fits)
+
     def _start_group(self, seen: Observation, project: Clean | None) -> _OpenGroup:
         assert seen.text is not None
         begun = _OpenGroup(None, None, seen.text, project, _with_kind(ObservationKind.CREATED, seen, self._default))
         self._groups.append(begun)
         self._new_groups.append(begun)
+        if self._nearest is not None:
+            self._nearest.add(begun.text, begun)
         return begun
 
     def _later_observations(self, order: Order) -> Iterator[tuple[Observation, _OpenGroup]]:
@@ -226,7 +277,7 @@ class _Placer:
                 if not group.is_fixed and (home := self._find_group(one, group.project, self._new_groups)) is not None:
                     self._merge(group, home)
             elif group.merged_into is not None:
-                home = self._find_group(one, group.project, self._groups)
+                home = self._find_group(one, group.project, self._find_nearest(one, group.project))
                 if home is None:
                     self._start_group(one, group.project)
                 else:
@@ -274,9 +325,12 @@ class _Placer:
         """Returns the sort key of a group: most similar first, then oldest. None if the texts differ."""
         if seen.text is None:
             return None
-        is_later = order_key(group.first) < order_key(seen)
-        judgement = self._judge(*((group.text, seen.text) if is_later else (seen.text, group.text)))
+        judgement = self._judge(*self._pair(seen, seen.text, group))
         return (-judgement.certainty, order_key(group.first)) if judgement.verdict is Verdict.SAME else None
+
+    def _pair(self, seen: Observation, text: Clean, group: _OpenGroup) -> Pair:
+        """Returns the texts of an observation and of a group in their order."""
+        return (group.text, text) if order_key(group.first) < order_key(seen) else (text, group.text)
 
     # contradictions
 
@@ -299,14 +353,18 @@ class _Placer:
 
 
 class _Arranger(_Placer):
-    def __init__(self, groups: Sequence[Group], judge: Judge, default: Confidence) -> None:
-        super().__init__(groups, judge, default)
+    def __init__(
+        self, groups: Sequence[Group], judge: Judge, default: Confidence, terms: Terms | None, prepare: Prepare | None
+    ) -> None:
+        super().__init__(groups, judge, default, terms)
+        self._prepare = prepare
         self._movable = [one for one in self._groups if not one.is_fixed]
         self._fixed = [one for one in self._groups if one.is_fixed]
         for one in self._fixed:
             if not one.is_kept:
                 one.other_observations = [each for each in one.other_observations if not self._is_derived(each)]
         self._groups = list(self._fixed)
+        self._nearest = self._index_groups()
         self._homes: dict[int, _OpenGroup] = {}
         """By former group, which ``id`` names: the group of its first observation."""
 
@@ -316,7 +374,7 @@ class _Arranger(_Placer):
         doubts: list[tuple[_OpenGroup, _OpenGroup, Judgement]] = []
         for seen, group in sorted(known, key=lambda one: order_key(one[0])):
             if seen.text is not None:
-                doubts += self._place_in_order(seen, group)
+                doubts += self._place_in_order(seen, seen.text, group)
         merged = self._take_memories()
         closed = {id(one): one.close() for one in self._groups}
         return Arrangement(
@@ -326,27 +384,32 @@ class _Arranger(_Placer):
         )
 
     def _place_in_order(
-        self, seen: Observation, group: _OpenGroup
+        self, seen: Observation, text: Clean, group: _OpenGroup
     ) -> Sequence[tuple[_OpenGroup, _OpenGroup, Judgement]]:
         """Places an observation, and returns the doubts if it starts a group. ``group``: where it was."""
-        home = group if group.is_fixed else self._find_group(seen, group.project, self._groups)
-        against = [one for one in self._groups if one is not home and self._contradicts(seen, group.project, one)]
+        near = self._find_nearest(seen, group.project)
+        if self._prepare is not None:
+            self._prepare([self._pair(seen, text, one) for one in near])
+        home = group if group.is_fixed else self._find_group(seen, group.project, near)
+        against = [one for one in near if one is not home and self._contradicts(seen, group.project, one)]
         for one in against:
             if not one.is_kept:
                 one.other_observations.append(_with_kind(ObservationKind.CONTRADICTED, seen))
         doubts: Sequence[tuple[_OpenGroup, _OpenGroup, Judgement]] = ()
         if home is None:
             home = self._start_group(seen, group.project)
-            doubts = [] if against else list(self._doubts(home))
+            doubts = [] if against else list(self._doubts(home, near))
         elif home is not group:
             home.reinforcements.append(_with_kind(ObservationKind.REINFORCED, seen))
         if seen is group.first:
             self._homes[id(group)] = home
         return doubts
 
-    def _doubts(self, begun: _OpenGroup) -> Iterator[tuple[_OpenGroup, _OpenGroup, Judgement]]:
-        for other in self._groups:
-            if other.applies_to(begun.project) and order_key(other.first) < order_key(begun.first):
+    def _doubts(
+        self, begun: _OpenGroup, near: Sequence[_OpenGroup]
+    ) -> Iterator[tuple[_OpenGroup, _OpenGroup, Judgement]]:
+        for other in near:
+            if order_key(other.first) < order_key(begun.first):
                 judged = self._judge(other.text, begun.text)
                 if judged.verdict is Verdict.UNCERTAIN:
                     yield begun, other, judged

@@ -9,6 +9,7 @@ not which one: ``10-0-0-1`` is ``10.0.0.1``, but not ``10.0.01``.
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from hashlib import sha256
 from unicodedata import category, normalize
 
 from hivelore.core.text import Clean
@@ -106,6 +107,11 @@ class Naming:
         form no circle. An alias leaves the group that it belongs to otherwise."""
         self._services = _keys(SERVICE_ALIASES, aliases)
         self._categories = _keys(CATEGORY_ALIASES, aliases)
+
+    @property
+    def digest(self) -> str:
+        """A digest of all aliases."""
+        return sha256(repr([sorted(one.items()) for one in (self._services, self._categories)]).encode()).hexdigest()
 
     def service_key(self, name: str) -> str:
         """Returns the key of the name of a service."""

@@ -29,9 +29,13 @@ class ObservationReads(Protocol):
         """Returns what this model answered about these pairs; pairs that it did not read are omitted."""
         ...
 
-    def unjudged(self, model: Clean, limit: int) -> Sequence[DocumentKey]:
-        """Returns up to ``limit`` operational memories whose observations were not placed with all verdicts of this
-        model, the latest key first. Reads all operational memories if none is left."""
+    def observation_counts(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, int]:
+        """Returns numbers of observations by document; documents without any are omitted."""
+        ...
+
+    def unjudged(self, mark: Clean) -> Sequence[DocumentKey]:
+        """Returns operational memories whose observations were not placed with this mark: the one with the latest key
+        of each spelling of a service and category, the latest first. Reads all operational memories."""
         ...
 
     def kept(self, documents: Collection[DocumentKey]) -> Set[DocumentKey]:
@@ -64,9 +68,14 @@ class ObservationWrites(Protocol):
         """Deletes the answers of all models about pairs with one of these texts."""
         ...
 
-    def put_judged(self, documents: Collection[DocumentKey], model: Clean | None) -> None:
-        """Records that memories were placed with all verdicts of this model; None: they are judged anew. The record is
-        deleted with the memory. Unknown keys are ignored."""
+    def drop_other_verdicts(self, model: Clean) -> None:
+        """Deletes the answers of all other models."""
+        ...
+
+    def put_judged(self, documents: Collection[DocumentKey], mark: Clean | None) -> None:
+        """Records that memories were placed with all verdicts; None: they are judged anew. ``mark`` names everything
+        that the verdicts depend on besides the texts. The record is deleted with the memory. Unknown keys are ignored.
+        """
         ...
 
     def keep(self, documents: Collection[DocumentKey]) -> None:

@@ -43,6 +43,8 @@ from hivelore.observations.stored_groups import (
     comparable,
     is_late,
     load_groups,
+    settled_pairs,
+    texts_of,
 )
 from hivelore.review.model import ProposalKind
 from hivelore.review.places import are_about_different_places
@@ -153,6 +155,7 @@ class ObservationService:
         permit."""
         with self._store.read(deadline) as view:
             known = self._load(view, prepared.memory, viewer)
+            verdicts.settled = settled_pairs(view, known)
         # A verdict on a late observation may move others, which asks for more verdicts.
         may_move = is_late([one.stored for one in known.values()], prepared.memory.created_at)
         verdicts.start()
@@ -172,7 +175,8 @@ class ObservationService:
         seen = _observation(prepared)
         if find_group(groups, seen) is not None:
             return None
-        return place_observation(groups, seen, memory.project, verdicts, Confidence(self._lifecycle.default))
+        default = Confidence(self._lifecycle.default)
+        return place_observation(groups, seen, memory.project, verdicts, default, verdicts.terms)
 
     # applying
 
@@ -181,6 +185,7 @@ class ObservationService:
     ) -> ObservationResult | None:
         memory = prepared.memory
         known = self._load(tx, memory, viewer)
+        verdicts.settled = settled_pairs(tx, known)
         verdicts.start()
         done = self._find_placement(prepared, known, verdicts)
         if verdicts.is_unprepared:
@@ -249,14 +254,14 @@ class ObservationService:
     ) -> None:
         """Stores the answers of the model. The observations are judged anew if a verdict is missing, and if later ones
         are known, which may have caused other proposals."""
-        model = self._comparison.model
-        if model is None:
+        mark = self._comparison.mark
+        if mark is None:
             return
-        self._comparison.store_answers(tx, verdicts)
+        self._comparison.store_answers(tx, verdicts, texts_of(known.values()) | {prepared.memory.content})
         if verdicts.missing or is_late([one.stored for one in known.values()], prepared.memory.created_at):
             tx.put_judged([stored.key], None)
         elif is_new:
-            tx.put_judged([stored.key], model)
+            tx.put_judged([stored.key], mark)
 
     def _is_repeat(self, tx: Transaction, stored: Stored, seen: Observation) -> bool:
         """Returns True if the observer reported this before and nothing came between."""
@@ -283,6 +288,8 @@ class ObservationService:
         viewer: Viewer,
     ) -> None:
         for one in doubtful:
+            if not self._proposal_queue.remaining(tx, ProposalKind.CONTRADICTION, viewer):
+                return
             self._proposal_queue.propose(
                 tx,
                 ProposalKind.CONTRADICTION,
@@ -311,8 +318,8 @@ def _judgement(known: KnownGroup, seen: NormalizedDraft, verdicts: Verdicts) -> 
     all projects is not compared with an observation of one."""
     memory, group = seen.memory, known.group
     if order_key(group.first) < order_key(_observation(seen)):
-        return verdicts(group.text, memory.content)
-    return verdicts(memory.content, group.text) if memory.project in (None, group.project) else NOT_READ
+        return verdicts.known(group.text, memory.content)
+    return verdicts.known(memory.content, group.text) if memory.project in (None, group.project) else NOT_READ
 
 
 def _base_confidence(stored: Stored) -> float:

@@ -1,18 +1,19 @@
 """Groups of observations in the store: reads them from memories, and stores new and changed ones."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 
-from hivelore.core.agents import SERVICE_VIEWER, Viewer
+from hivelore.core.agents import SERVICE_VIEWER, Interface, Viewer
 from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.indexing.writer import IndexWriter
+from hivelore.links.judge import are_equal
 from hivelore.memories.chunking import chunk
 from hivelore.memories.drafts import Draft
-from hivelore.memories.model import Action, Memory, MemoryId, Provenance, Scope
+from hivelore.memories.model import Action, Memory, MemoryId, Provenance, Scope, Version
 from hivelore.memories.normalizer import NormalizedDraft, Normalizer
 from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.memories.summary import name_from_summary, summarise
@@ -29,11 +30,17 @@ from hivelore.observations.model import (
 )
 from hivelore.observations.naming import Naming
 from hivelore.observations.records import add_observations
+from hivelore.review.model import Decision, Proposal
+from hivelore.review.outdated import REASON as OUTDATED
 from hivelore.search.model import Filter, Visibility
 from hivelore.storage.ports import Transaction, View
 
 MAX_COMPARED = 500
 """Newest memories of a service and category that are compared."""
+MAX_REJUDGED = 2_000
+"""Observations of a service and category that are judged anew; beyond it, older memories stay as they are."""
+REJUDGED = Clean("The observations were judged anew.")
+"""The reason of the worker that judges observations anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +74,85 @@ def load_groups(view: View, where: Filter, at: datetime) -> Mapping[MemoryId, Kn
     beginnings are read; the rest cannot matter."""
     # In a project, memories for all projects match too; an observation for all projects matches only those.
     found = _newest(view, where, lambda one: where.project is not None or one.project is None)
-    seen = view.observations_of([one.key for one in found] if is_late(found, at) else ())
-    return _groups(found, seen)
+    keys = [one.key for one in found] if is_late(found, at) else []
+    return _fix_merged(view, _groups(found, view.observations_of(keys), view.kept(keys)))
 
 
 def load_all_groups(view: View, where: Filter) -> Mapping[MemoryId, KnownGroup]:
-    """Returns the groups of all projects with all observations."""
+    """Returns the groups of all projects with the observations of the newest ones, ``MAX_REJUDGED`` at most. Of others,
+    only the beginnings are read, and they stay as they are."""
     found = _newest(view, where, lambda _: True)
-    keys = [one.key for one in found]
-    kept = view.kept(keys)
-    known = _groups(found, view.observations_of(keys))
+    counts = view.observation_counts([one.key for one in found])
+    keys, left = list[DocumentKey](), MAX_REJUDGED
+    for one in sorted(found, key=lambda each: each.key, reverse=True):
+        left -= counts.get(one.key, 0)
+        if left < 0:
+            break
+        keys.append(one.key)
+    others = {one.key for one in found}.difference(keys)
+    known = _fix_merged(view, _groups(found, view.observations_of(keys), view.kept(keys) | others))
     return {
-        id_: replace(one, group=replace(one.group, is_fixed=True, is_kept=True)) if one.stored.key in kept else one
+        id_: replace(one, group=replace(one.group, is_reported=False)) if one.stored.key in others else one
         for id_, one in known.items()
+    }
+
+
+def _fix_merged(view: View, known: Mapping[MemoryId, KnownGroup]) -> Mapping[MemoryId, KnownGroup]:
+    """Fixes the groups that a reviewer made of two."""
+    found = view.contradictions_about([one.stored.key for one in known.values()])
+    merged = {
+        each.memory
+        for one in found
+        if one.decided is not None and one.decided.how is Decision.MERGED
+        for each in one.memories
+    }
+    return {
+        id_: replace(one, group=replace(one.group, is_fixed=True)) if id_ in merged else one
+        for id_, one in known.items()
+    }
+
+
+def settled_pairs(view: View, known: Mapping[MemoryId, KnownGroup]) -> Set[frozenset[Clean]]:
+    """Returns the pairs of texts that a reviewer decided about, also those that a memory had when it was decided."""
+    decided = [
+        one
+        for one in view.contradictions_about([one.stored.key for one in known.values()])
+        if one.decided is not None and not is_withdrawn(one) and all(each.memory in known for each in one.memories)
+    ]
+    edited = {
+        known[each.memory].stored.key
+        for one in decided
+        for each in one.memories
+        if known[each.memory].stored.memory.version != each.version
+    }
+    histories = view.histories(edited)
+    settled = set[frozenset[Clean]]()
+    for one in decided:
+        texts = [_text_of(known[each.memory].stored, each.version, histories) for each in one.memories]
+        if len(texts) == 2 and not are_equal(*texts):
+            settled.add(frozenset(texts))
+    return settled
+
+
+def _text_of(stored: Stored, version: int, histories: Mapping[DocumentKey, Sequence[Version]]) -> Clean:
+    """Returns the text of a version of a memory, or the present one if that version is not known any more."""
+    versions = histories.get(stored.key, ())
+    return next((one.content for one in versions if one.number == version), stored.memory.content)
+
+
+def is_withdrawn(proposal: Proposal) -> bool:
+    """Returns True if the service closed a proposal because of what changed, which is no decision."""
+    decided = proposal.decided
+    return decided is not None and decided.interface is Interface.SERVICE and decided.reason in (REJUDGED, OUTDATED)
+
+
+def texts_of(known: Iterable[KnownGroup]) -> Set[Clean]:
+    """Returns the texts of groups and their observations."""
+    return {
+        text
+        for one in known
+        for text in (one.group.text, *(each.text for each in one.group.supporting))
+        if text is not None
     }
 
 
@@ -96,9 +169,11 @@ def _newest(view: View, where: Filter, fits: Callable[[Memory], bool]) -> list[S
 
 
 def _groups(
-    found: Sequence[Stored], seen: Mapping[DocumentKey, Sequence[Observation]]
+    found: Sequence[Stored], seen: Mapping[DocumentKey, Sequence[Observation]], kept: Set[DocumentKey]
 ) -> Mapping[MemoryId, KnownGroup]:
-    return {one.memory.id: KnownGroup(one, _build_group(one.memory, seen.get(one.key, ()))) for one in found}
+    groups = {one.key: _build_group(one.memory, seen.get(one.key, ())) for one in found}
+    groups |= {key: replace(groups[key], is_fixed=True, is_kept=True) for key in kept}
+    return {one.memory.id: KnownGroup(one, groups[one.key]) for one in found}
 
 
 def _build_group(memory: Memory, seen: Sequence[Observation]) -> Group:
@@ -160,17 +235,16 @@ class GroupWriter:
         return homes
 
     def build_template(self, memory: Memory) -> NormalizedDraft:
-        """Returns a new memory of the same service and category."""
+        """Returns a new memory of the same service and category. These are names that are stored already, so they are
+        not validated again."""
         assert memory.operational is not None
         held = Held(base=Confidence(self._lifecycle.default), since=memory.created_at)
         draft = Draft(
-            content=memory.content,
-            scope=Scope.SWARM,
-            category=memory.category,
-            created_at=memory.created_at,
-            operational=Operational.of(held, service=memory.operational.service),
+            content=memory.content, scope=Scope.SWARM, created_at=memory.created_at, operational=Operational.of(held)
         )
-        return self._normalizer.normalize(draft, SERVICE_VIEWER)
+        fresh = self._normalizer.normalize(draft, SERVICE_VIEWER)
+        named = Operational.of(held, service=memory.operational.service)
+        return replace(fresh, memory=replace(fresh.memory, category=memory.category, operational=named))
 
     def build_memory(self, group: Group, template: NormalizedDraft) -> NormalizedDraft:
         """Returns the memory of a group that starts with its first observation."""

@@ -11,13 +11,13 @@ from hivelore.review.model import Decision, DecisionRecord, Proposal
 from hivelore.review.proposals import audit_entries
 from hivelore.storage.ports import Transaction
 
-_REASON = Clean("A memory was edited or superseded since.")
+REASON = Clean("A memory was edited or superseded since.")
 
 
 def close_outdated_contradictions(tx: Transaction, now: datetime, limit: int) -> int:
     """Rejects up to ``limit`` of them, oldest first, in the name of the service. Returns how many."""
     outdated = tx.outdated_contradictions(limit)
-    close_proposals(tx, outdated, now, _REASON)
+    close_proposals(tx, outdated, now, REASON)
     return len(outdated)
 
 

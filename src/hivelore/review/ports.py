@@ -24,6 +24,10 @@ class ReviewReads(Protocol):
         """Returns the open and decided proposals about a memory, newest first, then by id."""
         ...
 
+    def contradictions_about(self, documents: Collection[DocumentKey]) -> Sequence[Proposal]:
+        """Returns the open and decided contradictions about any of these memories, newest first, then by id."""
+        ...
+
     def count_open_proposals(self, actor: AgentId | None, kinds: Collection[ProposalKind]) -> int:
         """Counts the undecided proposals of an agent of these kinds; actor None: those without an agent."""
         ...

@@ -1,6 +1,6 @@
 """Creates proposals within the transaction in which they arise, and limits how many one proposer may have open.
 
-Uncertain contradictions are never refused: nobody asks for them, and nobody would notice one that is missing.
+Nobody asks for uncertain contradictions, so they raise no error. Who proposes them checks ``remaining``.
 """
 
 from collections.abc import Callable, Sequence

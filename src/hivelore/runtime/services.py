@@ -215,7 +215,7 @@ class Services(ABC):
 
     @cached_property
     def comparison(self) -> ObservationComparison:
-        return ObservationComparison(self.store, self.settings.reinforce, self.comparer)
+        return ObservationComparison(self.store, self.settings.reinforce, self.comparer, self.naming)
 
     @cached_property
     def group_writer(self) -> GroupWriter:

@@ -32,6 +32,11 @@ class ProposalsView:
         known = self.state.documents.get(document)
         return [] if known is None else about(self.state, known.memory.id)
 
+    def contradictions_about(self, documents: Collection[DocumentKey]) -> Sequence[Proposal]:
+        about = {one.id: one for key in documents for one in self.proposals_about(key)}
+        found = [one for one in about.values() if one.kind is ProposalKind.CONTRADICTION]
+        return sorted(found, key=_place, reverse=True)
+
     def count_open_proposals(self, actor: AgentId | None, kinds: Collection[ProposalKind]) -> int:
         found = (one for one in self.state.proposals.values() if one.actor == actor and one.decided is None)
         return sum(one.kind in kinds for one in found)

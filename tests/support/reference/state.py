@@ -81,7 +81,7 @@ LinkKey = tuple[DocumentKey, DocumentKey, LinkKind]
 Compared = tuple[int, Clean]
 """The version of a memory that was compared, and the model."""
 Judged = tuple[Clean | None, bool]
-"""The model that an operational memory was judged by, and whether it is kept as it is."""
+"""The mark of what an operational memory was judged by, and whether it is kept as it is."""
 UNJUDGED: Judged = (None, False)
 
 

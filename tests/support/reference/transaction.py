@@ -159,9 +159,16 @@ class ReferenceTransaction(ChangeRecorder, ReferenceSwarm):
                 known = known.drop(place)
         self.state = replace(self.state, verdicts=known)
 
-    def put_judged(self, documents: Collection[DocumentKey], model: Clean | None) -> None:
+    def drop_other_verdicts(self, model: Clean) -> None:
+        known = self.state.verdicts
+        for place in list(known):
+            if place[0] != model:
+                known = known.drop(place)
+        self.state = replace(self.state, verdicts=known)
+
+    def put_judged(self, documents: Collection[DocumentKey], mark: Clean | None) -> None:
         for key in documents:
-            self._put_judged(key, (model, self.state.judged.get(key, UNJUDGED)[1]))
+            self._put_judged(key, (mark, self.state.judged.get(key, UNJUDGED)[1]))
 
     def keep(self, documents: Collection[DocumentKey]) -> None:
         for key in documents:

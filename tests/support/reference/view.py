@@ -188,9 +188,15 @@ class ReferenceView(ReferenceSwarmView):
         found = ((pair, self.state.verdicts.get((model, pair))) for pair in pairs)
         return {pair: scores for pair, scores in found if scores is not None}
 
-    def unjudged(self, model: Clean, limit: int) -> Sequence[DocumentKey]:
-        operational = (key for key, one in self.state.documents.items() if one.memory.operational is not None)
-        return nlargest(limit, (key for key in operational if self.state.judged.get(key, UNJUDGED)[0] != model))
+    def observation_counts(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, int]:
+        return {key: len(found) for key, found in self.observations_of(documents).items()}
+
+    def unjudged(self, mark: Clean) -> Sequence[DocumentKey]:
+        latest: dict[tuple[Clean | None, Clean], DocumentKey] = {}
+        for key, one in sorted(self.state.documents.items()):
+            if one.memory.operational is not None and self.state.judged.get(key, UNJUDGED)[0] != mark:
+                latest[one.memory.operational.service, one.memory.category] = key
+        return sorted(latest.values(), reverse=True)
 
     def kept(self, documents: Collection[DocumentKey]) -> Set[DocumentKey]:
         return {key for key in documents if self.state.judged.get(key, UNJUDGED)[1]}

@@ -114,8 +114,11 @@ class ObservationReader(SqlReader):
         params: Params = {"model": model, "pairs": self.array(by_digest)}
         return {by_digest[pair]: VERDICT.read(scores) for pair, *scores in self.rows(self.SQL["verdicts"], params)}
 
-    def unjudged(self, model: Clean, limit: int) -> Sequence[DocumentKey]:
-        return [DocumentKey(key) for (key,) in self.rows(self.SQL["unjudged"], {"model": model, "limit": limit})]
+    def observation_counts(self, documents: Collection[DocumentKey]) -> Mapping[DocumentKey, int]:
+        return dict(self.rows(self.SQL["observation_counts"], {"documents": self.array(documents)}))
+
+    def unjudged(self, mark: Clean) -> Sequence[DocumentKey]:
+        return [DocumentKey(key) for (key,) in self.rows(self.SQL["unjudged"], {"model": mark})]
 
     def kept(self, documents: Collection[DocumentKey]) -> Set[DocumentKey]:
         found = self.rows(self.SQL["judged_kept"], {"documents": self.array(documents)})
@@ -160,8 +163,11 @@ class ObservationWriter(ObservationReader, SqlWriter):
         for name in ("verdicts_of_older_delete", "verdicts_of_newer_delete"):
             self.run(name, params)
 
-    def put_judged(self, documents: Collection[DocumentKey], model: Clean | None) -> None:
-        self.run_each("judged_put", [{"document": key, "model": model} for key in documents])
+    def drop_other_verdicts(self, model: Clean) -> None:
+        self.run("verdicts_of_others_delete", {"model": model})
+
+    def put_judged(self, documents: Collection[DocumentKey], mark: Clean | None) -> None:
+        self.run_each("judged_put", [{"document": key, "model": mark} for key in documents])
 
     def keep(self, documents: Collection[DocumentKey]) -> None:
         self.run_each("judged_keep", [{"document": key} for key in documents])

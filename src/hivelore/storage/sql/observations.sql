@@ -41,9 +41,17 @@ DELETE FROM verdict WHERE namespace = :namespace AND older {any:texts}
 -- name: verdicts_of_newer_delete
 DELETE FROM verdict WHERE namespace = :namespace AND newer {any:texts}
 
+-- name: verdicts_of_others_delete
+DELETE FROM verdict WHERE namespace = :namespace AND model <> :model
+
+-- name: observation_counts
+SELECT document, COUNT(*) FROM observation WHERE namespace = :namespace AND document {any:documents} GROUP BY document
+
 -- name: unjudged
-SELECT o.document FROM operational o LEFT JOIN judged j ON j.namespace = o.namespace AND j.document = o.document
-WHERE o.namespace = :namespace AND (j.model IS NULL OR j.model <> :model) ORDER BY o.document DESC LIMIT :limit
+SELECT MAX(o.document) FROM operational o JOIN memory m ON m.namespace = o.namespace AND m.key = o.document
+LEFT JOIN judged j ON j.namespace = o.namespace AND j.document = o.document
+WHERE o.namespace = :namespace AND (j.model IS NULL OR j.model <> :model)
+GROUP BY o.service, m.category ORDER BY 1 DESC
 
 -- name: judged_kept
 SELECT document FROM judged WHERE namespace = :namespace AND is_kept = 1 AND document {any:documents}

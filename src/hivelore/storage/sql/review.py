@@ -113,6 +113,10 @@ class ReviewReader(SqlReader):
     def proposals_about(self, document: DocumentKey) -> Sequence[Proposal]:
         return self._proposals(self.SQL["proposals_about"], {"document": document})
 
+    def contradictions_about(self, documents: Collection[DocumentKey]) -> Sequence[Proposal]:
+        params: Params = {"kind": KIND[ProposalKind.CONTRADICTION], "documents": self.array(documents)}
+        return self._proposals(self.SQL["contradictions_about"], params)
+
     def count_open_proposals(self, actor: AgentId | None, kinds: Collection[ProposalKind]) -> int:
         codes = self.array([KIND[kind] for kind in kinds])
         if actor is None:

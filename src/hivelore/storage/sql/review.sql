@@ -14,6 +14,12 @@ SELECT {columns:proposal pr}
 FROM concerned co JOIN proposal pr ON pr.namespace = co.namespace AND pr.id = co.proposal
 WHERE co.namespace = :namespace AND co.document = :document ORDER BY pr.at DESC, pr.id DESC
 
+-- name: contradictions_about
+SELECT {columns:proposal pr}
+FROM proposal pr WHERE pr.namespace = :namespace AND pr.kind = :kind AND pr.id IN (
+  SELECT proposal FROM concerned WHERE namespace = :namespace AND document {any:documents})
+ORDER BY pr.at DESC, pr.id DESC
+
 -- name: proposals_open_count
 SELECT COUNT(*) FROM proposal WHERE namespace = :namespace AND actor = :actor AND how = 0 AND kind {any:kinds}
 
