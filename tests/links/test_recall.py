@@ -8,11 +8,13 @@ import pytest
 
 from hivelore.core.agents import Viewer
 from hivelore.core.text import Clean
+from hivelore.links.judge import DEFAULTS
 from hivelore.links.model import LinkKind
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Memory, Scope
 from hivelore.search.model import Hit, ScopeChoice
 from hivelore.search.ranking import CONFIDENCE_WEIGHT, USUAL_CONFIDENCE
+from hivelore.search.service import DOUBTED
 from support.links import a_link, put_links
 from support.memories import operational
 from support.stores import present
@@ -23,11 +25,11 @@ OLD, NEW, NEWEST = "We use npm", "pnpm replaced it", "Everything is built by yar
 QUESTION = "do we use npm"
 
 
-def update(world: World, *chain: Memory, kind: LinkKind = LinkKind.UPDATES) -> None:
+def update(world: World, *chain: Memory, kind: LinkKind = LinkKind.UPDATES, certainty: float = DEFAULTS.doubt) -> None:
     """Makes links: each memory updates the one before it."""
     stored = [present(world.store, one) for one in chain]
     for number, newer in enumerate(stored[1:], 1):
-        put_links(world.store, a_link(newer, stored[number - 1], kind=kind))
+        put_links(world.store, a_link(newer, stored[number - 1], kind=kind, certainty=certainty))
 
 
 def remembered(world: World, *texts: str, viewer: Viewer = AS_ADA) -> list[Memory]:
@@ -96,11 +98,10 @@ def test_one_hit_is_the_successor(world: World) -> None:
     assert [one[0] for one in shown(hits(world, limit=1))] == [NEW]
 
 
-@pytest.mark.parametrize("kind", [LinkKind.SAME_AS, LinkKind.CONFLICTS_WITH])
-def test_links_of_other_kinds_change_no_order(world: World, kind: LinkKind) -> None:
+def test_repetitions_change_no_order(world: World) -> None:
     world = World(world.store, world.keywords, world.clock)
     old, new = remembered(world, OLD, NEW)
-    update(world, old, new, kind=kind)
+    update(world, old, new, kind=LinkKind.SAME_AS)
     assert shown(hits(world, "npm")) == [(OLD, None)]
 
 
@@ -295,10 +296,21 @@ def test_what_may_update_a_memory_comes_first_if_both_are_found_without_a_mark(w
 
 
 @pytest.mark.parametrize("kind", [LinkKind.MAY_UPDATE, LinkKind.CONFLICTS_WITH])
-def test_a_doubt_brings_in_no_memory_that_the_question_does_not_find(world: World, kind: LinkKind) -> None:
+def test_a_strong_doubt_about_one_of_the_first_memories_brings_in_the_later_one(world: World, kind: LinkKind) -> None:
     world = World(world.store, world.keywords, world.clock)
-    update(world, *remembered(world, OLD, NEW), kind=kind)
+    old, new = remembered(world, OLD, NEW)
+    update(world, old, new, kind=kind, certainty=DEFAULTS.doubt - 0.01)
     assert shown(hits(world, "npm")) == [(OLD, None)]
+    update(world, old, new, kind=kind)
+    assert shown(hits(world, "npm")) == [(NEW, None), (OLD, None)]
+
+
+def test_a_doubt_about_a_later_hit_brings_nothing_in(world: World) -> None:
+    world = World(world.store, world.keywords, world.clock)
+    texts = [*(f"npm npm npm {number}" for number in range(DOUBTED)), f"{OLD} for a very long list of reasons", NEW]
+    *_, old, new = remembered(world, *texts)
+    update(world, old, new, kind=LinkKind.MAY_UPDATE)
+    assert new.id not in {hit.memory.id for hit in hits(world, "npm")}
 
 
 def test_a_rejected_doubt_does_not_count(world: World) -> None:

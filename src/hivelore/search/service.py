@@ -58,6 +58,8 @@ KEYWORD_DEPTH = 500
 """Number of keyword matches among which near passages are looked up; the 200th match still counts. Also the number of
 candidates requested from each index in a second attempt, if duplicates crowd out others."""
 
+DOUBTED, MOST_DOUBTS = 3, 2
+"""First memories whose doubts bring in later ones, and the number of these for each."""
 NO_READER = "no relevance model is configured"
 READING_TIME = 0.1
 """Seconds in which the relevance model reads hits. Those that it does not reach count by the other evidence."""
@@ -410,8 +412,9 @@ class _Search:
 
     def order_top(self, ranked: Sequence[Ranked]) -> Sequence[Ranked]:
         """Returns the ranking with each of the first memories behind those among them that update it, contradict it or
-        may update it. A memory that was no candidate is not brought in by a doubt."""
-        self._later_in_top, top = {}, {one.key: one.features for one in ranked[:TOP]}
+        may update it. What may update the very first ones is one of them, also if it was no candidate."""
+        self._later_in_top = {}
+        top = {**{one.key: one.features for one in ranked[:TOP]}, **self._doubts_about(ranked)}
         found = self._view.later_among(top, DEFAULTS.doubt)
         if found:
             memories = self.memories(list(top))
@@ -421,6 +424,18 @@ class _Search:
                 if later:
                     self._later_in_top[older] = later
         return place_successors(ranked, self.in_order(), top) if self._later_in_top else ranked
+
+    def _doubts_about(self, ranked: Sequence[Ranked]) -> Mapping[DocumentKey, RankFeatures]:
+        """Returns what most certainly may update or contradict the first memories."""
+        at, known = self._where.held_at or self._now, {one.key: one.features for one in ranked}
+        doubts = self._view.doubts_of([one.key for one in ranked[:DOUBTED]], DEFAULTS.doubt, at)
+        later = {key for some in doubts.values() for key in some[:MOST_DOUBTS]}
+        missing = later - known.keys()
+        found: dict[DocumentKey, RankFeatures] = {key: known[key] for key in later if key in known}
+        if missing:
+            read = self._view.rank_features_of(missing, self._where)
+            found |= {key: one for key, one in read.items() if self._is_active(one.operational)}
+        return found
 
     def in_order(self) -> Mapping[DocumentKey, Sequence[DocumentKey]]:
         """Returns, by memory, those that come before it because they update it or may do so."""
