@@ -41,7 +41,7 @@ class Thresholds:
     update: float = 0.97
     change: float = 0.97
     """Of conflict and update together; from it on, the likelier of the two is the verdict."""
-    doubt: float = 0.80
+    doubt: float = 0.85
     """Of conflict and update together; from it on, a pair without another verdict is uncertain instead of different."""
     weak_doubt: float = 0.50
     """Of conflict and update together; from it on, a different pair is still linked as a doubt."""
