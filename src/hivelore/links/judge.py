@@ -37,9 +37,9 @@ class Thresholds:
     """Least probabilities of the verdicts, chosen in docs/decisions/0028-facts-that-change.md."""
 
     same: float = 0.75
-    conflict: float = 0.94
+    conflict: float = 0.93
     update: float = 0.97
-    change: float = 0.97
+    change: float = 0.975
     """Of conflict and update together; from it on, the likelier of the two is the verdict."""
     doubt: float = 0.85
     """Of conflict and update together; from it on, a pair without another verdict is uncertain instead of different."""
