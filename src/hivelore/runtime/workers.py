@@ -31,6 +31,7 @@ class BackgroundWorkers:
         self._app = app
         self._workers = Supervisor(app.health, app.redactor, app.clock, niced)
         self._is_loaded = self._is_memory_returned = False
+        self._next_review = self._next_release = 0.0
 
     def start(self) -> None:
         """Start the workers that the settings need."""
@@ -49,8 +50,6 @@ class BackgroundWorkers:
             workers.start("judge", lambda: judging.run(stop, IDLE_POLL, asked))
         linked = partial(workers.report, "linking")
         workers.start("linking", lambda: app.linker.run(stop, IDLE_POLL, linked))
-        workers.start("model-memory", self._release_models, RELEASE_EVERY)
-        workers.start("updates", self._review_updates, MAINTAIN_EVERY)
         judged = partial(workers.report, "rejudging")
         workers.start("rejudging", lambda: app.rejudger.run(stop, IDLE_POLL, judged))
         if (folders := app.folders) is not None:
@@ -99,6 +98,8 @@ class BackgroundWorkers:
         attempt("write-buffer", app.write_buffer.flush)
         attempt("session-buffer", app.session_buffer.flush)
         attempt("keyword-index", lambda: self._index(stopping))
+        attempt("updates", self._review_updates)
+        attempt("model-memory", self._release_models)
         attempt("housekeeping", lambda: app.housekeeping.run_step(stopping) if app.leader_lease.is_leader() else None)
 
     def _load_relevance_model(self) -> None:
@@ -108,11 +109,16 @@ class BackgroundWorkers:
             _LOG.warning("Searches and prompts go without the relevance model. %s.", outage)
 
     def _release_models(self) -> None:
-        if self._app.comparer.release_unused():
-            give_back_memory()
+        now = self._app.clock.monotonic()
+        if now >= self._next_release:
+            self._next_release = now + RELEASE_EVERY
+            if self._app.comparer.release_unused():
+                give_back_memory()
 
     def _review_updates(self) -> None:
-        if self._app.leader_lease.is_leader():
+        now = self._app.clock.monotonic()
+        if now >= self._next_review and self._app.leader_lease.is_leader():
+            self._next_review = now + MAINTAIN_EVERY
             self._app.update_review.step()
 
     def _index(self, stopping: Callable[[], bool]) -> None:
