@@ -426,10 +426,12 @@ class _Search:
         return place_successors(ranked, self.in_order(), top) if self._later_in_top else ranked
 
     def _doubts_about(self, ranked: Sequence[Ranked]) -> Mapping[DocumentKey, RankFeatures]:
-        """Returns what most certainly may update or contradict the first memories."""
+        """Returns what most certainly may update or contradict the first memories, where nothing updates either."""
         at, known = self._where.held_at or self._now, {one.key: one.features for one in ranked}
-        doubts = self._view.doubts_of([one.key for one in ranked[:DOUBTED]], DEFAULTS.doubt, at)
+        first = [one.key for one in ranked[:DOUBTED] if not self._successors.get(one.key)]
+        doubts = self._view.doubts_of(first, DEFAULTS.doubt, at)
         later = {key for some in doubts.values() for key in some[:MOST_DOUBTS]}
+        later -= self._view.updates_of(later, at).keys()
         missing = later - known.keys()
         found: dict[DocumentKey, RankFeatures] = {key: known[key] for key in later if key in known}
         if missing:
