@@ -262,7 +262,8 @@ BAD = {
     '{"content": "x", "operational": {"confidence": 1, "confidentAt": 1, "tier": 4}}': "a tier is 0 to 3",
     '{"content": "x", "operational": {"confidence": 1, "confidentAt": 1, "tier": "high"}}': "operational: ",
     '{"content": "x", "operational": {"confidence": 1, "confidentAt": 1, "service": {}}}': "service is not a text",
-    '{"content": "x", "operational": {"confidence": 1, "confidentAt": 1, "service": "%s"}}' % ("s" * 101): "at most 100",
+    '{"content": "x", "operational": {"confidence": 1, "confidentAt": 1, "service": "%s"}}'
+    % ("s" * 101): "at most 100",
     '{"content": "x", "operational": {"confidence": 1, "confidentAt": "2999-01-01T00:00Z"}}': "in the future",
     '{"content": "x", "validFrom": null, "supersedes": "nothing"}': "No memory 'nothing' to supersede",
     '{"id": "own", "content": "x", "validFrom": null, "supersedes": "own"}': "supersede itself",
