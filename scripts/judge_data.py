@@ -9,15 +9,14 @@ import math
 import random
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from scripts.judge_pairs import CONFLICT, DATA, DIFFERENT, SAME, WORDS, Pair, made
-
-UPDATE = "update"
+DATA = Path(__file__).resolve().parent.parent / "bench" / "data"
+SAME, CONFLICT, UPDATE, DIFFERENT = "same", "conflict", "update", "different"
 TRUTH = DATA / "truth"
 CHOOSE = "flo"
 """Clusters that choose constants."""
@@ -25,10 +24,12 @@ CLUSTERS = sorted(file.stem for file in (TRUTH / "clusters").glob("*.jsonl") if 
 CHAINS = ("ivy", "jan", "oda", "rex", "sol")
 LEARN = ("learn", "next")
 """Parts of statement_clusters.jsonl."""
-SHARES = {"unrelated": 0.20, "chains": 0.18, "clusters": 0.44, "statements": 0.10, "written": 0.05, "generated": 0.03}
+SHARES = {"unrelated": 0.16, "chains": 0.22, "clusters": 0.46, "statements": 0.10, "written": 0.06}
 """Of the pairs, by where they come from."""
 OF_CLUSTERS = {SAME: 0.22, CONFLICT: 0.24, UPDATE: 0.28, DIFFERENT: 0.26}
-GENERATED = 6_000
+DRAWN, HARD = 320, 48
+"""Unrelated pairs that are drawn at once, and how many of them are read because they look most like a change; as many
+others are read too."""
 RENAMED = 0.25
 """The share of pairs in which words that both have are exchanged for others."""
 IN_LOWER_CASE = 0.06
@@ -37,6 +38,8 @@ LOGIC = frozenset((DATA / "statement_logic.txt").read_text(encoding="utf-8").spl
 NO_WORD_OF_A_NAME = r"[\w./:-]"
 _WORD = re.compile(r"\w{3,}")
 
+Pair = tuple[str, str, str]
+"""Two notes and their label."""
 Cluster = Mapping[str, Any]
 
 
@@ -53,23 +56,24 @@ def rows_of(file: Path) -> list[Mapping[str, Any]]:
 
 
 class TrainingPairs:
-    def __init__(self, rng: random.Random) -> None:
+    def __init__(self, rng: random.Random, hardness: Callable[[Sequence[Pair]], Sequence[float]]) -> None:
+        """``hardness``: how much each pair looks like a change to the model, greatest for the hardest."""
         self._rng = rng
+        self._hardness = hardness
+        self._hard = list[Labelled]()
         self._groups = [rows_of(TRUTH / "clusters" / f"{name}.jsonl") for name in CLUSTERS]
         """Clusters of each writer."""
         self._statements = [of_statements(row) for row in _statement_clusters()]
         self._written = [(row["older"], row["newer"], row["label"]) for row in _written()]
-        self._generated = made(GENERATED, rng.randrange(1_000_000))
 
     def __iter__(self) -> Iterator[Pair]:
         rng = self._rng
         sources = {
-            "unrelated": self._unrelated,
+            "unrelated": self._hard_to_tell,
             "chains": self._of_chain,
             "clusters": self._of_cluster,
             "statements": self._of_statements,
             "written": lambda: Labelled(rng.choice(self._written)),
-            "generated": lambda: Labelled(rng.choice(self._generated)),
         }
         while True:
             (name,) = rng.choices(list(SHARES), list(SHARES.values()))
@@ -138,6 +142,18 @@ class TrainingPairs:
             found += [(row, near[row["key"]]) for row in rows_of(TRUTH / "chains" / f"{name}.jsonl")]
         return found
 
+    def _hard_to_tell(self) -> Labelled:
+        """Returns an unrelated pair; half of them are those that the model takes for a change most."""
+        if not self._hard:
+            drawn = [self._unrelated() for _ in range(DRAWN)]
+            hardness = self._hardness([one.pair for one in drawn])
+            by_hardness = sorted(range(DRAWN), key=lambda place: hardness[place])
+            self._hard = [
+                drawn[place] for place in (*by_hardness[-HARD:], *self._rng.sample(by_hardness[:-HARD], HARD))
+            ]
+            self._rng.shuffle(self._hard)
+        return self._hard.pop()
+
     def _unrelated(self) -> Labelled:
         """Returns notes of two clusters or chains of one writer, often those that share the rarest words."""
         rng = self._rng
@@ -183,7 +199,7 @@ class TrainingPairs:
     @cached_property
     def _names(self) -> Sequence[str]:
         pairs = [*self._written, *itertools.chain.from_iterable(self._statements[:1_500])]
-        return sorted({word for pair in pairs for word in _shared(pair)} | {*WORDS["things"], *WORDS["parts"]})
+        return sorted({word for pair in pairs for word in _shared(pair)})
 
 
 class _Index:

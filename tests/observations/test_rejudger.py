@@ -1,4 +1,4 @@
-"""Observations judged anew: one outcome in any order of arrival, although the model fails; and what stays as it is."""
+"""Observations judged again: one outcome in any order of arrival, although the model fails; and what stays as it is."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -84,7 +84,7 @@ def unjudged(world: World) -> int:
 
 
 def batches(world: World) -> Sequence[Batch]:
-    """Returns what was judged anew and can be undone, newest first."""
+    """Returns what was judged again and can be undone, newest first."""
     found = world.undo_service.page(AS_OPERATOR, None, 100).batches
     return [one for one in found if one.kind is BatchKind.REJUDGED]
 
@@ -234,7 +234,7 @@ def test_what_a_failing_model_did_not_judge_is_judged_later(world: World) -> Non
     assert confidences(world) == {OLD: 0.6, NEW: 0.7}
     assert not rejudger.step()
     (batch,) = batches(world)
-    assert (batch.changes, batch.actor, batch.reason) == (2, None, "The observations were judged anew.")
+    assert (batch.changes, batch.actor, batch.reason) == (2, None, "The observations were judged again.")
     assert unjudged(world) == 0
 
 
@@ -483,7 +483,7 @@ def test_a_decided_doubt_is_not_opened_again(world: World, change: str) -> None:
 def test_a_rejection_with_the_words_of_the_worker_is_a_decision(world: World) -> None:
     world = with_reader(world, TableReader(others=Verdict.UNCERTAIN))
     observe(world, OLD, NEW)
-    reject_doubt(world, OLD, NEW, "The observations were judged anew.")
+    reject_doubt(world, OLD, NEW, "The observations were judged again.")
     rejudge(with_reader(world, TableReader(others=Verdict.UNCERTAIN, name="table-2")))
     assert open_doubts(world, SERVICE) == set()
 

@@ -34,7 +34,7 @@ class BatchKind(StrEnum):
     PURGED = "purged"
     """Maintenance removed expired memories."""
     REJUDGED = "rejudged"
-    """Observations were judged anew."""
+    """Observations were judged again."""
     UNDONE = "undone"
     """Another batch was reverted."""
 

@@ -46,7 +46,7 @@ class ChangeJournalWrites(Protocol):
         ...
 
     def drop_preimages(self, document: DocumentKey) -> None:
-        """Deletes the pre-images of a memory, and of every memory that was decided or judged anew together with it,
+        """Deletes the pre-images of a memory, and of every memory that was decided or judged again together with it,
         transitively. The batches stay, without their reasons. Dropping twice is allowed."""
         ...
 

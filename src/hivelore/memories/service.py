@@ -193,7 +193,7 @@ class MemoryService:
         self.apply_edit(tx, before, change, replace(viewer, role=Role.OPERATOR))
 
     def place(self, tx: Transaction, before: Stored, change: PreparedEdit, viewer: Viewer) -> Stored:
-        """Applies a decided change of valid time. The memory keeps its author, because nobody wrote it anew. Raises
+        """Applies a decided change of valid time. The memory keeps its author, because nobody wrote it again. Raises
         Forbidden if the viewer may not supersede the affected memories."""
         after = self._next_version(tx, before.memory, change, viewer)
         if self._displaced_for_review(tx, before.memory, after, viewer):

@@ -2,7 +2,7 @@
 
 An observation is compared with the earlier memories nearest to it (``observations.groups``). A pair is read if the
 texts share a word. What the model answered is stored, so no pair is read twice. A pair without an answer, because the
-model failed or had read enough for one observation, counts as different until the observations are judged anew
+model failed or had read enough for one observation, counts as different until the observations are judged again
 (``observations.rejudger``).
 """
 

@@ -73,11 +73,11 @@ class ObservationWrites(Protocol):
         ...
 
     def put_judged(self, documents: Collection[DocumentKey], mark: Clean | None) -> None:
-        """Records that memories were placed with all verdicts; None: they are judged anew. ``mark`` names everything
+        """Records that memories were placed with all verdicts; None: they are judged again. ``mark`` names everything
         that the verdicts depend on besides the texts. The record is deleted with the memory. Unknown keys are ignored.
         """
         ...
 
     def keep(self, documents: Collection[DocumentKey]) -> None:
-        """Records that memories stay as they are whenever they are judged anew."""
+        """Records that memories stay as they are whenever they are judged again."""
         ...

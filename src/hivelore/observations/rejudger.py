@@ -1,4 +1,4 @@
-"""Judges observations anew in the background, so that order of arrival and failures do not count (X8).
+"""Judges observations again in the background, so that order of arrival and failures do not count (X8).
 
 Due are memories that the present model did not judge: after a change of the model, and if a verdict was missing or an
 observation was late, and after a change of the matching mode or the aliases. All observations of their service and
@@ -83,7 +83,7 @@ class _Plan:
     """Groups to store in the next transaction."""
     merged: Sequence[tuple[MemoryId, Group]]
     drafts: Mapping[int, NormalizedDraft]
-    """By ``id`` of a group, the memory of a group that starts anew."""
+    """By ``id`` of a group, the memory of a new group."""
     doubts: Sequence[Doubt]
     is_last: bool
     """True if no other differences are left."""
@@ -259,7 +259,7 @@ class Rejudger:
         return _Plan(known, verdicts.settled, changed, merged, drafts, arranged.doubts, is_last=is_last)
 
     def _build_drafts(self, known: _Known, groups: Sequence[Group]) -> Mapping[int, NormalizedDraft]:
-        """Builds the memories of groups that start anew."""
+        """Builds the memories of new groups."""
         by_observation = {order_key(one): each for each in known.values() for one in each.group.supporting}
         drafts = dict[int, NormalizedDraft]()
         for group in groups:

@@ -252,7 +252,7 @@ class ObservationService:
         *,
         is_new: bool,
     ) -> None:
-        """Stores the answers of the model. The observations are judged anew if a verdict is missing, and if later ones
+        """Stores the answers of the model. The observations are judged again if a verdict is missing, and if later ones
         are known, which may have caused other proposals."""
         mark = self._comparison.mark
         if mark is None:

@@ -38,9 +38,9 @@ from hivelore.storage.ports import Transaction, View
 MAX_COMPARED = 500
 """Newest memories of a service and category that are compared."""
 MAX_REJUDGED = 2_000
-"""Observations of a service and category that are judged anew; beyond it, older memories stay as they are."""
-REJUDGED = Clean("The observations were judged anew.")
-"""The reason of the worker that judges observations anew."""
+"""Observations of a service and category that are judged again; beyond it, older memories stay as they are."""
+REJUDGED = Clean("The observations were judged again.")
+"""The reason of the worker that judges observations again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +224,7 @@ class GroupWriter:
         viewer: Viewer,
     ) -> Mapping[int, Stored]:
         """Stores new and changed groups, and returns their memories by the ``id`` of the group. The observations of
-        ``merged`` memories are those of other groups now. ``build`` makes the memory of a group that starts anew."""
+        ``merged`` memories are those of other groups now. ``build`` makes the memory of a new group."""
         homes = {id(group): self._put_group(tx, group, known, build, viewer) for group in groups}
         for memory, group in merged:
             home = homes.get(id(group))

@@ -271,7 +271,7 @@ them yet, and the table is read once to find that out, while writers wait."""
 
 
 REBUILT = {13: [*["DROP"] * 4, *["memory"] * 4], 16: ["DROP", "link"]}
-"""By number: indexes that are made anew, while writers wait. Replicas of the version before go on.
+"""By number: indexes that are made again, while writers wait. Replicas of the version before go on.
 
 13: A path or an external id may then be in several projects, so the index that made it unique in a home has to go at
 once (docs/postgresql.md). 15: The index of links gets one more column. Links are written in the background only."""
