@@ -18,10 +18,10 @@ from typing import Any
 DATA = Path(__file__).resolve().parent.parent / "bench" / "data"
 SAME, CONFLICT, UPDATE, DIFFERENT = "same", "conflict", "update", "different"
 TRUTH = DATA / "truth"
-CHOOSE = "flo"
+CHOOSE = ("flo", "una")
 """Clusters that choose constants."""
-CLUSTERS = sorted(file.stem for file in (TRUTH / "clusters").glob("*.jsonl") if file.stem != CHOOSE)
-CHAINS = ("ivy", "jan", "oda", "rex", "sol")
+CLUSTERS = sorted(file.stem for file in (TRUTH / "clusters").glob("*.jsonl") if file.stem not in CHOOSE)
+CHAINS = ("abe", "ivy", "jan", "oda", "rex", "sol", "tia", "udo")
 LEARN = ("learn", "next")
 """Parts of statement_clusters.jsonl."""
 SHARES = {"unrelated": 0.16, "chains": 0.22, "clusters": 0.46, "statements": 0.10, "written": 0.06}

@@ -17,7 +17,7 @@ LABELS = (SAME, CONFLICT, UPDATE, DIFFERENT, RELATED)
 OF_EACH = 2
 """Pairs of each label that are drawn from a cluster."""
 PAIRS_ASIDE = ("gil", "jo")
-CLUSTERS_FOR_TUNING = "flo"
+CLUSTERS_FOR_TUNING = ("flo", "una")
 CHAINS_ASIDE = ("kai", "lou")
 CHAINS_FOR_TUNING = ("nia",)
 LANGUAGES = ("de", "zh")
@@ -84,7 +84,7 @@ def pair_sets(data: Path | None) -> Mapping[str, Sequence[Pair]]:
     """Returns the pairs of each set. ``public`` is missing without its file in the benchmark data."""
     sets = {
         ASIDE: [_pair(one) for name in PAIRS_ASIDE for one in read_lines(OWN / "pairs" / f"{name}.jsonl")],
-        TUNING: list(_drawn(read_lines(OWN / "clusters" / f"{CLUSTERS_FOR_TUNING}.jsonl"))),
+        TUNING: list(_drawn([one for name in CLUSTERS_FOR_TUNING for one in read_lines(OWN / "clusters" / f"{name}.jsonl")])),
     }
     folder = _public(data, "pairs.jsonl")
     return sets if folder is None else {PUBLIC: [_pair(one) for one in read_lines(folder / "pairs.jsonl")], **sets}
