@@ -1,13 +1,14 @@
 """Builds the model that reads two notes together, from the weights that scripts/train_judge.py has made; what it writes
 goes into git (docs/decisions/0015-contradiction-judge.md).
 
-Run as ``python -m scripts.build_judge build/judge.safetensors`` in the environment of scripts/build_model.py.
+Run as ``python -m scripts.build_judge build/judge.safetensors`` in the environment of scripts/build_model.py. Several
+files, such as those of two runs, are averaged (M. Wortsman et al., "Model soups", ICML 2022).
 """
 
 import json
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -32,7 +33,7 @@ from scripts.build_model import (
     published,
 )
 
-NAME = "hivelore-judge-3-int4"
+NAME = "hivelore-judge-4-int4"
 CLASSES = ("same", "conflict", "update", "different")
 FOLDER = TARGET.parent / "judge"
 HEADS = 12
@@ -248,8 +249,9 @@ def odds(model: onnx.ModelProto, pairs: Sequence[tuple[Sequence[int], Sequence[i
     return np.concatenate([session.run(["odds"], one)[0] for one in inputs])
 
 
-def main(file: Path) -> None:
-    weights: Mapping[str, Floats] = load_file(file)
+def main(files: Sequence[Path]) -> None:
+    runs = [load_file(file) for file in files]
+    weights: Weights = {name: sum(run[name] for run in runs) / len(runs) for name in runs[0]}
     _, tokenizer = published()
     encoded = [tokenizer.encode(*sample) for sample in SAMPLES]
     pairs = [(one.ids, one.type_ids) for one in encoded]
@@ -272,4 +274,4 @@ def main(file: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main([Path(name) for name in sys.argv[1:]])

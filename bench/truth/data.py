@@ -84,7 +84,7 @@ def pair_sets(data: Path | None) -> Mapping[str, Sequence[Pair]]:
     """Returns the pairs of each set. ``public`` is missing without its file in the benchmark data."""
     sets = {
         ASIDE: [_pair(one) for name in PAIRS_ASIDE for one in read_lines(OWN / "pairs" / f"{name}.jsonl")],
-        TUNING: list(_drawn([one for name in CLUSTERS_FOR_TUNING for one in read_lines(OWN / "clusters" / f"{name}.jsonl")])),
+        TUNING: [one for name in CLUSTERS_FOR_TUNING for one in _drawn(read_lines(OWN / "clusters" / f"{name}.jsonl"))],
     }
     folder = _public(data, "pairs.jsonl")
     return sets if folder is None else {PUBLIC: [_pair(one) for one in read_lines(folder / "pairs.jsonl")], **sets}

@@ -25,7 +25,7 @@ def test_equal_words_and_quantities_are_not_read_by_the_model(reader: TableReade
 def test_the_model_reads_the_earlier_text_first() -> None:
     reader = TableReader({(NPM, PNPM): Verdict.UPDATE})
     judged = Comparer(reader).compare(NPM, PNPM)
-    assert (judged.verdict, judged.certainty, judged.why) == (Verdict.UPDATE, 0.97, "npm -> pnpm")
+    assert (judged.verdict, judged.certainty, judged.why) == (Verdict.UPDATE, 0.994, "npm -> pnpm")
     assert (Comparer(reader).model, reader.read) == ("table-1", [(NPM, PNPM)])
 
 

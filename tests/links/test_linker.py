@@ -219,7 +219,7 @@ def test_a_verdict_becomes_a_link_of_the_later_memory(world: World, verdict: Ver
     link_all(world, TableReader({(NPM, PNPM): verdict}))
     (link,) = links(world, older)
     assert (link.source, link.target, link.kind, link.why) == (newer.id, older.id, kind, why)
-    assert (link.certainty, link.model, link.at, link.counts) == (0.97, "table-1", world.clock.now(), True)
+    assert (link.certainty, link.model, link.at, link.counts) == (0.994, "table-1", world.clock.now(), True)
 
 
 def test_a_different_statement_makes_no_link(world: World) -> None:

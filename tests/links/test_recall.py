@@ -8,7 +8,7 @@ import pytest
 
 from hivelore.core.agents import Viewer
 from hivelore.core.text import Clean
-from hivelore.links.judge import DEFAULTS
+from hivelore.links.decisions import DOUBT_ORDERED
 from hivelore.links.model import LinkKind
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import Memory, Scope
@@ -25,7 +25,7 @@ OLD, NEW, NEWEST = "We use npm", "pnpm replaced it", "Everything is built by yar
 QUESTION = "do we use npm"
 
 
-def update(world: World, *chain: Memory, kind: LinkKind = LinkKind.UPDATES, certainty: float = DEFAULTS.doubt) -> None:
+def update(world: World, *chain: Memory, kind: LinkKind = LinkKind.UPDATES, certainty: float = DOUBT_ORDERED) -> None:
     """Makes links: each memory updates the one before it."""
     stored = [present(world.store, one) for one in chain]
     for number, newer in enumerate(stored[1:], 1):
@@ -299,7 +299,7 @@ def test_what_may_update_a_memory_comes_first_if_both_are_found_without_a_mark(w
 def test_a_strong_doubt_about_one_of_the_first_memories_brings_in_the_later_one(world: World, kind: LinkKind) -> None:
     world = World(world.store, world.keywords, world.clock)
     old, new = remembered(world, OLD, NEW)
-    update(world, old, new, kind=kind, certainty=DEFAULTS.doubt - 0.01)
+    update(world, old, new, kind=kind, certainty=DOUBT_ORDERED - 0.01)
     assert shown(hits(world, "npm")) == [(OLD, None)]
     update(world, old, new, kind=kind)
     assert shown(hits(world, "npm")) == [(NEW, None), (OLD, None)]

@@ -6,11 +6,11 @@ from hivelore.core.text import Clean
 from hivelore.links.judge import PairScores, Verdict
 
 _SCORES = {
-    Verdict.SAME: PairScores(same=0.97, conflict=0.01, update=0.01, different=0.01),
-    Verdict.CONFLICT: PairScores(same=0.01, conflict=0.97, update=0.01, different=0.01),
-    Verdict.UPDATE: PairScores(same=0.01, conflict=0.01, update=0.97, different=0.01),
-    Verdict.DIFFERENT: PairScores(same=0.01, conflict=0.01, update=0.01, different=0.97),
-    Verdict.UNCERTAIN: PairScores(same=0.1, conflict=0.5, update=0.35, different=0.05),
+    Verdict.SAME: PairScores(same=0.994, conflict=0.002, update=0.002, different=0.002),
+    Verdict.CONFLICT: PairScores(same=0.002, conflict=0.994, update=0.002, different=0.002),
+    Verdict.UPDATE: PairScores(same=0.002, conflict=0.002, update=0.994, different=0.002),
+    Verdict.DIFFERENT: PairScores(same=0.002, conflict=0.002, update=0.002, different=0.994),
+    Verdict.UNCERTAIN: PairScores(same=0.05, conflict=0.55, update=0.35, different=0.05),
 }
 """Probabilities from which the judge makes each verdict."""
 

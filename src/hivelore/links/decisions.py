@@ -19,6 +19,8 @@ KINDS = {
 }
 
 _END = "It updates "
+DOUBT_ORDERED = 0.7
+"""Least certainty of a doubt because of which the later memory comes first in a result."""
 DOUBT_INJECTED = 0.5
 """Least certainty of a doubt because of which a memory is injected together with an earlier one."""
 

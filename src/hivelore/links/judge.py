@@ -37,11 +37,11 @@ class Thresholds:
     """Least probabilities of the verdicts, chosen in docs/decisions/0028-facts-that-change.md."""
 
     same: float = 0.75
-    conflict: float = 0.93
-    update: float = 0.97
-    change: float = 0.975
+    conflict: float = 0.96
+    update: float = 0.98
+    change: float = 0.985
     """Of conflict and update together; from it on, the likelier of the two is the verdict."""
-    doubt: float = 0.85
+    doubt: float = 0.88
     """Of conflict and update together; from it on, a pair without another verdict is uncertain instead of different."""
     weak_doubt: float = 0.50
     """Of conflict and update together; from it on, a different pair is still linked as a doubt."""

@@ -18,8 +18,7 @@ from hivelore.feedback.recall_log import RecallLog, WriteBehindBuffer
 from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.model import Candidate, Neighbours, Vector
 from hivelore.links.chains import MOST_LATEST, MOST_SUCCESSORS, follow_updates, successors_first
-from hivelore.links.decisions import may_update, stated_at
-from hivelore.links.judge import DEFAULTS
+from hivelore.links.decisions import DOUBT_ORDERED, may_update, stated_at
 from hivelore.memories.model import Memory, MemoryId, RankFeatures
 from hivelore.memories.stored import DocumentKey
 from hivelore.models.ports import RelevanceReader
@@ -415,7 +414,7 @@ class _Search:
         may update it. What may update the very first ones is one of them, also if it was no candidate."""
         self._later_in_top = {}
         top = {**{one.key: one.features for one in ranked[:TOP]}, **self._doubts_about(ranked)}
-        found = self._view.later_among(top, DEFAULTS.doubt)
+        found = self._view.later_among(top, DOUBT_ORDERED)
         if found:
             memories = self.memories(list(top))
             dates = self._read_dates(list({one for newer in found.values() for one in newer}))
@@ -429,7 +428,7 @@ class _Search:
         """Returns what most certainly may update or contradict the first memories, where nothing updates either."""
         at, known = self._where.held_at or self._now, {one.key: one.features for one in ranked}
         first = [one.key for one in ranked[:DOUBTED] if not self._successors.get(one.key)]
-        doubts = self._view.doubts_of(first, DEFAULTS.doubt, at)
+        doubts = self._view.doubts_of(first, DOUBT_ORDERED, at)
         later = {key for some in doubts.values() for key in some[:MOST_DOUBTS]}
         later -= self._view.updates_of(later, at).keys()
         missing = later - known.keys()
