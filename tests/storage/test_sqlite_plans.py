@@ -24,12 +24,14 @@ from hivelore.review.model import ProposalFilter, ProposalId, ProposalKind
 from hivelore.runtime.clock import SystemClock
 from hivelore.search.model import Filter, RecallId, Visibility
 from hivelore.storage.sql.changes import batch_condition
+from hivelore.storage.sql.configuration import entry_condition
 from hivelore.storage.sql.events import event_condition
 from hivelore.storage.sql.feedback import recall_condition
 from hivelore.storage.sql.review import proposal_condition
 from hivelore.storage.sql.statements import Params, begins_with, condition, parts
 from hivelore.storage.sqlite.connection import SQL, SqliteView, connect, rows
 from hivelore.storage.sqlite.store import SqliteStore
+from support.configuration import ADAS, GLOBAL
 from support.memories import ADA, a_memory, instant
 from support.small_world import TAGS, VALUES, VISIBILITIES, census
 from support.stores import add, chunks
@@ -55,6 +57,8 @@ LARGE = {
     "link": "l",
     "batch": "b",
     "preimage": "pi",
+    "config_version": "v",
+    "config_change": "",
 }
 """The tables that grow with the number of memories, and their aliases in statements."""
 TABLES = {name: table for table, aliases in LARGE.items() for name in (table, *aliases.split())}
@@ -76,6 +80,8 @@ LOOKS_AT_EVERYTHING = {
     "cooldowns": "a thousand at most",
     "quotes_erase": "words may be anywhere, and operational memories are seldom forgotten",
     "memory_most_used": "compares all memories with evidence of use, once in a session",
+    "config_entries": "hundreds of entries, and mostly of one place",
+    "config_sealed_otherwise": "all secrets, when an operator rotates the key",
     "batches": "walks back from the newest and stops at the limit",
     "uncompared": "compares all memories with what was compared, in the background and only after a change",
     "uncompared_count": "counts all memories, for people",
@@ -129,6 +135,9 @@ FRAGMENTS = {
         for is_open in (None, True)
         for kind in (None, ProposalKind.SHARING)
         for after in (None, (instant(0), ProposalId("p")))
+    ),
+    "{config_filter}": tuple(
+        entry_condition(seen, place)[0] for seen in (EVERYBODY, WORKER, SHARED, OWN) for place in (None, GLOBAL, ADAS)
     ),
     "{batch_filter}": tuple(
         batch_condition(BatchFilter(seen=seen, memory=memory, undone=undone), after)[0]

@@ -12,11 +12,14 @@ from hivelore.changes.model import (
     BatchId,
     BatchKind,
     BatchPage,
+    ChangedEntry,
     ChangedMemory,
     Preimage,
     UndoResult,
 )
 from hivelore.changes.restore import restore
+from hivelore.configuration import undo as configuration_undo
+from hivelore.configuration.model import ConfigVersion
 from hivelore.core.access import Effect, Permission, may_affect, visible_to
 from hivelore.core.agents import LeadSees, Role, Viewer
 from hivelore.core.audit import AuditEntry
@@ -47,8 +50,10 @@ class UndoService:
         lead_sees: LeadSees,
         clock: Clock,
         written: Callable[[], None],
+        update_file: Callable[[str, ConfigVersion | None, ConfigVersion | None], None],
     ) -> None:
-        """``written`` is called after every change that may leave passages without vectors."""
+        """``written`` is called after every change that may leave passages without vectors, ``update_file`` after the
+        entry of a key got another current version."""
         self._store = store
         self._index_writer = index_writer
         self._journal = journal
@@ -56,6 +61,7 @@ class UndoService:
         self._lead_sees = lead_sees
         self._clock = clock
         self._written = written
+        self._update_file = update_file
 
     def page(
         self,
@@ -91,8 +97,10 @@ class UndoService:
             parts = view.preimages(batch)
             seen = Filter(visibility=self._visible_batches(viewer).seen)
             now = view.memories_of([one.key for one in parts if one.before is None], seen)
+            entries = [view.config_entry(one.entry) for one in view.config_changes(batch)]
         touched = [ChangedMemory(id=one.memory, name=_display_name(one, now.get(one.key))) for one in parts]
-        return BatchDetail(batch=known, memories=tuple(touched))
+        configured = [ChangedEntry(id=one.id, scope=one.place.scope, key=one.key) for one in entries if one is not None]
+        return BatchDetail(batch=known, memories=tuple(touched), entries=tuple(configured))
 
     def undo(
         self, which: str, viewer: Viewer, *, reason: str | None = None, deadline: float | None = None
@@ -101,9 +109,15 @@ class UndoService:
         memories are skipped. The beginning of an id is enough, as for ``resolve``. Raises Conflict if a memory was
         changed since, the batch was already reverted, or the journal no longer has the previous states."""
         why = self._normalizer.field(reason, "reason")
+        reverted: list[configuration_undo.Reverted] = []
 
         def undo_batch(tx: Transaction) -> UndoResult:
             batch, only = self._resolve_target(tx, which, viewer)
+            if batch.kind is BatchKind.CONFIGURED or tx.config_changes(batch.id):
+                by, reverted[:] = configuration_undo.revert(tx, self._journal, self._clock, batch, viewer, why)
+                entries = tuple(entry.id for entry, _, _ in reverted)
+                after = self._mark_undone(tx, batch, viewer)
+                return UndoResult(batch=after, by=None if by is None else by.id, memories=(), entries=entries)
             parts, forgotten = _stored_preimages(tx, batch, only)
             changed = _select_restorable(tx, batch.kind, parts)
             self._check_permission(tx, changed, viewer)
@@ -111,6 +125,8 @@ class UndoService:
 
         done = self._store.write(undo_batch, deadline)
         self._written()
+        for entry, before, after in reverted:
+            self._update_file(entry.key, before, after)
         return done
 
     def drop(self, batch: BatchId, viewer: Viewer) -> None:
@@ -145,13 +161,18 @@ class UndoService:
             detail = Clean(f"{batch.kind}: batch {batch.id}")
             tx.record_audit(AuditEntry.by_viewer(viewer, Action.UNDONE, one.memory, now, detail))
         is_whole = not _changed_preimages(tx, batch.kind, tx.preimages(batch.id))
-        after = replace(batch, undone_at=now, undone_by=viewer.agent) if is_whole else batch
-        tx.put_batch(after)
-        if batch.undoes is not None and (original := tx.batch(batch.undoes)) is not None:
-            tx.put_batch(replace(original, undone_at=None, undone_by=None))
+        after = self._mark_undone(tx, batch, viewer, is_whole=is_whole)
         return UndoResult(
             batch=after, by=None if tx.batch(by) is None else by, memories=tuple(one.memory for one in parts)
         )
+
+    def _mark_undone(self, tx: Transaction, batch: Batch, viewer: Viewer, *, is_whole: bool = True) -> Batch:
+        """Stores that a batch was reverted, if completely, and that the batch which it reverted counts again."""
+        after = replace(batch, undone_at=self._clock.now(), undone_by=viewer.agent) if is_whole else batch
+        tx.put_batch(after)
+        if batch.undoes is not None and (original := tx.batch(batch.undoes)) is not None:
+            tx.put_batch(replace(original, undone_at=None, undone_by=None))
+        return after
 
     def _resolve_target(self, tx: Transaction, which: str, viewer: Viewer) -> tuple[Batch, MemoryId | None]:
         """Returns the batch, and the only memory to restore if the batch is a purge."""

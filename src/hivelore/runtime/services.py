@@ -10,6 +10,11 @@ from hivelore.api.registry import TOOLS
 from hivelore.changes.journal import ChangeJournal
 from hivelore.changes.model import BatchId
 from hivelore.changes.undo import UndoService
+from hivelore.configuration.env_files import EnvFiles
+from hivelore.configuration.keyring import Keyring
+from hivelore.configuration.model import ConfigId
+from hivelore.configuration.rotation import KeyRotator
+from hivelore.configuration.service import ConfigService
 from hivelore.core import ids
 from hivelore.core.agents import Viewer
 from hivelore.core.clock import Clock
@@ -81,6 +86,8 @@ class Ids:
     event: Callable[[datetime], LoggedId] = ids.event_id
     recall: Callable[[datetime], RecallId] = ids.recall_id
     job: Callable[[datetime], JobId] = ids.job_id
+    config: Callable[[datetime], ConfigId] = ids.config_id
+    random_bytes: Callable[[int], bytes] = ids.random_bytes
     nonce: Callable[[], str] = ids.nonce
     identity: IdSource = _IDENTITY
 
@@ -298,7 +305,31 @@ class Services(ABC):
             lead_sees=self.settings.lead_sees,
             clock=self.clock,
             written=self.embedding.wake,
+            update_file=self.configuration.update_file,
         )
+
+    @cached_property
+    def keyring(self) -> Keyring:
+        return Keyring(self.settings.home, self.settings.encryption_keys, self.ids.random_bytes)
+
+    @cached_property
+    def configuration(self) -> ConfigService:
+        return ConfigService(
+            store=self.store,
+            keyring=self.keyring,
+            env_files=EnvFiles(self.settings.workspace_folder, self.settings.home),
+            journal=self.journal,
+            agents=self.agents,
+            redactor=self.redactor,
+            lead_sees=self.settings.lead_sees,
+            clock=self.clock,
+            new_id=self.ids.config,
+            random=self.ids.random_bytes,
+        )
+
+    @cached_property
+    def key_rotator(self) -> KeyRotator:
+        return KeyRotator(self.store, self.keyring, self.ids.random_bytes)
 
     @cached_property
     def links(self) -> LinkService:

@@ -20,12 +20,13 @@ from hivelore.search.model import RecallId, Visibility
 from hivelore.sessions.model import EventId, Handover, HandoverState, Session
 from support.reference import events as event_state
 from support.reference.batches import BatchesView
+from support.reference.configuration import ConfigView
 from support.reference.links import LinksView
 from support.reference.proposals import ProposalsView
 from support.reference.state import Logged
 
 
-class ReferenceSwarmView(ProposalsView, LinksView, BatchesView):
+class ReferenceSwarmView(ProposalsView, LinksView, BatchesView, ConfigView):
     """Implements ``storage.ports.SwarmView``."""
 
     def agent(self, agent: AgentId) -> Agent | None:

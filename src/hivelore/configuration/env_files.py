@@ -1,0 +1,152 @@
+"""Files in the workspace that contain entries as ``KEY=VALUE`` lines."""
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path, PurePosixPath
+from threading import Lock
+
+from hivelore.configuration.env_text import set_variable
+from hivelore.configuration.model import PATH_LENGTH
+from hivelore.errors import Conflict, Invalid
+from hivelore.folders import rules
+from hivelore.local import private_files
+
+MAX_BYTES = 1_000_000
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Not blocking: opening a pipe would wait for a writer.
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NAME = re.compile(r"\.env(\.[\w.-]+)?|[\w.-]+\.env")
+
+
+class EnvFiles:
+    """Reads and writes by descriptor from folder to folder, so that no link leads outside of the workspace."""
+
+    def __init__(self, workspace: Path, home: Path) -> None:
+        self._workspace = workspace
+        self._home = home
+        self._lock = Lock()
+
+    def normalize(self, path: str) -> str:
+        """Returns a path relative to the workspace. Raises Invalid for paths outside of it, for memory folders, and for
+        names that are not those of .env files."""
+        root = os.path.realpath(self._workspace)
+        given = PurePosixPath(path)
+        parts = given.parts
+        if given.is_absolute():
+            for base in (PurePosixPath(root), PurePosixPath(self._workspace)):
+                if given.is_relative_to(base):
+                    parts = given.relative_to(base).parts
+                    break
+            else:
+                raise _invalid(f"{path!r} is outside of the workspace {root}. Use a path in it.")
+        if ".." in parts or not path.isprintable() or len(path) > PATH_LENGTH:
+            raise _invalid("It has no '..' and no control characters. Use a path in the workspace, like app/.env.")
+        if not parts or not _NAME.fullmatch(parts[-1]):
+            raise _invalid("The file has a name like .env, .env.local or app.env.")
+        if rules.memory_folder("/".join(parts)) is not None:
+            raise _invalid("Files in memory folders become memories. Use another folder of the workspace.")
+        home = os.path.realpath(self._home)
+        if Path(root, *parts).is_relative_to(home) and not Path(root).is_relative_to(home):
+            raise _invalid("It is in the home folder of Hivelore. Use another folder of the workspace.")
+        return "/".join(parts)
+
+    def check(self, path: str) -> None:
+        """Raises Conflict if the file cannot be written: its folder is missing or a link, or it is a link, a folder, or
+        a file of another user."""
+        with self._lock, ExitStack() as stack:
+            _read(*self._open_folder(path, stack), path)
+
+    def update(self, path: str, key: str, value: str | None) -> None:
+        """Sets the line of a key, or removes it; all other lines stay as they are. The file is replaced at once and
+        private to this user. Raises Conflict as ``check``."""
+        with self._lock, ExitStack() as stack:
+            folder, name = self._open_folder(path, stack)
+            before = _read(folder, name, path)
+            after = set_variable((before or b"").decode("utf-8", "surrogateescape"), key, value)
+            data = after.encode("utf-8", "surrogateescape")
+            if data != before and (before is not None or value is not None):
+                with _explained(path):
+                    _replace(folder, name, data)
+
+    def _open_folder(self, path: str, stack: ExitStack) -> tuple[int, str]:
+        """Returns the descriptor of the file's folder, and its name."""
+        *folders, name = path.split("/")
+        with _explained(path):
+            folder = stack.enter_context(_opened(os.path.realpath(self._workspace)))
+            for part in folders:
+                folder = stack.enter_context(_opened(part, folder))
+        return folder, name
+
+
+@contextmanager
+def _opened(name: str, folder: int | None = None) -> Generator[int]:
+    descriptor = os.open(name, _FOLDER, dir_fd=folder)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _read(folder: int, name: str, path: str) -> bytes | None:
+    """Returns the content of a file; None if it does not exist."""
+    with _explained(path):
+        try:
+            descriptor = os.open(name, _FILE, dir_fd=folder)
+        except FileNotFoundError:
+            return None
+        try:
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode):
+                raise Conflict(f"{path} is not a regular file. Remove it, or choose another path.")
+            if found.st_uid != os.geteuid():
+                raise Conflict(f"{path} belongs to another user. Choose another path.")
+            if found.st_nlink > 1:
+                raise Conflict(f"{path} has a second name elsewhere (a hard link). Replace it by a copy.")
+            if found.st_size > MAX_BYTES:
+                raise Conflict(f"{path} has more than {MAX_BYTES:,} bytes. Choose another path.")
+            with os.fdopen(descriptor, "rb", closefd=False) as file:
+                return file.read()
+        finally:
+            os.close(descriptor)
+
+
+def _replace(folder: int, name: str, data: bytes) -> None:
+    temporary = f".hivelore-{os.urandom(8).hex()}.new"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(temporary, flags, private_files.FILE, dir_fd=folder)
+    try:
+        with os.fdopen(descriptor, "wb") as out:
+            os.fchmod(descriptor, private_files.FILE)
+            out.write(data)
+            out.flush()
+            os.fsync(descriptor)
+        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        os.fsync(folder)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=folder)
+        raise
+
+
+@contextmanager
+def _explained(path: str) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.EMLINK):
+            problem = "it or one of its folders is a link, or no folder"
+        elif error.errno == errno.ENOENT:
+            problem = "its folder does not exist"
+        else:
+            problem = error.strerror or "unknown error"
+        raise Conflict(
+            f"{path} in the workspace cannot be written: {problem}. Correct that, or choose another path."
+        ) from None
+
+
+def _invalid(reason: str) -> Invalid:
+    return Invalid(f"envPath is not allowed. {reason}", field="envPath")

@@ -1,0 +1,179 @@
+"""Values of configuration entries and their versions."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import NewType
+
+from hivelore.core.agents import AgentId, Interface
+from hivelore.core.text import Clean
+from hivelore.core.values import Value, json_names
+
+ConfigId = NewType("ConfigId", str)
+"""A UUID (version 7) in its lower-case text form."""
+MASK = "********"
+"""Stands for the value of a secret."""
+KEY_LENGTH = 200
+REPO_LENGTH = 200
+VALUE_LENGTH = 32_768
+DESCRIPTION_LENGTH = 1_000
+PATH_LENGTH = 1_000
+MAX_ENTRIES = 500
+"""Most entries of one agent, one repository, or of global scope."""
+MAX_VERSIONS = 100
+"""Most versions of an entry that are kept."""
+
+
+class ConfigScope(StrEnum):
+    """Who an entry is for. A later scope takes precedence."""
+
+    GLOBAL = "global"
+    AGENT = "agent"
+    REPO = "repo"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The scope of an entry and its agent or repository; empty for global scope."""
+
+    scope: ConfigScope
+    scope_id: str = ""
+
+    def __post_init__(self) -> None:
+        if (self.scope is ConfigScope.GLOBAL) != (not self.scope_id):
+            raise ValueError("an agent or a repository belongs to every scope but the global one")
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """An encrypted value."""
+
+    data: bytes
+    """Nonce, ciphertext and tag."""
+    key: str
+    """Id of the encryption key."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigEntry:
+    id: ConfigId
+    place: Place
+    key: str
+    created_at: datetime
+    updated_at: datetime
+    version: int | None
+    """Number of the current version. None: the entry was deleted, and can be restored while its versions exist."""
+
+    def __post_init__(self) -> None:
+        if self.created_at.tzinfo is not UTC or self.updated_at.tzinfo is not UTC:
+            raise ValueError("instants are in UTC")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigVersion:
+    """The content of an entry after one change."""
+
+    entry: ConfigId
+    number: int
+    at: datetime
+    actor: AgentId | None
+    """None: an operator who did not act for an agent."""
+    interface: Interface
+    is_secret: bool
+    value: str | None
+    """None for a secret. Not ``Clean``, because a masked value would be a different one."""
+    sealed: Sealed | None
+    """The value of a secret. None: not secret, or the value was erased."""
+    env_path: str | None = None
+    """File in the workspace that contains the entry as ``KEY=VALUE``; relative to the workspace."""
+    description: Clean | None = None
+    replaced_at: datetime | None = None
+    """Since when another version is current; None for the current one."""
+
+    def __post_init__(self) -> None:
+        if self.is_secret == (self.value is not None) or (self.sealed is not None and not self.is_secret):
+            raise ValueError("a secret has an encrypted value, and everything else a plain one")
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentEntry:
+    """An entry with its current version."""
+
+    entry: ConfigEntry
+    content: ConfigVersion
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigChange:
+    """The effect of a batch on one entry: the current versions before and after. None: there was no entry."""
+
+    entry: ConfigId
+    before: int | None
+    after: int | None
+
+
+class ConfigItem(Value, frozen=True, kw_only=True, rename=json_names(updated_at="lastUpdatedAt")):
+    """An entry as callers see it."""
+
+    id: ConfigId
+    scope: ConfigScope
+    scope_id: str | None
+    """The id of the agent, or the name of the repository."""
+    key: str
+    value: str
+    """Asterisks for a secret."""
+    is_secret: bool
+    env_path: str | None
+    description: str | None
+    created_at: datetime
+    updated_at: datetime
+    version: int
+    actor: AgentId | None
+    """Who set it last; None: an operator who did not act for an agent."""
+    warning: str | None = None
+    """Only in the answer to a change."""
+
+
+class ResolvedItem(ConfigItem, frozen=True, kw_only=True):
+    """An entry that applies to an agent and a repository."""
+
+    overrides: tuple[ConfigScope, ...]
+    """The scopes whose entries of the same key it replaces."""
+
+
+class ConfigVersionItem(Value, frozen=True, kw_only=True):
+    """A version as callers see it."""
+
+    number: int
+    at: datetime
+    actor: AgentId | None
+    interface: Interface
+    value: str
+    """Asterisks for a secret."""
+    is_secret: bool
+    env_path: str | None
+    description: str | None
+    changed: tuple[str, ...]
+    """The fields that differ from the version before."""
+    is_current: bool
+
+
+class ConfigRead(Value, frozen=True, kw_only=True):
+    """A reading of a secret."""
+
+    at: datetime
+    actor: AgentId | None
+    interface: Interface
+
+
+class KeyRotation(Value, frozen=True, kw_only=True):
+    """The result of a rotation of the encryption key."""
+
+    key: str
+    """Id of the key that encrypts now."""
+    reencrypted: int
+    """Versions whose secret was encrypted with it."""
+    erased: int
+    """Versions whose secret could not be read, and was erased."""
+    lost: int
+    """Versions whose secret cannot be read, and which were left as they are."""

@@ -1,0 +1,74 @@
+"""Ports of configuration entries."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+
+from hivelore.changes.model import BatchId
+from hivelore.configuration.model import ConfigChange, ConfigEntry, ConfigId, ConfigVersion, CurrentEntry, Place
+from hivelore.search.model import Visibility
+
+
+class ConfigReads(Protocol):
+    """Configuration entries, their versions, and the changes that can be undone."""
+
+    def config_entry(self, entry: ConfigId) -> ConfigEntry | None:
+        """Returns an entry, also a deleted one."""
+        ...
+
+    def config_entry_at(self, place: Place, key: str) -> ConfigEntry | None:
+        """Returns the entry with a key, also a deleted one."""
+        ...
+
+    def config_entries(self, seen: Visibility, place: Place | None = None) -> Sequence[CurrentEntry]:
+        """Returns the entries that are not deleted, by scope, scope id and key. The entries of an agent are as private
+        as its private memories, all others are shared. ``place``: only those of one place."""
+        ...
+
+    def config_entries_after(self, entry: ConfigId, limit: int) -> Sequence[ConfigEntry]:
+        """Returns a page of all entries, also deleted ones, by id. The first page begins after an empty id."""
+        ...
+
+    def config_version(self, entry: ConfigId, number: int) -> ConfigVersion | None: ...
+
+    def config_versions(self, entry: ConfigId) -> Sequence[ConfigVersion]:
+        """Returns the versions of an entry, by number."""
+        ...
+
+    def sealed_with_other_keys(self, key: str, after: tuple[ConfigId, int], limit: int) -> Sequence[ConfigVersion]:
+        """Returns a page of versions whose value is encrypted with another key, by entry and number. The first page
+        begins after an empty id and 0."""
+        ...
+
+    def config_changes(self, batch: BatchId) -> Sequence[ConfigChange]:
+        """Returns the changes of a batch, by entry."""
+        ...
+
+
+class ConfigWrites(Protocol):
+    """Configuration entries, their versions, and the changes that can be undone."""
+
+    def put_config_entry(self, entry: ConfigEntry) -> None:
+        """Inserts or replaces an entry. Raises Conflict if another entry has the place and key."""
+        ...
+
+    def put_config_version(self, version: ConfigVersion) -> None:
+        """Inserts or replaces a version."""
+        ...
+
+    def drop_config_versions(self, entry: ConfigId, last: int) -> None:
+        """Deletes the versions of an entry with a number of at most ``last``."""
+        ...
+
+    def drop_config_entry(self, entry: ConfigId) -> None:
+        """Deletes an entry with its versions and changes. Dropping twice is allowed."""
+        ...
+
+    def put_config_changes(self, batch: BatchId, changes: Sequence[ConfigChange]) -> None:
+        """Adds changes to a batch, which ``drop_batch`` deletes with it."""
+        ...
+
+    def prune_config(self, before: datetime, limit: int) -> int:
+        """Deletes up to ``limit`` entries that were deleted before an instant, and erases up to ``limit`` secrets that
+        were replaced before it. Returns the larger number."""
+        ...
