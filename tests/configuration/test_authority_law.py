@@ -60,6 +60,7 @@ def test_no_call_of_a_worker_changes_the_configuration_of_others(done: list[Call
         ):
             desk.set("URL", value, viewer, scope, to)
         desk.set("TOKEN", "hunter2", AS_OPERATOR, "global", is_secret=True, env_path=".env")
+        desk.set("OTHER", "of ada", AS_OPERATOR, "agent", "ada", env_path="ada.env")
         before = _seen(desk)
         for call in done:
             with suppress(HiveloreError):
@@ -68,7 +69,7 @@ def test_no_call_of_a_worker_changes_the_configuration_of_others(done: list[Call
 
 
 def _make(desk: ConfigDesk, call: Call, viewer: Viewer) -> None:
-    entries = desk.world.configuration.list_entries(AS_OPERATOR, None, None)
+    entries = desk.world.configuration.list_entries(AS_OPERATOR, None, None).entries
     batches = batches_of(desk.world.store)
     entry = entries[call.which % len(entries)].id
     match call.what:

@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 
 from hivelore.configuration.decisions import (
     changed_fields,
-    check_key,
-    is_reserved,
     may_change,
     may_reveal,
     may_see,
@@ -20,7 +18,6 @@ from hivelore.configuration.model import ConfigScope, CurrentEntry, Place
 from hivelore.core.access import visible_to
 from hivelore.core.agents import AgentId, Interface, LeadSees, Role, Viewer
 from hivelore.core.values import replace
-from hivelore.errors import Invalid
 from support.configuration import a_secret, a_version, an_entry
 from support.laws import examples
 
@@ -84,27 +81,6 @@ def test_secrets_are_revealed_to_operators_the_agent_itself_and_its_runner(viewe
 
 def test_workers_keep_no_entries_in_files() -> None:
     assert [may_write_files(one) for one in VIEWERS] == [one.role is not Role.WORKER for one in VIEWERS]
-
-
-@pytest.mark.parametrize(
-    "key",
-    ["PATH", "path", "LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "HIVELORE_HOME", "PYTHONPATH", "BASH_ENV", "NODE_OPTIONS"],
-)
-def test_variables_that_control_programs_are_reserved(key: str) -> None:
-    assert is_reserved(key)
-    with pytest.raises(Invalid, match="reserved"):
-        check_key(key)
-
-
-@pytest.mark.parametrize("key", ["", "1A", "A-B", "A B", "A=B", "Ä", "A" * 201, "A\n"])
-def test_a_key_is_a_name_of_a_variable(key: str) -> None:
-    with pytest.raises(Invalid, match="letters, digits"):
-        check_key(key)
-
-
-@pytest.mark.parametrize("key", ["API_URL", "_x", "pathological", "MY_PATH", "LDAP_URL", "A" * 200])
-def test_other_keys_are_allowed(key: str) -> None:
-    assert check_key(key) == key
 
 
 def test_the_changed_fields_of_a_version_are_named() -> None:

@@ -29,16 +29,16 @@ def test_a_line_is_written_and_the_file_is_private(files: EnvFiles, workspace: P
     file = workspace / "app/.env"
     file.write_bytes(b"A=1\n\xff raw \r B\nKEY=old")
     file.chmod(0o644)
-    files.update("app/.env", "KEY", "new")
+    files.update("app/.env", {"KEY": "new"})
     assert file.read_bytes() == b"A=1\n\xff raw \r B\nKEY=new\n"
     assert file.stat().st_mode & 0o777 == 0o600
-    files.update("app/.env", "KEY", None)
+    files.update("app/.env", {"KEY": None})
     assert file.read_bytes() == b"A=1\n\xff raw \r B\n"
     assert names(file.parent) == [".env"]
 
 
 def test_removing_from_a_missing_file_creates_none(files: EnvFiles, workspace: Path) -> None:
-    files.update("app/.env", "KEY", None)
+    files.update("app/.env", {"KEY": None})
     assert names(workspace / "app") == []
 
 
@@ -80,7 +80,7 @@ def test_the_home_folder_inside_the_workspace_is_refused(workspace: Path) -> Non
 
 
 def refused(files: EnvFiles, path: str, reason: str) -> None:
-    for attempt in (lambda: files.check(path), lambda: files.update(path, "KEY", "x")):
+    for attempt in (lambda: files.check(path), lambda: files.update(path, {"KEY": "x"})):
         with pytest.raises(Conflict, match=reason):
             attempt()
 
@@ -129,6 +129,6 @@ def test_a_failed_write_leaves_the_file_alone(
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(Conflict, match="No space"):
-        files.update("app/.env", "KEY", "x")
+        files.update("app/.env", {"KEY": "x"})
     assert (workspace / "app/.env").read_text() == "A=1\n"
     assert names(workspace / "app") == [".env"]

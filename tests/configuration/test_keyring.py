@@ -1,6 +1,8 @@
 """Encryption keys and encrypted values."""
 
 import os
+import subprocess
+import sys
 from base64 import b64encode
 from pathlib import Path
 
@@ -9,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.configuration.encryption_key import KEY_BYTES, key_id, parse_key
-from hivelore.configuration.keyring import FILE, NONCE_BYTES, Keyring
+from hivelore.configuration.keyring import NONCE_BYTES, Keyring
 from hivelore.configuration.model import Sealed
 from hivelore.core.ids import random_bytes
 from hivelore.core.values import replace
 from hivelore.errors import Broken, Conflict, Invalid
+from hivelore.local.endpoint import CONFIG_KEYS
 from hivelore.runtime.settings import load
 from support.configuration import config_id
 
@@ -25,7 +28,7 @@ def test_the_first_key_is_created_private_and_the_last_one_encrypts(tmp_path: Pa
     ring = Keyring(tmp_path / "home", (), random_bytes)
     assert ring.load().newest is None
     first = ring.add()
-    file = tmp_path / "home" / FILE
+    file = tmp_path / "home" / CONFIG_KEYS
     assert file.stat().st_mode & 0o777 == 0o600
     second = ring.add()
     assert second.newest != first.newest
@@ -65,14 +68,14 @@ def test_an_altered_or_moved_value_is_refused() -> None:
 
 
 def test_a_damaged_key_file_is_an_error_that_names_the_line_and_not_its_text(tmp_path: Path) -> None:
-    (tmp_path / FILE).write_text(f"# comment\n\n{b64encode(FIRST).decode()}\nhunter2\n")
-    (tmp_path / FILE).chmod(0o644)
+    (tmp_path / CONFIG_KEYS).write_text(f"# comment\n\n{b64encode(FIRST).decode()}\nhunter2\n")
+    (tmp_path / CONFIG_KEYS).chmod(0o644)
     with pytest.raises(Broken, match="Line 4") as found:
         Keyring(tmp_path, (), random_bytes).load()
     assert "hunter2" not in str(found.value)
-    assert (tmp_path / FILE).stat().st_mode & 0o777 == 0o600
-    (tmp_path / FILE).unlink()
-    (tmp_path / FILE).symlink_to("/etc/hostname")
+    assert (tmp_path / CONFIG_KEYS).stat().st_mode & 0o777 == 0o600
+    (tmp_path / CONFIG_KEYS).unlink()
+    (tmp_path / CONFIG_KEYS).symlink_to("/etc/hostname")
     with pytest.raises(Broken, match="regular file"):
         Keyring(tmp_path, (), random_bytes).load()
 
@@ -94,3 +97,31 @@ def test_keys_come_from_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Invalid, match=r"HIVELORE_CONFIG_KEYS: A key is 32") as found:
         load()
     assert "hunter2" not in str(found.value)
+
+
+def test_keys_that_two_processes_add_at_the_same_time_are_all_kept(tmp_path: Path) -> None:
+    script = (
+        "import sys; from pathlib import Path; from hivelore.configuration.keyring import Keyring\n"
+        "from hivelore.core.ids import random_bytes; ring = Keyring(Path(sys.argv[1]), (), random_bytes)\n"
+        "for _ in range(15): print(ring.add().newest)"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path)]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    for one in running:
+        one.communicate()
+    assert len(Keyring(tmp_path, (), random_bytes).load().by_id) == 30
+
+
+def test_the_first_key_is_created_once(tmp_path: Path) -> None:
+    rings = [Keyring(tmp_path, (), random_bytes) for _ in range(2)]
+    first, second = (ring.add(only_first=True) for ring in rings)
+    assert first == second
+    assert len(second.by_id) == 1
+
+
+def test_a_truncated_value_is_an_altered_one() -> None:
+    keys = Keyring(Path("/nowhere"), (FIRST,), random_bytes).load()
+    sealed = keys.seal(ENTRY, "hunter2", random_bytes)
+    for length in (0, 3, NONCE_BYTES, NONCE_BYTES + 2):
+        with pytest.raises(Broken, match="altered"):
+            keys.open(ENTRY, "KEY", replace(sealed, data=sealed.data[:length]))

@@ -5,24 +5,29 @@ from typing import Any
 
 import pytest
 
-from hivelore.configuration.keyring import FILE, Keys
+from hivelore.configuration.entry_changes import NEWEST_KEY
+from hivelore.configuration.keyring import Keys
 from hivelore.configuration.model import (
     MASK,
     MAX_ENTRIES,
     MAX_VERSIONS,
-    VALUE_LENGTH,
+    VALUE_BYTES,
     ConfigId,
     ConfigScope,
     ConfigVersion,
 )
-from hivelore.configuration.service import NEWEST_KEY
+from hivelore.configuration.service import READS
 from hivelore.core.agents import Viewer
 from hivelore.core.values import replace
-from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, TooLarge
+from hivelore.errors import Busy, Conflict, Forbidden, Invalid, NotFound, TooLarge
+from hivelore.local.endpoint import CONFIG_KEYS
+from hivelore.local.file_lock import locked
 from hivelore.memories.model import Action
+from hivelore.search.model import EVERYTHING
 from hivelore.storage.ports import Transaction
 from support.batches import batches_of
 from support.configuration import ConfigDesk
+from support.on_disk import written
 from support.world import ADA, AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR
 
 RUNNER_OF_ADA = replace(AS_ADA, acting=True)
@@ -36,6 +41,18 @@ def last_batch(desk: ConfigDesk) -> str:
 def undo(desk: ConfigDesk, viewer: Viewer = AS_OPERATOR, batch: str | None = None) -> None:
     desk.world.clock.advance(timedelta(seconds=1))
     desk.world.undo_service.undo(batch or last_batch(desk), viewer)
+
+
+def alter(desk: ConfigDesk, entry: ConfigId) -> None:
+    """Alters the first version of a secret, as a damaged disk does."""
+    with desk.world.store.read() as view:
+        version = view.config_version(entry, 1)
+    assert version is not None
+    assert version.sealed is not None
+    wrong = replace(
+        version, sealed=replace(version.sealed, data=version.sealed.data[:-1] + bytes([version.sealed.data[-1] ^ 1]))
+    )
+    desk.world.store.write(lambda tx: tx.put_config_version(wrong))
 
 
 def change(desk: ConfigDesk, key: str, value: str, viewer: Viewer = AS_OPERATOR, **more: Any) -> ConfigId:
@@ -109,9 +126,10 @@ def test_an_environment_leaves_out_secrets_that_the_caller_may_not_read(desk: Co
     desk.set("SHARED", SECRET, AS_OPERATOR, "global", is_secret=True)
     desk.set("TOKEN", "mine", AS_ADA, is_secret=True)
     found = desk.world.configuration.environment(None, None, AS_ADA)
-    assert (found.variables, found.withheld) == ({"TOKEN": "mine"}, ("SHARED",))
+    assert found.variables == {"TOKEN": "mine"}
+    assert [(one.key, one.is_forbidden) for one in found.withheld] == [("SHARED", True)]
     found = desk.world.configuration.environment(None, None, RUNNER_OF_ADA)
-    assert (found.variables, found.withheld) == ({"SHARED": SECRET, "TOKEN": "mine"}, ())
+    assert (found.variables, found.withheld) == ({"SHARED": SECRET, "TOKEN": "mine"}, [])
 
 
 def test_a_secret_stays_one_until_it_is_set_otherwise(desk: ConfigDesk) -> None:
@@ -140,7 +158,7 @@ def test_a_value_in_clear_that_looks_like_a_secret_is_warned_of(desk: ConfigDesk
 
 @pytest.mark.parametrize(
     ("value", "error"),
-    [(MASK, "mask"), ("a\0b", "NUL"), ("x" * (VALUE_LENGTH + 1), "at most")],
+    [(MASK, "mask"), ("a\0b", "NUL"), ("x" * (VALUE_BYTES + 1), "at most")],
     ids=["mask", "nul", "long"],
 )
 def test_values_that_cannot_be_meant_are_refused(desk: ConfigDesk, value: str, error: str) -> None:
@@ -168,7 +186,7 @@ def test_places_are_checked(desk: ConfigDesk) -> None:
 
 
 def test_a_place_has_a_limit(desk: ConfigDesk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hivelore.configuration.service.MAX_ENTRIES", 2)
+    monkeypatch.setattr("hivelore.configuration.decisions.MAX_ENTRIES", 2)
     assert MAX_ENTRIES > 2
     for key in ("A", "B", "A"):
         desk.set(key, "x", AS_ADA)
@@ -200,9 +218,199 @@ def test_what_became_a_secret_is_masked_and_encrypted_in_the_history_too(desk: C
     assert desk.listed(AS_ADA) == [("TOKEN", MASK)]
 
 
+def in_clear(desk: ConfigDesk, entry: ConfigId) -> list[str]:
+    with desk.world.store.read() as view:
+        return [one.value for one in view.config_versions(entry) if one.value is not None]
+
+
+def test_no_version_stays_in_clear_after_an_entry_became_a_secret_again(desk: ConfigDesk) -> None:
+    entry = change(desk, "TOKEN", SECRET, is_secret=True)
+    change(desk, "TOKEN", SECRET, is_secret=False)
+    change(desk, "TOKEN", "another in clear")
+    assert in_clear(desk, entry) == [SECRET, "another in clear"]
+    undo(desk)
+    batches = batches_of(desk.world.store)
+    undo(desk, batch=next(one.id for one in batches if one.kind == "configured" and one.undone_at is None))
+    assert desk.listed(AS_OPERATOR) == [("TOKEN", MASK)]
+    assert in_clear(desk, entry) == []
+    undo(desk)
+    assert desk.listed(AS_OPERATOR) == [("TOKEN", MASK)]
+    assert desk.env(RUNNER_OF_ADA) == {"TOKEN": SECRET}
+    assert in_clear(desk, entry) == []
+
+
+def test_an_entry_that_was_deleted_as_a_secret_is_one_when_it_is_set_again(desk: ConfigDesk) -> None:
+    entry = change(desk, "TOKEN", SECRET, is_secret=True)
+    desk.world.configuration.delete(entry, AS_OPERATOR)
+    assert change(desk, "TOKEN", "new") == entry
+    assert desk.listed(AS_OPERATOR) == [("TOKEN", MASK)]
+
+
+@pytest.mark.parametrize("length", [20, 30_000])
+def test_the_files_of_the_store_have_no_value_of_what_became_a_secret(desk: ConfigDesk, length: int) -> None:
+    folder = desk.workspace.parent
+    words = [f"{word}{'x' * length}" for word in ("clearone", "cleartwo", "clearthree")]
+
+    def found() -> list[str]:
+        data = written(folder)
+        return [word[:10] for word in words if word[:10].encode() in data]
+
+    entry = change(desk, "TOKEN", words[0])
+    desk.world.configuration.delete(entry, AS_OPERATOR)
+    change(desk, "TOKEN", words[1], is_secret=True)
+    assert found() == []
+    change(desk, "TOKEN", words[2], is_secret=False)
+    undo(desk)
+    assert found() == []
+    assert in_clear(desk, entry) == []
+
+
+def test_a_log_that_a_reader_needs_is_purged_later(desk: ConfigDesk) -> None:
+    change(desk, "TOKEN", "clearvalue")
+    with desk.world.store.read() as view:
+        view.config_entries(EVERYTHING.visibility, 1)
+        change(desk, "TOKEN", SECRET, is_secret=True)
+    desk.world.housekeeping.run_step()
+    desk.world.housekeeping.run_step()
+    assert b"clearvalue" not in written(desk.workspace.parent)
+
+
+def test_one_unreadable_secret_leaves_the_rest_of_an_environment(desk: ConfigDesk) -> None:
+    change(desk, "URL", "x")
+    lost = change(desk, "LOST", SECRET, is_secret=True)
+    saved = desk.key_file.read_bytes()
+    desk.key_file.unlink()
+    desk.world.keyring.add()
+    desk.key_file.write_bytes(desk.key_file.read_bytes() + saved)
+    change(desk, "TOKEN", "fine", is_secret=True)
+    desk.key_file.write_bytes(saved)
+    alter(desk, lost)
+    found = desk.world.configuration.environment(None, None, RUNNER_OF_ADA)
+    assert found.variables == {"TOKEN": "fine", "URL": "x"}
+    assert [(one.key, one.is_forbidden) for one in found.withheld] == [("LOST", False)]
+    assert "altered" in found.withheld[0].reason
+    assert [one.action for one in desk.world.audit() if one.memory == lost and one.action is Action.READ] == []
+
+
+def test_a_damaged_key_file_withholds_secrets_and_nothing_else(desk: ConfigDesk) -> None:
+    change(desk, "URL", "x")
+    entry = change(desk, "TOKEN", SECRET, is_secret=True)
+    desk.key_file.write_text("damaged\n")
+    found = desk.world.configuration.environment(None, None, RUNNER_OF_ADA)
+    assert found.variables == {"URL": "x"}
+    assert [one.key for one in found.withheld] == ["TOKEN"]
+    assert "Restore the file" in found.withheld[0].reason
+    change(desk, "URL", "y")
+    assert len(desk.world.configuration.history(entry, AS_OPERATOR)[0]) == 1
+    report = desk.world.configuration_check.check()
+    assert report.key_problem is not None
+    assert report.unreadable_count == 1
+
+
+def test_the_latest_readings_stay_in_the_history_whatever_else_happens(desk: ConfigDesk) -> None:
+    entry = change(desk, "TOKEN", SECRET, is_secret=True)
+    for _ in range(READS + 3):
+        desk.world.configuration.reveal(entry, AS_OPERATOR)
+    for number in range(READS + 3):
+        change(desk, "TOKEN", f"value {number}", AS_LEA)
+    reads = desk.world.configuration.history(entry, AS_OPERATOR)[1]
+    assert len(reads) == READS
+
+
+def test_limits_are_in_bytes(desk: ConfigDesk) -> None:
+    desk.set("KEY", "é" * (VALUE_BYTES // 2), AS_ADA)
+    for more in ({"value": "é" * (VALUE_BYTES // 2 + 1)}, {"value": "x", "description": "é" * 501}):
+        with pytest.raises(TooLarge, match="bytes"):
+            desk.set("KEY", viewer=AS_ADA, **more)
+    with pytest.raises(Invalid, match="1 to 200 bytes"):
+        desk.set("KEY", "x", AS_LEA, "repo", "é" * 101)
+    with pytest.raises(Invalid, match="surrogate"):
+        desk.set("KEY", "\ud800", AS_ADA)
+
+
+def test_the_values_of_a_place_have_a_limit_together(desk: ConfigDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hivelore.configuration.decisions.MAX_BYTES", 100)
+    entry = desk.set("A", "x" * 60, AS_ADA).id
+    with pytest.raises(Conflict, match="bytes"):
+        desk.set("B", "x" * 41, AS_ADA)
+    desk.set("A", "y" * 100, AS_ADA)
+    desk.world.configuration.delete(entry, AS_ADA)
+    gone = last_batch(desk)
+    desk.set("B", "x", AS_ADA)
+    with pytest.raises(Conflict, match="bytes"):
+        undo(desk, batch=gone)
+    assert desk.listed(AS_ADA) == [("B", "x")]
+
+
+def test_entries_are_listed_in_pages(desk: ConfigDesk) -> None:
+    for number in range(5):
+        desk.set(f"K{number}", "x", AS_ADA if number % 2 else AS_LEA, "agent")
+    desk.set("G", "x" * 30_000, AS_LEA, "global")
+    listed = desk.world.configuration.list_entries
+    found, after = list[str](), None
+    while True:
+        page = listed(AS_OPERATOR, None, None, limit=2, after=after)
+        found += [one.key for one in page.entries]
+        assert len(page.entries) <= 2
+        if (after := page.next) is None:
+            break
+    assert sorted(found) == ["G", "K0", "K1", "K2", "K3", "K4"]
+    mine = listed(AS_ADA, ConfigScope.AGENT, None).entries
+    with pytest.raises(Invalid, match="after is not"):
+        listed(AS_BOB, None, None, after=mine[0].id)
+    with pytest.raises(Invalid, match="after is not"):
+        listed(AS_ADA, None, None, after="nothing")
+
+
+def test_a_page_ends_after_many_bytes(desk: ConfigDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hivelore.configuration.service.MAX_BYTES", 100)
+    for key in "ABC":
+        desk.set(key, "x" * 60, AS_ADA)
+    page = desk.world.configuration.list_entries(AS_ADA, None, None)
+    assert [one.key for one in page.entries] == ["A"]
+    assert page.next == page.entries[0].id
+
+
+def test_a_history_is_limited(desk: ConfigDesk) -> None:
+    entry = change(desk, "URL", "a")
+    for value in "bcd":
+        change(desk, "URL", value)
+    versions, _ = desk.world.configuration.history(entry, AS_OPERATOR, limit=2)
+    assert [(one.value, one.changed) for one in versions] == [("c", ("value",)), ("d", ("value",))]
+
+
+def test_a_token_as_the_key_is_in_no_error_and_not_in_the_audit_trail(desk: ConfigDesk) -> None:
+    token = "s3f9c2d41ab07e5588cc10f4a"
+    with pytest.raises(Invalid) as error:
+        desk.set(token, "x", AS_ADA)
+    assert token not in str(error.value)
+    assert desk.world.audit() == []
+    with pytest.raises(NotFound) as missing:
+        desk.world.configuration.reveal(ConfigId(token), AS_ADA)
+    assert token not in str(missing.value)
+
+
+def test_the_check_finds_what_is_wrong(desk: ConfigDesk) -> None:
+    report = desk.world.configuration_check.check()
+    assert (report.secrets, report.key_problem, report.unreadable, report.lines) == (0, None, (), 0)
+    entry = change(desk, "TOKEN", SECRET, is_secret=True, env_path=".env")
+    change(desk, "FINE", SECRET, is_secret=True)
+    report = desk.world.configuration_check.check()
+    assert (report.secrets, report.unreadable_count, report.lines, report.problem_count) == (2, 0, 1, 0)
+    alter(desk, entry)
+    (desk.workspace / ".env").unlink()
+    report = desk.world.configuration_check.check()
+    assert [(one.key, one.scope, one.version) for one in report.unreadable] == [("TOKEN", ConfigScope.GLOBAL, 1)]
+    assert [(one.key, one.path) for one in report.problems] == [("TOKEN", ".env")]
+    desk.key_file.unlink()
+    report = desk.world.configuration_check.check()
+    assert report.key_problem is not None
+    assert report.unreadable_count == 2
+
+
 def test_old_versions_are_dropped(desk: ConfigDesk, monkeypatch: pytest.MonkeyPatch) -> None:
     assert MAX_VERSIONS > 2
-    monkeypatch.setattr("hivelore.configuration.service.MAX_VERSIONS", 2)
+    monkeypatch.setattr("hivelore.configuration.entry_changes.MAX_VERSIONS", 2)
     entry = change(desk, "URL", "a")
     for value in "bcd":
         change(desk, "URL", value)
@@ -311,15 +519,6 @@ def test_nothing_is_stored_if_the_file_cannot_be_written(desk: ConfigDesk) -> No
     assert desk.listed(AS_LEA) == []
 
 
-def test_a_file_that_became_unwritable_is_reported_after_the_change(desk: ConfigDesk) -> None:
-    change(desk, "KEY", "x", AS_LEA, env_path=".env")
-    (desk.workspace / ".env").unlink()
-    (desk.workspace / ".env").symlink_to("/etc/hostname")
-    with pytest.raises(Conflict, match=r"The change is stored, but .*link"):
-        change(desk, "KEY", "y", AS_LEA)
-    assert desk.listed(AS_LEA) == [("KEY", "y")]
-
-
 # Keys.
 
 
@@ -383,7 +582,7 @@ def test_a_lost_key_overwrites_nothing_and_says_what_to_do(desk: ConfigDesk) -> 
         desk.world.key_rotator.rotate,
     )
     for attempt in attempts:
-        with pytest.raises(Conflict, match=rf"{FILE} again.*rotate-key --erase-lost"):
+        with pytest.raises(Conflict, match=rf"{CONFIG_KEYS} again.*rotate-key --erase-lost"):
             attempt()
     assert not desk.key_file.exists()
     assert change(desk, "URL", "y") == plain
@@ -417,13 +616,19 @@ def test_a_wrong_key_is_not_used(desk: ConfigDesk) -> None:
 def test_a_secret_that_cannot_be_read_does_not_stop_a_rotation(desk: ConfigDesk) -> None:
     altered = change(desk, "ALTERED", SECRET, is_secret=True)
     change(desk, "TOKEN", SECRET, is_secret=True)
-    with desk.world.store.read() as view:
-        version = view.config_version(altered, 1)
-    assert version is not None
-    assert version.sealed is not None
-    wrong = replace(version, sealed=replace(version.sealed, data=version.sealed.data[:-1] + b"x"))
-    desk.world.store.write(lambda tx: tx.put_config_version(wrong))
+    alter(desk, altered)
     done = desk.world.key_rotator.rotate()
     assert (done.reencrypted, done.lost, done.erased) == (1, 1, 0)
-    done = desk.world.key_rotator.rotate(erase_lost=True)
-    assert (done.reencrypted, done.lost, done.erased) == (0, 0, 1)
+    assert [(one.key, one.version) for one in done.unreadable] == [("ALTERED", 1)]
+    again = desk.world.key_rotator.rotate()
+    assert again.key != done.key
+    assert (again.reencrypted, again.lost) == (1, 1)
+    erased = desk.world.key_rotator.rotate(erase_lost=True)
+    assert (erased.reencrypted, erased.lost, erased.erased) == (0, 0, 1)
+
+
+def test_two_rotations_do_not_run_at_the_same_time(desk: ConfigDesk) -> None:
+    change(desk, "TOKEN", SECRET, is_secret=True)
+    with locked(desk.world.settings.home / "locks/config.rotation"), pytest.raises(Busy):
+        desk.world.key_rotator.rotate()
+    assert desk.world.key_rotator.rotate().reencrypted == 1

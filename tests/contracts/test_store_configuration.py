@@ -9,16 +9,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.configuration.decisions import may_see
-from hivelore.configuration.model import ConfigChange, ConfigEntry, ConfigId, ConfigScope, ConfigVersion, Place
+from hivelore.configuration.model import (
+    ConfigChange,
+    ConfigEntry,
+    ConfigId,
+    ConfigScope,
+    ConfigVersion,
+    EnvLine,
+    Place,
+)
+from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Conflict
 from hivelore.search.model import Visibility
-from hivelore.storage.ports import MemoryStore
+from hivelore.storage.ports import MemoryStore, Transaction
 from support.batches import a_batch
 from support.configuration import (
     ADAS,
+    ALL_SEEN,
     GLOBAL,
     REPO,
+    a_line,
     a_secret,
     a_version,
     an_entry,
@@ -103,6 +114,95 @@ def test_entries_of_agents_are_private_and_others_shared(store: MemoryStore, see
     assert [one.entry.place for one in entries(store, seen)] == expected
     for place in PLACES:
         assert [one.entry.place for one in entries(store, seen, place)] == [one for one in expected if one == place]
+    with store.read() as view:
+        for scope in ConfigScope:
+            found = view.config_entries(seen, 9, scope=scope)
+            assert [one.entry.place for one in found] == [one for one in expected if one.scope is scope]
+        ids = [config_id(1 + PLACES.index(one)) for one in expected]
+        assert list(view.config_ids_from(seen, "00000000-0000", 9)) == ids
+        assert list(view.config_ids_from(seen, config_id(1), 9)) == [one for one in ids if one == config_id(1)]
+        assert list(view.config_ids_from(seen, "00000000-0000", 1)) == ids[:1]
+
+
+def test_entries_are_listed_in_pages(store: MemoryStore) -> None:
+    for number, (place, key) in enumerate(product(reversed(PLACES), ("B", "A")), start=1):
+        put(store, an_entry(number, place, key=key), a_version(entry=number))
+    with store.read() as view:
+        whole = view.config_entries(ALL_SEEN, 99)
+        for place in range(len(whole)):
+            found = view.config_entries(ALL_SEEN, 3, after=whole[place].entry)
+            assert found == whole[place + 1 : place + 4]
+        assert view.config_entries(ALL_SEEN, 9, place=REPO, after=whole[-2].entry) == whole[-1:]
+
+
+def test_the_entries_of_a_file_are_those_that_are_there_now(store: MemoryStore) -> None:
+    put(store, an_entry(1, version=2), a_version(1, env_path=".env"), a_version(2))
+    put(store, an_entry(2, ADAS), a_version(entry=2, env_path=".env"))
+    put(store, an_entry(3, version=None), a_version(entry=3, env_path=".env"))
+    put(store, an_entry(4, BOBS), a_secret(entry=4, env_path=".env"), an_entry(5), a_version(entry=5, env_path="b.env"))
+    with store.read() as view:
+        assert [one.entry.id for one in view.config_entries_in_file(".env", 9)] == [config_id(2), config_id(4)]
+        assert len(view.config_entries_in_file(".env", 1)) == 1
+        assert list(view.config_entries_in_file("none.env", 9)) == []
+
+
+LINES = [
+    a_line("a.env", "A", revision=2, written=2),
+    a_line("a.env", "B", problem=Clean("a link"), since=instant(3)),
+    a_line("b.env", "A"),
+    a_line("a.env", "A", workspace="host:/w", problem=Clean("gone"), revision=5, written=4),
+]
+
+
+def put_lines(store: MemoryStore) -> None:
+    def work(tx: Transaction) -> None:
+        for one in LINES:
+            tx.put_env_line(one)
+
+    store.write(work)
+
+
+def test_lines_are_read_by_file_workspace_and_state(store: MemoryStore) -> None:
+    put_lines(store)
+    with store.read() as view:
+        assert list(view.env_lines(":/w", "a.env", 9)) == LINES[:2]
+        assert list(view.env_lines(":/w", "a.env", 1)) == LINES[:1]
+        assert list(view.due_env_lines(":/w", 9)) == [LINES[2], LINES[1]]
+        assert list(view.due_env_lines("host:/w", 9)) == [LINES[3]]
+        assert list(view.failed_env_lines(9)) == [LINES[1], LINES[3]]
+        found: list[EnvLine] = []
+        while page := view.env_lines_after(
+            (found[-1].workspace, found[-1].path, found[-1].key) if found else ("", "", ""), 2
+        ):
+            found += page
+        assert found == LINES
+
+
+def test_a_changed_file_makes_its_lines_due_in_all_workspaces(store: MemoryStore) -> None:
+    put_lines(store)
+    store.write(lambda tx: tx.touch_env_file("a.env"))
+    with store.read() as view:
+        assert [(one.revision, one.written) for one in view.env_lines_after(("", "", ""), 9)] == [
+            (3, 2),
+            (2, 0),
+            (1, 0),
+            (6, 4),
+        ]
+
+
+def test_a_line_is_replaced_and_dropped(store: MemoryStore) -> None:
+    put_lines(store)
+    fresh = replace(LINES[1], problem=None, since=None, written=1)
+    store.write(lambda tx: (tx.put_env_line(fresh), tx.drop_env_line(":/w", "a.env", "A")))
+    store.write(lambda tx: tx.drop_env_line(":/w", "a.env", "A"))
+    with store.read() as view:
+        assert list(view.env_lines_after(("", "", ""), 9)) == [fresh, *LINES[2:]]
+
+
+def test_the_latest_versions_are_read(store: MemoryStore) -> None:
+    put(store, *map(a_version, range(1, 6)))
+    with store.read() as view:
+        assert [one.number for one in view.config_versions(config_id(1), 2)] == [4, 5]
 
 
 def test_all_entries_are_read_in_pages(store: MemoryStore) -> None:

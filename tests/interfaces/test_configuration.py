@@ -92,7 +92,8 @@ def test_rest_answers_as_documented(tmp_path: Path) -> None:
             "POST", "/api/undo", body={"id": operator.call("GET", "/api/batches")["batches"][0]["id"]}
         )
         assert len(undone["entries"]) == 1
-        assert ada.call("DELETE", f"/api/config/{entry['id']}") is None
+        gone = ada.call("DELETE", f"/api/config/{entry['id']}")
+        assert gone == {"id": entry["id"], "key": "URL", "warning": None}
         assert operator.call("GET", "/api/config")["entries"] == []
         with pytest.raises(Forbidden):
             ada.call("POST", "/api/config/rotate-key")

@@ -312,6 +312,7 @@ ROUTES: dict[tuple[str, str], Probe] = {
     ("GET", "/api/config/{id}/history"): lambda asker: asker.each_entry(
         lambda entry: asker.rest("GET", f"/api/config/{entry}/history")
     ),
+    ("GET", "/api/config/check"): lambda asker: [asker.rest("GET", "/api/config/check")],
     ("POST", "/api/config/rotate-key"): lambda asker: [asker.rest("POST", "/api/config/rotate-key")],
     ("POST", "/api/undo"): lambda asker: [asker.rest("POST", "/api/undo", body={"id": NOWHERE})],
     ("GET", "/api/maintenance/{job}"): lambda asker: [asker.rest("GET", f"/api/maintenance/{NOWHERE}")],
@@ -411,6 +412,7 @@ METHODS: dict[str, Probe] = {
     "config_history": lambda asker: asker.each_entry(
         lambda entry: _answer_or_error(lambda: asker.hive.config_history(entry))
     ),
+    "check_config": lambda asker: [_answer_or_error(lambda: asker.hive.check_config())],
     "rotate_config_key": lambda asker: [_answer_or_error(lambda: asker.hive.rotate_config_key())],
     "batches": lambda asker: [_answer_or_error(lambda: asker.hive.batches(limit=100))],
     "batch": lambda asker: asker.each_batch(lambda batch: _answer_or_error(lambda: asker.hive.batch(batch))),

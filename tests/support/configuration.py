@@ -7,19 +7,20 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from hivelore.configuration.keyring import FILE as KEY_FILE
 from hivelore.configuration.model import (
     ConfigEntry,
     ConfigId,
     ConfigScope,
     ConfigVersion,
     CurrentEntry,
+    EnvLine,
     Place,
     Sealed,
 )
 from hivelore.configuration.service import Setting
 from hivelore.core.agents import Agent, Interface, Role, Viewer
 from hivelore.core.text import Clean
+from hivelore.local.endpoint import CONFIG_KEYS
 from hivelore.search.model import Visibility
 from hivelore.storage.ports import MemoryStore, Transaction
 from support.clocks import START
@@ -58,6 +59,11 @@ def a_secret(number: int = 1, entry: int = 1, key: str = "k1", **more: Any) -> C
     return a_version(number, entry, **({"is_secret": True, "value": None, "sealed": sealed} | more))
 
 
+def a_line(path: str = ".env", key: str = "KEY", **more: Any) -> EnvLine:
+    default: dict[str, Any] = {"workspace": ":/w", "path": path, "key": key}
+    return EnvLine(**(default | more))
+
+
 _TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)
 _SEALED = st.builds(Sealed, st.binary(min_size=1, max_size=20), st.sampled_from(["k1", "k2"]))
 _INSTANTS = st.integers(-3, 3).map(instant)
@@ -94,7 +100,7 @@ def put(store: MemoryStore, *values: ConfigEntry | ConfigVersion) -> None:
 
 def entries(store: MemoryStore, seen: Visibility = ALL_SEEN, place: Place | None = None) -> list[CurrentEntry]:
     with store.read() as view:
-        return list(view.config_entries(seen, place))
+        return list(view.config_entries(seen, 1_000, place=place))
 
 
 def versions_of(store: MemoryStore, entry: int = 1) -> list[ConfigVersion]:
@@ -123,11 +129,11 @@ class ConfigDesk:
         return dict(self.world.configuration.environment(None, repo, viewer).variables)
 
     def listed(self, viewer: Viewer) -> list[tuple[str, str]]:
-        return [(one.key, one.value) for one in self.world.configuration.list_entries(viewer, None, None)]
+        return [(one.key, one.value) for one in self.world.configuration.list_entries(viewer, None, None).entries]
 
     @property
     def key_file(self) -> Path:
-        return self.world.settings.home / KEY_FILE
+        return self.world.settings.home / CONFIG_KEYS
 
 
 def made_desk(world: World, folder: Path) -> ConfigDesk:

@@ -28,7 +28,7 @@ from hivelore.storage.ports import MemoryStore, Snapshots, Transaction
 from hivelore.transfer.migrate.migrator import Comparison, Migrator
 from support.batches import a_batch
 from support.clocks import START
-from support.configuration import a_secret, an_entry, config_id
+from support.configuration import a_line, a_secret, an_entry, config_id
 from support.events import a_cooldown, an_event
 from support.links import a_link
 from support.memories import (
@@ -163,7 +163,9 @@ def _do_more(tx: Transaction, deed: Deed, key: DocumentKey | None) -> None:
             tx.put_config_version(a_secret(deed.number, number, replaced_at=instant(deed.number)))
             tx.put_batch(batch)
             tx.put_config_changes(batch.id, [ConfigChange(config_id(number), None, deed.number)])
+            tx.put_env_line(a_line(key=f"K{number}", revision=1 + deed.number))
         case "unset":
+            tx.drop_env_line(":/w", ".env", f"K{1 + deed.which}")
             tx.drop_config_entry(config_id(1 + deed.which))
         case "judge" | "reject" | "unlink" if key is not None:
             _do_to_links(tx, deed, Stored(key, tx.memories_of([key], EVERYTHING)[key]))

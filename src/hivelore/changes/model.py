@@ -157,5 +157,7 @@ class UndoResult(Value, frozen=True, kw_only=True):
     """The restored memories."""
     entries: tuple[ConfigId, ...] = ()
     """The restored configuration entries."""
+    warnings: tuple[str, ...] = ()
+    """Why lines of .env files could not be written. That is tried again."""
     forgotten: int = 0
     """Number of purged memories that were permanently deleted since and stay so."""

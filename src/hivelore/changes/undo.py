@@ -18,8 +18,8 @@ from hivelore.changes.model import (
     UndoResult,
 )
 from hivelore.changes.restore import restore
-from hivelore.configuration import undo as configuration_undo
-from hivelore.configuration.model import ConfigVersion
+from hivelore.configuration.entry_changes import EntryChange
+from hivelore.configuration.undo import ConfigUndo
 from hivelore.core.access import Effect, Permission, may_affect, visible_to
 from hivelore.core.agents import LeadSees, Role, Viewer
 from hivelore.core.audit import AuditEntry
@@ -50,10 +50,9 @@ class UndoService:
         lead_sees: LeadSees,
         clock: Clock,
         written: Callable[[], None],
-        update_file: Callable[[str, ConfigVersion | None, ConfigVersion | None], None],
+        config_undo: ConfigUndo,
     ) -> None:
-        """``written`` is called after every change that may leave passages without vectors, ``update_file`` after the
-        entry of a key got another current version."""
+        """``written`` is called after every change that may leave passages without vectors."""
         self._store = store
         self._index_writer = index_writer
         self._journal = journal
@@ -61,7 +60,7 @@ class UndoService:
         self._lead_sees = lead_sees
         self._clock = clock
         self._written = written
-        self._update_file = update_file
+        self._config_undo = config_undo
 
     def page(
         self,
@@ -109,13 +108,13 @@ class UndoService:
         memories are skipped. The beginning of an id is enough, as for ``resolve``. Raises Conflict if a memory was
         changed since, the batch was already reverted, or the journal no longer has the previous states."""
         why = self._normalizer.field(reason, "reason")
-        reverted: list[configuration_undo.Reverted] = []
+        reverted: list[EntryChange] = []
 
         def undo_batch(tx: Transaction) -> UndoResult:
             batch, only = self._resolve_target(tx, which, viewer)
             if batch.kind is BatchKind.CONFIGURED or tx.config_changes(batch.id):
-                by, reverted[:] = configuration_undo.revert(tx, self._journal, self._clock, batch, viewer, why)
-                entries = tuple(entry.id for entry, _, _ in reverted)
+                by, reverted[:] = self._config_undo.revert(tx, batch, viewer, why)
+                entries = tuple(one.entry.id for one in reverted)
                 after = self._mark_undone(tx, batch, viewer)
                 return UndoResult(batch=after, by=None if by is None else by.id, memories=(), entries=entries)
             parts, forgotten = _stored_preimages(tx, batch, only)
@@ -125,9 +124,7 @@ class UndoService:
 
         done = self._store.write(undo_batch, deadline)
         self._written()
-        for entry, before, after in reverted:
-            self._update_file(entry.key, before, after)
-        return done
+        return replace(done, warnings=tuple(self._config_undo.finish(reverted)))
 
     def drop(self, batch: BatchId, viewer: Viewer) -> None:
         """Permanently removes the journal of a batch, so that it can no longer be undone."""

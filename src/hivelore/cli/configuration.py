@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from hivelore.cli import output
+from hivelore.cli import exits, output
 from hivelore.cli.connection import call, path
-from hivelore.cli.options import STDIN, ActingAgent, AsJson, Reviewer, given, read_stdin
+from hivelore.cli.options import STDIN, ActingAgent, After, AsJson, Limit100, Limit500, Reviewer, given, read_stdin
 from hivelore.cli.output import Column, Json
 from hivelore.configuration.env_text import export_line
 from hivelore.core.text import counted
@@ -59,15 +59,24 @@ app = App(name="config", help="Configuration of agents: list, set, delete, revea
 
 @app.command(name="list")
 def list_entries(
-    *, scope: Scope = None, scope_id: ScopeId = None, agent: Reviewer = None, json: AsJson = False
+    *,
+    scope: Scope = None,
+    scope_id: ScopeId = None,
+    limit: Limit500 = 500,
+    after: After = None,
+    agent: Reviewer = None,
+    json: AsJson = False,
 ) -> None:
-    """List configuration entries, with secrets masked.
+    """List configuration entries, with secrets masked, and lines of .env files that could not be written.
 
     Example: hivelore config list --scope global
     """
-    query = {"scope": scope, "scopeId": scope_id}
+    query = {"scope": scope, "scopeId": scope_id, "limit": limit, "after": after}
     found = call("GET", _CONFIG, agent=agent, operator=True, query=query)
-    output.page(found, "entries", json, _COLUMNS, empty="No configuration entries.")
+    output.page(found, "entries", json, _COLUMNS, empty="No configuration entries.", more=f"--after {found['next']}")
+    if not json:
+        for one in found["problems"]:
+            output.note(f"{one['key']} in {one['path']}: {one['problem']}")
 
 
 @app.command(name="set")
@@ -96,7 +105,7 @@ def set_entry(
     """
     body = {
         "key": key,
-        "value": _read_value(key, value),
+        "value": _read_value(value),
         "scope": scope,
         **given(scopeId=scope_id, isSecret=secret, envPath=env_path, description=description),
     }
@@ -112,8 +121,10 @@ def delete(entry: Entry, /, *, agent: Reviewer = None, json: AsJson = False) -> 
 
     Example: hivelore config delete ID
     """
-    call("DELETE", path(_CONFIG, entry), agent=agent, operator=True)
-    output.result({"deleted": 1}, json, "Deleted: ", (entry, "bold"))
+    done = call("DELETE", path(_CONFIG, entry), agent=agent, operator=True)
+    output.result(done, json, "Deleted: ", (done["key"], "bold"))
+    if done["warning"] and not json:
+        output.note(done["warning"])
 
 
 @app.command
@@ -143,12 +154,12 @@ def reveal(entry: Entry, /, *, agent: Reviewer = None, json: AsJson = False) -> 
 
 
 @app.command
-def history(entry: Entry, /, *, agent: Reviewer = None, json: AsJson = False) -> None:
+def history(entry: Entry, /, *, limit: Limit100 = 100, agent: Reviewer = None, json: AsJson = False) -> None:
     """Show the versions of an entry, and who read its value.
 
     Example: hivelore config history ID
     """
-    found = call("GET", f"{path(_CONFIG, entry)}/history", agent=agent, operator=True)
+    found = call("GET", f"{path(_CONFIG, entry)}/history", agent=agent, operator=True, query={"limit": limit})
     if json:
         output.print_json(found)
         return
@@ -166,8 +177,10 @@ def history(entry: Entry, /, *, agent: Reviewer = None, json: AsJson = False) ->
 
 
 @app.command
-def env(*, repo: Repo = None, agent: ActingAgent = None, json: AsJson = False) -> None:
+def env(*, repo: Repo = None, agent: ActingAgent = None, json: AsJson = False) -> int:
     """Print the configuration of an agent as lines for a shell, with its secrets; the audit trail records it.
+
+    Secrets that are left out are named on stderr. The exit code is 7 if one cannot be read.
 
     Example: hivelore config env --agent reviewer
     """
@@ -177,8 +190,9 @@ def env(*, repo: Repo = None, agent: ActingAgent = None, json: AsJson = False) -
     else:
         for key, value in found["variables"].items():
             _print_exactly(export_line(key, value))
-    if found["withheld"]:
-        output.note(f"Secrets that this key may not read: {', '.join(found['withheld'])}. Use an operator's key.")
+    for one in found["withheld"]:
+        output.note(f"{one['key']} is left out. {one['reason']}")
+    return exits.LEFT_OUT if any(not one["isForbidden"] for one in found["withheld"]) else 0
 
 
 @app.command(name="rotate-key")
@@ -197,20 +211,23 @@ def rotate_key(
         return
     if done["erased"]:
         output.note(f"Erased {counted(done['erased'], 'value')} without a key.")
+    for one in done["unreadable"]:
+        output.note(f"{one['key']} in {_scope(one)}, version {one['version']}: {one['reason']}")
     if done["lost"]:
         output.note(
-            f"The key of {counted(done['lost'], 'value')} is missing. Restore it, or erase them with --erase-lost."
+            f"{counted(done['lost'], 'value')} cannot be read and stayed as they are. Restore the key, or erase them "
+            "with --erase-lost."
         )
 
 
-def _read_value(key: str, value: str | None) -> str:
+def _read_value(value: str | None) -> str:
     if value == STDIN:
         return read_stdin()
     if value is not None:
         return value
     if not sys.stdin.isatty():
-        raise Invalid(f"Say the value of {key}, or use - to read it from stdin.")
-    return getpass(f"{key}: ")
+        raise Invalid("Say the value of the entry, or use - to read it from stdin.")
+    return getpass("Value: ")
 
 
 def _print_exactly(text: str) -> None:

@@ -58,6 +58,8 @@ def undo(
         output.note(f"... and {len(restored) - _SHOWN:,} more.")
     if done["forgotten"]:
         output.note(f"Forgotten since, and not restored: {done['forgotten']:,}.")
+    for warning in done["warnings"]:
+        output.note(warning)
     if done["by"] is not None:
         output.note(f"'hivelore undo {short[done['by']]}' reverts this.")
 

@@ -1,23 +1,27 @@
-"""Precedence of scopes, authority over entries, and names that may be set."""
+"""Precedence of scopes, authority over entries, and the lines of .env files."""
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
-from hivelore.configuration.model import KEY_LENGTH, ConfigScope, ConfigVersion, CurrentEntry, Place
+from hivelore.configuration.model import (
+    MAX_BYTES,
+    MAX_ENTRIES,
+    MAX_LINES,
+    ConfigEntry,
+    ConfigScope,
+    ConfigVersion,
+    CurrentEntry,
+    Place,
+)
 from hivelore.core.agents import Role, Viewer
-from hivelore.errors import Invalid
+from hivelore.errors import Conflict, Forbidden
 from hivelore.search.model import Visibility
 
-_KEY = re.compile(rf"[A-Za-z_][A-Za-z0-9_]{{0,{KEY_LENGTH - 1}}}")
-_RESERVED_NAMES = (
-    "PATH HOME SHELL USER LOGNAME PWD OLDPWD IFS ENV SHELLOPTS PS4 PROMPT_COMMAND NODE_OPTIONS NODE_PATH PERL5OPT "
-    "PERL5LIB PERLLIB PERL5DB RUBYOPT RUBYLIB JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS GIT_SSH GIT_SSH_COMMAND "
-    "GIT_EXTERNAL_DIFF GIT_ASKPASS SSH_ASKPASS GCONV_PATH"
-)
-_RESERVED = frozenset(_RESERVED_NAMES.split())
-_RESERVED_PREFIXES = ("LD_", "DYLD_", "HIVELORE_", "PYTHON", "BASH", "GIT_CONFIG", "ZDOTDIR")
 _PRECEDENCE = tuple(ConfigScope)
+_LINE_PRECEDENCE = (ConfigScope.AGENT, ConfigScope.GLOBAL, ConfigScope.REPO)
+"""Precedence in a .env file, later ones first: entries of an agent never come before those that are for all."""
+_FORGET_AFTER = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,28 +29,6 @@ class Resolved:
     current: CurrentEntry
     overrides: tuple[ConfigScope, ...]
     """The scopes whose entries of the same key it replaces."""
-
-
-def check_key(key: str) -> str:
-    """Returns the key. Raises Invalid unless it can be an environment variable of an agent's process."""
-    if not _KEY.fullmatch(key):
-        raise Invalid(
-            f"A key has 1 to {KEY_LENGTH} letters, digits and underscores, and does not begin with a digit, like "
-            "API_URL.",
-            field="key",
-        )
-    if is_reserved(key):
-        raise Invalid(
-            f"{key} is reserved: it would change how programs of the agent start or find files. Choose another key.",
-            field="key",
-        )
-    return key
-
-
-def is_reserved(key: str) -> bool:
-    """Returns True for variables by which programs are started, loaded and configured before their own code runs."""
-    name = key.upper()
-    return name in _RESERVED or name.startswith(_RESERVED_PREFIXES)
 
 
 def resolve(entries: Iterable[CurrentEntry]) -> Sequence[Resolved]:
@@ -80,8 +62,21 @@ def may_change(viewer: Viewer, place: Place) -> bool:
 
 
 def may_write_files(viewer: Viewer) -> bool:
-    """Returns True if the viewer may keep entries in files of the workspace, which other agents read, too (X22)."""
+    """Returns True if the viewer may change lines of files in the workspace, which other agents read, too (X22)."""
     return viewer.role is not Role.WORKER
+
+
+def permit_change(
+    viewer: Viewer, entry: ConfigEntry, before: ConfigVersion | None, after: ConfigVersion | None
+) -> None:
+    """Raises Forbidden unless the viewer may replace one version of an entry by another, also by an undo."""
+    if not may_change(viewer, entry.place):
+        raise refused_change(entry.place)
+    if any(one is not None and one.env_path for one in (before, after)) and not may_write_files(viewer):
+        raise Forbidden(
+            "Only a lead or an operator may change an entry that is kept in a file (envPath). Ask one, or use "
+            "another key without envPath."
+        )
 
 
 def may_reveal(viewer: Viewer, place: Place) -> bool:
@@ -92,6 +87,64 @@ def may_reveal(viewer: Viewer, place: Place) -> bool:
     if place.scope is ConfigScope.AGENT:
         return viewer.agent == place.scope_id
     return viewer.acting
+
+
+def refused_change(place: Place) -> Forbidden:
+    """Returns the error for a viewer who may not change the entries of a place."""
+    if place.scope is ConfigScope.AGENT:
+        return Forbidden("Only an operator may change the configuration of another agent. Ask one.")
+    return Forbidden(
+        f"Only a lead or an operator may change the {place.scope} configuration. Ask one, or use scope agent."
+    )
+
+
+def check_room(others: Iterable[CurrentEntry], fresh: ConfigVersion) -> None:
+    """Raises Conflict if a place has no room for another version. ``others``: its other entries."""
+    sizes = [content_size(one.content) for one in others]
+    if len(sizes) >= MAX_ENTRIES:
+        raise Conflict(f"There are {MAX_ENTRIES} entries already. Delete some first.")
+    if sum(sizes) + content_size(fresh) > MAX_BYTES:
+        raise Conflict(f"The values of this scope would have more than {MAX_BYTES:,} bytes. Delete some entries first.")
+
+
+def content_size(content: ConfigVersion) -> int:
+    """Returns the bytes of a value, approximately for a secret."""
+    if content.sealed is not None:
+        return len(content.sealed.data)
+    return len((content.value or "").encode())
+
+
+def decide_lines(keys: Collection[str], entries: Collection[CurrentEntry]) -> Mapping[str, CurrentEntry | None]:
+    """Returns the entry that each line of a .env file contains; None: no line. ``keys``: the names of the lines;
+    ``entries``: all with this file as envPath.
+
+    Entries of an agent decide a line only if no entry of others is in the file. Then the repository comes before
+    global scope, and of one scope the latest change.
+    """
+    is_shared = len({one.entry.place for one in entries}) > 1
+    ranked = sorted(
+        (one for one in entries if not is_shared or one.entry.place.scope is not ConfigScope.AGENT),
+        key=lambda one: (_LINE_PRECEDENCE.index(one.entry.place.scope), one.entry.updated_at, one.entry.id),
+    )
+    decided = {one.entry.key: one for one in ranked}
+    return {key: decided.get(key) for key in keys}
+
+
+def check_file(entry: ConfigEntry, in_file: Collection[CurrentEntry]) -> None:
+    """Raises Conflict if a .env file has no room for another entry, or if an entry of an agent would be in a file with
+    entries of others. ``in_file``: the entries with this file as envPath."""
+    if sum(one.entry.id != entry.id for one in in_file) >= MAX_LINES:
+        raise Conflict(f"There are {MAX_LINES} entries with this envPath already. Choose another file.")
+    if entry.place.scope is ConfigScope.AGENT and any(one.entry.place != entry.place for one in in_file):
+        raise Conflict(
+            "Entries of others are in this file, and an entry of an agent is not written beside them. Choose another "
+            "envPath, or use scope global or repo."
+        )
+
+
+def may_forget(since: datetime | None, now: datetime) -> bool:
+    """Returns True if a line need not be removed any more: its folder has been missing since an instant long ago."""
+    return since is not None and now - since >= _FORGET_AFTER
 
 
 def changed_fields(before: ConfigVersion | None, after: ConfigVersion, *, is_same_value: bool) -> tuple[str, ...]:

@@ -4,16 +4,16 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from hashlib import sha256
 from pathlib import Path, PurePosixPath
-from threading import Lock
 
-from hivelore.configuration.env_text import set_variable
-from hivelore.configuration.model import PATH_LENGTH
+from hivelore.configuration.env_text import set_variables
+from hivelore.configuration.model import PATH_BYTES
 from hivelore.errors import Conflict, Invalid
 from hivelore.folders import rules
-from hivelore.local import private_files
+from hivelore.local import file_lock, private_files
 
 MAX_BYTES = 1_000_000
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -22,13 +22,16 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NAME = re.compile(r"\.env(\.[\w.-]+)?|[\w.-]+\.env")
 
 
+class MissingFolder(Conflict):
+    """The folder of a file does not exist."""
+
+
 class EnvFiles:
     """Reads and writes by descriptor from folder to folder, so that no link leads outside of the workspace."""
 
     def __init__(self, workspace: Path, home: Path) -> None:
         self._workspace = workspace
         self._home = home
-        self._lock = Lock()
 
     def normalize(self, path: str) -> str:
         """Returns a path relative to the workspace. Raises Invalid for paths outside of it, for memory folders, and for
@@ -43,8 +46,11 @@ class EnvFiles:
                     break
             else:
                 raise _invalid(f"{path!r} is outside of the workspace {root}. Use a path in it.")
-        if ".." in parts or not path.isprintable() or len(path) > PATH_LENGTH:
-            raise _invalid("It has no '..' and no control characters. Use a path in the workspace, like app/.env.")
+        if ".." in parts or not path.isprintable() or len(path.encode()) > PATH_BYTES:
+            raise _invalid(
+                f"It has no '..', no control characters and at most {PATH_BYTES:,} bytes. Use a path in the workspace, "
+                "like app/.env."
+            )
         if not parts or not _NAME.fullmatch(parts[-1]):
             raise _invalid("The file has a name like .env, .env.local or app.env.")
         if rules.memory_folder("/".join(parts)) is not None:
@@ -57,20 +63,39 @@ class EnvFiles:
     def check(self, path: str) -> None:
         """Raises Conflict if the file cannot be written: its folder is missing or a link, or it is a link, a folder, or
         a file of another user."""
-        with self._lock, ExitStack() as stack:
+        with ExitStack() as stack:
             _read(*self._open_folder(path, stack), path)
 
-    def update(self, path: str, key: str, value: str | None) -> None:
-        """Sets the line of a key, or removes it; all other lines stay as they are. The file is replaced at once and
-        private to this user. Raises Conflict as ``check``."""
-        with self._lock, ExitStack() as stack:
+    @contextmanager
+    def exclusive(self) -> Generator[None]:
+        """Keeps other services of this machine from writing files of the workspace, which may have other homes. Raises
+        Busy. A workspace that is missing, or on a file system without locks, is not locked."""
+        root = os.path.realpath(self._workspace)
+        with ExitStack() as stack:
+            with suppress(OSError):
+                file_lock.acquire(stack.enter_context(_opened(root)), root)
+            yield
+
+    def update(self, path: str, values: Mapping[str, str | None]) -> None:
+        """Sets lines of a file, or removes them (None); all other lines stay as they are. The file is replaced at once
+        and private to this user. Two calls for one file at the same time are not safe. Raises Conflict as ``check``,
+        and Invalid for a value that no .env file can contain."""
+        with ExitStack() as stack:
             folder, name = self._open_folder(path, stack)
+            owner = f"{self._home}/{name}"
+            temporary = f".hivelore-{sha256(owner.encode()).hexdigest()[:16]}.new"
+            with _explained(path), suppress(FileNotFoundError):
+                os.unlink(temporary, dir_fd=folder)  # Of a process that was killed: it may contain secrets.
             before = _read(folder, name, path)
-            after = set_variable((before or b"").decode("utf-8", "surrogateescape"), key, value)
-            data = after.encode("utf-8", "surrogateescape")
-            if data != before and (before is not None or value is not None):
+            data = _changed(before, values)
+            if data is not None:
                 with _explained(path):
-                    _replace(folder, name, data)
+                    _replace(folder, name, data, temporary)
+
+    def is_as_wanted(self, path: str, values: Mapping[str, str | None]) -> bool:
+        """Returns True if ``update`` would change nothing. Raises as that."""
+        with ExitStack() as stack:
+            return _changed(_read(*self._open_folder(path, stack), path), values) is None
 
     def _open_folder(self, path: str, stack: ExitStack) -> tuple[int, str]:
         """Returns the descriptor of the file's folder, and its name."""
@@ -80,6 +105,14 @@ class EnvFiles:
             for part in folders:
                 folder = stack.enter_context(_opened(part, folder))
         return folder, name
+
+
+def _changed(before: bytes | None, values: Mapping[str, str | None]) -> bytes | None:
+    """Returns the new content of a file; None if it stays as it is."""
+    after = set_variables((before or b"").decode("utf-8", "surrogateescape"), values)
+    data = after.encode("utf-8", "surrogateescape")
+    is_needed = before is not None or any(one is not None for one in values.values())
+    return data if is_needed and data != before else None
 
 
 @contextmanager
@@ -114,8 +147,7 @@ def _read(folder: int, name: str, path: str) -> bytes | None:
             os.close(descriptor)
 
 
-def _replace(folder: int, name: str, data: bytes) -> None:
-    temporary = f".hivelore-{os.urandom(8).hex()}.new"
+def _replace(folder: int, name: str, data: bytes, temporary: str) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(temporary, flags, private_files.FILE, dir_fd=folder)
     try:
@@ -136,11 +168,13 @@ def _replace(folder: int, name: str, data: bytes) -> None:
 def _explained(path: str) -> Generator[None]:
     try:
         yield
+    except FileNotFoundError:
+        raise MissingFolder(
+            f"{path} in the workspace cannot be written: its folder does not exist. Create it, or choose another path."
+        ) from None
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.EMLINK):
             problem = "it or one of its folders is a link, or no folder"
-        elif error.errno == errno.ENOENT:
-            problem = "its folder does not exist"
         else:
             problem = error.strerror or "unknown error"
         raise Conflict(

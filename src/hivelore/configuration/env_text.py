@@ -2,39 +2,61 @@
 
 import re
 import shlex
+from collections.abc import Mapping
+
+from hivelore.errors import Invalid
 
 _PLAIN = re.compile(r"[A-Za-z0-9_./:@%+,=-]*")
 _ASSIGNMENT = re.compile(r"\s*(?P<export>export\s+)?(?P<key>[A-Za-z_][A-Za-z0-9_]*)\s*=[ \t]*(?P<value>.*)", re.DOTALL)
-_ESCAPES = {"\\": "\\\\", '"': '\\"', "$": "\\$", "`": "\\`", "\n": "\\n", "\r": "\\r"}
+_SPECIAL_IN_DOUBLE_QUOTES = frozenset('"\\$`')
 
 
-def set_variable(text: str, key: str, value: str | None) -> str:
-    """Returns the content of a .env file with another value of a variable; None removes it. All other lines stay as
-    they are. A new variable comes last."""
+def set_variables(text: str, values: Mapping[str, str | None]) -> str:
+    """Returns the content of a .env file with other values of some variables; None removes one. All other lines stay as
+    they are. New variables come last. Raises Invalid for a value that readers of .env files understand differently."""
     newline = "\r\n" if "\r\n" in text else "\n"
+    lines = {key: None if value is None else f"{key}={quote(value)}{newline}" for key, value in values.items()}
     kept: list[str] = []
-    is_set = value is None
+    done: set[str] = set()
     for statement in _statements(text):
         found = _ASSIGNMENT.match(statement)
-        if found is None or found["key"] != key:
+        if found is None or found["key"] not in lines:
             kept.append(statement)
-        elif not is_set and value is not None:
-            kept.append(f"{found['export'] or ''}{key}={quote(value)}{newline}")
-            is_set = True
-    if not is_set and value is not None:
-        if kept and not kept[-1].endswith("\n"):
-            kept[-1] += newline
-        kept.append(f"{key}={quote(value)}{newline}")
-    return "".join(kept)
+        elif (line := lines[found["key"]]) is not None and found["key"] not in done:
+            kept.append(f"{found['export'] or ''}{line}")
+            done.add(found["key"])
+    added = [line for key, line in lines.items() if line is not None and key not in done]
+    if added and kept and not kept[-1].endswith("\n"):
+        kept[-1] += newline
+    return "".join((*kept, *added))
 
 
 def quote(value: str) -> str:
-    """Returns a value in one line as .env files write it: plain, in single quotes, or in double quotes with escapes."""
+    """Returns a value as sh, python-dotenv and Docker Compose read it alike. No escapes are used, because these readers
+    disagree about them. Raises Invalid for other values."""
     if _PLAIN.fullmatch(value):
         return value
-    if not {"'", "\n", "\r"} & set(value):
+    if "\r" in value:
+        raise _unquotable("carriage returns")
+    if "${" in value:
+        raise _unquotable("${")
+    if value.endswith("\\"):
+        raise _unquotable("a backslash at the end")
+    if "'" not in value:
+        if "\\\\" in value:
+            raise _unquotable("two backslashes in a row")
         return f"'{value}'"
-    return '"' + "".join(_ESCAPES.get(one, one) for one in value) + '"'
+    if _SPECIAL_IN_DOUBLE_QUOTES & set(value):
+        raise _unquotable("a single quote together with a double quote, a backslash, a $ or a backtick")
+    return f'"{value}"'
+
+
+def _unquotable(what: str) -> Invalid:
+    return Invalid(
+        f"The value cannot be in a .env file: it has {what}, which readers of such files understand differently. Leave "
+        "envPath out, or change the value.",
+        field="value",
+    )
 
 
 def export_line(key: str, value: str) -> str:

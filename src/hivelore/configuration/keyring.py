@@ -5,7 +5,6 @@ from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -14,12 +13,16 @@ from hivelore.configuration.encryption_key import KEY_BYTES, key_id, parse_key
 from hivelore.configuration.model import ConfigId, Sealed
 from hivelore.errors import Broken, Conflict, Invalid
 from hivelore.local import private_files
+from hivelore.local.endpoint import CONFIG_KEYS, LOCKS
+from hivelore.local.file_lock import locked
 
-FILE = "config.keys"
-"""File in the home folder with the keys, one a line in base64; the last one encrypts."""
 VARIABLE = "HIVELORE_CONFIG_KEYS"
 NONCE_BYTES = 12
 _HEADER = "# Keys of the secrets in the configuration of Hivelore. Without them the secrets cannot be read.\n"
+
+
+class NoKey(Conflict):
+    """There is no encryption key yet, and no secret was ever stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,7 @@ class Keys:
             )
         try:
             return AESGCM(key).decrypt(sealed.data[:NONCE_BYTES], sealed.data[NONCE_BYTES:], _bound_to(entry)).decode()
-        except InvalidTag:
+        except (InvalidTag, ValueError):  # ValueError: a part of it is missing.
             raise Broken(
                 f"The stored value of {name} was altered, so it cannot be decrypted. Restore a backup, or set the "
                 "value again."
@@ -70,10 +73,10 @@ class Keyring:
 
     def __init__(self, home: Path, given: Sequence[bytes], random: Callable[[int], bytes]) -> None:
         """``given``: the keys of HIVELORE_CONFIG_KEYS, newest last; then those of the file only decrypt."""
-        self._file = home / FILE
+        self._file = home / CONFIG_KEYS
+        self._lock = home / LOCKS / CONFIG_KEYS
         self._given = tuple(given)
         self._random = random
-        self._lock = Lock()
 
     @property
     def is_given(self) -> bool:
@@ -86,14 +89,16 @@ class Keyring:
         source = VARIABLE if self._given else str(self._file)
         return Keys({key_id(key): key for key in keys}, key_id(keys[-1]) if keys else None, source)
 
-    def add(self) -> Keys:
-        """Adds a random key to the file, which is created if necessary."""
-        with self._lock:
+    def add(self, *, only_first: bool = False) -> Keys:
+        """Adds a random key to the file, which is created if necessary. ``only_first``: not if it has one. Other
+        processes that add a key at the same time wait."""
+        with locked(self._lock):
             known = self._read_file()
-            private_files.make_folder(self._file.parent)
-            lines = [b64encode(key).decode() for key in (*known, self._random(KEY_BYTES))]
-            with private_files.replacing(self._file) as out:
-                out.write((_HEADER + "\n".join(lines) + "\n").encode())
+            if not (only_first and known):
+                private_files.make_folder(self._file.parent)
+                lines = [b64encode(key).decode() for key in (*known, self._random(KEY_BYTES))]
+                with private_files.replacing(self._file) as out:
+                    out.write((_HEADER + "\n".join(lines) + "\n").encode())
         return self.load()
 
     def _read_file(self) -> list[bytes]:

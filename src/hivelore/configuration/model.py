@@ -14,14 +14,20 @@ ConfigId = NewType("ConfigId", str)
 MASK = "********"
 """Stands for the value of a secret."""
 KEY_LENGTH = 200
-REPO_LENGTH = 200
-VALUE_LENGTH = 32_768
-DESCRIPTION_LENGTH = 1_000
-PATH_LENGTH = 1_000
+REPO_BYTES = 200
+VALUE_BYTES = 32_768
+DESCRIPTION_BYTES = 1_000
+PATH_BYTES = 1_000
 MAX_ENTRIES = 500
 """Most entries of one agent, one repository, or of global scope."""
+MAX_BYTES = 1_000_000
+"""Most bytes of their values together."""
 MAX_VERSIONS = 100
 """Most versions of an entry that are kept."""
+MAX_LINES = 500
+"""Most lines of one .env file that Hivelore keeps."""
+PAGE = 500
+"""Most entries in one answer."""
 
 
 class ConfigScope(StrEnum):
@@ -103,6 +109,29 @@ class CurrentEntry:
     content: ConfigVersion
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvLine:
+    """A line of a .env file that Hivelore keeps, and has not removed yet."""
+
+    workspace: str
+    """The machine and the folder of the workspace."""
+    path: str
+    """Relative to the workspace."""
+    key: str
+    revision: int = 1
+    """Grows with each change that may change the line."""
+    written: int = 0
+    """The revision in the file. The line is due while this is the smaller one."""
+    problem: Clean | None = None
+    """Why it could not be written last time."""
+    since: datetime | None = None
+    """Since when it cannot be written."""
+
+    @property
+    def is_due(self) -> bool:
+        return self.written < self.revision
+
+
 @dataclass(frozen=True, slots=True)
 class ConfigChange:
     """The effect of a batch on one entry: the current versions before and after. None: there was no entry."""
@@ -141,6 +170,15 @@ class ResolvedItem(ConfigItem, frozen=True, kw_only=True):
     """The scopes whose entries of the same key it replaces."""
 
 
+class DeletedConfig(Value, frozen=True, kw_only=True):
+    """An entry that was deleted."""
+
+    id: ConfigId
+    key: str
+    warning: str | None
+    """Why its line in a .env file could not be removed. That is tried again."""
+
+
 class ConfigVersionItem(Value, frozen=True, kw_only=True):
     """A version as callers see it."""
 
@@ -166,6 +204,36 @@ class ConfigRead(Value, frozen=True, kw_only=True):
     interface: Interface
 
 
+class EnvProblem(Value, frozen=True, kw_only=True):
+    """A line of a .env file that is not as it should be."""
+
+    workspace: str
+    path: str
+    key: str
+    problem: str
+    since: datetime | None
+    """Since when it cannot be written."""
+
+
+class WithheldKey(Value, frozen=True, kw_only=True):
+    """A secret that an environment lacks."""
+
+    key: str
+    is_forbidden: bool
+    """True: the caller may not read it; false: it cannot be read."""
+    reason: str
+
+
+class UnreadableSecret(Value, frozen=True, kw_only=True):
+    """A secret that cannot be decrypted."""
+
+    scope: ConfigScope
+    scope_id: str | None
+    key: str
+    version: int
+    reason: str
+
+
 class KeyRotation(Value, frozen=True, kw_only=True):
     """The result of a rotation of the encryption key."""
 
@@ -177,3 +245,24 @@ class KeyRotation(Value, frozen=True, kw_only=True):
     """Versions whose secret could not be read, and was erased."""
     lost: int
     """Versions whose secret cannot be read, and which were left as they are."""
+    unreadable: tuple[UnreadableSecret, ...]
+    """The first of the versions that cannot be read."""
+
+
+class ConfigReport(Value, frozen=True, kw_only=True):
+    """The state of keys, secrets and .env files."""
+
+    key: str | None
+    """Id of the key that encrypts; None without any secret."""
+    key_problem: str | None
+    """Why no secret can be stored; None if one can."""
+    secrets: int
+    """Versions with a secret."""
+    unreadable_count: int
+    unreadable: tuple[UnreadableSecret, ...]
+    """The first of those that cannot be read."""
+    lines: int
+    """Lines of .env files of this workspace."""
+    problem_count: int
+    problems: tuple[EnvProblem, ...]
+    """The first lines that are not as they should be."""

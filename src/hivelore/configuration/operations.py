@@ -8,28 +8,36 @@ from hivelore.configuration.model import (
     ConfigId,
     ConfigItem,
     ConfigRead,
+    ConfigReport,
     ConfigScope,
     ConfigVersionItem,
+    DeletedConfig,
+    EnvProblem,
     KeyRotation,
     ResolvedItem,
+    WithheldKey,
 )
 from hivelore.core.agents import Role
 from hivelore.core.capabilities import Capability
 from hivelore.core.operation import Lane, Operation, delete, get, post, put
 from hivelore.core.tool import OBJECT, OBJECTS, Reply, Tool
-from hivelore.core.values import Request, Value, json_names
+from hivelore.core.values import NoArguments, Request, Value, json_names
 
 _NO_STORE = (("Cache-Control", "no-store"),)
+_SHOWN_BYTES = 50_000
+"""Bytes of values that the tool get-config shows, approximately: its answer takes room in the context of an agent."""
 
 
 class ListConfig(Request, frozen=True, kw_only=True):
     scope: ConfigScope | None = None
     scope_id: str | None = None
+    limit: Annotated[int, Meta(ge=1, le=500)] = 500
+    after: str | None = None
 
 
 class SetConfig(Request, frozen=True):
     key: str
-    value: Annotated[str, Meta(description="At most 32,768 characters.")]
+    value: Annotated[str, Meta(description="At most 32,768 bytes of UTF-8.")]
     scope: ConfigScope = ConfigScope.AGENT
     scope_id: Annotated[
         str | None, Meta(description="Agent, by id or name (default: the caller), or the name of a repository.")
@@ -46,14 +54,25 @@ class NamedConfig(Request, frozen=True, rename=json_names(entry="id")):
 class ResolveConfig(Request, frozen=True, kw_only=True, rename=json_names(agent="agentId", repo="repoId")):
     agent: str | None = None
     repo: str | None = None
+    key: Annotated[str | None, Meta(description="Only this key.")] = None
+
+
+class GetConfigHistory(Request, frozen=True, rename=json_names(entry="id")):
+    entry: str
+    limit: Annotated[int, Meta(ge=1, le=100)] = 100
 
 
 class RotateConfigKey(Request, frozen=True, kw_only=True):
     erase_lost: bool = False
 
 
-class ConfigList(Value, frozen=True):
+class ConfigList(Value, frozen=True, kw_only=True):
     entries: tuple[ConfigItem, ...]
+    next: str | None
+    """``after`` of the next page; None: this is the last one."""
+    problems: tuple[EnvProblem, ...]
+    """Lines of .env files that could not be written, on the first page, for leads and operators. That is tried again
+    each minute."""
 
 
 class ResolvedConfig(Value, frozen=True):
@@ -75,8 +94,8 @@ class ConfigHistory(Value, frozen=True, kw_only=True):
 
 class ConfigEnvironment(Value, frozen=True, kw_only=True):
     variables: dict[str, str]
-    withheld: tuple[str, ...]
-    """Keys of secrets that the caller may not read."""
+    withheld: tuple[WithheldKey, ...]
+    """Secrets that are left out."""
 
 
 def _set_reply(entry: ConfigItem) -> Reply:
@@ -85,18 +104,27 @@ def _set_reply(entry: ConfigItem) -> Reply:
 
 
 def _resolved_reply(found: ResolvedConfig) -> Reply:
+    shown: list[ResolvedItem] = []
+    size = 0
+    for one in found.entries:
+        size += len(one.value.encode())
+        if shown and size > _SHOWN_BYTES:
+            break
+        shown.append(one)
     secrets = sum(one.is_secret for one in found.entries)
     message = f"{len(found.entries)} entries apply to you."
     if secrets:
         message += f" {secrets} of them are secrets: read them from your environment, they are not shown."
-    return Reply(message, {"entries": found.entries})
+    if left := [one.key for one in found.entries[len(shown) :]]:
+        message += f" {len(left)} are left out here, from {left[0]} on: ask for each by key."
+    return Reply(message, {"entries": tuple(shown)})
 
 
 LIST_CONFIG = Operation(
     name="config",
     verb="config list",
     summary="Lists the configuration entries that the caller may see, by scope and key, with secrets masked. "
-    "``scope_id``: only those of one agent or repository.",
+    "``scope_id``: only those of one agent or repository. ``after`` is the ``next`` of the previous page.",
     request=ListConfig,
     response=ConfigList,
     handler="hivelore.configuration.handlers:list_config",
@@ -136,7 +164,7 @@ DELETE_CONFIG = Operation(
     verb="config delete",
     summary="Deletes a configuration entry, and its line in a .env file.",
     request=NamedConfig,
-    response=type(None),
+    response=DeletedConfig,
     handler="hivelore.configuration.handlers:delete_config",
     lane=Lane.WRITE,
     http=delete("/api/config/{id}"),
@@ -156,7 +184,7 @@ RESOLVE_CONFIG = Operation(
     tool=Tool(
         name="get-config",
         description="List the configuration that applies to you: environment variables, with secrets masked.",
-        arguments={"repoId": "name of the repository you work in"},
+        arguments={"repoId": "name of the repository you work in", "key": "only this key"},
         reply=_resolved_reply,
         output={"entries": OBJECTS},
         capability=Capability.SWARM,
@@ -179,8 +207,8 @@ REVEAL_CONFIG = Operation(
 GET_CONFIG_HISTORY = Operation(
     name="config_history",
     verb="config history",
-    summary="Returns the versions of an entry with what changed, and who read its value.",
-    request=NamedConfig,
+    summary="Returns the latest versions of an entry with what changed, and who read its value.",
+    request=GetConfigHistory,
     response=ConfigHistory,
     handler="hivelore.configuration.handlers:get_config_history",
     lane=Lane.READ,
@@ -191,7 +219,7 @@ GET_CONFIG_ENVIRONMENT = Operation(
     name="config_env",
     verb="config env",
     summary="Returns the resolved configuration as environment variables, with the secrets that the caller may read. "
-    "The audit trail records these.",
+    "The audit trail records these. ``withheld`` names the others, and those that cannot be read.",
     request=ResolveConfig,
     response=ConfigEnvironment,
     handler="hivelore.configuration.handlers:get_config_environment",
@@ -199,11 +227,23 @@ GET_CONFIG_ENVIRONMENT = Operation(
     http=get("/api/config/env", headers=_NO_STORE),
     tag="configuration",
 )
+CHECK_CONFIG = Operation(
+    name="check_config",
+    verb="doctor",
+    summary="Checks the encryption keys, every secret, and the lines of .env files in the workspace of the service.",
+    request=NoArguments,
+    response=ConfigReport,
+    handler="hivelore.configuration.handlers:check_config",
+    lane=Lane.SLOW,
+    http=get("/api/config/check"),
+    roles=frozenset({Role.OPERATOR}),
+    tag="configuration",
+)
 ROTATE_CONFIG_KEY = Operation(
     name="rotate_config_key",
     verb="config rotate-key",
     summary="Encrypts every secret with a new key, or continues a rotation that was interrupted. ``erase_lost``: "
-    "erases the secrets whose key is missing.",
+    "erases the secrets that cannot be read; without it they are skipped and named.",
     request=RotateConfigKey,
     response=KeyRotation,
     handler="hivelore.configuration.handlers:rotate_config_key",
@@ -220,5 +260,6 @@ OPERATIONS = (
     REVEAL_CONFIG,
     GET_CONFIG_HISTORY,
     GET_CONFIG_ENVIRONMENT,
+    CHECK_CONFIG,
     ROTATE_CONFIG_KEY,
 )

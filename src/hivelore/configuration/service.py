@@ -8,16 +8,19 @@ from typing import Any
 from hivelore.changes.journal import ChangeJournal
 from hivelore.changes.model import BatchKind
 from hivelore.configuration import decisions
-from hivelore.configuration.entry_changes import audited_id, current_version, put_current, record_audit
+from hivelore.configuration.entry_changes import EntryChange, EntryWriter, audited_id, current_version, record_audit
 from hivelore.configuration.env_files import EnvFiles
-from hivelore.configuration.keyring import Keyring, Keys
+from hivelore.configuration.env_reconciler import EnvReconciler
+from hivelore.configuration.env_text import quote
+from hivelore.configuration.keyring import Keyring, NoKey
 from hivelore.configuration.model import (
-    DESCRIPTION_LENGTH,
+    DESCRIPTION_BYTES,
     MASK,
+    MAX_BYTES,
     MAX_ENTRIES,
-    MAX_VERSIONS,
-    REPO_LENGTH,
-    VALUE_LENGTH,
+    PAGE,
+    REPO_BYTES,
+    VALUE_BYTES,
     ConfigChange,
     ConfigEntry,
     ConfigId,
@@ -27,26 +30,32 @@ from hivelore.configuration.model import (
     ConfigVersion,
     ConfigVersionItem,
     CurrentEntry,
+    DeletedConfig,
+    EnvProblem,
     Place,
     ResolvedItem,
+    WithheldKey,
 )
+from hivelore.configuration.names import check_key
+from hivelore.configuration.secret_reader import SecretReader
 from hivelore.core.access import visible_to
 from hivelore.core.agents import AgentId, LeadSees, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.id_prefix import resolve_id
+from hivelore.core.paging import invalid_cursor
 from hivelore.core.redaction import Redactor, find
+from hivelore.core.text import Clean
 from hivelore.core.values import replace
-from hivelore.errors import Conflict, Forbidden, HiveloreError, Invalid, NotFound, TooLarge
+from hivelore.errors import Forbidden, HiveloreError, Invalid, NotFound, TooLarge
 from hivelore.identity.service import Agents
 from hivelore.memories.model import Action
 from hivelore.memories.normalizer import clean_line
-from hivelore.search.model import EVERYTHING
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
-NEWEST_KEY = "configuration.key"
-"""The setting with the id of the key that encrypts."""
-_READS = 50
+READS = 50
 """Most readings of a secret that are shown."""
+_PROBLEMS = 50
+"""Most problems of files in one answer."""
 _SECRET_WARNING = (
     "The value looks like a secret, but is stored and shown in clear. Set it again with isSecret true (--secret)."
 )
@@ -64,12 +73,20 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
+class EntryPage:
+    entries: Sequence[ConfigItem]
+    next: str | None
+    """Cursor of the following page."""
+    problems: Sequence[EnvProblem]
+    """Lines of .env files that could not be written."""
+
+
+@dataclass(frozen=True, slots=True)
 class Environment:
     """The variables of an agent's process."""
 
     variables: Mapping[str, str]
-    withheld: tuple[str, ...]
-    """Keys of secrets that the caller may not read."""
+    withheld: Sequence[WithheldKey]
 
 
 class ConfigService:
@@ -79,6 +96,8 @@ class ConfigService:
         store: MemoryStore,
         keyring: Keyring,
         env_files: EnvFiles,
+        reconciler: EnvReconciler,
+        writer: EntryWriter,
         journal: ChangeJournal,
         agents: Agents,
         redactor: Redactor,
@@ -90,6 +109,8 @@ class ConfigService:
         self._store = store
         self._keyring = keyring
         self._env_files = env_files
+        self._reconciler = reconciler
+        self._writer = writer
         self._journal = journal
         self._agents = agents
         self._redactor = redactor
@@ -110,93 +131,105 @@ class ConfigService:
             if not name and viewer.agent is None:
                 raise Invalid("Say which agent: its name or id as scopeId.", field="scopeId")
             return Place(scope, self._agents.agent(AgentId(name)).id if name else str(viewer.agent))
-        if not 1 <= len(name) <= REPO_LENGTH or not name.isprintable() or self._redactor.clean(name) != name:
+        is_printable = bool(name) and name.isprintable()  # No surrogates, which have no bytes.
+        if not is_printable or len(name.encode()) > REPO_BYTES or self._redactor.clean(name) != name:
             raise Invalid(
-                f"Say which repository: its name as scopeId, 1 to {REPO_LENGTH} printable characters and no secret.",
+                f"Say which repository: its name as scopeId, 1 to {REPO_BYTES} bytes, printable and no secret.",
                 field="scopeId",
             )
         return Place(scope, name)
 
     def list_entries(
-        self, viewer: Viewer, scope: ConfigScope | None, scope_id: str | None, deadline: float | None = None
-    ) -> Sequence[ConfigItem]:
-        """Returns the entries that the viewer may see, by scope, scope id and key."""
+        self,
+        viewer: Viewer,
+        scope: ConfigScope | None,
+        scope_id: str | None,
+        *,
+        limit: int = PAGE,
+        after: str | None = None,
+        deadline: float | None = None,
+    ) -> EntryPage:
+        """Returns entries that the viewer may see, by scope, scope id and key. The first page also has the problems of
+        files, for those who may write files."""
         if scope is None and scope_id is not None:
             raise Invalid("A scopeId needs a scope: agent or repo.", field="scope")
         seen = visible_to(viewer, self._lead_sees)
-        only = None if scope is None or scope_id is None else self.place(scope, scope_id, viewer)
+        is_global = scope is ConfigScope.GLOBAL
+        place = self.place(scope, scope_id, viewer) if scope is not None and (scope_id or is_global) else None
         with self._store.read(deadline, sees=seen) as view:
-            found = view.config_entries(seen, only)
-        return [item(one) for one in found if scope in (None, one.entry.place.scope)]
+            last = None if after is None else view.config_entry(ConfigId(after))
+            if after is not None and (last is None or not decisions.may_see(seen, last.place)):
+                raise invalid_cursor()
+            found = view.config_entries(seen, limit + 1, place=place, scope=scope, after=last)
+        page = _cut(found, limit)
+        problems: Sequence[EnvProblem] = ()
+        if after is None and decisions.may_write_files(viewer):
+            with self._store.read(deadline) as view:
+                problems = self._reconciler.failed(view, _PROBLEMS)
+        return EntryPage([item(one) for one in page], page[-1].entry.id if len(page) < len(found) else None, problems)
 
     def set(self, place: Place, setting: Setting, viewer: Viewer, deadline: float | None = None) -> ConfigItem:
-        """Sets an entry and returns it, with a warning if a value in clear looks like a secret. The same content again
-        changes nothing. Raises Forbidden, Invalid, or Conflict if the encryption key is missing or the file of the
-        entry cannot be written."""
-        self._permit(place, viewer)
-        key = decisions.check_key(setting.key.strip())
+        """Sets an entry and returns it, with a warning if a value in clear looks like a secret or a file could not be
+        written. The same content again changes nothing. Raises Forbidden, Invalid, or Conflict if the encryption key is
+        missing or the file cannot be written."""
+        key = check_key(setting.key.strip(), viewer)
         _check_value(setting.value)
         path = self._env_path(setting.env_path, viewer)
-        description = clean_line(self._redactor, setting.description, "description", DESCRIPTION_LENGTH)
-        self._create_key(place, key, setting)
+        description = self._description(setting.description)
 
-        def put(tx: Transaction) -> tuple[CurrentEntry, ConfigVersion | None]:
+        def put(tx: Transaction) -> tuple[CurrentEntry, EntryChange]:
             tx.claim(f"configuration {place.scope} {place.scope_id}".encode())
             known = tx.config_entry_at(place, key)
             last = current_version(tx, known)
-            is_secret = setting.is_secret if setting.is_secret is not None else last is not None and last.is_secret
+            latest = next(iter(tx.config_versions(known.id, 1)), None) if known is not None else None
             now = self._clock.now()
-            entry_id = self._new_id(now) if known is None else known.id
-            keys = self._usable_keys(tx) if is_secret else None
-            sealed = None if keys is None else keys.seal(entry_id, setting.value, self._random)
-            fresh = ConfigVersion(
-                entry=entry_id,
-                number=1 + max((one.number for one in tx.config_versions(entry_id)), default=0),
-                at=now,
-                actor=viewer.agent,
-                interface=viewer.interface,
-                is_secret=is_secret,
-                value=None if is_secret else setting.value,
-                sealed=sealed,
-                env_path=path or None if path is not None or last is None else last.env_path,
-                description=description if setting.description is not None or last is None else last.description,
-            )
-            if last is not None and known is not None and not self._changed(last, fresh):
-                return CurrentEntry(known, last), last
-            if last is None and len(tx.config_entries(EVERYTHING.visibility, place)) >= MAX_ENTRIES:
-                raise Conflict(f"There are {MAX_ENTRIES} entries already. Delete some first.")
             entry = ConfigEntry(
-                id=entry_id,
+                id=self._new_id(now) if known is None else known.id,
                 place=place,
                 key=key,
                 created_at=now if known is None or known.version is None else known.created_at,
                 updated_at=now,
-                version=fresh.number,
+                version=1 if latest is None else latest.number + 1,
             )
-            self._change(tx, entry, last, fresh, viewer)
-            if keys is not None:
-                self._seal_earlier(tx, entry_id, keys)
-            return CurrentEntry(entry, fresh), last
+            fresh = self._version(tx, entry, last or latest, setting, viewer)
+            fresh = replace(
+                fresh,
+                env_path=path or None if path is not None or last is None else last.env_path,
+                description=description if setting.description is not None or last is None else last.description,
+            )
+            decisions.permit_change(viewer, entry, last, fresh)
+            if fresh.env_path is not None:
+                quote(setting.value)
+            if last is not None and known is not None:
+                is_same = SecretReader(self._keyring).is_same(last, fresh)
+                if not decisions.changed_fields(last, fresh, is_same_value=is_same):
+                    return CurrentEntry(known, last), self._writer.renew_line(tx, known, last)
+            return CurrentEntry(entry, fresh), self._change(tx, entry, last, fresh, viewer)
 
-        current, last = self._store.write(put, deadline)
-        if current.content.is_secret and last is not None and not last.is_secret:
-            self._store.purge_log()  # It has the value in clear.
-        self.update_file(key, last, current.content)
-        is_suspicious = not current.content.is_secret and bool(find(f"{key}={setting.value}"))
-        return item(current, warning=_SECRET_WARNING if is_suspicious else None)
+        if not decisions.may_change(viewer, place):
+            raise decisions.refused_change(place)
+        try:
+            current, change = self._store.write(put, deadline)
+        except NoKey:
+            self._keyring.add(only_first=True)
+            current, change = self._store.write(put, deadline)
+        warnings = [*self._writer.finish([change])]
+        if not current.content.is_secret and find(f"{key}={setting.value}"):
+            warnings.insert(0, _SECRET_WARNING)
+        return item(current, warning=" ".join(warnings) or None)
 
-    def delete(self, entry: ConfigId, viewer: Viewer, deadline: float | None = None) -> None:
+    def delete(self, entry: ConfigId, viewer: Viewer, deadline: float | None = None) -> DeletedConfig:
         """Deletes an entry, which can be undone as long as changes are journaled. Raises NotFound and Forbidden."""
 
-        def remove(tx: Transaction) -> tuple[ConfigEntry, ConfigVersion]:
+        def remove(tx: Transaction) -> EntryChange:
             current = self._get(tx, entry, viewer)
-            self._permit(current.entry.place, viewer)
+            decisions.permit_change(viewer, current.entry, current.content, None)
             gone = replace(current.entry, updated_at=self._clock.now(), version=None)
-            self._change(tx, gone, current.content, None, viewer)
-            return current.entry, current.content
+            return self._change(tx, gone, current.content, None, viewer)
 
-        gone, content = self._store.write(remove, deadline)
-        self.update_file(gone.key, content, None)
+        change = self._store.write(remove, deadline)
+        warnings = self._writer.finish([change])
+        return DeletedConfig(id=entry, key=change.entry.key, warning=" ".join(warnings) or None)
 
     def reveal(self, entry: ConfigId, viewer: Viewer, deadline: float | None = None) -> tuple[ConfigEntry, str]:
         """Returns an entry and its value, which the audit trail records. Raises NotFound, and Forbidden for a secret
@@ -208,103 +241,98 @@ class ConfigService:
                 raise Forbidden(
                     "Only an operator may read this secret. An agent may read the secrets of its own scope."
                 )
-            value = self._open(current, self._keyring.load())
+            value = SecretReader(self._keyring).value(current.content, current.entry.key)
             record_audit(tx, viewer, Action.READ, current.entry, self._clock.now())
             return current.entry, value
 
         return self._store.write(read, deadline)
 
     def history(
-        self, entry: ConfigId, viewer: Viewer, deadline: float | None = None
+        self, entry: ConfigId, viewer: Viewer, *, limit: int = 100, deadline: float | None = None
     ) -> tuple[Sequence[ConfigVersionItem], Sequence[ConfigRead]]:
-        """Returns the versions of an entry, oldest first, and the latest readings of its secret, newest first."""
+        """Returns the latest versions of an entry, oldest first, and the latest readings of its value, newest first."""
         with self._store.read(deadline, sees=visible_to(viewer, self._lead_sees)) as view:
             current = self._get(view, entry, viewer)
-            versions = view.config_versions(entry)
-            audit = view.audit(_READS, audited_id(entry))
-        before: ConfigVersion | None = None
-        shown: list[ConfigVersionItem] = []
-        keys = self._keyring.load()
-        for one in versions:
-            same = before is not None and self._same_value(before, one, keys)
-            shown.append(
-                ConfigVersionItem(
-                    number=one.number,
-                    at=one.at,
-                    actor=one.actor,
-                    interface=one.interface,
-                    value=MASK if one.value is None else one.value,
-                    is_secret=one.is_secret,
-                    env_path=one.env_path,
-                    description=one.description,
-                    changed=decisions.changed_fields(before, one, is_same_value=same),
-                    is_current=one.number == current.content.number,
-                )
+            versions = view.config_versions(entry, limit + 1)
+            reads = view.audit(READS, audited_id(entry), Action.READ)
+        reader = SecretReader(self._keyring)
+        shown = [
+            ConfigVersionItem(
+                number=one.number,
+                at=one.at,
+                actor=one.actor,
+                interface=one.interface,
+                value=MASK if one.value is None else one.value,
+                is_secret=one.is_secret,
+                env_path=one.env_path,
+                description=one.description,
+                changed=decisions.changed_fields(
+                    before, one, is_same_value=before is not None and reader.is_same(before, one)
+                ),
+                is_current=one.number == current.content.number,
             )
-            before = one
-        reads = [one for one in audit if one.action is Action.READ]
-        return shown, [ConfigRead(at=one.at, actor=one.actor, interface=one.interface) for one in reads]
+            for before, one in zip((None, *versions), versions, strict=False)
+        ]
+        return shown[-limit:], [ConfigRead(at=one.at, actor=one.actor, interface=one.interface) for one in reads]
 
     def resolved(
-        self, agent: str | None, repo: str | None, viewer: Viewer, deadline: float | None = None
+        self,
+        agent: str | None,
+        repo: str | None,
+        viewer: Viewer,
+        *,
+        key: str | None = None,
+        deadline: float | None = None,
     ) -> Sequence[ResolvedItem]:
-        """Returns the entries that apply to an agent (None: the caller) and a repository, by key."""
-        return [_resolved_item(one) for one in self._resolve(agent, repo, viewer, deadline)]
+        """Returns the entries that apply to an agent (None: the caller) and a repository, by key. ``key``: only this
+        one."""
+        return [_resolved_item(one) for one in self._resolve(agent, repo, viewer, key, deadline)]
 
     def environment(
-        self, agent: str | None, repo: str | None, viewer: Viewer, deadline: float | None = None
+        self,
+        agent: str | None,
+        repo: str | None,
+        viewer: Viewer,
+        *,
+        key: str | None = None,
+        deadline: float | None = None,
     ) -> Environment:
         """Returns the variables of an agent's process, with the secrets that the viewer may read. The audit trail
-        records these."""
-        found = [one.current for one in self._resolve(agent, repo, viewer, deadline)]
-        secrets = [one for one in found if one.content.is_secret]
-        withheld = [one for one in secrets if not decisions.may_reveal(viewer, one.entry.place)]
-        keys = self._keyring.load()
-        variables = {one.entry.key: self._open(one, keys) for one in found if one not in withheld}
-        read = [one for one in secrets if one not in withheld]
+        records these. Other secrets, and those that cannot be read, are withheld."""
+        reader = SecretReader(self._keyring)
+        variables: dict[str, str] = {}
+        withheld: list[WithheldKey] = []
+        read: list[ConfigEntry] = []
+        for one in self._resolve(agent, repo, viewer, key, deadline):
+            entry, content = one.current.entry, one.current.content
+            if content.is_secret and not decisions.may_reveal(viewer, entry.place):
+                why = "This key may not read it. Use an operator's key that acts for the agent."
+                withheld.append(WithheldKey(key=entry.key, is_forbidden=True, reason=why))
+                continue
+            try:
+                variables[entry.key] = reader.value(content, entry.key)
+            except HiveloreError as error:
+                withheld.append(WithheldKey(key=entry.key, is_forbidden=False, reason=str(error)))
+                continue
+            if content.is_secret:
+                read.append(entry)
         if read:
             now = self._clock.now()
-            self._store.write(
-                lambda tx: [record_audit(tx, viewer, Action.READ, one.entry, now) for one in read], deadline
-            )
-        return Environment(variables, tuple(one.entry.key for one in withheld))
+            self._store.write(lambda tx: [record_audit(tx, viewer, Action.READ, one, now) for one in read], deadline)
+        return Environment(variables, withheld)
 
     def resolve_id(self, text: str, viewer: Viewer) -> ConfigId:
         """Returns the id of the entry that a caller means: the whole id, or at least eight characters of its beginning.
         Raises Invalid if several ids begin with them."""
 
-        def find_ids(prefix: str, limit: int) -> list[ConfigId]:
+        def find_ids(prefix: str, limit: int) -> Sequence[ConfigId]:
             seen = visible_to(viewer, self._lead_sees)
             with self._store.read(sees=seen) as view:
-                ids = sorted(one.entry.id for one in view.config_entries(seen))
-            return [one for one in ids if one.startswith(prefix)][:limit]
+                return view.config_ids_from(seen, prefix, limit)
 
         return ConfigId(resolve_id(text, find_ids, "entry"))
 
-    def update_file(self, key: str, before: ConfigVersion | None, after: ConfigVersion | None) -> None:
-        """Brings the files of an entry up to date after its current version changed. Raises Conflict if that fails."""
-        old, new = (None if one is None else one.env_path for one in (before, after))
-        try:
-            if old is not None and old != new:
-                self._env_files.update(old, key, None)
-            if new is not None and after is not None:
-                value = after.value
-                if value is None:
-                    value = self._keyring.load().open(after.entry, key, after.sealed)
-                self._env_files.update(new, key, value)
-        except Conflict as error:
-            raise Conflict(f"The change is stored, but {error}") from None
-
     # steps
-
-    def _permit(self, place: Place, viewer: Viewer) -> None:
-        if decisions.may_change(viewer, place):
-            return
-        if place.scope is ConfigScope.AGENT:
-            raise Forbidden("Only an operator may change the configuration of another agent. Ask one.")
-        raise Forbidden(
-            f"Only a lead or an operator may change the {place.scope} configuration. Ask one, or use scope agent."
-        )
 
     def _env_path(self, given: str | None, viewer: Viewer) -> str | None:
         if given is None or not given.strip():
@@ -317,37 +345,28 @@ class ConfigService:
         self._env_files.check(path)
         return path
 
-    def _create_key(self, place: Place, key: str, setting: Setting) -> None:
-        """Creates the first encryption key if this change needs it."""
-        if setting.is_secret is False:
-            return
-        with self._store.read() as view:
-            known = view.setting(NEWEST_KEY)
-            last = current_version(view, view.config_entry_at(place, key))
-        if known is None and (setting.is_secret or (last is not None and last.is_secret)):
-            keys = self._keyring.load()
-            if keys.newest is None:
-                self._keyring.add()
+    def _version(
+        self, tx: Transaction, entry: ConfigEntry, last: ConfigVersion | None, setting: Setting, viewer: Viewer
+    ) -> ConfigVersion:
+        """Returns the next version of an entry. It is a secret if that is said, or if the last one was."""
+        is_secret = setting.is_secret if setting.is_secret is not None else last is not None and last.is_secret
+        keys = self._writer.usable_keys(tx) if is_secret else None
+        return ConfigVersion(
+            entry=entry.id,
+            number=entry.version or 1,
+            at=entry.updated_at,
+            actor=viewer.agent,
+            interface=viewer.interface,
+            is_secret=is_secret,
+            value=None if is_secret else setting.value,
+            sealed=None if keys is None else keys.seal(entry.id, setting.value, self._random),
+        )
 
-    def _usable_keys(self, tx: Transaction) -> Keys:
-        """Returns the keys to encrypt with. Raises Conflict if the last key that encrypted is missing here: a secret
-        would be encrypted with a key that other services, or a later restore, do not have."""
-        keys = self._keyring.load()
-        known = tx.setting(NEWEST_KEY)
-        if keys.newest is None or (known is not None and known not in keys.by_id):
-            raise Conflict(
-                f"No secret can be stored: the encryption key {known} is missing. {keys.missing(str(known))}"
-            )
-        if known != keys.newest:
-            tx.set_setting(NEWEST_KEY, keys.newest)
-        return keys
-
-    def _seal_earlier(self, tx: Transaction, entry: ConfigId, keys: Keys) -> None:
-        """Encrypts the earlier versions of an entry that became a secret: they may have the same value."""
-        for one in tx.config_versions(entry):
-            if one.value is not None:
-                sealed = keys.seal(entry, one.value, self._random)
-                tx.put_config_version(replace(one, is_secret=True, value=None, sealed=sealed))
+    def _description(self, given: str | None) -> Clean | None:
+        description = clean_line(self._redactor, given, "description", DESCRIPTION_BYTES)
+        if description is not None and len(description.encode()) > DESCRIPTION_BYTES:
+            raise TooLarge(f"description has more than {DESCRIPTION_BYTES:,} bytes.", field="description")
+        return description
 
     def _change(
         self,
@@ -356,11 +375,9 @@ class ConfigService:
         before: ConfigVersion | None,
         after: ConfigVersion | None,
         viewer: Viewer,
-    ) -> None:
+    ) -> EntryChange:
         """Makes another version current (None: deletes the entry), with its batch and audit entry."""
-        put_current(tx, entry, before, after)
-        if after is not None:
-            tx.drop_config_versions(entry.id, after.number - MAX_VERSIONS)
+        change = self._writer.put(tx, entry, before, after)
         is_private = entry.place.scope is ConfigScope.AGENT
         batch = self._journal.new_batch(BatchKind.CONFIGURED, viewer, changes=1, is_private=is_private)
         if batch is not None:
@@ -370,19 +387,18 @@ class ConfigService:
             tx.drop_config_entry(entry.id)
         action = Action.FORGOTTEN if after is None else Action.CREATED if before is None else Action.EDITED
         record_audit(tx, viewer, action, entry, self._clock.now())
+        return change
 
     def _get(self, view: View, entry: ConfigId, viewer: Viewer) -> CurrentEntry:
         known = view.config_entry(entry)
         content = current_version(view, known)
         seen = visible_to(viewer, self._lead_sees)
         if known is None or content is None or not decisions.may_see(seen, known.place):
-            raise NotFound(
-                f"No configuration entry {entry[:60]!r}. 'hivelore config list' (GET /api/config) shows them."
-            )
+            raise NotFound("No configuration entry has this id. 'hivelore config list' (GET /api/config) shows them.")
         return CurrentEntry(known, content)
 
     def _resolve(
-        self, agent: str | None, repo: str | None, viewer: Viewer, deadline: float | None
+        self, agent: str | None, repo: str | None, viewer: Viewer, key: str | None, deadline: float | None
     ) -> Sequence[decisions.Resolved]:
         places = [Place(ConfigScope.GLOBAL)]
         if agent is not None or viewer.agent is not None:
@@ -394,28 +410,8 @@ class ConfigService:
             if place.scope is ConfigScope.AGENT and not decisions.may_see(seen, place):
                 raise Forbidden("You may read the configuration of your own agent only. Leave agentId out.")
         with self._store.read(deadline, sees=seen) as view:
-            found = [one for place in places for one in view.config_entries(seen, place)]
-        return decisions.resolve(found)
-
-    def _open(self, current: CurrentEntry, keys: Keys) -> str:
-        content = current.content
-        return (
-            content.value if content.value is not None else keys.open(content.entry, current.entry.key, content.sealed)
-        )
-
-    def _changed(self, before: ConfigVersion, after: ConfigVersion) -> tuple[str, ...]:
-        same = self._same_value(before, after, self._keyring.load())
-        return decisions.changed_fields(before, after, is_same_value=same)
-
-    def _same_value(self, before: ConfigVersion, after: ConfigVersion, keys: Keys) -> bool:
-        """Returns False for a value that cannot be decrypted any more."""
-        try:
-            values = [
-                one.value if one.value is not None else keys.open(one.entry, "", one.sealed) for one in (before, after)
-            ]
-        except HiveloreError:
-            return False
-        return values[0] == values[1]
+            found = [one for place in places for one in view.config_entries(seen, MAX_ENTRIES, place=place)]
+        return decisions.resolve(one for one in found if key in (None, one.entry.key))
 
 
 def item(current: CurrentEntry, *, warning: str | None = None) -> ConfigItem:
@@ -449,10 +445,26 @@ def _number(version: ConfigVersion | None) -> int | None:
     return None if version is None else version.number
 
 
+def _cut(found: Sequence[CurrentEntry], limit: int) -> Sequence[CurrentEntry]:
+    """Returns the entries of a page: at least one if there are any, and about as many bytes as one place may have."""
+    size = 0
+    for count, one in enumerate(found[:limit]):
+        size += decisions.content_size(one.content)
+        if count and size > MAX_BYTES:
+            return found[:count]
+    return found[:limit]
+
+
 def _check_value(value: str) -> None:
     if value == MASK:
         raise Invalid("This is the mask of a secret, not its value. Send the value.", field="value")
-    if len(value) > VALUE_LENGTH:
-        raise TooLarge(f"value has {len(value):,} characters; at most {VALUE_LENGTH:,}.", field="value")
+    try:
+        size = len(value.encode())
+    except UnicodeEncodeError:
+        size = None
+    if size is None:
+        raise Invalid("value has half of a surrogate pair, which is not valid Unicode.", field="value")
+    if size > VALUE_BYTES:
+        raise TooLarge(f"value has {size:,} bytes; at most {VALUE_BYTES:,}.", field="value")
     if "\0" in value:
         raise Invalid("value has a NUL character, which no environment variable can have.", field="value")

@@ -75,6 +75,10 @@ class Housekeeper:
         self._compact(stopping)
         self._prune()
 
+    def purge_log_later(self) -> None:
+        """Empties the log of the store in the next step, and again until no reader needs it."""
+        self._log_left = True
+
     def finish_purge(self, within: float) -> None:
         """Purges deleted words for up to ``within`` seconds. Call before closing the store, which empties its log."""
         until = self._clock.monotonic() + within

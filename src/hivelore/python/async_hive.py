@@ -113,6 +113,7 @@ class AsyncHive:
     reveal_config = awaitable(Hive.reveal_config)
     config_history = awaitable(Hive.config_history)
     config_env = awaitable(Hive.config_env)
+    check_config = awaitable(Hive.check_config)
     rotate_config_key = awaitable(Hive.rotate_config_key)
     undo = awaitable(Hive.undo)
     drop_batch = awaitable(Hive.drop_batch)

@@ -232,6 +232,7 @@ class Hive(ABC):
     reveal_config = Method(configuration.REVEAL_CONFIG, lambda found: found.value)
     config_history = method(configuration.GET_CONFIG_HISTORY)
     config_env = method(configuration.GET_CONFIG_ENVIRONMENT)
+    check_config = method(configuration.CHECK_CONFIG)
     rotate_config_key = method(configuration.ROTATE_CONFIG_KEY)
     undo = method(changes.UNDO)
     batches = method(changes.LIST_BATCHES)

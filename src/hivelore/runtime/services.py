@@ -10,11 +10,15 @@ from hivelore.api.registry import TOOLS
 from hivelore.changes.journal import ChangeJournal
 from hivelore.changes.model import BatchId
 from hivelore.changes.undo import UndoService
+from hivelore.configuration.configuration_check import ConfigurationCheck
+from hivelore.configuration.entry_changes import EntryWriter
 from hivelore.configuration.env_files import EnvFiles
+from hivelore.configuration.env_reconciler import EnvReconciler, workspace_name
 from hivelore.configuration.keyring import Keyring
 from hivelore.configuration.model import ConfigId
 from hivelore.configuration.rotation import KeyRotator
 from hivelore.configuration.service import ConfigService
+from hivelore.configuration.undo import ConfigUndo
 from hivelore.core import ids
 from hivelore.core.agents import Viewer
 from hivelore.core.clock import Clock
@@ -305,7 +309,7 @@ class Services(ABC):
             lead_sees=self.settings.lead_sees,
             clock=self.clock,
             written=self.embedding.wake,
-            update_file=self.configuration.update_file,
+            config_undo=ConfigUndo(self.journal, self.entry_writer, self.clock),
         )
 
     @cached_property
@@ -313,11 +317,39 @@ class Services(ABC):
         return Keyring(self.settings.home, self.settings.encryption_keys, self.ids.random_bytes)
 
     @cached_property
+    def env_files(self) -> EnvFiles:
+        return EnvFiles(self.settings.workspace_folder, self.settings.home)
+
+    @cached_property
+    def env_reconciler(self) -> EnvReconciler:
+        return EnvReconciler(
+            store=self.store,
+            keyring=self.keyring,
+            env_files=self.env_files,
+            home=self.settings.home,
+            workspace=workspace_name(self.settings.workspace_folder, self.store.is_shared),
+            former_workspace=workspace_name(self.settings.workspace_folder, not self.store.is_shared),
+            clock=self.clock,
+        )
+
+    @cached_property
+    def entry_writer(self) -> EntryWriter:
+        return EntryWriter(
+            store=self.store,
+            keyring=self.keyring,
+            reconciler=self.env_reconciler,
+            random=self.ids.random_bytes,
+            purge_log_later=self.housekeeping.purge_log_later,
+        )
+
+    @cached_property
     def configuration(self) -> ConfigService:
         return ConfigService(
             store=self.store,
             keyring=self.keyring,
-            env_files=EnvFiles(self.settings.workspace_folder, self.settings.home),
+            env_files=self.env_files,
+            reconciler=self.env_reconciler,
+            writer=self.entry_writer,
             journal=self.journal,
             agents=self.agents,
             redactor=self.redactor,
@@ -329,7 +361,11 @@ class Services(ABC):
 
     @cached_property
     def key_rotator(self) -> KeyRotator:
-        return KeyRotator(self.store, self.keyring, self.ids.random_bytes)
+        return KeyRotator(self.store, self.keyring, self.settings.home, self.ids.random_bytes)
+
+    @cached_property
+    def configuration_check(self) -> ConfigurationCheck:
+        return ConfigurationCheck(self.store, self.keyring, self.env_reconciler)
 
     @cached_property
     def links(self) -> LinkService:

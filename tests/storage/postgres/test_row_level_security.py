@@ -7,8 +7,9 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from hivelore.configuration.model import ConfigChange, Place
+from hivelore.configuration.model import ConfigChange
 from hivelore.core.agents import AgentId, Interface, Role, Viewer
+from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import NotFound
 from hivelore.indexes.arrays import CodeBook, Labels, Mask
@@ -24,7 +25,7 @@ from hivelore.storage.sql import configuration, events, memories, review
 from support import postgres
 from support.batches import a_batch
 from support.clocks import START, SteppingClock
-from support.configuration import ADAS, GLOBAL, a_secret, an_entry, config_id
+from support.configuration import ADAS, GLOBAL, a_line, a_secret, an_entry, config_id
 from support.configuration import put as put_entries
 from support.events import ALL_EVENTS, an_event, log_events
 from support.links import a_link, put_links
@@ -143,7 +144,7 @@ def test_links_are_hidden_unless_both_memories_are_visible(app: Application) -> 
 
 
 def test_configuration_of_agents_is_hidden_from_others(app: Application, monkeypatch: pytest.MonkeyPatch) -> None:
-    def all_of_them(seen: Visibility, place: Place | None) -> tuple[str, Mapping[str, object]]:
+    def all_of_them(seen: Visibility, *others: object) -> tuple[str, Mapping[str, object]]:
         return "", {}
 
     monkeypatch.setattr(configuration, "entry_condition", all_of_them)
@@ -153,12 +154,16 @@ def test_configuration_of_agents_is_hidden_from_others(app: Application, monkeyp
     app.store.write(
         lambda tx: (tx.put_batch(batch), tx.put_config_changes(batch.id, [ConfigChange(config_id(2), 1, 2)]))
     )
+    app.store.write(lambda tx: tx.put_env_line(a_line(problem=Clean("a link"))))
     for own, seen in ((ADA, [GLOBAL, ADAS]), (BOB, [GLOBAL])):
         with app.store.read(sees=Visibility(own=own, swarm=True)) as view:
             assert isinstance(view, PostgresView)
-            assert [one.entry.place for one in view.config_entries(Visibility(own=own, swarm=True))] == seen
+            assert [one.entry.place for one in view.config_entries(Visibility(own=own, swarm=True), 9)] == seen
             assert len(view.rows("SELECT sealed FROM config_version")) == len(seen)
             assert view.rows("SELECT entry FROM config_change") == []
+            assert list(view.failed_env_lines(9)) == []
+    with app.store.read() as view:
+        assert len(view.failed_env_lines(9)) == 1
 
 
 def test_evidence_is_hidden_with_its_memory(app: Application) -> None:

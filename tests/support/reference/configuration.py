@@ -1,17 +1,19 @@
 """Configuration entries of the reference store."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from hivelore.changes.model import BatchId
 from hivelore.configuration.decisions import may_see
 from hivelore.configuration.model import (
+    MAX_VERSIONS,
     ConfigChange,
     ConfigEntry,
     ConfigId,
     ConfigScope,
     ConfigVersion,
     CurrentEntry,
+    EnvLine,
     Place,
 )
 from hivelore.core.values import replace
@@ -31,16 +33,38 @@ class ConfigView:
     def config_entry_at(self, place: Place, key: str) -> ConfigEntry | None:
         return next((one for one in self.state.config_entries.values() if (one.place, one.key) == (place, key)), None)
 
-    def config_entries(self, seen: Visibility, place: Place | None = None) -> Sequence[CurrentEntry]:
+    def config_entries(
+        self,
+        seen: Visibility,
+        limit: int,
+        *,
+        place: Place | None = None,
+        scope: ConfigScope | None = None,
+        after: ConfigEntry | None = None,
+    ) -> Sequence[CurrentEntry]:
         found = [
-            CurrentEntry(one, self.state.config_versions[one.id, one.version])
-            for one in self.state.config_entries.values()
-            if one.version is not None and may_see(seen, one.place) and place in (None, one.place)
+            one
+            for one in self._current()
+            if may_see(seen, one.entry.place)
+            and place in (None, one.entry.place)
+            and scope in (None, one.entry.place.scope)
+            and (after is None or _position(one.entry) > _position(after))
         ]
-        scopes = list(ConfigScope)
-        return sorted(
-            found, key=lambda one: (scopes.index(one.entry.place.scope), one.entry.place.scope_id, one.entry.key)
-        )
+        return sorted(found, key=lambda one: _position(one.entry))[:limit]
+
+    def config_ids_from(self, seen: Visibility, prefix: str, limit: int) -> Sequence[ConfigId]:
+        found = (one.entry for one in self._current() if may_see(seen, one.entry.place))
+        return sorted(one.id for one in found if one.id.startswith(prefix))[:limit]
+
+    def config_entries_in_file(self, path: str, limit: int) -> Sequence[CurrentEntry]:
+        found = (one for one in self._current() if one.content.env_path == path)
+        return sorted(found, key=lambda one: one.entry.id)[:limit]
+
+    def _current(self) -> Iterator[CurrentEntry]:
+        for one in self.state.config_entries.values():
+            version = None if one.version is None else self.state.config_versions.get((one.id, one.version))
+            if version is not None:
+                yield CurrentEntry(one, version)
 
     def config_entries_after(self, entry: ConfigId, limit: int) -> Sequence[ConfigEntry]:
         return sorted((one for one in self.state.config_entries.values() if one.id > entry), key=lambda one: one.id)[
@@ -50,9 +74,9 @@ class ConfigView:
     def config_version(self, entry: ConfigId, number: int) -> ConfigVersion | None:
         return self.state.config_versions.get((entry, number))
 
-    def config_versions(self, entry: ConfigId) -> Sequence[ConfigVersion]:
+    def config_versions(self, entry: ConfigId, limit: int = MAX_VERSIONS) -> Sequence[ConfigVersion]:
         found = (one for one in self.state.config_versions.values() if one.entry == entry)
-        return sorted(found, key=lambda one: one.number)
+        return sorted(found, key=lambda one: one.number)[-limit:]
 
     def sealed_with_other_keys(self, key: str, after: tuple[ConfigId, int], limit: int) -> Sequence[ConfigVersion]:
         behind = (one for one in self.state.config_versions.values() if (one.entry, one.number) > after)
@@ -62,6 +86,34 @@ class ConfigView:
     def config_changes(self, batch: BatchId) -> Sequence[ConfigChange]:
         known = self.state.batches.get(batch)
         return [] if known is None else sorted(known.config_changes, key=lambda one: one.entry)
+
+    def env_lines(self, workspace: str, path: str, limit: int) -> Sequence[EnvLine]:
+        return [one for one in self._lines() if (one.workspace, one.path) == (workspace, path)][:limit]
+
+    def due_env_lines(self, workspace: str, limit: int) -> Sequence[EnvLine]:
+        due = (one for one in self._lines() if one.workspace == workspace and one.is_due)
+        return sorted(due, key=lambda one: one.problem is not None)[:limit]
+
+    def failed_env_lines(self, limit: int) -> Sequence[EnvLine]:
+        return [one for one in self._lines() if one.problem is not None][:limit]
+
+    def env_lines_after(self, after: tuple[str, str, str], limit: int) -> Sequence[EnvLine]:
+        return [one for one in self._lines() if (one.workspace, one.path, one.key) > after][:limit]
+
+    def _lines(self) -> Sequence[EnvLine]:
+        return [line for _, line in sorted(self.state.env_lines.items())]
+
+
+def _position(entry: ConfigEntry) -> tuple[int, str, str]:
+    return list(ConfigScope).index(entry.place.scope), entry.place.scope_id, entry.key
+
+
+def touched(state: State, path: str) -> State:
+    lines = state.env_lines
+    for place, one in lines.items():
+        if one.path == path:
+            lines = lines.put(place, replace(one, revision=one.revision + 1))
+    return replace(state, env_lines=lines)
 
 
 def put(state: State, entry: ConfigEntry) -> State:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final, TypeVar
 
 from hivelore.changes.model import Batch, BatchId, Preimage
-from hivelore.configuration.model import ConfigChange, ConfigEntry, ConfigId, ConfigVersion
+from hivelore.configuration.model import ConfigChange, ConfigEntry, ConfigId, ConfigVersion, EnvLine
 from hivelore.core.agents import Agent, AgentId, ApiKey, KeyId
 from hivelore.core.audit import AuditEntry
 from hivelore.core.jobs import Job, JobId
@@ -195,6 +195,9 @@ class State:
     config_entries: SharedMap[ConfigId, ConfigEntry] = field(default_factory=SharedMap[ConfigId, ConfigEntry])
     config_versions: SharedMap[tuple[ConfigId, int], ConfigVersion] = field(
         default_factory=SharedMap[tuple[ConfigId, int], ConfigVersion]
+    )
+    env_lines: SharedMap[tuple[str, str, str], EnvLine] = field(
+        default_factory=SharedMap[tuple[str, str, str], EnvLine]
     )
     links: SharedMap[LinkKey, StoredLink] = field(default_factory=SharedMap[LinkKey, StoredLink])
     compared: SharedMap[DocumentKey, tuple[int, Clean]] = field(

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from heapq import nlargest, nsmallest
 
 from hivelore.changes.model import Batch, BatchId, Preimage
-from hivelore.configuration.model import ConfigChange, ConfigEntry, ConfigId, ConfigVersion
+from hivelore.configuration.model import ConfigChange, ConfigEntry, ConfigId, ConfigVersion, EnvLine
 from hivelore.core.agents import Agent, AgentId, ApiKey, KeyId
 from hivelore.core.audit import AuditEntry
 from hivelore.core.jobs import Job
@@ -204,6 +204,17 @@ class ReferenceSwarm(ReferenceView):
 
     def put_config_changes(self, batch: BatchId, changes: Sequence[ConfigChange]) -> None:
         self.state = configuration.with_changes(self.state, batch, changes)
+
+    def touch_env_file(self, path: str) -> None:
+        self.state = configuration.touched(self.state, path)
+
+    def put_env_line(self, line: EnvLine) -> None:
+        lines = self.state.env_lines.put((line.workspace, line.path, line.key), line)
+        self.state = replace(self.state, env_lines=lines)
+
+    def drop_env_line(self, workspace: str, path: str, key: str) -> None:
+        lines = self.state.env_lines.drop((workspace, path, key))
+        self.state = replace(self.state, env_lines=lines)
 
     def prune_config(self, before: datetime, limit: int) -> int:
         self.state, pruned = configuration.pruned(self.state, before, limit)

@@ -1,16 +1,18 @@
-"""Configuration entries, their versions, and the changes of entries in batches."""
+"""Configuration entries, their versions, the changes of entries in batches, and lines of .env files."""
 
 from collections.abc import Sequence
 from datetime import datetime
 
 from hivelore.changes.model import BatchId
 from hivelore.configuration.model import (
+    MAX_VERSIONS,
     ConfigChange,
     ConfigEntry,
     ConfigId,
     ConfigScope,
     ConfigVersion,
     CurrentEntry,
+    EnvLine,
     Place,
     Sealed,
 )
@@ -26,6 +28,7 @@ from hivelore.storage.sql.statements import (
     SqlReader,
     SqlWriter,
     Table,
+    begins_with,
     codes,
     plain,
     to_micros,
@@ -64,10 +67,24 @@ CONFIG_CHANGE = Table(
     before=PLAIN.named("number_before"),
     after=PLAIN.named("number_after"),
 )
+ENV_LINE = Table(
+    EnvLine,
+    "env_line",
+    "workspace path name",
+    **plain("workspace path revision written problem"),
+    key=PLAIN.named("name"),
+    since=INSTANT,
+)
 _WIDTH = len(CONFIG_ENTRY.names)
 
 
-def entry_condition(seen: Visibility, place: Place | None) -> tuple[str, dict[str, Param]]:
+def entry_condition(
+    seen: Visibility,
+    place: Place | None = None,
+    scope: ConfigScope | None = None,
+    after: ConfigEntry | None = None,
+    prefix: str | None = None,
+) -> tuple[str, dict[str, Param]]:
     """Returns a filter of entries, to be appended to ``e.namespace = :namespace``."""
     agent = SCOPE[ConfigScope.AGENT]
     shared = f"e.scope <> {agent}" if seen.swarm else "1 = 0"
@@ -82,13 +99,27 @@ def entry_condition(seen: Visibility, place: Place | None) -> tuple[str, dict[st
     if place is not None:
         sql += " AND e.scope = :scope AND e.scope_id = :scope_id"
         params |= {"scope": SCOPE[place.scope], "scope_id": place.scope_id}
+    elif scope is not None:
+        sql += " AND e.scope = :scope"
+        params["scope"] = SCOPE[scope]
+    if after is not None:
+        sql += " AND (e.scope, e.scope_id, e.name) > (:after_scope, :after_scope_id, :after_name)"
+        params |= {
+            "after_scope": SCOPE[after.place.scope],
+            "after_scope_id": after.place.scope_id,
+            "after_name": after.key,
+        }
+    if prefix is not None:
+        beginning, of_it = begins_with("e.id", prefix)
+        sql += beginning
+        params |= of_it
     return sql, params
 
 
 class ConfigReader(SqlReader):
     """Implements ``configuration.ports.ConfigReads``."""
 
-    TABLES = (CONFIG_ENTRY, CONFIG_VERSION, CONFIG_CHANGE)
+    TABLES = (CONFIG_ENTRY, CONFIG_VERSION, CONFIG_CHANGE, ENV_LINE)
 
     def config_entry(self, entry: ConfigId) -> ConfigEntry | None:
         return self.read_one(CONFIG_ENTRY, "config_entry_by_id", id=entry)
@@ -98,9 +129,28 @@ class ConfigReader(SqlReader):
             CONFIG_ENTRY, "config_entry_at", scope=SCOPE[place.scope], scope_id=place.scope_id, name=key
         )
 
-    def config_entries(self, seen: Visibility, place: Place | None = None) -> Sequence[CurrentEntry]:
-        sql, params = entry_condition(seen, place)
-        rows = self.rows(self.SQL["config_entries"].replace("{config_filter}", sql), params)
+    def config_entries(
+        self,
+        seen: Visibility,
+        limit: int,
+        *,
+        place: Place | None = None,
+        scope: ConfigScope | None = None,
+        after: ConfigEntry | None = None,
+    ) -> Sequence[CurrentEntry]:
+        sql, params = entry_condition(seen, place, scope, after)
+        return self._current("config_entries", sql, {**params, "limit": limit})
+
+    def config_ids_from(self, seen: Visibility, prefix: str, limit: int) -> Sequence[ConfigId]:
+        sql, params = entry_condition(seen, prefix=prefix)
+        rows = self.rows(self.SQL["config_ids"].replace("{config_filter}", sql), {**params, "limit": limit})
+        return [ConfigId(row[0]) for row in rows]
+
+    def config_entries_in_file(self, path: str, limit: int) -> Sequence[CurrentEntry]:
+        return self._current("config_entries_in_file", "", {"path": path, "limit": limit})
+
+    def _current(self, statement: str, condition: str, params: dict[str, Param]) -> Sequence[CurrentEntry]:
+        rows = self.rows(self.SQL[statement].replace("{config_filter}", condition), params)
         return [CurrentEntry(CONFIG_ENTRY.read(row[:_WIDTH]), CONFIG_VERSION.read(row[_WIDTH:])) for row in rows]
 
     def config_entries_after(self, entry: ConfigId, limit: int) -> Sequence[ConfigEntry]:
@@ -109,8 +159,8 @@ class ConfigReader(SqlReader):
     def config_version(self, entry: ConfigId, number: int) -> ConfigVersion | None:
         return self.read_one(CONFIG_VERSION, "config_version_by_number", entry=entry, number=number)
 
-    def config_versions(self, entry: ConfigId) -> Sequence[ConfigVersion]:
-        return self.read_all(CONFIG_VERSION, "config_versions", entry=entry)
+    def config_versions(self, entry: ConfigId, limit: int = MAX_VERSIONS) -> Sequence[ConfigVersion]:
+        return self.read_all(CONFIG_VERSION, "config_versions", entry=entry, limit=limit)[::-1]
 
     def sealed_with_other_keys(self, key: str, after: tuple[ConfigId, int], limit: int) -> Sequence[ConfigVersion]:
         entry, number = after
@@ -120,6 +170,19 @@ class ConfigReader(SqlReader):
 
     def config_changes(self, batch: BatchId) -> Sequence[ConfigChange]:
         return self.read_all(CONFIG_CHANGE, "config_changes", batch=batch)
+
+    def env_lines(self, workspace: str, path: str, limit: int) -> Sequence[EnvLine]:
+        return self.read_all(ENV_LINE, "env_lines", workspace=workspace, path=path, limit=limit)
+
+    def due_env_lines(self, workspace: str, limit: int) -> Sequence[EnvLine]:
+        return self.read_all(ENV_LINE, "env_lines_due", workspace=workspace, limit=limit)
+
+    def failed_env_lines(self, limit: int) -> Sequence[EnvLine]:
+        return self.read_all(ENV_LINE, "env_lines_failed", limit=limit)
+
+    def env_lines_after(self, after: tuple[str, str, str], limit: int) -> Sequence[EnvLine]:
+        workspace, path, key = after
+        return self.read_all(ENV_LINE, "env_lines_after", workspace=workspace, path=path, name=key, limit=limit)
 
 
 class ConfigWriter(ConfigReader, SqlWriter):
@@ -148,3 +211,12 @@ class ConfigWriter(ConfigReader, SqlWriter):
         for (entry,) in deleted:
             self.drop_config_entry(entry)
         return max(len(deleted), self.count("config_secrets_erase", params))
+
+    def touch_env_file(self, path: str) -> None:
+        self.run("env_file_touch", {"path": path})
+
+    def put_env_line(self, line: EnvLine) -> None:
+        self.run("env_line_put", ENV_LINE.params(line))
+
+    def drop_env_line(self, workspace: str, path: str, key: str) -> None:
+        self.run("env_line_drop", {"workspace": workspace, "path": path, "name": key})

@@ -9,7 +9,17 @@ WHERE namespace = :namespace AND scope = :scope AND scope_id = :scope_id AND nam
 SELECT {columns:config_entry e}, {columns:config_version v}
 FROM config_entry e
 JOIN config_version v ON v.namespace = e.namespace AND v.entry = e.id AND v.number = e.version
-WHERE e.namespace = :namespace {config_filter} ORDER BY e.scope, e.scope_id, e.name
+WHERE e.namespace = :namespace {config_filter} ORDER BY e.scope, e.scope_id, e.name LIMIT :limit
+
+-- name: config_ids
+SELECT e.id FROM config_entry e
+WHERE e.namespace = :namespace AND e.version IS NOT NULL {config_filter} ORDER BY e.id LIMIT :limit
+
+-- name: config_entries_in_file
+SELECT {columns:config_entry e}, {columns:config_version v}
+FROM config_version v
+JOIN config_entry e ON e.namespace = v.namespace AND e.id = v.entry AND e.version = v.number
+WHERE v.namespace = :namespace AND v.env_path = :path {config_filter} ORDER BY e.id LIMIT :limit
 
 -- name: config_entries_after
 SELECT {columns:config_entry} FROM config_entry
@@ -31,7 +41,7 @@ WHERE namespace = :namespace AND entry = :entry AND number = :number
 
 -- name: config_versions
 SELECT {columns:config_version} FROM config_version
-WHERE namespace = :namespace AND entry = :entry ORDER BY number
+WHERE namespace = :namespace AND entry = :entry ORDER BY number DESC LIMIT :limit
 
 -- name: config_version_put
 INSERT INTO config_version {insert:config_version} {update:config_version}
@@ -64,3 +74,30 @@ DELETE FROM config_change WHERE namespace = :namespace AND batch = :id
 
 -- name: config_changes_delete
 DELETE FROM config_change WHERE namespace = :namespace AND entry = :entry
+
+-- name: env_lines
+SELECT {columns:env_line} FROM env_line
+WHERE namespace = :namespace AND workspace = :workspace AND path = :path ORDER BY name LIMIT :limit
+
+-- name: env_lines_due
+SELECT {columns:env_line} FROM env_line
+WHERE namespace = :namespace AND workspace = :workspace AND written < revision
+ORDER BY problem IS NOT NULL, path, name LIMIT :limit
+
+-- name: env_lines_failed
+SELECT {columns:env_line} FROM env_line
+WHERE namespace = :namespace AND problem IS NOT NULL ORDER BY workspace, path, name LIMIT :limit
+
+-- name: env_lines_after
+SELECT {columns:env_line} FROM env_line
+WHERE namespace = :namespace AND (workspace, path, name) > (:workspace, :path, :name)
+ORDER BY workspace, path, name LIMIT :limit
+
+-- name: env_file_touch
+UPDATE env_line SET revision = revision + 1 WHERE namespace = :namespace AND path = :path
+
+-- name: env_line_put
+INSERT INTO env_line {insert:env_line} {update:env_line}
+
+-- name: env_line_drop
+DELETE FROM env_line WHERE namespace = :namespace AND workspace = :workspace AND path = :path AND name = :name

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hivelore.configuration.service import NEWEST_KEY
+from hivelore.configuration.entry_changes import NEWEST_KEY
 from hivelore.core.clock import Clock
 from hivelore.embeddings.active_model import SERVING
 from hivelore.errors import Broken, Busy, Invalid, NotFound

@@ -15,7 +15,7 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from hivelore.changes.model import Batch, BatchFilter, Preimage
-from hivelore.configuration.model import ConfigChange, ConfigEntry, ConfigId, ConfigVersion
+from hivelore.configuration.model import ConfigChange, ConfigEntry, ConfigId, ConfigVersion, EnvLine
 from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
 from hivelore.core.jobs import Job, JobState
@@ -351,6 +351,13 @@ class Migrator:
         for entry, versions in config_of(view):
             if found.get(entry.id) != (entry, versions):
                 self._target.write(lambda tx, entry=entry, versions=versions: _put_config(tx, entry, versions))
+        lines = set(env_lines_of(view))
+        with self._target.read() as target:
+            surplus = [one for one in env_lines_of(target) if one not in lines]
+        for line in surplus:
+            self._target.write(lambda tx, line=line: tx.drop_env_line(line.workspace, line.path, line.key))
+        for line in lines:
+            self._target.write(lambda tx, line=line: tx.put_env_line(line))
 
     def _copy_files(self, view: View) -> None:
         kept: set[tuple[str, str]] = set()
@@ -449,6 +456,7 @@ def _store_digest(view: View, memories: Checksum) -> StoreDigest:
         chain.from_iterable(_links_from(view, keys) for keys in _key_pages(view)),
         all_batches(view),
         config_of(view),
+        env_lines_of(view),
     ):
         checksum = Checksum()
         checksum.add_all(rows)
@@ -510,6 +518,14 @@ def config_of(view: View) -> Iterator[tuple[ConfigEntry, tuple[ConfigVersion, ..
     """Yields all configuration entries with their versions, by id."""
     pages = _pages(lambda after: view.config_entries_after(after, PAGE), ConfigId(""), lambda one: one.id)
     return ((entry, tuple(view.config_versions(entry.id))) for page in pages for entry in page)
+
+
+def env_lines_of(view: View) -> Iterator[EnvLine]:
+    """Yields all lines of .env files, by workspace, path and key."""
+    pages = _pages(
+        lambda after: view.env_lines_after(after, PAGE), ("", "", ""), lambda one: (one.workspace, one.path, one.key)
+    )
+    return chain.from_iterable(pages)
 
 
 def all_batches(view: View) -> Iterator[tuple[Batch, tuple[Preimage, ...], tuple[ConfigChange, ...]]]:

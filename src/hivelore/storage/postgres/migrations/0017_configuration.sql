@@ -32,6 +32,7 @@ CREATE TABLE config_version (
   PRIMARY KEY (namespace, entry, number)
 );
 CREATE INDEX config_version_replaced ON config_version (namespace, replaced_at) WHERE sealed IS NOT NULL;
+CREATE INDEX config_version_file ON config_version (namespace, env_path, entry, number) WHERE env_path IS NOT NULL;
 
 -- The current versions of an entry before and after a batch; NULL where there was no entry.
 CREATE TABLE config_change (
@@ -43,6 +44,23 @@ CREATE TABLE config_change (
   PRIMARY KEY (namespace, batch, entry)
 );
 CREATE INDEX config_change_entry ON config_change (namespace, entry);
+
+-- Lines of .env files that are kept. workspace: its machine and folder; revision, written: the line is due while written is
+-- the smaller one; problem, since: why and since when it could not be written.
+CREATE TABLE env_line (
+  namespace INTEGER NOT NULL,
+  workspace TEXT COLLATE "C" NOT NULL,
+  path      TEXT COLLATE "C" NOT NULL,
+  name      TEXT COLLATE "C" NOT NULL,
+  revision  BIGINT NOT NULL,
+  written   BIGINT NOT NULL,
+  problem   TEXT COLLATE "C",
+  since     BIGINT,
+  PRIMARY KEY (namespace, workspace, path, name)
+);
+CREATE INDEX env_line_path ON env_line (namespace, path);
+CREATE INDEX env_line_due ON env_line (namespace, workspace) WHERE written < revision;
+CREATE INDEX env_line_failed ON env_line (namespace, workspace, path, name) WHERE problem IS NOT NULL;
 
 -- The entries of an agent are as private as its memories, all others are shared.
 ALTER TABLE config_entry ENABLE ROW LEVEL SECURITY;
@@ -60,3 +78,7 @@ ALTER TABLE config_change ENABLE ROW LEVEL SECURITY;
 CREATE POLICY config_change_seen ON config_change FOR SELECT USING (
   EXISTS (SELECT 1 FROM batch b WHERE b.namespace = config_change.namespace AND b.id = config_change.batch)
 );
+
+-- Names of entries of others, of which only who sees everything may know.
+ALTER TABLE env_line ENABLE ROW LEVEL SECURITY;
+CREATE POLICY env_line_seen ON env_line FOR SELECT USING (current_setting('hivelore.others', true) = 'on');

@@ -32,6 +32,7 @@ CREATE TABLE config_version (
   PRIMARY KEY (namespace, entry, number)
 ) WITHOUT ROWID;
 CREATE INDEX config_version_replaced ON config_version (namespace, replaced_at) WHERE sealed IS NOT NULL;
+CREATE INDEX config_version_file ON config_version (namespace, env_path, entry, number) WHERE env_path IS NOT NULL;
 
 -- The current versions of an entry before and after a batch; NULL where there was no entry.
 CREATE TABLE config_change (
@@ -44,12 +45,34 @@ CREATE TABLE config_change (
 ) WITHOUT ROWID;
 CREATE INDEX config_change_entry ON config_change (namespace, entry);
 
+-- Lines of .env files that are kept. workspace: its machine and folder; revision, written: the line is due while written is
+-- the smaller one; problem, since: why and since when it could not be written.
+CREATE TABLE env_line (
+  namespace INTEGER NOT NULL,
+  workspace TEXT NOT NULL,
+  path      TEXT NOT NULL,
+  name      TEXT NOT NULL,
+  revision  INTEGER NOT NULL,
+  written   INTEGER NOT NULL,
+  problem   TEXT,
+  since     INTEGER,
+  PRIMARY KEY (namespace, workspace, path, name)
+) WITHOUT ROWID;
+CREATE INDEX env_line_path ON env_line (namespace, path);
+CREATE INDEX env_line_due ON env_line (namespace, workspace) WHERE written < revision;
+CREATE INDEX env_line_failed ON env_line (namespace, workspace, path, name) WHERE problem IS NOT NULL;
+
 INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
   ('config_entry', 'config_entry', '1000 1000 1'),
   ('config_entry', 'config_entry_place', '1000 1000 300 20 1'),
   ('config_entry', 'config_entry_deleted', '20 20 1'),
   ('config_version', 'config_version', '3000 3000 3 1'),
   ('config_version', 'config_version_replaced', '1000 1000 1'),
+  ('config_version', 'config_version_file', '300 300 3 2 1'),
   ('config_change', 'config_change', '1000 1000 1 1'),
-  ('config_change', 'config_change_entry', '1000 1000 1');
+  ('config_change', 'config_change_entry', '1000 1000 1'),
+  ('env_line', 'env_line', '200 200 100 5 1'),
+  ('env_line', 'env_line_path', '200 200 5'),
+  ('env_line', 'env_line_due', '5 5 5'),
+  ('env_line', 'env_line_failed', '5 5 5 2 1');
 ANALYZE sqlite_schema;
