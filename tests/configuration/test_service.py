@@ -84,6 +84,20 @@ def test_workers_set_only_entries_of_their_own_agent(desk: ConfigDesk) -> None:
     assert [key for key, _ in desk.listed(AS_OPERATOR)] == ["MINE"]
 
 
+def test_only_operators_change_what_redirects_traffic(desk: ConfigDesk) -> None:
+    entry = change(desk, "ANTHROPIC_BASE_URL", "https://example.com")
+    change(desk, "HTTPS_PROXY", "https://example.com", scope="agent", to="ada")
+    for attempt in (
+        lambda: change(desk, "ANTHROPIC_BASE_URL", "https://other.example.com", AS_LEA),
+        lambda: desk.set("HTTPS_PROXY", "https://other.example.com", AS_ADA),
+        lambda: desk.world.configuration.delete(entry, AS_LEA),
+        lambda: undo(desk, AS_LEA, batches_of(desk.world.store)[1].id),
+    ):
+        with pytest.raises(Forbidden, match="Only an operator may change"):
+            attempt()
+    assert change(desk, "ANTHROPIC_API_KEY", "x", AS_LEA)
+
+
 def test_entries_of_other_agents_are_hidden_from_workers(desk: ConfigDesk) -> None:
     mine = desk.set("MINE", "x", AS_ADA).id
     assert desk.listed(AS_BOB) == []

@@ -119,6 +119,17 @@ def test_the_tools_belong_to_a_set_of_their_own(tmp_path: Path) -> None:
         assert "1 of them" in found["message"]
 
 
+def test_the_tool_leaves_out_what_would_take_much_context(tmp_path: Path) -> None:
+    with Service(tmp_path, capabilities=SWARM) as service:
+        key = service.add("ada")
+        for name in "ABC":
+            tool(service, key, "set-config", key=name, value=name * 30_000)
+        found = tool(service, key, "get-config")
+        assert [one["key"] for one in found["entries"]] == ["A"]
+        assert found["message"] == "3 entries apply to you. 2 are left out here, from B on: ask for each by key."
+        assert [one["key"] for one in tool(service, key, "get-config", key="C")["entries"]] == ["C"]
+
+
 def test_a_restarted_service_reads_its_secrets(tmp_path: Path) -> None:
     with Service(tmp_path) as service:
         body = {"key": "TOKEN", "value": "x", "scope": "global", "isSecret": True}

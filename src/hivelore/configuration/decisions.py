@@ -14,6 +14,7 @@ from hivelore.configuration.model import (
     CurrentEntry,
     Place,
 )
+from hivelore.configuration.names import redirects
 from hivelore.core.agents import Role, Viewer
 from hivelore.errors import Conflict, Forbidden
 from hivelore.search.model import Visibility
@@ -72,6 +73,10 @@ def permit_change(
     """Raises Forbidden unless the viewer may replace one version of an entry by another, also by an undo."""
     if not may_change(viewer, entry.place):
         raise refused_change(entry.place)
+    if redirects(entry.key) and viewer.role is not Role.OPERATOR:
+        raise Forbidden(
+            f"Only an operator may change {entry.key}: it decides which servers get the credentials of agents. Ask one."
+        )
     if any(one is not None and one.env_path for one in (before, after)) and not may_write_files(viewer):
         raise Forbidden(
             "Only a lead or an operator may change an entry that is kept in a file (envPath). Ask one, or use "

@@ -84,13 +84,13 @@ class EnvFiles:
             folder, name = self._open_folder(path, stack)
             owner = f"{self._home}/{name}"
             temporary = f".hivelore-{sha256(owner.encode()).hexdigest()[:16]}.new"
-            with _explained(path), suppress(FileNotFoundError):
-                os.unlink(temporary, dir_fd=folder)  # Of a process that was killed: it may contain secrets.
+            with _explained(path):
+                private_files.remove_at(folder, temporary)  # Of a process that was killed: it may contain secrets.
             before = _read(folder, name, path)
             data = _changed(before, values)
             if data is not None:
                 with _explained(path):
-                    _replace(folder, name, data, temporary)
+                    private_files.replace_at(folder, name, data, temporary)
 
     def is_as_wanted(self, path: str, values: Mapping[str, str | None]) -> bool:
         """Returns True if ``update`` would change nothing. Raises as that."""
@@ -145,23 +145,6 @@ def _read(folder: int, name: str, path: str) -> bytes | None:
                 return file.read()
         finally:
             os.close(descriptor)
-
-
-def _replace(folder: int, name: str, data: bytes, temporary: str) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(temporary, flags, private_files.FILE, dir_fd=folder)
-    try:
-        with os.fdopen(descriptor, "wb") as out:
-            os.fchmod(descriptor, private_files.FILE)
-            out.write(data)
-            out.flush()
-            os.fsync(descriptor)
-        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-        os.fsync(folder)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(temporary, dir_fd=folder)
-        raise
 
 
 @contextmanager

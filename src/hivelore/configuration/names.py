@@ -7,9 +7,8 @@ is reserved if a shell, a program loader, an interpreter or a usual tool finds c
 import re
 
 from hivelore.configuration.model import KEY_LENGTH
-from hivelore.core.agents import Role, Viewer
 from hivelore.core.redaction import find
-from hivelore.errors import Forbidden, Invalid
+from hivelore.errors import Invalid
 
 _KEY = re.compile(rf"[A-Za-z_][A-Za-z0-9_]{{0,{KEY_LENGTH - 1}}}")
 _WORD = re.compile(r"[A-Za-z0-9]{20,}")
@@ -73,9 +72,9 @@ _MODEL_SERVICES = ("ANTHROPIC_", "OPENAI_", "AZURE_OPENAI_", "GEMINI_", "GOOGLE_
 _ADDRESS_ENDINGS = ("_BASE_URL", "_ENDPOINT")
 
 
-def check_key(key: str, viewer: Viewer) -> str:
-    """Returns the key. Raises Invalid unless it can be a variable of an agent's process, Forbidden if only operators
-    may set it. No error repeats a key that may be a secret."""
+def check_key(key: str) -> str:
+    """Returns the key. Raises Invalid unless it can be a variable of an agent's process. No error repeats a key that
+    may be a secret."""
     if _may_be_secret(key):
         raise Invalid(
             "The key looks like a secret. A key is the name of the variable, like API_TOKEN; send the secret as value.",
@@ -90,10 +89,6 @@ def check_key(key: str, viewer: Viewer) -> str:
     if is_reserved(key):
         raise Invalid(
             f"{key} is reserved: programs find code, commands or files by it. Choose another key.", field="key"
-        )
-    if redirects(key) and viewer.role is not Role.OPERATOR:
-        raise Forbidden(
-            f"Only an operator may set {key}: it decides which servers get the credentials of agents. Ask one."
         )
     return key
 

@@ -172,7 +172,7 @@ class ConfigService:
         """Sets an entry and returns it, with a warning if a value in clear looks like a secret or a file could not be
         written. The same content again changes nothing. Raises Forbidden, Invalid, or Conflict if the encryption key is
         missing or the file cannot be written."""
-        key = check_key(setting.key.strip(), viewer)
+        key = check_key(setting.key.strip())
         _check_value(setting.value)
         path = self._env_path(setting.env_path, viewer)
         description = self._description(setting.description)

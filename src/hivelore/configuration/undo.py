@@ -7,7 +7,6 @@ from hivelore.changes.model import Batch, BatchKind
 from hivelore.configuration.decisions import permit_change
 from hivelore.configuration.entry_changes import EntryChange, EntryWriter, current_version, record_audit
 from hivelore.configuration.model import ConfigChange, ConfigVersion
-from hivelore.configuration.names import check_key
 from hivelore.core.agents import Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
@@ -59,7 +58,6 @@ class ConfigUndo:
             raise Conflict("The previous value was erased and cannot be restored. Set the entry again.")
         after = current_version(tx, entry)
         permit_change(viewer, entry, after, before)
-        check_key(entry.key, viewer)
         if entry.version != change.after:
             raise Conflict(f"{entry.key} was changed since then. Undo the later changes first ('hivelore batches').")
         now = self._clock.now()

@@ -20,8 +20,8 @@ def locked(file: Path, attempts: int = ATTEMPTS) -> Generator[None]:
     """Holds a lock file, which stays afterwards. The kernel releases the lock of a killed process. Raises Busy if
     another holds the lock after all attempts."""
     path = os.fspath(file)
-    private_files.make_folder(file.parent)
     try:
+        private_files.make_folder(file.parent)
         descriptor = private_files.open_private(path, os.O_RDWR)
     except OSError as error:
         raise Broken(f"The lock file {path} cannot be opened ({error.strerror}). Make it writable.") from None
