@@ -170,7 +170,12 @@ def configuration(report: Mapping[str, Any]) -> Iterator[Finding]:
     if report["problemCount"]:
         lines = "; ".join(f"{one['key']} in {one['path']}: {one['problem']}" for one in report["problems"][:MOST_SHOWN])
         what = f"{counted(report['problemCount'], 'line')} of .env files differ from the configuration: {lines}"
-        yield warning("env files", what, "Correct the cause; the service writes them again within a minute.")
+        yield warning(
+            "env files",
+            what,
+            "Correct the cause: lines that could not be written are, within a minute. Set an entry of the file again to "
+            "replace lines that were edited.",
+        )
     else:
         yield ok("env files", f"{counted(report['lines'], 'line')} in order")
 

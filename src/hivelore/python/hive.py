@@ -225,7 +225,7 @@ class Hive(ABC):
     rate = method(feedback.RATE_MEMORY)
     usefulness = Method(memories.GET_MEMORY, lambda found: found.usefulness or Usefulness())
     reset_usefulness = method(feedback.RESET_USEFULNESS)
-    config = Method(configuration.LIST_CONFIG, lambda found: found.entries)
+    config = method(configuration.LIST_CONFIG)
     set_config = method(configuration.SET_CONFIG)
     delete_config = method(configuration.DELETE_CONFIG)
     resolved_config = Method(configuration.RESOLVE_CONFIG, lambda found: found.entries)
