@@ -1,5 +1,6 @@
 """Precedence, authority and names of configuration entries."""
 
+from contextlib import nullcontext
 from itertools import product
 
 import pytest
@@ -12,12 +13,14 @@ from hivelore.configuration.decisions import (
     may_reveal,
     may_see,
     may_write_files,
+    permit_change,
     resolve,
 )
 from hivelore.configuration.model import ConfigScope, CurrentEntry, Place
 from hivelore.core.access import visible_to
 from hivelore.core.agents import AgentId, Interface, LeadSees, Role, Viewer
 from hivelore.core.values import replace
+from hivelore.errors import Forbidden
 from support.configuration import a_secret, a_version, an_entry
 from support.laws import examples
 
@@ -62,6 +65,15 @@ def test_workers_change_only_their_own_scope(viewer: Viewer, place: Place) -> No
     is_shared = place.scope is not ConfigScope.AGENT
     expected = viewer.role is Role.OPERATOR or is_own or (viewer.role is Role.LEAD and is_shared)
     assert may_change(viewer, place) is expected
+
+
+@pytest.mark.parametrize(("viewer", "place"), product(VIEWERS, PLACES))
+def test_workers_replace_no_version_that_is_in_a_file(viewer: Viewer, place: Place) -> None:
+    plain, in_file = a_version(), a_version(env_path=".env")
+    for before, after in product((None, plain, in_file), repeat=2):
+        is_allowed = may_change(viewer, place) and not (viewer.role is Role.WORKER and in_file in (before, after))
+        with nullcontext() if is_allowed else pytest.raises(Forbidden):
+            permit_change(viewer, an_entry(1, place), before, after)
 
 
 @pytest.mark.parametrize(("viewer", "place", "sees"), product(VIEWERS, PLACES, LeadSees))
