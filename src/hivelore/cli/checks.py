@@ -173,8 +173,8 @@ def configuration(report: Mapping[str, Any]) -> Iterator[Finding]:
         yield warning(
             "env files",
             what,
-            "Correct the cause: lines that could not be written are, within a minute. To replace lines that were edited, "
-            "set an entry of the file again.",
+            "Correct the cause: lines that could not be written are, within a minute. To replace edited lines, set an "
+            "entry of the file again.",
         )
     else:
         yield ok("env files", f"{counted(report['lines'], 'line')} in order")
