@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hivelore.configuration.env_files import MAX_BYTES, EnvFiles
+from hivelore.configuration.env_files import LARGEST, MAX_BYTES, EnvFiles
 from hivelore.errors import Conflict, Invalid
 
 
@@ -109,6 +109,43 @@ def test_what_is_no_regular_file_is_refused(files: EnvFiles, workspace: Path) ->
     refused(files, "missing/.env", "does not exist")
     (workspace / "large.env").write_bytes(b"#" * (MAX_BYTES + 1))
     refused(files, "large.env", "bytes")
+
+
+def test_a_file_does_not_grow_beyond_its_limit_and_a_line_is_removed_from_a_larger_one(
+    files: EnvFiles, workspace: Path
+) -> None:
+    file = workspace / "app/.env"
+    file.write_bytes(b"#" * (MAX_BYTES - 20) + b"\nKEY=hunter2\n")
+    with pytest.raises(Conflict, match="would have more"):
+        files.update("app/.env", {"MORE": "x" * 20})
+    with file.open("ab") as out:
+        out.write(b"#" * 100)
+    with pytest.raises(Conflict, match="more than"):
+        files.check("app/.env")
+    files.update("app/.env", {"KEY": None})
+    assert b"hunter2" not in file.read_bytes()
+    file.write_bytes(b"#" * (LARGEST + 1))
+    with pytest.raises(Conflict, match="more than"):
+        files.update("app/.env", {"KEY": None})
+
+
+def test_a_file_is_removed_with_its_last_line_only_on_request(files: EnvFiles, workspace: Path) -> None:
+    file = workspace / "app/.env"
+    files.update("app/.env", {"KEY": "x"})
+    files.update("app/.env", {"KEY": None})
+    assert file.read_bytes() == b""
+    files.update("app/.env", {"KEY": None}, may_remove=True)
+    assert not file.exists()
+    file.write_text("# mine\n")
+    files.update("app/.env", {"KEY": None}, may_remove=True)
+    assert file.read_text() == "# mine\n"
+
+
+def test_the_variables_of_a_file_are_read(files: EnvFiles, workspace: Path) -> None:
+    assert files.keys("app/.env") is None
+    (workspace / "app/.env").write_text("A=1\n")
+    assert files.keys("app/.env") == {"A"}
+    assert files.differing("app/.env", {"A": "1", "B": None, "C": "x"}) == {"C"}
 
 
 def test_files_of_other_users_are_refused(files: EnvFiles, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -15,14 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hivelore.configuration.decisions import decide_lines
-from hivelore.configuration.env_files import EnvFiles
-from hivelore.configuration.env_reconciler import EnvReconciler, workspace_name
+from hivelore.configuration.env_files import MAX_BYTES
 from hivelore.configuration.model import ConfigId, ConfigScope, CurrentEntry, EnvLine, Place
-from hivelore.core.agents import Viewer
+from hivelore.configuration.workspace_id import FILE
+from hivelore.core.agents import LeadSees, Viewer
 from hivelore.core.values import replace
 from hivelore.errors import Busy, Conflict, Forbidden, Invalid
-from hivelore.local.file_lock import locked
-from hivelore.storage.ports import Transaction
+from hivelore.local.file_lock import acquire, locked
 from support.batches import batches_of
 from support.configuration import ConfigDesk, a_line, a_version, an_entry
 from support.laws import examples
@@ -144,10 +144,25 @@ def test_entries_of_an_agent_do_not_join_a_file_of_others(desk: ConfigDesk) -> N
     with pytest.raises(Conflict, match="Entries of others are in this file"):
         change(desk, "KEY", "x", AS_OPERATOR, scope="agent", to="ada", env_path=".env")
     change(desk, "KEY", "of ada", AS_OPERATOR, scope="agent", to="ada", env_path="own.env")
-    shared = change(desk, "B", "of all", env_path="own.env")
-    assert (desk.workspace / "own.env").read_text() == "B='of all'\n"
-    desk.world.configuration.delete(shared, AS_LEA)
+    with pytest.raises(Conflict, match="Entries of an agent are in this file"):
+        change(desk, "B", "of all", env_path="own.env")
     assert (desk.workspace / "own.env").read_text() == "KEY='of ada'\n"
+
+
+def test_the_line_of_an_agent_in_a_file_of_others_is_left_and_reported(
+    desk: ConfigDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As two services that set entries at the same time could make it."""
+    change(desk, "KEY", "of ada", AS_OPERATOR, scope="agent", to="ada", env_path="own.env")
+
+    def unchecked(*_: object) -> None:
+        pass
+
+    monkeypatch.setattr("hivelore.configuration.entry_changes.check_file", unchecked)
+    change(desk, "B", "of all", env_path="own.env")
+    assert (desk.workspace / "own.env").read_text() == "KEY='of ada'\nB='of all'\n"
+    (problem,) = desk.world.configuration.list_entries(AS_OPERATOR, None, None).problems
+    assert (problem.key, "is shared" in problem.problem) == ("KEY", True)
 
 
 def test_a_failed_removal_is_tried_again_until_the_secret_is_gone(desk: ConfigDesk) -> None:
@@ -165,7 +180,7 @@ def test_a_failed_removal_is_tried_again_until_the_secret_is_gone(desk: ConfigDe
     assert "hunter2" in file.read_text()
     (desk.workspace / "hard.env").unlink()
     look(desk)
-    assert file.read_text() == ""
+    assert not file.exists()
     assert lines(desk) == []
     assert list(desk.world.configuration.list_entries(AS_LEA, None, None).problems) == []
 
@@ -186,7 +201,7 @@ def test_a_change_that_could_not_be_written_is_stored_warned_of_and_written_late
 
 def test_a_line_that_a_killed_process_did_not_write_is_written_by_the_next(desk: ConfigDesk) -> None:
     """The change is stored, with the line due, and then the process ends."""
-    desk.world.env_reconciler.reconcile = lambda path: ()  # type: ignore[method-assign]
+    desk.world.env_reconciler.reconcile = lambda *_: ()  # type: ignore[method-assign]
     change(desk, "TOKEN", "hunter2", is_secret=True, env_path=".env")
     assert not (desk.workspace / ".env").exists()
     del desk.world.env_reconciler.reconcile
@@ -204,15 +219,15 @@ def test_the_temporary_file_of_a_killed_process_is_removed(desk: ConfigDesk, mon
     def ignored(*_: object, **__: object) -> None:
         pass
 
-    change(desk, "FIRST", "x", is_secret=True)
+    change(desk, "FIRST", "x", is_secret=True, env_path="first.env")
     with monkeypatch.context() as patched:
         patched.setattr(os, "replace", killed)
         patched.setattr(os, "unlink", ignored)
         with pytest.raises(KeyboardInterrupt):
             change(desk, "TOKEN", "hunter2", is_secret=True, env_path=".env")
-    assert [one.name for one in desk.workspace.iterdir()] != []
+    assert len(list(desk.workspace.iterdir())) == 3
     look(desk)
-    assert [one.name for one in desk.workspace.iterdir()] == [".env"]
+    assert sorted(one.name for one in desk.workspace.iterdir()) == [".env", FILE, "first.env"]
 
 
 def test_the_file_has_the_last_value_after_many_writers(desk: ConfigDesk) -> None:
@@ -229,32 +244,6 @@ def test_the_file_has_the_last_value_after_many_writers(desk: ConfigDesk) -> Non
     now = desk.env(replace(AS_LEA, acting=True), "shop")
     assert file.read_text() == f"KEY={now['KEY']}\nOTHER={now['OTHER']}\n"
     assert [one.is_due for one in lines(desk)] == [False, False]
-
-
-def test_services_with_other_homes_do_not_overwrite_each_other(desk: ConfigDesk, tmp_path: Path) -> None:
-    """Two services on one machine share the workspace and the database."""
-    world = desk.world
-    change(desk, "KEY", "0", env_path=".env")
-    name = workspace_name(desk.workspace, world.store.is_shared)
-    other = EnvReconciler(
-        store=world.store,
-        keyring=world.keyring,
-        env_files=EnvFiles(desk.workspace, tmp_path / "other"),
-        home=tmp_path / "other",
-        workspace=name,
-        former_workspace="former",
-        clock=world.clock,
-    )
-
-    def write(number: int) -> None:
-        if number % 2:
-            desk.set("KEY", str(number), AS_LEA, "global")
-        else:
-            other.reconcile(".env")
-
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(write, range(60)))
-    assert (desk.workspace / ".env").read_text() == f"KEY={desk.env(AS_LEA)['KEY']}\n"
 
 
 def test_a_file_has_a_limited_number_of_entries(desk: ConfigDesk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,9 +264,9 @@ def test_a_change_while_the_file_is_written_leaves_the_line_due(desk: ConfigDesk
     files = desk.world.env_files
     update = files.update
 
-    def update_late(path: str, values: Any) -> None:
-        update(path, values)
-        desk.world.store.write(lambda tx: tx.touch_env_file(path))
+    def update_late(path: str, values: Any, **more: Any) -> None:
+        update(path, values, **more)
+        desk.world.store.write(lambda tx: tx.touch_env_file(path, instant(0)))
 
     files.update = update_late  # type: ignore[method-assign]
     change(desk, "KEY", "two")
@@ -331,7 +320,7 @@ def test_a_missing_folder_is_waited_for_and_then_forgotten(desk: ConfigDesk) -> 
     look(desk)
     (desk.workspace / "moved").rename(app)
     look(desk)
-    assert (app / ".env").read_text() == ""
+    assert not (app / ".env").exists()
     entry = change(desk, "TOKEN", "hunter2", is_secret=True, env_path="app/.env")
     (app / ".env").unlink()
     app.rmdir()
@@ -343,29 +332,159 @@ def test_a_missing_folder_is_waited_for_and_then_forgotten(desk: ConfigDesk) -> 
 
 
 def test_other_workspaces_keep_their_own_lines(desk: ConfigDesk) -> None:
-    def keep(tx: Transaction) -> None:
-        tx.put_env_line(a_line(".env", "KEY", workspace="other:/w", revision=1, written=1))
-
-    desk.world.store.write(keep)
+    desk.world.store.write(
+        lambda tx: tx.put_env_line(a_line(".env", "KEY", workspace="other", revision=1, written=1, due_at=None))
+    )
     entry = change(desk, "KEY", "x", env_path=".env")
-    assert [(one.workspace, one.is_due) for one in lines(desk) if one.workspace == "other:/w"] == [("other:/w", True)]
+    assert [(one.workspace, one.is_due) for one in lines(desk) if one.workspace == "other"] == [("other", True)]
+    gone = desk.world.configuration.delete(entry, AS_LEA)
+    assert "also in .env of host:/w" in str(gone.warning)
+    assert [one.workspace for one in lines(desk)] == ["other"]
+
+
+def problems(desk: ConfigDesk, viewer: Viewer = AS_LEA) -> list[tuple[str, str]]:
+    found = desk.world.configuration.list_entries(viewer, None, None).problems
+    return [(one.workspace, one.key) for one in found]
+
+
+def move_workspace(desk: ConfigDesk, folder: Path) -> None:
+    """Starts another service with another HIVELORE_WORKSPACE."""
+    desk.world.settings = desk.world.settings.model_copy(update={"workspace": folder})
+    for name in ("env_files", "env_reconciler", "entry_writer", "configuration", "configuration_check", "undo_service"):
+        vars(desk.world).pop(name, None)
+
+
+def test_a_line_stays_known_when_the_folder_or_the_machine_gets_another_name(
+    desk: ConfigDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = change(desk, "TOKEN", "hunter2", is_secret=True, env_path=".env")
+    moved = desk.workspace.rename(desk.workspace.parent / "moved")
+    monkeypatch.setattr("socket.gethostname", lambda: "renamed")
+    move_workspace(desk, moved)
     desk.world.configuration.delete(entry, AS_LEA)
-    assert [one.workspace for one in lines(desk)] == ["other:/w"]
+    assert not (moved / ".env").exists()
+    assert lines(desk) == []
 
 
-def test_lines_of_a_moved_database_are_taken_over(desk: ConfigDesk) -> None:
-    change(desk, "KEY", "x", env_path=".env")
-    (line,) = lines(desk)
-    host, _, folder = line.workspace.partition(":")
-    former = f":{folder}" if host else f"{os.uname().nodename}:{folder}"
-
-    def rename(tx: Transaction) -> None:
-        tx.drop_env_line(line.workspace, line.path, line.key)
-        tx.put_env_line(replace(line, workspace=former))
-
-    desk.world.store.write(rename)
+def test_a_line_in_a_former_workspace_is_reported_until_it_is_removed(desk: ConfigDesk, tmp_path: Path) -> None:
+    entry = change(desk, "TOKEN", "hunter2", is_secret=True, env_path=".env")
+    (tmp_path / "new").mkdir()
+    former = desk.workspace
+    move_workspace(desk, tmp_path / "new")
+    assert str(former) in str(desk.world.configuration.delete(entry, AS_LEA).warning)
+    assert problems(desk) == []
+    look(desk, 301)
+    ((workspace, key),) = problems(desk)
+    assert (workspace.endswith(str(former)), key) == (True, "TOKEN")
+    report = desk.world.configuration_check.check()
+    assert (report.lines, [one.key for one in report.problems]) == (0, ["TOKEN"])
+    assert "HIVELORE_WORKSPACE" in report.problems[0].problem
+    move_workspace(desk, former)
     look(desk)
-    assert lines(desk) == [line]
+    assert (problems(desk), lines(desk)) == ([], [])
+    assert not (former / ".env").exists()
+
+
+@pytest.mark.parametrize("content", ["", "x" * 32, "../../etc"])
+def test_a_damaged_id_of_the_workspace_is_an_error(desk: ConfigDesk, content: str) -> None:
+    (desk.workspace / FILE).write_text(content)
+    with pytest.raises(Conflict, match="no id of a workspace"):
+        change(desk, "KEY", "x", env_path=".env")
+    assert desk.listed(AS_LEA) == []
+
+
+def test_a_link_as_the_id_of_the_workspace_is_not_followed(desk: ConfigDesk) -> None:
+    (desk.workspace / FILE).symlink_to("/etc/hostname")
+    with pytest.raises(Conflict, match="cannot be read"):
+        change(desk, "KEY", "x", env_path=".env")
+
+
+def test_a_line_of_the_user_is_neither_overwritten_nor_removed(desk: ConfigDesk) -> None:
+    file = desk.workspace / ".env"
+    file.write_text("KEY=mine\n")
+    with pytest.raises(Conflict, match="Hivelore did not write"):
+        change(desk, "KEY", "x", env_path=".env")
+    assert (desk.listed(AS_LEA), file.read_text()) == ([], "KEY=mine\n")
+    file.write_text("")
+    entry = change(desk, "KEY", "x", env_path=".env")
+    desk.world.configuration.delete(entry, AS_LEA)
+    file.write_text("KEY=mine\n")
+    with pytest.raises(Conflict, match="Hivelore did not write"):
+        undo(desk)
+    assert file.read_text() == "KEY=mine\n"
+
+
+def test_a_line_that_the_user_wrote_before_hivelore_could_is_neither_overwritten_nor_removed(desk: ConfigDesk) -> None:
+    file = desk.workspace / ".env"
+    desk.world.env_reconciler.reconcile = lambda *_: ()  # type: ignore[method-assign]
+    entry = change(desk, "KEY", "x", env_path=".env")
+    del desk.world.env_reconciler.reconcile
+    file.write_text("KEY=mine\n")
+    look(desk)
+    (problem,) = desk.world.configuration.list_entries(AS_LEA, None, None).problems
+    assert "did not write" in problem.problem
+    desk.world.configuration.delete(entry, AS_LEA)
+    assert (file.read_text(), lines(desk)) == ("KEY=mine\n", [])
+
+
+def test_a_file_that_hivelore_created_is_removed_with_its_last_line(desk: ConfigDesk) -> None:
+    (desk.workspace / "mine.env").write_text("")
+    for path in (".env", "mine.env"):
+        first, second = (change(desk, f"{key}{len(path)}", "x", env_path=path) for key in "AB")
+        desk.world.configuration.delete(first, AS_LEA)
+        desk.world.configuration.delete(second, AS_LEA)
+    assert not (desk.workspace / ".env").exists()
+    assert (desk.workspace / "mine.env").read_text() == ""
+
+
+def test_a_secret_is_removed_although_another_line_cannot_be_written(desk: ConfigDesk) -> None:
+    file = desk.workspace / ".env"
+    entry = change(desk, "TOKEN", "hunter2", is_secret=True, env_path=".env")
+    change(desk, "URL", "x", env_path=".env")
+    with file.open("ab") as out:
+        out.write(b"#" * (MAX_BYTES + 1))
+    assert "more than" in desk.set("URL", "longer" * 9, AS_LEA, "global").warning
+    assert desk.world.configuration.delete(entry, AS_LEA).warning is not None
+    assert b"hunter2" not in file.read_bytes()
+    assert [one.key for one in lines(desk)] == ["URL"]
+
+
+def test_a_held_lock_is_a_problem_of_the_line_and_does_not_stall_the_worker(desk: ConfigDesk) -> None:
+    change(desk, "KEY", "x", env_path=".env")
+    (lock,) = (desk.world.settings.home / "locks").glob("env-*")
+    desk.world.store.write(lambda tx: tx.touch_env_file(".env", instant(0)))
+    with locked(lock):
+        started = time.monotonic()
+        look(desk)
+        assert time.monotonic() - started < 5
+        ((_, key),) = problems(desk)
+        assert key == "KEY"
+    look(desk)
+    assert problems(desk) == []
+
+
+def test_no_process_that_can_open_the_workspace_can_hold_the_lock(desk: ConfigDesk) -> None:
+    descriptor = os.open(desk.workspace, os.O_RDONLY)
+    try:
+        acquire(descriptor, str(desk.workspace))
+        assert change(desk, "KEY", "x", env_path=".env")
+        assert (desk.workspace / ".env").read_text() == "KEY=x\n"
+    finally:
+        os.close(descriptor)
+
+
+def test_problems_of_private_entries_are_shown_to_those_who_see_them(desk: ConfigDesk) -> None:
+    change(desk, "TOKEN", "x", AS_OPERATOR, scope="agent", to="ada", env_path="own.env")
+    change(desk, "URL", "x", env_path=".env")
+    for path in ("own.env", ".env"):
+        (desk.workspace / f"{path}.env").hardlink_to(desk.workspace / path)
+    change(desk, "TOKEN", "y", AS_OPERATOR, scope="agent", to="ada")
+    change(desk, "URL", "y")
+    for sees, expected in ((LeadSees.SHARED, ["URL"]), (LeadSees.ALL, ["URL", "TOKEN"])):
+        desk.world.settings = desk.world.settings.model_copy(update={"lead_sees": sees})
+        vars(desk.world).pop("configuration")
+        assert [key for _, key in problems(desk)] == expected
+        assert [key for _, key in problems(desk, AS_OPERATOR)] == ["URL", "TOKEN"]
 
 
 def test_a_lock_is_released_when_its_process_is_killed(tmp_path: Path) -> None:

@@ -11,15 +11,15 @@ from dotenv import dotenv_values
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hivelore.configuration.env_text import export_line, quote, set_variables
-from hivelore.errors import Invalid
+from hivelore.configuration.env_text import assigned, differing, export_line, quote, set_variables
+from hivelore.errors import Conflict, Invalid
 from support.laws import examples
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=30)
 TRICKY = st.lists(st.sampled_from(["'", '"', "\\", "$", "`", "${A}", "#", " ", "\n", "a", "=", "!", "é"]), max_size=8)
 VALUES = TEXTS | TRICKY.map("".join)
 LINES = st.lists(
-    st.sampled_from(["# a comment", "", "A=1", "export B='x y'", "KEY = 5", "two", 'D="p\nKEY=no\nq"', "E=#"]),
+    st.sampled_from(["# a comment", "", "A=1", "export B='x y'", "KEY = 5", "two", 'D="p\nF=no\nq"', "E=#"]),
     max_size=8,
 )
 
@@ -74,11 +74,45 @@ def test_an_assignment_keeps_its_place_and_its_export() -> None:
 
 def test_a_value_of_several_lines_is_replaced_whole() -> None:
     assert set_variables('KEY="one\ntwo"\nB=2\n', {"KEY": "x"}) == "KEY=x\nB=2\n"
-    assert set_variables("A='one\nKEY=no\n'\n", {"KEY": "x"}) == "A='one\nKEY=no\n'\nKEY=x\n"
+    assert set_variables("A='one\nB=no\n'\n", {"KEY": "x"}) == "A='one\nB=no\n'\nKEY=x\n"
+    assert set_variables("KEY='one\nB=no\n' # two\n", {"KEY": None}) == ""
 
 
-def test_a_quote_that_is_never_closed_ends_with_its_line() -> None:
-    assert set_variables("KEY='one\nB=2\n", {"KEY": "x"}) == "KEY=x\nB=2\n"
+def test_a_quote_of_another_variable_that_is_never_closed_ends_with_its_line() -> None:
+    assert set_variables("A='one\nKEY=1\n", {"KEY": "x"}) == "A='one\nKEY=x\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "KEY='one\nB=2\n",
+        'KEY="one\nB=2\nC="3"\n',
+        "KEY='one\nB='2'\n",
+        'A="one\nKEY=ours\nB="2"\n',
+        "A='one\nKEY=ours\n# don't\n",
+        'A="one\nKEY=ours\n"\n',
+    ],
+)
+@pytest.mark.parametrize("value", ["x", None])
+def test_a_quote_that_may_hide_other_variables_is_refused(text: str, value: str | None) -> None:
+    for attempt in (set_variables, differing):
+        with pytest.raises(Conflict, match="not closed"):
+            attempt(text, {"KEY": value})
+
+
+def test_the_variables_of_a_file_are_known() -> None:
+    assert assigned("# X=1\nA=1\nexport B='x\nC=2\n'\ntwo\n") == {"A", "B"}
+
+
+@settings(max_examples=examples(100))
+@given(
+    lines=LINES, keys=st.dictionaries(st.sampled_from(["A", "B", "KEY", "NEW"]), st.none() | VALUES.filter(quotable))
+)
+def test_the_differing_variables_are_those_whose_lines_change(lines: list[str], keys: dict[str, str | None]) -> None:
+    text = "".join(f"{line}\n" for line in lines)
+    expected = {key for key, value in keys.items() if set_variables(text, {key: value}) != text}
+    assert differing(text, keys) == expected
+    assert differing(set_variables(text, keys), keys) == frozenset()
 
 
 def test_line_endings_of_the_file_are_used() -> None:

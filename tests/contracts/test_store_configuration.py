@@ -149,8 +149,8 @@ def test_the_entries_of_a_file_are_those_that_are_there_now(store: MemoryStore) 
 LINES = [
     a_line("a.env", "A", revision=2, written=2),
     a_line("a.env", "B", problem=Clean("a link"), since=instant(3)),
-    a_line("b.env", "A"),
-    a_line("a.env", "A", workspace="host:/w", problem=Clean("gone"), revision=5, written=4),
+    a_line("b.env", "A", due_at=instant(4), is_begun=True, is_in_own_file=True),
+    a_line("a.env", "A", workspace="x", problem=Clean("gone"), revision=5, written=4, owner=ADA),
 ]
 
 
@@ -165,11 +165,21 @@ def put_lines(store: MemoryStore) -> None:
 def test_lines_are_read_by_file_workspace_and_state(store: MemoryStore) -> None:
     put_lines(store)
     with store.read() as view:
-        assert list(view.env_lines(":/w", "a.env", 9)) == LINES[:2]
-        assert list(view.env_lines(":/w", "a.env", 1)) == LINES[:1]
-        assert list(view.due_env_lines(":/w", 9)) == [LINES[2], LINES[1]]
-        assert list(view.due_env_lines("host:/w", 9)) == [LINES[3]]
-        assert list(view.failed_env_lines(9)) == [LINES[1], LINES[3]]
+        assert list(view.env_lines("w", "a.env", 9)) == LINES[:2]
+        assert list(view.env_lines("w", "a.env", 1)) == LINES[:1]
+        assert list(view.due_env_lines("w", 9)) == [LINES[2], LINES[1]]
+        assert list(view.due_env_lines("x", 9)) == [LINES[3]]
+        for number, late in ((4, [LINES[1], LINES[3]]), (5, LINES[1:])):
+            assert list(view.late_env_lines(ALL_SEEN, instant(number), 9)) == late
+            assert list(view.late_env_lines(ALL_SEEN, instant(number), 1)) == late[:1]
+        for seen, expected in (
+            (Visibility(own=ADA, swarm=True), [LINES[1], LINES[3]]),
+            (Visibility(own=BOB, swarm=True), [LINES[1]]),
+            (Visibility(own=ADA, swarm=False), [LINES[3]]),
+        ):
+            assert list(view.late_env_lines(seen, instant(0), 9)) == expected
+        assert list(view.other_env_lines("w", "a.env", "A", 9)) == [LINES[3]]
+        assert list(view.other_env_lines("", "a.env", "A", 1)) == [LINES[0]]
         found: list[EnvLine] = []
         while page := view.env_lines_after(
             (found[-1].workspace, found[-1].path, found[-1].key) if found else ("", "", ""), 2
@@ -180,21 +190,21 @@ def test_lines_are_read_by_file_workspace_and_state(store: MemoryStore) -> None:
 
 def test_a_changed_file_makes_its_lines_due_in_all_workspaces(store: MemoryStore) -> None:
     put_lines(store)
-    store.write(lambda tx: tx.touch_env_file("a.env"))
+    store.write(lambda tx: tx.touch_env_file("a.env", instant(7)))
     with store.read() as view:
-        assert [(one.revision, one.written) for one in view.env_lines_after(("", "", ""), 9)] == [
-            (3, 2),
-            (2, 0),
-            (1, 0),
-            (6, 4),
+        assert [(one.revision, one.written, one.due_at) for one in view.env_lines_after(("", "", ""), 9)] == [
+            (3, 2, instant(7)),
+            (2, 0, None),
+            (1, 0, instant(4)),
+            (6, 4, None),
         ]
 
 
 def test_a_line_is_replaced_and_dropped(store: MemoryStore) -> None:
     put_lines(store)
     fresh = replace(LINES[1], problem=None, since=None, written=1)
-    store.write(lambda tx: (tx.put_env_line(fresh), tx.drop_env_line(":/w", "a.env", "A")))
-    store.write(lambda tx: tx.drop_env_line(":/w", "a.env", "A"))
+    store.write(lambda tx: (tx.put_env_line(fresh), tx.drop_env_line("w", "a.env", "A")))
+    store.write(lambda tx: tx.drop_env_line("w", "a.env", "A"))
     with store.read() as view:
         assert list(view.env_lines_after(("", "", ""), 9)) == [fresh, *LINES[2:]]
 

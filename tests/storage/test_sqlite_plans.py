@@ -84,7 +84,7 @@ LOOKS_AT_EVERYTHING = {
     "memory_most_used": "compares all memories with evidence of use, once in a session",
     "config_entries": "walks by scope and key, and stops at the limit",
     "env_lines_after": "a page at a time, when an operator checks or moves a swarm",
-    "env_lines_failed": "an index has the failed ones only",
+    "env_lines_late": "an index has the due ones only",
     "config_sealed_otherwise": "all secrets, when an operator rotates the key",
     "batches": "walks back from the newest and stops at the limit",
     "uncompared": "compares all memories with what was compared, in the background and only after a change",

@@ -60,7 +60,7 @@ def a_secret(number: int = 1, entry: int = 1, key: str = "k1", **more: Any) -> C
 
 
 def a_line(path: str = ".env", key: str = "KEY", **more: Any) -> EnvLine:
-    default: dict[str, Any] = {"workspace": ":/w", "path": path, "key": key}
+    default: dict[str, Any] = {"workspace": "w", "path": path, "key": key, "location": "host:/w"}
     return EnvLine(**(default | more))
 
 

@@ -165,7 +165,7 @@ def _do_more(tx: Transaction, deed: Deed, key: DocumentKey | None) -> None:
             tx.put_config_changes(batch.id, [ConfigChange(config_id(number), None, deed.number)])
             tx.put_env_line(a_line(key=f"K{number}", revision=1 + deed.number))
         case "unset":
-            tx.drop_env_line(":/w", ".env", f"K{1 + deed.which}")
+            tx.drop_env_line("w", ".env", f"K{1 + deed.which}")
             tx.drop_config_entry(config_id(1 + deed.which))
         case "judge" | "reject" | "unlink" if key is not None:
             _do_to_links(tx, deed, Stored(key, tx.memories_of([key], EVERYTHING)[key]))

@@ -6,6 +6,7 @@ from hivelore.configuration.keyring import Keyring, Keys
 from hivelore.configuration.model import ConfigId, ConfigReport, UnreadableSecret
 from hivelore.configuration.rotation import NAMED, named, read_problem
 from hivelore.errors import HiveloreError
+from hivelore.search.model import EVERYTHING
 from hivelore.storage.ports import MemoryStore
 
 _PAGE = 100
@@ -18,7 +19,8 @@ class ConfigurationCheck:
         self._reconciler = reconciler
 
     def check(self) -> ConfigReport:
-        """Reads every secret, and compares every line of the .env files of this workspace."""
+        """Reads every secret, and compares every line of the .env files of this workspace. Lines of others are
+        checked for being late."""
         with self._store.read() as view:
             encrypts = view.setting(NEWEST_KEY)
         keys = Keys({}, None, "")
@@ -30,7 +32,9 @@ class ConfigurationCheck:
         except HiveloreError as error:
             problem = str(error)
         secrets, wrong, unreadable = self._read_secrets(keys)
-        lines, problems = self._reconciler.differences()
+        lines, found = self._reconciler.differences()
+        with self._store.read() as view:
+            problems = [*found, *self._reconciler.late(view, EVERYTHING.visibility, NAMED, only_others=True)]
         return ConfigReport(
             key=encrypts,
             key_problem=problem,

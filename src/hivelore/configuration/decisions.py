@@ -12,6 +12,7 @@ from hivelore.configuration.model import (
     ConfigScope,
     ConfigVersion,
     CurrentEntry,
+    EnvLine,
     Place,
 )
 from hivelore.configuration.names import redirects
@@ -50,6 +51,11 @@ def may_see(seen: Visibility, place: Place) -> bool:
     if place.scope is ConfigScope.AGENT:
         return seen.others or (seen.own is not None and seen.own == place.scope_id)
     return seen.swarm
+
+
+def may_see_line(seen: Visibility, line: EnvLine) -> bool:
+    """Returns True if the name and the problem of a line are among what is seen, as the entries that decide it."""
+    return seen.swarm if line.owner is None else may_see(seen, Place(ConfigScope.AGENT, line.owner))
 
 
 def may_change(viewer: Viewer, place: Place) -> bool:
@@ -123,10 +129,10 @@ def decide_lines(keys: Collection[str], entries: Collection[CurrentEntry]) -> Ma
     """Returns the entry that each line of a .env file contains; None: no line. ``keys``: the names of the lines;
     ``entries``: all with this file as envPath.
 
-    Entries of an agent decide a line only if no entry of others is in the file. Then the repository comes before
-    global scope, and of one scope the latest change.
+    Entries of an agent decide a line only if no entry of others is in the file (``crowded_keys``). Then the repository
+    comes before global scope, and of one scope the latest change.
     """
-    is_shared = len({one.entry.place for one in entries}) > 1
+    is_shared = _is_shared(entries)
     ranked = sorted(
         (one for one in entries if not is_shared or one.entry.place.scope is not ConfigScope.AGENT),
         key=lambda one: (_LINE_PRECEDENCE.index(one.entry.place.scope), one.entry.updated_at, one.entry.id),
@@ -135,15 +141,33 @@ def decide_lines(keys: Collection[str], entries: Collection[CurrentEntry]) -> Ma
     return {key: decided.get(key) for key in keys}
 
 
+def crowded_keys(entries: Collection[CurrentEntry]) -> frozenset[str]:
+    """Returns the keys of a file that only entries of agents have, although entries of others are in the file. Their
+    lines are left as they are. ``entries``: as for ``decide_lines``."""
+    if not _is_shared(entries):
+        return frozenset()
+    of_agents = {one.entry.key for one in entries if one.entry.place.scope is ConfigScope.AGENT}
+    return frozenset(of_agents - {one.entry.key for one in entries if one.entry.place.scope is not ConfigScope.AGENT})
+
+
+def _is_shared(entries: Collection[CurrentEntry]) -> bool:
+    return len({one.entry.place for one in entries}) > 1
+
+
 def check_file(entry: ConfigEntry, in_file: Collection[CurrentEntry]) -> None:
     """Raises Conflict if a .env file has no room for another entry, or if an entry of an agent would be in a file with
     entries of others. ``in_file``: the entries with this file as envPath."""
+    others = [one for one in in_file if one.entry.place != entry.place]
     if sum(one.entry.id != entry.id for one in in_file) >= MAX_LINES:
         raise Conflict(f"There are {MAX_LINES} entries with this envPath already. Choose another file.")
-    if entry.place.scope is ConfigScope.AGENT and any(one.entry.place != entry.place for one in in_file):
+    if entry.place.scope is ConfigScope.AGENT and others:
         raise Conflict(
             "Entries of others are in this file, and an entry of an agent is not written beside them. Choose another "
             "envPath, or use scope global or repo."
+        )
+    if any(one.entry.place.scope is ConfigScope.AGENT for one in others):
+        raise Conflict(
+            "Entries of an agent are in this file, and no others are written beside them. Choose another envPath."
         )
 
 

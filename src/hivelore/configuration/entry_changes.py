@@ -17,6 +17,7 @@ from hivelore.configuration.model import (
 )
 from hivelore.core.agents import Viewer
 from hivelore.core.audit import AuditEntry
+from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Conflict
@@ -42,6 +43,12 @@ class EntryChange:
     def paths(self) -> Sequence[str]:
         return [one.env_path for one in (self.before, self.after) if one is not None and one.env_path is not None]
 
+    @property
+    def left_path(self) -> str | None:
+        """The file from which the entry was removed."""
+        path = None if self.before is None else self.before.env_path
+        return None if self.after is not None and self.after.env_path == path else path
+
 
 class EntryWriter:
     def __init__(
@@ -50,6 +57,7 @@ class EntryWriter:
         store: MemoryStore,
         keyring: Keyring,
         reconciler: EnvReconciler,
+        clock: Clock,
         random: Callable[[int], bytes],
         purge_log_later: Callable[[], None],
     ) -> None:
@@ -57,6 +65,7 @@ class EntryWriter:
         self._store = store
         self._keyring = keyring
         self._reconciler = reconciler
+        self._clock = clock
         self._random = random
         self._purge_log_later = purge_log_later
 
@@ -90,7 +99,9 @@ class EntryWriter:
         if any(one.was_in_clear for one in changes) and not self._store.purge_log():
             self._purge_log_later()
         paths = dict.fromkeys(path for one in changes for path in one.paths)
-        return [problem for path in paths for problem in self._reconciler.reconcile(path)]
+        problems = [problem for path in paths for problem in self._reconciler.reconcile(path)]
+        left = [(one.left_path, one.entry.key) for one in changes]
+        return [*problems, *(text for path, key in left if path for text in self._reconciler.elsewhere(path, key))]
 
     def usable_keys(self, tx: Transaction) -> Keys:
         """Returns the keys to encrypt with. Raises NoKey if there was none ever, and Conflict if the last key that
@@ -112,13 +123,15 @@ class EntryWriter:
         in_place = tx.config_entries(EVERYTHING.visibility, MAX_ENTRIES + 1, place=entry.place)
         check_room([one for one in in_place if one.entry.id != entry.id], after)
         if after.env_path is not None:
+            tx.claim(f"configuration file {after.env_path}".encode())
             check_file(entry, tx.config_entries_in_file(after.env_path, MAX_LINES + 1))
 
     def _mark_lines(self, tx: Transaction, change: EntryChange) -> None:
+        at = self._clock.now()
         for path in dict.fromkeys(change.paths):
-            tx.touch_env_file(path)
+            tx.touch_env_file(path, at)
         if change.after is not None and change.after.env_path is not None:
-            self._reconciler.keep_line(tx, change.after.env_path, change.entry.key)
+            self._reconciler.keep_line(tx, change.after.env_path, change.entry)
 
     def _encrypt_versions(self, tx: Transaction, entry: ConfigId) -> bool:
         """Encrypts the versions of a secret that are in clear. Returns True if there were any."""

@@ -5,17 +5,20 @@ import os
 import re
 import stat
 from collections.abc import Generator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
-from hivelore.configuration.env_text import set_variables
+from hivelore.configuration.env_text import assigned, differing, set_variables
 from hivelore.configuration.model import PATH_BYTES
 from hivelore.errors import Conflict, Invalid
 from hivelore.folders import rules
-from hivelore.local import file_lock, private_files
+from hivelore.local import private_files
 
 MAX_BYTES = 1_000_000
+"""Most bytes of a file to which lines are added."""
+LARGEST = 20 * MAX_BYTES
+"""Most bytes of a file from which lines are removed."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Not blocking: opening a pipe would wait for a writer.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -64,22 +67,19 @@ class EnvFiles:
         """Raises Conflict if the file cannot be written: its folder is missing or a link, or it is a link, a folder, or
         a file of another user."""
         with ExitStack() as stack:
-            _read(*self._open_folder(path, stack), path)
+            _read(*self._open_folder(path, stack), path, MAX_BYTES)
 
-    @contextmanager
-    def exclusive(self) -> Generator[None]:
-        """Keeps other services of this machine from writing files of the workspace, which may have other homes. Raises
-        Busy. A workspace that is missing, or on a file system without locks, is not locked."""
-        root = os.path.realpath(self._workspace)
+    def keys(self, path: str) -> frozenset[str] | None:
+        """Returns the variables that a file sets; None if it does not exist. Raises Conflict as ``check``."""
         with ExitStack() as stack:
-            with suppress(OSError):
-                file_lock.acquire(stack.enter_context(_opened(root)), root)
-            yield
+            before = _read(*self._open_folder(path, stack), path)
+        return None if before is None else assigned(_text(before))
 
-    def update(self, path: str, values: Mapping[str, str | None]) -> None:
+    def update(self, path: str, values: Mapping[str, str | None], *, may_remove: bool = False) -> None:
         """Sets lines of a file, or removes them (None); all other lines stay as they are. The file is replaced at once
-        and private to this user. Two calls for one file at the same time are not safe. Raises Conflict as ``check``,
-        and Invalid for a value that no .env file can contain."""
+        and private to this user. Two calls for one file at the same time are not safe. Raises Conflict as ``check``, if
+        the file would grow beyond ``MAX_BYTES``, or if a quote hides lines; and Invalid for a value that no .env file
+        can contain. ``may_remove``: removes the file if no line is left."""
         with ExitStack() as stack:
             folder, name = self._open_folder(path, stack)
             owner = f"{self._home}/{name}"
@@ -87,15 +87,19 @@ class EnvFiles:
             with _explained(path):
                 private_files.remove_at(folder, temporary)  # Of a process that was killed: it may contain secrets.
             before = _read(folder, name, path)
-            data = _changed(before, values)
-            if data is not None:
-                with _explained(path):
+            data = _changed(before, values, path)
+            with _explained(path):
+                if may_remove and not (before if data is None else data):
+                    private_files.remove_at(folder, name)
+                elif data is not None:
                     private_files.replace_at(folder, name, data, temporary)
 
-    def is_as_wanted(self, path: str, values: Mapping[str, str | None]) -> bool:
-        """Returns True if ``update`` would change nothing. Raises as that."""
+    def differing(self, path: str, values: Mapping[str, str | None]) -> frozenset[str]:
+        """Returns the variables whose lines ``update`` would change. Raises as that."""
         with ExitStack() as stack:
-            return _changed(_read(*self._open_folder(path, stack), path), values) is None
+            before = _read(*self._open_folder(path, stack), path)
+        with _located(path):
+            return differing(_text(before or b""), values)
 
     def _open_folder(self, path: str, stack: ExitStack) -> tuple[int, str]:
         """Returns the descriptor of the file's folder, and its name."""
@@ -107,12 +111,27 @@ class EnvFiles:
         return folder, name
 
 
-def _changed(before: bytes | None, values: Mapping[str, str | None]) -> bytes | None:
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _changed(before: bytes | None, values: Mapping[str, str | None], path: str) -> bytes | None:
     """Returns the new content of a file; None if it stays as it is."""
-    after = set_variables((before or b"").decode("utf-8", "surrogateescape"), values)
-    data = after.encode("utf-8", "surrogateescape")
+    with _located(path):
+        data = set_variables(_text(before or b""), values).encode("utf-8", "surrogateescape")
+    if len(data) > max(MAX_BYTES, len(before or b"")):
+        raise Conflict(f"{path} would have more than {MAX_BYTES:,} bytes. Choose another path, or delete other lines.")
     is_needed = before is not None or any(one is not None for one in values.values())
     return data if is_needed and data != before else None
+
+
+@contextmanager
+def _located(path: str) -> Generator[None]:
+    """Names the file in a conflict of its content."""
+    try:
+        yield
+    except Conflict as error:
+        raise Conflict(f"{path} cannot be changed. {error}") from None
 
 
 @contextmanager
@@ -124,8 +143,8 @@ def _opened(name: str, folder: int | None = None) -> Generator[int]:
         os.close(descriptor)
 
 
-def _read(folder: int, name: str, path: str) -> bytes | None:
-    """Returns the content of a file; None if it does not exist."""
+def _read(folder: int, name: str, path: str, most: int = LARGEST) -> bytes | None:
+    """Returns the content of a file of at most ``most`` bytes; None if it does not exist."""
     with _explained(path):
         try:
             descriptor = os.open(name, _FILE, dir_fd=folder)
@@ -139,10 +158,11 @@ def _read(folder: int, name: str, path: str) -> bytes | None:
                 raise Conflict(f"{path} belongs to another user. Choose another path.")
             if found.st_nlink > 1:
                 raise Conflict(f"{path} has a second name elsewhere (a hard link). Replace it by a copy.")
-            if found.st_size > MAX_BYTES:
-                raise Conflict(f"{path} has more than {MAX_BYTES:,} bytes. Choose another path.")
             with os.fdopen(descriptor, "rb", closefd=False) as file:
-                return file.read()
+                data = file.read(most + 1)
+            if len(data) > most:
+                raise Conflict(f"{path} has more than {most:,} bytes. Choose another path, or make it smaller.")
+            return data
         finally:
             os.close(descriptor)
 

@@ -5,43 +5,46 @@ are decided by the entries of that moment and written at once. A line that canno
 worker tries again.
 """
 
-import os
-import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
 
-from hivelore.configuration.decisions import decide_lines, may_forget
+from hivelore.configuration.decisions import crowded_keys, decide_lines, may_forget
 from hivelore.configuration.env_files import EnvFiles, MissingFolder
 from hivelore.configuration.env_text import quote
 from hivelore.configuration.keyring import Keyring
-from hivelore.configuration.model import MAX_LINES, EnvLine, EnvProblem
+from hivelore.configuration.model import MAX_LINES, ConfigEntry, ConfigScope, EnvLine, EnvProblem
 from hivelore.configuration.secret_reader import SecretReader
+from hivelore.configuration.workspace_id import WorkspaceId
+from hivelore.core.agents import AgentId
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
-from hivelore.errors import Conflict, HiveloreError
+from hivelore.errors import Busy, Conflict, HiveloreError
 from hivelore.local.endpoint import LOCKS
-from hivelore.local.file_lock import locked
+from hivelore.local.file_lock import ATTEMPTS, locked
+from hivelore.search.model import Visibility
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
 EVERY = 5.0
 """Seconds between looks for due lines."""
 RETRY_EVERY = 60.0
 """Seconds between attempts to write lines that could not be written."""
+LATE = timedelta(minutes=5)
+"""Lines that are due for longer are shown as problems."""
+WORKER_ATTEMPTS = 5
+"""Attempts of the background worker to get the lock of a file; other work waits for it."""
 _PAGE = 1_000
-_NAME_BYTES = 500
 _MOST = 2 * MAX_LINES
 """More than the lines and entries of a file, some of which wait for their removal."""
-
-
-def workspace_name(folder: Path, is_shared: bool) -> str:
-    """Returns the name of a workspace in a store. A store that is not shared has one process, even if its machine was
-    renamed."""
-    host = socket.gethostname() if is_shared else ""
-    name = f"{host}:{os.path.realpath(folder)}"
-    return name if len(name.encode()) <= _NAME_BYTES else f"{host}:{sha256(name.encode()).hexdigest()}"
+_ELSEWHERE = 5
+"""Most other workspaces that a warning names."""
+_NOT_WRITTEN = (
+    "No service wrote it since its entry changed. Start one with HIVELORE_WORKSPACE set to this folder. If the folder "
+    "is not used any more, correct the file by hand."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,40 +67,63 @@ class EnvReconciler:
         keyring: Keyring,
         env_files: EnvFiles,
         home: Path,
-        workspace: str,
-        former_workspace: str,
+        workspace: WorkspaceId,
         clock: Clock,
     ) -> None:
-        """``home``: folder of the locks; ``workspace``: name of the workspace in this store; ``former_workspace``: its
-        name in a store of the other kind, which a moved database contains."""
+        """``home``: folder of the locks, which agents cannot hold. The services of one workspace have the same home."""
         self._store = store
         self._keyring = keyring
         self._env_files = env_files
         self._locks = home / LOCKS
         self._workspace = workspace
-        self._former_workspace = former_workspace
-        self._is_adopted = False
         self._clock = clock
         self._next_look = self._next_retry = 0.0
 
-    def keep_line(self, tx: Transaction, path: str, key: str) -> None:
-        """Makes a line of a file in this workspace one that is kept. Raises Conflict if the file has no room for it."""
-        lines = tx.env_lines(self._workspace, path, _MOST)
-        if any(one.key == key for one in lines):
+    def keep_line(self, tx: Transaction, path: str, entry: ConfigEntry) -> None:
+        """Makes the line of an entry in a file of this workspace one that is kept. Raises Conflict if the file has no
+        room for it, or has a line with this key that is not kept."""
+        workspace, key = self._workspace.make(), entry.key
+        owner = AgentId(entry.place.scope_id) if entry.place.scope is ConfigScope.AGENT else None
+        lines = tx.env_lines(workspace, path, _MOST)
+        known = next((one for one in lines if one.key == key), None)
+        if known is not None:
+            tx.put_env_line(replace(known, owner=None if known.owner is None else owner))
             return
         if len(lines) >= MAX_LINES:
             raise Conflict(f"There are {MAX_LINES} entries in {path} already. Choose another envPath.")
-        tx.put_env_line(EnvLine(workspace=self._workspace, path=path, key=key))
-
-    def reconcile(self, path: str) -> Sequence[str]:
-        """Brings the lines of a file up to date. Returns why some could not be written, which is stored, too."""
-        file = f"{self._workspace}/{path}"
-        lock = self._locks / f"env-{sha256(file.encode()).hexdigest()[:16]}"
         try:
-            with locked(lock), self._env_files.exclusive():
-                with self._store.read() as view:
-                    wanted = self._read(view, path)
-                problems = self._write(path, wanted)
+            present = self._env_files.keys(path) or frozenset()
+        except HiveloreError:
+            present = frozenset[str]()  # The attempt to write it says why.
+        if key in present:
+            raise _not_ours(path, key)
+        tx.put_env_line(
+            EnvLine(
+                workspace=workspace,
+                path=path,
+                key=key,
+                location=self._workspace.location,
+                owner=owner,
+                due_at=self._clock.now(),
+            )
+        )
+
+    def reconcile(self, path: str, attempts: int = ATTEMPTS) -> Sequence[str]:
+        """Brings the lines of a file up to date. Returns why some could not be written, which is stored, too.
+        ``attempts``: most attempts to get the lock of the file."""
+        try:
+            workspace = self._workspace.find()
+            if workspace is None:
+                return []
+            lock = self._locks / f"env-{sha256(f'{workspace}/{path}'.encode()).hexdigest()[:16]}"
+            try:
+                with locked(lock, attempts):
+                    wanted = self._wanted(workspace, path)
+                    problems = self._write(path, wanted)
+                    self._store.write(lambda tx: self._record(tx, path, wanted, problems))
+            except Busy as error:
+                wanted = self._wanted(workspace, path)
+                problems = {one.key: error for one in wanted.lines}
                 self._store.write(lambda tx: self._record(tx, path, wanted, problems))
         except HiveloreError as error:
             return [str(error)]
@@ -105,54 +131,75 @@ class EnvReconciler:
 
     def run_step(self, stopping: Callable[[], bool] = lambda: False) -> None:
         """Reconciles files with due lines. Call about once a second."""
-        if not self._is_adopted:
-            self._adopt(self._former_workspace)
-            self._is_adopted = True
         now = self._clock.monotonic()
         if now < self._next_look:
             return
         self._next_look = now + EVERY
+        workspace = self._workspace.find()
+        if workspace is None:
+            return
         with self._store.read() as view:
-            due = view.due_env_lines(self._workspace, _PAGE)
+            due = view.due_env_lines(workspace, _PAGE)
         is_retried = now >= self._next_retry
         if is_retried:
             self._next_retry = now + RETRY_EVERY
         for path in dict.fromkeys(one.path for one in due if is_retried or one.problem is None):
             if not stopping():
-                self.reconcile(path)
+                self.reconcile(path, WORKER_ATTEMPTS)
 
     def differences(self) -> tuple[int, Sequence[EnvProblem]]:
         """Returns the number of lines of this workspace, and those that are not as the entries say. Changes none."""
+        workspace = self._workspace.find()
         lines: list[EnvLine] = []
-        after = (self._workspace, "", "")
-        while True:
+        after = (workspace or "", "", "")
+        while workspace is not None:
             with self._store.read() as view:
-                page = [one for one in view.env_lines_after(after, _PAGE) if one.workspace == self._workspace]
+                page = [one for one in view.env_lines_after(after, _PAGE) if one.workspace == workspace]
             lines += page
             if len(page) < _PAGE:
                 break
-            after = (self._workspace, page[-1].path, page[-1].key)
+            after = (workspace, page[-1].path, page[-1].key)
+        by_path: dict[str, list[EnvLine]] = {}
+        for one in lines:
+            by_path.setdefault(one.path, []).append(one)
         found: list[EnvProblem] = []
-        for path in dict.fromkeys(one.path for one in lines):
-            with self._store.read() as view:
-                wanted = self._read(view, path)
+        for path, in_file in by_path.items():
+            wanted = self._wanted(in_file[0].workspace, path)
             reasons = {**self._compare(path, wanted), **{key: str(error) for key, error in wanted.problems.items()}}
-            found += [_problem(one, reasons[one.key]) for one in lines if one.path == path and one.key in reasons]
+            found += [_problem(one, reasons[one.key]) for one in in_file if one.key in reasons]
         return len(lines), found
 
-    def failed(self, view: View, limit: int) -> Sequence[EnvProblem]:
-        """Returns lines of all workspaces that could not be written."""
-        return [_problem(one, one.problem or "") for one in view.failed_env_lines(limit)]
+    def late(self, view: View, seen: Visibility, limit: int, *, only_others: bool = False) -> Sequence[EnvProblem]:
+        """Returns lines of all workspaces that could not be written, or are due for long. ``only_others``: not those of
+        this workspace."""
+        found = view.late_env_lines(seen, self._clock.now() - LATE, _PAGE if only_others else limit)
+        own = self._workspace.find() if only_others else None
+        return [_problem(one, _NOT_WRITTEN) for one in found if one.workspace != own][:limit]
+
+    def elsewhere(self, path: str, key: str) -> Sequence[str]:
+        """Returns warnings about the lines of a deleted entry in other workspaces, which their services remove."""
+        workspace = self._workspace.find() or ""
+        with self._store.read() as view:
+            found = view.other_env_lines(workspace, path, key, _ELSEWHERE)
+        return [
+            f"{key} is also in {path} of {one.location}, and is removed there when a service uses that workspace."
+            for one in found
+        ]
 
     # steps
 
-    def _read(self, view: View, path: str) -> _Wanted:
-        lines = view.env_lines(self._workspace, path, _MOST)
-        entries = view.config_entries_in_file(path, _MOST)
+    def _wanted(self, workspace: str, path: str) -> _Wanted:
+        with self._store.read() as view:
+            lines = view.env_lines(workspace, path, _MOST)
+            entries = view.config_entries_in_file(path, _MOST)
         reader = SecretReader(self._keyring)
         values: dict[str, str | None] = {}
-        problems: dict[str, HiveloreError] = {}
-        for key, current in decide_lines([one.key for one in lines], entries).items():
+        problems: dict[str, HiveloreError] = dict.fromkeys(
+            crowded_keys(entries),
+            Conflict(f"It is not written: {path} is shared with entries of others. Set another envPath."),
+        )
+        kept = [one.key for one in lines if one.key not in problems]
+        for key, current in decide_lines(kept, entries).items():
             try:
                 value = None if current is None else reader.value(current.content, key)
                 if value is not None:
@@ -164,17 +211,55 @@ class EnvReconciler:
 
     def _write(self, path: str, wanted: _Wanted) -> Mapping[str, HiveloreError]:
         """Writes a file. Returns why lines could not be written, by key."""
-        if not wanted.values:
-            return wanted.problems
+        problems = dict(wanted.problems)
         try:
-            self._env_files.update(path, wanted.values)
+            begun, is_own_file = self._begin(path, wanted)
         except HiveloreError as error:
-            return {**dict.fromkeys(wanted.values, error), **wanted.problems}
-        return wanted.problems
+            return {**dict.fromkeys(wanted.values, error), **problems}
+        values = {key: value for key, value in wanted.values.items() if key in begun}
+        refused = (key for key, value in wanted.values.items() if value is not None and key not in begun)
+        problems |= {key: _not_ours(path, key) for key in refused}
+        removals = {key: value for key, value in values.items() if value is None}
+        for part in (values, removals):  # Whatever else cannot be written, no secret stays.
+            if not part:
+                continue
+            try:
+                self._env_files.update(path, part, may_remove=is_own_file)
+            except HiveloreError as error:
+                problems |= dict.fromkeys(part, error)
+            else:
+                for key in part:
+                    problems.pop(key, None)
+                break
+        return problems
+
+    def _begin(self, path: str, wanted: _Wanted) -> tuple[frozenset[str], bool]:
+        """Stores which lines may be in the file from now on, before it is written: all but those that the user wrote
+        into it meanwhile. Returns the keys of those lines, and whether Hivelore created the file."""
+        fresh = [one for one in wanted.lines if not one.is_begun and wanted.values.get(one.key) is not None]
+        begun = {one.key for one in wanted.lines if one.is_begun}
+        is_own_file = any(one.is_in_own_file for one in wanted.lines)
+        if not fresh:
+            return frozenset(begun), is_own_file
+        present = self._env_files.keys(path)
+        is_own_file = is_own_file or present is None
+        added = [one for one in fresh if present is None or one.key not in present]
+
+        def store(tx: Transaction) -> None:
+            for one in added:
+                now = next((line for line in tx.env_lines(one.workspace, path, _MOST) if line.key == one.key), None)
+                if now is not None:
+                    tx.put_env_line(replace(now, is_begun=True, is_in_own_file=is_own_file))
+
+        if added:
+            self._store.write(store)
+        return frozenset(begun | {one.key for one in added}), is_own_file
 
     def _record(self, tx: Transaction, path: str, wanted: _Wanted, problems: Mapping[str, HiveloreError]) -> None:
         """Stores which lines were written. A line that a change made due again meanwhile stays due."""
-        now = {one.key: one for one in tx.env_lines(self._workspace, path, _MOST)}
+        if not wanted.lines:
+            return
+        now = {one.key: one for one in tx.env_lines(wanted.lines[0].workspace, path, _MOST)}
         at = self._clock.now()
         for before in wanted.lines:
             line, error = now.get(before.key), problems.get(before.key)
@@ -185,42 +270,41 @@ class EnvReconciler:
             if is_removal and is_gone:
                 tx.drop_env_line(line.workspace, line.path, line.key)
                 continue
-            after = (
-                replace(line, written=before.revision, problem=None, since=None)
-                if error is None
-                else replace(line, problem=Clean(str(error)), since=line.since or at)
-            )
+            after = line
+            if error is None:
+                due_at = None if line.revision == before.revision else line.due_at
+                location = self._workspace.location
+                after = replace(
+                    line, location=location, written=before.revision, problem=None, since=None, due_at=due_at
+                )
+            elif line.is_due:
+                after = replace(line, problem=Clean(str(error)), since=line.since or at)
             if after != line:
                 tx.put_env_line(after)
 
     def _compare(self, path: str, wanted: _Wanted) -> Mapping[str, str]:
         """Returns why lines of a file differ from the entries, by key."""
-        found: dict[str, str] = {}
-        for key, value in wanted.values.items():
-            try:
-                if not self._env_files.is_as_wanted(path, {key: value}):
-                    found[key] = "The line in the file is another one." if value else "The line was not removed."
-            except HiveloreError as error:
-                found[key] = str(error)
-        return found
-
-    def _adopt(self, former: str) -> None:
-        """Takes over the lines of a former name of this workspace."""
-        after = (former, "", "")
-        while True:
-            with self._store.read() as view:
-                page = [one for one in view.env_lines_after(after, _PAGE) if one.workspace == former]
-            if not page:
-                return
-            self._store.write(lambda tx, page=page: self._rename(tx, page))
-            after = (former, page[-1].path, page[-1].key)
-
-    def _rename(self, tx: Transaction, lines: Sequence[EnvLine]) -> None:
-        for one in lines:
-            if all(known.key != one.key for known in tx.env_lines(self._workspace, one.path, _MOST)):
-                tx.put_env_line(replace(one, workspace=self._workspace))
-            tx.drop_env_line(one.workspace, one.path, one.key)
+        try:
+            differing = self._env_files.differing(path, wanted.values)
+        except HiveloreError as error:
+            return dict.fromkeys(wanted.values, str(error))
+        return {
+            key: "The line was not removed." if wanted.values[key] is None else "The line in the file is another one."
+            for key in differing
+        }
 
 
 def _problem(line: EnvLine, why: str) -> EnvProblem:
-    return EnvProblem(workspace=line.workspace, path=line.path, key=line.key, problem=why, since=line.since)
+    return EnvProblem(
+        workspace=line.location,
+        path=line.path,
+        key=line.key,
+        problem=line.problem if line.is_due and line.problem is not None else why,
+        since=(line.since or line.due_at) if line.is_due else None,
+    )
+
+
+def _not_ours(path: str, key: str) -> Conflict:
+    return Conflict(
+        f"{path} has a line with {key} that Hivelore did not write. Remove the line, or choose another envPath or key."
+    )

@@ -114,10 +114,18 @@ class EnvLine:
     """A line of a .env file that Hivelore keeps, and has not removed yet."""
 
     workspace: str
-    """The machine and the folder of the workspace."""
+    """Id of the workspace."""
     path: str
     """Relative to the workspace."""
     key: str
+    location: str
+    """The machine and the folder of the workspace, for people."""
+    owner: AgentId | None = None
+    """The agent whose entries decide the line; None if entries of others do, too."""
+    is_begun: bool = False
+    """True as soon as it may be in the file. Before, a line with its key there is one of the user."""
+    is_in_own_file: bool = False
+    """True if Hivelore created the file."""
     revision: int = 1
     """Grows with each change that may change the line."""
     written: int = 0
@@ -126,6 +134,8 @@ class EnvLine:
     """Why it could not be written last time."""
     since: datetime | None = None
     """Since when it cannot be written."""
+    due_at: datetime | None = None
+    """Since when it is due."""
 
     @property
     def is_due(self) -> bool:
@@ -208,11 +218,12 @@ class EnvProblem(Value, frozen=True, kw_only=True):
     """A line of a .env file that is not as it should be."""
 
     workspace: str
+    """The machine and the folder of the workspace."""
     path: str
     key: str
     problem: str
     since: datetime | None
-    """Since when it cannot be written."""
+    """Since when it is not written. None: it was written, and the file was changed since."""
 
 
 class WithheldKey(Value, frozen=True, kw_only=True):

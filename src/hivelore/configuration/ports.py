@@ -79,8 +79,13 @@ class ConfigReads(Protocol):
         """Returns due lines of a workspace, by path and key. Those that could not be written come last."""
         ...
 
-    def failed_env_lines(self, limit: int) -> Sequence[EnvLine]:
-        """Returns the lines of all workspaces that could not be written, by workspace, path and key."""
+    def late_env_lines(self, seen: Visibility, before: datetime, limit: int) -> Sequence[EnvLine]:
+        """Returns the due lines of all workspaces that could not be written, or are due since before an instant; by
+        workspace, path and key. Those of an agent are as private as its entries."""
+        ...
+
+    def other_env_lines(self, workspace: str, path: str, key: str, limit: int) -> Sequence[EnvLine]:
+        """Returns the lines with a path and key of other workspaces, by workspace."""
         ...
 
     def env_lines_after(self, after: tuple[str, str, str], limit: int) -> Sequence[EnvLine]:
@@ -116,8 +121,8 @@ class ConfigWrites(Protocol):
         were replaced before it. Returns the larger number."""
         ...
 
-    def touch_env_file(self, path: str) -> None:
-        """Makes the lines of a file due, in all workspaces."""
+    def touch_env_file(self, path: str, at: datetime) -> None:
+        """Makes the lines of a file due, in all workspaces. ``at``: since when those are that were not."""
         ...
 
     def put_env_line(self, line: EnvLine) -> None:

@@ -78,7 +78,7 @@ class EntryPage:
     next: str | None
     """Cursor of the following page."""
     problems: Sequence[EnvProblem]
-    """Lines of .env files that could not be written."""
+    """Lines of .env files that could not be written, or are due for long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +164,8 @@ class ConfigService:
         page = _cut(found, limit)
         problems: Sequence[EnvProblem] = ()
         if after is None and decisions.may_write_files(viewer):
-            with self._store.read(deadline) as view:
-                problems = self._reconciler.failed(view, _PROBLEMS)
+            with self._store.read(deadline, sees=seen) as view:
+                problems = self._reconciler.late(view, seen, _PROBLEMS)
         return EntryPage([item(one) for one in page], page[-1].entry.id if len(page) < len(found) else None, problems)
 
     def set(self, place: Place, setting: Setting, viewer: Viewer, deadline: float | None = None) -> ConfigItem:

@@ -13,12 +13,13 @@ from hivelore.changes.undo import UndoService
 from hivelore.configuration.configuration_check import ConfigurationCheck
 from hivelore.configuration.entry_changes import EntryWriter
 from hivelore.configuration.env_files import EnvFiles
-from hivelore.configuration.env_reconciler import EnvReconciler, workspace_name
+from hivelore.configuration.env_reconciler import EnvReconciler
 from hivelore.configuration.keyring import Keyring
 from hivelore.configuration.model import ConfigId
 from hivelore.configuration.rotation import KeyRotator
 from hivelore.configuration.service import ConfigService
 from hivelore.configuration.undo import ConfigUndo
+from hivelore.configuration.workspace_id import WorkspaceId
 from hivelore.core import ids
 from hivelore.core.agents import Viewer
 from hivelore.core.clock import Clock
@@ -327,8 +328,7 @@ class Services(ABC):
             keyring=self.keyring,
             env_files=self.env_files,
             home=self.settings.home,
-            workspace=workspace_name(self.settings.workspace_folder, self.store.is_shared),
-            former_workspace=workspace_name(self.settings.workspace_folder, not self.store.is_shared),
+            workspace=WorkspaceId(self.settings.workspace_folder, self.ids.random_bytes),
             clock=self.clock,
         )
 
@@ -338,6 +338,7 @@ class Services(ABC):
             store=self.store,
             keyring=self.keyring,
             reconciler=self.env_reconciler,
+            clock=self.clock,
             random=self.ids.random_bytes,
             purge_log_later=self.housekeeping.purge_log_later,
         )

@@ -17,7 +17,7 @@ from hivelore.memories.model import Scope
 from hivelore.python.hive import EmbeddedHive
 from hivelore.runtime.app import Application
 from hivelore.runtime.settings import load
-from hivelore.search.model import Filter, Visibility
+from hivelore.search.model import EVERYTHING, Filter, Visibility
 from hivelore.storage.postgres.row_level_security import ROLE
 from hivelore.storage.postgres.store import PostgresStore
 from hivelore.storage.postgres.view import PostgresView
@@ -154,16 +154,16 @@ def test_configuration_of_agents_is_hidden_from_others(app: Application, monkeyp
     app.store.write(
         lambda tx: (tx.put_batch(batch), tx.put_config_changes(batch.id, [ConfigChange(config_id(2), 1, 2)]))
     )
-    app.store.write(lambda tx: tx.put_env_line(a_line(problem=Clean("a link"))))
+    app.store.write(lambda tx: tx.put_env_line(a_line(problem=Clean("a link"), owner=ADA)))
     for own, seen in ((ADA, [GLOBAL, ADAS]), (BOB, [GLOBAL])):
         with app.store.read(sees=Visibility(own=own, swarm=True)) as view:
             assert isinstance(view, PostgresView)
             assert [one.entry.place for one in view.config_entries(Visibility(own=own, swarm=True), 9)] == seen
             assert len(view.rows("SELECT sealed FROM config_version")) == len(seen)
             assert view.rows("SELECT entry FROM config_change") == []
-            assert list(view.failed_env_lines(9)) == []
+            assert len(view.late_env_lines(EVERYTHING.visibility, START, 9)) == len(seen) - 1
     with app.store.read() as view:
-        assert len(view.failed_env_lines(9)) == 1
+        assert len(view.late_env_lines(EVERYTHING.visibility, START, 9)) == 1
 
 
 def test_evidence_is_hidden_with_its_memory(app: Application) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from hivelore.changes.model import BatchId
-from hivelore.configuration.decisions import may_see
+from hivelore.configuration.decisions import may_see, may_see_line
 from hivelore.configuration.model import (
     MAX_VERSIONS,
     ConfigChange,
@@ -94,8 +94,14 @@ class ConfigView:
         due = (one for one in self._lines() if one.workspace == workspace and one.is_due)
         return sorted(due, key=lambda one: one.problem is not None)[:limit]
 
-    def failed_env_lines(self, limit: int) -> Sequence[EnvLine]:
-        return [one for one in self._lines() if one.problem is not None][:limit]
+    def late_env_lines(self, seen: Visibility, before: datetime, limit: int) -> Sequence[EnvLine]:
+        due = (one for one in self._lines() if one.is_due and may_see_line(seen, one))
+        late = (one for one in due if one.problem is not None or (one.due_at is not None and one.due_at < before))
+        return list(late)[:limit]
+
+    def other_env_lines(self, workspace: str, path: str, key: str, limit: int) -> Sequence[EnvLine]:
+        found = (one for one in self._lines() if (one.path, one.key) == (path, key))
+        return [one for one in found if one.workspace != workspace][:limit]
 
     def env_lines_after(self, after: tuple[str, str, str], limit: int) -> Sequence[EnvLine]:
         return [one for one in self._lines() if (one.workspace, one.path, one.key) > after][:limit]
@@ -108,11 +114,11 @@ def _position(entry: ConfigEntry) -> tuple[int, str, str]:
     return list(ConfigScope).index(entry.place.scope), entry.place.scope_id, entry.key
 
 
-def touched(state: State, path: str) -> State:
+def touched(state: State, path: str, at: datetime) -> State:
     lines = state.env_lines
     for place, one in lines.items():
         if one.path == path:
-            lines = lines.put(place, replace(one, revision=one.revision + 1))
+            lines = lines.put(place, replace(one, revision=one.revision + 1, due_at=one.due_at if one.is_due else at))
     return replace(state, env_lines=lines)
 
 

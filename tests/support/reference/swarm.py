@@ -205,8 +205,8 @@ class ReferenceSwarm(ReferenceView):
     def put_config_changes(self, batch: BatchId, changes: Sequence[ConfigChange]) -> None:
         self.state = configuration.with_changes(self.state, batch, changes)
 
-    def touch_env_file(self, path: str) -> None:
-        self.state = configuration.touched(self.state, path)
+    def touch_env_file(self, path: str, at: datetime) -> None:
+        self.state = configuration.touched(self.state, path, at)
 
     def put_env_line(self, line: EnvLine) -> None:
         lines = self.state.env_lines.put((line.workspace, line.path, line.key), line)

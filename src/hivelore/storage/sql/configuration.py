@@ -71,9 +71,12 @@ ENV_LINE = Table(
     EnvLine,
     "env_line",
     "workspace path name",
-    **plain("workspace path revision written problem"),
+    **plain("workspace path location owner revision written problem"),
     key=PLAIN.named("name"),
+    is_begun=FLAG.named("begun"),
+    is_in_own_file=FLAG.named("own_file"),
     since=INSTANT,
+    due_at=INSTANT,
 )
 _WIDTH = len(CONFIG_ENTRY.names)
 
@@ -177,8 +180,19 @@ class ConfigReader(SqlReader):
     def due_env_lines(self, workspace: str, limit: int) -> Sequence[EnvLine]:
         return self.read_all(ENV_LINE, "env_lines_due", workspace=workspace, limit=limit)
 
-    def failed_env_lines(self, limit: int) -> Sequence[EnvLine]:
-        return self.read_all(ENV_LINE, "env_lines_failed", limit=limit)
+    def late_env_lines(self, seen: Visibility, before: datetime, limit: int) -> Sequence[EnvLine]:
+        return self.read_all(
+            ENV_LINE,
+            "env_lines_late",
+            before=to_micros(before),
+            others=int(seen.others),
+            swarm=int(seen.swarm),
+            own=seen.own or "",
+            limit=limit,
+        )
+
+    def other_env_lines(self, workspace: str, path: str, key: str, limit: int) -> Sequence[EnvLine]:
+        return self.read_all(ENV_LINE, "env_lines_elsewhere", workspace=workspace, path=path, name=key, limit=limit)
 
     def env_lines_after(self, after: tuple[str, str, str], limit: int) -> Sequence[EnvLine]:
         workspace, path, key = after
@@ -212,8 +226,8 @@ class ConfigWriter(ConfigReader, SqlWriter):
             self.drop_config_entry(entry)
         return max(len(deleted), self.count("config_secrets_erase", params))
 
-    def touch_env_file(self, path: str) -> None:
-        self.run("env_file_touch", {"path": path})
+    def touch_env_file(self, path: str, at: datetime) -> None:
+        self.run("env_file_touch", {"path": path, "at": to_micros(at)})
 
     def put_env_line(self, line: EnvLine) -> None:
         self.run("env_line_put", ENV_LINE.params(line))

@@ -84,9 +84,16 @@ SELECT {columns:env_line} FROM env_line
 WHERE namespace = :namespace AND workspace = :workspace AND written < revision
 ORDER BY problem IS NOT NULL, path, name LIMIT :limit
 
--- name: env_lines_failed
+-- name: env_lines_late
 SELECT {columns:env_line} FROM env_line
-WHERE namespace = :namespace AND problem IS NOT NULL ORDER BY workspace, path, name LIMIT :limit
+WHERE namespace = :namespace AND written < revision AND (problem IS NOT NULL OR due_at < :before)
+  AND (:others = 1 OR (:swarm = 1 AND owner IS NULL) OR owner = :own)
+ORDER BY workspace, path, name LIMIT :limit
+
+-- name: env_lines_elsewhere
+SELECT {columns:env_line} FROM env_line
+WHERE namespace = :namespace AND path = :path AND name = :name AND workspace <> :workspace
+ORDER BY workspace LIMIT :limit
 
 -- name: env_lines_after
 SELECT {columns:env_line} FROM env_line
@@ -94,7 +101,8 @@ WHERE namespace = :namespace AND (workspace, path, name) > (:workspace, :path, :
 ORDER BY workspace, path, name LIMIT :limit
 
 -- name: env_file_touch
-UPDATE env_line SET revision = revision + 1 WHERE namespace = :namespace AND path = :path
+UPDATE env_line SET revision = revision + 1, due_at = CASE WHEN written < revision THEN due_at ELSE :at END
+WHERE namespace = :namespace AND path = :path
 
 -- name: env_line_put
 INSERT INTO env_line {insert:env_line} {update:env_line}

@@ -45,22 +45,28 @@ CREATE TABLE config_change (
 );
 CREATE INDEX config_change_entry ON config_change (namespace, entry);
 
--- Lines of .env files that are kept. workspace: its machine and folder; revision, written: the line is due while written is
--- the smaller one; problem, since: why and since when it could not be written.
+-- Lines of .env files that are kept. workspace: its id; location: its machine and folder; owner: the agent whose entries
+-- decide the line, NULL if others do, too; begun: it may be in the file; own_file: Hivelore created the file; revision,
+-- written: the line is due while written is the smaller one; problem, since: why and since when it could not be written;
+-- due_at: since when it is due.
 CREATE TABLE env_line (
   namespace INTEGER NOT NULL,
   workspace TEXT COLLATE "C" NOT NULL,
   path      TEXT COLLATE "C" NOT NULL,
   name      TEXT COLLATE "C" NOT NULL,
+  location  TEXT COLLATE "C" NOT NULL,
+  owner     TEXT COLLATE "C",
+  begun     SMALLINT NOT NULL,
+  own_file  SMALLINT NOT NULL,
   revision  BIGINT NOT NULL,
   written   BIGINT NOT NULL,
   problem   TEXT COLLATE "C",
   since     BIGINT,
+  due_at    BIGINT,
   PRIMARY KEY (namespace, workspace, path, name)
 );
-CREATE INDEX env_line_path ON env_line (namespace, path);
-CREATE INDEX env_line_due ON env_line (namespace, workspace) WHERE written < revision;
-CREATE INDEX env_line_failed ON env_line (namespace, workspace, path, name) WHERE problem IS NOT NULL;
+CREATE INDEX env_line_path ON env_line (namespace, path, name);
+CREATE INDEX env_line_due ON env_line (namespace, workspace, path, name) WHERE written < revision;
 
 -- The entries of an agent are as private as its memories, all others are shared.
 ALTER TABLE config_entry ENABLE ROW LEVEL SECURITY;
@@ -79,6 +85,9 @@ CREATE POLICY config_change_seen ON config_change FOR SELECT USING (
   EXISTS (SELECT 1 FROM batch b WHERE b.namespace = config_change.namespace AND b.id = config_change.batch)
 );
 
--- Names of entries of others, of which only who sees everything may know.
+-- The names of the entries of an agent are as private as these.
 ALTER TABLE env_line ENABLE ROW LEVEL SECURITY;
-CREATE POLICY env_line_seen ON env_line FOR SELECT USING (current_setting('hivelore.others', true) = 'on');
+CREATE POLICY env_line_seen ON env_line FOR SELECT USING (
+  CASE WHEN owner IS NULL THEN current_setting('hivelore.swarm', true) = 'on'
+  ELSE current_setting('hivelore.others', true) = 'on' OR owner = current_setting('hivelore.own', true) END
+);

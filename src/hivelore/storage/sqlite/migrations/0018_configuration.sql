@@ -45,22 +45,28 @@ CREATE TABLE config_change (
 ) WITHOUT ROWID;
 CREATE INDEX config_change_entry ON config_change (namespace, entry);
 
--- Lines of .env files that are kept. workspace: its machine and folder; revision, written: the line is due while written is
--- the smaller one; problem, since: why and since when it could not be written.
+-- Lines of .env files that are kept. workspace: its id; location: its machine and folder; owner: the agent whose entries
+-- decide the line, NULL if others do, too; begun: it may be in the file; own_file: Hivelore created the file; revision,
+-- written: the line is due while written is the smaller one; problem, since: why and since when it could not be written;
+-- due_at: since when it is due.
 CREATE TABLE env_line (
   namespace INTEGER NOT NULL,
   workspace TEXT NOT NULL,
   path      TEXT NOT NULL,
   name      TEXT NOT NULL,
+  location  TEXT NOT NULL,
+  owner     TEXT,
+  begun     INTEGER NOT NULL,
+  own_file  INTEGER NOT NULL,
   revision  INTEGER NOT NULL,
   written   INTEGER NOT NULL,
   problem   TEXT,
   since     INTEGER,
+  due_at    INTEGER,
   PRIMARY KEY (namespace, workspace, path, name)
 ) WITHOUT ROWID;
-CREATE INDEX env_line_path ON env_line (namespace, path);
-CREATE INDEX env_line_due ON env_line (namespace, workspace) WHERE written < revision;
-CREATE INDEX env_line_failed ON env_line (namespace, workspace, path, name) WHERE problem IS NOT NULL;
+CREATE INDEX env_line_path ON env_line (namespace, path, name);
+CREATE INDEX env_line_due ON env_line (namespace, workspace, path, name) WHERE written < revision;
 
 INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
   ('config_entry', 'config_entry', '1000 1000 1'),
@@ -72,7 +78,6 @@ INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
   ('config_change', 'config_change', '1000 1000 1 1'),
   ('config_change', 'config_change_entry', '1000 1000 1'),
   ('env_line', 'env_line', '200 200 100 5 1'),
-  ('env_line', 'env_line_path', '200 200 5'),
-  ('env_line', 'env_line_due', '5 5 5'),
-  ('env_line', 'env_line_failed', '5 5 5 2 1');
+  ('env_line', 'env_line_path', '200 200 5 1'),
+  ('env_line', 'env_line_due', '5 5 5 2 1');
 ANALYZE sqlite_schema;
