@@ -201,7 +201,8 @@ class EnvReconciler:
         kept = [one.key for one in lines if one.key not in problems]
         for key, current in decide_lines(kept, entries).items():
             try:
-                value = None if current is None else reader.value(current.content, key)
+                is_gone = current is None or current.content.is_erased
+                value = None if current is None or is_gone else reader.value(current.content, key)
                 if value is not None:
                     quote(value)
                 values[key] = value

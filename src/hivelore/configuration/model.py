@@ -100,6 +100,11 @@ class ConfigVersion:
         if self.is_secret == (self.value is not None) or (self.sealed is not None and not self.is_secret):
             raise ValueError("a secret has an encrypted value, and everything else a plain one")
 
+    @property
+    def is_erased(self) -> bool:
+        """True for a secret whose value was erased."""
+        return self.is_secret and self.sealed is None
+
 
 @dataclass(frozen=True, slots=True)
 class CurrentEntry:

@@ -6,7 +6,7 @@ from hivelore.changes.journal import ChangeJournal
 from hivelore.changes.model import Batch, BatchKind
 from hivelore.configuration.decisions import permit_change
 from hivelore.configuration.entry_changes import EntryChange, EntryWriter, current_version, record_audit
-from hivelore.configuration.model import ConfigChange, ConfigVersion
+from hivelore.configuration.model import ConfigChange
 from hivelore.core.agents import Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
@@ -54,7 +54,7 @@ class ConfigUndo:
     def _revert_entry(self, tx: Transaction, change: ConfigChange, viewer: Viewer) -> EntryChange:
         entry = tx.config_entry(change.entry)
         before = None if change.before is None else tx.config_version(change.entry, change.before)
-        if entry is None or (change.before is not None and (before is None or _is_erased(before))):
+        if entry is None or (change.before is not None and (before is None or before.is_erased)):
             raise Conflict("The previous value was erased and cannot be restored. Set the entry again.")
         after = current_version(tx, entry)
         permit_change(viewer, entry, after, before)
@@ -64,7 +64,3 @@ class ConfigUndo:
         done = self._writer.put(tx, replace(entry, version=change.before, updated_at=now), after, before)
         record_audit(tx, viewer, Action.UNDONE, entry, now)
         return done
-
-
-def _is_erased(version: ConfigVersion) -> bool:
-    return version.is_secret and version.sealed is None

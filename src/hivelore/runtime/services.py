@@ -362,7 +362,7 @@ class Services(ABC):
 
     @cached_property
     def key_rotator(self) -> KeyRotator:
-        return KeyRotator(self.store, self.keyring, self.settings.home, self.ids.random_bytes)
+        return KeyRotator(self.store, self.keyring, self.settings.home, self.ids.random_bytes, self.clock)
 
     @cached_property
     def configuration_check(self) -> ConfigurationCheck:
