@@ -32,6 +32,7 @@ from support.world import ADA, AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR
 
 RUNNER_OF_ADA = replace(AS_ADA, acting=True)
 SECRET = "hunter2-of-ada"
+TOKEN = "gh" + "p_" + "a1B2" * 9
 
 
 def last_batch(desk: ConfigDesk) -> str:
@@ -146,6 +147,17 @@ def test_an_environment_leaves_out_secrets_that_the_caller_may_not_read(desk: Co
     assert (found.variables, found.withheld) == ({"SHARED": SECRET, "TOKEN": "mine"}, [])
 
 
+def test_an_environment_leaves_out_keys_that_were_reserved_since(desk: ConfigDesk) -> None:
+    known = desk.set("KEY", "x", AS_ADA)
+    with desk.world.store.read() as view:
+        entry = view.config_entry(known.id)
+    assert entry is not None
+    desk.world.store.write(lambda tx: tx.put_config_entry(replace(entry, key="LD_PRELOAD")))
+    found = desk.world.configuration.environment(None, None, AS_ADA)
+    assert found.variables == {}
+    assert [(one.key, "reserved" in one.reason) for one in found.withheld] == [("LD_PRELOAD", True)]
+
+
 def test_a_secret_stays_one_until_it_is_set_otherwise(desk: ConfigDesk) -> None:
     entry = desk.set("TOKEN", SECRET, AS_ADA, is_secret=True, description="a token")
     again = desk.set("TOKEN", "another", AS_ADA)
@@ -185,12 +197,18 @@ def test_places_are_checked(desk: ConfigDesk) -> None:
         ("global", "x"): "Global scope has no scopeId",
         ("repo", None): "Say which repository",
         ("repo", "a\nb"): "Say which repository",
-        ("repo", "gh" + "p_" + "a1B2" * 9): "no secret",
+        ("repo", TOKEN): "looks like a secret",
+        ("agent", TOKEN): "looks like a secret",
         ("agent", None): "Say which agent",
     }
     for (scope, to), error in cases.items():
-        with pytest.raises(Invalid, match=error):
+        with pytest.raises(Invalid, match=error) as told:
             desk.set("KEY", "x", AS_OPERATOR, scope, to)
+        assert TOKEN not in str(told.value)
+    for path in (f"/{TOKEN}/.env", f"{TOKEN}.env"):
+        with pytest.raises(Invalid, match="looks like a secret") as told:
+            desk.set("KEY", "x", AS_OPERATOR, "global", env_path=path)
+        assert TOKEN not in str(told.value)
     with pytest.raises(NotFound, match="No agent"):
         desk.set("KEY", "x", AS_OPERATOR, "agent", "nobody")
     with pytest.raises(Invalid, match="reserved"):
@@ -639,6 +657,19 @@ def test_a_secret_that_cannot_be_read_does_not_stop_a_rotation(desk: ConfigDesk)
     assert (again.reencrypted, again.lost) == (1, 1)
     erased = desk.world.key_rotator.rotate(erase_lost=True)
     assert (erased.reencrypted, erased.lost, erased.erased) == (0, 0, 1)
+
+
+def test_a_secret_of_the_newest_key_that_was_altered_is_erased_and_removed_from_its_file(desk: ConfigDesk) -> None:
+    altered = change(desk, "ALTERED", SECRET, is_secret=True, env_path=".env")
+    change(desk, "TOKEN", "two", is_secret=True, env_path=".env")
+    alter(desk, altered)
+    done = desk.world.key_rotator.rotate(erase_lost=True)
+    assert (done.erased, done.reencrypted) == (1, 0)
+    desk.world.env_reconciler.run_step()
+    assert (desk.workspace / ".env").read_text() == "TOKEN=two\n"
+    assert desk.world.configuration_check.check().problem_count == 0
+    change(desk, "ALTERED", "again")
+    assert (desk.workspace / ".env").read_text() == "TOKEN=two\nALTERED=again\n"
 
 
 def test_two_rotations_do_not_run_at_the_same_time(desk: ConfigDesk) -> None:

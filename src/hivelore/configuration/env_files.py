@@ -48,7 +48,7 @@ class EnvFiles:
                     parts = given.relative_to(base).parts
                     break
             else:
-                raise _invalid(f"{path!r} is outside of the workspace {root}. Use a path in it.")
+                raise _invalid(f"It is outside of the workspace {root}. Use a path in it.")
         if ".." in parts or not path.isprintable() or len(path.encode()) > PATH_BYTES:
             raise _invalid(
                 f"It has no '..', no control characters and at most {PATH_BYTES:,} bytes. Use a path in the workspace, "

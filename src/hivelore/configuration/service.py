@@ -36,7 +36,7 @@ from hivelore.configuration.model import (
     ResolvedItem,
     WithheldKey,
 )
-from hivelore.configuration.names import check_key
+from hivelore.configuration.names import check_key, is_reserved
 from hivelore.configuration.secret_reader import SecretReader
 from hivelore.core.access import visible_to
 from hivelore.core.agents import AgentId, LeadSees, Viewer
@@ -123,6 +123,8 @@ class ConfigService:
         """Returns the place that a caller means: agents by name or id, the caller's own without one. Raises Invalid, or
         NotFound for an unknown agent."""
         name = (scope_id or "").strip()
+        if self._redactor.clean(name, field="scopeId") != name:
+            raise Invalid("scopeId looks like a secret. Name the agent or the repository.", field="scopeId")
         if scope is ConfigScope.GLOBAL:
             if name:
                 raise Invalid("Global scope has no scopeId. Leave it out, or use scope agent or repo.", field="scopeId")
@@ -132,9 +134,9 @@ class ConfigService:
                 raise Invalid("Say which agent: its name or id as scopeId.", field="scopeId")
             return Place(scope, self._agents.agent(AgentId(name)).id if name else str(viewer.agent))
         is_printable = bool(name) and name.isprintable()  # No surrogates, which have no bytes.
-        if not is_printable or len(name.encode()) > REPO_BYTES or self._redactor.clean(name) != name:
+        if not is_printable or len(name.encode()) > REPO_BYTES:
             raise Invalid(
-                f"Say which repository: its name as scopeId, 1 to {REPO_BYTES} bytes, printable and no secret.",
+                f"Say which repository: its name as scopeId, 1 to {REPO_BYTES} bytes, printable.",
                 field="scopeId",
             )
         return Place(scope, name)
@@ -298,13 +300,18 @@ class ConfigService:
         deadline: float | None = None,
     ) -> Environment:
         """Returns the variables of an agent's process, with the secrets that the viewer may read. The audit trail
-        records these. Other secrets, and those that cannot be read, are withheld."""
+        records these. Other secrets, those that cannot be read, and entries with a key that was reserved since they
+        were set are withheld."""
         reader = SecretReader(self._keyring)
         variables: dict[str, str] = {}
         withheld: list[WithheldKey] = []
         read: list[ConfigEntry] = []
         for one in self._resolve(agent, repo, viewer, key, deadline):
             entry, content = one.current.entry, one.current.content
+            if is_reserved(entry.key):
+                why = "The key is reserved: programs find code, commands or files by it. Delete the entry."
+                withheld.append(WithheldKey(key=entry.key, is_forbidden=True, reason=why))
+                continue
             if content.is_secret and not decisions.may_reveal(viewer, entry.place):
                 why = "This key may not read it. Use an operator's key that acts for the agent."
                 withheld.append(WithheldKey(key=entry.key, is_forbidden=True, reason=why))
@@ -339,9 +346,9 @@ class ConfigService:
             return given and ""
         if not decisions.may_write_files(viewer):
             raise Forbidden("Only a lead or an operator may keep an entry in a file. Ask one, or leave envPath out.")
+        if self._redactor.clean(given, field="envPath") != given:
+            raise Invalid("envPath looks like a secret. Choose another path.", field="envPath")
         path = self._env_files.normalize(given.strip())
-        if self._redactor.clean(path) != path:
-            raise Invalid("envPath must not contain a secret. Choose another path.", field="envPath")
         self._env_files.check(path)
         return path
 
