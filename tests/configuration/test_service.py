@@ -349,6 +349,16 @@ def test_the_latest_readings_stay_in_the_history_whatever_else_happens(desk: Con
     assert len(reads) == READS
 
 
+def test_deleted_entries_that_can_be_restored_are_limited(desk: ConfigDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hivelore.configuration.decisions.MAX_KEPT", 2)
+    for key in "AB":
+        desk.world.configuration.delete(desk.set(key, "x", AS_ADA).id, AS_ADA)
+    with pytest.raises(Conflict, match="2 entries with the deleted ones"):
+        desk.set("C", "x", AS_ADA)
+    assert desk.set("A", "y", AS_ADA)
+    assert desk.set("C", "x", AS_BOB)
+
+
 def test_limits_are_in_bytes(desk: ConfigDesk) -> None:
     desk.set("KEY", "é" * (VALUE_BYTES // 2), AS_ADA)
     for more in ({"value": "é" * (VALUE_BYTES // 2 + 1)}, {"value": "x", "description": "é" * 501}):

@@ -93,6 +93,12 @@ def test_entries_are_listed_by_scope_owner_and_key_without_deleted_ones(store: M
     assert [one.entry.key for one in entries(store, place=REPO)] == ["A", "B"]
 
 
+def test_the_entries_of_a_place_are_counted_with_deleted_ones(store: MemoryStore) -> None:
+    put(store, an_entry(1, ADAS), an_entry(2, ADAS, version=None), an_entry(3))
+    with store.read() as view:
+        assert [view.count_config_entries(place) for place in (ADAS, GLOBAL, REPO)] == [2, 1, 0]
+
+
 def test_a_list_has_the_current_versions(store: MemoryStore) -> None:
     put(store, an_entry(version=2), a_version(1), a_version(2, value="two"), a_version(3, value="three"))
     assert [one.content.value for one in entries(store)] == ["two"]

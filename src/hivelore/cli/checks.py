@@ -168,14 +168,18 @@ def configuration(report: Mapping[str, Any]) -> Iterator[Finding]:
     else:
         yield ok("secrets", f"{counted(report['secrets'], 'value')}, all readable")
     if report["problemCount"]:
-        lines = "; ".join(f"{one['key']} in {one['path']}: {one['problem']}" for one in report["problems"][:MOST_SHOWN])
-        what = f"{counted(report['problemCount'], 'line')} of .env files differ from the configuration: {lines}"
-        yield warning(
-            "env files",
-            what,
-            "Correct the cause: lines that could not be written are, within a minute. To replace edited lines, set an "
-            "entry of the file again.",
+        due = [one for one in report["problems"] if one["since"] is not None]
+        edited = [one for one in report["problems"] if one["since"] is None]
+        lines = "; ".join(
+            f"{one['key']} in {one['path']} of {one['workspace']}: {one['problem']}"
+            for one in (*due, *edited)[:MOST_SHOWN]
         )
+        remedies = [
+            "Correct the cause of what is not written; that is tried again each minute." if due else "",
+            "Set the entries of edited lines again: nothing else replaces these." if edited else "",
+        ]
+        what = f"{counted(report['problemCount'], 'line')} of .env files differ from the configuration: {lines}"
+        yield warning("env files", what, " ".join(filter(None, remedies)))
     else:
         yield ok("env files", f"{counted(report['lines'], 'line')} in order")
 

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from hivelore.configuration.model import (
     MAX_BYTES,
     MAX_ENTRIES,
+    MAX_KEPT,
     MAX_LINES,
     ConfigEntry,
     ConfigScope,
@@ -109,11 +110,17 @@ def refused_change(place: Place) -> Forbidden:
     )
 
 
-def check_room(others: Iterable[CurrentEntry], fresh: ConfigVersion) -> None:
-    """Raises Conflict if a place has no room for another version. ``others``: its other entries."""
+def check_room(others: Iterable[CurrentEntry], fresh: ConfigVersion, kept: int) -> None:
+    """Raises Conflict if a place has no room for another version. ``others``: its other entries; ``kept``: their number
+    with the deleted ones, whose versions are still stored."""
     sizes = [content_size(one.content) for one in others]
     if len(sizes) >= MAX_ENTRIES:
         raise Conflict(f"There are {MAX_ENTRIES} entries already. Delete some first.")
+    if kept >= MAX_KEPT:
+        raise Conflict(
+            f"There are {MAX_KEPT:,} entries with the deleted ones that can be restored. Use a key that was used "
+            "before, or try again after HIVELORE_UNDO_DAYS."
+        )
     if sum(sizes) + content_size(fresh) > MAX_BYTES:
         raise Conflict(f"The values of this scope would have more than {MAX_BYTES:,} bytes. Delete some entries first.")
 

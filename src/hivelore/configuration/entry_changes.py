@@ -121,7 +121,9 @@ class EntryWriter:
 
     def _check(self, tx: Transaction, entry: ConfigEntry, after: ConfigVersion) -> None:
         in_place = tx.config_entries(EVERYTHING.visibility, MAX_ENTRIES + 1, place=entry.place)
-        check_room([one for one in in_place if one.entry.id != entry.id], after)
+        is_known = tx.config_entry(entry.id) is not None
+        kept = tx.count_config_entries(entry.place) - is_known
+        check_room([one for one in in_place if one.entry.id != entry.id], after, kept)
         if after.env_path is not None:
             tx.claim(f"configuration file {after.env_path}".encode())
             check_file(entry, tx.config_entries_in_file(after.env_path, MAX_LINES + 1))

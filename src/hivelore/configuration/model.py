@@ -20,6 +20,8 @@ DESCRIPTION_BYTES = 1_000
 PATH_BYTES = 1_000
 MAX_ENTRIES = 500
 """Most entries of one agent, one repository, or of global scope."""
+MAX_KEPT = 4 * MAX_ENTRIES
+"""Most entries of them with the deleted ones that can be restored."""
 MAX_BYTES = 1_000_000
 """Most bytes of their values together."""
 MAX_VERSIONS = 100

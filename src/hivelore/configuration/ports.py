@@ -44,6 +44,10 @@ class ConfigReads(Protocol):
         those behind the place and key of this one."""
         ...
 
+    def count_config_entries(self, place: Place) -> int:
+        """Returns the number of entries of a place, with deleted ones."""
+        ...
+
     def config_ids_from(self, seen: Visibility, prefix: str, limit: int) -> Sequence[ConfigId]:
         """Returns the first ids of entries that are not deleted and begin with a text that is not empty."""
         ...

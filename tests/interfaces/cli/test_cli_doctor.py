@@ -394,6 +394,9 @@ def test_unreadable_secrets_and_env_files_are_found_with_and_without_a_service(
     assert (secrets.level, files.level) == (Level.ERROR, Level.WARNING)
     assert "is missing" in secrets.what
     assert "URL in .env" in files.what
+    assert files.remedy == "Set the entries of edited lines again: nothing else replaces these."
+    due = [{**one, "since": "2026-01-01T00:00:00Z"} for one in report["problems"]]
+    assert "tried again" in str([*checks.configuration({**report, "problems": due})][1].remedy)
     shutil.copy(home / endpoint.DATABASE, made)
     level, what, remedy = found(alone, "secrets", 1)
     assert (level, remedy) == ("error", "Restore the keys, then run 'hivelore doctor' again.")

@@ -52,6 +52,9 @@ class ConfigView:
         ]
         return sorted(found, key=lambda one: _position(one.entry))[:limit]
 
+    def count_config_entries(self, place: Place) -> int:
+        return sum(one.place == place for one in self.state.config_entries.values())
+
     def config_ids_from(self, seen: Visibility, prefix: str, limit: int) -> Sequence[ConfigId]:
         found = (one.entry for one in self._current() if may_see(seen, one.entry.place))
         return sorted(one.id for one in found if one.id.startswith(prefix))[:limit]

@@ -144,6 +144,10 @@ class ConfigReader(SqlReader):
         sql, params = entry_condition(seen, place, scope, after)
         return self._current("config_entries", sql, {**params, "limit": limit})
 
+    def count_config_entries(self, place: Place) -> int:
+        rows = self.rows(self.SQL["config_entry_count"], {"scope": SCOPE[place.scope], "scope_id": place.scope_id})
+        return rows[0][0]
+
     def config_ids_from(self, seen: Visibility, prefix: str, limit: int) -> Sequence[ConfigId]:
         sql, params = entry_condition(seen, prefix=prefix)
         rows = self.rows(self.SQL["config_ids"].replace("{config_filter}", sql), {**params, "limit": limit})

@@ -11,6 +11,9 @@ FROM config_entry e
 JOIN config_version v ON v.namespace = e.namespace AND v.entry = e.id AND v.number = e.version
 WHERE e.namespace = :namespace {config_filter} ORDER BY e.scope, e.scope_id, e.name LIMIT :limit
 
+-- name: config_entry_count
+SELECT count(*) FROM config_entry WHERE namespace = :namespace AND scope = :scope AND scope_id = :scope_id
+
 -- name: config_ids
 SELECT e.id FROM config_entry e
 WHERE e.namespace = :namespace AND e.version IS NOT NULL {config_filter} ORDER BY e.id LIMIT :limit
