@@ -16,9 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hivelore.configuration.decisions import decide_lines
-from hivelore.configuration.env_files import MAX_BYTES
+from hivelore.configuration.env_files import MAX_BYTES, EnvFiles
+from hivelore.configuration.env_reconciler import EnvReconciler
 from hivelore.configuration.model import ConfigId, ConfigScope, CurrentEntry, EnvLine, Place
-from hivelore.configuration.workspace_id import FILE
+from hivelore.configuration.workspace_id import FILE, WorkspaceId
 from hivelore.core.agents import LeadSees, Viewer
 from hivelore.core.values import replace
 from hivelore.errors import Busy, Conflict, Forbidden, Invalid
@@ -246,6 +247,30 @@ def test_the_file_has_the_last_value_after_many_writers(desk: ConfigDesk) -> Non
     assert [one.is_due for one in lines(desk)] == [False, False]
 
 
+def test_services_with_other_homes_do_not_overwrite_each_other(desk: ConfigDesk, tmp_path: Path) -> None:
+    """Two services on one machine share the workspace and the database."""
+    world = desk.world
+    change(desk, "KEY", "0", env_path=".env")
+    other = EnvReconciler(
+        store=world.store,
+        keyring=world.keyring,
+        env_files=EnvFiles(desk.workspace, tmp_path / "other"),
+        home=tmp_path / "other",
+        workspace=WorkspaceId(desk.workspace, os.urandom),
+        clock=world.clock,
+    )
+
+    def write(number: int) -> None:
+        if number % 2:
+            desk.set("KEY", str(number), AS_LEA, "global")
+        else:
+            other.reconcile(".env")
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, range(60)))
+    assert (desk.workspace / ".env").read_text() == f"KEY={desk.env(AS_LEA)['KEY']}\n"
+
+
 def test_a_file_has_a_limited_number_of_entries(desk: ConfigDesk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hivelore.configuration.decisions.MAX_LINES", 2)
     for repo in ("shop", "bank"):
@@ -463,7 +488,7 @@ def test_a_held_lock_is_a_problem_of_the_line_and_does_not_stall_the_worker(desk
     assert problems(desk) == []
 
 
-def test_no_process_that_can_open_the_workspace_can_hold_the_lock(desk: ConfigDesk) -> None:
+def test_a_process_that_holds_the_lock_of_the_workspace_stops_nobody(desk: ConfigDesk) -> None:
     descriptor = os.open(desk.workspace, os.O_RDONLY)
     try:
         acquire(descriptor, str(desk.workspace))

@@ -5,15 +5,15 @@ import os
 import re
 import stat
 from collections.abc import Generator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
 from hivelore.configuration.env_text import assigned, differing, set_variables
 from hivelore.configuration.model import PATH_BYTES
-from hivelore.errors import Conflict, Invalid
+from hivelore.errors import Busy, Conflict, Invalid
 from hivelore.folders import rules
-from hivelore.local import private_files
+from hivelore.local import file_lock, private_files
 
 MAX_BYTES = 1_000_000
 """Most bytes of a file to which lines are added."""
@@ -74,6 +74,17 @@ class EnvFiles:
         with ExitStack() as stack:
             before = _read(*self._open_folder(path, stack), path)
         return None if before is None else assigned(_text(before))
+
+    @contextmanager
+    def exclusive(self, attempts: int) -> Generator[None]:
+        """Waits for other services of this machine that write files of the workspace, which may have other homes. Any
+        process that can read the workspace could hold this lock, so after all attempts it does without, as for a
+        workspace that is missing or on a file system without locks."""
+        root = os.path.realpath(self._workspace)
+        with ExitStack() as stack:
+            with suppress(OSError, Busy):
+                file_lock.acquire(stack.enter_context(_opened(root)), root, attempts)
+            yield
 
     def update(self, path: str, values: Mapping[str, str | None], *, may_remove: bool = False) -> None:
         """Sets lines of a file, or removes them (None); all other lines stay as they are. The file is replaced at once

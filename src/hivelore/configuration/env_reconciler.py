@@ -36,6 +36,8 @@ LATE = timedelta(minutes=5)
 """Lines that are due for longer are shown as problems."""
 WORKER_ATTEMPTS = 5
 """Attempts of the background worker to get the lock of a file; other work waits for it."""
+SHARED_ATTEMPTS = 100
+"""Most attempts to get the lock that services with other homes use, too."""
 _PAGE = 1_000
 _MOST = 2 * MAX_LINES
 """More than the lines and entries of a file, some of which wait for their removal."""
@@ -70,7 +72,7 @@ class EnvReconciler:
         workspace: WorkspaceId,
         clock: Clock,
     ) -> None:
-        """``home``: folder of the locks, which agents cannot hold. The services of one workspace have the same home."""
+        """``home``: folder of the locks, which agents cannot hold."""
         self._store = store
         self._keyring = keyring
         self._env_files = env_files
@@ -117,7 +119,7 @@ class EnvReconciler:
                 return []
             lock = self._locks / f"env-{sha256(f'{workspace}/{path}'.encode()).hexdigest()[:16]}"
             try:
-                with locked(lock, attempts):
+                with locked(lock, attempts), self._env_files.exclusive(min(attempts, SHARED_ATTEMPTS)):
                     wanted = self._wanted(workspace, path)
                     problems = self._write(path, wanted)
                     self._store.write(lambda tx: self._record(tx, path, wanted, problems))
