@@ -193,7 +193,7 @@ class DeletedConfig(Value, frozen=True, kw_only=True):
     id: ConfigId
     key: str
     warning: str | None
-    """Why its line in a .env file could not be removed. That is tried again."""
+    """Why its lines in .env files are not removed. That is tried again."""
 
 
 class ConfigVersionItem(Value, frozen=True, kw_only=True):
@@ -283,4 +283,4 @@ class ConfigReport(Value, frozen=True, kw_only=True):
     """Lines of .env files of this workspace."""
     problem_count: int
     problems: tuple[EnvProblem, ...]
-    """The first lines that are not as they should be."""
+    """The first lines that are not as they should be, also of other workspaces that are due for five minutes."""

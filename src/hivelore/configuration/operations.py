@@ -71,8 +71,8 @@ class ConfigList(Value, frozen=True, kw_only=True):
     next: str | None
     """``after`` of the next page; None: this is the last one."""
     problems: tuple[EnvProblem, ...]
-    """Lines of .env files that could not be written, on the first page, for leads and operators. That is tried again
-    each minute."""
+    """Lines of .env files that could not be written, or are due for five minutes, on the first page, for leads and
+    operators. That is tried again each minute."""
 
 
 class ResolvedConfig(Value, frozen=True):
