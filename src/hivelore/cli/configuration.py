@@ -76,7 +76,7 @@ def list_entries(
     output.page(found, "entries", json, _COLUMNS, empty="No configuration entries.", more=f"--after {found['next']}")
     if not json:
         for one in found["problems"]:
-            output.note(f"{one['key']} in {one['path']}: {one['problem']}")
+            output.note(f"{one['key']} in {one['path']} of {one['workspace']}: {one['problem']}")
 
 
 @app.command(name="set")

@@ -89,7 +89,8 @@ class EnvReconciler:
         lines = tx.env_lines(workspace, path, _MOST)
         known = next((one for one in lines if one.key == key), None)
         if known is not None:
-            tx.put_env_line(replace(known, owner=None if known.owner is None else owner))
+            if known.owner not in (None, owner):
+                tx.put_env_line(replace(known, owner=owner))
             return
         if len(lines) >= MAX_LINES:
             raise Conflict(f"There are {MAX_LINES} entries in {path} already. Choose another envPath.")
