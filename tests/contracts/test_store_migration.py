@@ -22,6 +22,8 @@ from hivelore.memories.whole import Counts, WholeMemory
 from hivelore.storage.ports import MemoryStore, Transaction, View
 from support.batches import a_batch, a_preimage, put_batch
 from support.clocks import START, FixedClock
+from support.configuration import a_version, an_entry
+from support.configuration import put as put_entries
 from support.events import a_cooldown, an_event, log_events, put_cooldowns
 from support.links import a_link, put_links
 from support.memories import (
@@ -298,6 +300,7 @@ def test_everything_is_counted(store: MemoryStore) -> None:
 
     store.write(work)
     put_batch(store, a_batch(), [a_preimage(store, running)])
+    put_entries(store, an_entry(), a_version(1), a_version(2))
     put_batch(store, a_batch())
     with store.read() as view:
         passages = sum(len(one.passages) for one in chunks(store, stored.key)) + 1
@@ -320,6 +323,8 @@ def test_everything_is_counted(store: MemoryStore) -> None:
             links=len(LinkKind) + 1,
             batches=2,
             preimages=1,
+            config_entries=1,
+            config_versions=2,
             jobs=1,
         )
 

@@ -81,6 +81,7 @@ def test_status_and_metrics_show_the_same_state(service: Service) -> None:
         "schedule",
         "write-buffer",
         "keyword-index",
+        "env-files",
         "housekeeping",
         "spool-delivery",
         "session-summaries",

@@ -46,7 +46,7 @@ Probe = Callable[["Asker"], list[Any]]
 WORDS = {"ada": "quokka", "bob": "numbat", "lea": "bilby", "shared": "kowari", "swarm": "dunnart"}
 """The unique word of each owner's memory; ``shared`` is ada's for all, ``swarm`` has no owner."""
 SHARED = {"shared", "swarm"}
-GROUPS = ("agent", "events", "cooldowns", "review")
+GROUPS = ("agent", "events", "cooldowns", "review", "config")
 """Verbs with sub-verbs."""
 EVERYTHING = set(WORDS)
 
@@ -60,6 +60,7 @@ class Asker:
     ids: dict[str, str]
     proposals: dict[str, str]
     batches: dict[str, str]
+    entries: list[str]
     command_line: CommandLine
 
     def verb(self, *words: str, stdin: bytes = b"") -> Any:
@@ -83,6 +84,9 @@ class Asker:
 
     def each_batch(self, ask: Callable[[str], Any]) -> list[Any]:
         return [ask(batch) for batch in self.batches]
+
+    def each_entry(self, ask: Callable[[str], Any]) -> list[Any]:
+        return [ask(entry) for entry in self.entries]
 
     def by_prefix(self, path: str, ids: Mapping[str, str]) -> list[Any]:
         """Asks for each id by its beginning. Also returns the words of whole ids in the answers: an error about an
@@ -178,6 +182,12 @@ def _hooks(asker: Asker) -> list[Any]:
     ]
 
 
+AGENTS_TO_RESOLVE: tuple[dict[str, str], ...] = (
+    {},
+    {"agentId": "ada"},
+    {"agentId": "bob", "repoId": "shop"},
+    {"agentId": "lea"},
+)
 BLANK = {"content": " ", "name": "x", "source": "manual"}
 
 ROUTES: dict[tuple[str, str], Probe] = {
@@ -284,6 +294,26 @@ ROUTES: dict[tuple[str, str], Probe] = {
         *asker.by_prefix("/api/batches", asker.batches),
     ],
     ("DELETE", "/api/batches/{batch}"): lambda asker: [asker.rest("DELETE", f"/api/batches/{NOWHERE}")],
+    ("GET", "/api/config"): lambda asker: [
+        asker.rest("GET", "/api/config", query=query)
+        for query in ({}, {"scope": "agent"}, {"scope": "agent", "scopeId": "ada"}, {"scope": "global"})
+    ],
+    ("PUT", "/api/config"): lambda asker: [asker.rest("PUT", "/api/config", body={"key": "", "value": "x"})],
+    ("DELETE", "/api/config/{id}"): lambda asker: [asker.rest("DELETE", f"/api/config/{NOWHERE}")],
+    ("GET", "/api/config/resolved"): lambda asker: [
+        asker.rest("GET", "/api/config/resolved", query=query) for query in AGENTS_TO_RESOLVE
+    ],
+    ("GET", "/api/config/env"): lambda asker: [
+        asker.rest("GET", "/api/config/env", query=query) for query in AGENTS_TO_RESOLVE
+    ],
+    ("GET", "/api/config/{id}/reveal"): lambda asker: asker.each_entry(
+        lambda entry: asker.rest("GET", f"/api/config/{entry}/reveal")
+    ),
+    ("GET", "/api/config/{id}/history"): lambda asker: asker.each_entry(
+        lambda entry: asker.rest("GET", f"/api/config/{entry}/history")
+    ),
+    ("GET", "/api/config/check"): lambda asker: [asker.rest("GET", "/api/config/check")],
+    ("POST", "/api/config/rotate-key"): lambda asker: [asker.rest("POST", "/api/config/rotate-key")],
     ("POST", "/api/undo"): lambda asker: [asker.rest("POST", "/api/undo", body={"id": NOWHERE})],
     ("GET", "/api/maintenance/{job}"): lambda asker: [asker.rest("GET", f"/api/maintenance/{NOWHERE}")],
     ("DELETE", "/api/maintenance/{job}"): lambda asker: [asker.rest("DELETE", f"/api/maintenance/{NOWHERE}")],
@@ -314,6 +344,8 @@ CALLS: dict[str, Probe] = {
     "task-complete": lambda asker: [asker.tool("task-complete", taskId="T-1", task=" ")],
     "memory-observe": lambda asker: [asker.tool("memory-observe", observation=" ", category="timing")],
     "memory-context": lambda asker: [asker.tool("memory-context")],
+    "get-config": lambda asker: [asker.tool("get-config"), asker.tool("get-config", repoId="shop")],
+    "set-config": lambda asker: [asker.tool("set-config", key="", value="x")],
     "memory-review": lambda asker: [
         asker.tool("memory-review"),
         *asker.each_proposal(lambda proposal: asker.tool("memory-review", proposalId=proposal)),
@@ -363,6 +395,25 @@ METHODS: dict[str, Probe] = {
     "decide": lambda asker: asker.each_proposal(
         lambda proposal: _answer_or_error(lambda: asker.hive.decide(proposal, "merge"))
     ),
+    "config": lambda asker: [_answer_or_error(lambda: asker.hive.config())],
+    "set_config": lambda asker: [_answer_or_error(lambda: asker.hive.set_config("", "x"))],
+    "delete_config": lambda asker: [_answer_or_error(lambda: asker.hive.delete_config(NOWHERE))],
+    "resolved_config": lambda asker: [
+        _answer_or_error(lambda who=who: asker.hive.resolved_config(agent=who, repo="shop"))
+        for who in (None, "ada", "bob", "lea")
+    ],
+    "config_env": lambda asker: [
+        _answer_or_error(lambda who=who: asker.hive.config_env(agent=who, repo="shop"))
+        for who in (None, "ada", "bob", "lea")
+    ],
+    "reveal_config": lambda asker: asker.each_entry(
+        lambda entry: _answer_or_error(lambda: asker.hive.reveal_config(entry))
+    ),
+    "config_history": lambda asker: asker.each_entry(
+        lambda entry: _answer_or_error(lambda: asker.hive.config_history(entry))
+    ),
+    "check_config": lambda asker: [_answer_or_error(lambda: asker.hive.check_config())],
+    "rotate_config_key": lambda asker: [_answer_or_error(lambda: asker.hive.rotate_config_key())],
     "batches": lambda asker: [_answer_or_error(lambda: asker.hive.batches(limit=100))],
     "batch": lambda asker: asker.each_batch(lambda batch: _answer_or_error(lambda: asker.hive.batch(batch))),
     "drop_batch": lambda asker: [_answer_or_error(lambda: asker.hive.drop_batch(NOWHERE))],
@@ -469,6 +520,14 @@ COMMANDS: dict[str, Probe] = {
         asker.verb("batches"),
         *asker.each_batch(lambda batch: [asker.verb("batches", batch, *how) for how in ((), ("--json",))]),
     ],
+    "hivelore config list": lambda asker: [asker.verb("config", "list"), asker.verb("config", "list", "--json")],
+    "hivelore config set": lambda asker: [asker.verb("config", "set", "PATH", "x")],
+    "hivelore config delete": lambda asker: [asker.verb("config", "delete", NOWHERE)],
+    "hivelore config resolved": lambda asker: [asker.verb("config", "resolved", "--repo", "shop")],
+    "hivelore config reveal": lambda asker: asker.each_entry(lambda entry: asker.verb("config", "reveal", entry)),
+    "hivelore config history": lambda asker: asker.each_entry(lambda entry: asker.verb("config", "history", entry)),
+    "hivelore config env": lambda asker: [asker.verb("config", "env", "--repo", "shop")],
+    "hivelore config rotate-key": lambda asker: [asker.verb("config", "rotate-key")],
     "hivelore maintain": lambda asker: [asker.verb("maintain"), asker.verb("maintain", "--json")],
     "hivelore agent add": lambda asker: [asker.verb("agent", "add", " ")],
     "hivelore agent list": lambda asker: [asker.verb("agent", "list")],
@@ -503,6 +562,11 @@ SHOWS_ALL = {"recall", "list", "get", "history", "memory-get", "memory-search"} 
     "events",
     "hivelore events list",
     ("GET", "/api/events"),
+    "config",
+    "hivelore config list",
+    ("GET", "/api/config"),
+    ("GET", "/api/config/{id}/reveal"),
+    ("GET", "/api/config/{id}/history"),
 }
 """Probes that must show everything the asker may see: silence would pass the rest of this test."""
 
@@ -516,6 +580,8 @@ class World:
     """One proposal about each memory, with whose it is."""
     batches: dict[str, str]
     """The batches that made memories private, with whose they are."""
+    entries: list[str]
+    """A configuration entry with the word of each, as visible as the memory."""
     keys: dict[str, str]
 
 
@@ -534,7 +600,7 @@ def caller_of(world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
         monkeypatch.setenv("HIVELORE_KEY", world.keys[who])
         client = world.service.client(world.keys[who])
         command_line = CommandLine(monkeypatch, capsys)
-        return Asker(client, RemoteHive(client), world.ids, world.proposals, world.batches, command_line)
+        return Asker(client, RemoteHive(client), world.ids, world.proposals, world.batches, world.entries, command_line)
 
     return asker
 
@@ -571,7 +637,17 @@ def _world(home: Path, lead_sees: str, database: str) -> Generator[World]:
             service.client(keys[whose]).call("PATCH", f"/api/memory/{ids[whose]}", body={"scope": "agent"})
             batches = {str(batch.id): whose for batch in batches_of(service.app.store)} | batches
         proposals = {_proposed(service, ids[whose], word): whose for whose, word in WORDS.items()}
-        yield World(service, ids, proposals, batches, keys)
+        entries = [_configured(service, whose, word) for whose, word in WORDS.items()]
+        yield World(service, ids, proposals, batches, entries, keys)
+
+
+def _configured(service: Service, whose: str, word: str) -> str:
+    place = {"shared": {"scope": "repo", "scopeId": "shop"}, "swarm": {"scope": "global"}}
+    body = {"key": f"KEY_OF_{whose}", "value": f"the {word} sleeps", "scope": "agent", "scopeId": whose}
+    body |= place.get(whose, {})
+    if whose == "swarm":
+        del body["scopeId"]
+    return service.client(service.operator_key).call("PUT", "/api/config", body=body)["id"]
 
 
 def _proposed(service: Service, memory: str, word: str) -> str:

@@ -13,6 +13,7 @@ import pytest
 from apsw import SQLITE_OK, Connection
 
 from hivelore.changes.model import BatchFilter, BatchId
+from hivelore.configuration.model import ConfigScope
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.events.model import EventFilter, Level, LoggedId
@@ -24,12 +25,14 @@ from hivelore.review.model import ProposalFilter, ProposalId, ProposalKind
 from hivelore.runtime.clock import SystemClock
 from hivelore.search.model import Filter, RecallId, Visibility
 from hivelore.storage.sql.changes import batch_condition
+from hivelore.storage.sql.configuration import entry_condition
 from hivelore.storage.sql.events import event_condition
 from hivelore.storage.sql.feedback import recall_condition
 from hivelore.storage.sql.review import proposal_condition
 from hivelore.storage.sql.statements import Params, begins_with, condition, parts
 from hivelore.storage.sqlite.connection import SQL, SqliteView, connect, rows
 from hivelore.storage.sqlite.store import SqliteStore
+from support.configuration import ADAS, GLOBAL, an_entry
 from support.memories import ADA, a_memory, instant
 from support.small_world import TAGS, VALUES, VISIBILITIES, census
 from support.stores import add, chunks
@@ -55,6 +58,9 @@ LARGE = {
     "link": "l",
     "batch": "b",
     "preimage": "pi",
+    "config_version": "v",
+    "config_change": "",
+    "env_line": "",
 }
 """The tables that grow with the number of memories, and their aliases in statements."""
 TABLES = {name: table for table, aliases in LARGE.items() for name in (table, *aliases.split())}
@@ -76,6 +82,10 @@ LOOKS_AT_EVERYTHING = {
     "cooldowns": "a thousand at most",
     "quotes_erase": "words may be anywhere, and operational memories are seldom forgotten",
     "memory_most_used": "compares all memories with evidence of use, once in a session",
+    "config_entries": "walks by scope and key, and stops at the limit",
+    "env_lines_after": "a page at a time, when an operator checks or moves a swarm",
+    "env_lines_late": "an index has the due ones only",
+    "config_sealed_otherwise": "all secrets, when an operator rotates the key",
     "batches": "walks back from the newest and stops at the limit",
     "uncompared": "compares all memories with what was compared, in the background and only after a change",
     "uncompared_count": "counts all memories, for people",
@@ -130,6 +140,12 @@ FRAGMENTS = {
         for kind in (None, ProposalKind.SHARING)
         for after in (None, (instant(0), ProposalId("p")))
     ),
+    "{config_filter}": tuple(
+        entry_condition(seen, place, scope, after)[0]
+        for seen in (EVERYBODY, WORKER, SHARED, OWN)
+        for place, scope in ((None, None), (GLOBAL, None), (ADAS, None), (None, ConfigScope.REPO))
+        for after in (None, an_entry())
+    ),
     "{batch_filter}": tuple(
         batch_condition(BatchFilter(seen=seen, memory=memory, undone=undone), after)[0]
         for seen in (EVERYBODY, WORKER, OWN)
@@ -138,7 +154,11 @@ FRAGMENTS = {
         for after in (None, (instant(0), BatchId("b")))
     ),
 }
-OF_A_PREFIX = {"memory_ids": [("{where}", "m.id")], "changed_ids": [("{batch_filter}", "pi.memory")]}
+OF_A_PREFIX = {
+    "memory_ids": [("{where}", "m.id")],
+    "changed_ids": [("{batch_filter}", "pi.memory")],
+    "config_ids": [("{config_filter}", "e.id")],
+}
 """Statements that look up only ids with a prefix: the placeholder before which its condition stands, and the column."""
 LISTED_BY_PARTS = ("memory_page", "memory_keys", "memory_counts")
 

@@ -9,6 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from hivelore.changes.model import Preimage
+from hivelore.configuration.model import ConfigChange
 from hivelore.core.agents import Agent, AgentId, ApiKey, Interface, KeyId, Role
 from hivelore.core.audit import AuditEntry
 from hivelore.core.jobs import Job, JobId, JobState
@@ -27,6 +28,7 @@ from hivelore.storage.ports import MemoryStore, Snapshots, Transaction
 from hivelore.transfer.migrate.migrator import Comparison, Migrator
 from support.batches import a_batch
 from support.clocks import START
+from support.configuration import a_line, a_secret, an_entry, config_id
 from support.events import a_cooldown, an_event
 from support.links import a_link
 from support.memories import (
@@ -96,6 +98,8 @@ KINDS = (
     "prune events",
     "cooldown",
     "clear",
+    "configure",
+    "unset",
     "propose",
     "decide",
     "keep",
@@ -153,6 +157,16 @@ def _do_more(tx: Transaction, deed: Deed, key: DocumentKey | None) -> None:
             tx.put_cooldown(a_cooldown(f"s{deed.which}", until=instant(deed.number), count=1 + deed.number))
         case "clear":
             tx.drop_cooldown(Clean(f"s{deed.which}"), Clean("restart"))
+        case "configure":
+            number, batch = 1 + deed.which, a_batch()
+            tx.put_config_entry(an_entry(number, key=f"K{number}", version=deed.number or None))
+            tx.put_config_version(a_secret(deed.number, number, replaced_at=instant(deed.number)))
+            tx.put_batch(batch)
+            tx.put_config_changes(batch.id, [ConfigChange(config_id(number), None, deed.number)])
+            tx.put_env_line(a_line(key=f"K{number}", revision=1 + deed.number))
+        case "unset":
+            tx.drop_env_line("w", ".env", f"K{1 + deed.which}")
+            tx.drop_config_entry(config_id(1 + deed.which))
         case "judge" | "reject" | "unlink" if key is not None:
             _do_to_links(tx, deed, Stored(key, tx.memories_of([key], EVERYTHING)[key]))
         case _ if key is not None:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from hivelore.changes import operations as changes
+from hivelore.configuration import operations as configuration
 from hivelore.core.operation import Operation
 from hivelore.core.tool import Tool
 from hivelore.embeddings import operations as embeddings
@@ -32,5 +33,6 @@ OPERATIONS: tuple[Operation[..., Any], ...] = (
     *observations.OPERATIONS,
     *review.OPERATIONS,
     *links.OPERATIONS,
+    *configuration.OPERATIONS,
 )
 TOOLS: tuple[Tool[Any], ...] = tuple(one.tool for one in OPERATIONS if one.tool is not None)

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import NewType
 
+from hivelore.configuration.model import ConfigId, ConfigScope
 from hivelore.core.agents import AgentId, Interface
 from hivelore.core.text import Clean
 from hivelore.core.values import Value, json_names
@@ -35,6 +36,8 @@ class BatchKind(StrEnum):
     """Maintenance removed expired memories."""
     REJUDGED = "rejudged"
     """Observations were judged again."""
+    CONFIGURED = "configured"
+    """A configuration entry was set or deleted."""
     UNDONE = "undone"
     """Another batch was reverted."""
 
@@ -50,7 +53,7 @@ class Batch(Value, frozen=True, kw_only=True, rename=json_names(is_private="priv
     interface: Interface
     reason: Clean | None = None
     changes: int
-    """Number of changed memories."""
+    """Number of changed memories or configuration entries."""
     is_private: bool
     """True if one of the memories is, or was, private."""
     undoes: BatchId | None = None
@@ -127,11 +130,20 @@ class ChangedMemory(Value, frozen=True, kw_only=True):
     """The name before the change; the current name if the memory did not exist."""
 
 
+class ChangedEntry(Value, frozen=True, kw_only=True):
+    """A configuration entry that a batch changed and that can be reverted."""
+
+    id: ConfigId
+    scope: ConfigScope
+    key: str
+
+
 class BatchDetail(Value, frozen=True, kw_only=True):
-    """A batch with the memories that it changed."""
+    """A batch with the memories and configuration entries that it changed."""
 
     batch: Batch
     memories: tuple[ChangedMemory, ...]
+    entries: tuple[ChangedEntry, ...] = ()
 
 
 class UndoResult(Value, frozen=True, kw_only=True):
@@ -143,5 +155,9 @@ class UndoResult(Value, frozen=True, kw_only=True):
     """The batch of the undo, which can be reverted to redo the change. None: nothing had to be changed."""
     memories: tuple[MemoryId, ...]
     """The restored memories."""
+    entries: tuple[ConfigId, ...] = ()
+    """The restored configuration entries."""
+    warnings: tuple[str, ...] = ()
+    """Why lines of .env files could not be written. That is tried again."""
     forgotten: int = 0
     """Number of purged memories that were permanently deleted since and stay so."""

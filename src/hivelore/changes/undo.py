@@ -12,11 +12,14 @@ from hivelore.changes.model import (
     BatchId,
     BatchKind,
     BatchPage,
+    ChangedEntry,
     ChangedMemory,
     Preimage,
     UndoResult,
 )
 from hivelore.changes.restore import restore
+from hivelore.configuration.entry_changes import EntryChange
+from hivelore.configuration.undo import ConfigUndo
 from hivelore.core.access import Effect, Permission, may_affect, visible_to
 from hivelore.core.agents import LeadSees, Role, Viewer
 from hivelore.core.audit import AuditEntry
@@ -47,6 +50,7 @@ class UndoService:
         lead_sees: LeadSees,
         clock: Clock,
         written: Callable[[], None],
+        config_undo: ConfigUndo,
     ) -> None:
         """``written`` is called after every change that may leave passages without vectors."""
         self._store = store
@@ -56,6 +60,7 @@ class UndoService:
         self._lead_sees = lead_sees
         self._clock = clock
         self._written = written
+        self._config_undo = config_undo
 
     def page(
         self,
@@ -91,8 +96,10 @@ class UndoService:
             parts = view.preimages(batch)
             seen = Filter(visibility=self._visible_batches(viewer).seen)
             now = view.memories_of([one.key for one in parts if one.before is None], seen)
+            entries = [view.config_entry(one.entry) for one in view.config_changes(batch)]
         touched = [ChangedMemory(id=one.memory, name=_display_name(one, now.get(one.key))) for one in parts]
-        return BatchDetail(batch=known, memories=tuple(touched))
+        configured = [ChangedEntry(id=one.id, scope=one.place.scope, key=one.key) for one in entries if one is not None]
+        return BatchDetail(batch=known, memories=tuple(touched), entries=tuple(configured))
 
     def undo(
         self, which: str, viewer: Viewer, *, reason: str | None = None, deadline: float | None = None
@@ -101,9 +108,15 @@ class UndoService:
         memories are skipped. The beginning of an id is enough, as for ``resolve``. Raises Conflict if a memory was
         changed since, the batch was already reverted, or the journal no longer has the previous states."""
         why = self._normalizer.field(reason, "reason")
+        reverted: list[EntryChange] = []
 
         def undo_batch(tx: Transaction) -> UndoResult:
             batch, only = self._resolve_target(tx, which, viewer)
+            if batch.kind is BatchKind.CONFIGURED or tx.config_changes(batch.id):
+                by, reverted[:] = self._config_undo.revert(tx, batch, viewer, why)
+                entries = tuple(one.entry.id for one in reverted)
+                after = self._mark_undone(tx, batch, viewer)
+                return UndoResult(batch=after, by=None if by is None else by.id, memories=(), entries=entries)
             parts, forgotten = _stored_preimages(tx, batch, only)
             changed = _select_restorable(tx, batch.kind, parts)
             self._check_permission(tx, changed, viewer)
@@ -111,7 +124,7 @@ class UndoService:
 
         done = self._store.write(undo_batch, deadline)
         self._written()
-        return done
+        return replace(done, warnings=tuple(self._config_undo.finish(reverted)))
 
     def drop(self, batch: BatchId, viewer: Viewer) -> None:
         """Permanently removes the journal of a batch, so that it can no longer be undone."""
@@ -145,13 +158,18 @@ class UndoService:
             detail = Clean(f"{batch.kind}: batch {batch.id}")
             tx.record_audit(AuditEntry.by_viewer(viewer, Action.UNDONE, one.memory, now, detail))
         is_whole = not _changed_preimages(tx, batch.kind, tx.preimages(batch.id))
-        after = replace(batch, undone_at=now, undone_by=viewer.agent) if is_whole else batch
-        tx.put_batch(after)
-        if batch.undoes is not None and (original := tx.batch(batch.undoes)) is not None:
-            tx.put_batch(replace(original, undone_at=None, undone_by=None))
+        after = self._mark_undone(tx, batch, viewer, is_whole=is_whole)
         return UndoResult(
             batch=after, by=None if tx.batch(by) is None else by, memories=tuple(one.memory for one in parts)
         )
+
+    def _mark_undone(self, tx: Transaction, batch: Batch, viewer: Viewer, *, is_whole: bool = True) -> Batch:
+        """Stores that a batch was reverted, if completely, and that the batch which it reverted counts again."""
+        after = replace(batch, undone_at=self._clock.now(), undone_by=viewer.agent) if is_whole else batch
+        tx.put_batch(after)
+        if batch.undoes is not None and (original := tx.batch(batch.undoes)) is not None:
+            tx.put_batch(replace(original, undone_at=None, undone_by=None))
+        return after
 
     def _resolve_target(self, tx: Transaction, which: str, viewer: Viewer) -> tuple[Batch, MemoryId | None]:
         """Returns the batch, and the only memory to restore if the batch is a purge."""

@@ -141,6 +141,49 @@ def keys(home: Path) -> Finding:
     return ok("keys", "private" if (home / endpoint.OPERATOR_KEY).exists() else "created at the first start")
 
 
+def encryption_keys(home: Path, *, is_given: bool) -> Finding:
+    """``is_given``: the keys are in HIVELORE_CONFIG_KEYS."""
+    file = home / endpoint.CONFIG_KEYS
+    try:
+        found = file.lstat()
+    except FileNotFoundError:
+        return ok("encryption keys", "in HIVELORE_CONFIG_KEYS" if is_given else "created with the first secret")
+    except OSError as problem:
+        return error("encryption keys", f"{file}: {problem.strerror}.", f"Make {file} readable.")
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+        return error("encryption keys", f"{file} is not a regular file of this user.", f"Restore {file} from a backup.")
+    if found.st_mode & _OTHERS:
+        return error("encryption keys", f"Other users can read {file}.", f"chmod 600 {file}")
+    return ok("encryption keys", f"{file}, private")
+
+
+def configuration(report: Mapping[str, Any]) -> Iterator[Finding]:
+    """Check secrets and .env files. ``report``: of the service."""
+    shown = "; ".join(f"{one['key']} ({one['scope']}): {one['reason']}" for one in report["unreadable"][:MOST_SHOWN])
+    if report["keyProblem"] is not None:
+        yield error("secrets", report["keyProblem"], "Restore the keys, then run 'hivelore doctor' again.")
+    elif report["unreadableCount"]:
+        what = f"{counted(report['unreadableCount'], 'value')} cannot be read: {shown}"
+        yield error("secrets", what, "Set these entries again, or restore the keys.")
+    else:
+        yield ok("secrets", f"{counted(report['secrets'], 'value')}, all readable")
+    if report["problemCount"]:
+        due = [one for one in report["problems"] if one["since"] is not None]
+        edited = [one for one in report["problems"] if one["since"] is None]
+        lines = "; ".join(
+            f"{one['key']} in {one['path']} of {one['workspace']}: {one['problem']}"
+            for one in (*due, *edited)[:MOST_SHOWN]
+        )
+        remedies = [
+            "Correct the cause of what is not written; that is tried again each minute." if due else "",
+            "Set the entries of edited lines again: nothing else replaces these." if edited else "",
+        ]
+        what = f"{counted(report['problemCount'], 'line')} of .env files differ from the configuration: {lines}"
+        yield warning("env files", what, " ".join(filter(None, remedies)))
+    else:
+        yield ok("env files", f"{counted(report['lines'], 'line')} in order")
+
+
 def files(found: Sequence[Exposed]) -> Finding:
     """``found``: files that other users can access."""
     if not found:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from hivelore import __version__
 from hivelore.cli import checks, exits, output
@@ -86,6 +87,7 @@ def _settings(home: Path, owner: Owner | None) -> Iterator[Finding]:
     else:
         yield ok("settings", "valid")
     yield checks.files(exposed(home, settings.database_path))
+    yield checks.encryption_keys(home, is_given=bool(settings.encryption_keys))
     if settings.embedder is Embedder.LOCAL:
         yield checks.run_check("model", "intact", lambda: _load_model(home), _REINSTALL)
     if owner is None and settings.embedder is not Embedder.NONE:
@@ -116,8 +118,10 @@ def _relevance_outage(home: Path) -> str | None:
     return None if reader is None else engines.try_relevance_reader(reader)
 
 
-def _check_database(home: Path) -> dict[str, list[str]]:
+def _check_database(home: Path) -> dict[str, Any]:
     """Open the database as a service would, holding the lock meanwhile."""
+    import msgspec
+
     from hivelore.local.lock import EMBEDDED
     from hivelore.runtime.app import Application
     from hivelore.runtime.settings import Embedder, load
@@ -126,7 +130,12 @@ def _check_database(home: Path) -> dict[str, list[str]]:
     app = Application(load(home=home, embedder=Embedder.NONE), owner=owner)
     try:
         checked = app.integrity_check.check()
-        return {"problems": list(checked.problems), "repairs": list(checked.repairs)}
+        configuration = msgspec.to_builtins(app.configuration_check.check())
+        return {
+            "problems": list(checked.problems),
+            "repairs": list(checked.repairs),
+            "configuration": configuration,
+        }
     finally:
         app.close()
 
@@ -175,6 +184,10 @@ def _answers(client: Client) -> Iterator[Finding]:
             yield error("service", str(problem), _TRY_AGAIN)
     if me["role"] == "operator":
         yield from _checked(lambda: client.call("GET", "/api/check", timeout=_SLOW), _RESTORE)
+        try:
+            yield from checks.configuration(client.call("GET", "/api/config/check", timeout=_SLOW))
+        except HiveloreError as problem:
+            yield error("secrets", str(problem), _TRY_AGAIN)
 
 
 def _status(client: Client) -> Iterator[Finding]:
@@ -200,9 +213,9 @@ def _clock(client: Client) -> Iterator[Finding]:
     yield checks.clock(datetime.fromisoformat(newest[0]["createdAt"]) if newest else None, now())
 
 
-def _checked(check: Callable[[], dict[str, list[str]]], remedy: str) -> Iterator[Finding]:
-    """Check the data and the indexes."""
-    found: dict[str, list[str]] = {}
+def _checked(check: Callable[[], dict[str, Any]], remedy: str) -> Iterator[Finding]:
+    """Check the data and the indexes, and the configuration if the check includes it."""
+    found: dict[str, Any] = {}
 
     def problems() -> list[str]:
         found.update(check())
@@ -212,6 +225,8 @@ def _checked(check: Callable[[], dict[str, list[str]]], remedy: str) -> Iterator
     yield database
     if database.level is Level.OK:
         yield checks.indexes(found["repairs"])
+        if "configuration" in found:
+            yield from checks.configuration(found["configuration"])
 
 
 def _listens(url: str) -> bool:

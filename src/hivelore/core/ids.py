@@ -4,6 +4,7 @@ import secrets
 from datetime import datetime
 
 from hivelore.changes.model import BatchId
+from hivelore.configuration.model import ConfigId
 from hivelore.core.agents import AgentId, KeyId
 from hivelore.core.jobs import JobId
 from hivelore.events.model import LoggedId
@@ -50,6 +51,10 @@ def batch_id(now: datetime) -> BatchId:
     return BatchId(uuid7(now))
 
 
+def config_id(now: datetime) -> ConfigId:
+    return ConfigId(uuid7(now))
+
+
 def key_id() -> KeyId:
     """Returns the short, public part of a key: 10 hexadecimal digits."""
     return KeyId(secrets.token_hex(5))
@@ -63,3 +68,8 @@ def nonce() -> str:
 def secret() -> str:
     """Returns 256 random bits as text without underscores."""
     return secrets.token_hex(32)
+
+
+def random_bytes(count: int) -> bytes:
+    """Returns random bytes for encryption."""
+    return secrets.token_bytes(count)

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from hivelore.core.agents import Agent, AgentId, ApiKey, KeyId
 from hivelore.core.audit import AuditEntry
-from hivelore.memories.model import MemoryId
+from hivelore.memories.model import Action, MemoryId
 
 
 class IdentityReads(Protocol):
@@ -26,8 +26,8 @@ class IdentityReads(Protocol):
         """Returns all keys, oldest first."""
         ...
 
-    def audit(self, limit: int, memory: MemoryId | None = None) -> Sequence[AuditEntry]:
-        """Returns the newest audit entries, newest first."""
+    def audit(self, limit: int, memory: MemoryId | None = None, action: Action | None = None) -> Sequence[AuditEntry]:
+        """Returns the newest audit entries, newest first. ``action``: only those of one kind, of one memory."""
         ...
 
     def audit_after(self, number: int, limit: int) -> Sequence[tuple[int, AuditEntry]]:

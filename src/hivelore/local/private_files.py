@@ -66,6 +66,28 @@ def replacing(file: "Name", mode: int = FILE) -> Generator["BinaryIO"]:
         raise
 
 
+def replace_at(folder: int, name: str, data: bytes, temporary: str) -> None:
+    """Replace a file in an open folder at once. ``temporary``: name of the new file until it is complete."""
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK, FILE, dir_fd=folder)
+    try:
+        with os.fdopen(descriptor, "wb") as out:
+            os.fchmod(descriptor, FILE)
+            out.write(data)
+            out.flush()
+            os.fsync(descriptor)
+        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        os.fsync(folder)
+    except BaseException:
+        remove_at(folder, temporary)
+        raise
+
+
+def remove_at(folder: int, name: str) -> None:
+    """Remove a file in an open folder, if there is one."""
+    with suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=folder)
+
+
 def make_folder(folder: "Name") -> None:
     """Create a private folder and its missing parents. An existing folder does not change."""
     try:

@@ -13,12 +13,13 @@ _DATABASE_SUFFIXES = ("", "-wal", "-shm", "-journal")
 _FILES = (
     endpoint.OPERATOR_KEY,
     endpoint.AGENT_KEY,
+    endpoint.CONFIG_KEYS,
     endpoint.LOCK,
     endpoint.STARTING,
     endpoint.LOG,
     f"{endpoint.LOG}.1",
 )
-_FOLDERS = (endpoint.SPOOL, endpoint.HOOK, endpoint.SET_UP)
+_FOLDERS = (endpoint.SPOOL, endpoint.HOOK, endpoint.SET_UP, endpoint.LOCKS)
 _WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 

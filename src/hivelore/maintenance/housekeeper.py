@@ -1,5 +1,6 @@
 """Background upkeep in small steps: compacts the keyword index, purges deleted words from files, closes outdated
-contradictions, and prunes old recalls, events, sessions, cooldowns, decided proposals and journal batches.
+contradictions, and prunes old recalls, events, sessions, cooldowns, decided proposals, journal batches and
+replaced secrets.
 
 The need to purge is stored with the data, so it survives a killed process. The log of the store is emptied at every
 start.
@@ -74,6 +75,10 @@ class Housekeeper:
         self._compact(stopping)
         self._prune()
 
+    def purge_log_later(self) -> None:
+        """Empties the log of the store in the next step, and again until no reader needs it."""
+        self._log_left = True
+
     def finish_purge(self, within: float) -> None:
         """Purges deleted words for up to ``within`` seconds. Call before closing the store, which empties its log."""
         until = self._clock.monotonic() + within
@@ -97,6 +102,7 @@ class Housekeeper:
             lambda tx: tx.prune_events(at - self._events, MAX_EVENTS, PRUNE_BATCH),
             lambda tx: tx.prune_cooldowns(at, PRUNE_BATCH),
             lambda tx: tx.prune_sessions(at - SESSION_AGE, MAX_SESSIONS, PRUNE_BATCH),
+            lambda tx: tx.prune_config(at - self._undo, PRUNE_BATCH),
             lambda tx: close_outdated_contradictions(tx, at, PRUNE_BATCH),
             lambda tx: 0 if self._decided is None else tx.prune_proposals(at - self._decided, PRUNE_BATCH),
         )

@@ -48,4 +48,6 @@ class Counts:
     links: int
     batches: int
     preimages: int
+    config_entries: int
+    config_versions: int
     jobs: int

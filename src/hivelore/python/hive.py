@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar, overload
 
 from hivelore.changes import operations as changes
+from hivelore.configuration import operations as configuration
 from hivelore.core.agents import AgentId, Viewer
 from hivelore.core.jobs import JobState
 from hivelore.core.operation import Call, Operation
@@ -224,6 +225,15 @@ class Hive(ABC):
     rate = method(feedback.RATE_MEMORY)
     usefulness = Method(memories.GET_MEMORY, lambda found: found.usefulness or Usefulness())
     reset_usefulness = method(feedback.RESET_USEFULNESS)
+    config = method(configuration.LIST_CONFIG)
+    set_config = method(configuration.SET_CONFIG)
+    delete_config = method(configuration.DELETE_CONFIG)
+    resolved_config = Method(configuration.RESOLVE_CONFIG, lambda found: found.entries)
+    reveal_config = Method(configuration.REVEAL_CONFIG, lambda found: found.value)
+    config_history = method(configuration.GET_CONFIG_HISTORY)
+    config_env = method(configuration.GET_CONFIG_ENVIRONMENT)
+    check_config = method(configuration.CHECK_CONFIG)
+    rotate_config_key = method(configuration.ROTATE_CONFIG_KEY)
     undo = method(changes.UNDO)
     batches = method(changes.LIST_BATCHES)
     batch = method(changes.GET_BATCH)

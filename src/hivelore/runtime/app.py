@@ -93,6 +93,7 @@ class Application(Services):
         self.rejudger = self._rejudger()
         # Built before several threads use them.
         _ = (self.write_buffer, self.search_service, self.reembedder, self.housekeeping, self.maintenance_jobs)
+        _ = (self.configuration, self.undo_service)
         self._workers = BackgroundWorkers(self)
 
     def make_pair_reader(self) -> PairReader | None:

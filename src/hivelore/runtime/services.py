@@ -10,6 +10,16 @@ from hivelore.api.registry import TOOLS
 from hivelore.changes.journal import ChangeJournal
 from hivelore.changes.model import BatchId
 from hivelore.changes.undo import UndoService
+from hivelore.configuration.configuration_check import ConfigurationCheck
+from hivelore.configuration.entry_changes import EntryWriter
+from hivelore.configuration.env_files import EnvFiles
+from hivelore.configuration.env_reconciler import EnvReconciler
+from hivelore.configuration.keyring import Keyring
+from hivelore.configuration.model import ConfigId
+from hivelore.configuration.rotation import KeyRotator
+from hivelore.configuration.service import ConfigService
+from hivelore.configuration.undo import ConfigUndo
+from hivelore.configuration.workspace_id import WorkspaceId
 from hivelore.core import ids
 from hivelore.core.agents import Viewer
 from hivelore.core.clock import Clock
@@ -81,6 +91,8 @@ class Ids:
     event: Callable[[datetime], LoggedId] = ids.event_id
     recall: Callable[[datetime], RecallId] = ids.recall_id
     job: Callable[[datetime], JobId] = ids.job_id
+    config: Callable[[datetime], ConfigId] = ids.config_id
+    random_bytes: Callable[[int], bytes] = ids.random_bytes
     nonce: Callable[[], str] = ids.nonce
     identity: IdSource = _IDENTITY
 
@@ -298,7 +310,63 @@ class Services(ABC):
             lead_sees=self.settings.lead_sees,
             clock=self.clock,
             written=self.embedding.wake,
+            config_undo=ConfigUndo(self.journal, self.entry_writer, self.clock),
         )
+
+    @cached_property
+    def keyring(self) -> Keyring:
+        return Keyring(self.settings.home, self.settings.encryption_keys, self.ids.random_bytes)
+
+    @cached_property
+    def env_files(self) -> EnvFiles:
+        return EnvFiles(self.settings.workspace_folder, self.settings.home)
+
+    @cached_property
+    def env_reconciler(self) -> EnvReconciler:
+        return EnvReconciler(
+            store=self.store,
+            keyring=self.keyring,
+            env_files=self.env_files,
+            home=self.settings.home,
+            workspace=WorkspaceId(self.settings.workspace_folder, self.ids.random_bytes),
+            clock=self.clock,
+        )
+
+    @cached_property
+    def entry_writer(self) -> EntryWriter:
+        return EntryWriter(
+            store=self.store,
+            keyring=self.keyring,
+            reconciler=self.env_reconciler,
+            clock=self.clock,
+            random=self.ids.random_bytes,
+            purge_log_later=self.housekeeping.purge_log_later,
+        )
+
+    @cached_property
+    def configuration(self) -> ConfigService:
+        return ConfigService(
+            store=self.store,
+            keyring=self.keyring,
+            env_files=self.env_files,
+            reconciler=self.env_reconciler,
+            writer=self.entry_writer,
+            journal=self.journal,
+            agents=self.agents,
+            redactor=self.redactor,
+            lead_sees=self.settings.lead_sees,
+            clock=self.clock,
+            new_id=self.ids.config,
+            random=self.ids.random_bytes,
+        )
+
+    @cached_property
+    def key_rotator(self) -> KeyRotator:
+        return KeyRotator(self.store, self.keyring, self.settings.home, self.ids.random_bytes, self.clock)
+
+    @cached_property
+    def configuration_check(self) -> ConfigurationCheck:
+        return ConfigurationCheck(self.store, self.keyring, self.env_reconciler)
 
     @cached_property
     def links(self) -> LinkService:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BeforeValidator, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from hivelore.configuration.encryption_key import parse_key
 from hivelore.core.agents import LeadSees
 from hivelore.core.capabilities import DEFAULT, Capability
 from hivelore.errors import Invalid
@@ -151,8 +152,16 @@ class Settings(BaseSettings):
     capabilities: Names = setting(
         "HIVELORE_CAPABILITIES",
         "Sets of MCP tools for agents, separated by commas: `memory`; `operations` (memory-observe, "
-        "memory-context); `review` (memory-review, inject-learning; for leads); `tasks` (task-complete).",
+        "memory-context); `review` (memory-review, inject-learning; for leads); `tasks` (task-complete); `swarm` "
+        "(get-config, set-config).",
         default=DEFAULT,
+    )
+    config_keys: SecretStr | None = setting(
+        "HIVELORE_CONFIG_KEYS",
+        "Keys that encrypt the secrets of the configuration: 32 random bytes each, in base64, separated by commas; the "
+        "last one encrypts, the others only decrypt. Unset: `config.keys` in HIVELORE_HOME, created with the first "
+        "secret.",
+        default=None,
     )
     log: str = setting(
         "HIVELORE_LOG",
@@ -477,6 +486,15 @@ class Settings(BaseSettings):
                 raise ValueError(f"{name!r} is not one of {', '.join(Capability)}")
         return value
 
+    @field_validator("config_keys")
+    @classmethod
+    def _check_config_keys(cls, value: SecretStr | None) -> SecretStr | None:
+        try:
+            _parse_keys(value)
+        except Invalid as error:
+            raise ValueError(str(error)) from None
+        return value
+
     @field_validator("log")
     @classmethod
     def _check_log(cls, value: str) -> str:
@@ -543,6 +561,11 @@ class Settings(BaseSettings):
         return self.database if self.database is not None and "://" in self.database else None
 
     @property
+    def encryption_keys(self) -> tuple[bytes, ...]:
+        """The keys of HIVELORE_CONFIG_KEYS, newest last."""
+        return _parse_keys(self.config_keys)
+
+    @property
     def naming(self) -> Naming:
         return parse_aliases(self.aliases)
 
@@ -595,6 +618,10 @@ class Settings(BaseSettings):
             grace=timedelta(days=self.confidence_grace_days),
             decay=self.confidence_decay,
         )
+
+
+def _parse_keys(value: SecretStr | None) -> tuple[bytes, ...]:
+    return () if value is None else tuple(map(parse_key, _split(value.get_secret_value())))
 
 
 def load(**given: Any) -> Settings:

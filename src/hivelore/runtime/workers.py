@@ -100,6 +100,7 @@ class BackgroundWorkers:
         attempt("keyword-index", lambda: self._index(stopping))
         attempt("updates", self._review_updates)
         attempt("model-memory", self._release_models)
+        attempt("env-files", lambda: app.env_reconciler.run_step(stopping))
         attempt("housekeeping", lambda: app.housekeeping.run_step(stopping) if app.leader_lease.is_leader() else None)
 
     def _load_relevance_model(self) -> None:

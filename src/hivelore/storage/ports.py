@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Protocol, TypeVar
 
 from hivelore.changes.ports import ChangeJournalReads, ChangeJournalWrites
+from hivelore.configuration.ports import ConfigReads, ConfigWrites
 from hivelore.embeddings.ports import EmbeddingReads, EmbeddingWrites
 from hivelore.errors import HiveloreError
 from hivelore.events.ports import EventReads, EventWrites
@@ -60,6 +61,7 @@ class View(
     ReviewReads,
     LinkReads,
     ChangeJournalReads,
+    ConfigReads,
     SessionReads,
     FileReads,
     IdentityReads,
@@ -84,6 +86,7 @@ class Transaction(
     ReviewWrites,
     LinkWrites,
     ChangeJournalWrites,
+    ConfigWrites,
     SessionWrites,
     FileWrites,
     IdentityWrites,

@@ -356,3 +356,48 @@ def test_only_problems_have_a_remedy() -> None:
 def test_a_failing_embedder_is_reported_with_the_passages_that_wait(pending: int | None, what: str) -> None:
     status = WELL | {"pendingEmbeddings": pending, "embeddingTrouble": "401 from it"}
     assert checks.embedding_queue(status).what == what
+
+
+def test_the_file_of_encryption_keys_is_checked(tmp_path: Path) -> None:
+    file = tmp_path / endpoint.CONFIG_KEYS
+
+    def level(*, is_given: bool = False) -> Level:
+        return checks.encryption_keys(tmp_path, is_given=is_given).level
+
+    assert level() is level(is_given=True) is Level.OK
+    file.write_text("key")
+    file.chmod(0o644)
+    assert level() is Level.ERROR
+    assert checks.encryption_keys(tmp_path, is_given=False).remedy == f"chmod 600 {file}"
+    file.chmod(0o600)
+    assert level() is Level.OK
+    file.unlink()
+    file.symlink_to("/etc/hostname")
+    assert level() is Level.ERROR
+
+
+def test_unreadable_secrets_and_env_files_are_found_with_and_without_a_service(
+    alone: CommandLine, made: Path, tmp_path: Path
+) -> None:
+    home = tmp_path / "other"
+    with Service(home) as other:
+        (home / "workspace").mkdir(exist_ok=True)
+        operator = other.client(other.operator_key)
+        for key, more in (("TOKEN", {"isSecret": True}), ("URL", {"envPath": ".env"})):
+            operator.call("PUT", "/api/config", body={"key": key, "value": "x", "scope": "global", **more})
+        report = operator.call("GET", "/api/config/check")
+        assert [one.level for one in checks.configuration(report)] == [Level.OK, Level.OK]
+        (home / "workspace/.env").write_text("URL=y\n")
+        (home / endpoint.CONFIG_KEYS).unlink()
+        report = operator.call("GET", "/api/config/check")
+    secrets, files = checks.configuration(report)
+    assert (secrets.level, files.level) == (Level.ERROR, Level.WARNING)
+    assert "is missing" in secrets.what
+    assert "URL in .env" in files.what
+    assert files.remedy == "Set the entries of edited lines again: nothing else replaces these."
+    due = [{**one, "since": "2026-01-01T00:00:00Z"} for one in report["problems"]]
+    assert "tried again" in str([*checks.configuration({**report, "problems": due})][1].remedy)
+    shutil.copy(home / endpoint.DATABASE, made)
+    level, what, remedy = found(alone, "secrets", 1)
+    assert (level, remedy) == ("error", "Restore the keys, then run 'hivelore doctor' again.")
+    assert "is missing" in what

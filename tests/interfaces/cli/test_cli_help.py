@@ -18,6 +18,7 @@ GROUPS = {
     "agent": ("add", "list", "revoke"),
     "events": ("list", "add", "forget"),
     "cooldowns": ("list", "set", "clear"),
+    "config": ("list", "set", "delete", "resolved", "reveal", "history", "env", "rotate-key"),
     "review": ("list", "show", "accept", "reject", "merge"),
 }
 """Verbs with subcommands."""
@@ -56,6 +57,8 @@ def run_example(cli: CommandLine, example: str, me: str) -> None:
     words = [me if word == "reviewer" else word for word in words]
     if words[:2] == ["events", "forget"]:
         words[words.index("ID")] = cli.json("events", "add", "The backup is late.")["id"]
+    if words[0] == "config" and "ID" in words:
+        words[words.index("ID")] = cli.json("config", "set", "EXAMPLE", "x")["id"]
     if "ID" in words:
         kind = ("observe", "--category", "timing") if words[0] == "curate" else ("remember",)
         memory = cli.json(*kind, f"The API wants a Bearer prefix, says {me}.")["memory"]["id"]
@@ -78,6 +81,8 @@ def test_the_example_in_the_help_runs(cli: CommandLine, me: str, words: tuple[st
     (example,) = re.findall(r"^Example: (.+)$", cli(*words, "--help").out, re.MULTILINE)
     if words == ("agent", "revoke"):
         cli("agent", "add", me)
+    if words == ("config", "rotate-key"):
+        cli("config", "set", "EXAMPLE_TOKEN", "x", "--secret")
     if words == ("unsetup",):
         cli("setup", "claude-code")
     run_example(cli, example, me)

@@ -7,20 +7,26 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
+from hivelore.configuration.model import ConfigChange
 from hivelore.core.agents import AgentId, Interface, Role, Viewer
+from hivelore.core.text import Clean
+from hivelore.core.values import replace
 from hivelore.errors import NotFound
 from hivelore.indexes.arrays import CodeBook, Labels, Mask
 from hivelore.memories.model import Scope
 from hivelore.python.hive import EmbeddedHive
 from hivelore.runtime.app import Application
 from hivelore.runtime.settings import load
-from hivelore.search.model import Filter, Visibility
+from hivelore.search.model import EVERYTHING, Filter, Visibility
 from hivelore.storage.postgres.row_level_security import ROLE
 from hivelore.storage.postgres.store import PostgresStore
 from hivelore.storage.postgres.view import PostgresView
-from hivelore.storage.sql import events, memories, review
+from hivelore.storage.sql import configuration, events, memories, review
 from support import postgres
+from support.batches import a_batch
 from support.clocks import START, SteppingClock
+from support.configuration import ADAS, GLOBAL, a_line, a_secret, an_entry, config_id
+from support.configuration import put as put_entries
 from support.events import ALL_EVENTS, an_event, log_events
 from support.links import a_link, put_links
 from support.memories import ADA, BOB, a_memory, an_observation, evidence, operational
@@ -135,6 +141,29 @@ def test_links_are_hidden_unless_both_memories_are_visible(app: Application) -> 
             assert set(view.links_of([old.key, secret.key])) == set(seen)
             assert [one.key for one in view.updates_of([old.key], START)[old.key]] == newer
             assert len(view.rows("SELECT why FROM link")) == len(seen)
+
+
+def test_configuration_of_agents_is_hidden_from_others(app: Application, monkeypatch: pytest.MonkeyPatch) -> None:
+    def all_of_them(seen: Visibility, *others: object) -> tuple[str, Mapping[str, object]]:
+        return "", {}
+
+    monkeypatch.setattr(configuration, "entry_condition", all_of_them)
+    for number, place in enumerate((GLOBAL, ADAS), start=1):
+        put_entries(app.store, an_entry(number, place), a_secret(entry=number))
+    batch = replace(a_batch(), is_private=True)
+    app.store.write(
+        lambda tx: (tx.put_batch(batch), tx.put_config_changes(batch.id, [ConfigChange(config_id(2), 1, 2)]))
+    )
+    app.store.write(lambda tx: tx.put_env_line(a_line(problem=Clean("a link"), owner=ADA)))
+    for own, seen in ((ADA, [GLOBAL, ADAS]), (BOB, [GLOBAL])):
+        with app.store.read(sees=Visibility(own=own, swarm=True)) as view:
+            assert isinstance(view, PostgresView)
+            assert [one.entry.place for one in view.config_entries(Visibility(own=own, swarm=True), 9)] == seen
+            assert len(view.rows("SELECT sealed FROM config_version")) == len(seen)
+            assert view.rows("SELECT entry FROM config_change") == []
+            assert len(view.late_env_lines(EVERYTHING.visibility, START, 9)) == len(seen) - 1
+    with app.store.read() as view:
+        assert len(view.late_env_lines(EVERYTHING.visibility, START, 9)) == 1
 
 
 def test_evidence_is_hidden_with_its_memory(app: Application) -> None:

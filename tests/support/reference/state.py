@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final, TypeVar
 
 from hivelore.changes.model import Batch, BatchId, Preimage
+from hivelore.configuration.model import ConfigChange, ConfigEntry, ConfigId, ConfigVersion, EnvLine
 from hivelore.core.agents import Agent, AgentId, ApiKey, KeyId
 from hivelore.core.audit import AuditEntry
 from hivelore.core.jobs import Job, JobId
@@ -147,6 +148,7 @@ class KeptBatch:
 
     batch: Batch
     preimages: tuple[Preimage, ...]
+    config_changes: tuple[ConfigChange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +192,13 @@ class State:
     jobs: SharedMap[JobId, Job] = field(default_factory=SharedMap[JobId, Job])
     handovers: SharedMap[EventId, Handover] = field(default_factory=SharedMap[EventId, Handover])
     proposals: SharedMap[ProposalId, Proposal] = field(default_factory=SharedMap[ProposalId, Proposal])
+    config_entries: SharedMap[ConfigId, ConfigEntry] = field(default_factory=SharedMap[ConfigId, ConfigEntry])
+    config_versions: SharedMap[tuple[ConfigId, int], ConfigVersion] = field(
+        default_factory=SharedMap[tuple[ConfigId, int], ConfigVersion]
+    )
+    env_lines: SharedMap[tuple[str, str, str], EnvLine] = field(
+        default_factory=SharedMap[tuple[str, str, str], EnvLine]
+    )
     links: SharedMap[LinkKey, StoredLink] = field(default_factory=SharedMap[LinkKey, StoredLink])
     compared: SharedMap[DocumentKey, tuple[int, Clean]] = field(
         default_factory=SharedMap[DocumentKey, tuple[int, Clean]]

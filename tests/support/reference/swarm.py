@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from heapq import nlargest, nsmallest
 
 from hivelore.changes.model import Batch, BatchId, Preimage
+from hivelore.configuration.model import ConfigChange, ConfigEntry, ConfigId, ConfigVersion, EnvLine
 from hivelore.core.agents import Agent, AgentId, ApiKey, KeyId
 from hivelore.core.audit import AuditEntry
 from hivelore.core.jobs import Job
@@ -20,7 +21,7 @@ from hivelore.memories.stored import DocumentKey
 from hivelore.review.model import Proposal, ProposalId
 from hivelore.search.model import RecallId
 from hivelore.sessions.model import Handover, HandoverState, Session
-from support.reference import batches, links, proposals
+from support.reference import batches, configuration, links, proposals
 from support.reference import events as event_state
 from support.reference.state import Lease, Logged
 from support.reference.view import ReferenceView
@@ -188,6 +189,36 @@ class ReferenceSwarm(ReferenceView):
         for batch in old:
             self.drop_batch(batch)
         return len(old)
+
+    def put_config_entry(self, entry: ConfigEntry) -> None:
+        self.state = configuration.put(self.state, entry)
+
+    def put_config_version(self, version: ConfigVersion) -> None:
+        self.state = configuration.put_version(self.state, version)
+
+    def drop_config_versions(self, entry: ConfigId, last: int) -> None:
+        self.state = configuration.without_versions(self.state, entry, last)
+
+    def drop_config_entry(self, entry: ConfigId) -> None:
+        self.state = configuration.without(self.state, entry)
+
+    def put_config_changes(self, batch: BatchId, changes: Sequence[ConfigChange]) -> None:
+        self.state = configuration.with_changes(self.state, batch, changes)
+
+    def touch_env_file(self, path: str, at: datetime) -> None:
+        self.state = configuration.touched(self.state, path, at)
+
+    def put_env_line(self, line: EnvLine) -> None:
+        lines = self.state.env_lines.put((line.workspace, line.path, line.key), line)
+        self.state = replace(self.state, env_lines=lines)
+
+    def drop_env_line(self, workspace: str, path: str, key: str) -> None:
+        lines = self.state.env_lines.drop((workspace, path, key))
+        self.state = replace(self.state, env_lines=lines)
+
+    def prune_config(self, before: datetime, limit: int) -> int:
+        self.state, pruned = configuration.pruned(self.state, before, limit)
+        return pruned
 
     def acquire_lease(self, name: str, holder: str, now: datetime, lease: timedelta) -> bool:
         held = self.state.leases.get(name)

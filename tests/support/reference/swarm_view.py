@@ -14,18 +14,19 @@ from hivelore.core.values import replace
 from hivelore.events.model import Cooldown, Event, EventFilter, LoggedId
 from hivelore.feedback.recalls import Recall, RecallFilter
 from hivelore.folders.model import KnownFile
-from hivelore.memories.model import MemoryId
+from hivelore.memories.model import Action, MemoryId
 from hivelore.memories.stored import DocumentKey
 from hivelore.search.model import RecallId, Visibility
 from hivelore.sessions.model import EventId, Handover, HandoverState, Session
 from support.reference import events as event_state
 from support.reference.batches import BatchesView
+from support.reference.configuration import ConfigView
 from support.reference.links import LinksView
 from support.reference.proposals import ProposalsView
 from support.reference.state import Logged
 
 
-class ReferenceSwarmView(ProposalsView, LinksView, BatchesView):
+class ReferenceSwarmView(ProposalsView, LinksView, BatchesView, ConfigView):
     """Implements ``storage.ports.SwarmView``."""
 
     def agent(self, agent: AgentId) -> Agent | None:
@@ -43,9 +44,10 @@ class ReferenceSwarmView(ProposalsView, LinksView, BatchesView):
     def api_keys(self) -> Sequence[ApiKey]:
         return sorted(self.state.api_keys.values(), key=lambda key: (key.created_at, key.id))
 
-    def audit(self, limit: int, memory: MemoryId | None = None) -> Sequence[AuditEntry]:
+    def audit(self, limit: int, memory: MemoryId | None = None, action: Action | None = None) -> Sequence[AuditEntry]:
         entries = (self.state.audit[number] for number in sorted(self.state.audit, reverse=True))
-        return list(islice((entry for entry in entries if memory is None or entry.memory == memory), limit))
+        found = (one for one in entries if memory in (None, one.memory) and action in (None, one.action))
+        return list(islice(found, limit))
 
     def audit_after(self, number: int, limit: int) -> Sequence[tuple[int, AuditEntry]]:
         return [

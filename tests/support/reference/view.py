@@ -344,6 +344,8 @@ class ReferenceView(ReferenceSwarmView):
             links=len(self.state.links),
             batches=len(self.state.batches),
             preimages=sum(len(one.preimages) for one in self.state.batches.values()),
+            config_entries=len(self.state.config_entries),
+            config_versions=len(self.state.config_versions),
             jobs=len(self.state.jobs),
         )
 

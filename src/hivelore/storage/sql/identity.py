@@ -5,8 +5,9 @@ from datetime import datetime
 
 from hivelore.core.agents import Agent, AgentId, ApiKey, KeyId
 from hivelore.core.audit import AuditEntry
-from hivelore.memories.model import MemoryId
+from hivelore.memories.model import Action, MemoryId
 from hivelore.storage.sql.statements import (
+    ACTION,
     ACTIONS,
     INSTANT,
     INTERFACES,
@@ -64,9 +65,11 @@ class IdentityReader(SqlReader):
     def api_keys(self) -> Sequence[ApiKey]:
         return self.read_all(API_KEY, "api_keys")
 
-    def audit(self, limit: int, memory: MemoryId | None = None) -> Sequence[AuditEntry]:
+    def audit(self, limit: int, memory: MemoryId | None = None, action: Action | None = None) -> Sequence[AuditEntry]:
         if memory is None:
             return self.read_all(AUDIT, "audit_newest", limit=limit)
+        if action is not None:
+            return self.read_all(AUDIT, "audit_of_kind", memory=memory, action=ACTION[action], limit=limit)
         return self.read_all(AUDIT, "audit_of", memory=memory, limit=limit)
 
     def audit_after(self, number: int, limit: int) -> Sequence[tuple[int, AuditEntry]]:

@@ -40,3 +40,7 @@ SELECT {columns:audit} FROM audit WHERE namespace = :namespace ORDER BY key DESC
 -- name: audit_of
 SELECT {columns:audit} FROM audit
 WHERE namespace = :namespace AND memory = :memory ORDER BY key DESC LIMIT :limit
+
+-- name: audit_of_kind
+SELECT {columns:audit} FROM audit
+WHERE namespace = :namespace AND memory = :memory AND action = :action ORDER BY key DESC LIMIT :limit

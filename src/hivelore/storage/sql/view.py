@@ -8,6 +8,7 @@ from hivelore.indexing.model import Change, ChangeCursor, ChangeKind
 from hivelore.memories.stored import DocumentKey, StoredChunk
 from hivelore.memories.whole import Counts, WholeMemory
 from hivelore.storage.sql.changes import ChangeJournalReader, ChangeJournalWriter
+from hivelore.storage.sql.configuration import ConfigReader, ConfigWriter
 from hivelore.storage.sql.embeddings import EmbeddingWriter
 from hivelore.storage.sql.events import EventReader, EventWriter
 from hivelore.storage.sql.feedback import USEFULNESS, FeedbackReader, FeedbackWriter
@@ -31,6 +32,7 @@ from hivelore.storage.sql.statements import Dialect, Param, Table, load_dialect
 
 class SqlView(
     ChangeJournalReader,
+    ConfigReader,
     EventReader,
     FeedbackReader,
     FileReader,
@@ -78,6 +80,7 @@ def _tables(reader: type) -> tuple[Table[Any], ...]:
 
 class SqlTransaction(
     ChangeJournalWriter,
+    ConfigWriter,
     EmbeddingWriter,
     EventWriter,
     FeedbackWriter,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hivelore.configuration.entry_changes import NEWEST_KEY
 from hivelore.core.clock import Clock
 from hivelore.embeddings.active_model import SERVING
 from hivelore.errors import Broken, Busy, Invalid, NotFound
@@ -26,7 +27,7 @@ from hivelore.transfer.migrate.migrator import Migrator, Progress
 if TYPE_CHECKING:
     from hivelore.storage.postgres.store import PostgresStore
 
-SETTINGS = (SERVING, REDACTION_KEY, SPENT)
+SETTINGS = (SERVING, REDACTION_KEY, SPENT, NEWEST_KEY)
 """Settings that belong to the swarm."""
 _CONNECTIONS = 2
 

@@ -15,6 +15,7 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from hivelore.changes.model import Batch, BatchFilter, Preimage
+from hivelore.configuration.model import ConfigChange, ConfigEntry, ConfigId, ConfigVersion, EnvLine
 from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
 from hivelore.core.jobs import Job, JobState
@@ -241,6 +242,7 @@ class Migrator:
         self._copy_proposals(view)
         self._copy_links(view)
         self._copy_batches(view)
+        self._copy_config(view)
         self._copy_files(view)
         for page in _pages(lambda after: view.handovers_after(after, PAGE), EventId(""), lambda one: one.ended.id):
             self._target.write(lambda tx, page=page: _put_each(tx.put_handover, page))
@@ -340,6 +342,23 @@ class Migrator:
         for deleted in digests:
             self._target.write(lambda tx, deleted=deleted: tx.drop_batch(deleted))
 
+    def _copy_config(self, view: View) -> None:
+        with self._target.read() as target:
+            found = {entry.id: (entry, versions) for entry, versions in config_of(target)}
+        kept = {entry.id for entry, _ in config_of(view)}
+        for deleted in found.keys() - kept:  # Another entry may have its key now.
+            self._target.write(lambda tx, deleted=deleted: tx.drop_config_entry(deleted))
+        for entry, versions in config_of(view):
+            if found.get(entry.id) != (entry, versions):
+                self._target.write(lambda tx, entry=entry, versions=versions: _put_config(tx, entry, versions))
+        lines = set(env_lines_of(view))
+        with self._target.read() as target:
+            surplus = [one for one in env_lines_of(target) if one not in lines]
+        for line in surplus:
+            self._target.write(lambda tx, line=line: tx.drop_env_line(line.workspace, line.path, line.key))
+        for line in lines:
+            self._target.write(lambda tx, line=line: tx.put_env_line(line))
+
     def _copy_files(self, view: View) -> None:
         kept: set[tuple[str, str]] = set()
         for page in _file_pages(view):
@@ -400,9 +419,18 @@ def _replace_links(tx: Transaction, old: Collection[StoredLink], new: Collection
     _put_each(tx.put_link, new)
 
 
-def _put_batch(tx: Transaction, batch: Batch, preimages: Sequence[Preimage]) -> None:
+def _put_batch(
+    tx: Transaction, batch: Batch, preimages: Sequence[Preimage], config_changes: Sequence[ConfigChange]
+) -> None:
     tx.drop_batch(batch.id)
     tx.put_batch(batch, preimages)
+    tx.put_config_changes(batch.id, config_changes)
+
+
+def _put_config(tx: Transaction, entry: ConfigEntry, versions: Sequence[ConfigVersion]) -> None:
+    tx.put_config_entry(entry)
+    tx.drop_config_versions(entry.id, _LAST_NUMBER)
+    _put_each(tx.put_config_version, versions)
 
 
 def _digest(row: object) -> bytes:
@@ -427,6 +455,8 @@ def _store_digest(view: View, memories: Checksum) -> StoreDigest:
         chain.from_iterable(_proposal_pages(view)),
         chain.from_iterable(_links_from(view, keys) for keys in _key_pages(view)),
         all_batches(view),
+        config_of(view),
+        env_lines_of(view),
     ):
         checksum = Checksum()
         checksum.add_all(rows)
@@ -437,6 +467,8 @@ def _store_digest(view: View, memories: Checksum) -> StoreDigest:
 
 # All rows of a log in pages
 
+_LAST_NUMBER = 2**31 - 1
+"""At least the number of every version."""
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
 _SEEN = EVERYTHING.visibility
 
@@ -482,8 +514,26 @@ def _links_from(view: View, keys: Collection[DocumentKey]) -> Sequence[StoredLin
     return [one for one in view.links_of(keys) if one.source in sources]
 
 
-def all_batches(view: View) -> Iterator[tuple[Batch, tuple[Preimage, ...]]]:
-    """Yields all change batches with their pre-images, newest first."""
+def config_of(view: View) -> Iterator[tuple[ConfigEntry, tuple[ConfigVersion, ...]]]:
+    """Yields all configuration entries with their versions, by id."""
+    pages = _pages(lambda after: view.config_entries_after(after, PAGE), ConfigId(""), lambda one: one.id)
+    return ((entry, tuple(view.config_versions(entry.id))) for page in pages for entry in page)
+
+
+def env_lines_of(view: View) -> Iterator[EnvLine]:
+    """Yields all lines of .env files, by workspace, path and key."""
+    pages = _pages(
+        lambda after: view.env_lines_after(after, PAGE), ("", "", ""), lambda one: (one.workspace, one.path, one.key)
+    )
+    return chain.from_iterable(pages)
+
+
+def all_batches(view: View) -> Iterator[tuple[Batch, tuple[Preimage, ...], tuple[ConfigChange, ...]]]:
+    """Yields all change batches with their pre-images and changes of configuration entries, newest first."""
     where = BatchFilter(seen=_SEEN)
     pages = _pages(lambda after: view.batches(where, after, BATCH_PAGE), None, lambda one: (one.at, one.id))
-    return ((batch, tuple(view.preimages(batch.id))) for page in pages for batch in page)
+    return (
+        (batch, tuple(view.preimages(batch.id)), tuple(view.config_changes(batch.id)))
+        for page in pages
+        for batch in page
+    )

@@ -1,0 +1,477 @@
+"""Sets, reads, reveals and resolves configuration entries."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from hivelore.changes.journal import ChangeJournal
+from hivelore.changes.model import BatchKind
+from hivelore.configuration import decisions
+from hivelore.configuration.entry_changes import EntryChange, EntryWriter, audited_id, current_version, record_audit
+from hivelore.configuration.env_files import EnvFiles
+from hivelore.configuration.env_reconciler import EnvReconciler
+from hivelore.configuration.env_text import quote
+from hivelore.configuration.keyring import Keyring, NoKey
+from hivelore.configuration.model import (
+    DESCRIPTION_BYTES,
+    MASK,
+    MAX_BYTES,
+    MAX_ENTRIES,
+    PAGE,
+    REPO_BYTES,
+    VALUE_BYTES,
+    ConfigChange,
+    ConfigEntry,
+    ConfigId,
+    ConfigItem,
+    ConfigRead,
+    ConfigScope,
+    ConfigVersion,
+    ConfigVersionItem,
+    CurrentEntry,
+    DeletedConfig,
+    EnvProblem,
+    Place,
+    ResolvedItem,
+    WithheldKey,
+)
+from hivelore.configuration.names import check_key, is_reserved
+from hivelore.configuration.secret_reader import SecretReader
+from hivelore.core.access import visible_to
+from hivelore.core.agents import AgentId, LeadSees, Viewer
+from hivelore.core.clock import Clock
+from hivelore.core.id_prefix import resolve_id
+from hivelore.core.paging import invalid_cursor
+from hivelore.core.redaction import Redactor, find
+from hivelore.core.text import Clean
+from hivelore.core.values import replace
+from hivelore.errors import Forbidden, HiveloreError, Invalid, NotFound, TooLarge
+from hivelore.identity.service import Agents
+from hivelore.memories.model import Action
+from hivelore.memories.normalizer import clean_line
+from hivelore.storage.ports import MemoryStore, Transaction, View
+
+READS = 50
+"""Most readings of a secret that are shown."""
+_PROBLEMS = 50
+"""Most problems of files in one answer."""
+_SECRET_WARNING = (
+    "The value looks like a secret, but is stored and shown in clear. Set it again with isSecret true (--secret)."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What a caller sets. A field that is None keeps its value, and an empty text removes it."""
+
+    key: str
+    value: str
+    is_secret: bool | None = None
+    env_path: str | None = None
+    description: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPage:
+    entries: Sequence[ConfigItem]
+    next: str | None
+    """Cursor of the following page."""
+    problems: Sequence[EnvProblem]
+    """Lines of .env files that could not be written, or are due for long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The variables of an agent's process."""
+
+    variables: Mapping[str, str]
+    withheld: Sequence[WithheldKey]
+
+
+class ConfigService:
+    def __init__(
+        self,
+        *,
+        store: MemoryStore,
+        keyring: Keyring,
+        env_files: EnvFiles,
+        reconciler: EnvReconciler,
+        writer: EntryWriter,
+        journal: ChangeJournal,
+        agents: Agents,
+        redactor: Redactor,
+        lead_sees: LeadSees,
+        clock: Clock,
+        new_id: Callable[[datetime], ConfigId],
+        random: Callable[[int], bytes],
+    ) -> None:
+        self._store = store
+        self._keyring = keyring
+        self._env_files = env_files
+        self._reconciler = reconciler
+        self._writer = writer
+        self._journal = journal
+        self._agents = agents
+        self._redactor = redactor
+        self._lead_sees = lead_sees
+        self._clock = clock
+        self._new_id = new_id
+        self._random = random
+
+    def place(self, scope: ConfigScope, scope_id: str | None, viewer: Viewer) -> Place:
+        """Returns the place that a caller means: agents by name or id, the caller's own without one. Raises Invalid, or
+        NotFound for an unknown agent."""
+        name = (scope_id or "").strip()
+        if self._redactor.clean(name, field="scopeId") != name:
+            raise Invalid("scopeId looks like a secret. Name the agent or the repository.", field="scopeId")
+        if scope is ConfigScope.GLOBAL:
+            if name:
+                raise Invalid("Global scope has no scopeId. Leave it out, or use scope agent or repo.", field="scopeId")
+            return Place(scope)
+        if scope is ConfigScope.AGENT:
+            if not name and viewer.agent is None:
+                raise Invalid("Say which agent: its name or id as scopeId.", field="scopeId")
+            return Place(scope, self._agents.agent(AgentId(name)).id if name else str(viewer.agent))
+        is_printable = bool(name) and name.isprintable()  # No surrogates, which have no bytes.
+        if not is_printable or len(name.encode()) > REPO_BYTES:
+            raise Invalid(
+                f"Say which repository: its name as scopeId, 1 to {REPO_BYTES} bytes, printable.",
+                field="scopeId",
+            )
+        return Place(scope, name)
+
+    def list_entries(
+        self,
+        viewer: Viewer,
+        scope: ConfigScope | None,
+        scope_id: str | None,
+        *,
+        limit: int = PAGE,
+        after: str | None = None,
+        deadline: float | None = None,
+    ) -> EntryPage:
+        """Returns entries that the viewer may see, by scope, scope id and key. The first page also has the problems of
+        files, for those who may write files."""
+        if scope is None and scope_id is not None:
+            raise Invalid("A scopeId needs a scope: agent or repo.", field="scope")
+        seen = visible_to(viewer, self._lead_sees)
+        is_global = scope is ConfigScope.GLOBAL
+        place = self.place(scope, scope_id, viewer) if scope is not None and (scope_id or is_global) else None
+        with self._store.read(deadline, sees=seen) as view:
+            last = None if after is None else view.config_entry(ConfigId(after))
+            if after is not None and (last is None or not decisions.may_see(seen, last.place)):
+                raise invalid_cursor()
+            found = view.config_entries(seen, limit + 1, place=place, scope=scope, after=last)
+        page = _cut(found, limit)
+        problems: Sequence[EnvProblem] = ()
+        if after is None and decisions.may_write_files(viewer):
+            with self._store.read(deadline, sees=seen) as view:
+                problems = self._reconciler.late(view, seen, _PROBLEMS)
+        return EntryPage([item(one) for one in page], page[-1].entry.id if len(page) < len(found) else None, problems)
+
+    def set(self, place: Place, setting: Setting, viewer: Viewer, deadline: float | None = None) -> ConfigItem:
+        """Sets an entry and returns it, with a warning if a value in clear looks like a secret or a file could not be
+        written. The same content again changes nothing. Raises Forbidden, Invalid, or Conflict if the encryption key is
+        missing or the file cannot be written."""
+        key = check_key(setting.key.strip())
+        _check_value(setting.value)
+        path = self._env_path(setting.env_path, viewer)
+        description = self._description(setting.description)
+
+        def put(tx: Transaction) -> tuple[CurrentEntry, EntryChange]:
+            tx.claim(f"configuration {place.scope} {place.scope_id}".encode())
+            known = tx.config_entry_at(place, key)
+            last = current_version(tx, known)
+            latest = next(iter(tx.config_versions(known.id, 1)), None) if known is not None else None
+            now = self._clock.now()
+            entry = ConfigEntry(
+                id=self._new_id(now) if known is None else known.id,
+                place=place,
+                key=key,
+                created_at=now if known is None or known.version is None else known.created_at,
+                updated_at=now,
+                version=1 if latest is None else latest.number + 1,
+            )
+            fresh = self._version(tx, entry, last or latest, setting, viewer)
+            fresh = replace(
+                fresh,
+                env_path=path or None if path is not None or last is None else last.env_path,
+                description=description if setting.description is not None or last is None else last.description,
+            )
+            decisions.permit_change(viewer, entry, last, fresh)
+            if fresh.env_path is not None:
+                quote(setting.value)
+            if last is not None and known is not None:
+                is_same = SecretReader(self._keyring).is_same(last, fresh)
+                if not decisions.changed_fields(last, fresh, is_same_value=is_same):
+                    return CurrentEntry(known, last), self._writer.renew_line(tx, known, last)
+            return CurrentEntry(entry, fresh), self._change(tx, entry, last, fresh, viewer)
+
+        if not decisions.may_change(viewer, place):
+            raise decisions.refused_change(place)
+        try:
+            current, change = self._store.write(put, deadline)
+        except NoKey:
+            self._keyring.add(only_first=True)
+            current, change = self._store.write(put, deadline)
+        warnings = [*self._writer.finish([change])]
+        if not current.content.is_secret and find(f"{key}={setting.value}"):
+            warnings.insert(0, _SECRET_WARNING)
+        return item(current, warning=" ".join(warnings) or None)
+
+    def delete(self, entry: ConfigId, viewer: Viewer, deadline: float | None = None) -> DeletedConfig:
+        """Deletes an entry, which can be undone as long as changes are journaled. Raises NotFound and Forbidden."""
+
+        def remove(tx: Transaction) -> EntryChange:
+            current = self._get(tx, entry, viewer)
+            decisions.permit_change(viewer, current.entry, current.content, None)
+            gone = replace(current.entry, updated_at=self._clock.now(), version=None)
+            return self._change(tx, gone, current.content, None, viewer)
+
+        change = self._store.write(remove, deadline)
+        warnings = self._writer.finish([change])
+        return DeletedConfig(id=entry, key=change.entry.key, warning=" ".join(warnings) or None)
+
+    def reveal(self, entry: ConfigId, viewer: Viewer, deadline: float | None = None) -> tuple[ConfigEntry, str]:
+        """Returns an entry and its value, which the audit trail records. Raises NotFound, and Forbidden for a secret
+        that the viewer may not read."""
+
+        def read(tx: Transaction) -> tuple[ConfigEntry, str]:
+            current = self._get(tx, entry, viewer)
+            if current.content.is_secret and not decisions.may_reveal(viewer, current.entry.place):
+                raise Forbidden(
+                    "Only an operator may read this secret. An agent may read the secrets of its own scope."
+                )
+            value = SecretReader(self._keyring).value(current.content, current.entry.key)
+            record_audit(tx, viewer, Action.READ, current.entry, self._clock.now())
+            return current.entry, value
+
+        return self._store.write(read, deadline)
+
+    def history(
+        self, entry: ConfigId, viewer: Viewer, *, limit: int = 100, deadline: float | None = None
+    ) -> tuple[Sequence[ConfigVersionItem], Sequence[ConfigRead]]:
+        """Returns the latest versions of an entry, oldest first, and the latest readings of its value, newest first."""
+        with self._store.read(deadline, sees=visible_to(viewer, self._lead_sees)) as view:
+            current = self._get(view, entry, viewer)
+            versions = view.config_versions(entry, limit + 1)
+            reads = view.audit(READS, audited_id(entry), Action.READ)
+        reader = SecretReader(self._keyring)
+        shown = [
+            ConfigVersionItem(
+                number=one.number,
+                at=one.at,
+                actor=one.actor,
+                interface=one.interface,
+                value=MASK if one.value is None else one.value,
+                is_secret=one.is_secret,
+                env_path=one.env_path,
+                description=one.description,
+                changed=decisions.changed_fields(
+                    before, one, is_same_value=before is not None and reader.is_same(before, one)
+                ),
+                is_current=one.number == current.content.number,
+            )
+            for before, one in zip((None, *versions), versions, strict=False)
+        ]
+        return shown[-limit:], [ConfigRead(at=one.at, actor=one.actor, interface=one.interface) for one in reads]
+
+    def resolved(
+        self,
+        agent: str | None,
+        repo: str | None,
+        viewer: Viewer,
+        *,
+        key: str | None = None,
+        deadline: float | None = None,
+    ) -> Sequence[ResolvedItem]:
+        """Returns the entries that apply to an agent (None: the caller) and a repository, by key. ``key``: only this
+        one."""
+        return [_resolved_item(one) for one in self._resolve(agent, repo, viewer, key, deadline)]
+
+    def environment(
+        self,
+        agent: str | None,
+        repo: str | None,
+        viewer: Viewer,
+        *,
+        key: str | None = None,
+        deadline: float | None = None,
+    ) -> Environment:
+        """Returns the variables of an agent's process, with the secrets that the viewer may read. The audit trail
+        records these. Other secrets, those that cannot be read, and entries with a key that was reserved since they
+        were set are withheld."""
+        reader = SecretReader(self._keyring)
+        variables: dict[str, str] = {}
+        withheld: list[WithheldKey] = []
+        read: list[ConfigEntry] = []
+        for one in self._resolve(agent, repo, viewer, key, deadline):
+            entry, content = one.current.entry, one.current.content
+            if is_reserved(entry.key):
+                why = "The key is reserved: programs find code, commands or files by it. Delete the entry."
+                withheld.append(WithheldKey(key=entry.key, is_forbidden=True, reason=why))
+                continue
+            if content.is_secret and not decisions.may_reveal(viewer, entry.place):
+                why = "This key may not read it. Use an operator's key that acts for the agent."
+                withheld.append(WithheldKey(key=entry.key, is_forbidden=True, reason=why))
+                continue
+            try:
+                variables[entry.key] = reader.value(content, entry.key)
+            except HiveloreError as error:
+                withheld.append(WithheldKey(key=entry.key, is_forbidden=False, reason=str(error)))
+                continue
+            if content.is_secret:
+                read.append(entry)
+        if read:
+            now = self._clock.now()
+            self._store.write(lambda tx: [record_audit(tx, viewer, Action.READ, one, now) for one in read], deadline)
+        return Environment(variables, withheld)
+
+    def resolve_id(self, text: str, viewer: Viewer) -> ConfigId:
+        """Returns the id of the entry that a caller means: the whole id, or at least eight characters of its beginning.
+        Raises Invalid if several ids begin with them."""
+
+        def find_ids(prefix: str, limit: int) -> Sequence[ConfigId]:
+            seen = visible_to(viewer, self._lead_sees)
+            with self._store.read(sees=seen) as view:
+                return view.config_ids_from(seen, prefix, limit)
+
+        return ConfigId(resolve_id(text, find_ids, "entry"))
+
+    # steps
+
+    def _env_path(self, given: str | None, viewer: Viewer) -> str | None:
+        if given is None or not given.strip():
+            return given and ""
+        if not decisions.may_write_files(viewer):
+            raise Forbidden("Only a lead or an operator may keep an entry in a file. Ask one, or leave envPath out.")
+        if self._redactor.clean(given, field="envPath") != given:
+            raise Invalid("envPath looks like a secret. Choose another path.", field="envPath")
+        path = self._env_files.normalize(given.strip())
+        self._env_files.check(path)
+        return path
+
+    def _version(
+        self, tx: Transaction, entry: ConfigEntry, last: ConfigVersion | None, setting: Setting, viewer: Viewer
+    ) -> ConfigVersion:
+        """Returns the next version of an entry. It is a secret if that is said, or if the last one was."""
+        is_secret = setting.is_secret if setting.is_secret is not None else last is not None and last.is_secret
+        keys = self._writer.usable_keys(tx) if is_secret else None
+        return ConfigVersion(
+            entry=entry.id,
+            number=entry.version or 1,
+            at=entry.updated_at,
+            actor=viewer.agent,
+            interface=viewer.interface,
+            is_secret=is_secret,
+            value=None if is_secret else setting.value,
+            sealed=None if keys is None else keys.seal(entry.id, setting.value, self._random),
+        )
+
+    def _description(self, given: str | None) -> Clean | None:
+        description = clean_line(self._redactor, given, "description", DESCRIPTION_BYTES)
+        if description is not None and len(description.encode()) > DESCRIPTION_BYTES:
+            raise TooLarge(f"description has more than {DESCRIPTION_BYTES:,} bytes.", field="description")
+        return description
+
+    def _change(
+        self,
+        tx: Transaction,
+        entry: ConfigEntry,
+        before: ConfigVersion | None,
+        after: ConfigVersion | None,
+        viewer: Viewer,
+    ) -> EntryChange:
+        """Makes another version current (None: deletes the entry), with its batch and audit entry."""
+        change = self._writer.put(tx, entry, before, after)
+        is_private = entry.place.scope is ConfigScope.AGENT
+        batch = self._journal.new_batch(BatchKind.CONFIGURED, viewer, changes=1, is_private=is_private)
+        if batch is not None:
+            tx.put_batch(batch)
+            tx.put_config_changes(batch.id, [ConfigChange(entry.id, _number(before), _number(after))])
+        elif after is None:
+            tx.drop_config_entry(entry.id)
+        action = Action.FORGOTTEN if after is None else Action.CREATED if before is None else Action.EDITED
+        record_audit(tx, viewer, action, entry, self._clock.now())
+        return change
+
+    def _get(self, view: View, entry: ConfigId, viewer: Viewer) -> CurrentEntry:
+        known = view.config_entry(entry)
+        content = current_version(view, known)
+        seen = visible_to(viewer, self._lead_sees)
+        if known is None or content is None or not decisions.may_see(seen, known.place):
+            raise NotFound("No configuration entry has this id. 'hivelore config list' (GET /api/config) shows them.")
+        return CurrentEntry(known, content)
+
+    def _resolve(
+        self, agent: str | None, repo: str | None, viewer: Viewer, key: str | None, deadline: float | None
+    ) -> Sequence[decisions.Resolved]:
+        places = [Place(ConfigScope.GLOBAL)]
+        if agent is not None or viewer.agent is not None:
+            places.append(self.place(ConfigScope.AGENT, agent, viewer))
+        if repo is not None:
+            places.append(self.place(ConfigScope.REPO, repo, viewer))
+        seen = visible_to(viewer, self._lead_sees)
+        for place in places:
+            if place.scope is ConfigScope.AGENT and not decisions.may_see(seen, place):
+                raise Forbidden("You may read the configuration of your own agent only. Leave agentId out.")
+        with self._store.read(deadline, sees=seen) as view:
+            found = [one for place in places for one in view.config_entries(seen, MAX_ENTRIES, place=place)]
+        return decisions.resolve(one for one in found if key in (None, one.entry.key))
+
+
+def item(current: CurrentEntry, *, warning: str | None = None) -> ConfigItem:
+    """Returns an entry as callers see it, with a secret masked."""
+    return ConfigItem(**_fields(current), warning=warning)
+
+
+def _resolved_item(one: decisions.Resolved) -> ResolvedItem:
+    return ResolvedItem(**_fields(one.current), overrides=one.overrides)
+
+
+def _fields(current: CurrentEntry) -> dict[str, Any]:
+    entry, content = current.entry, current.content
+    return {
+        "id": entry.id,
+        "scope": entry.place.scope,
+        "scope_id": entry.place.scope_id or None,
+        "key": entry.key,
+        "value": MASK if content.value is None else content.value,
+        "is_secret": content.is_secret,
+        "env_path": content.env_path,
+        "description": content.description,
+        "created_at": entry.created_at,
+        "updated_at": entry.updated_at,
+        "version": content.number,
+        "actor": content.actor,
+    }
+
+
+def _number(version: ConfigVersion | None) -> int | None:
+    return None if version is None else version.number
+
+
+def _cut(found: Sequence[CurrentEntry], limit: int) -> Sequence[CurrentEntry]:
+    """Returns the entries of a page: at least one if there are any, and about as many bytes as one place may have."""
+    size = 0
+    for count, one in enumerate(found[:limit]):
+        size += decisions.content_size(one.content)
+        if count and size > MAX_BYTES:
+            return found[:count]
+    return found[:limit]
+
+
+def _check_value(value: str) -> None:
+    if value == MASK:
+        raise Invalid("This is the mask of a secret, not its value. Send the value.", field="value")
+    try:
+        size = len(value.encode())
+    except UnicodeEncodeError:
+        size = None
+    if size is None:
+        raise Invalid("value has half of a surrogate pair, which is not valid Unicode.", field="value")
+    if size > VALUE_BYTES:
+        raise TooLarge(f"value has {size:,} bytes; at most {VALUE_BYTES:,}.", field="value")
+    if "\0" in value:
+        raise Invalid("value has a NUL character, which no environment variable can have.", field="value")
