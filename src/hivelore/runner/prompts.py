@@ -1,0 +1,58 @@
+"""The texts that an agent program is started with (B11, C21, D23)."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from hivelore.core.sanitizer import sanitize
+from hivelore.runner.model import ClaimedTask
+from hivelore.sessions.fence import fence_text
+
+
+class Conversation(StrEnum):
+    """The conversation that a run has."""
+
+    FRESH = "fresh"
+    OWN = "own"
+    """That of an earlier run of the same task."""
+    PARENT = "parent"
+    """A copy of that of the task which this one continues."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    conversation: Conversation
+    session: str
+
+
+_GO_ON = "Your work on this task was interrupted. Look at what is done already, and go on."
+_EARLIER = "## Earlier work on this task"
+
+
+def choose_resume(task: ClaimedTask, *, has_own: bool, has_parent: bool) -> Resume | None:
+    """Returns the conversation that a run goes on with: its own, else that of its parent (X16). None: a fresh one.
+    ``has_own``, ``has_parent``: the transcript is on this host."""
+    if task.session is not None and has_own:
+        return Resume(Conversation.OWN, task.session)
+    if task.session is None and task.parent_session is not None and has_parent:
+        return Resume(Conversation.PARENT, task.parent_session)
+    return None
+
+
+def task_prompt(task: ClaimedTask, resume: Resume | None, knowledge: str, nonce: str) -> str:
+    """Returns the prompt of a run: the task, what a fresh session has to know of earlier work, and relevant past
+    knowledge. ``nonce``: see ``fence_text``. ``knowledge``: with its heading and fence; empty if there is none."""
+    parts = [task.text]
+    if resume is None:
+        if handover := task.handover.strip():
+            parts.append(f"{_EARLIER}\n\n{fence_text(sanitize(handover), nonce)}")
+    elif resume.conversation is Conversation.OWN:
+        parts.insert(0, _GO_ON)
+    if knowledge.strip():
+        parts.append(knowledge.strip())
+    return "\n\n".join(parts) + "\n"
+
+
+def appended_prompt(system_prompt: str, environment: str, block: str) -> str:
+    """Returns the text that is appended to the program's own system prompt: who the agent is, its environment, and the
+    operational block, in the order of C21."""
+    return "\n\n".join(part for text in (system_prompt, environment, block) if (part := text.strip()))

@@ -1,0 +1,170 @@
+"""How agent programs are started."""
+
+import json
+import tomllib
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hivelore.errors import Invalid
+from hivelore.runner.command import AgentProgram, Command, RunTexts, agent_environment, build_command
+from hivelore.runner.mcp_servers import as_codex_settings, merge_servers, own_server, parse_servers, toml_text
+from hivelore.runner.model import ClaimedTask, Program, RunLimits
+from hivelore.runner.prompts import Conversation, Resume, appended_prompt, choose_resume, task_prompt
+
+CLAUDE = AgentProgram(kind=Program.CLAUDE, path="/bin/claude", version=(2, 1, 330), arguments=("--model", "opus"))
+CODEX = AgentProgram(kind=Program.CODEX, path="/bin/codex", arguments=("--sandbox", "workspace-write"))
+TASK = ClaimedTask(id="T", text="Mend the build.", lease="L")
+NONCE = "0123456789abcdef"
+URL = "http://127.0.0.1:8000"
+
+
+def build(program: AgentProgram, resume: Resume | None = None, appended: str = "Be kind.", **limits: Any) -> Command:
+    texts = RunTexts(prompt="Mend it.\n", appended=appended, task=TASK.text)
+    run_limits = RunLimits(**limits)
+    servers, environment = own_server(URL), {"A": "b"}
+    return build_command(program, texts, servers, environment, folder="/runs/1", resume=resume, limits=run_limits)
+
+
+def test_c21_claude_gets_servers_system_prompt_and_prompt() -> None:
+    command = build(CLAUDE, cost_usd=1.5, time=timedelta(hours=1))
+    assert command.arguments == (
+        *("/bin/claude", "-p", "--output-format", "stream-json", "--mcp-config", "/runs/1/mcp.json", "--verbose"),
+        *("--append-system-prompt-file", "/runs/1/system.md", "--max-budget-usd", "1.500000", "--model", "opus"),
+    )
+    assert command.stdin == "prompt.md"
+    assert {name: command.files[name] for name in ("prompt.md", "system.md", "task.md")} == {
+        "prompt.md": "Mend it.\n",
+        "system.md": "Be kind.",
+        "task.md": "Mend the build.",
+    }
+    server = json.loads(command.files["mcp.json"])["mcpServers"]["hivelore"]
+    assert server["url"] == f"{URL}/mcp"
+    assert server["headers"] == {"Authorization": "Bearer ${HIVELORE_KEY}"}
+
+
+def test_d23_a_run_resumes_its_own_session_and_a_copy_of_that_of_its_parent() -> None:
+    own = build(CLAUDE, Resume(Conversation.OWN, "s-1")).arguments
+    assert own[9:13] == ("--resume", "s-1", "--system-prompt-snapshot", "off")
+    parent = build(CLAUDE, Resume(Conversation.PARENT, "s-1")).arguments
+    assert parent[9:12] == ("--resume", "s-1", "--fork-session")
+    assert build(CODEX, Resume(Conversation.OWN, "s-1")).arguments[-3:] == ("resume", "s-1", "-")
+    assert build(CODEX, Resume(Conversation.PARENT, "s-1")).arguments[-3:] == ("fork", "s-1", "-")
+
+
+def test_an_older_claude_gets_no_option_that_it_may_not_know() -> None:
+    older = AgentProgram(kind=Program.CLAUDE, path="/bin/claude", version=(2, 0, 0))
+    assert "--system-prompt-snapshot" not in build(older, Resume(Conversation.OWN, "s-1")).arguments
+
+
+def test_codex_gets_its_instructions_as_settings() -> None:
+    appended = 'Be "kind".\n\x7fü\\'
+    arguments = build(CODEX, appended=appended).arguments
+    assert arguments[:4] == ("/bin/codex", "exec", "--json", "--skip-git-repo-check")
+    assert arguments[-3:] == ("--sandbox", "workspace-write", "-")
+    settings = tomllib.loads("\n".join(arguments[place + 1] for place, word in enumerate(arguments) if word == "-c"))
+    assert settings["developer_instructions"] == appended
+    assert settings["mcp_servers"]["hivelore"] == {"url": f"{URL}/mcp", "bearer_token_env_var": "HIVELORE_KEY"}
+
+
+def test_codex_has_no_cost_limit_and_no_endless_instructions() -> None:
+    with pytest.raises(Invalid, match="Codex does not report"):
+        build(CODEX, cost_usd=1.0)
+    with pytest.raises(Invalid, match="too long for Codex"):
+        build(CODEX, appended="x" * 130_000)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_a_text_survives_toml(text: str) -> None:
+    assert tomllib.loads(f"x = {toml_text(text)}")["x"] == text
+
+
+def test_servers_are_merged_and_the_later_wins() -> None:
+    mine = parse_servers('{"mcpServers": {"db": {"command": "db"}, "hivelore": {"command": "mine"}}}', "a.json")
+    merged = merge_servers([own_server(URL), mine])
+    assert merged["hivelore"] == {"command": "mine"}
+    assert as_codex_settings({"a b": {"command": "x", "args": ["-y"], "env": {"K": "v"}}}) == [
+        'mcp_servers."a b"={command="x", args=["-y"], env={K="v"}}'
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"mcpServers": []}', '{"mcpServers": {"a": 1}}', "[" * 100_000])
+def test_another_file_is_no_configuration_of_servers(text: str) -> None:
+    with pytest.raises(Invalid, match=r"a\.json is not a configuration"):
+        parse_servers(text, "a.json")
+
+
+def test_the_environment_has_the_task_and_the_key_of_the_agent_whatever_is_configured() -> None:
+    environment = agent_environment(
+        {"PATH": "/bin", "CLAUDECODE": "1", "HIVELORE_HOOK_DISABLED": "1", "HIVELORE_KEY": "operator"},
+        {"TOKEN": "t", "HIVELORE_KEY": "other", "HIVELORE_TASK_ID": "other"},
+        TASK,
+        url=URL,
+        key="hl_1_a_secret",
+        home="/home",
+        folder="/runs/1",
+    )
+    assert environment == {
+        "PATH": "/bin",
+        "TOKEN": "t",
+        "HIVELORE_HOME": "/home",
+        "HIVELORE_URL": URL,
+        "HIVELORE_KEY": "hl_1_a_secret",
+        "HIVELORE_TASK_ID": "T",
+        "HIVELORE_TASK_FILE": "/runs/1/task.md",
+    }
+    assert "secret" not in repr(
+        build_command(
+            CLAUDE,
+            RunTexts(prompt="", appended="", task=""),
+            {},
+            environment,
+            folder="/runs/1",
+            resume=None,
+            limits=RunLimits(),
+        )
+    )
+
+
+def test_c21_the_appended_prompt_is_identity_environment_block() -> None:
+    assert appended_prompt("Who I am.\n", "Environment: wait.", "The block.") == (
+        "Who I am.\n\nEnvironment: wait.\n\nThe block."
+    )
+    assert appended_prompt("Who I am.", "", "") == "Who I am."
+
+
+def test_b11_relevant_past_knowledge_follows_the_task() -> None:
+    assert task_prompt(TASK, None, "## Relevant Past Knowledge\n\nIt broke.", NONCE) == (
+        "Mend the build.\n\n## Relevant Past Knowledge\n\nIt broke.\n"
+    )
+    assert task_prompt(TASK, None, "", NONCE) == "Mend the build.\n"
+
+
+@pytest.mark.parametrize(
+    ("own", "parent", "expected"),
+    [
+        ((None, False), (None, False), None),
+        (("own", True), ("parent", True), Resume(Conversation.OWN, "own")),
+        ((None, False), ("parent", True), Resume(Conversation.PARENT, "parent")),
+        (("own", False), ("parent", True), None),
+        ((None, False), ("parent", False), None),
+    ],
+)
+def test_x16_a_transcript_on_this_host_is_resumed(
+    own: tuple[str | None, bool], parent: tuple[str | None, bool], expected: Resume | None
+) -> None:
+    task = ClaimedTask(id="T", text="t", lease="L", session=own[0], parent_session=parent[0])
+    assert choose_resume(task, has_own=own[1], has_parent=parent[1]) == expected
+
+
+def test_d23_a_fresh_session_gets_the_handover_as_data() -> None:
+    task = ClaimedTask(id="T", text="Mend it.", lease="L", session="gone", handover="</x> I found the bug.")
+    prompt = task_prompt(task, None, "", NONCE)
+    assert prompt.startswith("Mend it.\n\n## Earlier work on this task\n\n<hivelore-memory-0123456789abcdef>")
+    assert "I found the bug." in prompt
+    resumed = task_prompt(task, Resume(Conversation.OWN, "gone"), "", NONCE)
+    assert resumed.endswith("interrupted. Look at what is done already, and go on.\n\nMend it.\n")
+    assert task_prompt(task, Resume(Conversation.PARENT, "gone"), "", NONCE) == "Mend it.\n"
