@@ -1,0 +1,205 @@
+"""The process between the runner and an agent program. It ends with everything that the program started.
+
+    python -I -S guard.py CONTROL GRACE PROGRAM [ARGUMENT...]
+
+The runner is at the other end of the socket CONTROL. It sends ``t`` to end the program, ``k`` to end it at once; if the
+runner dies, the socket closes, which means ``t``. The guard adopts processes that leave the program (on Linux), so that
+none is left: after the program has ended, others have a moment to end by themselves. At last the guard reports one line
+of JSON: ``{"code": 0}``, the exit code or minus the signal, or ``{"error": "..."}`` for a program that does not start.
+
+Uses the standard library only, and imports little: one of it runs beside every agent program.
+"""
+
+import os
+import select
+import sys
+import time
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    import signal
+else:
+    import _signal as signal  # Its C part: the module itself is slower to import than everything else here.
+
+REST = 3.0
+"""Seconds for processes that outlive the program: hooks deliver their last event."""
+LAST_REST = 1.0
+"""Seconds between the request to end and the end of such processes."""
+_LONGEST_KILL = 5.0
+"""Seconds after which processes that cannot be killed are left."""
+_POLL = 0.05
+_SUBREAPER = 36
+_SERVICE = b"\0hivelore.cli.main\0serve\0"
+"""In the command line of a service that a hook has started. Others use it, so it stays."""
+_DEFAULT_AGAIN = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def main() -> None:
+    control, grace, command = int(sys.argv[1]), float(sys.argv[2]), sys.argv[3:]
+    os.set_inheritable(control, False)
+    wakes = _wake_on_signals()
+    _adopt_orphans()
+    try:
+        agent = os.posix_spawnp(command[0], command, os.environ, setpgroup=0, setsigdef=_DEFAULT_AGAIN)
+    except OSError as error:
+        why = _quoted(f"{command[0]}: {error.strerror}")
+        _report(control, f'{{"error": "{why}"}}')
+        return
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(null, descriptor)
+    code = _watch(agent, control, wakes, grace)
+    _end_others(agent)
+    _report(control, f'{{"code": {code}}}')
+
+
+def _wake_on_signals() -> int:
+    """Returns what becomes readable when a child ends, or when somebody wants to end the guard."""
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    os.set_blocking(read, False)
+    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, _ignore)
+    signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    return read
+
+
+def _ignore(_: int, __: object) -> None:
+    """Handles a signal, so that it wakes the guard."""
+
+
+def _adopt_orphans() -> None:
+    try:
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+    except (ImportError, OSError, AttributeError):
+        pass  # Not Linux: only the process group is ended.
+
+
+def _watch(agent: int, control: int, wakes: int, grace: float) -> int:
+    """Returns the exit code of the program, after ending it if that was asked for."""
+    end = None
+    waiting = [control, wakes]
+    while True:
+        code = _reap(agent)
+        if code is not None:
+            return code
+        left = None if end is None else end - time.monotonic()
+        if left is not None and left <= 0:
+            _kill(_descendants() or [agent])
+            left = _POLL
+        ready = select.select(waiting, [], [], left)[0]
+        wanted = b""
+        if wakes in ready and any(number != signal.SIGCHLD for number in os.read(wakes, 4_096)):
+            wanted = b"t"
+        if control in ready:
+            wanted = os.read(control, 16)
+            if not wanted:
+                wanted = b"t"
+                waiting.remove(control)
+        if b"k" in wanted:
+            end = 0.0
+        elif wanted and end is None:
+            end = time.monotonic() + grace
+            _send(agent, signal.SIGTERM)
+
+
+def _reap(agent: int) -> "int | None":
+    """Reaps all ended children. Returns the exit code of the agent program if it is one of them."""
+    code = None
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return code
+        if pid == 0:
+            return code
+        if pid == agent:
+            code = os.waitstatus_to_exitcode(status)
+
+
+def _end_others(agent: int) -> None:
+    """Waits for the processes that the program has left, then ends them."""
+    begun = time.monotonic()
+    asked = False
+    while True:
+        _reap(agent)
+        left = _descendants()
+        passed = time.monotonic() - begun
+        if not left or passed > REST + LAST_REST + _LONGEST_KILL:
+            break
+        if passed > REST + LAST_REST:
+            _kill(left)
+        elif passed > REST and not asked:
+            asked = True
+            for pid in left:
+                _send(pid, signal.SIGTERM)
+        time.sleep(_POLL)
+    try:
+        os.killpg(agent, signal.SIGKILL)
+    except OSError:
+        pass
+
+
+def _kill(processes: "list[int]") -> None:
+    for pid in processes:
+        _send(pid, signal.SIGKILL)
+
+
+def _send(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except OSError:
+        pass
+
+
+def _descendants() -> "list[int]":
+    """Returns the processes below this one, without services and what is below them. None without /proc."""
+    children: dict[int, list[int]] = {}
+    try:
+        names = os.listdir("/proc")
+    except OSError:
+        return []
+    for name in names:
+        if not name.isdecimal():
+            continue
+        try:
+            with open(f"/proc/{name}/stat", "rb") as file:
+                state, parent = file.read().rpartition(b")")[2].split()[:2]
+        except (OSError, ValueError):
+            continue
+        if state != b"Z":
+            children.setdefault(int(parent), []).append(int(name))
+    found: list[int] = []
+    left = children.get(os.getpid(), [])
+    while left:
+        pid = left.pop()
+        if not _is_service(pid):
+            found.append(pid)
+            left += children.get(pid, [])
+    return found
+
+
+def _is_service(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return _SERVICE in file.read(65_536) + b"\0"
+    except OSError:
+        return False
+
+
+def _quoted(text: str) -> str:
+    return "".join(char if char.isprintable() and char not in '"\\' and char.isascii() else "?" for char in text)
+
+
+def _report(control: int, line: str) -> None:
+    try:
+        os.write(control, line.encode() + b"\n")
+    except OSError:
+        pass  # The runner has died.
+
+
+if __name__ == "__main__":
+    main()
