@@ -26,6 +26,7 @@ from hivelore.search.model import Filter, RecallId, Visibility
 from hivelore.storage.sql.changes import batch_condition
 from hivelore.storage.sql.events import event_condition
 from hivelore.storage.sql.feedback import recall_condition
+from hivelore.storage.sql.repos import AUTO_CLONED
 from hivelore.storage.sql.review import proposal_condition
 from hivelore.storage.sql.statements import Params, begins_with, condition, parts
 from hivelore.storage.sqlite.connection import SQL, SqliteView, connect, rows
@@ -55,6 +56,9 @@ LARGE = {
     "link": "l",
     "batch": "b",
     "preimage": "pi",
+    "repo": "",
+    "repo_report": "",
+    "repo_change": "",
 }
 """The tables that grow with the number of memories, and their aliases in statements."""
 TABLES = {name: table for table, aliases in LARGE.items() for name in (table, *aliases.split())}
@@ -76,6 +80,8 @@ LOOKS_AT_EVERYTHING = {
     "cooldowns": "a thousand at most",
     "quotes_erase": "words may be anywhere, and operational memories are seldom forgotten",
     "memory_most_used": "compares all memories with evidence of use, once in a session",
+    "repo_count": "a thousand at most",
+    "repo_reports_after": "a page at a time, when a swarm is moved",
     "batches": "walks back from the newest and stops at the limit",
     "uncompared": "compares all memories with what was compared, in the background and only after a change",
     "uncompared_count": "counts all memories, for people",
@@ -130,6 +136,7 @@ FRAGMENTS = {
         for kind in (None, ProposalKind.SHARING)
         for after in (None, (instant(0), ProposalId("p")))
     ),
+    "{repo_filter}": ("", AUTO_CLONED),
     "{batch_filter}": tuple(
         batch_condition(BatchFilter(seen=seen, memory=memory, undone=undone), after)[0]
         for seen in (EVERYBODY, WORKER, OWN)

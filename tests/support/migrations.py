@@ -21,6 +21,7 @@ from hivelore.links.model import LinkKind
 from hivelore.memories.model import Action, Memory, Scope
 from hivelore.memories.stored import DocumentKey, PassageKey, Stored
 from hivelore.observations.model import Confidence, Held
+from hivelore.repos.model import RepoChange
 from hivelore.runtime.clock import SystemClock
 from hivelore.storage.change_recorder import capture_state
 from hivelore.storage.ports import MemoryStore, Snapshots, Transaction
@@ -44,6 +45,7 @@ from support.memories import (
 from support.observed import observed
 from support.proposals import a_decision, a_proposal, inbox_of
 from support.recalls import a_recall, logged
+from support.repos import a_repo, a_report, repo_id
 
 SETTINGS = ("model.serving",)
 MODELS = ("m", "n")
@@ -96,6 +98,9 @@ KINDS = (
     "prune events",
     "cooldown",
     "clear",
+    "register",
+    "report",
+    "unregister",
     "propose",
     "decide",
     "keep",
@@ -153,6 +158,18 @@ def _do_more(tx: Transaction, deed: Deed, key: DocumentKey | None) -> None:
             tx.put_cooldown(a_cooldown(f"s{deed.which}", until=instant(deed.number), count=1 + deed.number))
         case "clear":
             tx.drop_cooldown(Clean(f"s{deed.which}"), Clean("restart"))
+        case "register":
+            number, batch = 1 + deed.which, a_batch()
+            named = a_repo(number, name=Clean(f"repo-{number + deed.number}"))
+            other = tx.repo_named(named.name)
+            if other is None or other.id == named.id:
+                tx.put_repo(named)
+                tx.put_batch(batch)
+                tx.put_repo_changes(batch.id, [RepoChange(named.id, None, named)])
+        case "report":
+            tx.put_repo_report(a_report(1 + deed.which, owner=ADA if deed.number else None, size=deed.number))
+        case "unregister":
+            tx.drop_repo(repo_id(1 + deed.which))
         case "judge" | "reject" | "unlink" if key is not None:
             _do_to_links(tx, deed, Stored(key, tx.memories_of([key], EVERYTHING)[key]))
         case _ if key is not None:

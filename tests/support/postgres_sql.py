@@ -36,6 +36,7 @@ def filled(name: str, queue: str = QUEUES[0], namespace: int = 1) -> str:
         "event_filter": "",
         "proposal_filter": "",
         "batch_filter": "",
+        "repo_filter": "",
         "unleased": SQL["unleased"],
         "locked": SQL["locked"],
         "namespace": str(namespace),

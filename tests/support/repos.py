@@ -4,10 +4,13 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from hivelore.core.agents import Viewer
 from hivelore.core.text import Clean
-from hivelore.repos.model import Repo, RepoId, RepoReport
+from hivelore.repos.model import Repo, RepoId, RepoItem, RepoReport
+from hivelore.repos.service import CloneState, RepoSettings
 from hivelore.storage.ports import MemoryStore
 from support.memories import ADA, BOB, instant, instants, texts
+from support.world import AS_LEA, World
 
 
 def repo_id(number: int) -> RepoId:
@@ -81,3 +84,25 @@ def put(store: MemoryStore, *things: Repo | RepoReport) -> None:
                 tx.put_repo_report(one)
 
     store.write(write)
+
+
+def register(
+    world: World, url: str = "https://example.com/acme/shop", viewer: Viewer = AS_LEA, **more: Any
+) -> RepoItem:
+    return world.repos.add(RepoSettings(url=url, **more), viewer)
+
+
+def report(world: World, which: str = "shop", viewer: Viewer = AS_LEA, **more: Any) -> RepoItem:
+    """Reports the first commit, of the first minute, unless other values are given."""
+    default: dict[str, Any] = {
+        "clone_path": f"/workspace/repos/{which}",
+        "branch": "main",
+        "commit": commit(1),
+        "committed_at": instant(1),
+        "clone_commit": more.get("commit", commit(1)),
+        "file": "CLAUDE.md",
+        "content": "Use tabs.",
+        "size": 9,
+        "replaces": None,
+    }
+    return world.repos.report(which, CloneState(**(default | more)), viewer)

@@ -13,6 +13,7 @@ from hivelore.links.model import StoredLink
 from hivelore.memories.model import MemoryId
 from hivelore.memories.stored import DocumentKey
 from hivelore.memories.whole import WholeMemory
+from hivelore.repos.model import RepoId
 from hivelore.review.model import Proposal
 from hivelore.search.model import Visibility
 
@@ -35,6 +36,8 @@ class BatchKind(StrEnum):
     """Maintenance removed expired memories."""
     REJUDGED = "rejudged"
     """Observations were judged anew."""
+    REGISTERED = "registered"
+    """A repository was registered, changed or removed."""
     UNDONE = "undone"
     """Another batch was reverted."""
 
@@ -50,7 +53,7 @@ class Batch(Value, frozen=True, kw_only=True, rename=json_names(is_private="priv
     interface: Interface
     reason: Clean | None = None
     changes: int
-    """Number of changed memories."""
+    """Number of changed memories or repositories."""
     is_private: bool
     """True if one of the memories is, or was, private."""
     undoes: BatchId | None = None
@@ -127,11 +130,19 @@ class ChangedMemory(Value, frozen=True, kw_only=True):
     """The name before the change; the current name if the memory did not exist."""
 
 
+class ChangedRepo(Value, frozen=True, kw_only=True):
+    """A repository that a batch changed and that can be reverted."""
+
+    id: RepoId
+    name: Clean
+
+
 class BatchDetail(Value, frozen=True, kw_only=True):
-    """A batch with the memories that it changed."""
+    """A batch with the memories and repositories that it changed."""
 
     batch: Batch
     memories: tuple[ChangedMemory, ...]
+    repos: tuple[ChangedRepo, ...] = ()
 
 
 class UndoResult(Value, frozen=True, kw_only=True):
@@ -143,5 +154,7 @@ class UndoResult(Value, frozen=True, kw_only=True):
     """The batch of the undo, which can be reverted to redo the change. None: nothing had to be changed."""
     memories: tuple[MemoryId, ...]
     """The restored memories."""
+    repos: tuple[RepoId, ...] = ()
+    """The restored repositories."""
     forgotten: int = 0
     """Number of purged memories that were permanently deleted since and stay so."""

@@ -13,6 +13,7 @@ from hivelore.changes.model import (
     BatchKind,
     BatchPage,
     ChangedMemory,
+    ChangedRepo,
     Preimage,
     UndoResult,
 )
@@ -29,6 +30,7 @@ from hivelore.errors import Conflict, Forbidden, NotFound
 from hivelore.indexing.writer import IndexWriter
 from hivelore.memories.model import Action, Memory, MemoryId, Scope
 from hivelore.memories.normalizer import Normalizer
+from hivelore.repos import undo as repos_undo
 from hivelore.search.model import EVERYTHING, Filter
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
@@ -85,14 +87,16 @@ class UndoService:
         return BatchId(resolve_id(text, find_ids, "batch"))
 
     def detail(self, batch: BatchId, viewer: Viewer) -> BatchDetail:
-        """Returns a batch with its changed memories, as long as they are journaled."""
+        """Returns a batch with its changed memories and repositories, as long as they are journaled."""
         with self._store.read(sees=self._visible_batches(viewer).seen) as view:
             known = self._get_visible(view, batch, viewer)
             parts = view.preimages(batch)
             seen = Filter(visibility=self._visible_batches(viewer).seen)
             now = view.memories_of([one.key for one in parts if one.before is None], seen)
+            changed = [one.before or one.after for one in view.repo_changes(batch)]
         touched = [ChangedMemory(id=one.memory, name=_display_name(one, now.get(one.key))) for one in parts]
-        return BatchDetail(batch=known, memories=tuple(touched))
+        repos = [ChangedRepo(id=one.id, name=one.name) for one in changed if one is not None]
+        return BatchDetail(batch=known, memories=tuple(touched), repos=tuple(repos))
 
     def undo(
         self, which: str, viewer: Viewer, *, reason: str | None = None, deadline: float | None = None
@@ -104,6 +108,10 @@ class UndoService:
 
         def undo_batch(tx: Transaction) -> UndoResult:
             batch, only = self._resolve_target(tx, which, viewer)
+            if batch.kind is BatchKind.REGISTERED or tx.repo_changes(batch.id):
+                by, repos = repos_undo.revert(tx, self._journal, self._clock, batch, viewer, why)
+                after = self._mark_undone(tx, batch, viewer)
+                return UndoResult(batch=after, by=None if by is None else by.id, memories=(), repos=tuple(repos))
             parts, forgotten = _stored_preimages(tx, batch, only)
             changed = _select_restorable(tx, batch.kind, parts)
             self._check_permission(tx, changed, viewer)
@@ -145,13 +153,18 @@ class UndoService:
             detail = Clean(f"{batch.kind}: batch {batch.id}")
             tx.record_audit(AuditEntry.by_viewer(viewer, Action.UNDONE, one.memory, now, detail))
         is_whole = not _changed_preimages(tx, batch.kind, tx.preimages(batch.id))
-        after = replace(batch, undone_at=now, undone_by=viewer.agent) if is_whole else batch
-        tx.put_batch(after)
-        if batch.undoes is not None and (original := tx.batch(batch.undoes)) is not None:
-            tx.put_batch(replace(original, undone_at=None, undone_by=None))
+        after = self._mark_undone(tx, batch, viewer, is_whole=is_whole)
         return UndoResult(
             batch=after, by=None if tx.batch(by) is None else by, memories=tuple(one.memory for one in parts)
         )
+
+    def _mark_undone(self, tx: Transaction, batch: Batch, viewer: Viewer, *, is_whole: bool = True) -> Batch:
+        """Stores that a batch was reverted, if completely, and that the batch which it reverted counts again."""
+        after = replace(batch, undone_at=self._clock.now(), undone_by=viewer.agent) if is_whole else batch
+        tx.put_batch(after)
+        if batch.undoes is not None and (original := tx.batch(batch.undoes)) is not None:
+            tx.put_batch(replace(original, undone_at=None, undone_by=None))
+        return after
 
     def _resolve_target(self, tx: Transaction, which: str, viewer: Viewer) -> tuple[Batch, MemoryId | None]:
         """Returns the batch, and the only memory to restore if the batch is a purge."""

@@ -48,4 +48,6 @@ class Counts:
     links: int
     batches: int
     preimages: int
+    repos: int
+    repo_reports: int
     jobs: int

@@ -18,6 +18,8 @@ DEFAULT_BRANCH = "main"
 TEXT_BYTES = 65_536
 """Most bytes of guidelines, and of the instructions that are stored of a repository."""
 MAX_REPOS = 1_000
+FILES = ("CLAUDE.md", "AGENTS.md")
+"""Files with instructions for agents; the first one that a repository has counts."""
 
 
 class Repo(Value, frozen=True, kw_only=True):
@@ -96,6 +98,8 @@ class RepoItem(
     name: Clean
     url: Clean
     default_branch: Clean
+    detects_branch: bool
+    """True if no branch is registered: the default one is that of the remote repository."""
     auto_clone: bool
     project: str
     """The project of memories that are written in a clone."""

@@ -44,6 +44,11 @@ def check_name(name: str) -> str:
     return name
 
 
+def is_name(text: str) -> bool:
+    """Returns True if the text consists of the characters that names have."""
+    return _NAME.fullmatch(text) is not None
+
+
 def name_key(name: str) -> str:
     """Returns the form in which names are compared: file systems may not distinguish case."""
     return name.strip().lower()

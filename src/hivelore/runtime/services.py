@@ -46,6 +46,8 @@ from hivelore.observations.naming import Naming
 from hivelore.observations.service import ObservationService
 from hivelore.observations.stored_groups import GroupWriter
 from hivelore.observations.token_budget import parse_budget
+from hivelore.repos.model import RepoId
+from hivelore.repos.service import RepoService
 from hivelore.review.inbox import ReviewInbox
 from hivelore.review.model import ProposalId
 from hivelore.review.proposals import ProposalQueue
@@ -81,6 +83,7 @@ class Ids:
     event: Callable[[datetime], LoggedId] = ids.event_id
     recall: Callable[[datetime], RecallId] = ids.recall_id
     job: Callable[[datetime], JobId] = ids.job_id
+    repo: Callable[[datetime], RepoId] = ids.repo_id
     nonce: Callable[[], str] = ids.nonce
     identity: IdSource = _IDENTITY
 
@@ -298,6 +301,20 @@ class Services(ABC):
             lead_sees=self.settings.lead_sees,
             clock=self.clock,
             written=self.embedding.wake,
+        )
+
+    @cached_property
+    def repos(self) -> RepoService:
+        return RepoService(
+            store=self.store,
+            journal=self.journal,
+            redactor=self.redactor,
+            lead_sees=self.settings.lead_sees,
+            clock=self.clock,
+            new_id=self.ids.repo,
+            nonce=self.ids.nonce,
+            allows_local=self.settings.repo_local_paths,
+            stale_after=timedelta(days=self.settings.repo_stale_days),
         )
 
     @cached_property

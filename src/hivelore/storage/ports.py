@@ -24,6 +24,7 @@ from hivelore.maintenance.ports import JobReads, JobWrites
 from hivelore.memories.ports import MemoryReads, MemoryWrites
 from hivelore.memories.whole import Counts
 from hivelore.observations.ports import ObservationReads, ObservationWrites
+from hivelore.repos.ports import RepoReads, RepoWrites
 from hivelore.review.ports import ReviewReads, ReviewWrites
 from hivelore.search.model import Visibility
 from hivelore.sessions.ports import SessionReads, SessionWrites
@@ -60,6 +61,7 @@ class View(
     ReviewReads,
     LinkReads,
     ChangeJournalReads,
+    RepoReads,
     SessionReads,
     FileReads,
     IdentityReads,
@@ -84,6 +86,7 @@ class Transaction(
     ReviewWrites,
     LinkWrites,
     ChangeJournalWrites,
+    RepoWrites,
     SessionWrites,
     FileWrites,
     IdentityWrites,

@@ -18,6 +18,7 @@ GROUPS = {
     "agent": ("add", "list", "revoke"),
     "events": ("list", "add", "forget"),
     "cooldowns": ("list", "set", "clear"),
+    "repo": ("list", "show", "add", "update", "remove", "sync"),
     "review": ("list", "show", "accept", "reject", "merge"),
 }
 """Verbs with subcommands."""
@@ -29,6 +30,7 @@ PROCESSES = {
     "move": "test_cli_move.py",
     "review": "test_cli_review.py",
     "undo": "test_cli_maintenance.py",
+    "repo": "test_cli_repos.py",
 }
 """Verbs whose example needs another setting, and where it runs."""
 

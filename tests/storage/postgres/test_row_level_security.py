@@ -12,6 +12,7 @@ from hivelore.errors import NotFound
 from hivelore.indexes.arrays import CodeBook, Labels, Mask
 from hivelore.memories.model import Scope
 from hivelore.python.hive import EmbeddedHive
+from hivelore.repos.model import RepoChange, RepoId
 from hivelore.runtime.app import Application
 from hivelore.runtime.settings import load
 from hivelore.search.model import Filter, Visibility
@@ -20,11 +21,14 @@ from hivelore.storage.postgres.store import PostgresStore
 from hivelore.storage.postgres.view import PostgresView
 from hivelore.storage.sql import events, memories, review
 from support import postgres
+from support.batches import a_batch
 from support.clocks import START, SteppingClock
 from support.events import ALL_EVENTS, an_event, log_events
 from support.links import a_link, put_links
 from support.memories import ADA, BOB, a_memory, an_observation, evidence, operational
 from support.proposals import a_proposal
+from support.repos import a_repo, a_report, repo_id
+from support.repos import put as put_repos
 
 
 @pytest.fixture
@@ -135,6 +139,23 @@ def test_links_are_hidden_unless_both_memories_are_visible(app: Application) -> 
             assert set(view.links_of([old.key, secret.key])) == set(seen)
             assert [one.key for one in view.updates_of([old.key], START)[old.key]] == newer
             assert len(view.rows("SELECT why FROM link")) == len(seen)
+
+
+def test_reports_of_workers_are_hidden_from_others(app: Application) -> None:
+    batch = a_batch(is_private=True)
+    put_repos(app.store, a_repo(), *(a_report(owner=owner) for owner in (None, ADA, BOB)))
+    app.store.write(
+        lambda tx: (tx.put_batch(batch), tx.put_repo_changes(batch.id, [RepoChange(repo_id(1), None, None)]))
+    )
+    for own, seen in ((ADA, {None, ADA}), (BOB, {None, BOB}), (None, {None})):
+        with app.store.read(sees=Visibility(own=own, swarm=True)) as view:
+            assert isinstance(view, PostgresView)
+            assert {one.owner for one in view.repo_reports_after((RepoId(""), None), 9)} == seen
+            assert len(view.rows("SELECT name FROM repo")) == 1
+            assert view.rows("SELECT repo FROM repo_change") == []
+    with app.store.read(sees=Visibility(own=ADA, swarm=False)) as view:
+        assert isinstance(view, PostgresView)
+        assert view.rows("SELECT name FROM repo") == []
 
 
 def test_evidence_is_hidden_with_its_memory(app: Application) -> None:

@@ -24,6 +24,7 @@ from hivelore.links.model import LinkKind, StoredLink
 from hivelore.memories.model import Action, Memory, Statement, Topic, Version
 from hivelore.memories.stored import ChunkKey, DocumentKey, PassageKey, StoredChunk
 from hivelore.observations.model import Observation, Pair
+from hivelore.repos.model import Repo, RepoChange, RepoId, RepoReport
 from hivelore.review.model import Proposal, ProposalId
 from hivelore.search.model import RecallId
 from hivelore.sessions.model import EventId, Handover, Session
@@ -147,6 +148,7 @@ class KeptBatch:
 
     batch: Batch
     preimages: tuple[Preimage, ...]
+    repo_changes: tuple[RepoChange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +192,10 @@ class State:
     jobs: SharedMap[JobId, Job] = field(default_factory=SharedMap[JobId, Job])
     handovers: SharedMap[EventId, Handover] = field(default_factory=SharedMap[EventId, Handover])
     proposals: SharedMap[ProposalId, Proposal] = field(default_factory=SharedMap[ProposalId, Proposal])
+    repos: SharedMap[RepoId, Repo] = field(default_factory=SharedMap[RepoId, Repo])
+    repo_reports: SharedMap[tuple[RepoId, AgentId | None], RepoReport] = field(
+        default_factory=SharedMap[tuple[RepoId, AgentId | None], RepoReport]
+    )
     links: SharedMap[LinkKey, StoredLink] = field(default_factory=SharedMap[LinkKey, StoredLink])
     compared: SharedMap[DocumentKey, tuple[int, Clean]] = field(
         default_factory=SharedMap[DocumentKey, tuple[int, Clean]]

@@ -344,6 +344,8 @@ class ReferenceView(ReferenceSwarmView):
             links=len(self.state.links),
             batches=len(self.state.batches),
             preimages=sum(len(one.preimages) for one in self.state.batches.values()),
+            repos=len(self.state.repos),
+            repo_reports=len(self.state.repo_reports),
             jobs=len(self.state.jobs),
         )
 
