@@ -178,6 +178,16 @@ def test_only_a_later_commit_is_reported_or_one_that_replaces_the_known(world: W
     assert report(world, content="Read again.").content == "Read again."
 
 
+def test_a_worker_follows_a_rewritten_history(world: World) -> None:
+    register(world)
+    report(world, viewer=AS_ADA, commit=commit(5), committed_at=instant(5))
+    report(world, commit=commit(7), committed_at=instant(7))
+    report(world, replaces=commit(7), commit=commit(3), committed_at=instant(3))
+    assert seen(world).commit == commit(5)
+    report(world, viewer=AS_ADA, replaces=commit(5), commit=commit(3), committed_at=instant(3))
+    assert seen(world).commit == commit(3)
+
+
 def test_a_report_without_instructions_removes_them(world: World) -> None:
     register(world)
     report(world)

@@ -37,12 +37,13 @@ def _instructions(repo: Json) -> str:
 _COLUMNS = (
     Column("name"),
     Column("branch", _branch),
-    Column("auto-clone", _auto),
+    Column("auto", _auto),
     Column("synced", "lastSynced", "age"),
     Column("instructions", _instructions),
     Column("url"),
 )
 _RESULTS = (Column("name"), Column("outcome"), Column("detail"))
+_AUTO = Parameter(name="--auto", negative="--no-auto", help="'hivelore repo sync' clones it on every machine.")
 Name = Annotated[str, Parameter(name="name", help="Name or id of the repository.")]
 Branch = Annotated[
     str | None, Parameter(help="Default branch; '' for the one that the remote repository names.", metavar="NAME")
@@ -58,7 +59,7 @@ app = App(name="repo", help="Repositories of the swarm: list, show, add, update,
 @app.command(name="list")
 def list_repos(
     *,
-    auto_clone: Annotated[bool, Parameter(help="Only those that every machine clones.")] = False,
+    auto_clone: Annotated[bool, Parameter(name="--auto", help="Only those that every machine clones.")] = False,
     limit: Limit100 = 50,
     after: After = None,
     agent: ActingAgent = None,
@@ -104,7 +105,7 @@ def show(
             "id": repo["id"],
             "url": repo["url"],
             "branch": _branch(repo),
-            "auto-clone": _auto(repo),
+            "auto": _auto(repo),
             "project": repo["project"],
             "clone": repo["clonePath"],
             "synced": repo["lastSynced"],
@@ -127,9 +128,7 @@ def add(
     name: Annotated[str | None, Parameter(help="Name of the clone (default: the end of the URL).")] = None,
     branch: Branch = None,
     guidelines: Guidelines = None,
-    auto_clone: Annotated[
-        bool, Parameter(negative="--no-auto-clone", help="'hivelore repo sync' clones it on every machine.")
-    ] = True,
+    auto_clone: Annotated[bool, _AUTO] = True,
     agent: Reviewer = None,
     json: AsJson = False,
 ) -> None:
@@ -152,9 +151,7 @@ def update(
     url: Annotated[str | None, Parameter(help="New URL.")] = None,
     branch: Branch = None,
     guidelines: Guidelines = None,
-    auto_clone: Annotated[
-        bool | None, Parameter(negative="--no-auto-clone", help="'hivelore repo sync' clones it on every machine.")
-    ] = None,
+    auto_clone: Annotated[bool | None, _AUTO] = None,
     agent: Reviewer = None,
     json: AsJson = False,
 ) -> None:
@@ -164,7 +161,7 @@ def update(
     """
     body = given(name=name, url=url, defaultBranch=branch, guidelines=_text(guidelines), autoClone=auto_clone)
     if not body:
-        raise Invalid("Say what to change: --name, --url, --branch, --guidelines or --auto-clone.")
+        raise Invalid("Say what to change: --name, --url, --branch, --guidelines or --auto.")
     made = call("PUT", path(_REPOS, which), agent=agent, operator=True, body=body)
     output.result(made, json, "Updated: ", (made["name"], "bold"))
 
@@ -181,7 +178,7 @@ def remove(name: Name, /, *, agent: Reviewer = None, json: AsJson = False) -> No
 
 @app.command
 def sync(
-    *names: Annotated[str, Parameter(help="Names of repositories (default: all with auto-clone).")],
+    *names: Annotated[str, Parameter(help="Names of repositories (default: all with --auto).")],
     timeout: Annotated[Number, Parameter(help="Most seconds for each repository.", metavar="SECONDS")] = _SECONDS,
     agent: ActingAgent = None,
     json: AsJson = False,

@@ -41,12 +41,16 @@ _PAUSE = 0.1
 _HARMLESS = re.compile(
     r"core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf|eol|"
     r"safecrlf|quotepath)|extensions\.objectformat|user\.(name|email)|init\.defaultbranch|color\..*|rerere\..*|"
-    r"remote\..*\.(url|fetch|tagopt|gh-resolved)|pull\.(rebase|ff)|push\.(default|autosetupremote)|"
+    r"remote\.[\w-][\w.-]*\.(url|fetch|tagopt|gh-resolved)|pull\.(rebase|ff)|push\.(default|autosetupremote)|"
     r"branch\..*\.(remote|merge|rebase|pushremote|description|vscode-merge-base|gh-merge-base|"
     r"github-pr-owner-number)|submodule\..*(active|url)|lfs\.repositoryformatversion|lfs\..*\.access",
     re.DOTALL,
 )
 """Settings of a clone that name no program, no other folder and no other configuration."""
+_FORMER_REMOTES = ("remotes", "branches")
+"""Folders in .git that may say where the address of a remote repository leads."""
+_MOST_MERGE = 300
+"""Seconds for an update of the work tree, which is not left half done when the time is up."""
 _USERINFO = re.compile(r"://[^/\s@]+@")
 
 
@@ -268,12 +272,13 @@ class _Sync:
                 Outcome.NOT_A_CLONE, f"{self._folder} is a clone of another repository. Move it away, or rename one."
             )
         others = sorted({name for name, _ in settings if not _HARMLESS.fullmatch(name)})
+        others += [name for name in _FORMER_REMOTES if any(git_folder.glob(f"{name}/*"))]
         if others:
             shown = ", ".join(_shown(name, 60) for name in others[:3])
             raise _StopError(
                 Outcome.OWN_SETTINGS,
-                f"Its .git/config has settings that can start programs ({shown}). Remove them, or run 'git pull' "
-                "there yourself.",
+                f"Its .git folder has settings that can start programs or lead elsewhere ({shown}). Remove them, or "
+                "run 'git pull' there yourself.",
             )
 
     def _update(self) -> SyncResult:
@@ -323,7 +328,8 @@ class _Sync:
             return Outcome.OTHER_BRANCH, f"Another branch than {branch} is checked out in {self._folder}."
         if not self._is_ancestor(head, tip):
             return Outcome.DIVERGED, f"{self._folder} has commits that the remote branch lacks. Merge or rebase them."
-        answer = self._git.run(self._folder, ["merge", "--ff-only", "--quiet", "--no-overwrite-ignore", tracked])
+        git = Git(_MOST_MERGE, self._folder.parent)
+        answer = git.run(self._folder, ["merge", "--ff-only", "--quiet", "--no-overwrite-ignore", tracked])
         if answer.is_done:
             return Outcome.UPDATED, ""
         self._stop_if_late(answer)

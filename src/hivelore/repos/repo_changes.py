@@ -9,6 +9,9 @@ from hivelore.memories.model import Action, MemoryId
 from hivelore.repos.model import Repo
 from hivelore.storage.ports import Transaction
 
+CLAIM = b"repositories"
+"""What transactions claim that write repositories or reports, so that none of them misses another one."""
+
 
 def is_elsewhere(before: Repo, after: Repo) -> bool:
     """Returns True if reports about one of them say nothing about the other: it has another URL or branch."""

@@ -39,7 +39,7 @@ def repo_section(repo: Repo, branch: str, report: RepoReport | None, stale: Stal
         f"it have the project {_inert(project_of_url(repo.url))}.",
     ]
     if repo.guidelines is not None:
-        parts += ["## Guidelines", _inert(repo.guidelines).strip()]
+        parts += ["## Guidelines", cut_text(_inert(repo.guidelines).strip())]
     if report is not None and report.file is not None and report.content is not None:
         tag = f"hivelore-repo-{nonce}"
         read = f"Read on {report.at.date().isoformat()} from commit {report.commit[:12]}."

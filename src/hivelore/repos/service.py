@@ -37,7 +37,7 @@ from hivelore.repos.model import (
     RepoSection,
     Staleness,
 )
-from hivelore.repos.repo_changes import is_elsewhere, record_audit
+from hivelore.repos.repo_changes import CLAIM, is_elsewhere, record_audit
 from hivelore.repos.reports import is_newer, report_for, staleness
 from hivelore.repos.section import cut_text, repo_section
 from hivelore.storage.ports import MemoryStore, Transaction, View
@@ -146,7 +146,7 @@ class RepoService:
         )
 
         def put(tx: Transaction) -> None:
-            tx.claim(b"repositories")
+            tx.claim(CLAIM)
             if tx.repo_count() >= MAX_REPOS:
                 raise Conflict(f"There are {MAX_REPOS:,} repositories already. Remove one first.")
             self._change(tx, None, fresh, viewer)
@@ -174,7 +174,7 @@ class RepoService:
             known = _find(tx, which)
             fresh = replace(known, **changes)
             if fresh != known:
-                tx.claim(b"repositories")
+                tx.claim(CLAIM)
                 fresh = replace(fresh, updated_at=self._clock.now())
                 self._change(tx, known, fresh, viewer)
             return fresh, self._reports(tx, [fresh.id], viewer).get(fresh.id)
@@ -184,7 +184,12 @@ class RepoService:
     def remove(self, which: str, viewer: Viewer, deadline: float | None = None) -> None:
         """Removes a repository and what was reported about its clones, which stay. Raises Forbidden and NotFound."""
         _permit(viewer)
-        self._store.write(lambda tx: self._change(tx, _find(tx, which), None, viewer), deadline)
+
+        def drop(tx: Transaction) -> None:
+            tx.claim(CLAIM)
+            self._change(tx, _find(tx, which), None, viewer)
+
+        self._store.write(drop, deadline)
 
     def report(self, which: str, state: CloneState, viewer: Viewer, deadline: float | None = None) -> RepoItem:
         """Stores what an agent found in its clone. A worker's report is for itself alone. Raises Conflict if a
@@ -193,11 +198,10 @@ class RepoService:
         values = self._clone_values(state)
 
         def put(tx: Transaction) -> tuple[Repo, RepoReport]:
+            tx.claim(CLAIM)
             repo = _find(tx, which)
-            tx.claim(f"repository {repo.id} {owner or ''}".encode())
             fresh = RepoReport(repo=repo.id, owner=owner, actor=viewer.agent, at=self._clock.now(), **values)
-            known = next((one for one in tx.repo_reports([repo.id], owner) if one.owner == owner), None)
-            if not is_newer(known, fresh, state.replaces):
+            if not is_newer(self._reports(tx, [repo.id], viewer).get(repo.id), fresh, state.replaces):
                 raise Conflict(f"A later commit of {repo.name} is known already. Run 'hivelore repo sync' again.")
             tx.put_repo_report(fresh)
             return repo, fresh

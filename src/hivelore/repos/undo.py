@@ -11,7 +11,7 @@ from hivelore.errors import Conflict, Forbidden
 from hivelore.memories.model import Action
 from hivelore.repos.authority import may_change
 from hivelore.repos.model import MAX_REPOS, Repo, RepoChange, RepoId
-from hivelore.repos.repo_changes import is_elsewhere, record_audit
+from hivelore.repos.repo_changes import CLAIM, is_elsewhere, record_audit
 from hivelore.storage.ports import Transaction
 
 
@@ -24,6 +24,7 @@ def revert(
         raise Forbidden("Only a lead or an operator may undo changes of repositories. Ask one.")
     if batch.undone_at is not None:
         raise Conflict(f"Batch {batch.id} was already undone. To redo the change, undo the batch of that undo.")
+    tx.claim(CLAIM)
     changes = tx.repo_changes(batch.id)
     for one in changes:
         _revert_repo(tx, one)

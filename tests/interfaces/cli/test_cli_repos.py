@@ -46,13 +46,13 @@ def test_a_repository_is_added_shown_changed_and_removed(cli: CommandLine) -> No
     shown = cli("repo", "show", "Shop").out
     assert "main (detected)" in shown
     assert "Run make." in shown
-    changed = cli("repo", "update", "shop", "--branch", "next", "--no-auto-clone", "--name", "store")
+    changed = cli("repo", "update", "shop", "--branch", "next", "--no-auto", "--name", "store")
     assert changed.out == "Updated: store\n"
     (listed,) = cli.json("repo", "list")["repos"]
     assert (listed["name"], listed["defaultBranch"], listed["autoClone"]) == ("store", "next", False)
     assert "guidelines" not in listed
     assert "store" in cli("repo", "list").out
-    assert cli.json("repo", "list", "--auto-clone")["repos"] == []
+    assert cli.json("repo", "list", "--auto")["repos"] == []
     assert cli("repo", "remove", "store").out == "Removed: store\n"
     assert "No repositories" in cli("repo", "list").err
     batch = cli.json("batches", "-n", "1")["batches"][0]
@@ -104,7 +104,7 @@ def test_a_clone_that_needs_somebody_makes_the_exit_code_7(cli: CommandLine, tmp
     cli("repo", "add", remote.url, "--name", "shop")
     cli("repo", "add", other.url, "--name", "other")
     cli("repo", "add", str(tmp_path / "nowhere"), "--name", "gone")
-    cli("repo", "add", str(tmp_path / "nowhere"), "--name", "unwanted", "--no-auto-clone")
+    cli("repo", "add", str(tmp_path / "nowhere"), "--name", "unwanted", "--no-auto")
     cli("repo", "sync")
     (tmp_path / WORKSPACE / "repos" / "shop" / "CLAUDE.md").write_text("Mine.")
     remote.commit({"CLAUDE.md": "Theirs."})
