@@ -342,9 +342,10 @@ def test_a_name_wins_over_the_beginning_of_an_id(world: World) -> None:
     second = register(world, name=first.id[:20])
     assert seen(world, which=first.id[:20]).id == second.id
     assert seen(world, which=first.id).id == first.id
-    with pytest.raises(NotFound) as error:
-        seen(world, which="<b>\n")
-    assert "<b>" not in str(error.value)
+    for odd in ("<b>\n", "", "a\0b", "\ud800", "x" * 10_000):
+        with pytest.raises((NotFound, Invalid)) as error:
+            seen(world, which=odd)
+        assert "<b>" not in str(error.value)
 
 
 def test_the_section_counts_its_tokens(world: World) -> None:

@@ -45,6 +45,7 @@ from hivelore.storage.ports import MemoryStore, Transaction, View
 PATH_BYTES = 4_096
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _LARGEST_SIZE = 2**53
+_LIST = "'hivelore repo list' (GET /api/repos) shows them."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -333,12 +334,13 @@ def _permit(viewer: Viewer) -> None:
 
 def _find(view: View, which: str) -> Repo:
     """Returns the repository with an id or a name, or the only one whose id begins with the text."""
+    if not rules.is_name(which.strip()):  # An id has the characters of a name, too.
+        raise NotFound(f"No such repository. {_LIST}")
     known = view.repo(RepoId(canonical_id(which))) or view.repo_named(which)
     if known is None and (whole := match_prefix(which, view.repo_ids_from, "repo")) is not None:
         known = view.repo(RepoId(whole))
     if known is None:
-        shown = f" {which[:60]!r}" if re.fullmatch(r"[\w.-]+", which[:60]) else ""
-        raise NotFound(f"No repository{shown}. 'hivelore repo list' (GET /api/repos) shows them.")
+        raise NotFound(f"No repository {which.strip()!r}. {_LIST}")
     return known
 
 
