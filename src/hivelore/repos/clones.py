@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
+from typing import NoReturn
 
 from hivelore.core.redaction import find
 from hivelore.core.sanitizer import sanitize
@@ -406,7 +407,7 @@ class _Sync:
         self._stop_if_late(answer)
         return answer.text if answer.is_done else None
 
-    def _stop(self, answer: GitAnswer, branch: str | None = None) -> None:
+    def _stop(self, answer: GitAnswer, branch: str | None = None) -> NoReturn:
         """Ends the sync with the error of git."""
         self._stop_if_late(answer)
         if re.search(r"[Rr]emote branch .* not found|couldn't find remote ref", answer.errors):
