@@ -47,6 +47,8 @@ from support.observed import observed
 from support.proposals import a_proposal, put
 from support.recalls import a_recall, log, logged
 from support.reference.store import ReferenceStore
+from support.repos import a_repo, a_report
+from support.repos import put as put_repos
 from support.stores import Fresh, add, change, chunks, forget, history, law, present, read_changes
 
 
@@ -301,6 +303,7 @@ def test_everything_is_counted(store: MemoryStore) -> None:
     store.write(work)
     put_batch(store, a_batch(), [a_preimage(store, running)])
     put_entries(store, an_entry(), a_version(1), a_version(2))
+    put_repos(store, a_repo(1), a_repo(2), a_report(1), a_report(1, owner=ADA), a_report(2))
     put_batch(store, a_batch())
     with store.read() as view:
         passages = sum(len(one.passages) for one in chunks(store, stored.key)) + 1
@@ -325,6 +328,8 @@ def test_everything_is_counted(store: MemoryStore) -> None:
             preimages=1,
             config_entries=1,
             config_versions=2,
+            repos=2,
+            repo_reports=3,
             jobs=1,
         )
 

@@ -36,6 +36,7 @@ from hivelore.runtime.app import Application
 from hivelore.sessions.programs import PROGRAMS
 from support.batches import batches_of
 from support.cases import Cases
+from support.clocks import START
 from support.command_line import CommandLine, short
 from support.postgres import DATABASES, service_on
 from support.proposals import a_proposal
@@ -46,7 +47,7 @@ Probe = Callable[["Asker"], list[Any]]
 WORDS = {"ada": "quokka", "bob": "numbat", "lea": "bilby", "shared": "kowari", "swarm": "dunnart"}
 """The unique word of each owner's memory; ``shared`` is ada's for all, ``swarm`` has no owner."""
 SHARED = {"shared", "swarm"}
-GROUPS = ("agent", "events", "cooldowns", "review", "config")
+GROUPS = ("agent", "events", "cooldowns", "review", "config", "repo")
 """Verbs with sub-verbs."""
 EVERYTHING = set(WORDS)
 
@@ -188,6 +189,9 @@ AGENTS_TO_RESOLVE: tuple[dict[str, str], ...] = (
     {"agentId": "bob", "repoId": "shop"},
     {"agentId": "lea"},
 )
+REPOS = ("kowari", "dunnart")
+"""Repositories whose guidelines have the words that all see. Each worker reports its own word about the first one."""
+COMMIT = "0" * 40
 BLANK = {"content": " ", "name": "x", "source": "manual"}
 
 ROUTES: dict[tuple[str, str], Probe] = {
@@ -314,6 +318,17 @@ ROUTES: dict[tuple[str, str], Probe] = {
     ),
     ("GET", "/api/config/check"): lambda asker: [asker.rest("GET", "/api/config/check")],
     ("POST", "/api/config/rotate-key"): lambda asker: [asker.rest("POST", "/api/config/rotate-key")],
+    ("GET", "/api/repos"): lambda asker: [asker.rest("GET", "/api/repos")],
+    ("POST", "/api/repos"): lambda asker: [asker.rest("POST", "/api/repos", body={"url": "ext::x"})],
+    ("GET", "/api/repos/{id}"): lambda asker: [asker.rest("GET", f"/api/repos/{repo}") for repo in REPOS],
+    ("PUT", "/api/repos/{id}"): lambda asker: [asker.rest("PUT", f"/api/repos/{NOWHERE}", body={"name": "x"})],
+    ("DELETE", "/api/repos/{id}"): lambda asker: [asker.rest("DELETE", f"/api/repos/{NOWHERE}")],
+    ("GET", "/api/repos/{id}/section"): lambda asker: [
+        asker.rest("GET", f"/api/repos/{repo}/section") for repo in REPOS
+    ],
+    ("PUT", "/api/repos/{id}/synced"): lambda asker: [
+        asker.rest("PUT", f"/api/repos/{NOWHERE}/synced", body=_clone("x"))
+    ],
     ("POST", "/api/undo"): lambda asker: [asker.rest("POST", "/api/undo", body={"id": NOWHERE})],
     ("GET", "/api/maintenance/{job}"): lambda asker: [asker.rest("GET", f"/api/maintenance/{NOWHERE}")],
     ("DELETE", "/api/maintenance/{job}"): lambda asker: [asker.rest("DELETE", f"/api/maintenance/{NOWHERE}")],
@@ -343,6 +358,7 @@ CALLS: dict[str, Probe] = {
     ],
     "task-complete": lambda asker: [asker.tool("task-complete", taskId="T-1", task=" ")],
     "memory-observe": lambda asker: [asker.tool("memory-observe", observation=" ", category="timing")],
+    "list-repos": lambda asker: [asker.tool("list-repos")],
     "memory-context": lambda asker: [asker.tool("memory-context")],
     "get-config": lambda asker: [asker.tool("get-config"), asker.tool("get-config", repoId="shop")],
     "set-config": lambda asker: [asker.tool("set-config", key="", value="x")],
@@ -414,6 +430,19 @@ METHODS: dict[str, Probe] = {
     ),
     "check_config": lambda asker: [_answer_or_error(lambda: asker.hive.check_config())],
     "rotate_config_key": lambda asker: [_answer_or_error(lambda: asker.hive.rotate_config_key())],
+    "repos": lambda asker: [_answer_or_error(lambda: asker.hive.repos())],
+    "repo": lambda asker: [_answer_or_error(lambda repo=repo: asker.hive.repo(repo)) for repo in REPOS],
+    "repo_section": lambda asker: [_answer_or_error(lambda repo=repo: asker.hive.repo_section(repo)) for repo in REPOS],
+    "add_repo": lambda asker: [_answer_or_error(lambda: asker.hive.add_repo("ext::x"))],
+    "update_repo": lambda asker: [_answer_or_error(lambda: asker.hive.update_repo(NOWHERE, "x"))],
+    "remove_repo": lambda asker: [_answer_or_error(lambda: asker.hive.remove_repo(NOWHERE))],
+    "report_clone": lambda asker: [
+        _answer_or_error(
+            lambda: asker.hive.report_clone(
+                NOWHERE, clone_path="/x", branch="main", commit=COMMIT, committed_at=START, clone_commit=COMMIT
+            )
+        )
+    ],
     "batches": lambda asker: [_answer_or_error(lambda: asker.hive.batches(limit=100))],
     "batch": lambda asker: asker.each_batch(lambda batch: _answer_or_error(lambda: asker.hive.batch(batch))),
     "drop_batch": lambda asker: [_answer_or_error(lambda: asker.hive.drop_batch(NOWHERE))],
@@ -528,6 +557,14 @@ COMMANDS: dict[str, Probe] = {
     "hivelore config history": lambda asker: asker.each_entry(lambda entry: asker.verb("config", "history", entry)),
     "hivelore config env": lambda asker: [asker.verb("config", "env", "--repo", "shop")],
     "hivelore config rotate-key": lambda asker: [asker.verb("config", "rotate-key")],
+    "hivelore repo list": lambda asker: [asker.verb("repo", "list"), asker.verb("repo", "list", "--json")],
+    "hivelore repo show": lambda asker: [
+        asker.verb("repo", "show", repo, *how) for repo in REPOS for how in ((), ("--json",), ("--section",))
+    ],
+    "hivelore repo add": lambda asker: [asker.verb("repo", "add", "ext::x")],
+    "hivelore repo update": lambda asker: [asker.verb("repo", "update", NOWHERE, "--name", "x")],
+    "hivelore repo remove": lambda asker: [asker.verb("repo", "remove", NOWHERE)],
+    "hivelore repo sync": lambda asker: [asker.verb("repo", "sync", NOWHERE)],
     "hivelore maintain": lambda asker: [asker.verb("maintain"), asker.verb("maintain", "--json")],
     "hivelore agent add": lambda asker: [asker.verb("agent", "add", " ")],
     "hivelore agent list": lambda asker: [asker.verb("agent", "list")],
@@ -638,6 +675,12 @@ def _world(home: Path, lead_sees: str, database: str) -> Generator[World]:
             batches = {str(batch.id): whose for batch in batches_of(service.app.store)} | batches
         proposals = {_proposed(service, ids[whose], word): whose for whose, word in WORDS.items()}
         entries = [_configured(service, whose, word) for whose, word in WORDS.items()]
+        for repo in REPOS:
+            body = {"url": f"https://example.com/{repo}", "guidelines": f"the {repo} sleeps"}
+            service.client(keys["operator"]).call("POST", "/api/repos", body=body)
+        for whose in ("ada", "bob"):
+            body = _clone(f"the {WORDS[whose]} sleeps")
+            service.client(keys[whose]).call("PUT", f"/api/repos/{REPOS[0]}/synced", body=body)
         yield World(service, ids, proposals, batches, entries, keys)
 
 
@@ -648,6 +691,20 @@ def _configured(service: Service, whose: str, word: str) -> str:
     if whose == "swarm":
         del body["scopeId"]
     return service.client(service.operator_key).call("PUT", "/api/config", body=body)["id"]
+
+
+def _clone(content: str) -> dict[str, Any]:
+    """Returns a report about a clone whose instructions and folder have this text."""
+    return {
+        "clonePath": f"/home/{content}/repos",
+        "branch": "main",
+        "commit": COMMIT,
+        "committedAt": "2026-03-01T12:00:00Z",
+        "cloneCommit": COMMIT,
+        "file": "CLAUDE.md",
+        "content": content,
+        "size": len(content),
+    }
 
 
 def _proposed(service: Service, memory: str, word: str) -> str:

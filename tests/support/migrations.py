@@ -22,6 +22,7 @@ from hivelore.links.model import LinkKind
 from hivelore.memories.model import Action, Memory, Scope
 from hivelore.memories.stored import DocumentKey, PassageKey, Stored
 from hivelore.observations.model import Confidence, Held
+from hivelore.repos.model import RepoChange
 from hivelore.runtime.clock import SystemClock
 from hivelore.storage.change_recorder import capture_state
 from hivelore.storage.ports import MemoryStore, Snapshots, Transaction
@@ -46,6 +47,7 @@ from support.memories import (
 from support.observed import observed
 from support.proposals import a_decision, a_proposal, inbox_of
 from support.recalls import a_recall, logged
+from support.repos import a_repo, a_report, repo_id
 
 SETTINGS = ("model.serving",)
 MODELS = ("m", "n")
@@ -100,6 +102,9 @@ KINDS = (
     "clear",
     "configure",
     "unset",
+    "register",
+    "report",
+    "unregister",
     "propose",
     "decide",
     "keep",
@@ -157,20 +162,50 @@ def _do_more(tx: Transaction, deed: Deed, key: DocumentKey | None) -> None:
             tx.put_cooldown(a_cooldown(f"s{deed.which}", until=instant(deed.number), count=1 + deed.number))
         case "clear":
             tx.drop_cooldown(Clean(f"s{deed.which}"), Clean("restart"))
+        case "configure" | "unset":
+            _configure(tx, deed)
+        case "register" | "report" | "unregister":
+            _register(tx, deed)
+        case "judge" | "reject" | "unlink" if key is not None:
+            _do_to_links(tx, deed, Stored(key, tx.memories_of([key], EVERYTHING)[key]))
+        case _ if key is not None:
+            _do_to(tx, deed, key, tx.memories_of([key], EVERYTHING)[key])
+        case _:
+            pass
+
+
+def _configure(tx: Transaction, deed: Deed) -> None:
+    number = 1 + deed.which
+    match deed.what:
         case "configure":
-            number, batch = 1 + deed.which, a_batch()
+            batch = a_batch()
             tx.put_config_entry(an_entry(number, key=f"K{number}", version=deed.number or None))
             tx.put_config_version(a_secret(deed.number, number, replaced_at=instant(deed.number)))
             tx.put_batch(batch)
             tx.put_config_changes(batch.id, [ConfigChange(config_id(number), None, deed.number)])
             tx.put_env_line(a_line(key=f"K{number}", revision=1 + deed.number))
         case "unset":
-            tx.drop_env_line("w", ".env", f"K{1 + deed.which}")
-            tx.drop_config_entry(config_id(1 + deed.which))
-        case "judge" | "reject" | "unlink" if key is not None:
-            _do_to_links(tx, deed, Stored(key, tx.memories_of([key], EVERYTHING)[key]))
-        case _ if key is not None:
-            _do_to(tx, deed, key, tx.memories_of([key], EVERYTHING)[key])
+            tx.drop_env_line("w", ".env", f"K{number}")
+            tx.drop_config_entry(config_id(number))
+        case _:
+            pass
+
+
+def _register(tx: Transaction, deed: Deed) -> None:
+    number = 1 + deed.which
+    match deed.what:
+        case "register":
+            batch = a_batch()
+            named = a_repo(number, name=Clean(f"repo-{number + deed.number}"))
+            other = tx.repo_named(named.name)
+            if other is None or other.id == named.id:
+                tx.put_repo(named)
+                tx.put_batch(batch)
+                tx.put_repo_changes(batch.id, [RepoChange(named.id, None, named)])
+        case "report":
+            tx.put_repo_report(a_report(number, owner=ADA if deed.number else None, size=deed.number))
+        case "unregister":
+            tx.drop_repo(repo_id(number))
         case _:
             pass
 

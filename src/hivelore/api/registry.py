@@ -15,6 +15,7 @@ from hivelore.links import operations as links
 from hivelore.maintenance import operations as maintenance
 from hivelore.memories import operations as memories
 from hivelore.observations import operations as observations
+from hivelore.repos import operations as repos
 from hivelore.review import operations as review
 from hivelore.search import operations as search
 from hivelore.sessions import operations as sessions
@@ -34,5 +35,6 @@ OPERATIONS: tuple[Operation[..., Any], ...] = (
     *review.OPERATIONS,
     *links.OPERATIONS,
     *configuration.OPERATIONS,
+    *repos.OPERATIONS,
 )
 TOOLS: tuple[Tool[Any], ...] = tuple(one.tool for one in OPERATIONS if one.tool is not None)

@@ -14,6 +14,7 @@ from hivelore.links.model import StoredLink
 from hivelore.memories.model import MemoryId
 from hivelore.memories.stored import DocumentKey
 from hivelore.memories.whole import WholeMemory
+from hivelore.repos.model import RepoId
 from hivelore.review.model import Proposal
 from hivelore.search.model import Visibility
 
@@ -38,6 +39,8 @@ class BatchKind(StrEnum):
     """Observations were judged again."""
     CONFIGURED = "configured"
     """A configuration entry was set or deleted."""
+    REGISTERED = "registered"
+    """A repository was registered, changed or removed."""
     UNDONE = "undone"
     """Another batch was reverted."""
 
@@ -53,7 +56,7 @@ class Batch(Value, frozen=True, kw_only=True, rename=json_names(is_private="priv
     interface: Interface
     reason: Clean | None = None
     changes: int
-    """Number of changed memories or configuration entries."""
+    """Number of changed memories, configuration entries or repositories."""
     is_private: bool
     """True if one of the memories is, or was, private."""
     undoes: BatchId | None = None
@@ -138,12 +141,20 @@ class ChangedEntry(Value, frozen=True, kw_only=True):
     key: str
 
 
+class ChangedRepo(Value, frozen=True, kw_only=True):
+    """A repository that a batch changed and that can be reverted."""
+
+    id: RepoId
+    name: Clean
+
+
 class BatchDetail(Value, frozen=True, kw_only=True):
-    """A batch with the memories and configuration entries that it changed."""
+    """A batch with the memories, configuration entries and repositories that it changed."""
 
     batch: Batch
     memories: tuple[ChangedMemory, ...]
     entries: tuple[ChangedEntry, ...] = ()
+    repos: tuple[ChangedRepo, ...] = ()
 
 
 class UndoResult(Value, frozen=True, kw_only=True):
@@ -157,6 +168,8 @@ class UndoResult(Value, frozen=True, kw_only=True):
     """The restored memories."""
     entries: tuple[ConfigId, ...] = ()
     """The restored configuration entries."""
+    repos: tuple[RepoId, ...] = ()
+    """The restored repositories."""
     warnings: tuple[str, ...] = ()
     """Why lines of .env files could not be written. That is tried again."""
     forgotten: int = 0

@@ -14,6 +14,7 @@ from hivelore.changes.model import (
     BatchPage,
     ChangedEntry,
     ChangedMemory,
+    ChangedRepo,
     Preimage,
     UndoResult,
 )
@@ -32,6 +33,7 @@ from hivelore.errors import Conflict, Forbidden, NotFound
 from hivelore.indexing.writer import IndexWriter
 from hivelore.memories.model import Action, Memory, MemoryId, Scope
 from hivelore.memories.normalizer import Normalizer
+from hivelore.repos import undo as repos_undo
 from hivelore.search.model import EVERYTHING, Filter
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
@@ -90,16 +92,18 @@ class UndoService:
         return BatchId(resolve_id(text, find_ids, "batch"))
 
     def detail(self, batch: BatchId, viewer: Viewer) -> BatchDetail:
-        """Returns a batch with its changed memories, as long as they are journaled."""
+        """Returns a batch with what it changed, as long as that is journaled."""
         with self._store.read(sees=self._visible_batches(viewer).seen) as view:
             known = self._get_visible(view, batch, viewer)
             parts = view.preimages(batch)
             seen = Filter(visibility=self._visible_batches(viewer).seen)
             now = view.memories_of([one.key for one in parts if one.before is None], seen)
             entries = [view.config_entry(one.entry) for one in view.config_changes(batch)]
+            changed = [one.before or one.after for one in view.repo_changes(batch)]
         touched = [ChangedMemory(id=one.memory, name=_display_name(one, now.get(one.key))) for one in parts]
         configured = [ChangedEntry(id=one.id, scope=one.place.scope, key=one.key) for one in entries if one is not None]
-        return BatchDetail(batch=known, memories=tuple(touched), entries=tuple(configured))
+        repos = [ChangedRepo(id=one.id, name=one.name) for one in changed if one is not None]
+        return BatchDetail(batch=known, memories=tuple(touched), entries=tuple(configured), repos=tuple(repos))
 
     def undo(
         self, which: str, viewer: Viewer, *, reason: str | None = None, deadline: float | None = None
@@ -117,6 +121,10 @@ class UndoService:
                 entries = tuple(one.entry.id for one in reverted)
                 after = self._mark_undone(tx, batch, viewer)
                 return UndoResult(batch=after, by=None if by is None else by.id, memories=(), entries=entries)
+            if batch.kind is BatchKind.REGISTERED or tx.repo_changes(batch.id):
+                by, repos = repos_undo.revert(tx, self._journal, self._clock, batch, viewer, why)
+                after = self._mark_undone(tx, batch, viewer)
+                return UndoResult(batch=after, by=None if by is None else by.id, memories=(), repos=tuple(repos))
             parts, forgotten = _stored_preimages(tx, batch, only)
             changed = _select_restorable(tx, batch.kind, parts)
             self._check_permission(tx, changed, viewer)

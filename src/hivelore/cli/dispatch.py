@@ -61,6 +61,7 @@ VERBS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Housekeeping": {
         "review": ("review:app", "Proposals of agents: list, show, accept, reject, merge."),
         "config": ("configuration:app", "Configuration of agents and its secrets: list, set, reveal, env."),
+        "repo": ("repos:app", "Repositories of the swarm and their clones: list, add, sync."),
         "agent": ("agents:app", "Agents and their keys: add, list, revoke."),
         "move": ("migrate:move", "Copy everything to another database, SQLite or PostgreSQL."),
         "undo": ("maintenance:undo", "Undo a change: all of it or nothing."),
@@ -72,7 +73,7 @@ VERBS: Mapping[str, Mapping[str, tuple[str, str]]] = {
 }
 """By group and verb: the function, which is imported when the verb runs, and the first line of its help."""
 _DESCRIPTION = "Shared memory for coding agents. Verbs start the service on this machine when they need it."
-_TAKES_STDIN = ("remember", "recall", "edit", "observe", "import", "export", "events", "task-done", "config")
+_TAKES_STDIN = ("remember", "recall", "edit", "observe", "import", "export", "events", "task-done", "config", "repo")
 
 
 def run(argv: Sequence[str]) -> int:

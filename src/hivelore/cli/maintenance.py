@@ -49,7 +49,7 @@ def undo(
     """
     body = {"id": which, "reason": reason}
     done = call("POST", "/api/undo", agent=agent, operator=True, body=body, timeout=_SLOW)
-    restored = [*done["memories"], *done["entries"]]
+    restored = [*done["memories"], *done["entries"], *done["repos"]]
     short = output.short_ids([*restored, done["by"]])
     output.result(done, json, "Restored: ", (", ".join(short[one] for one in restored[:_SHOWN]), "bold"))
     if json:
@@ -104,6 +104,8 @@ def batches(
             output.show_table((Column("memory", "id", "id"), Column("name")), found["memories"])
         if found["entries"]:
             output.show_table((Column("entry", "id", "id"), Column("scope"), Column("key")), found["entries"])
+        if found["repos"]:
+            output.show_table((Column("repository", "id", "id"), Column("name")), found["repos"])
 
 
 def maintain(

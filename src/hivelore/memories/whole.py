@@ -50,4 +50,6 @@ class Counts:
     preimages: int
     config_entries: int
     config_versions: int
+    repos: int
+    repo_reports: int
     jobs: int

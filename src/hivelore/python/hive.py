@@ -31,6 +31,7 @@ from hivelore.memories.drafts import Draft, WriteResult
 from hivelore.memories.model import Json, Memory, Scope, Source
 from hivelore.observations import operations as observation_operations
 from hivelore.python.argument_checks import NUMBER, PATH, TEXT, TEXTS, check, drafts_of
+from hivelore.repos import operations as repo_operations
 from hivelore.review import operations as review_operations
 from hivelore.search.model import Hit, RecallId, RecallResult, RetrievalMode
 from hivelore.search.operations import RECALL
@@ -234,6 +235,13 @@ class Hive(ABC):
     config_env = method(configuration.GET_CONFIG_ENVIRONMENT)
     check_config = method(configuration.CHECK_CONFIG)
     rotate_config_key = method(configuration.ROTATE_CONFIG_KEY)
+    repos = method(repo_operations.LIST_REPOS)
+    repo = method(repo_operations.GET_REPO)
+    repo_section = method(repo_operations.GET_REPO_SECTION)
+    add_repo = method(repo_operations.ADD_REPO)
+    update_repo = method(repo_operations.UPDATE_REPO)
+    remove_repo = method(repo_operations.REMOVE_REPO)
+    report_clone = method(repo_operations.REPORT_CLONE)
     undo = method(changes.UNDO)
     batches = method(changes.LIST_BATCHES)
     batch = method(changes.GET_BATCH)

@@ -56,6 +56,8 @@ from hivelore.observations.naming import Naming
 from hivelore.observations.service import ObservationService
 from hivelore.observations.stored_groups import GroupWriter
 from hivelore.observations.token_budget import parse_budget
+from hivelore.repos.model import RepoId
+from hivelore.repos.service import RepoService
 from hivelore.review.inbox import ReviewInbox
 from hivelore.review.model import ProposalId
 from hivelore.review.proposals import ProposalQueue
@@ -92,6 +94,7 @@ class Ids:
     recall: Callable[[datetime], RecallId] = ids.recall_id
     job: Callable[[datetime], JobId] = ids.job_id
     config: Callable[[datetime], ConfigId] = ids.config_id
+    repo: Callable[[datetime], RepoId] = ids.repo_id
     random_bytes: Callable[[int], bytes] = ids.random_bytes
     nonce: Callable[[], str] = ids.nonce
     identity: IdSource = _IDENTITY
@@ -367,6 +370,20 @@ class Services(ABC):
     @cached_property
     def configuration_check(self) -> ConfigurationCheck:
         return ConfigurationCheck(self.store, self.keyring, self.env_reconciler)
+
+    @cached_property
+    def repos(self) -> RepoService:
+        return RepoService(
+            store=self.store,
+            journal=self.journal,
+            redactor=self.redactor,
+            lead_sees=self.settings.lead_sees,
+            clock=self.clock,
+            new_id=self.ids.repo,
+            nonce=self.ids.nonce,
+            allows_local=self.settings.repo_local_paths,
+            stale_after=timedelta(days=self.settings.repo_stale_days),
+        )
 
     @cached_property
     def links(self) -> LinkService:

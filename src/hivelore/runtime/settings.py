@@ -153,7 +153,7 @@ class Settings(BaseSettings):
         "HIVELORE_CAPABILITIES",
         "Sets of MCP tools for agents, separated by commas: `memory`; `operations` (memory-observe, "
         "memory-context); `review` (memory-review, inject-learning; for leads); `tasks` (task-complete); `swarm` "
-        "(get-config, set-config).",
+        "(get-config, set-config, list-repos).",
         default=DEFAULT,
     )
     config_keys: SecretStr | None = setting(
@@ -358,6 +358,19 @@ class Settings(BaseSettings):
         "HIVELORE_REVIEW_DAYS",
         "Days that a decided proposal is stored. Afterwards a rejected change may be proposed again. 0: unlimited.",
         default=90,
+        ge=0,
+        le=36_500,
+    )
+    repo_local_paths: bool = setting(
+        "HIVELORE_REPO_LOCAL_PATHS",
+        "`1`: the URL of a repository may be a local path, for the service and for `hivelore repo sync`.",
+        default=False,
+    )
+    repo_stale_days: float = setting(
+        "HIVELORE_REPO_STALE_DAYS",
+        "Days after the last sync of a repository from which on its instructions are shown as possibly out of date. "
+        "0: never.",
+        default=7,
         ge=0,
         le=36_500,
     )

@@ -25,6 +25,7 @@ from hivelore.maintenance.ports import JobReads, JobWrites
 from hivelore.memories.ports import MemoryReads, MemoryWrites
 from hivelore.memories.whole import Counts
 from hivelore.observations.ports import ObservationReads, ObservationWrites
+from hivelore.repos.ports import RepoReads, RepoWrites
 from hivelore.review.ports import ReviewReads, ReviewWrites
 from hivelore.search.model import Visibility
 from hivelore.sessions.ports import SessionReads, SessionWrites
@@ -62,6 +63,7 @@ class View(
     LinkReads,
     ChangeJournalReads,
     ConfigReads,
+    RepoReads,
     SessionReads,
     FileReads,
     IdentityReads,
@@ -87,6 +89,7 @@ class Transaction(
     LinkWrites,
     ChangeJournalWrites,
     ConfigWrites,
+    RepoWrites,
     SessionWrites,
     FileWrites,
     IdentityWrites,

@@ -19,6 +19,7 @@ GROUPS = {
     "events": ("list", "add", "forget"),
     "cooldowns": ("list", "set", "clear"),
     "config": ("list", "set", "delete", "resolved", "reveal", "history", "env", "rotate-key"),
+    "repo": ("list", "show", "add", "update", "remove", "sync"),
     "review": ("list", "show", "accept", "reject", "merge"),
 }
 """Verbs with subcommands."""
@@ -30,6 +31,7 @@ PROCESSES = {
     "move": "test_cli_move.py",
     "review": "test_cli_review.py",
     "undo": "test_cli_maintenance.py",
+    "repo": "test_cli_repos.py",
 }
 """Verbs whose example needs another setting, and where it runs."""
 

@@ -15,6 +15,7 @@ from hivelore.errors import NotFound
 from hivelore.indexes.arrays import CodeBook, Labels, Mask
 from hivelore.memories.model import Scope
 from hivelore.python.hive import EmbeddedHive
+from hivelore.repos.model import RepoChange, RepoId
 from hivelore.runtime.app import Application
 from hivelore.runtime.settings import load
 from hivelore.search.model import EVERYTHING, Filter, Visibility
@@ -31,6 +32,8 @@ from support.events import ALL_EVENTS, an_event, log_events
 from support.links import a_link, put_links
 from support.memories import ADA, BOB, a_memory, an_observation, evidence, operational
 from support.proposals import a_proposal
+from support.repos import a_repo, a_report, repo_id
+from support.repos import put as put_repos
 
 
 @pytest.fixture
@@ -164,6 +167,23 @@ def test_configuration_of_agents_is_hidden_from_others(app: Application, monkeyp
             assert len(view.late_env_lines(EVERYTHING.visibility, START, 9)) == len(seen) - 1
     with app.store.read() as view:
         assert len(view.late_env_lines(EVERYTHING.visibility, START, 9)) == 1
+
+
+def test_reports_of_workers_are_hidden_from_others(app: Application) -> None:
+    batch = a_batch(is_private=True)
+    put_repos(app.store, a_repo(), *(a_report(owner=owner) for owner in (None, ADA, BOB)))
+    app.store.write(
+        lambda tx: (tx.put_batch(batch), tx.put_repo_changes(batch.id, [RepoChange(repo_id(1), None, None)]))
+    )
+    for own, seen in ((ADA, {None, ADA}), (BOB, {None, BOB}), (None, {None})):
+        with app.store.read(sees=Visibility(own=own, swarm=True)) as view:
+            assert isinstance(view, PostgresView)
+            assert {one.owner for one in view.repo_reports_after((RepoId(""), None), 9)} == seen
+            assert len(view.rows("SELECT name FROM repo")) == 1
+            assert view.rows("SELECT repo FROM repo_change") == []
+    with app.store.read(sees=Visibility(own=ADA, swarm=False)) as view:
+        assert isinstance(view, PostgresView)
+        assert view.rows("SELECT name FROM repo") == []
 
 
 def test_evidence_is_hidden_with_its_memory(app: Application) -> None:

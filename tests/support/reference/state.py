@@ -25,6 +25,7 @@ from hivelore.links.model import LinkKind, StoredLink
 from hivelore.memories.model import Action, Memory, Statement, Topic, Version
 from hivelore.memories.stored import ChunkKey, DocumentKey, PassageKey, StoredChunk
 from hivelore.observations.model import Observation, Pair
+from hivelore.repos.model import Repo, RepoChange, RepoId, RepoReport
 from hivelore.review.model import Proposal, ProposalId
 from hivelore.search.model import RecallId
 from hivelore.sessions.model import EventId, Handover, Session
@@ -149,6 +150,7 @@ class KeptBatch:
     batch: Batch
     preimages: tuple[Preimage, ...]
     config_changes: tuple[ConfigChange, ...] = ()
+    repo_changes: tuple[RepoChange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +200,10 @@ class State:
     )
     env_lines: SharedMap[tuple[str, str, str], EnvLine] = field(
         default_factory=SharedMap[tuple[str, str, str], EnvLine]
+    )
+    repos: SharedMap[RepoId, Repo] = field(default_factory=SharedMap[RepoId, Repo])
+    repo_reports: SharedMap[tuple[RepoId, AgentId | None], RepoReport] = field(
+        default_factory=SharedMap[tuple[RepoId, AgentId | None], RepoReport]
     )
     links: SharedMap[LinkKey, StoredLink] = field(default_factory=SharedMap[LinkKey, StoredLink])
     compared: SharedMap[DocumentKey, tuple[int, Clean]] = field(

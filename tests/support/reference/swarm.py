@@ -18,10 +18,11 @@ from hivelore.feedback.recalls import Recall
 from hivelore.folders.model import KnownFile
 from hivelore.links.model import LinkKind, StoredLink
 from hivelore.memories.stored import DocumentKey
+from hivelore.repos.model import Repo, RepoChange, RepoId, RepoReport
 from hivelore.review.model import Proposal, ProposalId
 from hivelore.search.model import RecallId
 from hivelore.sessions.model import Handover, HandoverState, Session
-from support.reference import batches, configuration, links, proposals
+from support.reference import batches, configuration, links, proposals, repos
 from support.reference import events as event_state
 from support.reference.state import Lease, Logged
 from support.reference.view import ReferenceView
@@ -219,6 +220,24 @@ class ReferenceSwarm(ReferenceView):
     def prune_config(self, before: datetime, limit: int) -> int:
         self.state, pruned = configuration.pruned(self.state, before, limit)
         return pruned
+
+    def put_repo(self, repo: Repo) -> None:
+        self.state = repos.put(self.state, repo)
+
+    def drop_repo(self, repo: RepoId) -> None:
+        self.state = repos.without(self.state, repo)
+
+    def put_repo_report(self, report: RepoReport) -> None:
+        self.state = repos.put_report(self.state, report)
+
+    def drop_repo_report(self, repo: RepoId, owner: AgentId | None) -> None:
+        self.state = repos.without_report(self.state, repo, owner)
+
+    def drop_repo_reports(self, repo: RepoId) -> None:
+        self.state = repos.without_reports(self.state, repo)
+
+    def put_repo_changes(self, batch: BatchId, changes: Sequence[RepoChange]) -> None:
+        self.state = repos.with_changes(self.state, batch, changes)
 
     def acquire_lease(self, name: str, holder: str, now: datetime, lease: timedelta) -> bool:
         held = self.state.leases.get(name)

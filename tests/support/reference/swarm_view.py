@@ -23,10 +23,11 @@ from support.reference.batches import BatchesView
 from support.reference.configuration import ConfigView
 from support.reference.links import LinksView
 from support.reference.proposals import ProposalsView
+from support.reference.repos import ReposView
 from support.reference.state import Logged
 
 
-class ReferenceSwarmView(ProposalsView, LinksView, BatchesView, ConfigView):
+class ReferenceSwarmView(ProposalsView, LinksView, BatchesView, ConfigView, ReposView):
     """Implements ``storage.ports.SwarmView``."""
 
     def agent(self, agent: AgentId) -> Agent | None:

@@ -25,6 +25,7 @@ from hivelore.storage.sql.memories import (
     passage_params,
 )
 from hivelore.storage.sql.observations import OPERATIONAL, ObservationReader, observation_params
+from hivelore.storage.sql.repos import RepoReader, RepoWriter
 from hivelore.storage.sql.review import ReviewReader, ReviewWriter
 from hivelore.storage.sql.sessions import SessionReader, SessionWriter
 from hivelore.storage.sql.statements import Dialect, Param, Table, load_dialect
@@ -40,6 +41,7 @@ class SqlView(
     JobReader,
     LinkReader,
     ObservationReader,
+    RepoReader,
     ReviewReader,
     SessionReader,
 ):
@@ -89,6 +91,7 @@ class SqlTransaction(
     JobWriter,
     LinkWriter,
     MemoryWriter,
+    RepoWriter,
     ReviewWriter,
     SessionWriter,
     SqlView,

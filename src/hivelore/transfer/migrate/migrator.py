@@ -33,6 +33,8 @@ from hivelore.memories import whole_reader
 from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.memories.whole import Counts
 from hivelore.memories.whole_reader import Checksum, MemoryBatch, canonical
+from hivelore.repos.model import Repo, RepoChange, RepoId, RepoReport
+from hivelore.repos.rules import name_key
 from hivelore.review.model import Proposal, ProposalFilter
 from hivelore.search.model import EVERYTHING, RecallId
 from hivelore.sessions.model import EventId
@@ -44,7 +46,7 @@ T = TypeVar("T")
 PAGE = 1_000
 """Rows of a log that are read at a time."""
 BATCH_PAGE = 100
-"""Change batches that are read at a time, each with its pre-images."""
+"""Change batches that are read at a time, each with its pre-images; also repositories, with their texts."""
 CANCELLED_BY_MOVE = Clean("It was running when the swarm was moved. Start it again.")
 
 Progress = Callable[[str, float | None], AbstractContextManager[Callable[[float], None]]]
@@ -243,6 +245,7 @@ class Migrator:
         self._copy_links(view)
         self._copy_batches(view)
         self._copy_config(view)
+        self._copy_repos(view)
         self._copy_files(view)
         for page in _pages(lambda after: view.handovers_after(after, PAGE), EventId(""), lambda one: one.ended.id):
             self._target.write(lambda tx, page=page: _put_each(tx.put_handover, page))
@@ -359,6 +362,24 @@ class Migrator:
         for line in lines:
             self._target.write(lambda tx, line=line: tx.put_env_line(line))
 
+    def _copy_repos(self, view: View) -> None:
+        with self._target.read() as target:
+            found = {one.id: _digest(one) for one in repos_of(target)}
+            reports = {(one.repo, one.owner): _digest(one) for one in repo_reports_of(target)}
+        wanted = {one.id: _digest(one) for one in repos_of(view)}
+        for repo, digest in found.items():
+            if wanted.get(repo) != digest:  # Another one may have its name now.
+                self._target.write(lambda tx, repo=repo: tx.drop_repo(repo))
+                reports = {key: one for key, one in reports.items() if key[0] != repo}
+        for one in repos_of(view):
+            if found.get(one.id) != wanted[one.id]:
+                self._target.write(lambda tx, one=one: tx.put_repo(one))
+        for report in repo_reports_of(view):
+            if reports.pop((report.repo, report.owner), None) != _digest(report):
+                self._target.write(lambda tx, report=report: tx.put_repo_report(report))
+        for repo, owner in reports:
+            self._target.write(lambda tx, repo=repo, owner=owner: tx.drop_repo_report(repo, owner))
+
     def _copy_files(self, view: View) -> None:
         kept: set[tuple[str, str]] = set()
         for page in _file_pages(view):
@@ -420,11 +441,16 @@ def _replace_links(tx: Transaction, old: Collection[StoredLink], new: Collection
 
 
 def _put_batch(
-    tx: Transaction, batch: Batch, preimages: Sequence[Preimage], config_changes: Sequence[ConfigChange]
+    tx: Transaction,
+    batch: Batch,
+    preimages: Sequence[Preimage],
+    config_changes: Sequence[ConfigChange],
+    repo_changes: Sequence[RepoChange],
 ) -> None:
     tx.drop_batch(batch.id)
     tx.put_batch(batch, preimages)
     tx.put_config_changes(batch.id, config_changes)
+    tx.put_repo_changes(batch.id, repo_changes)
 
 
 def _put_config(tx: Transaction, entry: ConfigEntry, versions: Sequence[ConfigVersion]) -> None:
@@ -457,6 +483,8 @@ def _store_digest(view: View, memories: Checksum) -> StoreDigest:
         all_batches(view),
         config_of(view),
         env_lines_of(view),
+        repos_of(view),
+        repo_reports_of(view),
     ):
         checksum = Checksum()
         checksum.add_all(rows)
@@ -528,12 +556,31 @@ def env_lines_of(view: View) -> Iterator[EnvLine]:
     return chain.from_iterable(pages)
 
 
-def all_batches(view: View) -> Iterator[tuple[Batch, tuple[Preimage, ...], tuple[ConfigChange, ...]]]:
-    """Yields all change batches with their pre-images and changes of configuration entries, newest first."""
+def repos_of(view: View) -> Iterator[Repo]:
+    """Yields all repositories, by name."""
+    return chain.from_iterable(_pages(lambda after: view.repos(after, BATCH_PAGE), "", lambda one: name_key(one.name)))
+
+
+def repo_reports_of(view: View) -> Iterator[RepoReport]:
+    """Yields all reports about clones, by repository and owner."""
+    start = (RepoId(""), None)
+    pages = _pages(lambda after: view.repo_reports_after(after, BATCH_PAGE), start, lambda one: (one.repo, one.owner))
+    return chain.from_iterable(pages)
+
+
+def all_batches(
+    view: View,
+) -> Iterator[tuple[Batch, tuple[Preimage, ...], tuple[ConfigChange, ...], tuple[RepoChange, ...]]]:
+    """Yields all change batches with their pre-images, and changes of entries and repositories, newest first."""
     where = BatchFilter(seen=_SEEN)
     pages = _pages(lambda after: view.batches(where, after, BATCH_PAGE), None, lambda one: (one.at, one.id))
     return (
-        (batch, tuple(view.preimages(batch.id)), tuple(view.config_changes(batch.id)))
+        (
+            batch,
+            tuple(view.preimages(batch.id)),
+            tuple(view.config_changes(batch.id)),
+            tuple(view.repo_changes(batch.id)),
+        )
         for page in pages
         for batch in page
     )
