@@ -19,9 +19,9 @@ KINDS = {
 }
 
 _END = "It updates "
-DOUBT_ORDERED = 0.7
+DOUBT_ORDERED = 0.6
 """Least certainty of a doubt because of which the later memory comes first in a result."""
-DOUBT_INJECTED = 0.5
+DOUBT_INJECTED = 0.2
 """Least certainty of a doubt because of which a memory is injected together with an earlier one."""
 
 

@@ -43,7 +43,7 @@ class Thresholds:
     """Of conflict and update together; from it on, the likelier of the two is the verdict."""
     doubt: float = 0.88
     """Of conflict and update together; from it on, a pair without another verdict is uncertain instead of different."""
-    weak_doubt: float = 0.50
+    weak_doubt: float = 0.20
     """Of conflict and update together; from it on, a different pair is still linked as a doubt."""
 
 
