@@ -1,0 +1,63 @@
+"""Canonical form, limits and language of a setup script."""
+
+import re
+from enum import StrEnum
+
+from hivelore.errors import Invalid, TooLarge
+
+SCRIPT_BYTES = 65_536
+"""Most bytes of a script in UTF-8."""
+_LINE_END = re.compile(r"\r+\n")
+_SHELLS = frozenset({"sh", "bash", "dash", "ash", "ksh"})
+_SCRIPTS = frozenset({"node", "bun"})
+
+
+class Language(StrEnum):
+    SHELL = "shell"
+    JAVASCRIPT = "JavaScript"
+
+
+def normalize(text: str) -> str:
+    """Returns a script with Unix line ends and one line end behind its last line; empty for blank text."""
+    if not text.strip():
+        return ""
+    return _LINE_END.sub("\n", text.rstrip("\r\n") + "\n")
+
+
+def check(text: str) -> str:
+    """Returns the canonical form. Raises TooLarge, and Invalid for characters that no start-up file can have."""
+    script = normalize(text)
+    if "\0" in script:
+        raise Invalid("A setup script is text, and this one has a NUL character. Remove it.", field="setupScript")
+    size = len(script.encode())
+    if size > SCRIPT_BYTES:
+        raise TooLarge(
+            f"The setup script has {size:,} bytes; at most {SCRIPT_BYTES:,}. Download large files in it instead.",
+            field="setupScript",
+        )
+    return script
+
+
+def interpreter_of(first_line: str) -> str | None:
+    """Returns the program that a first line such as ``#!/usr/bin/env bash`` names; None for another first line."""
+    if not first_line.startswith("#!"):
+        return None
+    words = [word for word in first_line[2:].split() if not word.startswith("-")]
+    if words and words[0].endswith("/env"):
+        del words[0]
+    return words[0].rpartition("/")[2] if words else ""
+
+
+def language_of(first_line: str) -> Language | None:
+    """Returns the language that a first line names; None if it names none. Raises Invalid for other programs."""
+    program = interpreter_of(first_line)
+    if program is None:
+        return None
+    if program in _SHELLS:
+        return Language.SHELL
+    if program in _SCRIPTS:
+        return Language.JAVASCRIPT
+    raise Invalid(
+        f"A setup script for {program[:40]!r} cannot be part of a start-up file. Write it for sh, bash, node or bun.",
+        field="setupScript",
+    )

@@ -1,0 +1,209 @@
+"""Sections of setup scripts at the beginning of a start-up file (D40, D42).
+
+A section stands between two markers, behind the line ``#!`` if the file has one:
+
+    # >>> hivelore setup script: global, version 3, 9f86d081884c7d65 >>>
+    apt-get install -y jq
+    # <<< hivelore setup script 9f86d081884c7d65 <<<
+
+The number at both ends is a digest of the script. A text cannot contain its own digest, so a script may contain any
+marker, and an edit is found without a copy. Sections are looked for at the beginning only, so the rest of the file may
+contain markers, too. Without its sections, a file has the bytes that it had before.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import sha256
+
+from hivelore.errors import Invalid
+from hivelore.setup_scripts.script_text import Language, interpreter_of, language_of, normalize
+
+GLOBAL = "global"
+"""The owner of the section that all agents have."""
+_NAME = "hivelore setup script"
+_NEW = ", new file"
+_DEFAULT_HEAD = "#!/bin/sh"
+
+
+class Kind(StrEnum):
+    """Kinds of start-up files, by the ending of the name. The first one that exists is used."""
+
+    SH = "sh"
+    BASH = "bash"
+    JS = "js"
+    TS = "ts"
+    BUN = "bun"
+
+    @property
+    def file_name(self) -> str:
+        return f"start-up.{self}"
+
+    @property
+    def language(self) -> Language:
+        return Language.SHELL if self in (Kind.SH, Kind.BASH) else Language.JAVASCRIPT
+
+    @property
+    def comment(self) -> str:
+        return "#" if self.language is Language.SHELL else "//"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A setup script for a start-up file. ``text`` is in canonical form; an empty one has no section."""
+
+    owner: str
+    """``GLOBAL``, or the id of an agent."""
+    version: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSection:
+    owner: str
+    version: int
+    content: bytes
+    """What stands between the markers."""
+    digest: str
+    """Digest of the script that was written there."""
+
+    @property
+    def is_edited(self) -> bool:
+        try:
+            return _digest(self.text) != self.digest
+        except Invalid:
+            return True
+
+    @property
+    def text(self) -> str:
+        """The script as it is in the file. Raises Invalid if it is not UTF-8."""
+        try:
+            return normalize(self.content.decode())
+        except UnicodeDecodeError:
+            raise Invalid("The setup script in the start-up file is not UTF-8 text. Correct it there.") from None
+
+
+@dataclass(frozen=True, slots=True)
+class StartUpFile:
+    """The parts of a start-up file, in this order."""
+
+    head: bytes
+    """The line ``#!`` without its end; empty if there is none."""
+    sections: tuple[FoundSection, ...]
+    rest: bytes
+    is_new: bool
+    """True if the file was made for the sections."""
+
+
+def extract(content: bytes, kind: Kind) -> StartUpFile:
+    """Returns the parts of a start-up file. Raises Invalid for a section without its end."""
+    head, rest = _split_head(content)
+    before = b"\n" if head else b""
+    begin, found, is_new = _begin_pattern(kind), list[FoundSection](), False
+    while (opened := begin.match(rest, len(before))) and rest.startswith(before):
+        closed = _end_pattern(kind, opened["digest"].decode()).search(rest, opened.end())
+        if closed is None:
+            raise Invalid(
+                f"{kind.file_name} has a section of a setup script without its end: the line "
+                f"'{_end(kind, opened['digest'].decode())}' is missing. Put it back, or remove the whole section."
+            )
+        owner, version = opened["owner"].decode(), int(opened["version"])
+        found.append(
+            FoundSection(owner, version, rest[opened.end() : closed.start()], opened["digest"].decode())
+        )
+        is_new = is_new or opened["new"] is not None
+        rest = rest[closed.end() :]
+        if not head:
+            rest = rest.removeprefix(b"\n")
+    return StartUpFile(head, tuple(found), rest, is_new)
+
+
+def prepend(content: bytes | None, scripts: Sequence[Section], kind: Kind) -> bytes | None:
+    """Returns a start-up file with these sections instead of its present ones. None for ``content``: there is no file;
+    as the answer: there has to be none. Raises Invalid for scripts in another language, and as ``extract``."""
+    wanted = [one for one in scripts if one.text]
+    for one in wanted:
+        _check_language(one, kind)
+    if content is None:
+        file = StartUpFile(b"", (), b"\n", is_new=True)
+    else:
+        file = extract(content, kind)
+    if file.is_new:
+        if not wanted and not file.rest.strip():
+            return None
+        file = StartUpFile(_new_head(wanted) or file.head, (), file.rest, is_new=bool(wanted))
+    written = [_written(one, kind, is_new=file.is_new) for one in wanted]
+    if file.head:
+        return file.head + b"".join(b"\n" + one for one in written) + file.rest
+    return b"".join(one + b"\n" for one in written) + file.rest
+
+
+def interpreters(content: bytes, kind: Kind) -> Sequence[str]:
+    """Returns the programs that can run a start-up file, best first."""
+    match kind:
+        case Kind.SH:
+            line = _split_head(content)[0].decode(errors="replace")
+            return ("bash",) if interpreter_of(line) == "bash" else ("sh",)
+        case Kind.BASH:
+            return ("bash",)
+        case Kind.JS:
+            return ("node", "bun")
+        case Kind.TS:
+            return ("bun", "node")
+        case Kind.BUN:
+            return ("bun",)
+
+
+def _split_head(content: bytes) -> tuple[bytes, bytes]:
+    if not content.startswith(b"#!"):
+        return b"", content
+    head, newline, rest = content.partition(b"\n")
+    return head, newline + rest
+
+
+def _new_head(scripts: Sequence[Section]) -> bytes:
+    """Returns the first line of a new file: that of the first script that has one."""
+    lines = [one.text.partition("\n")[0] for one in scripts]
+    return next((line for line in lines if line.startswith("#!")), _DEFAULT_HEAD if lines else "").encode()
+
+
+def _check_language(script: Section, kind: Kind) -> None:
+    line = script.text.partition("\n")[0]
+    language = language_of(line)
+    if language is not None and kind.language is Language.JAVASCRIPT:
+        raise Invalid(
+            f"The setup script ({script.owner}) begins with {line[:40]!r}, and becomes part of {kind.file_name}. Write "
+            "it in the language of this file, without that line."
+        )
+    if language not in (None, kind.language):
+        raise Invalid(
+            f"The setup script ({script.owner}) is {language}, and {kind.file_name} is {kind.language}. Write the "
+            "script in the language of this file."
+        )
+
+
+def _written(script: Section, kind: Kind, *, is_new: bool) -> bytes:
+    digest = _digest(script.text)
+    new = _NEW if is_new else ""
+    begin = f"{kind.comment} >>> {_NAME}: {script.owner}, version {script.version}, {digest}{new} >>>"
+    return f"{begin}\n{script.text}{_end(kind, digest)}".encode()
+
+
+def _end(kind: Kind, digest: str) -> str:
+    return f"{kind.comment} <<< {_NAME} {digest} <<<"
+
+
+def _begin_pattern(kind: Kind) -> re.Pattern[bytes]:
+    return re.compile(
+        rf"{kind.comment} >>> {_NAME}: (?P<owner>[\w-]{{1,64}}), version (?P<version>\d{{1,9}}), "
+        rf"(?P<digest>[0-9a-f]{{16}})(?P<new>{_NEW})? >>>[ \t\r]*\n".encode()
+    )
+
+
+def _end_pattern(kind: Kind, digest: str) -> re.Pattern[bytes]:
+    return re.compile(rf"^{re.escape(_end(kind, digest))}[ \t\r]*$".encode(), re.MULTILINE)
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:16]
