@@ -45,6 +45,7 @@ from support.observed import observed
 from support.proposals import a_proposal, put
 from support.recalls import a_recall, log, logged
 from support.reference.store import ReferenceStore
+from support.setup_scripts import a_script, a_script_proposal, put_drafts, put_scripts
 from support.stores import Fresh, add, change, chunks, forget, history, law, present, read_changes
 
 
@@ -299,6 +300,8 @@ def test_everything_is_counted(store: MemoryStore) -> None:
     store.write(work)
     put_batch(store, a_batch(), [a_preimage(store, running)])
     put_batch(store, a_batch())
+    put_scripts(store, a_script(), a_script(agent=None))
+    put_drafts(store, a_script_proposal())
     with store.read() as view:
         passages = sum(len(one.passages) for one in chunks(store, stored.key)) + 1
         assert view.counts() == Counts(
@@ -316,10 +319,12 @@ def test_everything_is_counted(store: MemoryStore) -> None:
             recalls=4,
             events=7,
             cooldowns=8,
-            proposals=5,
+            proposals=6,
             links=len(LinkKind) + 1,
             batches=2,
             preimages=1,
+            setup_scripts=2,
+            script_drafts=1,
             jobs=1,
         )
 

@@ -24,7 +24,7 @@ from hivelore.core.agents import Interface, Role, Viewer
 from hivelore.core.ids import proposal_id
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
-from hivelore.errors import HiveloreError, Unauthenticated
+from hivelore.errors import HiveloreError, Proposed, Unauthenticated
 from hivelore.events.model import Level
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import MemoryId
@@ -46,7 +46,7 @@ Probe = Callable[["Asker"], list[Any]]
 WORDS = {"ada": "quokka", "bob": "numbat", "lea": "bilby", "shared": "kowari", "swarm": "dunnart"}
 """The unique word of each owner's memory; ``shared`` is ada's for all, ``swarm`` has no owner."""
 SHARED = {"shared", "swarm"}
-GROUPS = ("agent", "events", "cooldowns", "review")
+GROUPS = ("agent", "events", "cooldowns", "review", "setup-script", "workspace")
 """Verbs with sub-verbs."""
 EVERYTHING = set(WORDS)
 
@@ -178,6 +178,8 @@ def _hooks(asker: Asker) -> list[Any]:
     ]
 
 
+AGENTS = ("ada", "bob", "lea")
+WHOSE = ((), *(("--agent", agent) for agent in AGENTS))
 BLANK = {"content": " ", "name": "x", "source": "manual"}
 
 ROUTES: dict[tuple[str, str], Probe] = {
@@ -284,6 +286,29 @@ ROUTES: dict[tuple[str, str], Probe] = {
         *asker.by_prefix("/api/batches", asker.batches),
     ],
     ("DELETE", "/api/batches/{batch}"): lambda asker: [asker.rest("DELETE", f"/api/batches/{NOWHERE}")],
+    ("GET", "/api/agents/{agent}/setup-script"): lambda asker: [
+        asker.rest("GET", f"/api/agents/{agent}/setup-script") for agent in AGENTS
+    ],
+    ("PUT", "/api/agents/{agent}/setup-script"): lambda asker: [
+        asker.rest("PUT", f"/api/agents/{agent}/setup-script", body={"setupScript": "x", "version": 99})
+        for agent in AGENTS
+    ],
+    ("GET", "/api/setup-script"): lambda asker: [asker.rest("GET", "/api/setup-script")],
+    ("PUT", "/api/setup-script"): lambda asker: [
+        asker.rest("PUT", "/api/setup-script", body={"setupScript": "x", "version": 99})
+    ],
+    ("GET", "/api/setup-script/history"): lambda asker: [
+        asker.rest("GET", "/api/setup-script/history", query=query)
+        for query in ({}, *({"agent": agent} for agent in AGENTS))
+    ],
+    ("GET", "/api/setup-script/diff"): lambda asker: [
+        asker.rest("GET", "/api/setup-script/diff", query={"older": 1, "newer": 2, **query})
+        for query in ({}, *({"agent": agent} for agent in AGENTS))
+    ],
+    ("POST", "/api/setup-script/restore"): lambda asker: [
+        asker.rest("POST", "/api/setup-script/restore", body={"version": 99, **query})
+        for query in ({}, *({"agent": agent} for agent in AGENTS))
+    ],
     ("POST", "/api/undo"): lambda asker: [asker.rest("POST", "/api/undo", body={"id": NOWHERE})],
     ("GET", "/api/maintenance/{job}"): lambda asker: [asker.rest("GET", f"/api/maintenance/{NOWHERE}")],
     ("DELETE", "/api/maintenance/{job}"): lambda asker: [asker.rest("DELETE", f"/api/maintenance/{NOWHERE}")],
@@ -314,6 +339,7 @@ CALLS: dict[str, Probe] = {
     "task-complete": lambda asker: [asker.tool("task-complete", taskId="T-1", task=" ")],
     "memory-observe": lambda asker: [asker.tool("memory-observe", observation=" ", category="timing")],
     "memory-context": lambda asker: [asker.tool("memory-context")],
+    "update-setup-script": lambda asker: [asker.tool("update-setup-script")],
     "memory-review": lambda asker: [
         asker.tool("memory-review"),
         *asker.each_proposal(lambda proposal: asker.tool("memory-review", proposalId=proposal)),
@@ -363,6 +389,23 @@ METHODS: dict[str, Probe] = {
     "decide": lambda asker: asker.each_proposal(
         lambda proposal: _answer_or_error(lambda: asker.hive.decide(proposal, "merge"))
     ),
+    "setup_script": lambda asker: [_answer_or_error(lambda who=who: asker.hive.setup_script(who)) for who in AGENTS],
+    "set_setup_script": lambda asker: [
+        _answer_or_error(lambda who=who: asker.hive.set_setup_script(who, "x", version=99)) for who in AGENTS
+    ],
+    "global_setup_script": lambda asker: [_answer_or_error(lambda: asker.hive.global_setup_script())],
+    "set_global_setup_script": lambda asker: [
+        _answer_or_error(lambda: asker.hive.set_global_setup_script("x", version=99))
+    ],
+    "setup_script_history": lambda asker: [
+        _answer_or_error(lambda who=who: asker.hive.setup_script_history(agent=who)) for who in (None, *AGENTS)
+    ],
+    "diff_setup_script": lambda asker: [
+        _answer_or_error(lambda who=who: asker.hive.diff_setup_script(1, 2, agent=who)) for who in (None, *AGENTS)
+    ],
+    "restore_setup_script": lambda asker: [
+        _answer_or_error(lambda who=who: asker.hive.restore_setup_script(99, agent=who)) for who in (None, *AGENTS)
+    ],
     "batches": lambda asker: [_answer_or_error(lambda: asker.hive.batches(limit=100))],
     "batch": lambda asker: asker.each_batch(lambda batch: _answer_or_error(lambda: asker.hive.batch(batch))),
     "drop_batch": lambda asker: [_answer_or_error(lambda: asker.hive.drop_batch(NOWHERE))],
@@ -469,6 +512,20 @@ COMMANDS: dict[str, Probe] = {
         asker.verb("batches"),
         *asker.each_batch(lambda batch: [asker.verb("batches", batch, *how) for how in ((), ("--json",))]),
     ],
+    "hivelore setup-script show": lambda asker: [
+        asker.verb("setup-script", "show"),
+        *(asker.verb("setup-script", "show", "--agent", agent) for agent in AGENTS),
+    ],
+    "hivelore setup-script set": lambda asker: [
+        asker.verb("setup-script", "set", "-", "--version", "99", *whose, stdin=b"x") for whose in WHOSE
+    ],
+    "hivelore setup-script history": lambda asker: [asker.verb("setup-script", "history", *whose) for whose in WHOSE],
+    "hivelore setup-script diff": lambda asker: [
+        asker.verb("setup-script", "diff", "1", "2", *whose) for whose in WHOSE
+    ],
+    "hivelore setup-script restore": lambda asker: [
+        asker.verb("setup-script", "restore", "99", *whose) for whose in WHOSE
+    ],
     "hivelore maintain": lambda asker: [asker.verb("maintain"), asker.verb("maintain", "--json")],
     "hivelore agent add": lambda asker: [asker.verb("agent", "add", " ")],
     "hivelore agent list": lambda asker: [asker.verb("agent", "list")],
@@ -481,6 +538,8 @@ WITHOUT_A_KEY = {
     "hivelore hook": "it passes on the answer of the hook route, which has a probe",
     "hivelore setup": "it writes into the settings of agent programs; what it tries out is its own",
     "hivelore unsetup": "it takes that out again",
+    "hivelore workspace prepare": "it writes the scripts that the route returns, which has a probe, into a file",
+    "hivelore setup-script sync": "it sends what it finds in a file",
     "hivelore teach": "it shows the names of tools and folders, no memory",
     "hivelore mcp": "it carries what the tools answer, which have probes of their own",
 }
@@ -503,6 +562,10 @@ SHOWS_ALL = {"recall", "list", "get", "history", "memory-get", "memory-search"} 
     "events",
     "hivelore events list",
     ("GET", "/api/events"),
+    "setup_script",
+    "hivelore setup-script show",
+    ("GET", "/api/agents/{agent}/setup-script"),
+    ("GET", "/api/setup-script/diff"),
 }
 """Probes that must show everything the asker may see: silence would pass the rest of this test."""
 
@@ -571,7 +634,26 @@ def _world(home: Path, lead_sees: str, database: str) -> Generator[World]:
             service.client(keys[whose]).call("PATCH", f"/api/memory/{ids[whose]}", body={"scope": "agent"})
             batches = {str(batch.id): whose for batch in batches_of(service.app.store)} | batches
         proposals = {_proposed(service, ids[whose], word): whose for whose, word in WORDS.items()}
+        _set_scripts(service)
+        _propose_scripts(service, keys)
         yield World(service, ids, proposals, batches, keys)
+
+
+def _set_scripts(service: Service) -> None:
+    """Makes two versions of every setup script. The global one has the words of all that is shared."""
+    words = {f"/api/agents/{whose}/setup-script": WORDS[whose] for whose in AGENTS}
+    words["/api/setup-script"] = " and ".join(WORDS[whose] for whose in sorted(SHARED))
+    for place, word in words.items():
+        for number in (1, 2):
+            body = {"setupScript": f"echo the {word} sleeps {number}"}
+            service.client(service.operator_key).call("PUT", place, body=body)
+
+
+def _propose_scripts(service: Service, keys: Mapping[str, str]) -> None:
+    for who in ("ada", "bob"):
+        body = {"setupScript": f"echo the {WORDS[who]} wakes"}
+        with pytest.raises(Proposed):
+            service.client(keys[who]).call("PUT", f"/api/agents/{who}/setup-script", body=body)
 
 
 def _proposed(service: Service, memory: str, word: str) -> str:

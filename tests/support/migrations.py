@@ -44,6 +44,7 @@ from support.memories import (
 from support.observed import observed
 from support.proposals import a_decision, a_proposal, inbox_of
 from support.recalls import a_recall, logged
+from support.setup_scripts import a_script, a_script_proposal
 
 SETTINGS = ("model.serving",)
 MODELS = ("m", "n")
@@ -96,6 +97,9 @@ KINDS = (
     "prune events",
     "cooldown",
     "clear",
+    "script",
+    "old scripts",
+    "draft",
     "propose",
     "decide",
     "keep",
@@ -104,6 +108,7 @@ KINDS = (
     "reject",
     "unlink",
 )
+AGENTS = (None, ADA, BOB)
 deeds = st.builds(Deed, st.sampled_from(KINDS), st.integers(0, 5), st.integers(0, 3))
 PATHS = (None, None, Clean("/a"), None, None, Clean("/b"))
 SESSIONS = (None, Clean("s1"), Clean("s2"))
@@ -153,6 +158,14 @@ def _do_more(tx: Transaction, deed: Deed, key: DocumentKey | None) -> None:
             tx.put_cooldown(a_cooldown(f"s{deed.which}", until=instant(deed.number), count=1 + deed.number))
         case "clear":
             tx.drop_cooldown(Clean(f"s{deed.which}"), Clean("restart"))
+        case "script":
+            tx.put_setup_script(a_script(1 + deed.number, AGENTS[deed.which % 3]))
+        case "old scripts":
+            tx.drop_setup_scripts(AGENTS[deed.which % 3], deed.number)
+        case "draft":
+            proposal = a_script_proposal(AGENTS[deed.which % 3])
+            tx.put_proposal(proposal)
+            tx.put_script_draft(proposal.id, Clean(f"echo {deed.number}\n"))
         case "judge" | "reject" | "unlink" if key is not None:
             _do_to_links(tx, deed, Stored(key, tx.memories_of([key], EVERYTHING)[key]))
         case _ if key is not None:

@@ -17,6 +17,7 @@ from hivelore.observations import operations as observations
 from hivelore.review import operations as review
 from hivelore.search import operations as search
 from hivelore.sessions import operations as sessions
+from hivelore.setup_scripts import operations as setup_scripts
 
 OPERATIONS: tuple[Operation[..., Any], ...] = (
     *search.OPERATIONS,
@@ -32,5 +33,6 @@ OPERATIONS: tuple[Operation[..., Any], ...] = (
     *observations.OPERATIONS,
     *review.OPERATIONS,
     *links.OPERATIONS,
+    *setup_scripts.OPERATIONS,
 )
 TOOLS: tuple[Tool[Any], ...] = tuple(one.tool for one in OPERATIONS if one.tool is not None)

@@ -15,6 +15,7 @@ from hivelore.memories.stored import DocumentKey
 from hivelore.memories.whole import WholeMemory
 from hivelore.review.model import Proposal
 from hivelore.search.model import Visibility
+from hivelore.setup_scripts.model import ScriptChange
 
 BatchId = NewType("BatchId", str)
 """A UUID (version 7) in its lower-case text form."""
@@ -35,6 +36,8 @@ class BatchKind(StrEnum):
     """Maintenance removed expired memories."""
     REJUDGED = "rejudged"
     """Observations were judged anew."""
+    SETUP_SCRIPT = "setup-script"
+    """A setup script was changed."""
     UNDONE = "undone"
     """Another batch was reverted."""
 
@@ -58,6 +61,8 @@ class Batch(Value, frozen=True, kw_only=True, rename=json_names(is_private="priv
     undone_at: datetime | None = None
     undone_by: AgentId | None = None
     """None: not reverted, or reverted by an operator who did not act for an agent."""
+    script: ScriptChange | None = None
+    """The setup script that was changed. None: the batch changed memories."""
 
     def __post_init__(self) -> None:
         for instant in (self.at, self.undone_at):

@@ -30,6 +30,7 @@ from hivelore.indexing.writer import IndexWriter
 from hivelore.memories.model import Action, Memory, MemoryId, Scope
 from hivelore.memories.normalizer import Normalizer
 from hivelore.search.model import EVERYTHING, Filter
+from hivelore.setup_scripts import undo as setup_script_undo
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
 _PAGE_SIZE = 20
@@ -104,6 +105,10 @@ class UndoService:
 
         def undo_batch(tx: Transaction) -> UndoResult:
             batch, only = self._resolve_target(tx, which, viewer)
+            if batch.script is not None:
+                by = setup_script_undo.revert(tx, self._journal, self._clock, batch, viewer, why)
+                after = self._mark_undone(tx, batch, viewer)
+                return UndoResult(batch=after, by=None if by is None else by.id, memories=())
             parts, forgotten = _stored_preimages(tx, batch, only)
             changed = _select_restorable(tx, batch.kind, parts)
             self._check_permission(tx, changed, viewer)
@@ -145,13 +150,18 @@ class UndoService:
             detail = Clean(f"{batch.kind}: batch {batch.id}")
             tx.record_audit(AuditEntry.by_viewer(viewer, Action.UNDONE, one.memory, now, detail))
         is_whole = not _changed_preimages(tx, batch.kind, tx.preimages(batch.id))
-        after = replace(batch, undone_at=now, undone_by=viewer.agent) if is_whole else batch
-        tx.put_batch(after)
-        if batch.undoes is not None and (original := tx.batch(batch.undoes)) is not None:
-            tx.put_batch(replace(original, undone_at=None, undone_by=None))
+        after = self._mark_undone(tx, batch, viewer, is_whole=is_whole)
         return UndoResult(
             batch=after, by=None if tx.batch(by) is None else by, memories=tuple(one.memory for one in parts)
         )
+
+    def _mark_undone(self, tx: Transaction, batch: Batch, viewer: Viewer, *, is_whole: bool = True) -> Batch:
+        """Stores that a batch was reverted, if completely, and that the batch which it reverted counts again."""
+        after = replace(batch, undone_at=self._clock.now(), undone_by=viewer.agent) if is_whole else batch
+        tx.put_batch(after)
+        if batch.undoes is not None and (original := tx.batch(batch.undoes)) is not None:
+            tx.put_batch(replace(original, undone_at=None, undone_by=None))
+        return after
 
     def _resolve_target(self, tx: Transaction, which: str, viewer: Viewer) -> tuple[Batch, MemoryId | None]:
         """Returns the batch, and the only memory to restore if the batch is a purge."""

@@ -50,7 +50,9 @@ def undo(
     body = {"id": which, "reason": reason}
     done = call("POST", "/api/undo", agent=agent, operator=True, body=body, timeout=_SLOW)
     short = output.short_ids([*done["memories"], done["by"]])
-    output.result(done, json, "Restored: ", (", ".join(short[one] for one in done["memories"][:_SHOWN]), "bold"))
+    script = done["batch"]["script"]
+    restored = ", ".join(short[one] for one in done["memories"][:_SHOWN]) if script is None else "the setup script"
+    output.result(done, json, "Restored: ", (restored, "bold"))
     if json:
         return
     if len(done["memories"]) > _SHOWN:
@@ -96,6 +98,10 @@ def batches(
         known = found["batch"]
         output.show_fields({column.head: column.read(known) for column in _BATCH_COLUMNS if column.kind != "age"})
         output.show_fields({"done": known["at"], "undone": known["undoneAt"]})
+        if known["script"] is not None:
+            output.show_fields({"setup script of": known["script"]["agent"] or "all agents"})
+            output.show_fields({"versions": f"{known['script']['before']} to {known['script']['after']}"})
+            return
         output.say()
         output.show_table((Column("memory", "id", "id"), Column("name")), found["memories"])
 

@@ -48,4 +48,6 @@ class Counts:
     links: int
     batches: int
     preimages: int
+    setup_scripts: int
+    script_drafts: int
     jobs: int

@@ -33,6 +33,7 @@ from hivelore.python.argument_checks import NUMBER, PATH, TEXT, TEXTS, check, dr
 from hivelore.review import operations as review_operations
 from hivelore.search.model import Hit, RecallId, RecallResult, RetrievalMode
 from hivelore.search.operations import RECALL
+from hivelore.setup_scripts import operations as setup_scripts
 from hivelore.transfer.files import Skipped, read_drafts
 
 if TYPE_CHECKING:
@@ -224,6 +225,13 @@ class Hive(ABC):
     rate = method(feedback.RATE_MEMORY)
     usefulness = Method(memories.GET_MEMORY, lambda found: found.usefulness or Usefulness())
     reset_usefulness = method(feedback.RESET_USEFULNESS)
+    setup_script = method(setup_scripts.GET_SETUP_SCRIPT)
+    set_setup_script = method(setup_scripts.SET_SETUP_SCRIPT)
+    global_setup_script = method(setup_scripts.GET_GLOBAL_SETUP_SCRIPT)
+    set_global_setup_script = method(setup_scripts.SET_GLOBAL_SETUP_SCRIPT)
+    setup_script_history = Method(setup_scripts.LIST_SCRIPT_VERSIONS, lambda found: found.versions)
+    diff_setup_script = Method(setup_scripts.COMPARE_SCRIPTS, lambda found: found.diff)
+    restore_setup_script = method(setup_scripts.RESTORE_SCRIPT)
     undo = method(changes.UNDO)
     batches = method(changes.LIST_BATCHES)
     batch = method(changes.GET_BATCH)

@@ -65,6 +65,7 @@ from hivelore.sessions.nudge_service import NudgeService
 from hivelore.sessions.session_buffer import SessionBuffer
 from hivelore.sessions.start_candidates import StartCandidates
 from hivelore.sessions.transcript_files import TranscriptFiles
+from hivelore.setup_scripts.service import SetupScripts
 from hivelore.storage.ports import MemoryStore
 from hivelore.storage.sqlite.store import NAMESPACE
 
@@ -267,6 +268,7 @@ class Services(ABC):
             memory_service=self.memory_service,
             curation=self.curation,
             links=self.links,
+            setup_scripts=self.setup_scripts,
             normalizer=self.normalizer,
             naming=self.naming,
             write_buffer=self.write_buffer,
@@ -298,6 +300,19 @@ class Services(ABC):
             lead_sees=self.settings.lead_sees,
             clock=self.clock,
             written=self.embedding.wake,
+        )
+
+    @cached_property
+    def setup_scripts(self) -> SetupScripts:
+        return SetupScripts(
+            store=self.store,
+            proposal_queue=self.proposal_queue,
+            journal=self.journal,
+            agents=self.agents,
+            redactor=self.redactor,
+            lead_sees=self.settings.lead_sees,
+            clock=self.clock,
+            accepts_own=self.settings.accept_setup_scripts,
         )
 
     @cached_property

@@ -151,8 +151,38 @@ class Settings(BaseSettings):
     capabilities: Names = setting(
         "HIVELORE_CAPABILITIES",
         "Sets of MCP tools for agents, separated by commas: `memory`; `operations` (memory-observe, "
-        "memory-context); `review` (memory-review, inject-learning; for leads); `tasks` (task-complete).",
+        "memory-context); `review` (memory-review, inject-learning; for leads); `tasks` (task-complete); `swarm` "
+        "(update-setup-script).",
         default=DEFAULT,
+    )
+    accept_setup_scripts: bool = setting(
+        "HIVELORE_ACCEPT_SETUP_SCRIPTS",
+        "`1`: agents change their own setup scripts without a review. By default their changes are proposals.",
+        default=False,
+    )
+    run_setup_scripts: bool = setting(
+        "HIVELORE_RUN_SETUP_SCRIPTS",
+        "`1`: `hivelore workspace prepare` runs the start-up file of the workspace, with the setup scripts in it.",
+        default=False,
+    )
+    startup_script_strict: bool = setting(
+        "STARTUP_SCRIPT_STRICT",
+        "`0`: `hivelore workspace prepare` succeeds although the start-up file failed. By default it exits with the "
+        "exit code of the file.",
+        default=True,
+    )
+    setup_script_seconds: int = setting(
+        "HIVELORE_SETUP_SCRIPT_SECONDS",
+        "Seconds after which a start-up file that still runs is ended with all its processes.",
+        default=600,
+        ge=1,
+        le=86_400,
+    )
+    setup_script_variables: Names = setting(
+        "HIVELORE_SETUP_SCRIPT_VARIABLES",
+        "Environment variables, separated by commas, that a start-up file gets besides the usual ones such as PATH and "
+        "HOME.",
+        default=(),
     )
     log: str = setting(
         "HIVELORE_LOG",

@@ -29,7 +29,7 @@ def check(text: str) -> str:
     script = normalize(text)
     if "\0" in script:
         raise Invalid("A setup script is text, and this one has a NUL character. Remove it.", field="setupScript")
-    size = len(script.encode())
+    size = len(script.encode("utf-8", "surrogatepass"))
     if size > SCRIPT_BYTES:
         raise TooLarge(
             f"The setup script has {size:,} bytes; at most {SCRIPT_BYTES:,}. Download large files in it instead.",

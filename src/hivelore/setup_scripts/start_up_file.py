@@ -109,9 +109,7 @@ def extract(content: bytes, kind: Kind) -> StartUpFile:
                 f"'{_end(kind, opened['digest'].decode())}' is missing. Put it back, or remove the whole section."
             )
         owner, version = opened["owner"].decode(), int(opened["version"])
-        found.append(
-            FoundSection(owner, version, rest[opened.end() : closed.start()], opened["digest"].decode())
-        )
+        found.append(FoundSection(owner, version, rest[opened.end() : closed.start()], opened["digest"].decode()))
         is_new = is_new or opened["new"] is not None
         rest = rest[closed.end() :]
         if not head:

@@ -27,6 +27,7 @@ from hivelore.observations.ports import ObservationReads, ObservationWrites
 from hivelore.review.ports import ReviewReads, ReviewWrites
 from hivelore.search.model import Visibility
 from hivelore.sessions.ports import SessionReads, SessionWrites
+from hivelore.setup_scripts.ports import SetupScriptReads, SetupScriptWrites
 
 T = TypeVar("T")
 
@@ -60,6 +61,7 @@ class View(
     ReviewReads,
     LinkReads,
     ChangeJournalReads,
+    SetupScriptReads,
     SessionReads,
     FileReads,
     IdentityReads,
@@ -84,6 +86,7 @@ class Transaction(
     ReviewWrites,
     LinkWrites,
     ChangeJournalWrites,
+    SetupScriptWrites,
     SessionWrites,
     FileWrites,
     IdentityWrites,

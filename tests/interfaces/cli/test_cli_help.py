@@ -19,6 +19,8 @@ GROUPS = {
     "events": ("list", "add", "forget"),
     "cooldowns": ("list", "set", "clear"),
     "review": ("list", "show", "accept", "reject", "merge"),
+    "setup-script": ("show", "set", "history", "diff", "restore", "sync"),
+    "workspace": ("prepare",),
 }
 """Verbs with subcommands."""
 PROCESSES = {
@@ -78,6 +80,11 @@ def test_the_example_in_the_help_runs(cli: CommandLine, me: str, words: tuple[st
     (example,) = re.findall(r"^Example: (.+)$", cli(*words, "--help").out, re.MULTILINE)
     if words == ("agent", "revoke"):
         cli("agent", "add", me)
+    if words[0] in ("setup-script", "workspace"):
+        cli("agent", "add", me)
+        for text in (b"echo one", b"echo two"):
+            cli("setup-script", "set", "-", "--agent", me, stdin=text)
+        cli("workspace", "prepare")
     if words == ("unsetup",):
         cli("setup", "claude-code")
     run_example(cli, example, me)

@@ -27,6 +27,7 @@ from hivelore.observations.model import Observation, Pair
 from hivelore.review.model import Proposal, ProposalId
 from hivelore.search.model import RecallId
 from hivelore.sessions.model import EventId, Handover, Session
+from hivelore.setup_scripts.model import ScriptVersion
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -190,6 +191,10 @@ class State:
     jobs: SharedMap[JobId, Job] = field(default_factory=SharedMap[JobId, Job])
     handovers: SharedMap[EventId, Handover] = field(default_factory=SharedMap[EventId, Handover])
     proposals: SharedMap[ProposalId, Proposal] = field(default_factory=SharedMap[ProposalId, Proposal])
+    setup_scripts: SharedMap[tuple[str, int], ScriptVersion] = field(
+        default_factory=SharedMap[tuple[str, int], ScriptVersion]
+    )
+    script_drafts: SharedMap[ProposalId, Clean] = field(default_factory=SharedMap[ProposalId, Clean])
     links: SharedMap[LinkKey, StoredLink] = field(default_factory=SharedMap[LinkKey, StoredLink])
     compared: SharedMap[DocumentKey, tuple[int, Clean]] = field(
         default_factory=SharedMap[DocumentKey, tuple[int, Clean]]

@@ -22,10 +22,11 @@ from support.reference import events as event_state
 from support.reference.batches import BatchesView
 from support.reference.links import LinksView
 from support.reference.proposals import ProposalsView
+from support.reference.setup_scripts import SetupScriptsView
 from support.reference.state import Logged
 
 
-class ReferenceSwarmView(ProposalsView, LinksView, BatchesView):
+class ReferenceSwarmView(ProposalsView, LinksView, BatchesView, SetupScriptsView):
     """Implements ``storage.ports.SwarmView``."""
 
     def agent(self, agent: AgentId) -> Agent | None:

@@ -344,6 +344,8 @@ class ReferenceView(ReferenceSwarmView):
             links=len(self.state.links),
             batches=len(self.state.batches),
             preimages=sum(len(one.preimages) for one in self.state.batches.values()),
+            setup_scripts=len(self.state.setup_scripts),
+            script_drafts=len(self.state.script_drafts),
             jobs=len(self.state.jobs),
         )
 

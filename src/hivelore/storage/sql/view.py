@@ -26,6 +26,7 @@ from hivelore.storage.sql.memories import (
 from hivelore.storage.sql.observations import OPERATIONAL, ObservationReader, observation_params
 from hivelore.storage.sql.review import ReviewReader, ReviewWriter
 from hivelore.storage.sql.sessions import SessionReader, SessionWriter
+from hivelore.storage.sql.setup_scripts import SetupScriptReader, SetupScriptWriter
 from hivelore.storage.sql.statements import Dialect, Param, Table, load_dialect
 
 
@@ -40,6 +41,7 @@ class SqlView(
     ObservationReader,
     ReviewReader,
     SessionReader,
+    SetupScriptReader,
 ):
     """Implements ``storage.ports.View`` except for the change log."""
 
@@ -88,6 +90,7 @@ class SqlTransaction(
     MemoryWriter,
     ReviewWriter,
     SessionWriter,
+    SetupScriptWriter,
     SqlView,
 ):
     """Implements ``storage.ports.Transaction`` except for the change log: what concerns several capabilities."""

@@ -15,6 +15,7 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from hivelore.changes.model import Batch, BatchFilter, Preimage
+from hivelore.core.agents import AgentId
 from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
 from hivelore.core.jobs import Job, JobState
@@ -32,9 +33,10 @@ from hivelore.memories import whole_reader
 from hivelore.memories.stored import DocumentKey, Stored
 from hivelore.memories.whole import Counts
 from hivelore.memories.whole_reader import Checksum, MemoryBatch, canonical
-from hivelore.review.model import Proposal, ProposalFilter
+from hivelore.review.model import Proposal, ProposalFilter, ProposalId
 from hivelore.search.model import EVERYTHING, RecallId
 from hivelore.sessions.model import EventId
+from hivelore.setup_scripts.model import ScriptVersion
 from hivelore.storage.migration_state import MOVE, MigrationState, fitting, known, origin_of
 from hivelore.storage.planner_statistics import PlannerStatistics
 from hivelore.storage.ports import MemoryStore, Snapshots, Transaction, View
@@ -241,6 +243,7 @@ class Migrator:
         self._copy_proposals(view)
         self._copy_links(view)
         self._copy_batches(view)
+        self._copy_setup_scripts(view)
         self._copy_files(view)
         for page in _pages(lambda after: view.handovers_after(after, PAGE), EventId(""), lambda one: one.ended.id):
             self._target.write(lambda tx, page=page: _put_each(tx.put_handover, page))
@@ -319,7 +322,12 @@ class Migrator:
         kept = {one.id for one in chain.from_iterable(_proposal_pages(view))}
         for page in _proposal_pages(view):
             if changed := [one for one in page if found.get(one.id) != one]:
-                self._target.write(lambda tx, changed=changed: _put_each(tx.put_proposal, changed))
+                plain = [one for one in changed if one.script is None]
+                self._target.write(lambda tx, plain=plain: _put_each(tx.put_proposal, plain))
+                for one in changed:
+                    if one.script is not None:
+                        text = view.script_draft(one.id)
+                        self._target.write(lambda tx, one=one, text=text: _put_script_proposal(tx, one, text))
         for deleted in found.keys() - kept:
             self._target.write(lambda tx, deleted=deleted: tx.drop_proposal(deleted))
 
@@ -339,6 +347,18 @@ class Migrator:
                 self._target.write(lambda tx, one=one: _put_batch(tx, *one))
         for deleted in digests:
             self._target.write(lambda tx, deleted=deleted: tx.drop_batch(deleted))
+
+    def _copy_setup_scripts(self, view: View) -> None:
+        with self._target.read() as target:
+            found = {(one.agent, one.number): _digest(one) for one in setup_scripts_of(target)}
+        first: dict[AgentId | None, int] = {}
+        for one in setup_scripts_of(view):
+            first.setdefault(one.agent, one.number)
+            if found.get((one.agent, one.number)) != _digest(one):
+                self._target.write(lambda tx, one=one: tx.put_setup_script(one))
+        for agent in {agent for agent, _ in found}:
+            last = first.get(agent, _BEYOND_ALL) - 1
+            self._target.write(lambda tx, agent=agent, last=last: tx.drop_setup_scripts(agent, last))
 
     def _copy_files(self, view: View) -> None:
         kept: set[tuple[str, str]] = set()
@@ -400,6 +420,12 @@ def _replace_links(tx: Transaction, old: Collection[StoredLink], new: Collection
     _put_each(tx.put_link, new)
 
 
+def _put_script_proposal(tx: Transaction, proposal: Proposal, text: Clean | None) -> None:
+    tx.put_proposal(proposal)
+    if text is not None:
+        tx.put_script_draft(proposal.id, text)
+
+
 def _put_batch(tx: Transaction, batch: Batch, preimages: Sequence[Preimage]) -> None:
     tx.drop_batch(batch.id)
     tx.put_batch(batch, preimages)
@@ -427,6 +453,8 @@ def _store_digest(view: View, memories: Checksum) -> StoreDigest:
         chain.from_iterable(_proposal_pages(view)),
         chain.from_iterable(_links_from(view, keys) for keys in _key_pages(view)),
         all_batches(view),
+        setup_scripts_of(view),
+        script_drafts_of(view),
     ):
         checksum = Checksum()
         checksum.add_all(rows)
@@ -437,6 +465,8 @@ def _store_digest(view: View, memories: Checksum) -> StoreDigest:
 
 # All rows of a log in pages
 
+_BEYOND_ALL = 2**31 - 1
+"""Above the number of every version."""
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
 _SEEN = EVERYTHING.visibility
 
@@ -480,6 +510,21 @@ def _links_from(view: View, keys: Collection[DocumentKey]) -> Sequence[StoredLin
     """Returns the links whose source is one of these memories."""
     sources = set(keys)
     return [one for one in view.links_of(keys) if one.source in sources]
+
+
+def setup_scripts_of(view: View) -> Iterator[ScriptVersion]:
+    """Yields all versions of all setup scripts, by agent and number."""
+    pages = _pages(
+        lambda after: view.all_setup_scripts(after, BATCH_PAGE), ("", 0), lambda one: (one.agent or "", one.number)
+    )
+    return chain.from_iterable(pages)
+
+
+def script_drafts_of(view: View) -> Iterator[tuple[ProposalId, Clean]]:
+    """Yields the texts of all proposals to change a setup script."""
+    for one in chain.from_iterable(_proposal_pages(view)):
+        if one.script is not None and (text := view.script_draft(one.id)) is not None:
+            yield one.id, text
 
 
 def all_batches(view: View) -> Iterator[tuple[Batch, tuple[Preimage, ...]]]:
