@@ -40,7 +40,7 @@ _GROUPS = {
     "operations": "Operational memory, events and cooldowns",
     "review": "Review inbox",
     "maintenance": "Undo and maintenance",
-    "setup scripts": "Setup scripts",
+    "setup-scripts": "Setup scripts",
     "agents": "Agents and keys",
     "hooks": "Hook events",
     "service": "Service",

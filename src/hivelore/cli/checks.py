@@ -343,6 +343,41 @@ def indexes(repairs: Sequence[str]) -> Finding:
     return ok("indexes", "complete")
 
 
+def workspace_folder(workspace: Path) -> Finding:
+    """Check the folders that agents work in."""
+    missing = [name for name in ("personal/memory", "shared/memory") if not (workspace / name).is_dir()]
+    if missing:
+        return warning("workspace", f"{workspace} has no {', '.join(missing)}.", "Run 'hivelore workspace prepare'.")
+    folders = [workspace / name for name in ("personal/memory", "shared/memory", "repos")]
+    closed = [str(one) for one in folders if one.is_dir() and not os.access(one, os.W_OK | os.X_OK)]
+    if closed:
+        return error("workspace", f"{', '.join(closed)} cannot be written to.", "Make them yours (chown).")
+    return ok("workspace", f"{workspace} can be written to")
+
+
+def start_up_file(workspace: Path, *, runs: bool) -> Finding:
+    """Check the file that prepares the machine of an agent. ``runs``: it is run."""
+    from hivelore.integrations import start_up_files
+
+    try:
+        found = start_up_files.find(workspace)
+        edits = [] if found is None else start_up_files.edited(found)
+    except HiveloreError as problem:
+        return error("start-up file", str(problem), _TRY_AGAIN)
+    except OSError as problem:
+        return error("start-up file", f"It cannot be read ({problem.strerror}).", _TRY_AGAIN)
+    how = "'hivelore workspace prepare' runs it" if runs else "HIVELORE_RUN_SETUP_SCRIPTS is off, so it is not run"
+    if found is None:
+        return ok("start-up file", f"none in {workspace}; {how}")
+    if edits:
+        return warning(
+            "start-up file",
+            f"{counted(len(edits), 'setup script')} in {found.path} was edited and not yet proposed.",
+            "Run 'hivelore setup-script sync'.",
+        )
+    return ok("start-up file", f"{found.path}; {how}")
+
+
 def folders(status: Mapping[str, Any]) -> Finding:
     """Check memories that agents write as files."""
     trouble, passed = status["foldersTrouble"], status["filesPassedOver"]

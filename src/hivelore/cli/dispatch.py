@@ -48,10 +48,7 @@ VERBS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "setup": ("setup:setup", "Set up Hivelore in an agent program."),
         "unsetup": ("setup:unsetup", "Remove Hivelore from agent programs."),
         "workspace": ("workspace:app", "The workspace of an agent: prepare."),
-        "setup-script": (
-            "setup_scripts:app",
-            "Setup scripts of agents: show, set, history, diff, restore, sync.",
-        ),
+        "setup-script": ("setup_scripts:app", "Setup scripts: show, set, history, diff, restore, sync."),
         "teach": ("setup:teach", "Print instructions that teach an agent to use its memory."),
     },
     "Service": {

@@ -22,7 +22,7 @@ Whose = Annotated[
 ]
 Reason = Annotated[str | None, Parameter(help="Reason; stored with the change.", metavar="TEXT")]
 
-app = App(name="setup-script", help="Setup scripts of agents: show, set, history, diff, restore, sync.")
+app = App(name="setup-script", help="Setup scripts: show, set, history, diff, restore, sync.")
 
 
 @app.command

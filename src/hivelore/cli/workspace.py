@@ -36,7 +36,7 @@ def prepare(
     settings = load(home=endpoint.home())
     runs = RunSettings(
         is_on=settings.run_setup_scripts,
-        is_strict=settings.startup_script_strict,
+        is_strict=settings.strict_start_up,
         seconds=settings.setup_script_seconds,
         variables=settings.setup_script_variables,
     )

@@ -165,7 +165,7 @@ class Settings(BaseSettings):
         "`1`: `hivelore workspace prepare` runs the start-up file of the workspace, with the setup scripts in it.",
         default=False,
     )
-    startup_script_strict: bool = setting(
+    strict_start_up: bool = setting(
         "STARTUP_SCRIPT_STRICT",
         "`0`: `hivelore workspace prepare` succeeds although the start-up file failed. By default it exits with the "
         "exit code of the file.",

@@ -130,7 +130,7 @@ GET_SETUP_SCRIPT = Operation(
     handler="hivelore.setup_scripts.handlers:get_setup_script",
     lane=Lane.READ,
     http=get("/api/agents/{agent}/setup-script"),
-    tag="setup scripts",
+    tag="setup-scripts",
 )
 SET_SETUP_SCRIPT = Operation(
     name="set_setup_script",
@@ -142,7 +142,7 @@ SET_SETUP_SCRIPT = Operation(
     handler="hivelore.setup_scripts.handlers:set_setup_script",
     lane=Lane.WRITE,
     http=put("/api/agents/{agent}/setup-script"),
-    tag="setup scripts",
+    tag="setup-scripts",
 )
 GET_GLOBAL_SETUP_SCRIPT = Operation(
     name="global_setup_script",
@@ -153,7 +153,7 @@ GET_GLOBAL_SETUP_SCRIPT = Operation(
     handler="hivelore.setup_scripts.handlers:get_global_setup_script",
     lane=Lane.READ,
     http=get("/api/setup-script"),
-    tag="setup scripts",
+    tag="setup-scripts",
 )
 SET_GLOBAL_SETUP_SCRIPT = Operation(
     name="set_global_setup_script",
@@ -165,7 +165,7 @@ SET_GLOBAL_SETUP_SCRIPT = Operation(
     handler="hivelore.setup_scripts.handlers:set_global_setup_script",
     lane=Lane.WRITE,
     http=put("/api/setup-script"),
-    tag="setup scripts",
+    tag="setup-scripts",
 )
 LIST_SCRIPT_VERSIONS = Operation(
     name="setup_script_history",
@@ -176,7 +176,7 @@ LIST_SCRIPT_VERSIONS = Operation(
     handler="hivelore.setup_scripts.handlers:list_versions",
     lane=Lane.READ,
     http=get("/api/setup-script/history"),
-    tag="setup scripts",
+    tag="setup-scripts",
 )
 COMPARE_SCRIPTS = Operation(
     name="diff_setup_script",
@@ -187,7 +187,7 @@ COMPARE_SCRIPTS = Operation(
     handler="hivelore.setup_scripts.handlers:compare_versions",
     lane=Lane.READ,
     http=get("/api/setup-script/diff"),
-    tag="setup scripts",
+    tag="setup-scripts",
 )
 RESTORE_SCRIPT = Operation(
     name="restore_setup_script",
@@ -199,7 +199,7 @@ RESTORE_SCRIPT = Operation(
     handler="hivelore.setup_scripts.handlers:restore_version",
     lane=Lane.WRITE,
     http=post("/api/setup-script/restore"),
-    tag="setup scripts",
+    tag="setup-scripts",
 )
 UPDATE_SETUP_SCRIPT = Operation(
     name="update_setup_script",
@@ -216,7 +216,7 @@ UPDATE_SETUP_SCRIPT = Operation(
         output={"setupScript": TEXT, "globalSetupScript": TEXT, "version": NUMBER},
         capability=Capability.SWARM,
     ),
-    tag="setup scripts",
+    tag="setup-scripts",
 )
 OPERATIONS = (
     GET_SETUP_SCRIPT,

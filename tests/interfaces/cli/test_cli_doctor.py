@@ -17,6 +17,7 @@ from hivelore.local import endpoint, private_files
 from hivelore.local.lock import EMBEDDED, SERVICE, Lock, Owner
 from hivelore.models.onnx import pairs
 from hivelore.runtime.clock import SystemClock
+from hivelore.setup_scripts.start_up_file import GLOBAL, Kind, Section, prepend
 from hivelore.storage.postgres.store import PostgresStore
 from hivelore.storage.sqlite.store import SqliteStore
 from support import postgres
@@ -44,6 +45,41 @@ def found(command: CommandLine, name: str, code: int) -> tuple[str, str, str]:
     assert (result.code, result.err) == (code, "")
     (finding,) = [one for one in result.json["findings"] if one["name"] == name]
     return finding["level"], finding["what"], finding["remedy"] or ""
+
+
+def test_a_workspace_without_its_folders_is_found(alone: CommandLine, made: Path) -> None:
+    (made / "workspace" / "personal").mkdir(parents=True)
+    assert found(alone, "workspace", 0) == (
+        "warning",
+        f"{made / 'workspace'} has no personal/memory, shared/memory.",
+        "Run 'hivelore workspace prepare'.",
+    )
+
+
+def test_a_workspace_that_cannot_be_written_to_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("personal/memory", "shared/memory"):
+        (tmp_path / name).mkdir(parents=True)
+    assert checks.workspace_folder(tmp_path).level is Level.OK
+    monkeypatch.setattr("os.access", lambda path, mode: not str(path).endswith("shared/memory"))
+    finding = checks.workspace_folder(tmp_path)
+    assert (finding.level, finding.what) == (Level.ERROR, f"{tmp_path / 'shared/memory'} cannot be written to.")
+
+
+def test_a_start_up_file_is_checked(tmp_path: Path) -> None:
+    assert "none in" in checks.start_up_file(tmp_path, runs=False).what
+    file = tmp_path / "start-up.sh"
+    written = prepend(b"last\n", [Section(GLOBAL, 1, "echo one\n")], Kind.SH)
+    assert written is not None
+    file.write_bytes(written)
+    assert "is off, so it is not run" in checks.start_up_file(tmp_path, runs=False).what
+    assert "prepare' runs it" in checks.start_up_file(tmp_path, runs=True).what
+    file.write_bytes(written.replace(b"one", b"two"))
+    assert checks.start_up_file(tmp_path, runs=True).level is Level.WARNING
+    file.write_bytes(written.partition(b"# <<<")[0])
+    assert checks.start_up_file(tmp_path, runs=True).level is Level.ERROR
+    file.unlink()
+    file.symlink_to(tmp_path / "nowhere")
+    assert checks.start_up_file(tmp_path, runs=True).level is Level.ERROR
 
 
 def test_a_healthy_service_has_no_errors(cli: CommandLine, service: Service) -> None:
