@@ -41,7 +41,7 @@ class Host:
 
     def prepare(self, runs: RunSettings = OFF, **more: Any) -> int:
         self.notes.clear()
-        given = {"client": self.ada, "workspace": self.workspace, "agent": self.id, "runs": runs}
+        given: dict[str, Any] = {"client": self.ada, "workspace": self.workspace, "agent": self.id, "runs": runs}
         self.last = Preparation(note=self.notes.append, environment=self.environment, **(given | more))
         return prepare(self.last)
 

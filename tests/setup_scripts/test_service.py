@@ -1,6 +1,7 @@
 """Setup scripts on both databases: authority, proposals, versions and undo."""
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -97,12 +98,13 @@ def test_an_earlier_version_is_restored_as_a_new_one(world: World) -> None:
 
 
 def test_two_hosts_that_change_a_script_at_once_lose_nothing(world: World) -> None:
+    texts = [f"echo {number}" for number in range(20)]
     with ThreadPoolExecutor(4) as threads:
-        done = list(threads.map(lambda number: change(world, f"echo {number}"), range(20)))
+        done = list(threads.map(partial(change, world), texts))
     numbers = [one.current.number for one in done if one.current is not None]
     assert sorted(numbers) == list(range(1, 21))
-    texts = {one.text for one in world.setup_scripts.history(ADA, AS_OPERATOR)}
-    assert texts == {f"echo {number}\n" for number in range(20)}
+    kept = {one.text for one in world.setup_scripts.history(ADA, AS_OPERATOR)}
+    assert kept == {f"{text}\n" for text in texts}
 
 
 # bad input

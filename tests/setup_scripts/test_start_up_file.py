@@ -30,7 +30,13 @@ LINES = [
 ]
 lines = st.lists(st.sampled_from(LINES) | st.text(st.characters(codec="utf-8"), max_size=8), max_size=6)
 ends = st.sampled_from(["\n", "\r\n", ""])
-contents = st.builds(lambda parts, end, last: end.join(parts) + last, lines, ends, ends).map(str.encode)
+
+
+def joined(parts: list[str], end: str, last: str) -> bytes:
+    return (end.join(parts) + last).encode()
+
+
+contents = st.builds(joined, lines, ends, ends)
 texts = lines.map("\n".join).map(normalize).filter(lambda text: not text.startswith("#!"))
 sections = st.lists(
     st.builds(Section, st.sampled_from([GLOBAL, AGENT]), st.integers(1, 99), texts),

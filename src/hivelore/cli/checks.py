@@ -361,7 +361,7 @@ def start_up_file(workspace: Path, *, runs: bool) -> Finding:
 
     try:
         found = start_up_files.find(workspace)
-        edits = [] if found is None else start_up_files.edited(found)
+        edits = () if found is None else start_up_files.edited(found)
     except HiveloreError as problem:
         return error("start-up file", str(problem), _TRY_AGAIN)
     except OSError as problem:
@@ -372,8 +372,8 @@ def start_up_file(workspace: Path, *, runs: bool) -> Finding:
     if edits:
         return warning(
             "start-up file",
-            f"{counted(len(edits), 'setup script')} in {found.path} was edited and not yet proposed.",
-            "Run 'hivelore setup-script sync'.",
+            f"{found.path} was edited in {counted(len(edits), 'setup script')}, which 'workspace prepare' replaces.",
+            "Run 'hivelore setup-script sync' to propose the edit. If it is proposed already, decide it.",
         )
     return ok("start-up file", f"{found.path}; {how}")
 
