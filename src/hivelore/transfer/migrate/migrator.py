@@ -45,7 +45,7 @@ T = TypeVar("T")
 PAGE = 1_000
 """Rows of a log that are read at a time."""
 BATCH_PAGE = 100
-"""Change batches that are read at a time, each with its pre-images."""
+"""Change batches that are read at a time, each with its pre-images; likewise setup scripts."""
 CANCELLED_BY_MOVE = Clean("It was running when the swarm was moved. Start it again.")
 
 Progress = Callable[[str, float | None], AbstractContextManager[Callable[[float], None]]]
