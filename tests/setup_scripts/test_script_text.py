@@ -1,11 +1,22 @@
 """Canonical form, limits and language of a setup script."""
 
+import time
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.errors import Invalid, TooLarge
-from hivelore.setup_scripts.script_text import SCRIPT_BYTES, Language, check, interpreter_of, language_of, normalize
+from hivelore.setup_scripts.script_text import (
+    RAW_BYTES,
+    SCRIPT_BYTES,
+    Language,
+    check,
+    interpreter_of,
+    language_of,
+    normalize,
+)
 
 
 @given(text=st.text(st.sampled_from("a \r\n")) | st.text())
@@ -21,6 +32,21 @@ def test_the_limit_is_in_bytes() -> None:
     for text in ("x" * SCRIPT_BYTES, "ü" * (SCRIPT_BYTES // 2)):
         with pytest.raises(TooLarge, match="65,537 bytes; at most 65,536"):
             check(text)
+
+
+@pytest.mark.parametrize("text", ["\r" * 120_000 + "x", "a" + "\r" * 120_000 + "\n", "\r\n" * 40_000 + "x"])
+def test_any_text_takes_linear_time(text: str) -> None:
+    start = time.process_time()
+    for call in (normalize, check):
+        with suppress(TooLarge):
+            call(text)
+    assert time.process_time() - start < 0.5
+
+
+def test_a_text_that_is_large_before_its_line_ends_are_canonical_is_refused() -> None:
+    assert len(check("x\r\n" * (SCRIPT_BYTES // 3))) < SCRIPT_BYTES
+    with pytest.raises(TooLarge):
+        check("x" + "\n" * RAW_BYTES)
 
 
 def test_blank_text_is_no_script() -> None:

@@ -116,6 +116,18 @@ def test_a_script_above_the_limit_is_refused(world: World) -> None:
             change(world, "ü" * 40_000, viewer)
 
 
+def test_authority_is_checked_before_the_text(world: World) -> None:
+    with pytest.raises(Forbidden):
+        change(world, "\0" * 70_000, AS_ADA, BOB)
+
+
+def test_a_reason_has_a_limit_in_bytes(world: World) -> None:
+    for reason in ("x" * 1_001, "ü" * 501):
+        with pytest.raises(TooLarge, match="at most 1,000"):
+            change(world, "echo one", reason=reason)
+    assert change(world, "echo one", reason="ü" * 500).is_changed
+
+
 def test_a_script_with_a_secret_is_refused_without_showing_it(world: World) -> None:
     for viewer in (AS_OPERATOR, AS_ADA):
         with pytest.raises(Invalid, match="Line 2 of the setup script") as raised:

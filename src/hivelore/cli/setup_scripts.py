@@ -10,9 +10,9 @@ from hivelore.cli.connection import call, path
 from hivelore.cli.options import STDIN, AsJson, Limit50, Number, read_stdin
 from hivelore.cli.output import Column
 from hivelore.core.text import counted
-from hivelore.errors import Invalid
+from hivelore.errors import Invalid, TooLarge
 from hivelore.local import endpoint
-from hivelore.setup_scripts.script_text import SCRIPT_BYTES
+from hivelore.setup_scripts.script_text import RAW_BYTES, SCRIPT_BYTES
 
 _GLOBAL = "/api/setup-script"
 _AGENTS = "/api/agents"
@@ -148,12 +148,15 @@ def _place(agent: str | None) -> str:
 
 
 def _read(file: Path) -> str:
-    """Return the text of a file, with some more bytes than a script may have at most."""
     try:
         with file.open("rb") as source:
-            return source.read(2 * SCRIPT_BYTES).decode()
+            content = source.read(RAW_BYTES + 1)
     except OSError as error:
         raise Invalid(f"{file} cannot be read ({error.strerror}).") from None
+    if len(content) > RAW_BYTES:
+        raise TooLarge(f"{file} is too large: a setup script has at most {SCRIPT_BYTES:,} bytes.")
+    try:
+        return content.decode()
     except UnicodeDecodeError:
         raise Invalid(f"{file} is not UTF-8 text.") from None
 

@@ -1,13 +1,13 @@
 """Canonical form, limits and language of a setup script."""
 
-import re
 from enum import StrEnum
 
 from hivelore.errors import Invalid, TooLarge
 
 SCRIPT_BYTES = 65_536
 """Most bytes of a script in UTF-8."""
-_LINE_END = re.compile(r"\r+\n")
+RAW_BYTES = 2 * SCRIPT_BYTES
+"""Most bytes before the line ends are made canonical, which can halve a script."""
 _SHELLS = frozenset({"sh", "bash", "dash", "ash", "ksh"})
 _SCRIPTS = frozenset({"node", "bun"})
 
@@ -21,20 +21,17 @@ def normalize(text: str) -> str:
     """Returns a script with Unix line ends and one line end behind its last line; empty for blank text."""
     if not text.strip():
         return ""
-    return _LINE_END.sub("\n", text.rstrip("\r\n") + "\n")
+    lines = text.rstrip("\r\n").split("\n")
+    return "\n".join(line.rstrip("\r") for line in lines) + "\n"
 
 
 def check(text: str) -> str:
     """Returns the canonical form. Raises TooLarge, and Invalid for characters that no start-up file can have."""
-    script = normalize(text)
-    if "\0" in script:
+    _check_size(text, RAW_BYTES)
+    if "\0" in text:
         raise Invalid("A setup script is text, and this one has a NUL character. Remove it.", field="setupScript")
-    size = len(script.encode("utf-8", "surrogatepass"))
-    if size > SCRIPT_BYTES:
-        raise TooLarge(
-            f"The setup script has {size:,} bytes; at most {SCRIPT_BYTES:,}. Download large files in it instead.",
-            field="setupScript",
-        )
+    script = normalize(text)
+    _check_size(script, SCRIPT_BYTES)
     return script
 
 
@@ -61,3 +58,12 @@ def language_of(first_line: str) -> Language | None:
         f"A setup script for {program[:40]!r} cannot be part of a start-up file. Write it for sh, bash, node or bun.",
         field="setupScript",
     )
+
+
+def _check_size(text: str, most: int) -> None:
+    size = len(text.encode("utf-8", "surrogatepass"))
+    if size > most:
+        raise TooLarge(
+            f"The setup script has {size:,} bytes; at most {SCRIPT_BYTES:,}. Download large files in it instead.",
+            field="setupScript",
+        )

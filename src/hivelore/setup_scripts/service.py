@@ -13,7 +13,7 @@ from hivelore.core.clock import Clock
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
-from hivelore.errors import Forbidden, Invalid, NotFound, Stale
+from hivelore.errors import Forbidden, Invalid, NotFound, Stale, TooLarge
 from hivelore.identity.service import Agents
 from hivelore.memories.model import Action
 from hivelore.review.model import Proposal, ProposalId, ScriptReview, ScriptSubject
@@ -23,7 +23,7 @@ from hivelore.setup_scripts.model import MAX_VERSIONS, ScriptChange, ScriptVersi
 from hivelore.setup_scripts.script_text import check
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
-REASON_LENGTH = 1_000
+REASON_BYTES = 1_000
 NO_SCRIPT = Clean("")
 _NEWEST = 2**31 - 1
 
@@ -134,15 +134,10 @@ class SetupScripts:
         ``version``: raises Stale unless it is the current one, 0 if there is none. ``propose``: makes a proposal also
         for operators, for texts that somebody else wrote. An agent's text of its own takes effect at once if the
         settings allow it."""
-        script = self._clean(text)
-        why = (
-            None
-            if reason is None or not reason.strip()
-            else Clean(self._redactor.clean(reason.strip(), field="reason")[:REASON_LENGTH])
-        )
         permission = decisions.may_change(viewer, agent, accepts_own=self._accepts_own)
         if permission is Permission.REFUSED:
             raise Forbidden("You may propose changes of your own and of the global setup script only.")
+        script, why = self._clean(text), self._clean_reason(reason)
         takes_effect = permission is Permission.ALLOWED and not (propose and viewer.agent is None)
 
         def change_or_propose(tx: Transaction) -> ScriptOutcome:
@@ -224,6 +219,15 @@ class SetupScripts:
             )
         return clean
 
+    def _clean_reason(self, reason: str | None) -> Clean | None:
+        """Returns a reason after redaction; None if nothing is left of it. Raises TooLarge."""
+        if reason is None or not reason.strip():
+            return None
+        _check_reason(reason)
+        clean = Clean(self._redactor.clean(reason, field="reason").strip())
+        _check_reason(clean)  # A mask may be longer than the secret.
+        return clean or None
+
     def _check_visible(self, agent: AgentId | None, viewer: Viewer) -> None:
         if not decisions.may_see(visible_to(viewer, self._lead_sees), agent):
             raise Forbidden("You may read your own and the global setup script only.")
@@ -280,3 +284,9 @@ def _number(version: ScriptVersion | None) -> int:
 
 def _text(version: ScriptVersion | None) -> Clean:
     return NO_SCRIPT if version is None else version.text
+
+
+def _check_reason(reason: str) -> None:
+    size = len(reason.encode("utf-8", "surrogatepass"))
+    if size > REASON_BYTES:
+        raise TooLarge(f"reason has {size:,} bytes; at most {REASON_BYTES:,}. Shorten it.", field="reason")

@@ -26,6 +26,8 @@ def test_verbs_show_and_decide(cli: CommandLine, service: Service, tmp_path: Pat
     assert "1 to 2" in cli("batches", batch).out
     assert "the setup script" in cli("undo", batch).out
     assert cli("setup-script", "set", str(tmp_path), "--agent", "vera").code == 2
+    file.write_bytes(b"x" + "ü".encode() * 70_000)
+    assert "too large" in cli("setup-script", "set", str(file)).err
     file.write_bytes(b"\xff")
     assert "not UTF-8" in cli("setup-script", "set", str(file)).err
 
