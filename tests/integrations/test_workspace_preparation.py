@@ -262,6 +262,18 @@ def test_a_damaged_section_is_reported_and_stays(host: Host) -> None:
     assert host.file.read_text() == damaged
 
 
+def test_a_displaced_section_is_reported_and_stays(host: Host) -> None:
+    host.set("echo ada")
+    host.prepare()
+    displaced = host.file.read_text().replace("#!/bin/sh\n", "#!/bin/sh\nset -e\n")
+    host.file.write_text(displaced)
+    host.set("")
+    for call in (host.prepare, lambda: start_up_files.sync(host.workspace, host.ada, host.notes.append)):
+        with pytest.raises(Conflict, match="in line 3"):
+            call()
+    assert host.file.read_text() == displaced
+
+
 def test_nothing_is_written_when_the_service_does_not_answer(host: Host, tmp_path: Path) -> None:
     host.set("echo ada")
     host.prepare()

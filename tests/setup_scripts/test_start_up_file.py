@@ -1,12 +1,13 @@
 """Sections of setup scripts in a start-up file."""
 
+import time
 from hashlib import sha256
 
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from hivelore.errors import Invalid
+from hivelore.errors import Conflict, Invalid
 from hivelore.setup_scripts.script_text import normalize
 from hivelore.setup_scripts.start_up_file import GLOBAL, Kind, Section, extract, interpreters, prepend
 from support.laws import examples
@@ -49,7 +50,7 @@ kinds = st.sampled_from(Kind)
 def has_no_section(content: bytes, kind: Kind) -> bool:
     try:
         return not extract(content, kind).sections
-    except Invalid:
+    except (Conflict, Invalid):
         return False
 
 
@@ -143,6 +144,42 @@ def test_a_section_without_its_end_is_reported() -> None:
     for call in (lambda: extract(damaged, Kind.SH), lambda: prepend(damaged, [], Kind.SH)):
         with pytest.raises(Invalid, match="without its end"):
             call()
+
+
+@pytest.mark.parametrize("head", [b"", b"#!/bin/sh\n"])
+@pytest.mark.parametrize("line", [b"\n", b"# note\n", b"set -e\n", b"\xef\xbb\xbf#!/bin/sh\n"])
+@pytest.mark.parametrize("indent", [b"", b"\t "])
+def test_a_section_behind_other_text_is_reported(head: bytes, line: bytes, indent: bytes) -> None:
+    scripts = [Section(GLOBAL, 1, "one\n"), Section(AGENT, 1, "two\n")]
+    written = prepend(head + b"last\n", scripts, Kind.SH)
+    assert written is not None
+    displaced = head + line + written.removeprefix(head).replace(b"# ", indent + b"# ")
+    for call in (lambda: extract(displaced, Kind.SH), lambda: prepend(displaced, scripts, Kind.SH)):
+        with pytest.raises(Conflict, match=f"in line {2 + bool(head)}"):
+            call()
+
+
+def test_a_section_between_others_and_the_file_is_reported() -> None:
+    written = prepend(b"last\n", [Section(GLOBAL, 1, "one\n"), Section(AGENT, 1, "two\n")], Kind.SH)
+    assert written is not None
+    with pytest.raises(Conflict, match="in line 5"):
+        extract(written.replace(b"# >>> hivelore setup script: 0", b"note\n# >>> hivelore setup script: 0"), Kind.SH)
+
+
+@given(content=contents, kind=kinds)
+def test_one_marker_alone_is_text(content: bytes, kind: Kind) -> None:
+    assume(has_no_section(content, kind))
+    for marker in _markers(kind.comment, "echo three\n"):
+        assert has_no_section(b"first\n" + content + b"\n" + marker.encode() + b"\nlast\n", kind)
+
+
+def test_many_markers_take_linear_time() -> None:
+    begins = [f"# >>> hivelore setup script: global, version 3, {one:016x} >>>\n" for one in range(14_000)]
+    start = time.process_time()
+    assert has_no_section(("first\n" + "".join(begins)).encode(), Kind.SH)
+    wholes = [f"{one}# <<< hivelore setup script {number:016x} <<<\n" for number, one in enumerate(begins[:8_000])]
+    assert len(extract("".join(wholes).encode(), Kind.SH).sections) == 8_000
+    assert time.process_time() - start < 2
 
 
 def test_a_script_in_another_language_is_refused() -> None:

@@ -7,8 +7,9 @@ A section stands between two markers, behind the line ``#!`` if the file has one
     # <<< hivelore setup script 9f86d081884c7d65 <<<
 
 The number at both ends is a digest of the script. A text cannot contain its own digest, so a script may contain any
-marker, and an edit is found without a copy. Sections are looked for at the beginning only, so the rest of the file may
-contain markers, too. Without its sections, a file has the bytes that it had before.
+marker, and an edit is found without a copy. Sections are at the beginning only. A whole section elsewhere was displaced
+by an edit of the file; it would go on running after its script changed, so it is reported. Without its sections, a file
+has the bytes that it had before.
 """
 
 import re
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 
-from hivelore.errors import Invalid
+from hivelore.errors import Conflict, Invalid
 from hivelore.setup_scripts.script_text import Language, interpreter_of, language_of, normalize
 
 GLOBAL = "global"
@@ -97,23 +98,28 @@ class StartUpFile:
 
 
 def extract(content: bytes, kind: Kind) -> StartUpFile:
-    """Returns the parts of a start-up file. Raises Invalid for a section without its end."""
-    head, rest = _split_head(content)
+    """Returns the parts of a start-up file. Raises Invalid for a section without its end, Conflict for one that is not
+    at the beginning."""
+    head, body = _split_head(content)
     before = b"\n" if head else b""
+    after = b"" if head else b"\n"
     begin, found, is_new = _begin_pattern(kind), list[FoundSection](), False
-    while (opened := begin.match(rest, len(before))) and rest.startswith(before):
-        closed = _end_pattern(kind, opened["digest"].decode()).search(rest, opened.end())
+    position = 0
+    while body.startswith(before, position) and (opened := begin.match(body, position + len(before))):
+        closed = _end_pattern(kind, opened["digest"].decode()).search(body, opened.end())
         if closed is None:
             raise Invalid(
                 f"{kind.file_name} has a section of a setup script without its end: the line "
                 f"'{_end(kind, opened['digest'].decode())}' is missing. Put it back, or remove the whole section."
             )
         owner, version = opened["owner"].decode(), int(opened["version"])
-        found.append(FoundSection(owner, version, rest[opened.end() : closed.start()], opened["digest"].decode()))
+        found.append(FoundSection(owner, version, body[opened.end() : closed.start()], opened["digest"].decode()))
         is_new = is_new or opened["new"] is not None
-        rest = rest[closed.end() :]
-        if not head:
-            rest = rest.removeprefix(b"\n")
+        position = closed.end()
+        if body.startswith(after, position):
+            position += len(after)
+    rest = body[position:]
+    _check_displaced(rest, content.count(b"\n") - rest.count(b"\n"), kind)
     return StartUpFile(head, tuple(found), rest, is_new)
 
 
@@ -151,6 +157,20 @@ def interpreters(content: bytes, kind: Kind) -> Sequence[str]:
             return ("bun", "node")
         case Kind.BUN:
             return ("bun",)
+
+
+def _check_displaced(rest: bytes, lines_before: int, kind: Kind) -> None:
+    """Raises Conflict for a section that is not at the beginning of the file."""
+    opened: dict[bytes, int] = {}
+    for found in _any_marker_pattern(kind).finditer(rest):
+        if found["begin"] is not None:
+            opened.setdefault(found["begin"], found.start())
+        elif (start := opened.get(found["end"])) is not None:
+            line = lines_before + rest.count(b"\n", 0, start) + 1
+            raise Conflict(
+                f"{kind.file_name} has a section of a setup script in line {line}, behind other text. Move the section "
+                "to the beginning, directly behind the line '#!' if there is one, or remove it with both markers."
+            )
 
 
 def _split_head(content: bytes) -> tuple[bytes, bytes]:
@@ -196,6 +216,15 @@ def _begin_pattern(kind: Kind) -> re.Pattern[bytes]:
     return re.compile(
         rf"{kind.comment} >>> {_NAME}: (?P<owner>[\w-]{{1,64}}), version (?P<version>\d{{1,9}}), "
         rf"(?P<digest>[0-9a-f]{{16}})(?P<new>{_NEW})? >>>[ \t\r]*\n".encode()
+    )
+
+
+def _any_marker_pattern(kind: Kind) -> re.Pattern[bytes]:
+    """Matches the first part of any marker, also of an indented one."""
+    return re.compile(
+        rf"^[ \t]*+{kind.comment} (?:>>> {_NAME}: [\w-]{{1,64}}, version \d{{1,9}}, (?P<begin>[0-9a-f]{{16}})\b"
+        rf"|<<< {_NAME} (?P<end>[0-9a-f]{{16}}) <<<)".encode(),
+        re.MULTILINE,
     )
 
 

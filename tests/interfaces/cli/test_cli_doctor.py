@@ -77,6 +77,8 @@ def test_a_start_up_file_is_checked(tmp_path: Path) -> None:
     assert checks.start_up_file(tmp_path, runs=True).level is Level.WARNING
     file.write_bytes(written.partition(b"# <<<")[0])
     assert checks.start_up_file(tmp_path, runs=True).level is Level.ERROR
+    file.write_bytes(b"# note\n" + written)
+    assert "in line 2" in checks.start_up_file(tmp_path, runs=True).what
     file.unlink()
     file.symlink_to(tmp_path / "nowhere")
     assert checks.start_up_file(tmp_path, runs=True).level is Level.ERROR
