@@ -19,6 +19,7 @@ from hivelore.integrations.workspace_preparation import (
     readable_output,
     usual_environment,
 )
+from hivelore.local import private_files
 from hivelore.setup_scripts.start_up_file import Kind, extract
 from support.fake_secrets import SHAPES
 from support.service import Service
@@ -140,6 +141,29 @@ def test_the_first_of_several_files_is_used(host: Host) -> None:
     assert any("not start-up.ts" in note for note in host.notes)
 
 
+@pytest.mark.parametrize(
+    ("name", "after"), [("start-up.sh", "fetch"), ("start-up.bash", "fetch"), ("start-up.sh", "check")]
+)
+def test_a_file_that_appears_meanwhile_stays(
+    host: Host, monkeypatch: pytest.MonkeyPatch, name: str, after: str
+) -> None:
+    host.set("echo ada")
+    mine = host.workspace / name
+    place, function = (start_up_files, "prepend") if after == "fetch" else (private_files, "create")
+    original = getattr(place, function)
+
+    def slow(*given: Any) -> Any:
+        result = original(*given)
+        mine.write_text("mine\n")
+        return result
+
+    monkeypatch.setattr(place, function, slow)
+    with pytest.raises(Conflict, match=f"{name} was created at the same time"):
+        host.prepare()
+    assert mine.read_text() == "mine\n"
+    assert sorted(path.name for path in host.workspace.iterdir()) == sorted(["personal", "shared", "repos", name])
+
+
 @pytest.mark.parametrize("kind", ["link", "folder", "pipe", "large", "unreadable text"])
 def test_a_file_that_cannot_be_used_is_refused_and_stays(host: Host, tmp_path: Path, kind: str) -> None:
     host.workspace.mkdir()
@@ -233,6 +257,30 @@ def test_an_edit_of_an_operator_is_a_proposal_too(host: Host) -> None:
     host.edit("echo ada", "echo edited")
     host.prepare(client=host.operator)
     assert len(host.proposals()) == 1
+
+
+def test_an_edit_of_an_earlier_version_is_kept_and_not_proposed(host: Host) -> None:
+    host.set("echo ada")
+    host.prepare()
+    host.edit("echo ada", "echo edited")
+    host.set("echo operator")
+    assert start_up_files.sync(host.workspace, host.ada, host.notes.append) == 1
+    host.prepare()
+    assert host.proposals() == []
+    assert any("it is at version" in note for note in host.notes)
+    assert "echo operator\n" in host.file.read_text()
+    (kept,) = host.workspace.glob("start-up-edit-*.txt")
+    assert kept.read_text() == "echo edited\n"
+
+
+def test_an_edit_that_became_the_next_version_is_no_conflict(host: Host) -> None:
+    host.set("echo ada")
+    host.prepare()
+    host.edit("echo ada", "echo edited")
+    host.set("echo edited")
+    host.prepare()
+    assert not list(host.workspace.glob("start-up-edit-*"))
+    assert "echo edited\n" in host.file.read_text()
 
 
 @pytest.mark.parametrize("edit", [f"export TOKEN={GITHUB}", "x" * 70_000], ids=["secret", "large"])

@@ -54,7 +54,9 @@ def others(folder: Path, used: Kind) -> Sequence[str]:
 
 
 def update(folder: Path, agent: str, client: Client, note: Note) -> FoundFile | None:
-    """Proposes what was edited in the start-up file, and puts the present setup scripts into it. Returns the file."""
+    """Proposes what was edited in the start-up file, and puts the present setup scripts into it. Returns the file.
+
+    An edit of a script that changed since is kept in a file of its own, so that no edit replaces a newer script."""
     with _locked(folder):
         known = find(folder)
         if known is not None:
@@ -66,7 +68,7 @@ def update(folder: Path, agent: str, client: Client, note: Note) -> FoundFile | 
         if wanted is not None and len(wanted) > MOST_BYTES:
             raise Conflict(f"{path} would have {len(wanted):,} bytes; at most {MOST_BYTES:,}. Shorten it.")
         if known is None and wanted is not None:
-            _create(path, wanted)
+            _create(folder, path, wanted)
         elif known is not None and wanted is None:
             _check_unchanged(known)
             known.path.unlink()
@@ -102,7 +104,8 @@ def _propose_edits(folder: Path, known: FoundFile, client: Client, note: Note) -
         place = "/api/setup-script" if one.owner == GLOBAL else f"/api/agents/{one.owner}/setup-script"
         reason = f"Edited in {known.kind.file_name}, where version {one.version} was."
         try:
-            done = client.call("PUT", place, body={"setupScript": one.text, "reason": reason, "propose": True})
+            body = {"setupScript": one.text, "version": one.version, "reason": reason, "propose": True}
+            done = client.call("PUT", place, body=body)
         except Proposed as proposed:
             note(str(proposed))
         except (Conflict, Forbidden, Invalid, NotFound) as refused:
@@ -155,9 +158,15 @@ def _check_unchanged(known: FoundFile) -> None:
         raise Conflict(f"{known.path} was changed at the same time. Try again.")
 
 
-def _create(path: Path, content: bytes) -> None:
-    with _writing(path), private_files.replacing(path, _NEW_MODE) as out:
-        out.write(content)
+def _create(folder: Path, path: Path, content: bytes) -> None:
+    """Creates the start-up file. Raises Conflict if there is one meanwhile."""
+    try:
+        if (other := find(folder)) is not None:
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), other.path)
+        with _writing(path), private_files.creating(path, _NEW_MODE) as out:
+            out.write(content)
+    except FileExistsError as error:
+        raise Conflict(f"{error.filename} was created at the same time. Try again.") from None
 
 
 def _replace(known: FoundFile, content: bytes) -> None:
@@ -186,6 +195,8 @@ def _overwrite(path: Path, content: bytes) -> None:
 def _writing(path: Path) -> Generator[None]:
     try:
         yield
+    except FileExistsError:
+        raise
     except OSError as error:
         raise Conflict(f"{path} cannot be written ({error.strerror}). Make it writable, or remove it.") from None
 
