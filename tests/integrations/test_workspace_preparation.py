@@ -2,6 +2,8 @@
 
 import os
 import stat
+import subprocess
+import sys
 from collections.abc import Generator
 from pathlib import Path
 from threading import Thread
@@ -23,6 +25,7 @@ from hivelore.local import private_files
 from hivelore.setup_scripts.start_up_file import Kind, extract
 from support.fake_secrets import SHAPES
 from support.service import Service
+from support.waiting import until
 
 GITHUB = SHAPES["github-token"][0]
 OFF = RunSettings(is_on=False, is_strict=True, seconds=20)
@@ -35,7 +38,8 @@ class Host:
     def __init__(self, service: Service, workspace: Path) -> None:
         self.workspace = workspace
         self.operator = service.client(service.operator_key)
-        self.ada = service.client(service.add("ada"))
+        self.key = service.add("ada")
+        self.ada = service.client(self.key)
         self.id: str = self.ada.call("GET", "/api/me")["agentId"]
         self.notes: list[str] = []
         self.environment = {"PATH": os.environ["PATH"], "HIVELORE_KEY": "hl_key"}
@@ -370,6 +374,72 @@ def test_the_output_is_kept_without_secrets(host: Host) -> None:
     assert "fine" in printed
     assert not any(secret in printed for secret in (GITHUB, "a plain passphrase", "hl_key"))
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
+
+
+def test_a_secret_of_several_lines_before_the_kept_part_is_masked(host: Host) -> None:
+    lines = [f"{number:04}{'A0b1' * 15}" for number in range(40)]
+    key = "\n".join(("-----BEGIN PRIVATE " + "KEY-----", *lines, "-----END PRIVATE " + "KEY-----"))
+    (host.workspace / "data").mkdir(parents=True)
+    (host.workspace / "data" / "key").write_text(key + "\n")
+    for before in (0, 100_000, 1_000_000):
+        for after in (0, 63_000, 64_500, 65_500):
+            host.set(f"fill() {{ yes 'some words' | head -c $1; echo; }}\nfill {before}\ncat data/key\nfill {after}")
+            assert host.prepare(ON) == 0
+            log = (host.workspace / "personal" / LOG).read_text()
+            assert not any(line in log for line in lines)
+            assert len(log) <= 65_536
+            assert after == 0 or "some words" in log
+
+
+@pytest.mark.parametrize("size", [100_000, 1_000_000])
+@pytest.mark.parametrize("end", ["", "; echo"])
+def test_output_without_line_ends_is_kept(host: Host, size: int, end: str) -> None:
+    host.set(f"yes | tr -d '\\n' | head -c {size}{end}")
+    assert host.prepare(ON) == 0
+    log = (host.workspace / "personal" / LOG).read_text()
+    assert len(log) > 60_000
+    assert set(log.strip()) == {"y"}
+
+
+def test_each_line_of_a_variable_is_masked(host: Host) -> None:
+    host.environment["MINE"] = "first passphrase\r\n  second passphrase\nab\n"
+    host.set('printf "%s\\n" "$MINE" | tail -n 2 | sed "s/^/> /"; echo "$MINE" | head -n 1; echo able')
+    runs = RunSettings(is_on=True, is_strict=True, seconds=20, variables=("MINE",))
+    assert host.prepare(runs) == 0
+    log = (host.workspace / "personal" / LOG).read_text()
+    assert "passphrase" not in log
+    assert "able" in log
+
+
+def test_a_character_is_not_cut() -> None:
+    for more in range(4):
+        assert set(readable_output(("ü" * 40_000 + "x" * more).encode(), [])) <= {"ü", "x"}
+
+
+@pytest.mark.parametrize("is_strict", [True, False])
+def test_a_signal_ends_the_preparation_and_the_script(
+    service: Service, host: Host, tmp_path: Path, is_strict: bool
+) -> None:
+    host.set(f"trap 'touch {tmp_path}/cleaned; exit' TERM; echo $$ > {tmp_path}/id; sleep 1000 & wait")
+    given = {
+        "HIVELORE_HOME": str(tmp_path / "home"),
+        "HIVELORE_URL": service.url,
+        "HIVELORE_KEY": host.key,
+        "HIVELORE_WORKSPACE": str(host.workspace),
+        "HIVELORE_RUN_SETUP_SCRIPTS": "1",
+        "STARTUP_SCRIPT_STRICT": str(int(is_strict)),
+    }
+    command = [Path(sys.executable).parent / "hivelore", "workspace", "prepare"]
+    process = subprocess.Popen(command, env=os.environ | given, stderr=subprocess.PIPE)
+    try:
+        until((tmp_path / "id").exists)
+        process.terminate()
+        _, printed = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == 143
+    assert b"SIGTERM ended it" in printed
+    assert (tmp_path / "cleaned").exists()
 
 
 def test_a_program_that_is_missing_is_named(host: Host) -> None:

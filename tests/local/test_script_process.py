@@ -2,6 +2,10 @@
 
 import os
 import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -34,15 +38,12 @@ def test_output_and_errors_are_kept_in_order(tmp_path: Path) -> None:
     assert run_script(tmp_path, "echo one; echo two >&2; printf three").output == b"one\ntwo\nthree"
 
 
-def test_the_last_whole_lines_of_much_output_are_kept(tmp_path: Path) -> None:
+def test_the_last_part_of_much_output_is_kept(tmp_path: Path) -> None:
     done = run_script(tmp_path, "seq 100000", output_bytes=100)
     assert done.output.endswith(b"99999\n100000\n")
-    assert len(done.output) <= 100
-    assert all(len(line) >= 5 for line in done.output.split())
-
-
-def test_a_cut_line_is_left_out(tmp_path: Path) -> None:
-    assert run_script(tmp_path, "printf %1000s x; echo", output_bytes=100).output == b""
+    assert (len(done.output), done.is_cut) == (100, True)
+    done = run_script(tmp_path, "printf %1000s x", output_bytes=1_000)
+    assert (len(done.output), done.is_cut) == (1_000, False)
 
 
 def test_a_hanging_script_is_ended_with_its_children(tmp_path: Path) -> None:
@@ -81,3 +82,67 @@ def test_a_script_gets_no_input_and_no_other_variables(tmp_path: Path, monkeypat
     monkeypatch.setenv("HIVELORE_KEY", "secret")
     done = run_script(tmp_path, "cat; env")
     assert b"secret" not in done.output
+
+
+def test_a_lower_limit_of_the_caller_stays(tmp_path: Path) -> None:
+    program = (
+        "import resource, sys; from hivelore.local.script_process import Limits, run; "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000)); "
+        "done = run(['sh', '-c', 'head -c 20000 /dev/zero > large'], sys.argv[1], {'PATH': sys.argv[2]}, Limits(30)); "
+        "sys.exit(done.code == 0)"
+    )
+    subprocess.run([sys.executable, "-c", program, str(tmp_path), os.environ["PATH"]], check=True)
+    assert (tmp_path / "large").stat().st_size == 5_000
+
+
+def test_a_script_may_remove_its_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    done = run_script(folder, f"rm -r {folder}; sleep 0.3; echo fine")
+    assert (done.code, done.output) == (0, b"fine\n")
+
+
+def test_a_process_that_left_the_group_and_prints_on_is_no_obstacle(tmp_path: Path) -> None:
+    done = run_script(tmp_path, "setsid yes & sleep 0.1")
+    assert done.code == 0
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> Generator[subprocess.Popen[bytes]]:
+    """A process that runs a script, which has written its id and that of its child."""
+    program = (
+        "import sys; from hivelore.local.script_process import Limits, run; "
+        "done = run(['sh', '-c', 'sleep 1000 & echo $! > child; echo $$ > id; wait'], sys.argv[1], "
+        "{'PATH': sys.argv[2]}, Limits(1000)); sys.exit(done.code if done.is_stopped else 1)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program, str(tmp_path), os.environ["PATH"]])
+    until(lambda: (tmp_path / "id").exists() and bool((tmp_path / "id").read_text()))
+    yield process
+    process.kill()
+    process.wait()
+
+
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_ends_the_script_with_its_children(
+    runner: subprocess.Popen[bytes], tmp_path: Path, stop: signal.Signals
+) -> None:
+    runner.send_signal(stop)
+    assert runner.wait(30) == 128 + stop
+    for name in ("id", "child"):
+        assert not is_alive(int((tmp_path / name).read_text()))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not end the children of a killed process")
+def test_a_script_ends_when_its_runner_is_killed(runner: subprocess.Popen[bytes], tmp_path: Path) -> None:
+    runner.kill()
+    until(lambda: not is_alive(int((tmp_path / "id").read_text())))
+    os.kill(int((tmp_path / "child").read_text()), signal.SIGKILL)
+
+
+def test_an_ignored_signal_stays_ignored(tmp_path: Path) -> None:
+    former = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        assert run_script(tmp_path, f"kill -HUP {os.getpid()}; echo fine").output == b"fine\n"
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, former)

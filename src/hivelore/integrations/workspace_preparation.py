@@ -26,7 +26,12 @@ _USUAL = (
 _USUAL_NAMES = frozenset(_USUAL.split())
 _USUAL_PREFIX = "LC_"
 _LEAST_MASKED = 4
-"""Characters of the shortest value that is masked in the output."""
+"""Characters of the shortest value or line of a value that is masked in the output."""
+_LOG_BYTES = 65_536
+"""Most bytes of the output that are kept."""
+_SEARCHED_BYTES = 262_144
+"""The last bytes of the output that are searched for secrets. Those before ``_LOG_BYTES`` are there to find a secret
+whole of which only the end is in the kept part."""
 _MASK = "********"
 
 
@@ -102,7 +107,7 @@ def run_start_up_file(preparation: Preparation) -> int:
     if not runs.is_on:
         preparation.note(f"{found.path.name} was not run: HIVELORE_RUN_SETUP_SCRIPTS is off.")
         return 0
-    limits, folder = Limits(runs.seconds), str(preparation.start_up_folder)
+    limits, folder = Limits(runs.seconds, output_bytes=_SEARCHED_BYTES), str(preparation.start_up_folder)
     command = [_interpreter(found, preparation.environment), str(found.path)]
     environment = usual_environment(preparation.environment, runs.variables)
     try:
@@ -116,6 +121,8 @@ def run_start_up_file(preparation: Preparation) -> int:
     why = f" {done.why}" if done.why else ""
     log = preparation.personal_folder / LOG
     preparation.note(f"{found.path.name} failed with exit code {done.code}.{why} Its output is in {log}.")
+    if done.is_stopped:
+        return done.code
     if runs.is_strict:
         preparation.note("STARTUP_SCRIPT_STRICT=0 goes on in spite of it.")
         return done.code
@@ -140,12 +147,22 @@ def usual_environment(environment: Mapping[str, str], more: Sequence[str] = ()) 
     }
 
 
-def readable_output(output: bytes, secrets: Sequence[str]) -> str:
-    """Returns what a script printed as text, with these and all other secrets masked."""
+def readable_output(output: bytes, secrets: Sequence[str], *, is_cut: bool = False) -> str:
+    """Returns the last part of what a script printed as text, with these and all other secrets masked.
+
+    ``is_cut``: the output began before these bytes. The first ones may be the end of a secret, and are left out."""
     text = output.decode(errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
-    for secret in sorted((one for one in secrets if len(one) >= _LEAST_MASKED), key=len, reverse=True):
-        text = text.replace(secret, _MASK)
-    return Redactor(os.urandom(32)).clean(text)
+    parts = {one for secret in secrets for one in (secret.strip(), *map(str.strip, secret.splitlines()))}
+    for part in sorted((one for one in parts if len(one) >= _LEAST_MASKED), key=len, reverse=True):
+        text = text.replace(part, _MASK)
+    clean = Redactor(os.urandom(32)).clean(text).encode()
+    if is_cut:
+        clean = clean[_SEARCHED_BYTES - _LOG_BYTES :]
+    kept = clean[-_LOG_BYTES:]
+    if is_cut or len(kept) < len(clean):
+        _, _, whole_lines = kept.partition(b"\n")
+        kept = whole_lines if whole_lines.strip() else kept
+    return kept.decode(errors="ignore")
 
 
 def _interpreter(found: FoundFile, environment: Mapping[str, str]) -> str:
@@ -159,7 +176,7 @@ def _interpreter(found: FoundFile, environment: Mapping[str, str]) -> str:
 
 def _keep_output(preparation: Preparation, done: Finished) -> None:
     given = [value for name in preparation.runs.variables if (value := preparation.environment.get(name))]
-    text = readable_output(done.output, given)
+    text = readable_output(done.output, given, is_cut=done.is_cut)
     log = preparation.personal_folder / LOG
     try:
         with private_files.replacing(log) as out:
