@@ -22,6 +22,7 @@ from hivelore.integrations.workspace_preparation import (
     usual_environment,
 )
 from hivelore.local import private_files
+from hivelore.setup_scripts.script_text import Language
 from hivelore.setup_scripts.start_up_file import Kind, extract
 from support.fake_secrets import SHAPES
 from support.service import Service
@@ -108,14 +109,15 @@ def test_a_link_in_place_of_a_folder_is_refused(host: Host, tmp_path: Path) -> N
 def test_scripts_are_put_before_an_existing_file(host: Host, kind: Kind) -> None:
     host.workspace.mkdir()
     file = host.workspace / kind.file_name
-    file.write_text("#!/bin/x\nlast\n")
+    program, is_shell = ("sh", True) if kind.language is Language.SHELL else ("bun", False)
+    file.write_text(f"#!/bin/{program}\nlast\n")
     file.chmod(0o640)
-    host.set("first", None)
-    host.set("then")
+    begin = "" if is_shell else "#!/usr/bin/env bun\n"
+    host.set(f"{begin}first", None)
+    host.set(f"{begin}then")
     host.prepare()
-    assert [line for line in file.read_text().split("\n") if "hivelore" not in line] == [
-        *("#!/bin/x", "first", "then", "last", "")
-    ]
+    lines = [line for line in file.read_text().split("\n") if "hivelore" not in line and line != f"//{begin.strip()}"]
+    assert lines == [f"#!/bin/{program}", "first", "then", "last", ""]
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
     before = file.stat().st_ino
     host.prepare()
@@ -123,7 +125,7 @@ def test_scripts_are_put_before_an_existing_file(host: Host, kind: Kind) -> None
     host.set("")
     host.set("", None)
     host.prepare()
-    assert file.read_text() == "#!/bin/x\nlast\n"
+    assert file.read_text() == f"#!/bin/{program}\nlast\n"
 
 
 def test_a_new_file_is_made_and_removed(host: Host) -> None:
@@ -450,10 +452,50 @@ def test_a_program_that_is_missing_is_named(host: Host) -> None:
         host.prepare(ON)
 
 
-def test_bash_runs_what_names_bash(host: Host) -> None:
-    host.set("#!/bin/bash\n[[ -n $BASH_VERSION ]] && touch ran")
+@pytest.mark.parametrize("head", ["#!/bin/bash -e", "#!/usr/bin/env -S bash -e"])
+def test_the_program_and_its_options_are_those_of_the_first_line(host: Host, head: str) -> None:
+    host.set(f"{head}\n[[ -n $BASH_VERSION ]] && touch ran\nfalse\ntouch more")
+    assert host.prepare(ON) == 1
+    assert (host.workspace / "ran").exists()
+    assert not (host.workspace / "more").exists()
+
+
+def test_a_file_in_another_language_runs_without_sections(host: Host) -> None:
+    host.workspace.mkdir()
+    content = f"#!{sys.executable}\nopen('ran', 'w')\n"
+    host.file.write_text(content)
     assert host.prepare(ON) == 0
     assert (host.workspace / "ran").exists()
+    host.set("echo one")
+    with pytest.raises(Invalid, match=Path(sys.executable).name):
+        host.prepare(ON)
+    assert host.file.read_text() == content
+
+
+def test_a_missing_program_of_the_first_line_is_named(host: Host) -> None:
+    host.workspace.mkdir()
+    host.file.write_text("#!/nowhere/sh\n")
+    with pytest.raises(Conflict, match="/nowhere/sh, which runs"):
+        host.prepare(ON)
+
+
+def test_a_script_in_another_language_is_left_out_with_a_note(host: Host) -> None:
+    host.workspace.mkdir()
+    (host.workspace / "start-up.ts").write_text("last\n")
+    host.set("apt-get install -y jq", None)
+    host.set("#!/usr/bin/env bun\nfirst()")
+    assert host.prepare() == 0
+    text = (host.workspace / "start-up.ts").read_text()
+    assert "//#!/usr/bin/env bun\nfirst()\n" in text
+    assert "jq" not in text
+    assert any("(global) is not in start-up.ts" in note for note in host.notes)
+
+
+def test_a_first_line_without_effect_is_reported(host: Host) -> None:
+    host.set("#!/bin/sh\necho all", None)
+    host.set("#!/bin/bash\necho ada")
+    host.prepare()
+    assert any("'#!/bin/bash'" in note and "has no effect" in note for note in host.notes)
 
 
 def test_only_usual_and_named_variables_are_passed_on() -> None:

@@ -66,6 +66,7 @@ def test_the_first_line_names_a_language() -> None:
         "#!/usr/bin/env -S bun run": Language.JAVASCRIPT,
     }
     assert {line: language_of(line) for line in lines} == lines
-    assert [interpreter_of(line) for line in ("#!", "#!/usr/bin/env")] == ["", ""]
+    assert [interpreter_of(line) for line in ("#!", "#!/usr/bin/env")] == [("",), ("",)]
+    assert interpreter_of("#!/usr/bin/env -S A=1 bash -e") == ("bash", "-e")
     with pytest.raises(Invalid, match="perl"):
         language_of("#!/usr/bin/perl")

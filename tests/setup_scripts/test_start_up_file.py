@@ -1,6 +1,8 @@
 """Sections of setup scripts in a start-up file."""
 
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from hashlib import sha256
 
 import pytest
@@ -8,8 +10,17 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from hivelore.errors import Conflict, Invalid
-from hivelore.setup_scripts.script_text import normalize
-from hivelore.setup_scripts.start_up_file import GLOBAL, Kind, Section, extract, interpreters, prepend
+from hivelore.setup_scripts.script_text import Language, normalize
+from hivelore.setup_scripts.start_up_file import (
+    GLOBAL,
+    Kind,
+    Section,
+    command_of,
+    extract,
+    prepend,
+    select,
+    unused_first_lines,
+)
 from support.laws import examples
 
 AGENT = "01890000-0000-7000-8000-000000000001"
@@ -48,16 +59,26 @@ kinds = st.sampled_from(Kind)
 
 
 def has_no_section(content: bytes, kind: Kind) -> bool:
+    """Returns True for a file that may get sections and has none."""
     try:
+        prepend(content, in_language([Section(GLOBAL, 1, "first\n")], kind), kind)
         return not extract(content, kind).sections
     except (Conflict, Invalid):
         return False
+
+
+def in_language(scripts: Sequence[Section], kind: Kind) -> list[Section]:
+    """Returns scripts that say that they are for a kind of files."""
+    if kind.language is Language.SHELL:
+        return list(scripts)
+    return [replace(one, text=f"#!/usr/bin/env bun\n{one.text}") if one.text else one for one in scripts]
 
 
 @settings(max_examples=examples(300))
 @given(content=st.none() | contents, scripts=sections, kind=kinds)
 def test_twice_is_the_same_as_once(content: bytes | None, scripts: list[Section], kind: Kind) -> None:
     assume(content is None or has_no_section(content, kind))
+    scripts = in_language(scripts, kind)
     once = prepend(content, scripts, kind)
     assert prepend(once, scripts, kind) == once
 
@@ -71,6 +92,7 @@ def test_changed_scripts_replace_the_sections_and_none_restore_the_file(
     content: bytes | None, first: list[Section], second: list[Section], kind: Kind
 ) -> None:
     assume(content is None or has_no_section(content, kind))
+    first, second = in_language(first, kind), in_language(second, kind)
     changed = prepend(prepend(content, first, kind), second, kind)
     assert changed == prepend(content, second, kind)
     assert prepend(changed, [], kind) == content
@@ -80,6 +102,7 @@ def test_changed_scripts_replace_the_sections_and_none_restore_the_file(
 @given(content=contents, scripts=sections, kind=kinds)
 def test_sections_are_found_as_they_were_written(content: bytes, scripts: list[Section], kind: Kind) -> None:
     assume(has_no_section(content, kind))
+    scripts = in_language(scripts, kind)
     written = prepend(content, scripts, kind)
     assert written is not None
     found = extract(written, kind)
@@ -93,8 +116,10 @@ def test_sections_are_found_as_they_were_written(content: bytes, scripts: list[S
 @given(content=contents, script=texts.filter(bool), edit=texts, kind=kinds)
 def test_an_edit_is_found(content: bytes, script: str, edit: str, kind: Kind) -> None:
     assume(has_no_section(content, kind) and edit != script)
-    written = prepend(content, [Section(AGENT, 1, script)], kind)
+    written = prepend(content, in_language([Section(AGENT, 1, script)], kind), kind)
     assert written is not None
+    if kind.language is Language.JAVASCRIPT:
+        written = written.replace(b"//#!/usr/bin/env bun\n", b"", 1)
     begin, _, _ = written.partition(b" >>>\n")
     edited = written.replace(b" >>>\n" + script.encode(), b" >>>\n" + edit.encode(), 1)
     assume(edited.startswith(begin))
@@ -105,10 +130,12 @@ def test_an_edit_is_found(content: bytes, script: str, edit: str, kind: Kind) ->
 
 @pytest.mark.parametrize("kind", Kind)
 def test_a_section_is_behind_the_first_line_and_before_the_file(kind: Kind) -> None:
-    written = prepend(b"#!/usr/bin/env x\nlast\n", [Section(GLOBAL, 1, "first\n"), Section(AGENT, 2, "then\n")], kind)
+    head = "#!/usr/bin/env bash" if kind.language is Language.SHELL else "#!/usr/bin/env node"
+    scripts = in_language([Section(GLOBAL, 1, "first\n"), Section(AGENT, 2, "then\n")], kind)
+    written = prepend(f"{head}\nlast\n".encode(), scripts, kind)
     assert written is not None
-    kept = [line for line in written.decode().split("\n") if "hivelore" not in line]
-    assert kept == ["#!/usr/bin/env x", "first", "then", "last", ""]
+    kept = [line for line in written.decode().split("\n") if "hivelore" not in line and line != "//#!/usr/bin/env bun"]
+    assert kept == [head, "first", "then", "last", ""]
     markers = [line for line in written.decode().split("\n") if "hivelore" in line]
     assert all(line.startswith(f"{kind.comment} ") for line in markers)
 
@@ -127,7 +154,76 @@ def test_a_new_file_has_the_first_line_of_its_scripts() -> None:
     made = prepend(None, [Section(GLOBAL, 1, "a\n"), Section(AGENT, 1, "#!/bin/bash\nb\n")], Kind.SH)
     assert made is not None
     assert made.startswith(b"#!/bin/bash\n")
-    assert interpreters(made, Kind.SH) == ("bash",)
+    assert command_of(made) == ["/bin/bash"]
+
+
+@pytest.mark.parametrize("head", [b"#!/bin/bash -e\n", b"#!/usr/bin/env bash\n", b""])
+def test_a_changed_first_line_of_a_new_file_stays(head: bytes) -> None:
+    made = prepend(None, [Section(GLOBAL, 1, "echo one\n")], Kind.SH)
+    assert made is not None
+    changed = made.replace(b"#!/bin/sh\n", head)
+    again = prepend(changed, [Section(GLOBAL, 2, "#!/bin/sh\necho two\n")], Kind.SH)
+    assert again is not None
+    assert again.startswith(head + b"# >>>")
+    assert prepend(again, [], Kind.SH) == head
+
+
+def test_a_changed_script_changes_the_first_line_of_a_new_file() -> None:
+    made = prepend(None, [Section(GLOBAL, 1, "echo one\n")], Kind.SH)
+    for text, head in (("#!/bin/bash -e\na\n", b"#!/bin/bash -e\n"), ("b\n", b"#!/bin/sh\n")):
+        made = prepend(made, [Section(GLOBAL, 2, text)], Kind.SH)
+        assert made is not None
+        assert made.startswith(head)
+
+
+def test_the_first_line_says_what_runs_a_file() -> None:
+    lines = {
+        b"#!/bin/bash -e": ["/bin/bash", "-e"],
+        b"#! /usr/bin/env -S bash -e \r\n": ["/usr/bin/env", "-S bash -e"],
+        b"#!/usr/bin/python3\nx": ["/usr/bin/python3"],
+        b"#!\n": [],
+        b"echo": [],
+    }
+    assert {line: command_of(line) for line in lines} == lines
+
+
+@pytest.mark.parametrize(
+    ("kind", "head"),
+    [
+        (Kind.SH, "#!/usr/bin/python3"),
+        (Kind.SH, "#!/bin/zsh"),
+        (Kind.BASH, "#!/usr/bin/env node"),
+        (Kind.TS, "#!/bin/sh"),
+    ],
+)
+def test_a_file_in_another_language_gets_no_sections(kind: Kind, head: str) -> None:
+    content = f"{head}\nlast\n".encode()
+    assert prepend(content, [], kind) == content
+    with pytest.raises(Invalid):
+        prepend(content, in_language([Section(GLOBAL, 1, "one\n")], kind), kind)
+
+
+def test_a_script_without_a_first_line_is_for_the_shell() -> None:
+    scripts = [Section(GLOBAL, 1, "apt-get install jq\n"), Section(AGENT, 1, "#!/usr/bin/env node\nlet a\n")]
+    for kind, chosen in ((Kind.SH, scripts[:1]), (Kind.BASH, scripts[:1]), (Kind.TS, scripts[1:])):
+        found, (remark,) = select(scripts, kind)
+        assert found == chosen
+        assert "is not in start-up" in remark
+    written = prepend(b"last\n", scripts[1:], Kind.JS)
+    assert written is not None
+    assert b" >>>\n//#!/usr/bin/env node\nlet a\n// <<<" in written
+
+
+def test_a_first_line_that_has_no_effect_is_reported() -> None:
+    def remarks(content: bytes, text: str, kind: Kind = Kind.SH) -> int:
+        return len(unused_first_lines(content, [Section(GLOBAL, 1, text)], kind))
+
+    assert remarks(b"#!/bin/sh\n", "#!/bin/bash\n") == 1
+    assert remarks(b"#!/bin/bash\n", "#!/bin/bash -e\n") == 1
+    assert remarks(b"last\n", "#!/bin/bash\n") == 1
+    assert remarks(b"#!/usr/bin/bash -e\n", "#!/usr/bin/env -S bash -e\n") == 0
+    assert remarks(b"#!/bin/bash\n", "one\n") == 0
+    assert remarks(b"last\n", "#!/bin/bash\n", Kind.BASH) == 0
 
 
 def test_line_ends_of_an_editor_are_no_edit() -> None:

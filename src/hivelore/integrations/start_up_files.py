@@ -16,7 +16,16 @@ from hivelore.core.text import counted
 from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, Proposed, Unavailable
 from hivelore.local import private_files
 from hivelore.python.client import Client
-from hivelore.setup_scripts.start_up_file import GLOBAL, FoundSection, Kind, Section, extract, prepend
+from hivelore.setup_scripts.start_up_file import (
+    GLOBAL,
+    FoundSection,
+    Kind,
+    Section,
+    extract,
+    prepend,
+    select,
+    unused_first_lines,
+)
 
 MOST_BYTES = 1_000_000
 """Largest start-up file."""
@@ -61,8 +70,8 @@ def update(folder: Path, agent: str, client: Client, note: Note) -> FoundFile | 
         known = find(folder)
         if known is not None:
             _propose_edits(folder, known, client, note)
-        scripts = _fetch(client, agent)
         kind = Kind.SH if known is None else known.kind
+        scripts, remarks = select(_fetch(client, agent), kind)
         wanted = prepend(None if known is None else known.content, scripts, kind)
         path = folder / kind.file_name
         if wanted is not None and len(wanted) > MOST_BYTES:
@@ -75,6 +84,8 @@ def update(folder: Path, agent: str, client: Client, note: Note) -> FoundFile | 
         elif known is not None and wanted is not None and wanted != known.content:
             _check_unchanged(known)
             _replace(known, wanted)
+    for remark in (*remarks, *unused_first_lines(wanted or b"", scripts, kind)):
+        note(remark)
     return find(folder)
 
 

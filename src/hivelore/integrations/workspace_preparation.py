@@ -15,7 +15,7 @@ from hivelore.integrations.start_up_files import FoundFile, Note
 from hivelore.local import private_files, script_process
 from hivelore.local.script_process import Finished, Limits
 from hivelore.python.client import Client
-from hivelore.setup_scripts.start_up_file import interpreters
+from hivelore.setup_scripts.start_up_file import command_of, programs
 
 LOG = "start-up.log"
 """The last part of what the start-up file printed, in the personal folder."""
@@ -108,12 +108,15 @@ def run_start_up_file(preparation: Preparation) -> int:
         preparation.note(f"{found.path.name} was not run: HIVELORE_RUN_SETUP_SCRIPTS is off.")
         return 0
     limits, folder = Limits(runs.seconds, output_bytes=_SEARCHED_BYTES), str(preparation.start_up_folder)
-    command = [_interpreter(found, preparation.environment), str(found.path)]
+    command = [*(command_of(found.content) or _program(found, preparation.environment)), str(found.path)]
     environment = usual_environment(preparation.environment, runs.variables)
     try:
         done = script_process.run(command, folder, environment, limits)
     except OSError as error:
-        raise Conflict(f"{command[0]} cannot be run ({error.strerror}). Check its permissions.") from None
+        raise Conflict(
+            f"{command[0]}, which runs {found.path.name}, cannot be run ({error.strerror}). Install it, check its "
+            f"permissions, or correct the first line of the file."
+        ) from None
     preparation.finished = done
     _keep_output(preparation, done)
     if done.code == 0:
@@ -165,13 +168,14 @@ def readable_output(output: bytes, secrets: Sequence[str], *, is_cut: bool = Fal
     return kept.decode(errors="ignore")
 
 
-def _interpreter(found: FoundFile, environment: Mapping[str, str]) -> str:
-    names = interpreters(found.content, found.kind)
+def _program(found: FoundFile, environment: Mapping[str, str]) -> Sequence[str]:
+    """Returns the program for a file whose first line names none."""
+    names = programs(found.kind)
     path = environment.get("PATH")
     program = next((program for name in names if (program := shutil.which(name, path=path)) is not None), None)
     if program is None:
         raise NotFound(f"{found.path.name} needs {' or '.join(names)}, which is not on the PATH. Install it.")
-    return program
+    return (program,)
 
 
 def _keep_output(preparation: Preparation, done: Finished) -> None:

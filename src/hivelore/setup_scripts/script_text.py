@@ -1,6 +1,8 @@
 """Canonical form, limits and language of a setup script."""
 
+from collections.abc import Sequence
 from enum import StrEnum
+from itertools import dropwhile
 
 from hivelore.errors import Invalid, TooLarge
 
@@ -35,27 +37,29 @@ def check(text: str) -> str:
     return script
 
 
-def interpreter_of(first_line: str) -> str | None:
-    """Returns the program that a first line such as ``#!/usr/bin/env bash`` names; None for another first line."""
+def interpreter_of(first_line: str) -> Sequence[str]:
+    """Returns the program and the options that a first line such as ``#!/usr/bin/env -S bash -e`` names; nothing for
+    another first line."""
     if not first_line.startswith("#!"):
-        return None
-    words = [word for word in first_line[2:].split() if not word.startswith("-")]
+        return ()
+    words = first_line[2:].split()
     if words and words[0].endswith("/env"):
-        del words[0]
-    return words[0].rpartition("/")[2] if words else ""
+        words = list(dropwhile(lambda word: word.startswith("-") or "=" in word, words[1:]))
+    return (words[0].rpartition("/")[2], *words[1:]) if words else ("",)
 
 
 def language_of(first_line: str) -> Language | None:
     """Returns the language that a first line names; None if it names none. Raises Invalid for other programs."""
-    program = interpreter_of(first_line)
-    if program is None:
+    named = interpreter_of(first_line)
+    if not named:
         return None
-    if program in _SHELLS:
+    if named[0] in _SHELLS:
         return Language.SHELL
-    if program in _SCRIPTS:
+    if named[0] in _SCRIPTS:
         return Language.JAVASCRIPT
     raise Invalid(
-        f"A setup script for {program[:40]!r} cannot be part of a start-up file. Write it for sh, bash, node or bun.",
+        f"A setup script cannot be for {named[0][:40]!r}, or in a start-up file for it. The first line has to name sh, "
+        "bash, node or bun.",
         field="setupScript",
     )
 

@@ -10,6 +10,10 @@ The number at both ends is a digest of the script. A text cannot contain its own
 marker, and an edit is found without a copy. Sections are at the beginning only. A whole section elsewhere was displaced
 by an edit of the file; it would go on running after its script changed, so it is reported. Without its sections, a file
 has the bytes that it had before.
+
+The program of the file runs all of it, so the line ``#!`` of a script says its language only. In JavaScript, where such
+a line may only be the first of a file, it is written as a comment. A file that was made for the sections has the line
+of the first script with one, and the markers have a digest of that line. If somebody changes it, the file is theirs.
 """
 
 import re
@@ -26,6 +30,8 @@ GLOBAL = "global"
 _NAME = "hivelore setup script"
 _NEW = ", new file"
 _DEFAULT_HEAD = "#!/bin/sh"
+_EXAMPLES = {Language.SHELL: "#!/bin/sh", Language.JAVASCRIPT: "#!/usr/bin/env node"}
+"""First lines, for remarks."""
 
 
 class Kind(StrEnum):
@@ -65,7 +71,7 @@ class FoundSection:
     owner: str
     version: int
     content: bytes
-    """What stands between the markers."""
+    """The script between the markers."""
     digest: str
     """Digest of the script that was written there."""
 
@@ -113,8 +119,9 @@ def extract(content: bytes, kind: Kind) -> StartUpFile:
                 f"'{_end(kind, opened['digest'].decode())}' is missing. Put it back, or remove the whole section."
             )
         owner, version = opened["owner"].decode(), int(opened["version"])
-        found.append(FoundSection(owner, version, body[opened.end() : closed.start()], opened["digest"].decode()))
-        is_new = is_new or opened["new"] is not None
+        script = _restored(body[opened.end() : closed.start()], kind)
+        found.append(FoundSection(owner, version, script, opened["digest"].decode()))
+        is_new = is_new or opened["head"] == _head_digest(head)
         position = closed.end()
         if body.startswith(after, position):
             position += len(after)
@@ -125,10 +132,11 @@ def extract(content: bytes, kind: Kind) -> StartUpFile:
 
 def prepend(content: bytes | None, scripts: Sequence[Section], kind: Kind) -> bytes | None:
     """Returns a start-up file with these sections instead of its present ones. None for ``content``: there is no file;
-    as the answer: there has to be none. Raises Invalid for scripts in another language, and as ``extract``."""
-    wanted = [one for one in scripts if one.text]
-    for one in wanted:
-        _check_language(one, kind)
+    as the answer: there has to be none. Raises Invalid if the file or a script is in another language, and as
+    ``extract``."""
+    wanted, others = select(scripts, kind)
+    if others:
+        raise Invalid(others[0])
     if content is None:
         file = StartUpFile(b"", (), b"\n", is_new=True)
     else:
@@ -137,18 +145,57 @@ def prepend(content: bytes | None, scripts: Sequence[Section], kind: Kind) -> by
         if not wanted and not file.rest.strip():
             return None
         file = StartUpFile(_new_head(wanted) or file.head, (), file.rest, is_new=bool(wanted))
-    written = [_written(one, kind, is_new=file.is_new) for one in wanted]
+    elif wanted:
+        _check_head(file.head, kind)
+    written = [_written(one, kind, file.head if file.is_new else None) for one in wanted]
     if file.head:
         return file.head + b"".join(b"\n" + one for one in written) + file.rest
     return b"".join(one + b"\n" for one in written) + file.rest
 
 
-def interpreters(content: bytes, kind: Kind) -> Sequence[str]:
-    """Returns the programs that can run a start-up file, best first."""
+def select(scripts: Sequence[Section], kind: Kind) -> tuple[Sequence[Section], Sequence[str]]:
+    """Returns the scripts that are in the language of a start-up file, and a remark about each of the others. A script
+    without a line ``#!`` is for the shell. Raises Invalid for scripts that can be in no start-up file."""
+    chosen, remarks = list[Section](), list[str]()
+    for one in scripts:
+        if not one.text:
+            continue
+        language = language_of(_first_line(one.text)) or Language.SHELL
+        if language is kind.language:
+            chosen.append(one)
+        else:
+            remarks.append(
+                f"The setup script ({one.owner}) is not in {kind.file_name}: it is for {language}. For a script in "
+                f"{kind.language}, begin it with '{_EXAMPLES[kind.language]}'."
+            )
+    return chosen, remarks
+
+
+def unused_first_lines(content: bytes, scripts: Sequence[Section], kind: Kind) -> Sequence[str]:
+    """Returns a remark about each script whose line ``#!`` names another program than the one of its shell file, or
+    other options."""
+    if kind.language is not Language.SHELL:
+        return ()
+    used = interpreter_of(_split_head(content)[0].decode(errors="replace")) or programs(kind)
+    lines = [(one.owner, _first_line(one.text)) for one in scripts]
+    return [
+        f"The line {line[:80]!r} of the setup script ({owner}) has no effect: {kind.file_name} runs with "
+        f"'{' '.join(used)}'."
+        for owner, line in lines
+        if (named := interpreter_of(line)) and tuple(named) != tuple(used)
+    ]
+
+
+def command_of(content: bytes) -> Sequence[str]:
+    """Returns the program and the argument that the first line of a start-up file names, as the kernel reads it."""
+    return _split_head(content)[0].decode(errors="surrogateescape")[2:].strip().split(maxsplit=1)
+
+
+def programs(kind: Kind) -> Sequence[str]:
+    """Returns the programs that can run a start-up file without a line ``#!``, best first."""
     match kind:
         case Kind.SH:
-            line = _split_head(content)[0].decode(errors="replace")
-            return ("bash",) if interpreter_of(line) == "bash" else ("sh",)
+            return ("sh",)
         case Kind.BASH:
             return ("bash",)
         case Kind.JS:
@@ -182,30 +229,36 @@ def _split_head(content: bytes) -> tuple[bytes, bytes]:
 
 def _new_head(scripts: Sequence[Section]) -> bytes:
     """Returns the first line of a new file: that of the first script that has one."""
-    lines = [one.text.partition("\n")[0] for one in scripts]
+    lines = [_first_line(one.text) for one in scripts]
     return next((line for line in lines if line.startswith("#!")), _DEFAULT_HEAD if lines else "").encode()
 
 
-def _check_language(script: Section, kind: Kind) -> None:
-    line = script.text.partition("\n")[0]
-    language = language_of(line)
-    if language is not None and kind.language is Language.JAVASCRIPT:
+def _check_head(head: bytes, kind: Kind) -> None:
+    if language_of(head.decode(errors="replace")) not in (None, kind.language):
+        line = head[:40].decode(errors="replace")
         raise Invalid(
-            f"The setup script ({script.owner}) begins with {line[:40]!r}, and becomes part of {kind.file_name}. Write "
-            "it in the language of this file, without that line."
-        )
-    if language not in (None, kind.language):
-        raise Invalid(
-            f"The setup script ({script.owner}) is {language}, and {kind.file_name} is {kind.language}. Write the "
-            "script in the language of this file."
+            f"{kind.file_name} begins with {line!r}, so setup scripts for {kind.language} cannot be in it. Correct "
+            "this line, or the name of the file."
         )
 
 
-def _written(script: Section, kind: Kind, *, is_new: bool) -> bytes:
+def _first_line(text: str) -> str:
+    return text.partition("\n")[0]
+
+
+def _written(script: Section, kind: Kind, new_head: bytes | None) -> bytes:
+    """Returns a section. ``new_head``: the first line of a file that was made for the sections."""
     digest = _digest(script.text)
-    new = _NEW if is_new else ""
+    new = "" if new_head is None else f"{_NEW} {_head_digest(new_head).decode()}"
     begin = f"{kind.comment} >>> {_NAME}: {script.owner}, version {script.version}, {digest}{new} >>>"
-    return f"{begin}\n{script.text}{_end(kind, digest)}".encode()
+    is_commented = kind.language is Language.JAVASCRIPT and script.text.startswith("#!")
+    return f"{begin}\n{kind.comment if is_commented else ''}{script.text}{_end(kind, digest)}".encode()
+
+
+def _restored(written: bytes, kind: Kind) -> bytes:
+    """Returns a script as it was before ``_written``."""
+    is_commented = kind.language is Language.JAVASCRIPT and written.startswith(b"//#!")
+    return written[2:] if is_commented else written
 
 
 def _end(kind: Kind, digest: str) -> str:
@@ -215,7 +268,7 @@ def _end(kind: Kind, digest: str) -> str:
 def _begin_pattern(kind: Kind) -> re.Pattern[bytes]:
     return re.compile(
         rf"{kind.comment} >>> {_NAME}: (?P<owner>[\w-]{{1,64}}), version (?P<version>\d{{1,9}}), "
-        rf"(?P<digest>[0-9a-f]{{16}})(?P<new>{_NEW})? >>>[ \t\r]*\n".encode()
+        rf"(?P<digest>[0-9a-f]{{16}})(?:{_NEW} (?P<head>[0-9a-f]{{8}}))? >>>[ \t\r]*\n".encode()
     )
 
 
@@ -230,6 +283,10 @@ def _any_marker_pattern(kind: Kind) -> re.Pattern[bytes]:
 
 def _end_pattern(kind: Kind, digest: str) -> re.Pattern[bytes]:
     return re.compile(rf"^{re.escape(_end(kind, digest))}[ \t\r]*$".encode(), re.MULTILINE)
+
+
+def _head_digest(head: bytes) -> bytes:
+    return sha256(head.rstrip()).hexdigest()[:8].encode()
 
 
 def _digest(text: str) -> str:
