@@ -119,6 +119,23 @@ def test_python_has_all_of_it(swarm: Swarm) -> None:
         assert hive.restore_setup_script(1, agent="ada").version == 3
 
 
+@pytest.mark.parametrize("number", [-1, 2**31, 10**30])
+def test_a_number_that_no_version_can_have_is_invalid(swarm: Swarm, number: int) -> None:
+    place = "/api/setup-script"
+    for call in (
+        lambda: swarm.set(swarm.operator, None, "echo one", version=number),
+        lambda: swarm.set(swarm.operator, "ada", "echo one", version=number),
+        lambda: swarm.operator.call("GET", f"{place}/history", query={"before": number}),
+        lambda: swarm.operator.call("GET", f"{place}/diff", query={"older": number, "newer": 1}),
+        lambda: swarm.operator.call("GET", f"{place}/diff", query={"older": 1, "newer": number}),
+        lambda: swarm.operator.call("POST", f"{place}/restore", body={"version": number}),
+    ):
+        with pytest.raises(Invalid):
+            call()
+    swarm.set(swarm.operator, None, "echo one")
+    assert swarm.operator.call("GET", f"{place}/history", query={"before": 2**31 - 1})["versions"]
+
+
 def test_a_secret_in_a_script_is_stored_nowhere(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     secret = SHAPES["github-token"][0]

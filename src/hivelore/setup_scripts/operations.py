@@ -11,7 +11,9 @@ from hivelore.core.tool import NUMBER, TEXT, Reply, Tool
 from hivelore.core.values import Instant, NoArguments, Request, Value
 
 _SCRIPT = Meta(description="At most 65,536 bytes. Empty: no script.")
-_VERSION = Meta(description="Raises Stale unless this is the current version; 0: there is none.")
+_NEWEST = 2**31 - 1
+_VERSION = Meta(ge=0, le=_NEWEST, description="Raises Stale unless this is the current version; 0: there is none.")
+_NUMBER = Meta(ge=1, le=_NEWEST, description="Number of a version.")
 _PROPOSE = Meta(description="Make a proposal also as an operator, for a text that somebody else wrote.")
 _AGENT = Meta(description="Agent, by id or name. Default: the global script.")
 
@@ -23,14 +25,14 @@ class AgentScript(Request, frozen=True):
 class SetSetupScript(Request, frozen=True):
     agent: str
     setup_script: Annotated[str, _SCRIPT]
-    version: Annotated[int | None, _VERSION] = None
+    version: Annotated[int, _VERSION] | None = None
     reason: str | None = None
     propose: Annotated[bool, _PROPOSE] = False
 
 
 class SetGlobalSetupScript(Request, frozen=True):
     setup_script: Annotated[str, _SCRIPT]
-    version: Annotated[int | None, _VERSION] = None
+    version: Annotated[int, _VERSION] | None = None
     reason: str | None = None
     propose: Annotated[bool, _PROPOSE] = False
 
@@ -38,17 +40,17 @@ class SetGlobalSetupScript(Request, frozen=True):
 class ListScriptVersions(Request, frozen=True, kw_only=True):
     agent: Annotated[str | None, _AGENT] = None
     limit: Annotated[int, Meta(ge=1, le=50)] = 20
-    before: Annotated[int | None, Meta(description="Only versions with a smaller number.")] = None
+    before: Annotated[int, Meta(ge=1, le=_NEWEST, description="Only versions with a smaller number.")] | None = None
 
 
 class CompareScripts(Request, frozen=True):
-    older: int
-    newer: int
+    older: Annotated[int, _NUMBER]
+    newer: Annotated[int, _NUMBER]
     agent: Annotated[str | None, _AGENT] = None
 
 
 class RestoreScript(Request, frozen=True):
-    version: int
+    version: Annotated[int, _NUMBER]
     agent: Annotated[str | None, _AGENT] = None
     reason: str | None = None
 
