@@ -316,3 +316,24 @@ def test_changes_proposals_and_decisions_are_in_the_audit_trail(world: World) ->
     with world.store.read() as view:
         found = [(one.action, one.actor) for one in view.audit(10)]
     assert [action.value for action, _ in reversed(found)] == ["created", "proposed", "edited", "decided"]
+
+
+@pytest.mark.parametrize("viewer", [AS_OPERATOR, AS_LEA, AS_ADA, RUNNER_OF_ADA])
+def test_reads_of_the_script_of_another_agent_are_in_the_audit_trail(world: World, viewer: Viewer) -> None:
+    for agent in OWNERS:
+        change(world, "echo one", agent=agent)
+    proposals = [proposed(world, "echo two", AS_ADA, agent) for agent in OWNERS]
+    world.write_buffer.flush()
+    with world.store.read() as view:
+        before = len(view.audit(100))
+    world.setup_scripts.of_agent(ADA, viewer)
+    world.setup_scripts.of_agent(BOB, AS_OPERATOR)
+    for agent, proposal in zip(OWNERS, proposals, strict=True):
+        world.setup_scripts.current(agent, viewer)
+        world.setup_scripts.version(agent, 1, viewer)
+        world.review_inbox.detail(proposal, viewer)
+    world.write_buffer.flush()
+    with world.store.read() as view:
+        found = view.audit(100)
+    reads = [(one.action.value, one.memory, one.actor) for one in found[: len(found) - before]]
+    assert reads == [("read", ADA, viewer.agent)] * (0 if viewer.agent == ADA else 4)

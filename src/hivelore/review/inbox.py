@@ -193,7 +193,7 @@ class ReviewInbox:
         """Returns a proposal with its memories. Reads of other agents' memories are audited (X3)."""
         with self._store.read(sees=proposals_visible_to(viewer, self._lead_sees).seen) as view:
             known, stored = self._get_visible(view, proposal, viewer)
-            script = None if known.script is None else self._setup_scripts.review(view, known)
+            script = None if known.script is None else self._setup_scripts.review(view, known, viewer)
         now = self._clock.now()
         memories = tuple(one.memory for one in stored)
         for memory in memories:

@@ -311,6 +311,7 @@ class Services(ABC):
             agents=self.agents,
             redactor=self.redactor,
             lead_sees=self.settings.lead_sees,
+            write_buffer=self.write_buffer,
             clock=self.clock,
             accepts_own=self.settings.accept_setup_scripts,
         )

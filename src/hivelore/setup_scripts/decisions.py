@@ -20,6 +20,11 @@ def may_see(seen: Visibility, agent: AgentId | None) -> bool:
     return seen.others or (seen.own is not None and seen.own == agent)
 
 
+def is_audited_read(viewer: Viewer, agent: AgentId | None) -> bool:
+    """Returns True if a read of a script belongs in the audit trail: it is that of another agent."""
+    return agent is not None and agent != viewer.agent
+
+
 def may_change(viewer: Viewer, agent: AgentId | None, *, accepts_own: bool) -> Permission:
     """Returns the permission to change a script: operators change all; agents propose changes of their own and of the
     global one, leads of all (X15, X22). ``accepts_own``: agents may change their own."""

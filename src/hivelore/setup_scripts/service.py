@@ -14,6 +14,7 @@ from hivelore.core.redaction import Redactor
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Forbidden, Invalid, NotFound, Stale, TooLarge
+from hivelore.feedback.recall_log import WriteBehindBuffer
 from hivelore.identity.service import Agents
 from hivelore.memories.model import Action
 from hivelore.review.model import Proposal, ProposalId, ScriptReview, ScriptSubject
@@ -57,6 +58,7 @@ class SetupScripts:
         agents: Agents,
         redactor: Redactor,
         lead_sees: LeadSees,
+        write_buffer: WriteBehindBuffer,
         clock: Clock,
         accepts_own: bool,
     ) -> None:
@@ -67,6 +69,7 @@ class SetupScripts:
         self._agents = agents
         self._redactor = redactor
         self._lead_sees = lead_sees
+        self._write_buffer = write_buffer
         self._clock = clock
         self._accepts_own = accepts_own
 
@@ -82,13 +85,19 @@ class SetupScripts:
         """Returns what runs when an agent starts."""
         self._check_visible(agent, viewer)
         with self._store.read(deadline, sees=visible_to(viewer, self._lead_sees)) as view:
-            return AgentScripts(view.setup_script(agent), view.setup_script(None))
+            found = AgentScripts(view.setup_script(agent), view.setup_script(None))
+        if found.own is not None:
+            self._note_read(agent, viewer)
+        return found
 
     def current(self, agent: AgentId | None, viewer: Viewer, deadline: float | None = None) -> ScriptVersion | None:
         """Returns the latest version of a script; agent None: of the global one."""
         self._check_visible(agent, viewer)
         with self._store.read(deadline, sees=visible_to(viewer, self._lead_sees)) as view:
-            return view.setup_script(agent)
+            found = view.setup_script(agent)
+        if found is not None:
+            self._note_read(agent, viewer)
+        return found
 
     def history(
         self,
@@ -116,6 +125,7 @@ class SetupScripts:
                 f"There is no version {number} of this setup script; the latest {MAX_VERSIONS} are kept. 'hivelore "
                 "setup-script history' (GET /api/setup-script/history) lists them."
             )
+        self._note_read(agent, viewer)
         return found
 
     def change(
@@ -176,7 +186,7 @@ class SetupScripts:
 
     # for the review inbox
 
-    def review(self, view: View, proposal: Proposal) -> ScriptReview | None:
+    def review(self, view: View, proposal: Proposal, viewer: Viewer) -> ScriptReview | None:
         """Returns the text of a proposal, compared with the current version."""
         assert proposal.script is not None
         text = view.script_draft(proposal.id)
@@ -184,6 +194,7 @@ class SetupScripts:
             return None
         current = view.setup_script(proposal.script.agent)
         diff = decisions.script_diff(_text(current), text, f"version {_number(current)}", "proposal")
+        self._note_read(proposal.script.agent, viewer)
         return ScriptReview(proposed=text, diff=diff)
 
     def apply_proposal(self, tx: Transaction, proposal: Proposal, viewer: Viewer) -> None:
@@ -231,6 +242,11 @@ class SetupScripts:
     def _check_visible(self, agent: AgentId | None, viewer: Viewer) -> None:
         if not decisions.may_see(visible_to(viewer, self._lead_sees), agent):
             raise Forbidden("You may read your own and the global setup script only.")
+
+    def _note_read(self, agent: AgentId | None, viewer: Viewer) -> None:
+        """Records a read of another agent's script in the audit trail (X3)."""
+        if decisions.is_audited_read(viewer, agent):
+            self._write_buffer.record(AuditEntry.by_viewer(viewer, Action.READ, audited_id(agent), self._clock.now()))
 
     def _put(
         self,
