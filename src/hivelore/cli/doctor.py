@@ -88,8 +88,9 @@ def _settings(home: Path, owner: Owner | None) -> Iterator[Finding]:
     yield checks.files(exposed(home, settings.database_path))
     workspace = settings.workspace_folder
     if workspace.is_dir():
-        yield checks.workspace_folder(workspace)
-        yield checks.start_up_file(workspace, runs=settings.run_setup_scripts)
+        yield checks.workspace_folder(workspace, runs=settings.run_setup_scripts)
+        for folder in (workspace, *checks.own_folders(workspace)):
+            yield checks.start_up_file(folder, runs=settings.run_setup_scripts)
     if settings.embedder is Embedder.LOCAL:
         yield checks.run_check("model", "intact", lambda: _load_model(home), _REINSTALL)
     if owner is None and settings.embedder is not Embedder.NONE:

@@ -9,6 +9,7 @@ from hivelore.cli import connection, output
 from hivelore.cli.connection import call, path
 from hivelore.cli.options import STDIN, AsJson, Limit50, Number, read_stdin
 from hivelore.cli.output import Column
+from hivelore.cli.workspace import OwnFolder, agent_id
 from hivelore.core.text import counted
 from hivelore.errors import Invalid, TooLarge
 from hivelore.local import endpoint
@@ -127,6 +128,7 @@ def sync(
     agent: Annotated[
         str | None, Parameter(help="Agent that edited it, by id or name (default: local).", metavar="NAME")
     ] = None,
+    own_folder: OwnFolder = False,
     json: AsJson = False,
 ) -> None:
     """Propose what an agent edited in the setup scripts of the start-up file.
@@ -136,9 +138,11 @@ def sync(
     from hivelore.integrations import start_up_files
 
     place = folder or Path(endpoint.workspace(endpoint.home(), endpoint.given_workspace()))
-    if not place.is_dir():
-        raise Invalid(f"{place} is not a folder. 'hivelore workspace prepare' creates the workspace.")
     with connection.client(agent) as client:
+        if own_folder:
+            place = place / "agents" / agent_id(client)
+        if not place.is_dir():
+            raise Invalid(f"{place} is not a folder. 'hivelore workspace prepare' creates the workspace.")
         found = start_up_files.sync(place, client, output.note)
     output.result({"edited": found}, json, f"{counted(found, 'edited script')}.")
 

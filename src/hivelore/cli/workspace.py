@@ -8,6 +8,9 @@ from hivelore.cli import connection, output
 from hivelore.cli.options import AsJson
 from hivelore.errors import Invalid
 from hivelore.local import endpoint, variables
+from hivelore.python.client import Client
+
+OwnFolder = Annotated[bool, Parameter(help="Use agents/ID instead of personal, for several agents in one workspace.")]
 
 app = App(name="workspace", help="The workspace of an agent: prepare.")
 
@@ -18,9 +21,7 @@ def prepare(
     agent: Annotated[
         str | None, Parameter(help="Agent to prepare it for, by id or name (default: local).", metavar="NAME")
     ] = None,
-    own_folder: Annotated[
-        bool, Parameter(help="Use agents/NAME instead of personal, for several agents in one workspace.")
-    ] = False,
+    own_folder: OwnFolder = False,
     json: AsJson = False,
 ) -> int:
     """Create the folders of a workspace, and put the setup scripts into its start-up file.
@@ -41,14 +42,12 @@ def prepare(
         variables=settings.setup_script_variables,
     )
     with connection.client(agent) as client:
-        me = client.call("GET", "/api/me")
-        if me["agentId"] is None:
-            raise Invalid("This key belongs to no agent. Name the agent with --agent.", field="agent")
+        me = agent_id(client)
         preparation = Preparation(
             client=client,
             workspace=settings.workspace_folder,
-            agent=me["agentId"],
-            personal=f"agents/{me['agentId']}" if own_folder else "personal",
+            agent=me,
+            personal=f"agents/{me}" if own_folder else "personal",
             runs=runs,
             environment=variables.environment(),
             note=output.note,
@@ -62,3 +61,11 @@ def prepare(
     }
     output.result(answer, json, "Prepared: ", (str(preparation.workspace), "bold"))
     return code
+
+
+def agent_id(client: Client) -> str:
+    """Return the id of the agent that a client acts for. Raises Invalid if there is none."""
+    me = client.call("GET", "/api/me")
+    if me["agentId"] is None:
+        raise Invalid("This key belongs to no agent. Name the agent with --agent.", field="agent")
+    return me["agentId"]

@@ -1,5 +1,6 @@
 """doctor: each finding is provoked and has a remedy."""
 
+import os
 import shutil
 import socket
 from collections.abc import Callable
@@ -51,17 +52,41 @@ def test_a_workspace_without_its_folders_is_found(alone: CommandLine, made: Path
     (made / "workspace" / "personal").mkdir(parents=True)
     assert found(alone, "workspace", 0) == (
         "warning",
-        f"{made / 'workspace'} has no personal/memory, shared/memory.",
-        "Run 'hivelore workspace prepare'.",
+        f"{made / 'workspace'} has no shared/memory, personal/memory.",
+        "Run 'hivelore workspace prepare', with --own-folder for a folder in 'agents'.",
     )
+
+
+def test_folders_of_several_agents_in_one_workspace_are_checked(alone: CommandLine, made: Path) -> None:
+    workspace = made / "workspace"
+    for name in ("agents/a/memory", "agents/b/memory", "shared/memory"):
+        (workspace / name).mkdir(parents=True)
+    assert found(alone, "workspace", 0)[0] == "ok"
+    (workspace / "agents/b/memory").rmdir()
+    assert "has no agents/b/memory." in found(alone, "workspace", 0)[1]
+    (workspace / "agents/b/start-up.sh").mkdir()
+    result = alone("doctor", "--json")
+    files = [one["level"] for one in result.json["findings"] if one["name"] == "start-up file"]
+    assert files == ["ok", "ok", "error"]
+
+
+def test_a_missing_folder_of_repositories_is_found_where_start_up_files_run(tmp_path: Path) -> None:
+    for name in ("personal/memory", "shared/memory"):
+        (tmp_path / name).mkdir(parents=True)
+    assert checks.workspace_folder(tmp_path, runs=False).level is Level.OK
+    assert "has no repos." in checks.workspace_folder(tmp_path, runs=True).what
 
 
 def test_a_workspace_that_cannot_be_written_to_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("personal/memory", "shared/memory"):
         (tmp_path / name).mkdir(parents=True)
-    assert checks.workspace_folder(tmp_path).level is Level.OK
-    monkeypatch.setattr("os.access", lambda path, mode: not str(path).endswith("shared/memory"))
-    finding = checks.workspace_folder(tmp_path)
+    assert checks.workspace_folder(tmp_path, runs=False).level is Level.OK
+
+    def may_write(path: Path, mode: int) -> bool:
+        return not str(path).endswith("shared/memory")
+
+    monkeypatch.setattr(os, "access", may_write)
+    finding = checks.workspace_folder(tmp_path, runs=False)
     assert (finding.level, finding.what) == (Level.ERROR, f"{tmp_path / 'shared/memory'} cannot be written to.")
 
 

@@ -68,6 +68,18 @@ def test_an_edit_in_the_start_up_file_is_proposed(cli: CommandLine, workspace: P
     assert "echo two" in file.read_text()
 
 
+def test_an_edit_in_the_folder_of_one_of_several_agents_is_proposed(cli: CommandLine, workspace: Path) -> None:
+    cli("agent", "add", "willa")
+    cli("setup-script", "set", "-", "--agent", "willa", stdin=b"echo one")
+    assert cli("setup-script", "sync", "--own-folder", "--agent", "willa").code == 2
+    cli("workspace", "prepare", "--agent", "willa", "--own-folder")
+    (file,) = workspace.glob("agents/*/start-up.sh")
+    file.write_text(file.read_text().replace("echo one", "echo two"))
+    result = cli("setup-script", "sync", "--own-folder", "--agent", "willa")
+    assert (result.code, result.out) == (0, "1 edited script.\n")
+    assert "was proposed" in result.err
+
+
 def test_the_key_of_an_operator_needs_an_agent(
     cli: CommandLine, service: Service, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
