@@ -42,6 +42,7 @@ _GROUPS = {
     "maintenance": "Undo and maintenance",
     "configuration": "Configuration",
     "repos": "Repositories",
+    "setup-scripts": "Setup scripts",
     "agents": "Agents and keys",
     "hooks": "Hook events",
     "service": "Service",

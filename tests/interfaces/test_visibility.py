@@ -24,7 +24,7 @@ from hivelore.core.agents import Interface, Role, Viewer
 from hivelore.core.ids import proposal_id
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
-from hivelore.errors import HiveloreError, Unauthenticated
+from hivelore.errors import HiveloreError, Proposed, Unauthenticated
 from hivelore.events.model import Level
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import MemoryId
@@ -47,7 +47,7 @@ Probe = Callable[["Asker"], list[Any]]
 WORDS = {"ada": "quokka", "bob": "numbat", "lea": "bilby", "shared": "kowari", "swarm": "dunnart"}
 """The unique word of each owner's memory; ``shared`` is ada's for all, ``swarm`` has no owner."""
 SHARED = {"shared", "swarm"}
-GROUPS = ("agent", "events", "cooldowns", "review", "config", "repo")
+GROUPS = ("agent", "events", "cooldowns", "review", "config", "repo", "setup-script", "workspace")
 """Verbs with sub-verbs."""
 EVERYTHING = set(WORDS)
 
@@ -192,6 +192,8 @@ AGENTS_TO_RESOLVE: tuple[dict[str, str], ...] = (
 REPOS = ("kowari", "dunnart")
 """Repositories whose guidelines have the words that all see. Each worker reports its own word about the first one."""
 COMMIT = "0" * 40
+AGENTS = ("ada", "bob", "lea")
+WHOSE = ((), *(("--agent", agent) for agent in AGENTS))
 BLANK = {"content": " ", "name": "x", "source": "manual"}
 
 ROUTES: dict[tuple[str, str], Probe] = {
@@ -329,6 +331,29 @@ ROUTES: dict[tuple[str, str], Probe] = {
     ("PUT", "/api/repos/{id}/synced"): lambda asker: [
         asker.rest("PUT", f"/api/repos/{NOWHERE}/synced", body=_clone("x"))
     ],
+    ("GET", "/api/agents/{agent}/setup-script"): lambda asker: [
+        asker.rest("GET", f"/api/agents/{agent}/setup-script") for agent in AGENTS
+    ],
+    ("PUT", "/api/agents/{agent}/setup-script"): lambda asker: [
+        asker.rest("PUT", f"/api/agents/{agent}/setup-script", body={"setupScript": "x", "version": 99})
+        for agent in AGENTS
+    ],
+    ("GET", "/api/setup-script"): lambda asker: [asker.rest("GET", "/api/setup-script")],
+    ("PUT", "/api/setup-script"): lambda asker: [
+        asker.rest("PUT", "/api/setup-script", body={"setupScript": "x", "version": 99})
+    ],
+    ("GET", "/api/setup-script/history"): lambda asker: [
+        asker.rest("GET", "/api/setup-script/history", query=query)
+        for query in ({}, *({"agent": agent} for agent in AGENTS))
+    ],
+    ("GET", "/api/setup-script/diff"): lambda asker: [
+        asker.rest("GET", "/api/setup-script/diff", query={"older": 1, "newer": 2, **query})
+        for query in ({}, *({"agent": agent} for agent in AGENTS))
+    ],
+    ("POST", "/api/setup-script/restore"): lambda asker: [
+        asker.rest("POST", "/api/setup-script/restore", body={"version": 99, **query})
+        for query in ({}, *({"agent": agent} for agent in AGENTS))
+    ],
     ("POST", "/api/undo"): lambda asker: [asker.rest("POST", "/api/undo", body={"id": NOWHERE})],
     ("GET", "/api/maintenance/{job}"): lambda asker: [asker.rest("GET", f"/api/maintenance/{NOWHERE}")],
     ("DELETE", "/api/maintenance/{job}"): lambda asker: [asker.rest("DELETE", f"/api/maintenance/{NOWHERE}")],
@@ -362,6 +387,7 @@ CALLS: dict[str, Probe] = {
     "memory-context": lambda asker: [asker.tool("memory-context")],
     "get-config": lambda asker: [asker.tool("get-config"), asker.tool("get-config", repoId="shop")],
     "set-config": lambda asker: [asker.tool("set-config", key="", value="x")],
+    "update-setup-script": lambda asker: [asker.tool("update-setup-script")],
     "memory-review": lambda asker: [
         asker.tool("memory-review"),
         *asker.each_proposal(lambda proposal: asker.tool("memory-review", proposalId=proposal)),
@@ -442,6 +468,23 @@ METHODS: dict[str, Probe] = {
                 NOWHERE, clone_path="/x", branch="main", commit=COMMIT, committed_at=START, clone_commit=COMMIT
             )
         )
+    ],
+    "setup_script": lambda asker: [_answer_or_error(lambda who=who: asker.hive.setup_script(who)) for who in AGENTS],
+    "set_setup_script": lambda asker: [
+        _answer_or_error(lambda who=who: asker.hive.set_setup_script(who, "x", version=99)) for who in AGENTS
+    ],
+    "global_setup_script": lambda asker: [_answer_or_error(lambda: asker.hive.global_setup_script())],
+    "set_global_setup_script": lambda asker: [
+        _answer_or_error(lambda: asker.hive.set_global_setup_script("x", version=99))
+    ],
+    "setup_script_history": lambda asker: [
+        _answer_or_error(lambda who=who: asker.hive.setup_script_history(agent=who)) for who in (None, *AGENTS)
+    ],
+    "diff_setup_script": lambda asker: [
+        _answer_or_error(lambda who=who: asker.hive.diff_setup_script(1, 2, agent=who)) for who in (None, *AGENTS)
+    ],
+    "restore_setup_script": lambda asker: [
+        _answer_or_error(lambda who=who: asker.hive.restore_setup_script(99, agent=who)) for who in (None, *AGENTS)
     ],
     "batches": lambda asker: [_answer_or_error(lambda: asker.hive.batches(limit=100))],
     "batch": lambda asker: asker.each_batch(lambda batch: _answer_or_error(lambda: asker.hive.batch(batch))),
@@ -565,6 +608,20 @@ COMMANDS: dict[str, Probe] = {
     "hivelore repo update": lambda asker: [asker.verb("repo", "update", NOWHERE, "--name", "x")],
     "hivelore repo remove": lambda asker: [asker.verb("repo", "remove", NOWHERE)],
     "hivelore repo sync": lambda asker: [asker.verb("repo", "sync", NOWHERE)],
+    "hivelore setup-script show": lambda asker: [
+        asker.verb("setup-script", "show"),
+        *(asker.verb("setup-script", "show", "--agent", agent) for agent in AGENTS),
+    ],
+    "hivelore setup-script set": lambda asker: [
+        asker.verb("setup-script", "set", "-", "--version", "99", *whose, stdin=b"x") for whose in WHOSE
+    ],
+    "hivelore setup-script history": lambda asker: [asker.verb("setup-script", "history", *whose) for whose in WHOSE],
+    "hivelore setup-script diff": lambda asker: [
+        asker.verb("setup-script", "diff", "1", "2", *whose) for whose in WHOSE
+    ],
+    "hivelore setup-script restore": lambda asker: [
+        asker.verb("setup-script", "restore", "99", *whose) for whose in WHOSE
+    ],
     "hivelore maintain": lambda asker: [asker.verb("maintain"), asker.verb("maintain", "--json")],
     "hivelore agent add": lambda asker: [asker.verb("agent", "add", " ")],
     "hivelore agent list": lambda asker: [asker.verb("agent", "list")],
@@ -577,6 +634,8 @@ WITHOUT_A_KEY = {
     "hivelore hook": "it passes on the answer of the hook route, which has a probe",
     "hivelore setup": "it writes into the settings of agent programs; what it tries out is its own",
     "hivelore unsetup": "it takes that out again",
+    "hivelore workspace prepare": "it writes the scripts that the route returns, which has a probe, into a file",
+    "hivelore setup-script sync": "it sends what it finds in a file",
     "hivelore teach": "it shows the names of tools and folders, no memory",
     "hivelore mcp": "it carries what the tools answer, which have probes of their own",
 }
@@ -604,6 +663,10 @@ SHOWS_ALL = {"recall", "list", "get", "history", "memory-get", "memory-search"} 
     ("GET", "/api/config"),
     ("GET", "/api/config/{id}/reveal"),
     ("GET", "/api/config/{id}/history"),
+    "setup_script",
+    "hivelore setup-script show",
+    ("GET", "/api/agents/{agent}/setup-script"),
+    ("GET", "/api/setup-script/diff"),
 }
 """Probes that must show everything the asker may see: silence would pass the rest of this test."""
 
@@ -705,6 +768,23 @@ def _clone(content: str) -> dict[str, Any]:
         "content": content,
         "size": len(content),
     }
+
+
+def _set_scripts(service: Service) -> None:
+    """Makes two versions of every setup script. The global one has the words of all that is shared."""
+    words = {f"/api/agents/{whose}/setup-script": WORDS[whose] for whose in AGENTS}
+    words["/api/setup-script"] = " and ".join(WORDS[whose] for whose in sorted(SHARED))
+    for place, word in words.items():
+        for number in (1, 2):
+            body = {"setupScript": f"echo the {word} sleeps {number}"}
+            service.client(service.operator_key).call("PUT", place, body=body)
+
+
+def _propose_scripts(service: Service, keys: Mapping[str, str]) -> None:
+    for who in ("ada", "bob"):
+        body = {"setupScript": f"echo the {WORDS[who]} wakes"}
+        with pytest.raises(Proposed):
+            service.client(keys[who]).call("PUT", f"/api/agents/{who}/setup-script", body=body)
 
 
 def _proposed(service: Service, memory: str, word: str) -> str:

@@ -54,6 +54,7 @@ NOT_COMPARED = (
     "entries",
     "warnings",
     "repos",
+    "script",
 )
 """Sentences, which a release may word differently, the id of a new entry of the recall log, and fields that not all
 releases have."""

@@ -48,6 +48,7 @@ from support.observed import observed
 from support.proposals import a_decision, a_proposal, inbox_of
 from support.recalls import a_recall, logged
 from support.repos import a_repo, a_report, repo_id
+from support.setup_scripts import a_script, a_script_proposal
 
 SETTINGS = ("model.serving",)
 MODELS = ("m", "n")
@@ -105,6 +106,9 @@ KINDS = (
     "register",
     "report",
     "unregister",
+    "script",
+    "old scripts",
+    "draft",
     "propose",
     "decide",
     "keep",
@@ -113,6 +117,7 @@ KINDS = (
     "reject",
     "unlink",
 )
+AGENTS = (None, ADA, BOB)
 deeds = st.builds(Deed, st.sampled_from(KINDS), st.integers(0, 5), st.integers(0, 3))
 PATHS = (None, None, Clean("/a"), None, None, Clean("/b"))
 SESSIONS = (None, Clean("s1"), Clean("s2"))
@@ -166,6 +171,14 @@ def _do_more(tx: Transaction, deed: Deed, key: DocumentKey | None) -> None:
             _configure(tx, deed)
         case "register" | "report" | "unregister":
             _register(tx, deed)
+        case "script":
+            tx.put_setup_script(a_script(1 + deed.number, AGENTS[deed.which % 3]))
+        case "old scripts":
+            tx.drop_setup_scripts(AGENTS[deed.which % 3], deed.number)
+        case "draft":
+            proposal = a_script_proposal(AGENTS[deed.which % 3])
+            tx.put_proposal(proposal)
+            tx.put_script_draft(proposal.id, Clean(f"echo {deed.number}\n"))
         case "judge" | "reject" | "unlink" if key is not None:
             _do_to_links(tx, deed, Stored(key, tx.memories_of([key], EVERYTHING)[key]))
         case _ if key is not None:

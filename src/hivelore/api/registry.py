@@ -19,6 +19,7 @@ from hivelore.repos import operations as repos
 from hivelore.review import operations as review
 from hivelore.search import operations as search
 from hivelore.sessions import operations as sessions
+from hivelore.setup_scripts import operations as setup_scripts
 
 OPERATIONS: tuple[Operation[..., Any], ...] = (
     *search.OPERATIONS,
@@ -36,5 +37,6 @@ OPERATIONS: tuple[Operation[..., Any], ...] = (
     *links.OPERATIONS,
     *configuration.OPERATIONS,
     *repos.OPERATIONS,
+    *setup_scripts.OPERATIONS,
 )
 TOOLS: tuple[Tool[Any], ...] = tuple(one.tool for one in OPERATIONS if one.tool is not None)

@@ -17,6 +17,7 @@ from hivelore.memories.whole import WholeMemory
 from hivelore.repos.model import RepoId
 from hivelore.review.model import Proposal
 from hivelore.search.model import Visibility
+from hivelore.setup_scripts.model import ScriptChange
 
 BatchId = NewType("BatchId", str)
 """A UUID (version 7) in its lower-case text form."""
@@ -41,6 +42,8 @@ class BatchKind(StrEnum):
     """A configuration entry was set or deleted."""
     REGISTERED = "registered"
     """A repository was registered, changed or removed."""
+    SETUP_SCRIPT = "setup-script"
+    """A setup script was changed."""
     UNDONE = "undone"
     """Another batch was reverted."""
 
@@ -64,6 +67,8 @@ class Batch(Value, frozen=True, kw_only=True, rename=json_names(is_private="priv
     undone_at: datetime | None = None
     undone_by: AgentId | None = None
     """None: not reverted, or reverted by an operator who did not act for an agent."""
+    script: ScriptChange | None = None
+    """The setup script that was changed. None: the batch changed something else."""
 
     def __post_init__(self) -> None:
         for instant in (self.at, self.undone_at):

@@ -35,6 +35,7 @@ from hivelore.memories.model import Action, Memory, MemoryId, Scope
 from hivelore.memories.normalizer import Normalizer
 from hivelore.repos import undo as repos_undo
 from hivelore.search.model import EVERYTHING, Filter
+from hivelore.setup_scripts import undo as setup_script_undo
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
 _PAGE_SIZE = 20
@@ -125,6 +126,10 @@ class UndoService:
                 by, repos = repos_undo.revert(tx, self._journal, self._clock, batch, viewer, why)
                 after = self._mark_undone(tx, batch, viewer)
                 return UndoResult(batch=after, by=None if by is None else by.id, memories=(), repos=tuple(repos))
+            if batch.script is not None:
+                by = setup_script_undo.revert(tx, self._journal, self._clock, batch, viewer, why)
+                after = self._mark_undone(tx, batch, viewer)
+                return UndoResult(batch=after, by=None if by is None else by.id, memories=())
             parts, forgotten = _stored_preimages(tx, batch, only)
             changed = _select_restorable(tx, batch.kind, parts)
             self._check_permission(tx, changed, viewer)

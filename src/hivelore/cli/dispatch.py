@@ -47,6 +47,8 @@ VERBS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Agent programs": {
         "setup": ("setup:setup", "Set up Hivelore in an agent program."),
         "unsetup": ("setup:unsetup", "Remove Hivelore from agent programs."),
+        "workspace": ("workspace:app", "The workspace of an agent: prepare."),
+        "setup-script": ("setup_scripts:app", "Setup scripts: show, set, history, diff, restore, sync."),
         "teach": ("setup:teach", "Print instructions that teach an agent to use its memory."),
     },
     "Service": {
@@ -73,7 +75,19 @@ VERBS: Mapping[str, Mapping[str, tuple[str, str]]] = {
 }
 """By group and verb: the function, which is imported when the verb runs, and the first line of its help."""
 _DESCRIPTION = "Shared memory for coding agents. Verbs start the service on this machine when they need it."
-_TAKES_STDIN = ("remember", "recall", "edit", "observe", "import", "export", "events", "task-done", "config", "repo")
+_TAKES_STDIN = (
+    "remember",
+    "recall",
+    "edit",
+    "observe",
+    "import",
+    "export",
+    "events",
+    "task-done",
+    "config",
+    "repo",
+    "setup-script",
+)
 
 
 def run(argv: Sequence[str]) -> int:

@@ -52,4 +52,6 @@ class Counts:
     config_versions: int
     repos: int
     repo_reports: int
+    setup_scripts: int
+    script_drafts: int
     jobs: int

@@ -35,6 +35,7 @@ from hivelore.repos import operations as repo_operations
 from hivelore.review import operations as review_operations
 from hivelore.search.model import Hit, RecallId, RecallResult, RetrievalMode
 from hivelore.search.operations import RECALL
+from hivelore.setup_scripts import operations as setup_scripts
 from hivelore.transfer.files import Skipped, read_drafts
 
 if TYPE_CHECKING:
@@ -242,6 +243,13 @@ class Hive(ABC):
     update_repo = method(repo_operations.UPDATE_REPO)
     remove_repo = method(repo_operations.REMOVE_REPO)
     report_clone = method(repo_operations.REPORT_CLONE)
+    setup_script = method(setup_scripts.GET_SETUP_SCRIPT)
+    set_setup_script = method(setup_scripts.SET_SETUP_SCRIPT)
+    global_setup_script = method(setup_scripts.GET_GLOBAL_SETUP_SCRIPT)
+    set_global_setup_script = method(setup_scripts.SET_GLOBAL_SETUP_SCRIPT)
+    setup_script_history = Method(setup_scripts.LIST_SCRIPT_VERSIONS, lambda found: found.versions)
+    diff_setup_script = Method(setup_scripts.COMPARE_SCRIPTS, lambda found: found.diff)
+    restore_setup_script = method(setup_scripts.RESTORE_SCRIPT)
     undo = method(changes.UNDO)
     batches = method(changes.LIST_BATCHES)
     batch = method(changes.GET_BATCH)

@@ -77,6 +77,7 @@ from hivelore.sessions.nudge_service import NudgeService
 from hivelore.sessions.session_buffer import SessionBuffer
 from hivelore.sessions.start_candidates import StartCandidates
 from hivelore.sessions.transcript_files import TranscriptFiles
+from hivelore.setup_scripts.service import SetupScripts
 from hivelore.storage.ports import MemoryStore
 from hivelore.storage.sqlite.store import NAMESPACE
 
@@ -282,6 +283,7 @@ class Services(ABC):
             memory_service=self.memory_service,
             curation=self.curation,
             links=self.links,
+            setup_scripts=self.setup_scripts,
             normalizer=self.normalizer,
             naming=self.naming,
             write_buffer=self.write_buffer,
@@ -383,6 +385,20 @@ class Services(ABC):
             nonce=self.ids.nonce,
             allows_local=self.settings.repo_local_paths,
             stale_after=timedelta(days=self.settings.repo_stale_days),
+        )
+
+    @cached_property
+    def setup_scripts(self) -> SetupScripts:
+        return SetupScripts(
+            store=self.store,
+            proposal_queue=self.proposal_queue,
+            journal=self.journal,
+            agents=self.agents,
+            redactor=self.redactor,
+            lead_sees=self.settings.lead_sees,
+            write_buffer=self.write_buffer,
+            clock=self.clock,
+            accepts_own=self.settings.accept_setup_scripts,
         )
 
     @cached_property

@@ -153,7 +153,7 @@ class Settings(BaseSettings):
         "HIVELORE_CAPABILITIES",
         "Sets of MCP tools for agents, separated by commas: `memory`; `operations` (memory-observe, "
         "memory-context); `review` (memory-review, inject-learning; for leads); `tasks` (task-complete); `swarm` "
-        "(get-config, set-config, list-repos).",
+        "(get-config, set-config, list-repos, update-setup-script).",
         default=DEFAULT,
     )
     config_keys: SecretStr | None = setting(
@@ -162,6 +162,35 @@ class Settings(BaseSettings):
         "last one encrypts, the others only decrypt. Unset: `config.keys` in HIVELORE_HOME, created with the first "
         "secret.",
         default=None,
+    )
+    accept_setup_scripts: bool = setting(
+        "HIVELORE_ACCEPT_SETUP_SCRIPTS",
+        "`1`: agents change their own setup scripts without a review. By default their changes are proposals.",
+        default=False,
+    )
+    run_setup_scripts: bool = setting(
+        "HIVELORE_RUN_SETUP_SCRIPTS",
+        "`1`: `hivelore workspace prepare` runs the start-up file of the workspace, with the setup scripts in it.",
+        default=False,
+    )
+    strict_start_up: bool = setting(
+        "STARTUP_SCRIPT_STRICT",
+        "`0`: `hivelore workspace prepare` succeeds although the start-up file failed. By default it exits with the "
+        "exit code of the file.",
+        default=True,
+    )
+    setup_script_seconds: int = setting(
+        "HIVELORE_SETUP_SCRIPT_SECONDS",
+        "Seconds after which a start-up file that still runs is ended with all its processes.",
+        default=600,
+        ge=1,
+        le=86_400,
+    )
+    setup_script_variables: Names = setting(
+        "HIVELORE_SETUP_SCRIPT_VARIABLES",
+        "Environment variables, separated by commas, that a start-up file gets besides the usual ones such as PATH and "
+        "HOME.",
+        default=(),
     )
     log: str = setting(
         "HIVELORE_LOG",

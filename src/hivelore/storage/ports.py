@@ -29,6 +29,7 @@ from hivelore.repos.ports import RepoReads, RepoWrites
 from hivelore.review.ports import ReviewReads, ReviewWrites
 from hivelore.search.model import Visibility
 from hivelore.sessions.ports import SessionReads, SessionWrites
+from hivelore.setup_scripts.ports import SetupScriptReads, SetupScriptWrites
 
 T = TypeVar("T")
 
@@ -64,6 +65,7 @@ class View(
     ChangeJournalReads,
     ConfigReads,
     RepoReads,
+    SetupScriptReads,
     SessionReads,
     FileReads,
     IdentityReads,
@@ -90,6 +92,7 @@ class Transaction(
     ChangeJournalWrites,
     ConfigWrites,
     RepoWrites,
+    SetupScriptWrites,
     SessionWrites,
     FileWrites,
     IdentityWrites,

@@ -21,6 +21,8 @@ GROUPS = {
     "config": ("list", "set", "delete", "resolved", "reveal", "history", "env", "rotate-key"),
     "repo": ("list", "show", "add", "update", "remove", "sync"),
     "review": ("list", "show", "accept", "reject", "merge"),
+    "setup-script": ("show", "set", "history", "diff", "restore", "sync"),
+    "workspace": ("prepare",),
 }
 """Verbs with subcommands."""
 PROCESSES = {
@@ -85,6 +87,11 @@ def test_the_example_in_the_help_runs(cli: CommandLine, me: str, words: tuple[st
         cli("agent", "add", me)
     if words == ("config", "rotate-key"):
         cli("config", "set", "EXAMPLE_TOKEN", "x", "--secret")
+    if words[0] in ("setup-script", "workspace"):
+        cli("agent", "add", me)
+        for text in (b"echo one", b"echo two"):
+            cli("setup-script", "set", "-", "--agent", me, stdin=text)
+        cli("workspace", "prepare")
     if words == ("unsetup",):
         cli("setup", "claude-code")
     run_example(cli, example, me)

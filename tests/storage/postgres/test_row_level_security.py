@@ -16,6 +16,7 @@ from hivelore.indexes.arrays import CodeBook, Labels, Mask
 from hivelore.memories.model import Scope
 from hivelore.python.hive import EmbeddedHive
 from hivelore.repos.model import RepoChange, RepoId
+from hivelore.review.model import ProposalFilter
 from hivelore.runtime.app import Application
 from hivelore.runtime.settings import load
 from hivelore.search.model import EVERYTHING, Filter, Visibility
@@ -31,9 +32,10 @@ from support.configuration import put as put_entries
 from support.events import ALL_EVENTS, an_event, log_events
 from support.links import a_link, put_links
 from support.memories import ADA, BOB, a_memory, an_observation, evidence, operational
-from support.proposals import a_proposal
+from support.proposals import a_proposal, inbox_of
 from support.repos import a_repo, a_report, repo_id
 from support.repos import put as put_repos
+from support.setup_scripts import a_script, a_script_proposal, put_drafts, put_scripts
 
 
 @pytest.fixture
@@ -184,6 +186,24 @@ def test_reports_of_workers_are_hidden_from_others(app: Application) -> None:
     with app.store.read(sees=Visibility(own=ADA, swarm=False)) as view:
         assert isinstance(view, PostgresView)
         assert view.rows("SELECT name FROM repo") == []
+
+
+def test_setup_scripts_of_agents_are_hidden_from_others(app: Application, monkeypatch: pytest.MonkeyPatch) -> None:
+    def all_of_them(seen: Visibility) -> tuple[str, Mapping[str, object]]:
+        return "", {}
+
+    monkeypatch.setattr(review, "script_condition", all_of_them)
+    put_scripts(app.store, a_script(agent=None), a_script(agent=ADA))
+    shared, adas = a_script_proposal(None), a_script_proposal(ADA)
+    put_drafts(app.store, shared, adas)
+    for own, scripts in ((ADA, 2), (BOB, 1)):
+        with app.store.read(sees=Visibility(own=own, swarm=True)) as view:
+            assert isinstance(view, PostgresView)
+            assert view.setup_script(None) == a_script(agent=None)
+            assert (view.setup_script(ADA) is None) == (own == BOB)
+            assert len(view.rows("SELECT text FROM script_draft")) == scripts
+            found = inbox_of(view, ProposalFilter(seen=Visibility(own=own, swarm=True)))
+            assert {one.id for one in found} == ({shared.id, adas.id} if own == ADA else {shared.id})
 
 
 def test_evidence_is_hidden_with_its_memory(app: Application) -> None:

@@ -29,6 +29,7 @@ from hivelore.repos.model import Repo, RepoChange, RepoId, RepoReport
 from hivelore.review.model import Proposal, ProposalId
 from hivelore.search.model import RecallId
 from hivelore.sessions.model import EventId, Handover, Session
+from hivelore.setup_scripts.model import ScriptVersion
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -205,6 +206,10 @@ class State:
     repo_reports: SharedMap[tuple[RepoId, AgentId | None], RepoReport] = field(
         default_factory=SharedMap[tuple[RepoId, AgentId | None], RepoReport]
     )
+    setup_scripts: SharedMap[tuple[str, int], ScriptVersion] = field(
+        default_factory=SharedMap[tuple[str, int], ScriptVersion]
+    )
+    script_drafts: SharedMap[ProposalId, Clean] = field(default_factory=SharedMap[ProposalId, Clean])
     links: SharedMap[LinkKey, StoredLink] = field(default_factory=SharedMap[LinkKey, StoredLink])
     compared: SharedMap[DocumentKey, tuple[int, Clean]] = field(
         default_factory=SharedMap[DocumentKey, tuple[int, Clean]]

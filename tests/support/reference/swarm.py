@@ -22,7 +22,8 @@ from hivelore.repos.model import Repo, RepoChange, RepoId, RepoReport
 from hivelore.review.model import Proposal, ProposalId
 from hivelore.search.model import RecallId
 from hivelore.sessions.model import Handover, HandoverState, Session
-from support.reference import batches, configuration, links, proposals, repos
+from hivelore.setup_scripts.model import ScriptVersion
+from support.reference import batches, configuration, links, proposals, repos, setup_scripts
 from support.reference import events as event_state
 from support.reference.state import Lease, Logged
 from support.reference.view import ReferenceView
@@ -158,7 +159,17 @@ class ReferenceSwarm(ReferenceView):
         self.state = proposals.put(self.state, proposal)
 
     def drop_proposal(self, proposal: ProposalId) -> None:
-        self.state = replace(self.state, proposals=self.state.proposals.drop(proposal))
+        drafts = self.state.script_drafts.drop(proposal)
+        self.state = replace(self.state, proposals=self.state.proposals.drop(proposal), script_drafts=drafts)
+
+    def put_script_draft(self, proposal: ProposalId, text: Clean) -> None:
+        self.state = replace(self.state, script_drafts=self.state.script_drafts.put(proposal, text))
+
+    def put_setup_script(self, version: ScriptVersion) -> None:
+        self.state = setup_scripts.put(self.state, version)
+
+    def drop_setup_scripts(self, agent: AgentId | None, last: int) -> None:
+        self.state = setup_scripts.without(self.state, agent, last)
 
     def prune_proposals(self, before: datetime, limit: int) -> int:
         old = proposals.decided_before(self.state, before, limit)

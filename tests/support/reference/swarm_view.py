@@ -24,10 +24,11 @@ from support.reference.configuration import ConfigView
 from support.reference.links import LinksView
 from support.reference.proposals import ProposalsView
 from support.reference.repos import ReposView
+from support.reference.setup_scripts import SetupScriptsView
 from support.reference.state import Logged
 
 
-class ReferenceSwarmView(ProposalsView, LinksView, BatchesView, ConfigView, ReposView):
+class ReferenceSwarmView(ProposalsView, LinksView, BatchesView, ConfigView, ReposView, SetupScriptsView):
     """Implements ``storage.ports.SwarmView``."""
 
     def agent(self, agent: AgentId) -> Agent | None:

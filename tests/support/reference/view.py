@@ -348,6 +348,8 @@ class ReferenceView(ReferenceSwarmView):
             config_versions=len(self.state.config_versions),
             repos=len(self.state.repos),
             repo_reports=len(self.state.repo_reports),
+            setup_scripts=len(self.state.setup_scripts),
+            script_drafts=len(self.state.script_drafts),
             jobs=len(self.state.jobs),
         )
 

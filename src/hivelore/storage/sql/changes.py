@@ -9,12 +9,15 @@ from hivelore.changes.model import Batch, BatchFilter, BatchId, BatchKind, Preim
 from hivelore.changes.preimage_codec import former, read_former
 from hivelore.memories.model import MemoryId
 from hivelore.memories.stored import DocumentKey
+from hivelore.setup_scripts.model import ScriptChange
 from hivelore.storage.sql.statements import (
     FLAG,
     INSTANT,
     INTERFACES,
     PLAIN,
+    SCRIPT_AGENT,
     Codec,
+    Columns,
     Param,
     Row,
     SqlReader,
@@ -37,6 +40,7 @@ KIND = {
     BatchKind.REJUDGED: 7,
     BatchKind.CONFIGURED: 8,
     BatchKind.REGISTERED: 10,
+    BatchKind.SETUP_SCRIPT: 11,
 }
 
 
@@ -58,6 +62,14 @@ BATCH = Table(
     undoes=PLAIN,
     undone_at=INSTANT,
     undone_by=PLAIN,
+    script=Columns(
+        ScriptChange,
+        None,
+        agent=SCRIPT_AGENT.named("script_agent"),
+        before=PLAIN.named("script_before"),
+        after=PLAIN.named("script_after"),
+        proposal=PLAIN.named("script_proposal"),
+    ),
 )
 PREIMAGE = Table(
     Preimage,

@@ -28,6 +28,7 @@ from hivelore.storage.sql.observations import OPERATIONAL, ObservationReader, ob
 from hivelore.storage.sql.repos import RepoReader, RepoWriter
 from hivelore.storage.sql.review import ReviewReader, ReviewWriter
 from hivelore.storage.sql.sessions import SessionReader, SessionWriter
+from hivelore.storage.sql.setup_scripts import SetupScriptReader, SetupScriptWriter
 from hivelore.storage.sql.statements import Dialect, Param, Table, load_dialect
 
 
@@ -44,6 +45,7 @@ class SqlView(
     RepoReader,
     ReviewReader,
     SessionReader,
+    SetupScriptReader,
 ):
     """Implements ``storage.ports.View`` except for the change log."""
 
@@ -94,6 +96,7 @@ class SqlTransaction(
     RepoWriter,
     ReviewWriter,
     SessionWriter,
+    SetupScriptWriter,
     SqlView,
 ):
     """Implements ``storage.ports.Transaction`` except for the change log: what concerns several capabilities."""

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from hivelore.changes.model import Batch, BatchFilter, Preimage
 from hivelore.configuration.model import ConfigChange, ConfigEntry, ConfigId, ConfigVersion, EnvLine
+from hivelore.core.agents import AgentId
 from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
 from hivelore.core.jobs import Job, JobState
@@ -35,9 +36,10 @@ from hivelore.memories.whole import Counts
 from hivelore.memories.whole_reader import Checksum, MemoryBatch, canonical
 from hivelore.repos.model import Repo, RepoChange, RepoId, RepoReport
 from hivelore.repos.rules import name_key
-from hivelore.review.model import Proposal, ProposalFilter
+from hivelore.review.model import Proposal, ProposalFilter, ProposalId
 from hivelore.search.model import EVERYTHING, RecallId
 from hivelore.sessions.model import EventId
+from hivelore.setup_scripts.model import ScriptVersion
 from hivelore.storage.migration_state import MOVE, MigrationState, fitting, known, origin_of
 from hivelore.storage.planner_statistics import PlannerStatistics
 from hivelore.storage.ports import MemoryStore, Snapshots, Transaction, View
@@ -46,7 +48,7 @@ T = TypeVar("T")
 PAGE = 1_000
 """Rows of a log that are read at a time."""
 BATCH_PAGE = 100
-"""Change batches that are read at a time, each with its pre-images; also repositories, with their texts."""
+"""Change batches that are read at a time, each with its pre-images; also repositories and setup scripts."""
 CANCELLED_BY_MOVE = Clean("It was running when the swarm was moved. Start it again.")
 
 Progress = Callable[[str, float | None], AbstractContextManager[Callable[[float], None]]]
@@ -246,6 +248,7 @@ class Migrator:
         self._copy_batches(view)
         self._copy_config(view)
         self._copy_repos(view)
+        self._copy_setup_scripts(view)
         self._copy_files(view)
         for page in _pages(lambda after: view.handovers_after(after, PAGE), EventId(""), lambda one: one.ended.id):
             self._target.write(lambda tx, page=page: _put_each(tx.put_handover, page))
@@ -324,7 +327,12 @@ class Migrator:
         kept = {one.id for one in chain.from_iterable(_proposal_pages(view))}
         for page in _proposal_pages(view):
             if changed := [one for one in page if found.get(one.id) != one]:
-                self._target.write(lambda tx, changed=changed: _put_each(tx.put_proposal, changed))
+                plain = [one for one in changed if one.script is None]
+                self._target.write(lambda tx, plain=plain: _put_each(tx.put_proposal, plain))
+                for one in changed:
+                    if one.script is not None:
+                        text = view.script_draft(one.id)
+                        self._target.write(lambda tx, one=one, text=text: _put_script_proposal(tx, one, text))
         for deleted in found.keys() - kept:
             self._target.write(lambda tx, deleted=deleted: tx.drop_proposal(deleted))
 
@@ -379,6 +387,18 @@ class Migrator:
                 self._target.write(lambda tx, report=report: tx.put_repo_report(report))
         for repo, owner in reports:
             self._target.write(lambda tx, repo=repo, owner=owner: tx.drop_repo_report(repo, owner))
+
+    def _copy_setup_scripts(self, view: View) -> None:
+        with self._target.read() as target:
+            found = {(one.agent, one.number): _digest(one) for one in setup_scripts_of(target)}
+        first: dict[AgentId | None, int] = {}
+        for one in setup_scripts_of(view):
+            first.setdefault(one.agent, one.number)
+            if found.get((one.agent, one.number)) != _digest(one):
+                self._target.write(lambda tx, one=one: tx.put_setup_script(one))
+        for agent in {agent for agent, _ in found}:
+            last = first[agent] - 1 if agent in first else _LAST_NUMBER
+            self._target.write(lambda tx, agent=agent, last=last: tx.drop_setup_scripts(agent, last))
 
     def _copy_files(self, view: View) -> None:
         kept: set[tuple[str, str]] = set()
@@ -440,6 +460,12 @@ def _replace_links(tx: Transaction, old: Collection[StoredLink], new: Collection
     _put_each(tx.put_link, new)
 
 
+def _put_script_proposal(tx: Transaction, proposal: Proposal, text: Clean | None) -> None:
+    tx.put_proposal(proposal)
+    if text is not None:
+        tx.put_script_draft(proposal.id, text)
+
+
 def _put_batch(
     tx: Transaction,
     batch: Batch,
@@ -485,6 +511,8 @@ def _store_digest(view: View, memories: Checksum) -> StoreDigest:
         env_lines_of(view),
         repos_of(view),
         repo_reports_of(view),
+        setup_scripts_of(view),
+        script_drafts_of(view),
     ):
         checksum = Checksum()
         checksum.add_all(rows)
@@ -566,6 +594,21 @@ def repo_reports_of(view: View) -> Iterator[RepoReport]:
     start = (RepoId(""), None)
     pages = _pages(lambda after: view.repo_reports_after(after, BATCH_PAGE), start, lambda one: (one.repo, one.owner))
     return chain.from_iterable(pages)
+
+
+def setup_scripts_of(view: View) -> Iterator[ScriptVersion]:
+    """Yields all versions of all setup scripts, by agent and number."""
+    pages = _pages(
+        lambda after: view.all_setup_scripts(after, BATCH_PAGE), ("", 0), lambda one: (one.agent or "", one.number)
+    )
+    return chain.from_iterable(pages)
+
+
+def script_drafts_of(view: View) -> Iterator[tuple[ProposalId, Clean]]:
+    """Yields the texts of all proposals to change a setup script."""
+    for one in chain.from_iterable(_proposal_pages(view)):
+        if one.script is not None and (text := view.script_draft(one.id)) is not None:
+            yield one.id, text
 
 
 def all_batches(
