@@ -744,6 +744,8 @@ def _world(home: Path, lead_sees: str, database: str) -> Generator[World]:
         for whose in ("ada", "bob"):
             body = _clone(f"the {WORDS[whose]} sleeps")
             service.client(keys[whose]).call("PUT", f"/api/repos/{REPOS[0]}/synced", body=body)
+        _set_scripts(service)
+        _propose_scripts(service, keys)
         yield World(service, ids, proposals, batches, entries, keys)
 
 
