@@ -67,7 +67,7 @@ def test_public_sets_are_read_from_the_benchmark_data(tmp_path: Path) -> None:
 
 def test_the_tuning_pairs_are_drawn_evenly_and_each_time_alike() -> None:
     drawn = pair_sets(None)[TUNING]
-    assert Counter(one.label for one in drawn) == dict.fromkeys((SAME, CONFLICT, UPDATE, DIFFERENT), 200)
+    assert Counter(one.label for one in drawn) == dict.fromkeys((SAME, CONFLICT, UPDATE, DIFFERENT), 420)
     assert pair_sets(None)[TUNING] == drawn
 
 

@@ -23,7 +23,8 @@ def arrive(world: World, service: str, reports: Iterable[Report]) -> None:
 
 
 def memories(world: World, service: str) -> set[tuple[object, ...]]:
-    """Returns the memories of a service by their contents, observations and confidences."""
+    """Returns the memories of a service by their contents, observations and confidences, which do not depend on the
+    time when they are read."""
     page = world.curation.page(RatedQuery(service=service, limit=100), AS_OPERATOR, None)
     return {
         (
@@ -31,9 +32,9 @@ def memories(world: World, service: str) -> set[tuple[object, ...]]:
             one.memory.owner,
             one.memory.session,
             one.memory.created_at,
-            round(one.confidence, 4),
-            one.active,
+            round(one.memory.operational.held.base, 9) if one.memory.operational else None,
             one.memory.operational.held.since if one.memory.operational else None,
+            one.active,
             frozenset(
                 (seen.kind, seen.at, seen.actor, seen.session, seen.text, seen.to)
                 for seen in world.curation.timeline(one.memory.id, AS_OPERATOR).observations

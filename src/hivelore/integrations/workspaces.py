@@ -19,8 +19,9 @@ def choose(home: Path, folder: Path) -> bool:
         changed = link.resolve() != folder.resolve()
     else:
         changed = not folder.exists() or not link.samefile(folder)
-        if changed and any(place.is_file() for place in link.rglob("*")):
-            raise Conflict(f"There are files in {link}. Move them to {folder}, then try again.")
+        left = next((place for place in link.rglob("*") if place.is_file()), None) if changed else None
+        if left is not None:
+            raise Conflict(f"There are files in {link}, such as {left.name}. Move them to {folder}, then try again.")
     try:
         for each in (PERSONAL, SHARED):
             (folder / each.path).mkdir(parents=True, exist_ok=True)

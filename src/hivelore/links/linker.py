@@ -30,7 +30,7 @@ from hivelore.storage.ports import MemoryStore, Transaction, View
 LEASE_NAME = "linking"
 LEASE = timedelta(minutes=2)
 """Longer than comparing one memory takes."""
-NEAREST, SHARING = 8, 4
+NEAREST, SHARING = 12, 4
 """Memories that one is compared with: those nearest in meaning, and those that share most of its words."""
 READ_AT_MOST = 560
 """Estimated tokens that the model reads for one memory, about half a second: long memories are compared with fewer."""

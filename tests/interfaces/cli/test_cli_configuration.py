@@ -3,6 +3,7 @@
 import pytest
 
 from hivelore.cli.exits import LEFT_OUT
+from hivelore.configuration import workspace_id
 from hivelore.local.endpoint import CONFIG_KEYS
 from support.command_line import CommandLine
 from support.service import Service
@@ -76,6 +77,7 @@ def test_a_file_that_cannot_be_written_is_named(cli: CommandLine, service: Servi
     assert (result.code, result.out) == (0, "Deleted: KEY_IN_FILE\n")
     assert "link" in result.err
     (folder / ".env").unlink()
+    (service.home / "workspace" / workspace_id.FILE).unlink()  # Other tests choose another workspace.
 
 
 @pytest.mark.parametrize(
