@@ -620,6 +620,7 @@ def _world(home: Path, lead_sees: str, database: str) -> Generator[World]:
 def _clone(content: str) -> dict[str, Any]:
     """Returns a report about a clone whose instructions and folder have this text."""
     return {
+        "url": f"https://example.com/{REPOS[0]}",
         "clonePath": f"/home/{content}/repos",
         "branch": "main",
         "commit": COMMIT,

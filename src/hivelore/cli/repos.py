@@ -210,8 +210,7 @@ def sync_repos(connected: Client, names: Sequence[str], seconds: float) -> Itera
     clones = Clones(settings.workspace_folder, settings.home / MIRRORS, allows_local=settings.repo_local_paths)
     repos = [connected.call("GET", path(_REPOS, name)) for name in names] or list(_auto_cloned(connected))
     for repo in repos:
-        branch = None if repo["detectsBranch"] else repo["defaultBranch"]
-        target = CloneTarget(name=repo["name"], url=repo["url"], branch=branch)
+        target = CloneTarget(name=repo["name"], url=repo["url"], branch=_registered_branch(repo))
         result = clones.sync(target, seconds)
         unreported = _report(connected, repo, result, str(clones.path(repo["name"])))
         yield {
@@ -223,6 +222,10 @@ def sync_repos(connected: Client, names: Sequence[str], seconds: float) -> Itera
             "branch": None if result.found is None else result.found.branch,
             "commit": None if result.found is None else result.found.commit,
         }
+
+
+def _registered_branch(repo: Json) -> str | None:
+    return None if repo["detectsBranch"] else repo["defaultBranch"]
 
 
 def _auto_cloned(connected: Client) -> Iterator[Json]:
@@ -240,7 +243,9 @@ def _report(connected: Client, repo: Json, result: SyncResult, folder: str) -> s
     found = result.found
     if found is None:
         return ""
+    where = path(_REPOS, repo["id"])
     body = {
+        "url": repo["url"],
         "clonePath": folder,
         "branch": found.branch,
         "commit": found.commit,
@@ -252,8 +257,11 @@ def _report(connected: Client, repo: Json, result: SyncResult, folder: str) -> s
         "replaces": repo["claudeMdCommit"],
     }
     try:
-        connected.call("PUT", f"{path(_REPOS, repo['id'])}/synced", body=body)
-    except Conflict:
+        connected.call("PUT", f"{where}/synced", body=body)
+    except Conflict as error:
+        now = connected.call("GET", where)
+        if (now["url"], _registered_branch(now)) != (repo["url"], _registered_branch(repo)):
+            return f"It was not reported: {error}"
         return ""  # Another machine has reported a later commit meanwhile.
     except HiveloreError as error:
         return f"It was not reported: {error}"

@@ -45,6 +45,8 @@ from hivelore.storage.ports import MemoryStore, Transaction, View
 PATH_BYTES = 4_096
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _LARGEST_SIZE = 2**53
+_MOST_AHEAD = timedelta(days=1)
+"""How far in the future the time of a commit may be. Otherwise a wrong clock would hide all later commits."""
 _LIST = "'hivelore repo list' (GET /api/repos) shows them."
 
 
@@ -63,6 +65,8 @@ class RepoSettings:
 class CloneState:
     """What an agent found in its clone, as it was sent. See ``RepoReport``."""
 
+    url: str
+    """The registered URL that the agent asked."""
     clone_path: str
     branch: str
     commit: str
@@ -194,14 +198,26 @@ class RepoService:
 
     def report(self, which: str, state: CloneState, viewer: Viewer, deadline: float | None = None) -> RepoItem:
         """Stores what an agent found in its clone. A worker's report is for itself alone. Raises Conflict if a
-        later commit is known, Invalid and NotFound."""
+        later commit is known or the repository has another URL or branch now, Invalid and NotFound."""
         owner = report_owner(viewer)
         values = self._clone_values(state)
 
         def put(tx: Transaction) -> tuple[Repo, RepoReport]:
             tx.claim(CLAIM)
             repo = _find(tx, which)
-            fresh = RepoReport(repo=repo.id, owner=owner, actor=viewer.agent, at=self._clock.now(), **values)
+            if repo.url != state.url.strip() or repo.default_branch not in (None, values["branch"]):
+                raise Conflict(f"{repo.name} has another URL or branch now. Run 'hivelore repo sync' again.")
+            now = self._clock.now()
+            values["committed_at"] = min(state.committed_at, now + _MOST_AHEAD)
+            shared = None if owner is None else next(iter(tx.repo_reports([repo.id], None)), None)
+            fresh = RepoReport(
+                repo=repo.id,
+                owner=owner,
+                actor=viewer.agent,
+                at=now,
+                shared_commit=None if shared is None else shared.commit,
+                **values,
+            )
             if not is_newer(self._reports(tx, [repo.id], viewer).get(repo.id), fresh, state.replaces):
                 raise Conflict(f"A later commit of {repo.name} is known already. Run 'hivelore repo sync' again.")
             tx.put_repo_report(fresh)
@@ -319,7 +335,6 @@ class RepoService:
             "clone_path": self._redactor.clean(path, field="clonePath"),
             "branch": self._branch(state.branch),
             "commit": state.commit,
-            "committed_at": state.committed_at,
             "clone_commit": state.clone_commit,
             "file": None if state.file is None else Clean(state.file),
             "content": content,

@@ -64,7 +64,7 @@ REPO_REPORT = Table(
     **plain("clone_path branch"),
     commit=PLAIN.named("commit_id"),
     committed_at=INSTANT,
-    **plain("clone_commit file content size"),
+    **plain("clone_commit file content size shared_commit"),
 )
 _SNAPSHOT = Codec(_read_repo, _write_repo)
 REPO_CHANGE = Table(
