@@ -142,8 +142,8 @@ REPORT_CLONE = Operation(
     name="report_clone",
     verb="repo sync",
     summary="Stores what was found in a clone. A worker alone sees its report; those of leads and operators are for "
-    "all. Raises Conflict if a later commit is known, unless the caller knew that one, and if the repository has another "
-    "URL or branch now.",
+    "all. Raises Conflict if a later commit is known, unless the caller knew that one, and if the repository has "
+    "another URL or branch now.",
     request=ReportClone,
     response=RepoItem,
     handler="hivelore.repos.handlers:report_clone",

@@ -113,8 +113,8 @@ class RepoService:
         if after is not None and not rules.is_name(after):
             raise invalid_cursor()
         with self._store.read(deadline, sees=visible_to(viewer, self._lead_sees)) as view:
-            found = view.repos(rules.name_key(after or ""), limit + 1, auto_clone=auto_clone)
-            reports = self._reports(view, [one.id for one in found], viewer)
+            found = view.repos(rules.name_key(after or ""), limit + 1, auto_clone=auto_clone, has_texts=False)
+            reports = self._reports(view, [one.id for one in found[:limit]], viewer, has_texts=False)
         page = tuple(self._item(one, reports.get(one.id), has_texts=False) for one in found[:limit])
         return RepoPage(repos=page, next=rules.name_key(page[-1].name) if len(found) > limit else None)
 
@@ -209,7 +209,7 @@ class RepoService:
                 raise Conflict(f"{repo.name} has another URL or branch now. Run 'hivelore repo sync' again.")
             now = self._clock.now()
             values["committed_at"] = min(state.committed_at, now + _MOST_AHEAD)
-            shared = None if owner is None else next(iter(tx.repo_reports([repo.id], None)), None)
+            shared = None if owner is None else next(iter(tx.repo_reports([repo.id], None, has_texts=False)), None)
             fresh = RepoReport(
                 repo=repo.id,
                 owner=owner,
@@ -218,7 +218,7 @@ class RepoService:
                 shared_commit=None if shared is None else shared.commit,
                 **values,
             )
-            if not is_newer(self._reports(tx, [repo.id], viewer).get(repo.id), fresh, state.replaces):
+            if not is_newer(self._reports(tx, [repo.id], viewer, has_texts=False).get(repo.id), fresh, state.replaces):
                 raise Conflict(f"A later commit of {repo.name} is known already. Run 'hivelore repo sync' again.")
             tx.put_repo_report(fresh)
             return repo, fresh
@@ -232,11 +232,13 @@ class RepoService:
             repo = _find(view, which)
             return repo, self._reports(view, [repo.id], viewer).get(repo.id)
 
-    def _reports(self, view: View, repos: Sequence[RepoId], viewer: Viewer) -> dict[RepoId, RepoReport]:
+    def _reports(
+        self, view: View, repos: Sequence[RepoId], viewer: Viewer, *, has_texts: bool = True
+    ) -> dict[RepoId, RepoReport]:
         """Returns the report of each repository that the viewer sees."""
         owner = report_owner(viewer)
         found: dict[tuple[RepoId, AgentId | None], RepoReport] = {
-            (one.repo, one.owner): one for one in view.repo_reports(repos, owner)
+            (one.repo, one.owner): one for one in view.repo_reports(repos, owner, has_texts=has_texts)
         }
         own = {repo: None if owner is None else found.get((repo, owner)) for repo in repos}
         seen = {repo: report_for(found.get((repo, None)), own[repo]) for repo in repos}
