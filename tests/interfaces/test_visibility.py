@@ -388,7 +388,13 @@ METHODS: dict[str, Probe] = {
     "report_clone": lambda asker: [
         _answer_or_error(
             lambda: asker.hive.report_clone(
-                NOWHERE, clone_path="/x", branch="main", commit=COMMIT, committed_at=START, clone_commit=COMMIT
+                NOWHERE,
+                url="https://example.com/x",
+                clone_path="/x",
+                branch="main",
+                commit=COMMIT,
+                committed_at=START,
+                clone_commit=COMMIT,
             )
         )
     ],

@@ -61,10 +61,12 @@ def test_other_threads_are_left_alone() -> None:
     assert done == [True]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+ENDING = [signal.SIGTERM, signal.SIGHUP, *([signal.SIGKILL] if sys.platform == "linux" else [])]
+"""Only Linux tells a process that its parent was killed."""
+
+
+@pytest.mark.parametrize("number", ENDING)
 def test_git_ends_with_the_process_that_a_signal_ends(tmp_path: Path, number: signal.Signals) -> None:
-    if number is signal.SIGKILL and sys.platform != "linux":
-        pytest.skip("Only Linux tells a process that its parent was killed.")
     running = subprocess.Popen([sys.executable, "-c", RUNNER, str(tmp_path)])
     pid_file = tmp_path / "pid"
     _wait(lambda: pid_file.exists() and pid_file.read_text().strip() != "")
