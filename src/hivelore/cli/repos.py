@@ -257,12 +257,13 @@ def _report(connected: Client, repo: Json, result: SyncResult, folder: str) -> s
         "replaces": repo["claudeMdCommit"],
     }
     try:
-        connected.call("PUT", f"{where}/synced", body=body)
-    except Conflict as error:
-        now = connected.call("GET", where)
-        if (now["url"], _registered_branch(now)) != (repo["url"], _registered_branch(repo)):
-            return f"It was not reported: {error}"
-        return ""  # Another machine has reported a later commit meanwhile.
+        try:
+            connected.call("PUT", f"{where}/synced", body=body)
+        except Conflict:
+            now = connected.call("GET", where)
+            if (now["url"], _registered_branch(now)) != (repo["url"], _registered_branch(repo)):
+                raise
+            # Otherwise another machine has reported a later commit meanwhile.
     except HiveloreError as error:
         return f"It was not reported: {error}"
     return ""
