@@ -10,6 +10,7 @@ import selectors
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -120,8 +121,8 @@ class Git:
         ``settings``: further ones, as NAME=VALUE; ``variables``: further ones of the environment.
 
         What the command has started ends with it, and with an exception of this process. A process that is killed
-        cannot end it: then git gets SIGTERM on Linux, and on other systems goes on. Raises Unavailable if git cannot be
-        started."""
+        cannot end it: then git gets SIGTERM on Linux, if the process had one thread, and otherwise goes on. Raises
+        Unavailable if git cannot be started."""
         if self.is_late:
             return GitAnswer(None, b"", "")
         try:
@@ -133,7 +134,8 @@ class Git:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 start_new_session=True,
-                preexec_fn=_end_with_parent if sys.platform == "linux" else None,
+                # Code between fork and exec may wait forever for a lock that another thread holds.
+                preexec_fn=_end_with_parent if sys.platform == "linux" and threading.active_count() == 1 else None,
             )
         except OSError as error:
             raise Unavailable(f"Git cannot be started ({error.strerror}). Install git, and try again.") from None
