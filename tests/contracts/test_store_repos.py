@@ -96,6 +96,18 @@ def test_those_of_every_machine_are_listed_alone(store: MemoryStore) -> None:
     assert len(listed(store)) == 3
 
 
+@law
+@given(repo=repos(), report=reports())
+def test_lists_read_all_but_the_texts(fresh: Fresh, repo: Repo, report: RepoReport) -> None:
+    report = replace(report, repo=repo.id)
+    with fresh() as store:
+        put(store, repo, report)
+        with store.read() as view:
+            assert list(view.repos("", 9, has_texts=False)) == [replace(repo, guidelines=None)]
+            found = list(view.repo_reports([repo.id], report.owner, has_texts=False))
+            assert found == [replace(report, content=None)]
+
+
 def test_ids_are_found_by_their_beginning(store: MemoryStore) -> None:
     put(store, a_repo(1), a_repo(2))
     with store.read() as view:

@@ -59,6 +59,7 @@ def swarm(everybody: Swarm) -> Swarm:
 
 def clone(**more: Any) -> dict[str, Any]:
     default = {
+        "url": URL,
         "clonePath": "/workspace/repos/shop",
         "branch": "main",
         "commit": commit(1),
@@ -177,6 +178,7 @@ def test_python_has_the_same_operations(swarm: Swarm) -> None:
     assert hive.repo(made.id).guidelines == "Run make."
     reported = hive.report_clone(
         "shop",
+        url=URL,
         clone_path="/workspace/repos/shop",
         branch="trunk",
         commit=commit(1),

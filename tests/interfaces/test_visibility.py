@@ -465,7 +465,13 @@ METHODS: dict[str, Probe] = {
     "report_clone": lambda asker: [
         _answer_or_error(
             lambda: asker.hive.report_clone(
-                NOWHERE, clone_path="/x", branch="main", commit=COMMIT, committed_at=START, clone_commit=COMMIT
+                NOWHERE,
+                url="https://example.com/x",
+                clone_path="/x",
+                branch="main",
+                commit=COMMIT,
+                committed_at=START,
+                clone_commit=COMMIT,
             )
         )
     ],
@@ -761,6 +767,7 @@ def _configured(service: Service, whose: str, word: str) -> str:
 def _clone(content: str) -> dict[str, Any]:
     """Returns a report about a clone whose instructions and folder have this text."""
     return {
+        "url": f"https://example.com/{REPOS[0]}",
         "clonePath": f"/home/{content}/repos",
         "branch": "main",
         "commit": COMMIT,

@@ -40,6 +40,19 @@ def test_a_command_ends_with_all_that_it_started_when_the_time_is_up(tmp_path: P
     assert mark not in _all_commands()
 
 
+def test_a_command_has_time_to_remove_its_lock_files(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    words = f"trap 'touch {mark}; exit 1' TERM; touch {tmp_path}/begun; sleep 60 & wait"
+    assert made(tmp_path, 1).run(tmp_path, ["-c", f"alias.x=!{words}", "x"]).code is None
+    assert mark.exists()
+
+
+def test_settings_and_variables_are_added(tmp_path: Path) -> None:
+    git = made(tmp_path)
+    assert git.run(tmp_path, ["config", "core.eol"], settings=["core.eol=lf"]).text == "lf"
+    assert git.run(tmp_path, ["-c", "alias.x=!echo $HUE", "x"], variables={"HUE": "blue"}).text == "blue"
+
+
 def test_nothing_runs_after_the_deadline(tmp_path: Path) -> None:
     made(tmp_path, -1).run(tmp_path, ["init", "."])
     assert not (tmp_path / ".git").exists()

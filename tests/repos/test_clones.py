@@ -1,6 +1,8 @@
 """Clones in the workspace, with real repositories of git on this machine."""
 
+import errno
 import fcntl
+import os
 import subprocess
 import time
 from collections.abc import Iterator
@@ -13,13 +15,14 @@ import pytest
 from hivelore.core.values import replace
 from hivelore.errors import Conflict
 from hivelore.local.git_project import project_of
+from hivelore.repos import clones
+from hivelore.repos.clone_folder import CloneFolder, RefsError
 from hivelore.repos.clones import IN_ORDER, Clones, CloneTarget, Outcome, SyncResult
 from hivelore.repos.model import TEXT_BYTES
 from hivelore.repos.rules import project_of_url
 from support.git_repos import Remote, git
 
-_REMOTE = (".git/refs/remotes", ".git/logs/refs/remotes", ".git/packed-refs")
-UNSEEN = (".git/objects", *_REMOTE, ".git/index", ".git/ORIG_HEAD")
+UNSEEN = (".git/objects", ".git/refs/remotes", ".git/index")
 """Data of git that a fetch, or an attempt to merge, may change."""
 
 
@@ -29,7 +32,7 @@ class Machine:
     def __init__(self, folder: Path) -> None:
         self.remote = Remote(folder / "remote")
         self.workspace = folder / "workspace"
-        self.clones = Clones(self.workspace, allows_local=True)
+        self.clones = Clones(self.workspace, folder / "mirrors", allows_local=True)
         self.target = CloneTarget(name="shop", url=self.remote.url, branch=None)
         self.shop = self.clones.path("shop")
 
@@ -55,8 +58,8 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     yield Machine(tmp_path)
-    own = tmp_path / "workspace" / "repos" / ".hivelore"
-    assert not list(own.glob("*/clone-*"))
+    assert not list(tmp_path.glob("mirrors/*/new-*"))
+    assert not (tmp_path / "workspace" / "repos" / ".hivelore").exists()
 
 
 def test_a_repository_is_cloned_and_its_branch_detected(tmp_path: Path, machine: Machine) -> None:
@@ -200,7 +203,7 @@ def test_a_branch_that_vanished_is_named(machine: Machine) -> None:
     assert "hivelore repo update" in result.detail
     assert (result.found, machine.head) == (None, head)
     assert machine.sync(name="other", branch="nowhere").outcome is Outcome.BRANCH_GONE
-    assert not machine.clones.is_there("other")
+    assert not machine.clones.path("other").exists()
 
 
 def test_a_renamed_default_branch_is_followed_and_the_clone_stays(machine: Machine) -> None:
@@ -217,7 +220,7 @@ def test_a_renamed_default_branch_is_followed_and_the_clone_stays(machine: Machi
 
 def test_an_empty_repository_is_no_clone_yet(machine: Machine) -> None:
     assert machine.sync().outcome is Outcome.EMPTY
-    assert not machine.clones.is_there("shop")
+    assert not machine.shop.exists()
     machine.remote.commit()
     assert machine.sync().outcome is Outcome.CLONED
 
@@ -230,6 +233,7 @@ def test_an_unreachable_repository_leaves_the_clone(machine: Machine) -> None:
     for result in (machine.sync(), machine.sync(branch="main"), machine.sync(name="other")):
         assert result.outcome is Outcome.UNREACHABLE
         assert "Check the network" in result.detail
+        assert "graft" not in result.detail
     assert machine.head == head
     assert machine.sync(name="far", url="https://127.0.0.1:9/x/shop").outcome is Outcome.UNREACHABLE
     assert machine.sync(name="far", url="ssh://git@127.0.0.1:9/x/shop").outcome is Outcome.UNREACHABLE
@@ -268,8 +272,7 @@ def test_something_else_in_the_place_of_a_clone_stays(tmp_path: Path, machine: M
     before = machine.files() if machine.shop.is_dir() else machine.shop.read_bytes()
     machine.remote.commit()
     result = machine.sync()
-    assert result.outcome in (Outcome.NOT_A_CLONE, Outcome.UNREACHABLE)
-    assert (kind == "broken") is (result.outcome is Outcome.UNREACHABLE)
+    assert result.outcome is Outcome.NOT_A_CLONE
     assert (machine.files() if machine.shop.is_dir() else machine.shop.read_bytes()) == before
 
 
@@ -344,9 +347,10 @@ def test_the_address_of_the_repository_cannot_lead_to_another_one(tmp_path: Path
     assert machine.sync().outcome is Outcome.CURRENT
     former = machine.shop / ".git" / "remotes"
     former.mkdir()
-    assert machine.sync().outcome is Outcome.CURRENT
     (former / "git@host:shop").write_text(f"URL: {other.url}\n")
-    assert machine.sync().outcome is Outcome.OWN_SETTINGS
+    tip = machine.remote.commit()
+    assert machine.sync().outcome is Outcome.UPDATED
+    assert machine.head == tip
 
 
 def test_a_clone_that_a_person_made_is_updated(tmp_path: Path, machine: Machine) -> None:
@@ -385,6 +389,227 @@ def test_hooks_of_a_clone_do_not_run(tmp_path: Path, machine: Machine) -> None:
     machine.remote.commit()
     assert machine.sync().outcome is Outcome.UPDATED
     assert not mark.exists()
+
+
+def _link_to(kind: str, victim: Path, inside: Path) -> None:
+    match kind:
+        case "logs/HEAD" | "index":
+            (inside / kind).unlink()
+            (inside / kind).symlink_to(victim)
+        case "logs/refs/heads/main":
+            (inside / kind).unlink()
+            os.link(victim, inside / kind)
+        case _:
+            (inside / kind).rename(victim.with_name("moved"))
+            (inside / kind).symlink_to(victim.with_name("moved"))
+
+
+@pytest.mark.parametrize("kind", ["logs/HEAD", "logs/refs/heads/main", "index", "refs/heads", "objects/pack"])
+def test_links_in_the_git_folder_are_not_followed(tmp_path: Path, machine: Machine, kind: str) -> None:
+    machine.remote.commit()
+    machine.sync()
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    _link_to(kind, victim, machine.shop / ".git")
+    machine.remote.commit()
+    result = machine.sync()
+    assert result.outcome is Outcome.OWN_SETTINGS
+    assert f"{kind} is a link" in result.detail
+    assert victim.read_text() == "mine"
+
+
+def test_an_agent_that_changes_the_git_folder_after_the_checks_starts_and_writes_nothing(
+    tmp_path: Path, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.remote.commit()
+    machine.sync()
+    victim, mark, inside = tmp_path / "victim", tmp_path / "mark", machine.shop / ".git"
+    victim.write_text("mine")
+    look, looks = CloneFolder.odd_entry, list[str | None]()
+
+    def look_too_early(folder: CloneFolder) -> str | None:
+        found = look(folder)
+        looks.append(found)
+        if len(looks) < 2:  # A sync looks before and after the fetch.
+            return found
+        for log in ("logs/HEAD", "logs/refs/heads/main", "logs/refs/remotes/origin/main"):
+            (inside / log).unlink(missing_ok=True)
+            (inside / log).parent.mkdir(parents=True, exist_ok=True)
+            (inside / log).symlink_to(victim)
+        (inside / "info").mkdir(exist_ok=True)
+        (inside / "info" / "attributes").write_text("* filter=x diff=x merge=x\n")
+        with (inside / "config").open("a") as config:
+            for name in ("core.sshCommand", "core.fsmonitor", "filter.x.smudge", "filter.x.clean", "filter.x.process"):
+                section, _, key = name.rpartition(".")
+                config.write(f"[{section.replace('.', ' ')}]\n{key} = touch {mark}\n".replace("filter x", 'filter "x"'))
+            config.write("[user]\nname = evil\n")
+        return found
+
+    monkeypatch.setattr(CloneFolder, "odd_entry", look_too_early)
+    tip = machine.remote.commit()
+    assert machine.sync().outcome is Outcome.UPDATED
+    assert (machine.shop / ".git" / "refs" / "heads" / "main").read_text().strip() == tip
+    assert victim.read_text() == "mine"
+    assert not mark.exists()
+
+
+def test_a_branch_that_is_a_link_is_replaced_and_not_followed(tmp_path: Path, machine: Machine) -> None:
+    machine.remote.commit()
+    machine.sync()
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    tracked = machine.shop / ".git" / "refs" / "remotes" / "origin" / "main"
+    tracked.parent.mkdir(parents=True, exist_ok=True)
+    tracked.unlink(missing_ok=True)
+    tracked.symlink_to(victim)
+    CloneFolder(machine.shop).put_ref("refs/remotes/origin/main", machine.head)
+    assert victim.read_text() == "mine"
+    assert tracked.read_text().strip() == machine.head
+    tracked.with_name("other").symlink_to(tmp_path)
+    with pytest.raises(OSError, match=r"Not a directory|symbolic"):
+        CloneFolder(machine.shop).put_ref("refs/remotes/origin/other/main", machine.head)
+    for odd in ("refs/heads/../../x", "refs/heads//x", "refs/heads/\0"):
+        with pytest.raises(RefsError):
+            CloneFolder(machine.shop).put_ref(odd, machine.head)
+
+
+def test_branches_are_read_where_git_stores_them(machine: Machine) -> None:
+    machine.remote.commit()
+    machine.sync()
+    git(machine.shop, "checkout", "-q", "-b", "topic/a")
+    git(machine.shop, "commit", "-q", "--allow-empty", "-m", "Mine")
+    folder, head = CloneFolder(machine.shop), machine.head
+    assert folder.head() == ("topic/a", head)
+    git(machine.shop, "pack-refs", "--all")
+    assert folder.head() == ("topic/a", head)
+    assert folder.commit("refs/heads/topic") is None
+    with folder.holding("topic/a", head) as move:
+        move(git(machine.shop, "rev-parse", "main"))
+    assert machine.head == git(machine.shop, "rev-parse", "main")
+    git(machine.shop, "checkout", "-q", "--detach")
+    assert folder.head() == (None, machine.head)
+    with pytest.raises(RefsError, match="changed meanwhile"), folder.holding("main", machine.head):
+        pass
+    assert not list((machine.shop / ".git").rglob("*.lock"))
+
+
+def test_packed_branches_and_usual_file_settings_do_not_hinder_an_update(machine: Machine) -> None:
+    machine.remote.commit()
+    machine.sync()
+    git(machine.shop, "gc", "-q")
+    git(machine.shop, "config", "core.autocrlf", "true")
+    tip = machine.remote.commit({"a.txt": "one\ntwo\n"})
+    assert machine.sync().outcome is Outcome.UPDATED
+    assert machine.head == git(machine.shop, "rev-parse", "origin/main") == tip
+    assert (machine.shop / "a.txt").read_bytes() == b"one\r\ntwo\r\n"
+    assert git(machine.shop, "status", "--porcelain") == ""
+    git(machine.shop, "fsck")
+
+
+@pytest.mark.parametrize("name", ["info/attributes", "info/grafts", "shallow"])
+def test_files_that_change_what_a_clone_is_are_named(machine: Machine, name: str) -> None:
+    machine.remote.commit()
+    machine.sync()
+    (machine.shop / ".git" / name).parent.mkdir(exist_ok=True)
+    (machine.shop / ".git" / name).touch()
+    result = machine.sync()
+    assert (result.outcome, name in result.detail) == (Outcome.OWN_SETTINGS, True)
+
+
+@pytest.mark.parametrize("name", ["HEAD", "refs/heads/main", "index"])
+def test_a_clone_in_use_is_blocked(machine: Machine, name: str) -> None:
+    machine.remote.commit()
+    machine.sync()
+    head = machine.head
+    lock = machine.shop / ".git" / f"{name}.lock"
+    lock.touch()
+    machine.remote.commit()
+    assert machine.sync().outcome is Outcome.BLOCKED
+    lock.unlink()
+    assert (machine.head, git(machine.shop, "status", "--porcelain")) == (head, "")
+    assert machine.sync().outcome is Outcome.UPDATED
+
+
+def test_damage_on_this_machine_is_not_called_unreachable(tmp_path: Path, machine: Machine) -> None:
+    machine.remote.commit()
+    machine.sync()
+    machine.remote.commit()
+    (machine.shop / ".git" / "index").write_text("broken")
+    assert machine.sync().outcome is Outcome.BLOCKED
+    (tmp_path / "mirrors").rename(tmp_path / "former")
+    (tmp_path / "mirrors").touch()
+    result = machine.sync()
+    assert (result.outcome, str(tmp_path / "mirrors") in result.detail) == (Outcome.BLOCKED, True)
+
+
+def test_a_clone_is_copied_to_another_file_system(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine.remote.commit({"CLAUDE.md": "-> AGENTS.md", "AGENTS.md": "Use tabs."})
+    rename = Path.rename
+
+    def rename_here(path: Path, target: Path) -> Path:
+        if target == machine.shop and path.parent.parent.name == "mirrors":
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", rename_here)
+    assert machine.sync().outcome is Outcome.CLONED
+    assert (machine.shop / "CLAUDE.md").is_symlink()
+    assert git(machine.shop, "status", "--porcelain") == ""
+    (machine.shop.parent / ".hivelore").rmdir()
+
+
+def test_an_update_does_not_begin_with_little_time_left(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine.remote.commit()
+    machine.sync()
+    head = machine.head
+    machine.remote.commit()
+    monkeypatch.setattr(clones, "_LEAST_LEFT", 1_000)
+    assert machine.sync().outcome is Outcome.TIMED_OUT
+    assert machine.head == head
+
+
+def _with_submodule(tmp_path: Path, machine: Machine) -> None:
+    inner = Remote(tmp_path / "inner")
+    inner.commit()
+    git(machine.remote.work, "submodule", "--quiet", "add", inner.url, "inner")
+    machine.remote.commit({"README.md": "with a submodule"})
+    machine.sync()
+    git(machine.shop, "submodule", "--quiet", "update", "--init")
+    (machine.shop / "inner" / "work.txt").write_text("mine")
+
+
+@pytest.mark.parametrize("kind", ["file", "removed"])
+def test_work_in_a_submodule_that_becomes_something_else_stays(tmp_path: Path, machine: Machine, kind: str) -> None:
+    _with_submodule(tmp_path, machine)
+    head = machine.head
+    git(machine.remote.work, "rm", "-q", "-f", "inner")
+    machine.remote.commit({"inner": "a file"} if kind == "file" else None)
+    result = machine.sync()
+    assert (result.outcome, "submodule inner" in result.detail) == (Outcome.BLOCKED, True)
+    assert (machine.shop / "inner" / "work.txt").read_text() == "mine"
+    assert machine.head == head
+
+
+def test_another_commit_of_a_submodule_leaves_its_folder(tmp_path: Path, machine: Machine) -> None:
+    _with_submodule(tmp_path, machine)
+    git(machine.remote.work / "inner", "commit", "-q", "--allow-empty", "-m", "Further")
+    machine.remote.commit({"README.md": "moved"})
+    assert machine.sync().outcome is Outcome.UPDATED
+    assert (machine.shop / "inner" / "work.txt").read_text() == "mine"
+
+
+def test_a_mirror_belongs_to_one_url(tmp_path: Path, machine: Machine) -> None:
+    machine.remote.commit({"CLAUDE.md": "One."})
+    machine.sync()
+    other = Remote(tmp_path / "other")
+    tip = other.commit({"CLAUDE.md": "Two."})
+    assert machine.sync(url=other.url).outcome is Outcome.NOT_A_CLONE
+    machine.shop.rename(tmp_path / "former")
+    found = machine.sync(url=other.url).found
+    assert found is not None
+    assert (found.commit, found.content) == (tip, "Two.")
+    assert git(machine.shop, "config", "remote.origin.url") == other.url
+    assert len(list((tmp_path / "mirrors" / "shop").glob("*.git"))) == 1
 
 
 def test_templates_and_submodules_are_not_used(tmp_path: Path, machine: Machine) -> None:
@@ -428,10 +653,10 @@ def test_hostile_answers_of_a_service_are_refused(machine: Machine, tmp_path: Pa
     assert not machine.workspace.exists()
 
 
-def test_local_paths_need_the_setting_of_this_machine(machine: Machine) -> None:
+def test_local_paths_need_the_setting_of_this_machine(tmp_path: Path, machine: Machine) -> None:
     machine.remote.commit()
-    clones = Clones(machine.workspace, allows_local=False)
-    result = clones.sync(machine.target, 60)
+    strict = Clones(machine.workspace, tmp_path / "mirrors", allows_local=False)
+    result = strict.sync(machine.target, 60)
     assert result.outcome is Outcome.REFUSED
     assert "HIVELORE_REPO_LOCAL_PATHS" in result.detail
 
@@ -503,7 +728,7 @@ def test_a_sync_ends_in_time_with_all_that_it_started(tmp_path: Path, machine: M
     assert time.monotonic() - begun < 20
     shown = subprocess.run(["ps", "-eo", "args"], check=True, capture_output=True, text=True).stdout
     assert str(program) not in shown
-    assert not machine.clones.is_there("shop")
+    assert not machine.shop.exists()
 
 
 def test_git_asks_nobody(tmp_path: Path, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -535,25 +760,31 @@ def test_two_syncs_of_one_repository_do_not_meet(machine: Machine) -> None:
     assert sorted(one.outcome for one in results) == [Outcome.CLONED, *[Outcome.CURRENT] * 3]
 
 
-def test_a_repository_that_another_process_syncs_is_busy(machine: Machine) -> None:
+def test_a_repository_that_another_process_syncs_is_busy(tmp_path: Path, machine: Machine) -> None:
     machine.remote.commit()
     machine.sync()
-    with (machine.shop.parent / ".hivelore" / "shop" / "lock").open() as held:
+    with (tmp_path / "mirrors" / "shop" / "lock").open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         assert machine.sync(0.3).outcome is Outcome.BUSY
 
 
-def test_an_unfinished_clone_of_a_killed_process_is_removed(machine: Machine) -> None:
+def test_what_a_killed_process_left_is_removed(tmp_path: Path, machine: Machine) -> None:
     machine.remote.commit()
-    left = machine.shop.parent / ".hivelore" / "shop" / "clone-0123"
-    left.mkdir(parents=True)
-    (left / "x").write_text("x")
-    other = machine.shop.parent / ".hivelore" / "shop-2" / "clone-4567"
-    other.mkdir(parents=True)
+    machine.sync(name="shop-2")
+    unfinished = tmp_path / "workspace" / "repos" / ".hivelore"
+    own = tmp_path / "mirrors" / "shop"
+    for left in (own / "new-0123", own / "0123.git", unfinished / "shop-4567"):
+        left.mkdir(parents=True)
+        (left / "x").write_text("x")
     assert machine.sync().outcome is Outcome.CLONED
-    assert not left.exists()
-    assert other.exists()
-    other.rmdir()
+    (mirror,) = own.glob("*.git")
+    for left in (mirror / "packed-refs.lock", mirror / "refs" / "heads" / "main.lock"):
+        left.touch()
+    machine.remote.commit()
+    assert machine.sync().outcome is Outcome.UPDATED
+    assert not list(unfinished.iterdir())
+    unfinished.rmdir()
+    assert len(list((tmp_path / "mirrors" / "shop-2").glob("*.git"))) == 1
 
 
 def test_links_in_place_of_the_folders_are_refused(tmp_path: Path, machine: Machine) -> None:

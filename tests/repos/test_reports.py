@@ -53,6 +53,14 @@ def test_a_worker_sees_the_later_of_its_own_and_the_shared_report(
         assert all(seen.committed_at >= one.committed_at for one in there)
 
 
+@given(shared=reports, own=reports)
+def test_a_worker_sees_its_report_while_the_one_whose_place_it_took_is_there(
+    shared: RepoReport, own: RepoReport
+) -> None:
+    own = replace(own, shared_commit=shared.commit)
+    assert report_for(shared, own) is own
+
+
 def test_instructions_are_stale_if_the_clone_moved_or_time_passed() -> None:
     report = a_report(at=instant(0))
     assert staleness(report, instant(1), WEEK) is None

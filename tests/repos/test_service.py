@@ -188,6 +188,39 @@ def test_a_worker_follows_a_rewritten_history(world: World) -> None:
     assert seen(world).commit == commit(3)
 
 
+def test_a_worker_sees_its_report_of_a_rewritten_history_until_there_is_a_later_commit(world: World) -> None:
+    register(world)
+    report(world, commit=commit(7), committed_at=instant(7))
+    report(world, viewer=AS_ADA, replaces=commit(7), commit=commit(3), committed_at=instant(3))
+    assert seen(world).commit == commit(3)
+    report(world, viewer=AS_ADA, replaces=commit(3), commit=commit(2), committed_at=instant(2))
+    assert seen(world).commit == commit(2)
+    report(world, viewer=AS_ADA, replaces=commit(2), commit=commit(2), committed_at=instant(2))
+    assert seen(world).commit == commit(2)
+    report(world, commit=commit(8), committed_at=instant(8))
+    assert seen(world).commit == commit(8)
+
+
+def test_a_commit_of_the_future_does_not_hide_later_ones_for_long(world: World) -> None:
+    register(world)
+    made = report(world, commit=commit(2), committed_at=instant(50_000_000))
+    assert made.committed_at == world.clock.now() + timedelta(days=1)
+    world.clock.advance(timedelta(days=2))
+    assert report(world, commit=commit(3), committed_at=world.clock.now()).commit == commit(3)
+
+
+def test_a_report_about_another_url_or_branch_is_refused(world: World) -> None:
+    made = register(world)
+    update(world, url="https://example.com/acme/fork")
+    with pytest.raises(Conflict, match="another URL or branch"):
+        report(world, url=made.url)
+    update(world, url=made.url, default_branch="next")
+    with pytest.raises(Conflict, match="another URL or branch"):
+        report(world, branch="main")
+    assert seen(world).content is None
+    assert report(world, branch="next").content == "Use tabs."
+
+
 def test_a_report_without_instructions_removes_them(world: World) -> None:
     register(world)
     report(world)

@@ -28,7 +28,7 @@ from hivelore.storage.sql.changes import batch_condition
 from hivelore.storage.sql.configuration import entry_condition
 from hivelore.storage.sql.events import event_condition
 from hivelore.storage.sql.feedback import recall_condition
-from hivelore.storage.sql.repos import AUTO_CLONED
+from hivelore.storage.sql.repos import AUTO_CLONED, REPO, REPO_LISTED, REPO_REPORT, REPORT_LISTED
 from hivelore.storage.sql.review import proposal_condition
 from hivelore.storage.sql.statements import Params, begins_with, condition, parts
 from hivelore.storage.sqlite.connection import SQL, SqliteView, connect, rows
@@ -153,6 +153,8 @@ FRAGMENTS = {
         for after in (None, an_entry())
     ),
     "{repo_filter}": ("", AUTO_CLONED),
+    "{repo_columns}": (REPO.listed(), REPO_LISTED.listed()),
+    "{report_columns}": (REPO_REPORT.listed(), REPORT_LISTED.listed()),
     "{batch_filter}": tuple(
         batch_condition(BatchFilter(seen=seen, memory=memory, undone=undone), after)[0]
         for seen in (EVERYBODY, WORKER, OWN)

@@ -72,6 +72,7 @@ def reports() -> st.SearchStrategy[RepoReport]:
         file=st.none() | texts,
         content=st.none() | texts,
         size=st.integers(0, 2**40),
+        shared_commit=st.none() | st.just(commit(2)),
     )
 
 
@@ -95,6 +96,7 @@ def register(
 def report(world: World, which: str = "shop", viewer: Viewer = AS_LEA, **more: Any) -> RepoItem:
     """Reports the first commit, of the first minute, unless other values are given."""
     default: dict[str, Any] = {
+        "url": world.repos.get(which, viewer).url,
         "clone_path": f"/workspace/repos/{which}",
         "branch": "main",
         "commit": commit(1),

@@ -10,8 +10,9 @@ from hivelore.cli.connection import call, client, path
 from hivelore.cli.options import STDIN, ActingAgent, After, AsJson, Limit100, Number, Reviewer, given, read_stdin
 from hivelore.cli.output import Column, Json
 from hivelore.errors import Conflict, HiveloreError, Invalid
+from hivelore.local.signals import exit_on_signals
 from hivelore.python.client import Client
-from hivelore.repos.clones import IN_ORDER, Clones, CloneTarget, SyncResult
+from hivelore.repos.clones import IN_ORDER, MIRRORS, Clones, CloneTarget, SyncResult
 
 _REPOS = "/api/repos"
 _PAGE = 100
@@ -179,20 +180,22 @@ def remove(name: Name, /, *, agent: Reviewer = None, json: AsJson = False) -> No
 @app.command
 def sync(
     *names: Annotated[str, Parameter(help="Names of repositories (default: all with --auto).")],
-    timeout: Annotated[Number, Parameter(help="Most seconds for each repository.", metavar="SECONDS")] = _SECONDS,
+    timeout: Annotated[
+        Number, Parameter(help="Seconds for each repository; an update goes on.", metavar="SECONDS")
+    ] = _SECONDS,
     agent: ActingAgent = None,
     json: AsJson = False,
 ) -> int:
     """Clone repositories into the workspace, and move clean clones forward.
 
     Git uses the credentials of this user and asks nothing. A clone with changes, with other commits, or with settings
-    that can start programs stays as it is. The exit code is 7 if a clone needs somebody.
+    that a sync does not follow stays as it is. The exit code is 7 if a clone needs somebody.
 
     Example: hivelore repo sync shop
     """
     if timeout is None or not 1 <= timeout <= _LONGEST:
         raise Invalid(f"--timeout has 1 to {_LONGEST:,} seconds.", field="timeout")
-    with client(agent) as connected:
+    with client(agent) as connected, exit_on_signals():
         results = list(sync_repos(connected, names, timeout))
     output.page({"repos": results}, "repos", json, _RESULTS, empty="No repositories to sync.")
     return 0 if all(one["isInOrder"] for one in results) else exits.LEFT_OUT
@@ -204,11 +207,10 @@ def sync_repos(connected: Client, names: Sequence[str], seconds: float) -> Itera
     from hivelore.runtime.settings import load
 
     settings = load()
-    clones = Clones(settings.workspace_folder, allows_local=settings.repo_local_paths)
+    clones = Clones(settings.workspace_folder, settings.home / MIRRORS, allows_local=settings.repo_local_paths)
     repos = [connected.call("GET", path(_REPOS, name)) for name in names] or list(_auto_cloned(connected))
     for repo in repos:
-        branch = None if repo["detectsBranch"] else repo["defaultBranch"]
-        target = CloneTarget(name=repo["name"], url=repo["url"], branch=branch)
+        target = CloneTarget(name=repo["name"], url=repo["url"], branch=_registered_branch(repo))
         result = clones.sync(target, seconds)
         unreported = _report(connected, repo, result, str(clones.path(repo["name"])))
         yield {
@@ -220,6 +222,10 @@ def sync_repos(connected: Client, names: Sequence[str], seconds: float) -> Itera
             "branch": None if result.found is None else result.found.branch,
             "commit": None if result.found is None else result.found.commit,
         }
+
+
+def _registered_branch(repo: Json) -> str | None:
+    return None if repo["detectsBranch"] else repo["defaultBranch"]
 
 
 def _auto_cloned(connected: Client) -> Iterator[Json]:
@@ -237,7 +243,9 @@ def _report(connected: Client, repo: Json, result: SyncResult, folder: str) -> s
     found = result.found
     if found is None:
         return ""
+    where = path(_REPOS, repo["id"])
     body = {
+        "url": repo["url"],
         "clonePath": folder,
         "branch": found.branch,
         "commit": found.commit,
@@ -249,9 +257,13 @@ def _report(connected: Client, repo: Json, result: SyncResult, folder: str) -> s
         "replaces": repo["claudeMdCommit"],
     }
     try:
-        connected.call("PUT", f"{path(_REPOS, repo['id'])}/synced", body=body)
-    except Conflict:
-        return ""  # Another machine has reported a later commit meanwhile.
+        try:
+            connected.call("PUT", f"{where}/synced", body=body)
+        except Conflict:
+            now = connected.call("GET", where)
+            if (now["url"], _registered_branch(now)) != (repo["url"], _registered_branch(repo)):
+                raise
+            # Otherwise another machine has reported a later commit meanwhile.
     except HiveloreError as error:
         return f"It was not reported: {error}"
     return ""

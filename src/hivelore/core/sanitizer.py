@@ -180,6 +180,18 @@ def escaped_json(text: str) -> Harmless:
     return Harmless(_changed(text, changes)) if changes else Harmless(text)
 
 
+def break_marks(text: str, mark: re.Pattern[str]) -> Harmless:
+    """Sanitizes a text, and replaces the character that the first group of each mark matches. Characters that look like
+    ASCII ones count as those."""
+    text = sanitize(text)
+    plain = text if text.isascii() else text.translate(_PLAIN)
+    starts = [found.start(1) for found in mark.finditer(plain)]
+    if not starts:
+        return Harmless(text)
+    places = _places(text) if plain is not text else range(len(text))
+    return Harmless(_changed(text, {places[start]: "_" for start in starts}))
+
+
 def _seen(found: re.Match[str]) -> str:
     return found[0] if _belongs(found) else _ESCAPES[ord(found[0])]
 

@@ -1,13 +1,16 @@
 """Git commands that run unattended: without questions, hooks and submodules, for a limited time.
 
-Only https and ssh are spoken, and local paths where the caller allows them. Programs that a configuration names may
-run: the caller checks that of a repository first.
+Only https and ssh are spoken, and local paths where the caller allows them. Programs that the configuration of the
+repository names may run: the caller gives repositories with a configuration of its own.
 """
 
+import ctypes
 import os
 import selectors
 import signal
 import subprocess
+import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -17,6 +20,8 @@ from typing import IO
 from hivelore.errors import Unavailable
 
 _OPTIONS = (
+    "advice.graftFileDeprecated=false",
+    "core.attributesFile=/dev/null",
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.pager=cat",
@@ -35,7 +40,11 @@ _OPTIONS = (
 )
 _SET = {
     "GIT_ASKPASS": "",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_COMMITTER_EMAIL": "hivelore@localhost",
+    "GIT_COMMITTER_NAME": "hivelore",
     "GIT_GRAFT_FILE": "/dev/null",
+    "GIT_LFS_SKIP_SMUDGE": "1",
     "GIT_LITERAL_PATHSPECS": "1",
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_NO_REPLACE_OBJECTS": "1",
@@ -50,6 +59,11 @@ name another repository, or print what git sends."""
 _MOST_ERRORS = 4_096
 _PAUSE = 0.05
 """Seconds between looks whether git has ended, for programs that keep its output open."""
+_GRACE = 3.0
+"""Seconds in which git removes its lock files after SIGTERM."""
+_C = ctypes.CDLL(None)
+_DEATH_SIGNAL = 1
+"""The option of prctl on Linux for a signal when the parent process ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,20 +104,38 @@ class Git:
     def is_late(self) -> bool:
         return time.monotonic() > self._deadline
 
-    def run(self, folder: "str | os.PathLike[str]", words: Sequence[str], most: int = 65_536) -> GitAnswer:
+    @property
+    def seconds_left(self) -> float:
+        return self._deadline - time.monotonic()
+
+    def run(
+        self,
+        folder: "str | os.PathLike[str]",
+        words: Sequence[str],
+        most: int = 65_536,
+        *,
+        settings: Sequence[str] = (),
+        variables: Mapping[str, str] | None = None,
+    ) -> GitAnswer:
         """Runs a command in a folder and returns its answer, with at most the first ``most`` bytes of its output.
-        Whatever it has started has ended then. Raises Unavailable if git cannot be started."""
+        ``settings``: further ones, as NAME=VALUE; ``variables``: further ones of the environment.
+
+        What the command has started ends with it, and with an exception of this process. A process that is killed
+        cannot end it: then git gets SIGTERM on Linux, if the process had one thread, and otherwise goes on. Raises
+        Unavailable if git cannot be started."""
         if self.is_late:
             return GitAnswer(None, b"", "")
         try:
             process = subprocess.Popen(
-                [*self._command, *words],
+                [*self._command, *(word for one in settings for word in ("-c", one)), *words],
                 cwd=folder,
-                env=self._environment,
+                env={**self._environment, **(variables or {})},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 start_new_session=True,
+                # Code between fork and exec may wait forever for a lock that another thread holds.
+                preexec_fn=_end_with_parent if sys.platform == "linux" and threading.active_count() == 1 else None,
             )
         except OSError as error:
             raise Unavailable(f"Git cannot be started ({error.strerror}). Install git, and try again.") from None
@@ -113,9 +145,7 @@ class Git:
             try:
                 output, errors, is_in_time = self._read(process, process.stdout, process.stderr, most)
             finally:
-                # The group of a process that was not yet waited for cannot be that of another one.
-                with suppress(ProcessLookupError, PermissionError):
-                    os.killpg(process.pid, signal.SIGKILL)
+                _end_group(process)
             code = process.wait()
         is_cut = len(output) >= most
         return GitAnswer(0 if is_cut else code if is_in_time else None, output[:most], errors.decode(errors="replace"))
@@ -148,6 +178,27 @@ class Git:
                     has_ended = _has_ended(process)
                     if not has_ended and not selector.get_map():
                         time.sleep(_PAUSE)
+
+
+def _end_with_parent() -> None:
+    _C.prctl(_DEATH_SIGNAL, signal.SIGTERM)
+
+
+def _end_group(process: "subprocess.Popen[bytes]") -> None:
+    """Ends the process and its group. The group of a process that was not yet waited for cannot be that of another."""
+    try:
+        if not _has_ended(process):
+            _signal_group(process, signal.SIGTERM)
+            limit = time.monotonic() + _GRACE
+            while not _has_ended(process) and time.monotonic() < limit:
+                time.sleep(_PAUSE)
+    finally:
+        _signal_group(process, signal.SIGKILL)
+
+
+def _signal_group(process: "subprocess.Popen[bytes]", number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)
 
 
 def _has_ended(process: "subprocess.Popen[bytes]") -> bool:

@@ -58,6 +58,7 @@ def report_clone(app: Application, request: ReportClone, call: Call) -> RepoItem
     committed_at = to_utc(request.committed_at, "committedAt")
     assert committed_at is not None
     state = CloneState(
+        url=request.url,
         clone_path=request.clone_path,
         branch=request.branch,
         commit=request.commit,

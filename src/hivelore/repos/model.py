@@ -58,6 +58,8 @@ class RepoReport:
     content: Clean | None = None
     size: int = 0
     """Bytes of the file. ``content`` has at most the first 65,536."""
+    shared_commit: str | None = None
+    """The commit of the shared report when a worker's report took its place for the worker."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,7 @@ class UpdateRepo(NamedRepo, frozen=True, rename=json_names(repo="id")):
 
 
 class ReportClone(NamedRepo, frozen=True, kw_only=True, rename=json_names(repo="id")):
+    url: Annotated[str, Meta(description="The registered URL that was asked.")]
     clone_path: str
     branch: str
     commit: Annotated[str, Meta(description="The newest known commit of the branch.")]
@@ -141,7 +142,8 @@ REPORT_CLONE = Operation(
     name="report_clone",
     verb="repo sync",
     summary="Stores what was found in a clone. A worker alone sees its report; those of leads and operators are for "
-    "all. Raises Conflict if a later commit is known, unless the caller knew that one.",
+    "all. Raises Conflict if a later commit is known, unless the caller knew that one, and if the repository has "
+    "another URL or branch now.",
     request=ReportClone,
     response=RepoItem,
     handler="hivelore.repos.handlers:report_clone",

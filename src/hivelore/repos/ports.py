@@ -20,9 +20,9 @@ class RepoReads(Protocol):
         """Returns the repository with a name, in any case of its letters."""
         ...
 
-    def repos(self, after: str, limit: int, *, auto_clone: bool = False) -> Sequence[Repo]:
+    def repos(self, after: str, limit: int, *, auto_clone: bool = False, has_texts: bool = True) -> Sequence[Repo]:
         """Returns a page of repositories by the lower-case form of their names. The first page begins after an empty
-        name. ``auto_clone``: only those that every machine clones."""
+        name. ``auto_clone``: only those that every machine clones; ``has_texts``: with their guidelines."""
         ...
 
     def repo_count(self) -> int: ...
@@ -31,9 +31,11 @@ class RepoReads(Protocol):
         """Returns the ids that begin with a prefix, in order. The prefix is not empty."""
         ...
 
-    def repo_reports(self, repos: Collection[RepoId], owner: AgentId | None) -> Sequence[RepoReport]:
+    def repo_reports(
+        self, repos: Collection[RepoId], owner: AgentId | None, *, has_texts: bool = True
+    ) -> Sequence[RepoReport]:
         """Returns the shared reports about repositories, and those of an owner, by repository and owner, shared ones
-        first."""
+        first. ``has_texts``: with the content of files."""
         ...
 
     def repo_reports_after(self, after: ReportKey, limit: int) -> Sequence[RepoReport]:

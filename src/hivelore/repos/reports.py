@@ -17,10 +17,12 @@ def is_newer(known: RepoReport | None, fresh: RepoReport, replaces: str | None) 
 
 
 def report_for(shared: RepoReport | None, own: RepoReport | None) -> RepoReport | None:
-    """Returns the report that a worker sees: its own, unless that of a lead or operator has a later commit."""
+    """Returns the report that a worker sees: its own, unless there is one of a lead or operator with a later commit
+    that was not known when its own was accepted."""
     if shared is None or own is None:
         return own or shared
-    return own if own.committed_at >= shared.committed_at else shared
+    is_own = own.shared_commit == shared.commit or own.committed_at >= shared.committed_at
+    return own if is_own else shared
 
 
 def staleness(report: RepoReport, now: datetime, most: timedelta) -> Staleness | None:

@@ -45,6 +45,8 @@ from hivelore.storage.ports import MemoryStore, Transaction, View
 PATH_BYTES = 4_096
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _LARGEST_SIZE = 2**53
+_MOST_AHEAD = timedelta(days=1)
+"""How far in the future the time of a commit may be. Otherwise a wrong clock would hide all later commits."""
 _LIST = "'hivelore repo list' (GET /api/repos) shows them."
 
 
@@ -63,6 +65,8 @@ class RepoSettings:
 class CloneState:
     """What an agent found in its clone, as it was sent. See ``RepoReport``."""
 
+    url: str
+    """The registered URL that the agent asked."""
     clone_path: str
     branch: str
     commit: str
@@ -109,8 +113,8 @@ class RepoService:
         if after is not None and not rules.is_name(after):
             raise invalid_cursor()
         with self._store.read(deadline, sees=visible_to(viewer, self._lead_sees)) as view:
-            found = view.repos(rules.name_key(after or ""), limit + 1, auto_clone=auto_clone)
-            reports = self._reports(view, [one.id for one in found], viewer)
+            found = view.repos(rules.name_key(after or ""), limit + 1, auto_clone=auto_clone, has_texts=False)
+            reports = self._reports(view, [one.id for one in found[:limit]], viewer, has_texts=False)
         page = tuple(self._item(one, reports.get(one.id), has_texts=False) for one in found[:limit])
         return RepoPage(repos=page, next=rules.name_key(page[-1].name) if len(found) > limit else None)
 
@@ -194,15 +198,27 @@ class RepoService:
 
     def report(self, which: str, state: CloneState, viewer: Viewer, deadline: float | None = None) -> RepoItem:
         """Stores what an agent found in its clone. A worker's report is for itself alone. Raises Conflict if a
-        later commit is known, Invalid and NotFound."""
+        later commit is known or the repository has another URL or branch now, Invalid and NotFound."""
         owner = report_owner(viewer)
         values = self._clone_values(state)
 
         def put(tx: Transaction) -> tuple[Repo, RepoReport]:
             tx.claim(CLAIM)
             repo = _find(tx, which)
-            fresh = RepoReport(repo=repo.id, owner=owner, actor=viewer.agent, at=self._clock.now(), **values)
-            if not is_newer(self._reports(tx, [repo.id], viewer).get(repo.id), fresh, state.replaces):
+            if repo.url != state.url.strip() or repo.default_branch not in (None, values["branch"]):
+                raise Conflict(f"{repo.name} has another URL or branch now. Run 'hivelore repo sync' again.")
+            now = self._clock.now()
+            values["committed_at"] = min(state.committed_at, now + _MOST_AHEAD)
+            shared = None if owner is None else next(iter(tx.repo_reports([repo.id], None, has_texts=False)), None)
+            fresh = RepoReport(
+                repo=repo.id,
+                owner=owner,
+                actor=viewer.agent,
+                at=now,
+                shared_commit=None if shared is None else shared.commit,
+                **values,
+            )
+            if not is_newer(self._reports(tx, [repo.id], viewer, has_texts=False).get(repo.id), fresh, state.replaces):
                 raise Conflict(f"A later commit of {repo.name} is known already. Run 'hivelore repo sync' again.")
             tx.put_repo_report(fresh)
             return repo, fresh
@@ -216,11 +232,13 @@ class RepoService:
             repo = _find(view, which)
             return repo, self._reports(view, [repo.id], viewer).get(repo.id)
 
-    def _reports(self, view: View, repos: Sequence[RepoId], viewer: Viewer) -> dict[RepoId, RepoReport]:
+    def _reports(
+        self, view: View, repos: Sequence[RepoId], viewer: Viewer, *, has_texts: bool = True
+    ) -> dict[RepoId, RepoReport]:
         """Returns the report of each repository that the viewer sees."""
         owner = report_owner(viewer)
         found: dict[tuple[RepoId, AgentId | None], RepoReport] = {
-            (one.repo, one.owner): one for one in view.repo_reports(repos, owner)
+            (one.repo, one.owner): one for one in view.repo_reports(repos, owner, has_texts=has_texts)
         }
         own = {repo: None if owner is None else found.get((repo, owner)) for repo in repos}
         seen = {repo: report_for(found.get((repo, None)), own[repo]) for repo in repos}
@@ -319,7 +337,6 @@ class RepoService:
             "clone_path": self._redactor.clean(path, field="clonePath"),
             "branch": self._branch(state.branch),
             "commit": state.commit,
-            "committed_at": state.committed_at,
             "clone_commit": state.clone_commit,
             "file": None if state.file is None else Clean(state.file),
             "content": content,

@@ -8,6 +8,7 @@ import pytest
 
 from hivelore.cli import exits
 from hivelore.errors import Forbidden
+from hivelore.repos.clones import Clones, CloneTarget, SyncResult
 from support import postgres
 from support.command_line import CommandLine
 from support.git_repos import Remote, git
@@ -128,6 +129,25 @@ def test_local_paths_need_the_setting_on_this_machine(
     result = cli("repo", "sync")
     assert result.code == exits.LEFT_OUT
     assert "HIVELORE_REPO_LOCAL_PATHS=1" in result.out
+
+
+def test_a_sync_of_a_former_url_is_not_reported(
+    cli: CommandLine, tmp_path: Path, remote: Remote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Remote(tmp_path / "other")
+    other.commit()
+    cli("repo", "add", remote.url, "--name", "shop")
+    sync = Clones.sync
+
+    def sync_slowly(clones: Clones, target: CloneTarget, seconds: float) -> SyncResult:
+        cli("repo", "update", "shop", "--url", other.url)
+        return sync(clones, target, seconds)
+
+    monkeypatch.setattr(Clones, "sync", sync_slowly)
+    result = cli("repo", "sync", "--json")
+    assert result.code == exits.LEFT_OUT
+    assert "another URL or branch" in result.json["repos"][0]["detail"]
+    assert cli.json("repo", "show", "shop")["claudeMdContent"] is None
 
 
 def test_a_rewritten_history_is_reported(cli: CommandLine, remote: Remote) -> None:

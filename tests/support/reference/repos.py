@@ -23,10 +23,11 @@ class ReposView:
     def repo_named(self, name: str) -> Repo | None:
         return next((one for one in self.state.repos.values() if name_key(one.name) == name_key(name)), None)
 
-    def repos(self, after: str, limit: int, *, auto_clone: bool = False) -> Sequence[Repo]:
+    def repos(self, after: str, limit: int, *, auto_clone: bool = False, has_texts: bool = True) -> Sequence[Repo]:
         behind = (one for one in self.state.repos.values() if name_key(one.name) > after)
         found = (one for one in behind if one.auto_clone or not auto_clone)
-        return sorted(found, key=lambda one: name_key(one.name))[:limit]
+        page = sorted(found, key=lambda one: name_key(one.name))[:limit]
+        return page if has_texts else [replace(one, guidelines=None) for one in page]
 
     def repo_count(self) -> int:
         return len(self.state.repos)
@@ -34,9 +35,11 @@ class ReposView:
     def repo_ids_from(self, prefix: str, limit: int) -> Sequence[RepoId]:
         return sorted(one for one in self.state.repos if one.startswith(prefix))[:limit]
 
-    def repo_reports(self, repos: Collection[RepoId], owner: AgentId | None) -> Sequence[RepoReport]:
+    def repo_reports(
+        self, repos: Collection[RepoId], owner: AgentId | None, *, has_texts: bool = True
+    ) -> Sequence[RepoReport]:
         found = (one for one in self.state.repo_reports.values() if one.repo in repos and one.owner in (None, owner))
-        return sorted(found, key=_place)
+        return [one if has_texts else replace(one, content=None) for one in sorted(found, key=_place)]
 
     def repo_reports_after(self, after: ReportKey, limit: int) -> Sequence[RepoReport]:
         behind = (one for one in self.state.repo_reports.values() if _place(one) > (after[0], after[1] or ""))

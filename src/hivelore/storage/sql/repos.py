@@ -14,6 +14,7 @@ from hivelore.storage.sql.statements import (
     INSTANT,
     PLAIN,
     Codec,
+    Columns,
     Param,
     SqlReader,
     SqlWriter,
@@ -43,29 +44,27 @@ def _write_owner(report: RepoReport) -> str:
     return SHARED if report.owner is None else report.owner
 
 
-REPO = Table(
-    Repo,
-    "repo",
-    "id",
-    "name_key",
-    **plain("id name url default_branch guidelines"),
-    auto_clone=FLAG,
-    created_at=INSTANT,
-    updated_at=INSTANT,
-)
-REPO_REPORT = Table(
-    RepoReport,
-    "repo_report",
-    "repo owner",
-    repo=PLAIN,
-    owner=Codec(_read_owner, _write_owner, is_whole=True),
-    actor=PLAIN,
-    at=INSTANT,
+_REPO = {
+    **plain("id name url default_branch"),
+    "auto_clone": FLAG,
+    "created_at": INSTANT,
+    "updated_at": INSTANT,
+}
+_REPORT = {
+    "repo": PLAIN,
+    "owner": Codec(_read_owner, _write_owner, is_whole=True),
+    "actor": PLAIN,
+    "at": INSTANT,
     **plain("clone_path branch"),
-    commit=PLAIN.named("commit_id"),
-    committed_at=INSTANT,
-    **plain("clone_commit file content size"),
-)
+    "commit": PLAIN.named("commit_id"),
+    "committed_at": INSTANT,
+    **plain("clone_commit file size shared_commit"),
+}
+REPO = Table(Repo, "repo", "id", "name_key", **_REPO, guidelines=PLAIN)
+REPO_REPORT = Table(RepoReport, "repo_report", "repo owner", **_REPORT, content=PLAIN)
+REPO_LISTED = Columns(Repo, None, **_REPO)
+REPORT_LISTED = Columns(RepoReport, None, **_REPORT)
+"""Columns without texts, which are long."""
 _SNAPSHOT = Codec(_read_repo, _write_repo)
 REPO_CHANGE = Table(
     RepoChange,
@@ -88,9 +87,11 @@ class RepoReader(SqlReader):
     def repo_named(self, name: str) -> Repo | None:
         return self.read_one(REPO, "repo_by_name", name_key=name_key(name))
 
-    def repos(self, after: str, limit: int, *, auto_clone: bool = False) -> Sequence[Repo]:
-        statement = self.SQL["repos"].replace("{repo_filter}", AUTO_CLONED if auto_clone else "")
-        return REPO.read_all(self.rows(statement, {"after": after, "limit": limit}))
+    def repos(self, after: str, limit: int, *, auto_clone: bool = False, has_texts: bool = True) -> Sequence[Repo]:
+        columns = REPO if has_texts else REPO_LISTED
+        statement = self.SQL["repos"].replace("{repo_columns}", columns.listed())
+        statement = statement.replace("{repo_filter}", AUTO_CLONED if auto_clone else "")
+        return columns.read_all(self.rows(statement, {"after": after, "limit": limit}))
 
     def repo_count(self) -> int:
         return self.row("repo_count")[0]
@@ -99,9 +100,14 @@ class RepoReader(SqlReader):
         _, bounds = begins_with("id", prefix)
         return [RepoId(one) for (one,) in self.rows(self.SQL["repo_ids"], {**bounds, "limit": limit})]
 
-    def repo_reports(self, repos: Collection[RepoId], owner: AgentId | None) -> Sequence[RepoReport]:
+    def repo_reports(
+        self, repos: Collection[RepoId], owner: AgentId | None, *, has_texts: bool = True
+    ) -> Sequence[RepoReport]:
+        columns = REPO_REPORT if has_texts else REPORT_LISTED
         params: dict[str, Param] = {"repos": self.array(list(repos)), "owner": SHARED if owner is None else owner}
-        return REPO_REPORT.read_all(self.rows(self.SQL["repo_reports"], params))
+        return columns.read_all(
+            self.rows(self.SQL["repo_reports"].replace("{report_columns}", columns.listed()), params)
+        )
 
     def repo_reports_after(self, after: ReportKey, limit: int) -> Sequence[RepoReport]:
         repo, owner = after

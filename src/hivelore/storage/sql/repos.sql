@@ -5,7 +5,7 @@ SELECT {columns:repo} FROM repo WHERE namespace = :namespace AND id = :id
 SELECT {columns:repo} FROM repo WHERE namespace = :namespace AND name_key = :name_key
 
 -- name: repos
-SELECT {columns:repo} FROM repo
+SELECT {repo_columns} FROM repo
 WHERE namespace = :namespace AND name_key > :after {repo_filter} ORDER BY name_key LIMIT :limit
 
 -- name: repo_count
@@ -21,7 +21,7 @@ INSERT INTO repo {insert:repo} {update:repo}
 DELETE FROM repo WHERE namespace = :namespace AND id = :repo
 
 -- name: repo_reports
-SELECT {columns:repo_report} FROM repo_report
+SELECT {report_columns} FROM repo_report
 WHERE namespace = :namespace AND repo {any:repos} AND owner IN ('', :owner) ORDER BY repo, owner
 
 -- name: repo_reports_after

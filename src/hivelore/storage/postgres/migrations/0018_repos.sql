@@ -6,30 +6,32 @@ CREATE TABLE repo (
   name_key       TEXT COLLATE "C" NOT NULL,
   url            TEXT COLLATE "C" NOT NULL,
   default_branch TEXT COLLATE "C",
-  guidelines     TEXT COLLATE "C",
   auto_clone     SMALLINT NOT NULL,
   created_at     BIGINT NOT NULL,
   updated_at     BIGINT NOT NULL,
+  guidelines     TEXT COLLATE "C",
   PRIMARY KEY (namespace, id)
 );
 CREATE UNIQUE INDEX repo_name ON repo (namespace, name_key);
 
 -- What agents found in their clones. owner: the worker that alone sees the report, empty for one that all see; commit_id: the
--- commit of the content; clone_commit: the one that is checked out; size: bytes of the file.
+-- commit of the content; clone_commit: the one that is checked out; size: bytes of the file; shared_commit: that of the
+-- report for all when this one was accepted. Texts stand last: lists do not read them.
 CREATE TABLE repo_report (
-  namespace    INTEGER NOT NULL,
-  repo         TEXT COLLATE "C" NOT NULL,
-  owner        TEXT COLLATE "C" NOT NULL,
-  actor        TEXT COLLATE "C",
-  at           BIGINT NOT NULL,
-  clone_path   TEXT COLLATE "C" NOT NULL,
-  branch       TEXT COLLATE "C" NOT NULL,
-  commit_id    TEXT COLLATE "C" NOT NULL,
-  committed_at BIGINT NOT NULL,
-  clone_commit TEXT COLLATE "C" NOT NULL,
-  file         TEXT COLLATE "C",
-  content      TEXT COLLATE "C",
-  size         BIGINT NOT NULL,
+  namespace     INTEGER NOT NULL,
+  repo          TEXT COLLATE "C" NOT NULL,
+  owner         TEXT COLLATE "C" NOT NULL,
+  actor         TEXT COLLATE "C",
+  at            BIGINT NOT NULL,
+  clone_path    TEXT COLLATE "C" NOT NULL,
+  branch        TEXT COLLATE "C" NOT NULL,
+  commit_id     TEXT COLLATE "C" NOT NULL,
+  committed_at  BIGINT NOT NULL,
+  clone_commit  TEXT COLLATE "C" NOT NULL,
+  file          TEXT COLLATE "C",
+  size          BIGINT NOT NULL,
+  shared_commit TEXT COLLATE "C",
+  content       TEXT COLLATE "C",
   PRIMARY KEY (namespace, repo, owner)
 );
 
