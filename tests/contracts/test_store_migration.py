@@ -42,6 +42,8 @@ from support.memories import (
     operational,
 )
 from support.observed import observed
+from support.profiles import a_head, a_version
+from support.profiles import put as put_profiles
 from support.proposals import a_proposal, put
 from support.recalls import a_recall, log, logged
 from support.reference.store import ReferenceStore
@@ -298,6 +300,7 @@ def test_everything_is_counted(store: MemoryStore) -> None:
 
     store.write(work)
     put_batch(store, a_batch(), [a_preimage(store, running)])
+    put_profiles(store, a_head(), a_version(1), a_version(2))
     put_batch(store, a_batch())
     with store.read() as view:
         passages = sum(len(one.passages) for one in chunks(store, stored.key)) + 1
@@ -320,6 +323,8 @@ def test_everything_is_counted(store: MemoryStore) -> None:
             links=len(LinkKind) + 1,
             batches=2,
             preimages=1,
+            profiles=1,
+            profile_versions=2,
             jobs=1,
         )
 

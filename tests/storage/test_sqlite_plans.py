@@ -55,6 +55,8 @@ LARGE = {
     "link": "l",
     "batch": "b",
     "preimage": "pi",
+    "profile_version": "",
+    "profile_change": "",
 }
 """The tables that grow with the number of memories, and their aliases in statements."""
 TABLES = {name: table for table, aliases in LARGE.items() for name in (table, *aliases.split())}

@@ -16,6 +16,7 @@ from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Conflict
 from hivelore.feedback.recalls import Sign
+from hivelore.identity.profile import ProfileChange
 from hivelore.indexes.ports import KeywordIndex
 from hivelore.links.model import LinkKind
 from hivelore.memories.model import Action, Memory, Scope
@@ -42,6 +43,7 @@ from support.memories import (
     operational,
 )
 from support.observed import observed
+from support.profiles import a_head, a_version
 from support.proposals import a_decision, a_proposal, inbox_of
 from support.recalls import a_recall, logged
 
@@ -96,6 +98,8 @@ KINDS = (
     "prune events",
     "cooldown",
     "clear",
+    "profile",
+    "prune profile",
     "propose",
     "decide",
     "keep",
@@ -153,6 +157,15 @@ def _do_more(tx: Transaction, deed: Deed, key: DocumentKey | None) -> None:
             tx.put_cooldown(a_cooldown(f"s{deed.which}", until=instant(deed.number), count=1 + deed.number))
         case "clear":
             tx.drop_cooldown(Clean(f"s{deed.which}"), Clean("restart"))
+        case "profile":
+            agent, batch = (ADA, BOB)[deed.which % 2], a_batch()
+            tx.put_profile(a_head(agent, version=1 + deed.number, last=9))
+            tx.put_profile_version(a_version(9, agent))
+            tx.put_profile_version(a_version(1 + deed.number, agent, soul=f"soul {deed.which}"))
+            tx.put_batch(batch)
+            tx.put_profile_changes(batch.id, [ProfileChange(agent, 1, 1 + deed.number)])
+        case "prune profile":
+            tx.drop_profile_versions((ADA, BOB)[deed.which % 2], deed.number)
         case "judge" | "reject" | "unlink" if key is not None:
             _do_to_links(tx, deed, Stored(key, tx.memories_of([key], EVERYTHING)[key]))
         case _ if key is not None:

@@ -6,7 +6,7 @@ from hivelore.indexing.model import ModelKey
 from hivelore.memories.model import Memory, MemoryId, Topic
 from hivelore.memories.stored import DocumentKey, PassageKey
 from hivelore.storage.ports import View
-from hivelore.transfer.migrate.migrator import all_batches
+from hivelore.transfer.migrate.migrator import all_batches, profile_version_pages
 from support.events import ALL_EVENTS
 from support.memories import EVERYTHING, instant
 from support.proposals import inbox_of
@@ -35,6 +35,8 @@ def observed(view: View, fingerprints: tuple[str, ...] = ()) -> Mapping[str, obj
         "links": [one.link for one in view.links_of(keys.values())],
         "updates": _updates(view, keys),
         "batches": list(all_batches(view)),
+        "profiles": list(view.profiles()),
+        "profile versions": [one for page in profile_version_pages(view) for one in page],
     }
 
 

@@ -35,6 +35,8 @@ class BatchKind(StrEnum):
     """Maintenance removed expired memories."""
     REJUDGED = "rejudged"
     """Observations were judged anew."""
+    PROFILED = "profiled"
+    """The profile of an agent was changed."""
     UNDONE = "undone"
     """Another batch was reverted."""
 
@@ -50,7 +52,7 @@ class Batch(Value, frozen=True, kw_only=True, rename=json_names(is_private="priv
     interface: Interface
     reason: Clean | None = None
     changes: int
-    """Number of changed memories."""
+    """Number of changed memories or profiles."""
     is_private: bool
     """True if one of the memories is, or was, private."""
     undoes: BatchId | None = None

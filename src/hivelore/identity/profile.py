@@ -81,9 +81,11 @@ class ProfileVersion:
     """None: an operator who did not act for an agent."""
     interface: Interface
     content: ProfileContent
-    conflicts_with: int | None = None
-    """The version that was current when this one, made from an earlier one, arrived. Such a version is kept, but never
-    became current. None: it became current."""
+    follows: int | None = None
+    """The version that was current when this one arrived; None for the first one."""
+    is_conflict: bool = False
+    """True if it was made from an earlier version and conflicts with the one that it follows. It is kept, but did not
+    become current."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +149,9 @@ class ProfileVersionItem(Value, frozen=True, kw_only=True):
     interface: Interface
     bytes: int
     changed: tuple[ProfileField, ...]
-    """The fields that differ from the version before."""
-    conflicts_with: int | None
-    """The version that was current when this one arrived; it was kept beside that. None: it became current."""
+    """The fields that differ from the version that it follows."""
+    follows: int | None
+    """The version that was current when this one arrived."""
+    is_conflict: bool
+    """True if it is kept beside the version that it follows, because both changed the same fields."""
     is_current: bool

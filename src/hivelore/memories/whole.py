@@ -48,4 +48,6 @@ class Counts:
     links: int
     batches: int
     preimages: int
+    profiles: int
+    profile_versions: int
     jobs: int

@@ -8,7 +8,9 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from hivelore.core.agents import AgentId, Interface, Role, Viewer
+from hivelore.core.values import replace
 from hivelore.errors import NotFound
+from hivelore.identity.profile import ProfileChange
 from hivelore.indexes.arrays import CodeBook, Labels, Mask
 from hivelore.memories.model import Scope
 from hivelore.python.hive import EmbeddedHive
@@ -20,10 +22,13 @@ from hivelore.storage.postgres.store import PostgresStore
 from hivelore.storage.postgres.view import PostgresView
 from hivelore.storage.sql import events, memories, review
 from support import postgres
+from support.batches import a_batch
 from support.clocks import START, SteppingClock
 from support.events import ALL_EVENTS, an_event, log_events
 from support.links import a_link, put_links
 from support.memories import ADA, BOB, a_memory, an_observation, evidence, operational
+from support.profiles import a_head, a_version
+from support.profiles import put as put_profiles
 from support.proposals import a_proposal
 
 
@@ -135,6 +140,21 @@ def test_links_are_hidden_unless_both_memories_are_visible(app: Application) -> 
             assert set(view.links_of([old.key, secret.key])) == set(seen)
             assert [one.key for one in view.updates_of([old.key], START)[old.key]] == newer
             assert len(view.rows("SELECT why FROM link")) == len(seen)
+
+
+def test_texts_of_profiles_are_hidden_from_others(app: Application) -> None:
+    put_profiles(app.store, a_head(), a_version(), a_head(BOB), a_version(agent=BOB))
+    batch = replace(a_batch(), is_private=True)
+    app.store.write(lambda tx: (tx.put_batch(batch), tx.put_profile_changes(batch.id, [ProfileChange(ADA, 1, 2)])))
+    for own in (ADA, BOB):
+        with app.store.read(sees=Visibility(own=own, swarm=True)) as view:
+            assert isinstance(view, PostgresView)
+            assert [one.agent for one in view.profiles()] == [ADA, BOB]
+            assert [agent for agent in (ADA, BOB) if view.profile_version(agent, 1)] == [own]
+            assert list(view.profile_changes(batch.id)) == []
+    with app.store.read(sees=Visibility(own=None, swarm=True, others=True)) as view:
+        assert all(view.profile_version(agent, 1) for agent in (ADA, BOB))
+        assert len(view.profile_changes(batch.id)) == 1
 
 
 def test_evidence_is_hidden_with_its_memory(app: Application) -> None:

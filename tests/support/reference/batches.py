@@ -50,8 +50,10 @@ class BatchesView:
 def put(state: State, batch: Batch, preimages: Sequence[Preimage]) -> State:
     known = state.batches.get(batch.id)
     new = {one.key for one in preimages}
-    before = () if known is None else tuple(one for one in known.preimages if one.key not in new)
-    return replace(state, batches=state.batches.put(batch.id, KeptBatch(batch, (*before, *preimages))))
+    kept = KeptBatch(batch, ()) if known is None else known
+    before = tuple(one for one in kept.preimages if one.key not in new)
+    changed = replace(kept, batch=batch, preimages=(*before, *preimages))
+    return replace(state, batches=state.batches.put(batch.id, changed))
 
 
 def without(state: State, document: DocumentKey) -> State:
@@ -60,7 +62,7 @@ def without(state: State, document: DocumentKey) -> State:
     for one in state.batches.values():
         left = tuple(preimage for preimage in one.preimages if preimage.key not in found_before)
         if len(left) < len(one.preimages):
-            kept = kept.put(one.batch.id, KeptBatch(replace(one.batch, reason=None), left))
+            kept = kept.put(one.batch.id, replace(one, batch=replace(one.batch, reason=None), preimages=left))
     return replace(state, batches=kept)
 
 

@@ -13,6 +13,7 @@ from hivelore.core.text import Clean
 from hivelore.events.model import Cooldown, Event, LoggedId
 from hivelore.feedback.recalls import Evidence, Recall
 from hivelore.folders.model import KnownFile
+from hivelore.identity.profile import ProfileChange, ProfileHead, ProfileVersion
 from hivelore.indexing.model import (
     Change,
     ModelKey,
@@ -147,6 +148,7 @@ class KeptBatch:
 
     batch: Batch
     preimages: tuple[Preimage, ...]
+    profile_changes: tuple[ProfileChange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +192,10 @@ class State:
     jobs: SharedMap[JobId, Job] = field(default_factory=SharedMap[JobId, Job])
     handovers: SharedMap[EventId, Handover] = field(default_factory=SharedMap[EventId, Handover])
     proposals: SharedMap[ProposalId, Proposal] = field(default_factory=SharedMap[ProposalId, Proposal])
+    profiles: SharedMap[AgentId, ProfileHead] = field(default_factory=SharedMap[AgentId, ProfileHead])
+    profile_versions: SharedMap[tuple[AgentId, int], ProfileVersion] = field(
+        default_factory=SharedMap[tuple[AgentId, int], ProfileVersion]
+    )
     links: SharedMap[LinkKey, StoredLink] = field(default_factory=SharedMap[LinkKey, StoredLink])
     compared: SharedMap[DocumentKey, tuple[int, Clean]] = field(
         default_factory=SharedMap[DocumentKey, tuple[int, Clean]]

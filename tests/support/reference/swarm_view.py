@@ -21,11 +21,12 @@ from hivelore.sessions.model import EventId, Handover, HandoverState, Session
 from support.reference import events as event_state
 from support.reference.batches import BatchesView
 from support.reference.links import LinksView
+from support.reference.profiles import ProfilesView
 from support.reference.proposals import ProposalsView
 from support.reference.state import Logged
 
 
-class ReferenceSwarmView(ProposalsView, LinksView, BatchesView):
+class ReferenceSwarmView(ProposalsView, LinksView, BatchesView, ProfilesView):
     """Implements ``storage.ports.SwarmView``."""
 
     def agent(self, agent: AgentId) -> Agent | None:

@@ -344,6 +344,8 @@ class ReferenceView(ReferenceSwarmView):
             links=len(self.state.links),
             batches=len(self.state.batches),
             preimages=sum(len(one.preimages) for one in self.state.batches.values()),
+            profiles=len(self.state.profiles),
+            profile_versions=len(self.state.profile_versions),
             jobs=len(self.state.jobs),
         )
 

@@ -35,6 +35,7 @@ KIND = {
     BatchKind.PURGED: 5,
     BatchKind.UNDONE: 6,
     BatchKind.REJUDGED: 7,
+    BatchKind.PROFILED: 9,
 }
 
 
@@ -132,7 +133,7 @@ class ChangeJournalWriter(ChangeJournalReader, SqlWriter):
         self.run_each("preimage_put", [{**PREIMAGE.params(one), "batch": batch.id} for one in preimages])
 
     def drop_batch(self, batch: BatchId) -> None:
-        for name in ("preimages_drop", "batch_drop"):
+        for name in ("preimages_drop", "profile_changes_drop", "batch_drop"):
             self.run(name, {"id": batch})
 
     def drop_preimages(self, document: DocumentKey) -> None:

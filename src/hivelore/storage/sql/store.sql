@@ -39,4 +39,6 @@ SELECT
   (SELECT COUNT(*) FROM link WHERE namespace = :namespace),
   (SELECT COUNT(*) FROM batch WHERE namespace = :namespace),
   (SELECT COUNT(*) FROM preimage WHERE namespace = :namespace),
+  (SELECT COUNT(*) FROM profile WHERE namespace = :namespace),
+  (SELECT COUNT(*) FROM profile_version WHERE namespace = :namespace),
   (SELECT COUNT(*) FROM job WHERE namespace = :namespace)

@@ -24,6 +24,7 @@ from hivelore.storage.sql.memories import (
     passage_params,
 )
 from hivelore.storage.sql.observations import OPERATIONAL, ObservationReader, observation_params
+from hivelore.storage.sql.profiles import ProfileReader, ProfileWriter
 from hivelore.storage.sql.review import ReviewReader, ReviewWriter
 from hivelore.storage.sql.sessions import SessionReader, SessionWriter
 from hivelore.storage.sql.statements import Dialect, Param, Table, load_dialect
@@ -38,6 +39,7 @@ class SqlView(
     JobReader,
     LinkReader,
     ObservationReader,
+    ProfileReader,
     ReviewReader,
     SessionReader,
 ):
@@ -86,6 +88,7 @@ class SqlTransaction(
     JobWriter,
     LinkWriter,
     MemoryWriter,
+    ProfileWriter,
     ReviewWriter,
     SessionWriter,
     SqlView,

@@ -23,6 +23,7 @@ from hivelore.core.values import replace
 from hivelore.events.model import Event, EventFilter
 from hivelore.feedback.recalls import Recall, RecallFilter
 from hivelore.folders.model import KnownFile
+from hivelore.identity.profile import ProfileChange, ProfileVersion
 from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.model import ChangeCursor, ChangeKind
 from hivelore.indexing.rebuild import INDEX, IndexRebuild
@@ -44,6 +45,8 @@ PAGE = 1_000
 """Rows of a log that are read at a time."""
 BATCH_PAGE = 100
 """Change batches that are read at a time, each with its pre-images."""
+VERSION_PAGE = 20
+"""Versions of profiles that are read at a time."""
 CANCELLED_BY_MOVE = Clean("It was running when the swarm was moved. Start it again.")
 
 Progress = Callable[[str, float | None], AbstractContextManager[Callable[[float], None]]]
@@ -242,6 +245,7 @@ class Migrator:
         self._copy_links(view)
         self._copy_batches(view)
         self._copy_files(view)
+        self._copy_profiles(view)
         for page in _pages(lambda after: view.handovers_after(after, PAGE), EventId(""), lambda one: one.ended.id):
             self._target.write(lambda tx, page=page: _put_each(tx.put_handover, page))
         values = {name: value for name in self._settings if (value := view.setting(name)) is not None}
@@ -340,6 +344,25 @@ class Migrator:
         for deleted in digests:
             self._target.write(lambda tx, deleted=deleted: tx.drop_batch(deleted))
 
+    def _copy_profiles(self, view: View) -> None:
+        for page in profile_version_pages(view):
+            with self._target.read() as target:
+                changed = [one for one in page if target.profile_version(one.agent, one.number) != one]
+            if changed:
+                self._target.write(lambda tx, changed=changed: _put_each(tx.put_profile_version, changed))
+        profiles = view.profiles()
+        oldest = {
+            profile.agent: min(number for number, _ in view.profile_version_sizes(profile.agent))
+            for profile in profiles
+        }
+
+        def put(tx: Transaction) -> None:
+            _put_each(tx.put_profile, profiles)
+            for agent, number in oldest.items():
+                tx.drop_profile_versions(agent, number - 1)
+
+        self._target.write(put)
+
     def _copy_files(self, view: View) -> None:
         kept: set[tuple[str, str]] = set()
         for page in _file_pages(view):
@@ -400,9 +423,12 @@ def _replace_links(tx: Transaction, old: Collection[StoredLink], new: Collection
     _put_each(tx.put_link, new)
 
 
-def _put_batch(tx: Transaction, batch: Batch, preimages: Sequence[Preimage]) -> None:
+def _put_batch(
+    tx: Transaction, batch: Batch, preimages: Sequence[Preimage], profile_changes: Sequence[ProfileChange]
+) -> None:
     tx.drop_batch(batch.id)
     tx.put_batch(batch, preimages)
+    tx.put_profile_changes(batch.id, profile_changes)
 
 
 def _digest(row: object) -> bytes:
@@ -427,6 +453,8 @@ def _store_digest(view: View, memories: Checksum) -> StoreDigest:
         chain.from_iterable(_proposal_pages(view)),
         chain.from_iterable(_links_from(view, keys) for keys in _key_pages(view)),
         all_batches(view),
+        view.profiles(),
+        chain.from_iterable(profile_version_pages(view)),
     ):
         checksum = Checksum()
         checksum.add_all(rows)
@@ -482,8 +510,23 @@ def _links_from(view: View, keys: Collection[DocumentKey]) -> Sequence[StoredLin
     return [one for one in view.links_of(keys) if one.source in sources]
 
 
-def all_batches(view: View) -> Iterator[tuple[Batch, tuple[Preimage, ...]]]:
-    """Yields all change batches with their pre-images, newest first."""
+def profile_version_pages(view: View) -> Iterator[Sequence[ProfileVersion]]:
+    """Yields the versions of all profiles, by agent and newest first."""
+    for profile in view.profiles():
+        agent = profile.agent
+        yield from _pages(
+            lambda before, agent=agent: view.profile_versions(agent, before, VERSION_PAGE),
+            profile.last + 1,
+            lambda one: one.number,
+        )
+
+
+def all_batches(view: View) -> Iterator[tuple[Batch, tuple[Preimage, ...], tuple[ProfileChange, ...]]]:
+    """Yields all change batches with their pre-images and changes of profiles, newest first."""
     where = BatchFilter(seen=_SEEN)
     pages = _pages(lambda after: view.batches(where, after, BATCH_PAGE), None, lambda one: (one.at, one.id))
-    return ((batch, tuple(view.preimages(batch.id))) for page in pages for batch in page)
+    return (
+        (batch, tuple(view.preimages(batch.id)), tuple(view.profile_changes(batch.id)))
+        for page in pages
+        for batch in page
+    )
