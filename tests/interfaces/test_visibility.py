@@ -69,7 +69,7 @@ class Asker:
     def rest(self, method: str, path: str, **more: Any) -> Any:
         return _answer_or_error(lambda: self.client.call(method, path, **more))
 
-    def tool(self, name: str, **arguments: Any) -> Any:
+    def tool(self, name: str, /, **arguments: Any) -> Any:
         params = {"name": name, "arguments": arguments}
         body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
         return self.rest("POST", "/mcp", body=body)
@@ -178,6 +178,8 @@ def _hooks(asker: Asker) -> list[Any]:
     ]
 
 
+AGENTS = ("me", "ada", "bob", "lea")
+"""Whose profiles are read."""
 BLANK = {"content": " ", "name": "x", "source": "manual"}
 
 ROUTES: dict[tuple[str, str], Probe] = {
@@ -230,6 +232,24 @@ ROUTES: dict[tuple[str, str], Probe] = {
     ("GET", "/api/memory/re-embed/{job}"): lambda asker: [asker.rest("GET", "/api/memory/re-embed/x")],
     ("DELETE", "/api/memory/re-embed/{job}"): lambda asker: [asker.rest("DELETE", "/api/memory/re-embed/x")],
     ("GET", "/api/agents"): lambda asker: [asker.rest("GET", "/api/agents")],
+    ("POST", "/api/agents/join"): lambda asker: [asker.rest("POST", "/api/agents/join", body={"name": ""})],
+    ("GET", "/api/agents/{agentId}/profile"): lambda asker: [
+        asker.rest("GET", f"/api/agents/{who}/profile") for who in AGENTS
+    ],
+    ("PUT", "/api/agents/{agentId}/profile"): lambda asker: [
+        # A version that never existed: nothing changes.
+        asker.rest("PUT", f"/api/agents/{who}/profile", body={"soul": "x"}, version=99)
+        for who in AGENTS
+    ],
+    ("GET", "/api/agents/{agentId}/profile/history"): lambda asker: [
+        asker.rest("GET", f"/api/agents/{who}/profile/history") for who in AGENTS
+    ],
+    ("GET", "/api/agents/{agentId}/profile/diff"): lambda asker: [
+        asker.rest("GET", f"/api/agents/{who}/profile/diff") for who in AGENTS
+    ],
+    ("POST", "/api/agents/{agentId}/profile/restore"): lambda asker: [
+        asker.rest("POST", f"/api/agents/{who}/profile/restore", body={"version": 99}) for who in AGENTS
+    ],
     ("POST", "/api/agents"): lambda asker: [asker.rest("POST", "/api/agents", body={"name": ""})],
     ("DELETE", "/api/agents/{agent}"): lambda asker: [asker.rest("DELETE", "/api/agents/nobody")],
     ("GET", "/memories"): lambda asker: [
@@ -312,6 +332,9 @@ CALLS: dict[str, Probe] = {
         asker.tool("inject-learning", agentId="nobody", learning="x", category="preference")
     ],
     "task-complete": lambda asker: [asker.tool("task-complete", taskId="T-1", task=" ")],
+    "list-agents": lambda asker: [asker.tool("list-agents")],
+    "join-swarm": lambda asker: [asker.tool("join-swarm", name="")],
+    "update-profile": lambda asker: [asker.tool("update-profile", agentId=who, soul="x", version=99) for who in AGENTS],
     "memory-observe": lambda asker: [asker.tool("memory-observe", observation=" ", category="timing")],
     "memory-context": lambda asker: [asker.tool("memory-context")],
     "memory-review": lambda asker: [
@@ -394,6 +417,18 @@ METHODS: dict[str, Probe] = {
     "me": lambda asker: [_answer_or_error(lambda: asker.hive.me())],
     "agents": lambda asker: [_answer_or_error(lambda: asker.hive.agents())],
     "add_agent": lambda asker: [_answer_or_error(lambda: asker.hive.add_agent(""))],
+    "join": lambda asker: [_answer_or_error(lambda: asker.hive.join(name=""))],
+    "profile": lambda asker: [_answer_or_error(lambda who=who: asker.hive.profile(who)) for who in AGENTS],
+    "update_profile": lambda asker: [
+        _answer_or_error(lambda who=who: asker.hive.update_profile(who, soul="x", version=99)) for who in AGENTS
+    ],
+    "profile_history": lambda asker: [
+        _answer_or_error(lambda who=who: asker.hive.profile_history(who)) for who in AGENTS
+    ],
+    "profile_diff": lambda asker: [_answer_or_error(lambda who=who: asker.hive.profile_diff(who)) for who in AGENTS],
+    "restore_profile": lambda asker: [
+        _answer_or_error(lambda who=who: asker.hive.restore_profile(who, 99)) for who in AGENTS
+    ],
     "revoke_keys": lambda asker: [_answer_or_error(lambda: asker.hive.revoke_keys("nobody"))],
     "status": lambda asker: [_answer_or_error(lambda: asker.hive.status())],
     "remember": lambda asker: [_answer_or_error(lambda: asker.hive.remember(" "))],
@@ -472,6 +507,16 @@ COMMANDS: dict[str, Probe] = {
     "hivelore maintain": lambda asker: [asker.verb("maintain"), asker.verb("maintain", "--json")],
     "hivelore agent add": lambda asker: [asker.verb("agent", "add", " ")],
     "hivelore agent list": lambda asker: [asker.verb("agent", "list")],
+    "hivelore agent join": lambda asker: [asker.verb("agent", "join", "--name", "")],
+    "hivelore agent show": lambda asker: [
+        asker.verb("agent", "show", who, *how) for who in AGENTS for how in ((), ("--json",))
+    ],
+    "hivelore agent edit": lambda asker: [
+        asker.verb("agent", "edit", who, "--role", "x", "--if-version", "99") for who in AGENTS
+    ],
+    "hivelore agent history": lambda asker: [asker.verb("agent", "history", who) for who in AGENTS],
+    "hivelore agent diff": lambda asker: [asker.verb("agent", "diff", who) for who in AGENTS],
+    "hivelore agent restore": lambda asker: [asker.verb("agent", "restore", who, "99") for who in AGENTS],
     "hivelore agent revoke": lambda asker: [asker.verb("agent", "revoke", "nobody")],
 }
 WITHOUT_A_KEY = {
@@ -503,6 +548,12 @@ SHOWS_ALL = {"recall", "list", "get", "history", "memory-get", "memory-search"} 
     "events",
     "hivelore events list",
     ("GET", "/api/events"),
+}
+SHOWS_PROFILES = {
+    "profile",
+    "hivelore agent show",
+    ("GET", "/api/agents/{agentId}/profile"),
+    ("GET", "/api/agents/{agentId}/profile/diff"),
 }
 """Probes that must show everything the asker may see: silence would pass the rest of this test."""
 
@@ -571,6 +622,10 @@ def _world(home: Path, lead_sees: str, database: str) -> Generator[World]:
             service.client(keys[whose]).call("PATCH", f"/api/memory/{ids[whose]}", body={"scope": "agent"})
             batches = {str(batch.id): whose for batch in batches_of(service.app.store)} | batches
         proposals = {_proposed(service, ids[whose], word): whose for whose, word in WORDS.items()}
+        for whose, word in WORDS.items():
+            if whose not in SHARED:
+                body = {"soul": f"the {word} sleeps"}
+                service.client(keys[whose]).call("PUT", "/api/agents/me/profile", body=body)
         yield World(service, ids, proposals, batches, keys)
 
 
@@ -633,6 +688,8 @@ def test_no_interface_shows_hidden_memories(world: World, caller_of: CallerOf, w
             assert seen <= may_see
             if interface in SHOWS_ALL and not (who == "operator" and interface in CALLS):
                 assert seen == may_see
+            if interface in SHOWS_PROFILES:
+                assert seen == may_see - SHARED
     cases.report()
 
 

@@ -51,6 +51,8 @@ NOT_COMPARED = (
     "updated",
     "links",
     "pendingComparisons",
+    "profile",
+    "profiles",
 )
 """Sentences, which a release may word differently, the id of a new entry of the recall log, and fields that not all
 releases have."""

@@ -50,6 +50,35 @@ class ChangeJournal:
     def new_batch_id(self) -> BatchId:
         return self._batch_id(self._clock.now())
 
+    def now(self) -> datetime:
+        return self._clock.now()
+
+    def new_batch(
+        self,
+        kind: BatchKind,
+        viewer: Viewer,
+        *,
+        changes: int,
+        is_private: bool,
+        reason: Clean | None = None,
+        undoes: BatchId | None = None,
+    ) -> Batch | None:
+        """Returns a batch for changes of other things than memories; None if the journal is disabled."""
+        if self._lifetime <= timedelta():
+            return None
+        now = self._clock.now()
+        return Batch(
+            id=self._batch_id(now),
+            kind=kind,
+            at=now,
+            actor=viewer.agent,
+            interface=viewer.interface,
+            reason=reason,
+            changes=changes,
+            is_private=is_private,
+            undoes=undoes,
+        )
+
     def record(
         self,
         tx: Transaction,

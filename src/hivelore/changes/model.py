@@ -129,11 +129,21 @@ class ChangedMemory(Value, frozen=True, kw_only=True):
     """The name before the change; the current name if the memory did not exist."""
 
 
+class ChangedProfile(Value, frozen=True, kw_only=True, rename=json_names(agent="agentId")):
+    """A profile that a batch changed."""
+
+    agent: AgentId
+    before: int
+    """The version that was current before."""
+    after: int
+
+
 class BatchDetail(Value, frozen=True, kw_only=True):
-    """A batch with the memories that it changed."""
+    """A batch with the memories and profiles that it changed."""
 
     batch: Batch
     memories: tuple[ChangedMemory, ...]
+    profiles: tuple[ChangedProfile, ...] = ()
 
 
 class UndoResult(Value, frozen=True, kw_only=True):
@@ -145,5 +155,7 @@ class UndoResult(Value, frozen=True, kw_only=True):
     """The batch of the undo, which can be reverted to redo the change. None: nothing had to be changed."""
     memories: tuple[MemoryId, ...]
     """The restored memories."""
+    profiles: tuple[AgentId, ...] = ()
+    """The agents whose profiles were restored."""
     forgotten: int = 0
     """Number of purged memories that were permanently deleted since and stay so."""

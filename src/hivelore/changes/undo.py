@@ -13,6 +13,7 @@ from hivelore.changes.model import (
     BatchKind,
     BatchPage,
     ChangedMemory,
+    ChangedProfile,
     Preimage,
     UndoResult,
 )
@@ -26,6 +27,7 @@ from hivelore.core.paging import cut_page
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, NotFound
+from hivelore.identity import profile_undo
 from hivelore.indexing.writer import IndexWriter
 from hivelore.memories.model import Action, Memory, MemoryId, Scope
 from hivelore.memories.normalizer import Normalizer
@@ -47,8 +49,10 @@ class UndoService:
         lead_sees: LeadSees,
         clock: Clock,
         written: Callable[[], None],
+        agents_changed: Callable[[], None],
     ) -> None:
-        """``written`` is called after every change that may leave passages without vectors."""
+        """``written`` is called after every change that may leave passages without vectors, ``agents_changed`` after a
+        change of profiles, which contain the names of agents."""
         self._store = store
         self._index_writer = index_writer
         self._journal = journal
@@ -56,6 +60,7 @@ class UndoService:
         self._lead_sees = lead_sees
         self._clock = clock
         self._written = written
+        self._agents_changed = agents_changed
 
     def page(
         self,
@@ -85,14 +90,18 @@ class UndoService:
         return BatchId(resolve_id(text, find_ids, "batch"))
 
     def detail(self, batch: BatchId, viewer: Viewer) -> BatchDetail:
-        """Returns a batch with its changed memories, as long as they are journaled."""
+        """Returns a batch with its changed memories and profiles, as long as they are journaled."""
         with self._store.read(sees=self._visible_batches(viewer).seen) as view:
             known = self._get_visible(view, batch, viewer)
             parts = view.preimages(batch)
             seen = Filter(visibility=self._visible_batches(viewer).seen)
             now = view.memories_of([one.key for one in parts if one.before is None], seen)
+            profiles = tuple(
+                ChangedProfile(agent=one.agent, before=one.before, after=one.after)
+                for one in view.profile_changes(batch)
+            )
         touched = [ChangedMemory(id=one.memory, name=_display_name(one, now.get(one.key))) for one in parts]
-        return BatchDetail(batch=known, memories=tuple(touched))
+        return BatchDetail(batch=known, memories=tuple(touched), profiles=profiles)
 
     def undo(
         self, which: str, viewer: Viewer, *, reason: str | None = None, deadline: float | None = None
@@ -104,6 +113,8 @@ class UndoService:
 
         def undo_batch(tx: Transaction) -> UndoResult:
             batch, only = self._resolve_target(tx, which, viewer)
+            if tx.profile_changes(batch.id):
+                return self._restore_profiles(tx, batch, viewer, why)
             parts, forgotten = _stored_preimages(tx, batch, only)
             changed = _select_restorable(tx, batch.kind, parts)
             self._check_permission(tx, changed, viewer)
@@ -111,6 +122,8 @@ class UndoService:
 
         done = self._store.write(undo_batch, deadline)
         self._written()
+        if done.profiles:
+            self._agents_changed()
         return done
 
     def drop(self, batch: BatchId, viewer: Viewer) -> None:
@@ -145,13 +158,23 @@ class UndoService:
             detail = Clean(f"{batch.kind}: batch {batch.id}")
             tx.record_audit(AuditEntry.by_viewer(viewer, Action.UNDONE, one.memory, now, detail))
         is_whole = not _changed_preimages(tx, batch.kind, tx.preimages(batch.id))
-        after = replace(batch, undone_at=now, undone_by=viewer.agent) if is_whole else batch
-        tx.put_batch(after)
-        if batch.undoes is not None and (original := tx.batch(batch.undoes)) is not None:
-            tx.put_batch(replace(original, undone_at=None, undone_by=None))
+        after = self._mark_undone(tx, batch, viewer, is_whole=is_whole)
         return UndoResult(
             batch=after, by=None if tx.batch(by) is None else by, memories=tuple(one.memory for one in parts)
         )
+
+    def _restore_profiles(self, tx: Transaction, batch: Batch, viewer: Viewer, why: Clean | None) -> UndoResult:
+        by, agents = profile_undo.revert(tx, self._journal, batch, viewer, self._lead_sees, why)
+        after = self._mark_undone(tx, batch, viewer)
+        return UndoResult(batch=after, by=None if by is None else by.id, memories=(), profiles=tuple(agents))
+
+    def _mark_undone(self, tx: Transaction, batch: Batch, viewer: Viewer, *, is_whole: bool = True) -> Batch:
+        """Stores that a batch was reverted, if completely, and that the batch which it reverted counts again."""
+        after = replace(batch, undone_at=self._clock.now(), undone_by=viewer.agent) if is_whole else batch
+        tx.put_batch(after)
+        if batch.undoes is not None and (original := tx.batch(batch.undoes)) is not None:
+            tx.put_batch(replace(original, undone_at=None, undone_by=None))
+        return after
 
     def _resolve_target(self, tx: Transaction, which: str, viewer: Viewer) -> tuple[Batch, MemoryId | None]:
         """Returns the batch, and the only memory to restore if the batch is a purge."""

@@ -60,7 +60,7 @@ VERBS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     },
     "Housekeeping": {
         "review": ("review:app", "Proposals of agents: list, show, accept, reject, merge."),
-        "agent": ("agents:app", "Agents and their keys: add, list, revoke."),
+        "agent": ("agents:app", "Agents, their keys and profiles: add, list, show, edit, restore."),
         "move": ("migrate:move", "Copy everything to another database, SQLite or PostgreSQL."),
         "undo": ("maintenance:undo", "Undo a change: all of it or nothing."),
         "batches": ("maintenance:batches", "List changes that can be undone, newest first."),

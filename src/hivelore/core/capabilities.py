@@ -10,6 +10,7 @@ class Capability(StrEnum):
     REVIEW = "review"
     OPERATIONS = "operations"
     TASKS = "tasks"
+    SWARM = "swarm"
 
 
 DEFAULT = (Capability.MEMORY.value,)

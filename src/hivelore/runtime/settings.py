@@ -151,7 +151,8 @@ class Settings(BaseSettings):
     capabilities: Names = setting(
         "HIVELORE_CAPABILITIES",
         "Sets of MCP tools for agents, separated by commas: `memory`; `operations` (memory-observe, "
-        "memory-context); `review` (memory-review, inject-learning; for leads); `tasks` (task-complete).",
+        "memory-context); `review` (memory-review, inject-learning; for leads); `tasks` (task-complete); `swarm` "
+        "(join-swarm, list-agents, update-profile).",
         default=DEFAULT,
     )
     log: str = setting(

@@ -76,7 +76,7 @@ def test_a_worker_sees_agents_without_keys(cli: CommandLine, me: str, monkeypatc
     monkeypatch.setenv("HIVELORE_KEY", key)
     result = cli("agent", "list")
     row = next(line for line in result.out.splitlines() if line.endswith(me))
-    assert row.split()[0::2] == ["worker", "-"]
+    assert row.split()[0::2] == ["worker", "-", me]
     assert key.split("_")[2] not in result.out
 
 
