@@ -221,3 +221,18 @@ def test_two_services_that_edit_one_profile_lose_no_version(tmp_path: Path) -> N
             stored = [version.content.notes for version in view.profile_versions(head.agent, 10_000, 10_000)]
         assert head.last == 401
         assert sorted(stored[:-1]) == sorted(written)
+
+
+def test_d04_the_prompt_has_each_part_once_and_in_order(swarm: Swarm) -> None:
+    swarm.tool("ada", "join-swarm", role="reviewer", description="Reads diffs.", capabilities=["python"])
+    prompt = swarm.rest("ada", "GET", "/api/agents/me/prompt")
+    names = [part["name"] for part in prompt["parts"]]
+    assert names == ["base", "name", "description", "capabilities", "soul", "identity", "memory"]
+    assert all(prompt["text"].count(f"<!-- hivelore:{name} -->") == 1 for name in names)
+    assert prompt["tokens"] == sum(part["tokens"] for part in prompt["parts"])
+    assert "`memory-search`" in prompt["parts"][-1]["text"]
+    assert "memory-observe" not in prompt["text"]
+    with pytest.raises(NotFound, match="No repository 'shop' is known"):
+        swarm.rest("ada", "GET", "/api/agents/me/prompt", query={"repo": "shop"})
+    with pytest.raises(Forbidden):
+        swarm.rest("ada", "GET", f"/api/agents/{name_of(swarm, 'lea')}/prompt")

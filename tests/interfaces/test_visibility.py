@@ -250,6 +250,9 @@ ROUTES: dict[tuple[str, str], Probe] = {
     ("POST", "/api/agents/{agentId}/profile/restore"): lambda asker: [
         asker.rest("POST", f"/api/agents/{who}/profile/restore", body={"version": 99}) for who in AGENTS
     ],
+    ("GET", "/api/agents/{agentId}/prompt"): lambda asker: [
+        asker.rest("GET", f"/api/agents/{who}/prompt") for who in AGENTS
+    ],
     ("POST", "/api/agents"): lambda asker: [asker.rest("POST", "/api/agents", body={"name": ""})],
     ("DELETE", "/api/agents/{agent}"): lambda asker: [asker.rest("DELETE", "/api/agents/nobody")],
     ("GET", "/memories"): lambda asker: [
@@ -429,6 +432,7 @@ METHODS: dict[str, Probe] = {
     "restore_profile": lambda asker: [
         _answer_or_error(lambda who=who: asker.hive.restore_profile(who, 99)) for who in AGENTS
     ],
+    "prompt": lambda asker: [_answer_or_error(lambda who=who: asker.hive.prompt(who)) for who in AGENTS],
     "revoke_keys": lambda asker: [_answer_or_error(lambda: asker.hive.revoke_keys("nobody"))],
     "status": lambda asker: [_answer_or_error(lambda: asker.hive.status())],
     "remember": lambda asker: [_answer_or_error(lambda: asker.hive.remember(" "))],
@@ -507,6 +511,7 @@ COMMANDS: dict[str, Probe] = {
     "hivelore maintain": lambda asker: [asker.verb("maintain"), asker.verb("maintain", "--json")],
     "hivelore agent add": lambda asker: [asker.verb("agent", "add", " ")],
     "hivelore agent list": lambda asker: [asker.verb("agent", "list")],
+    "hivelore prompt": lambda asker: [asker.verb("prompt", "--agent", who) for who in AGENTS],
     "hivelore agent join": lambda asker: [asker.verb("agent", "join", "--name", "")],
     "hivelore agent show": lambda asker: [
         asker.verb("agent", "show", who, *how) for who in AGENTS for how in ((), ("--json",))
@@ -550,6 +555,9 @@ SHOWS_ALL = {"recall", "list", "get", "history", "memory-get", "memory-search"} 
     ("GET", "/api/events"),
 }
 SHOWS_PROFILES = {
+    "prompt",
+    "hivelore prompt",
+    ("GET", "/api/agents/{agentId}/prompt"),
     "profile",
     "hivelore agent show",
     ("GET", "/api/agents/{agentId}/profile"),

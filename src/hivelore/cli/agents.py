@@ -258,6 +258,25 @@ def restore(
     output.result(done, json, (done["name"], "bold"), f" is now at version {done['version']}.")
 
 
+def prompt(
+    *,
+    repo: Annotated[str | None, Parameter(help="Repository, for its guidelines.", metavar="NAME")] = None,
+    task: Annotated[str | None, Parameter(help="Task, by id.", metavar="ID")] = None,
+    agent: Annotated[str | None, Parameter(help="Agent, by name or id (default: local).", metavar="NAME")] = None,
+    json: AsJson = False,
+) -> None:
+    """Print the system prompt of an agent; --json shows its parts and their tokens.
+
+    Example: hivelore prompt --agent local
+    """
+    query = {"repo": repo, "task": task}
+    found = call("GET", path(_AGENTS, agent or "me", "prompt"), operator=agent is not None, query=query)
+    if json:
+        output.print_json(found)
+    else:
+        output.say_fenced(found["text"].removesuffix("\n"))
+
+
 def _read_file(file: Path) -> str:
     try:
         with file.open("rb") as opened:

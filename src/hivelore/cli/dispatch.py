@@ -47,6 +47,7 @@ VERBS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Agent programs": {
         "setup": ("setup:setup", "Set up Hivelore in an agent program."),
         "unsetup": ("setup:unsetup", "Remove Hivelore from agent programs."),
+        "prompt": ("agents:prompt", "Print the system prompt of an agent."),
         "teach": ("setup:teach", "Print instructions that teach an agent to use its memory."),
     },
     "Service": {

@@ -14,6 +14,7 @@ from hivelore.identity.operations import (
     AgentList,
     AgentWithKeys,
     CompareProfiles,
+    ComposePrompt,
     Identity,
     JoinedSwarm,
     JoinSwarm,
@@ -29,6 +30,7 @@ from hivelore.identity.operations import (
 )
 from hivelore.identity.profile import FIELD_BYTES, Profile
 from hivelore.identity.profiles import GivenProfile
+from hivelore.identity.prompt import Prompt
 from hivelore.memories.model import NAME_LENGTH
 from hivelore.memories.normalizer import CONTENT_LENGTH, MAX_TAGS, to_utc
 from hivelore.search.model import LIMIT_RANGE, QUERY_LENGTH, Difference
@@ -126,6 +128,11 @@ def compare_profiles(app: Application, request: CompareProfiles, call: Call) -> 
 def restore_profile(app: Application, request: RestoreProfile, call: Call) -> Profile:
     agent = app.profiles.find_agent(request.agent, call.viewer)
     return app.profiles.restore(agent, request.version, call.viewer, call.deadline)
+
+
+def compose_prompt(app: Application, request: ComposePrompt, call: Call) -> Prompt:
+    agent = app.profiles.find_agent(request.agent, call.viewer)
+    return app.prompts.compose(agent, call.viewer, repo=request.repo, task=request.task, deadline=call.deadline)
 
 
 def _key_info(key: ApiKey) -> KeyInfo:

@@ -10,6 +10,7 @@ from hivelore.core.operation import Lane, Operation, delete, get, post, put
 from hivelore.core.tool import OBJECT, OBJECTS, Reply, Tool
 from hivelore.core.values import Instant, NoArguments, Request, Value, json_names
 from hivelore.identity.profile import OWN, Profile, ProfileCard, ProfileVersionItem
+from hivelore.identity.prompt import Prompt
 from hivelore.search.model import Difference
 
 _OPERATORS = frozenset({Role.OPERATOR})
@@ -71,6 +72,12 @@ class CompareProfiles(Request, frozen=True, rename=json_names(agent="agentId", o
 class RestoreProfile(Request, frozen=True, rename=_AGENT):
     agent: _Agent
     version: int
+
+
+class ComposePrompt(Request, frozen=True, rename=_AGENT):
+    agent: _Agent = OWN
+    repo: Annotated[str | None, Meta(description="Name of a repository, for its guidelines.")] = None
+    task: Annotated[str | None, Meta(description="Id of a task.")] = None
 
 
 class Identity(Value, frozen=True, kw_only=True, rename=json_names(agent="agentId")):
@@ -313,6 +320,18 @@ RESTORE_PROFILE = Operation(
     http=post("/api/agents/{agentId}/profile/restore"),
     tag="agents",
 )
+COMPOSE_PROMPT = Operation(
+    name="prompt",
+    verb="prompt",
+    summary="Composes the system prompt of an agent: base, name, description, capabilities, soul, identity, guidelines "
+    "of a repository, task and memory, each once and in this order, with the tokens of each.",
+    request=ComposePrompt,
+    response=Prompt,
+    handler="hivelore.identity.handlers:compose_prompt",
+    lane=Lane.READ,
+    http=get("/api/agents/{agentId}/prompt"),
+    tag="agents",
+)
 OPERATIONS = (
     WHO_AM_I,
     LIST_AGENTS,
@@ -324,4 +343,5 @@ OPERATIONS = (
     GET_PROFILE_HISTORY,
     COMPARE_PROFILES,
     RESTORE_PROFILE,
+    COMPOSE_PROMPT,
 )

@@ -24,6 +24,7 @@ from hivelore.events.model import LoggedId
 from hivelore.feedback.recall_log import RecallLog, WriteBehindBuffer
 from hivelore.feedback.usefulness import UsefulnessService
 from hivelore.identity.profiles import ProfileService
+from hivelore.identity.prompts import PromptService
 from hivelore.identity.service import Agents, IdSource
 from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.rebuild import IndexRebuild
@@ -56,7 +57,7 @@ from hivelore.runtime.settings import Settings
 from hivelore.search.model import RecallId
 from hivelore.search.ranking import SearchConstants
 from hivelore.search.service import SearchDependencies, SearchService
-from hivelore.sessions.agent_instructions import STORE, format_path
+from hivelore.sessions.agent_instructions import STORE, format_path, instructions_page
 from hivelore.sessions.capture import CaptureService
 from hivelore.sessions.injection import Budgets, InjectionService
 from hivelore.sessions.lesson_recorder import LessonRecorder
@@ -320,6 +321,14 @@ class Services(ABC):
             tools=self.tool_names,
             workspace=format_path(str(self.settings.workspace_folder)),
             audit=self.write_buffer.record,
+        )
+
+    @cached_property
+    def prompts(self) -> PromptService:
+        return PromptService(
+            self.profiles,
+            lambda: instructions_page(self.tool_names, format_path(str(self.settings.workspace_folder))),
+            self.ids.nonce,
         )
 
     @cached_property
