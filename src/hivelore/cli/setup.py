@@ -46,6 +46,14 @@ def setup(
             help="Ask agents for lessons when they learned something and stored nothing (default: as before).",
         ),
     ] = None,
+    profile_files: Annotated[
+        bool | None,
+        Parameter(
+            negative="--no-profile-files",
+            help="Replace SOUL.md, IDENTITY.md and your CLAUDE.md or AGENTS.md by the profile of the agent during a "
+            "session (default: as before, at first no).",
+        ),
+    ] = None,
     dry_run: DryRun = False,
     json: AsJson = False,
 ) -> None:
@@ -57,7 +65,8 @@ def setup(
     Example: hivelore setup claude-code
     """
     home = endpoint.home()
-    target, receipts, orders = TARGETS[program], Receipts(home), commands(home)
+    target, receipts = TARGETS[program], Receipts(home)
+    orders = commands(home, profile_files=profile_files)
 
     def plan(where: Place) -> Plan:
         return installer.plan_setup(program, where.project, target.parts(where, orders), receipts)
@@ -76,7 +85,7 @@ def setup(
         injects = bool(client.call("GET", "/api/status")["promptTokens"])
     planned = plan(where)
     with _reporting_unwritable_files():
-        install.copy_to(home, nudge=nudge)
+        install.copy_to(home, nudge=nudge, profile_files=profile_files)
         nudges = install.nudges(home)
     installer.set_up(planned, receipts)
     hook = hook_of(program, orders) if injects else None
@@ -93,6 +102,7 @@ def setup(
                 "tried": True,
                 "workspace": files,
                 "nudge": nudges,
+                "profileFiles": orders.profile_files,
                 "next": target.afterwards,
             }
         )
@@ -104,6 +114,11 @@ def setup(
         output.say("Prompts get no memories: HIVELORE_PROMPT_TOKENS of the service is 0.")
     if nudges and program in NUDGED:
         output.say("An agent that learned something and stored nothing is asked for lessons, once in a session.")
+    if orders.profile_files:
+        output.say(
+            "During a session, the profile of the agent replaces SOUL.md and IDENTITY.md in the workspace, and your "
+            "CLAUDE.md or AGENTS.md. They come back afterwards."
+        )
     if where.workspace is not None:
         output.say(f"Files in {where.workspace}/personal/memory and .../shared/memory become memories.")
     if moved and was_running:

@@ -24,11 +24,17 @@ CONNECTING = 0.25
 LARGEST = 8_000_000
 """Most bytes of an event, and of an answer."""
 LARGEST_TASK = 16_384
+FILES_SECONDS = 2.0
+"""Most seconds for the files of the profile."""
+FILES_ONLY = "--files"
+"""Option of a hook whose event concerns the files of the profile only."""
 LONGEST = 60.0
 """Most seconds of work in the background."""
 _CHUNK = 65_536
 _FOLDERS = {"cursor": "CURSOR_PROJECT_DIR"}
 """Variables with the project folder of programs that run hooks elsewhere."""
+_PIDS = {"claude-code": "CLAUDE_PID"}
+"""Variables with the process ids of programs."""
 _STARTS = ("SessionStart", "sessionStart")
 """Names that programs give the start of a session."""
 _AGAIN = (401, 403, 408, 409, 425, 429)
@@ -82,6 +88,9 @@ def main(arguments: "Sequence[str]") -> None:
     def detach(_: int, __: "FrameType | None") -> None:
         _detach(event)
 
+    if FILES_ONLY in arguments:
+        _keep_files(event, arguments)
+        _end()
     signal.signal(signal.SIGALRM, detach)
     signal.setitimer(signal.ITIMER_REAL, endpoint.hook_wait())
     again, reason = True, "late"
@@ -95,6 +104,7 @@ def main(arguments: "Sequence[str]") -> None:
             signal.setitimer(signal.ITIMER_REAL, 0)
             if not event.is_detached:
                 _write(answer)
+                _keep_files(event, arguments)
                 _end()
         except Undelivered as problem:
             again, reason = problem.again, problem.reason
@@ -103,9 +113,40 @@ def main(arguments: "Sequence[str]") -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
     except Late:  # It is raised once, at any point.
         pass
+    if not event.is_detached:
+        _keep_files(event, arguments)
     event.fields["missed"] = reason
     _leave(event, again=again)
     _end()
+
+
+def _keep_files(event: Event, arguments: "Sequence[str]") -> None:
+    """Keep the files of the profile in step with the service, if the user switched that on."""
+    if not endpoint.keeps_profile_files():
+        return
+    import json
+
+    from hivelore.hooks.profile_files import sync
+
+    signal.signal(signal.SIGALRM, _too_late)
+    signal.setitimer(signal.ITIMER_REAL, FILES_SECONDS)
+    try:
+        payload = json.loads(event.payload or _read_stdin())
+        name = _option(arguments, "--event") or payload.get("hook_event_name", "")
+        if session := str(payload.get("session_id", "")):
+            pid = os.environ.get(_PIDS.get(event.program, ""), "")
+            sync(name, session, event.program, url=_url_or_none(event), pid=pid)
+    except (Late, Undelivered, OSError, ValueError, AttributeError, HiveloreError):
+        pass
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _url_or_none(event: Event) -> str | None:
+    try:
+        return event.url or _url_of(endpoint.home_folder())
+    except Undelivered:
+        return None
 
 
 def _option(arguments: "Sequence[str]", name: str) -> str:
