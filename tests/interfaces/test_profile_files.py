@@ -172,6 +172,29 @@ def test_a_crash_before_the_file_was_written_sends_nothing_of_the_users_file(hos
     host.event("SessionEnd", "next")
     assert host.notes.read_bytes() == b"changed by the user, and private"
     assert "private" not in json.dumps(host.profile())
+    (kept,) = host.notes.with_name(".hivelore-CLAUDE.md").glob("aside-*")
+    assert kept.read_bytes() == OWN
+
+
+def test_a_hook_that_was_stopped_after_writing_goes_on_with_the_next_event(host: Host) -> None:
+    host.event("SessionStart")
+    state = host.notes.with_name(".hivelore-CLAUDE.md") / "state.json"
+    state.write_text(json.dumps({**json.loads(state.read_bytes()), "is_written": False}))
+    host.event("UserPromptSubmit", prompt="Hello")
+    host.notes.write_text("edited")
+    host.edited()
+    assert host.profile()["notes"] == "edited"
+    host.event("SessionEnd")
+    assert host.notes.read_bytes() == OWN
+
+
+def test_something_in_the_way_is_put_aside(host: Host) -> None:
+    host.event("SessionStart")
+    host.notes.unlink()
+    host.notes.mkdir()
+    (host.notes / "x").write_text("x")
+    host.event("SessionEnd")
+    assert host.notes.read_bytes() == OWN
 
 
 def test_a_file_and_a_service_that_both_changed_keep_both_versions(host: Host) -> None:

@@ -8,6 +8,7 @@ folder of the program. What stood there comes back when the last session ends. A
     state.json    the sessions that use it, and what was written last
     backup        what stood there before
     unsent-*      edits that the service did not take yet; those that are too long stay there
+    aside-*       what was in the way when the file was restored
 
 Every step can be interrupted: the next one finds out from the state how far it came.
 """
@@ -208,10 +209,16 @@ class ProfileFile:
 
     def _edited(self, state: "dict[str, Any]") -> "bytes | None":
         """Return the content if it was edited since it was written or sent."""
-        found = self._read(LARGEST_BACKUP)
-        if found is None or not state["is_written"] or _digest(found[0]) in (state["sent"], state["before"]):
+        try:
+            found = self._read(LARGEST_BACKUP)
+        except OSError:  # Too large, or no file: it is put aside at the end.
             return None
-        return found[0]
+        digest = None if found is None else _digest(found[0])
+        if digest == state["sent"] and not state["is_written"]:  # The hook was stopped before it could note that.
+            state["is_written"] = True
+            self._save(state)
+        is_edited = state["is_written"] and digest not in (state["sent"], state["before"])
+        return found[0] if is_edited and found is not None else None
 
     def _send(self, state: "dict[str, Any]", edited: "bytes | None", service: Service) -> bool:
         """Send edited content. Return False if the service did not take it."""
@@ -237,9 +244,16 @@ class ProfileFile:
         backup = self._folder / _BACKUP
         if unsent is not None:
             self._keep_unsent(state, unsent)
-        found = self._read(LARGEST_BACKUP)
-        if not state["is_written"] and found is not None and _digest(found[0]) != state["sent"]:
-            pass  # What stood there was never replaced.
+        try:
+            found = self._read(LARGEST_BACKUP)
+        except OSError:
+            found = None
+            self.path.rename(self._folder / f"aside-{time.time_ns():020}")
+        digest = None if found is None else _digest(found[0])
+        if not state["is_written"] and digest not in (None, state["sent"], state["before"]):
+            # The hook was stopped before it could note whether it replaced the file: both texts are kept.
+            if backup.exists():
+                backup.rename(self._folder / f"aside-{time.time_ns():020}")
         elif state["before"] is None:
             self.path.unlink(missing_ok=True)
         elif backup.exists():  # Otherwise it was restored before the state could be removed.
