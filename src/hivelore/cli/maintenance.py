@@ -21,7 +21,7 @@ _BATCH_COLUMNS = (
     Column("id", kind="id"),
     Column("done", "at", "age"),
     Column("kind"),
-    Column("memories", "changes"),
+    Column("changes"),
     Column("by", "actor", "id", "operator"),
     Column("undone", "undoneAt", "age"),
     Column("reason"),
@@ -49,12 +49,13 @@ def undo(
     """
     body = {"id": which, "reason": reason}
     done = call("POST", "/api/undo", agent=agent, operator=True, body=body, timeout=_SLOW)
-    short = output.short_ids([*done["memories"], done["by"]])
-    output.result(done, json, "Restored: ", (", ".join(short[one] for one in done["memories"][:_SHOWN]), "bold"))
+    restored = [*done["memories"], *done["profiles"]]
+    short = output.short_ids([*restored, done["by"]])
+    output.result(done, json, "Restored: ", (", ".join(short[one] for one in restored[:_SHOWN]), "bold"))
     if json:
         return
-    if len(done["memories"]) > _SHOWN:
-        output.note(f"... and {len(done['memories']) - _SHOWN:,} more.")
+    if len(restored) > _SHOWN:
+        output.note(f"... and {len(restored) - _SHOWN:,} more.")
     if done["forgotten"]:
         output.note(f"Forgotten since, and not restored: {done['forgotten']:,}.")
     if done["by"] is not None:
@@ -97,7 +98,11 @@ def batches(
         output.show_fields({column.head: column.read(known) for column in _BATCH_COLUMNS if column.kind != "age"})
         output.show_fields({"done": known["at"], "undone": known["undoneAt"]})
         output.say()
-        output.show_table((Column("memory", "id", "id"), Column("name")), found["memories"])
+        if found["memories"]:
+            output.show_table((Column("memory", "id", "id"), Column("name")), found["memories"])
+        if found["profiles"]:
+            columns = (Column("profile of", "agentId", "id"), Column("before"), Column("after"))
+            output.show_table(columns, found["profiles"])
 
 
 def maintain(
