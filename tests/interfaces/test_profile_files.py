@@ -63,7 +63,7 @@ class Host:
 
     def history(self) -> list[Any]:
         path = "/api/agents/me/profile/history"
-        return self.service.client(self.service.agent_key).call("GET", path, query={"limit": 100})["versions"]
+        return self.service.client(self.service.agent_key).call("GET", path, query={"limit": 50})["versions"]
 
     def leftovers(self) -> list[str]:
         return sorted(one.name for one in self.notes.with_name(".hivelore-CLAUDE.md").iterdir())

@@ -8,7 +8,7 @@ from cyclopts import App, Parameter
 
 from hivelore.cli import output
 from hivelore.cli.connection import call, path
-from hivelore.cli.options import ActingAgent, AsJson, Limit100, Number, Reviewer, future, given, whole_number
+from hivelore.cli.options import ActingAgent, AsJson, Limit50, Number, Reviewer, future, given, whole_number
 from hivelore.cli.output import Column, Json
 from hivelore.core.text import counted
 from hivelore.errors import Invalid, TooLarge
@@ -189,7 +189,7 @@ def history(
     which: Agent,
     /,
     *,
-    limit: Limit100 = 20,
+    limit: Limit50 = 20,
     before: Annotated[Number, Parameter(help="Only versions before this one.", metavar="N")] = None,
     agent: Reviewer = None,
     json: AsJson = False,

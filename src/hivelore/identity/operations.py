@@ -29,6 +29,7 @@ class RevokeKeys(Request, frozen=True):
 _AGENT = json_names(agent="agentId")
 _Agent = Annotated[str, Meta(description="Name or id of an agent, or `me` for the caller.")]
 _TEXT = "At most 65,536 bytes."
+VersionNumber = Annotated[int, Meta(ge=0, le=2_147_483_647)]
 Capabilities = Annotated[tuple[str, ...], Meta(description="At most 100, of 256 bytes each.")]
 
 
@@ -54,24 +55,26 @@ class UpdateProfile(Request, frozen=True, rename=_AGENT):
     soul: Annotated[str | None, Meta(description=f"Who the agent is. {_TEXT}")] = None
     identity: Annotated[str | None, Meta(description=f"How the agent works. {_TEXT}")] = None
     notes: Annotated[str | None, Meta(description=f"What the agent wrote down for itself. {_TEXT}")] = None
-    version: Annotated[int | None, Meta(description="The version that the caller read.")] = None
+    version: VersionNumber | None = None
+    """The version that the caller read."""
 
 
 class ListProfileVersions(Request, frozen=True, rename=_AGENT):
     agent: _Agent = OWN
-    before: Annotated[int | None, Meta(description="``next`` of the previous page.")] = None
-    limit: Annotated[int, Meta(ge=1, le=100)] = 20
+    before: VersionNumber | None = None
+    """``next`` of the previous page."""
+    limit: Annotated[int, Meta(ge=1, le=50)] = 20
 
 
 class CompareProfiles(Request, frozen=True, rename=json_names(agent="agentId", older="from", newer="to")):
     agent: _Agent = OWN
-    older: int | None = None
-    newer: int | None = None
+    older: VersionNumber | None = None
+    newer: VersionNumber | None = None
 
 
 class RestoreProfile(Request, frozen=True, rename=_AGENT):
     agent: _Agent
-    version: int
+    version: VersionNumber
 
 
 class ComposePrompt(Request, frozen=True, rename=_AGENT):
