@@ -49,7 +49,8 @@ def setup(
     profile_files: Annotated[
         bool | None,
         Parameter(
-            negative="--no-profile-files",
+            name="--profile",
+            negative="--no-profile",
             help="Replace SOUL.md, IDENTITY.md and your CLAUDE.md or AGENTS.md by the profile of the agent during a "
             "session (default: as before, at first no).",
         ),
