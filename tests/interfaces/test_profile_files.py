@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Generator
@@ -21,7 +22,7 @@ from hivelore.local import endpoint
 from support.events import ALL_EVENTS
 from support.hooks import Hook
 from support.postgres import service_on
-from support.service import Service
+from support.service import Service, environment
 
 OWN = "My own notes.\n\xe9\r\nno newline at the end".encode()
 ON = {"HIVELORE_PROFILE_FILES": "on"}
@@ -65,9 +66,6 @@ class Host:
         path = "/api/agents/me/profile/history"
         return self.service.client(self.service.agent_key).call("GET", path, query={"limit": 50})["versions"]
 
-    def leftovers(self) -> list[str]:
-        return sorted(one.name for one in self.notes.with_name(".hivelore-CLAUDE.md").iterdir())
-
 
 def host_of(service: Service) -> Host:
     home = service.home
@@ -101,7 +99,7 @@ def test_d04_the_profile_is_there_during_a_session_and_the_users_file_afterwards
     assert host.notes.read_bytes() == OWN
     assert host.notes.stat().st_mode & 0o777 == 0o640
     assert not host.soul.exists()
-    assert host.leftovers() == ["lock"]
+    assert not host.notes.with_name(".hivelore-CLAUDE.md").exists()
     assert len(host.history()) == 2
 
 
@@ -139,6 +137,40 @@ def test_nothing_is_touched_unless_it_is_switched_on(host: Host) -> None:
     assert host.profile()["version"] == 0
 
 
+@pytest.mark.parametrize("event", ["SessionStart", "SessionEnd"])
+def test_a_file_comes_back_after_it_was_switched_off(host: Host, event: str) -> None:
+    host.event("SessionStart", environ={} if event == "SessionEnd" else {"CLAUDE_PID": a_dead_process()})
+    host.notes.write_text("an edit")
+    host.event(event, environ={"HIVELORE_PROFILE_FILES": "off"})
+    assert host.notes.read_bytes() == OWN
+    assert not host.soul.exists()
+    assert host.profile()["notes"] == "an edit"
+
+
+def test_a_service_that_never_answers_keeps_no_file(host: Host) -> None:
+    host.event("SessionStart")
+    host.notes.write_text("an edit")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        host.event("SessionEnd", environ={"HIVELORE_URL": url, "HIVELORE_HOOK_WAIT": "0.1"})
+    assert host.notes.read_bytes() == OWN
+    assert not host.soul.exists()
+    host.event("SessionStart", "next")
+    assert host.profile()["notes"] == host.notes.read_text() == "an edit"
+
+
+def test_a_program_that_sends_its_event_late_gets_the_file_back(host: Host) -> None:
+    host.event("SessionStart")
+    command = [*host.hook.command, "--agent", "claude-code"]
+    shown = {**environment(host.home), **ON, "CLAUDE_PID": host.pid, "HIVELORE_HOOK_WAIT": "0.05"}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, env=shown, cwd=host.home) as late:
+        assert late.stdin is not None
+        late.wait()  # What goes on is detached.
+        late.stdin.write(json.dumps({"hook_event_name": "SessionEnd", "session_id": "s1"}).encode())
+    host.hook.finish()
+    assert host.notes.read_bytes() == OWN
+
+
 def test_two_sessions_share_the_files_and_the_last_one_restores(host: Host) -> None:
     host.event("SessionStart", "one")
     host.update(notes="newer")
@@ -159,32 +191,6 @@ def test_a_crashed_session_loses_neither_its_edit_nor_the_users_file(host: Host)
     assert host.profile()["notes"] == "edited before the crash"
     assert host.notes.read_text() == "edited before the crash"
     host.event("SessionEnd", "next")
-    assert host.notes.read_bytes() == OWN
-
-
-def test_a_crash_before_the_file_was_written_sends_nothing_of_the_users_file(host: Host) -> None:
-    host.event("SessionStart", "crashed", environ={"CLAUDE_PID": a_dead_process()})
-    state = host.notes.with_name(".hivelore-CLAUDE.md") / "state.json"
-    values = json.loads(state.read_bytes())
-    state.write_text(json.dumps({**values, "is_written": False}))
-    host.notes.write_bytes(b"changed by the user, and private")
-    host.event("SessionStart", "next")
-    host.event("SessionEnd", "next")
-    assert host.notes.read_bytes() == b"changed by the user, and private"
-    assert "private" not in json.dumps(host.profile())
-    (kept,) = host.notes.with_name(".hivelore-CLAUDE.md").glob("aside-*")
-    assert kept.read_bytes() == OWN
-
-
-def test_a_hook_that_was_stopped_after_writing_goes_on_with_the_next_event(host: Host) -> None:
-    host.event("SessionStart")
-    state = host.notes.with_name(".hivelore-CLAUDE.md") / "state.json"
-    state.write_text(json.dumps({**json.loads(state.read_bytes()), "is_written": False}))
-    host.event("UserPromptSubmit", prompt="Hello")
-    host.notes.write_text("edited")
-    host.edited()
-    assert host.profile()["notes"] == "edited"
-    host.event("SessionEnd")
     assert host.notes.read_bytes() == OWN
 
 
@@ -223,7 +229,7 @@ def test_an_edit_waits_while_the_service_is_down(host: Host) -> None:
     assert "while it was down" in [
         host.service.client(host.service.agent_key).call("GET", "/api/agents/me/profile")["notes"]
     ]
-    assert host.leftovers() == ["lock"]
+    assert not host.notes.with_name(".hivelore-CLAUDE.md").exists()
 
 
 def test_a_service_that_is_down_leaves_the_files_alone(host: Host) -> None:
@@ -255,10 +261,10 @@ def test_a_file_that_is_too_long_is_kept_and_reported(host: Host) -> None:
     host.event("SessionEnd")
     assert len(host.profile()["soul"]) < 65_537
     assert not host.soul.exists()
-    (kept,) = host.soul.with_name(".hivelore-SOUL.md").glob("unsent-*")
-    assert "x" * 65_537 in kept.read_text()
+    (kept,) = host.soul.with_name(".hivelore-SOUL.md").glob("refused-*")
+    assert kept.read_text() == "x" * 65_537
     with host.service.app.store.read() as view:
-        assert [one for one in view.events(ALL_EVENTS, None, 10) if "more than 65,536 bytes" in one.text]
+        assert [one for one in view.events(ALL_EVENTS, None, 10) if kept.name in one.text]
 
 
 def test_codex_has_its_notes_in_agents_md(host: Host) -> None:
@@ -269,6 +275,22 @@ def test_codex_has_its_notes_in_agents_md(host: Host) -> None:
         host.hook.finish()
         assert agents.exists() is there
     assert host.notes.read_bytes() == OWN
+
+
+def test_a_crash_of_codex_is_noticed_by_its_process(host: Host) -> None:
+    agents = host.home / ".codex" / "AGENTS.md"
+    agents.parent.mkdir()
+    payload = json.dumps({"hook_event_name": "SessionStart", "session_id": "crashed", "cwd": str(host.home)})
+    code = "import subprocess, sys; subprocess.run(sys.argv[2:], input=sys.argv[1].encode(), check=True)"
+    shown = {**environment(host.home), **ON, "HIVELORE_HOOK_WAIT": host.hook.wait}
+    command = [sys.executable, "-c", code, payload, *host.hook.command, "--agent", "codex"]
+    subprocess.run(command, env=shown, cwd=host.home, check=True)
+    agents.write_text("edited before the crash")
+    for name in ("SessionStart", "SessionEnd"):
+        host.hook(name, agent="codex", environ=ON, session_id="next")
+        host.hook.finish()
+        assert host.profile()["notes"] == "edited before the crash"
+    assert not agents.exists()
 
 
 def test_setup_switches_the_files_on_and_claude_code_reports_edits(tmp_path: Path) -> None:
@@ -303,17 +325,17 @@ def test_two_hosts_that_edit_one_profile_200_times_lose_no_version(
             client = FileService(service.url, str(service.home))
             own = service.home / "SOUL.md"
             own.write_bytes(OWN)
-            file, user = ProfileFile(own, "soul", follows_link=False), {"id": "s", "pid": os.getpid(), "started": ""}
-            user["started"] = own_start()
+            file = ProfileFile(own, "soul", follows_link=False)
+            user = {"id": "s", "pid": os.getpid(), "started": own_start(), "at": 0}
             profile = client.profile()
             assert profile is not None
-            file.start(user, profile, client)
+            file.start(user, profile)
             written = [f"{service.home.name} {number}" for number in range(200)]
             for text in written:
                 own.write_text(text)
-                file.write_back(user, client)
+                file.send(profile["agentId"], client)
                 assert own.read_text() == text
-            file.end(user, client)
+            file.end(user)
             assert own.read_bytes() == OWN
             return written
 

@@ -37,6 +37,8 @@ _PIDS = {"claude-code": "CLAUDE_PID"}
 """Variables with the process ids of programs."""
 _STARTS = ("SessionStart", "sessionStart")
 """Names that programs give the start of a session."""
+_ENDS = ("SessionStart", "SessionEnd")
+"""Events at which files of a session can be restored."""
 _AGAIN = (401, 403, 408, 409, 425, 429)
 """Status codes that may be temporary, besides those from 500 on."""
 _ESCAPES = {number: f"\\u{number:04x}" for number in (*range(32), ord('"'), ord("\\"))}
@@ -60,7 +62,7 @@ class Undelivered(Exception):
 class Event:
     """An event of an agent program."""
 
-    __slots__ = ("fields", "is_detached", "payload", "program", "url")
+    __slots__ = ("fields", "is_detached", "parent", "payload", "program", "url")
 
     def __init__(self, program: str) -> None:
         self.program = program
@@ -70,6 +72,8 @@ class Event:
         """The event in the words of the program."""
         self.url = endpoint.given_url()
         """HIVELORE_URL, if it is set."""
+        self.parent = os.getppid()
+        """The process that started the hook."""
         self.is_detached = False
         """True once this process is detached from the agent."""
 
@@ -98,7 +102,7 @@ def main(arguments: "Sequence[str]") -> None:
         try:
             event.payload = _read_stdin()
             event.fields |= _describe_context(arguments)
-            event.fields |= _describe_run(arguments, starts=_is_start(arguments, event.payload))
+            event.fields |= _describe_run(arguments, starts=_is_one_of(_STARTS, arguments, event.payload))
             signal.signal(signal.SIGALRM, _too_late)
             answer = b"" if event.is_detached else _deliver(event)
             signal.setitimer(signal.ITIMER_REAL, 0)
@@ -113,16 +117,17 @@ def main(arguments: "Sequence[str]") -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
     except Late:  # It is raised once, at any point.
         pass
-    if not event.is_detached:
-        _keep_files(event, arguments)
+    _keep_files(event, arguments)
     event.fields["missed"] = reason
     _leave(event, again=again)
     _end()
 
 
 def _keep_files(event: Event, arguments: "Sequence[str]") -> None:
-    """Keep the files of the profile in step with the service, if the user switched that on."""
-    if not endpoint.keeps_profile_files():
+    """Keep the files of the profile in step with the service, if the user switched that on. Otherwise files of earlier
+    sessions are restored."""
+    is_on = endpoint.keeps_profile_files()
+    if not is_on and not _is_one_of(_ENDS, arguments, event.payload):
         return
     import json
 
@@ -135,7 +140,7 @@ def _keep_files(event: Event, arguments: "Sequence[str]") -> None:
         name = _option(arguments, "--event") or payload.get("hook_event_name", "")
         if session := str(payload.get("session_id", "")):
             pid = os.environ.get(_PIDS.get(event.program, ""), "")
-            sync(name, session, event.program, url=_url_or_none(event), pid=pid)
+            sync(name, session, event.program, url=_url_or_none(event), pid=pid, parent=event.parent, is_on=is_on)
     except (Late, Undelivered, OSError, ValueError, AttributeError, HiveloreError):
         pass
     finally:
@@ -170,13 +175,13 @@ def _read_stdin() -> bytes:
     return b"".join(pieces)
 
 
-def _is_start(arguments: "Sequence[str]", payload: bytes) -> bool:
-    """Return True for the start of a session."""
+def _is_one_of(names: "Sequence[str]", arguments: "Sequence[str]", payload: bytes) -> bool:
+    """Return True for an event with one of the names."""
     name = _option(arguments, "--event")
     if name:
-        return name in _STARTS
+        return name in names
     # The payload is not parsed: that would take longer than everything else.
-    return len(payload) <= _CHUNK and any(f'"{start}"'.encode() in payload for start in _STARTS)
+    return len(payload) <= _CHUNK and any(f'"{one}"'.encode() in payload for one in names)
 
 
 def _describe_context(arguments: "Sequence[str]") -> dict[str, str]:

@@ -4,13 +4,18 @@ The soul is SOUL.md and the identity IDENTITY.md in the workspace; the notes are
 folder of the program. What stood there comes back when the last session ends. A folder beside each file, like
 ``.hivelore-CLAUDE.md``, contains:
 
-    lock          held by the hook that reads or writes the file
-    state.json    the sessions that use it, and what was written last
-    backup        what stood there before
-    unsent-*      edits that the service did not take yet; those that are too long stay there
-    aside-*       what was in the way when the file was restored
+    lock            held by the hook that changes the file or the state
+    sending         held by the hook that sends edits
+    state.json      the sessions that use the file, and what was written last
+    backup-DIGEST   what stood there before
+    new             what will replace the file
+    last            what was removed from the file's place at the end
+    unsent-*        edits that the service did not take yet
+    refused-*       edits that the service will not take
+    aside-*         what was in the way when the file was restored
 
-Every step can be interrupted: the next one finds out from the state how far it came.
+Every step can be interrupted: the next one finds out from these files how far it came. The profile replaces the file by
+moving ``new`` there, so the file is the user's own as long as ``new`` exists. Nothing local waits for the service.
 """
 
 import fcntl
@@ -29,7 +34,7 @@ from hivelore.local.transport import Connection, ServiceUrl
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Callable, Generator, Iterator, Sequence
     from typing import Any, TypeVar
 
     T = TypeVar("T")
@@ -37,16 +42,23 @@ if TYPE_CHECKING:
 FIELD_BYTES = 65_536
 LARGEST_BACKUP = 16_000_000
 """Most bytes of a file that is backed up; a larger one is left alone."""
-LARGEST_ANSWER = 1_000_000
-MAX_UNSENT = 20
+LARGEST_ANSWER = 2_000_000
+MAX_KEPT = 20
+"""Most edits and other texts that are kept beside a file. With so many, the profile does not replace it any more."""
 CONNECT_SECONDS, READ_SECONDS = 0.25, 1.0
 USER_SECONDS = 86_400
-"""How long a session counts as running if its process is not known."""
+"""How long a session counts as running after its last event if its process is not known."""
+REFRESH_SECONDS = 60
 NOTES = {"claude-code": "CLAUDE.md", "codex": "AGENTS.md"}
 """By program: the file of the notes in its settings folder."""
-_STATE, _BACKUP, _LOCK, _UNSENT = "state.json", "backup", "lock", "unsent-"
+_STATE, _LOCK, _SENDING, _NEW, _LAST = "state.json", "lock", "sending", "new", "last"
+_BACKUP, _UNSENT, _REFUSED, _ASIDE = "backup-", "unsent-", "refused-", "aside-"
 _SECOND = 1_000_000_000
-_STALE = 412
+_STORED, _STALE = 200, 412
+_NEVER = (400, 413, 422)
+"""Status codes of texts that the service will never take."""
+_SHELLS = (b"sh", b"bash", b"dash", b"zsh", b"ksh", b"fish")
+_MOST_SHELLS = 8
 
 
 class Service:
@@ -57,11 +69,18 @@ class Service:
         self._url = url
         self._home = home
 
+    def agent(self) -> "str | None":
+        """Return the id of this agent; None if no service answers."""
+        with suppress(HiveloreError, OSError, ValueError, KeyError):
+            status, answer = self._call("GET", "/api/me")
+            return answer["agentId"] if status == _STORED else None
+        return None
+
     def profile(self) -> "dict[str, Any] | None":
         """Return the profile of this agent, which joins if it has not yet; None if no service answers."""
         with suppress(HiveloreError, OSError, ValueError, KeyError):
             status, answer = self._call("POST", "/api/agents/join", {})
-            return answer["profile"] if status == 200 else None
+            return answer["profile"] if status == _STORED else None
         return None
 
     def put(self, field: str, text: str, version: int) -> "tuple[int, dict[str, Any]]":
@@ -70,10 +89,10 @@ class Service:
 
     def notify(self, text: str) -> None:
         with suppress(HiveloreError, OSError, ValueError):
-            self._call("POST", "/api/events", {"level": "warning", "text": text})
+            self._call("POST", "/api/events", {"level": "warning", "text": text[:1_000]})
 
     def _call(
-        self, method: str, path: str, body: "dict[str, Any]", version: "int | None" = None
+        self, method: str, path: str, body: "dict[str, Any] | None" = None, version: "int | None" = None
     ) -> "tuple[int, dict[str, Any]]":
         if self._url is None:
             raise Unavailable("No service runs.")
@@ -84,267 +103,398 @@ class Service:
         }
         if version is not None:
             headers["If-Match"] = f'"{version}"'
+        sent = None if body is None else json.dumps(body).encode()
         connection = Connection(ServiceUrl(self._url), CONNECT_SECONDS, READ_SECONDS)
         try:
-            answer = connection.request(method, path, headers, json.dumps(body).encode(), largest=LARGEST_ANSWER)
+            answer = connection.request(method, path, headers, sent, largest=LARGEST_ANSWER)
         finally:
             connection.close()
         return answer.status, json.loads(answer.body or b"{}")
 
 
 class ProfileFile:
-    """One field of the profile as a file."""
+    """One field of the profile as a file. Only ``send`` uses the service."""
 
     def __init__(self, path: Path, field: str, *, follows_link: bool) -> None:
         """``follows_link``: a link to a file of this user stands for that file; otherwise a link is refused."""
         self.name = str(path)
         self.field = field
         self.path = path.resolve() if follows_link else path
+        self.notices: list[str] = []
+        """What the user has to know."""
         self._folder = self.path.with_name(f".hivelore-{self.path.name}")
 
-    def recover(self, session: "dict[str, Any]", agent: "str | None", service: Service) -> bool:
-        """Restore what stood there if all sessions that used the file crashed, and send what was not sent yet. Return
-        True if there was anything to do. ``agent``: the agent of this session; None if no service answers."""
-        if not self._folder.is_dir():
-            return False
-        with self._locked():
-            state, unsent = self._load(), self._unsent()
-            if state is not None:
-                users = state["users"]
-                state["users"] = {
-                    name: user for name, user in users.items() if name == session["id"] or _is_alive(user)
-                }
-                if state["users"]:
-                    self._save(state)
-                    state = None
-                else:
-                    edited = self._edited(state)
-                    is_ours = state["agent"] == agent
-                    self._restore(state, edited if not is_ours or not self._send(state, edited, service) else None)
-            if agent is not None:
-                self._send_unsent(agent, service)
-            return state is not None or bool(unsent)
+    def has_state(self) -> bool:
+        """Return True if sessions use the file, or if edits were not sent."""
+        return (self._folder / _STATE).exists() or bool(self._kept(_UNSENT))
 
-    def start(self, session: "dict[str, Any]", profile: "dict[str, Any]", service: Service) -> None:
+    def recover(self, session: "str | None") -> None:
+        """Forget sessions that crashed, and restore what stood there if no other uses the file. ``session``: one that
+        continues, even if its earlier process crashed."""
+        if not self._folder.is_dir():
+            return
+        with self._locked():
+            for temporary in self._folder.glob(".hivelore-*.new"):  # Of hooks that were stopped.
+                temporary.unlink()
+            state = self._load()
+            if state is None:
+                return
+            had_users = bool(state["users"])
+            state["users"] = {name: one for name, one in state["users"].items() if name == session or _is_alive(one)}
+            if state["users"]:
+                self._save(state)
+            else:
+                self._restore(state, is_crash=had_users)
+
+    def start(self, session: "dict[str, Any]", profile: "dict[str, Any]") -> None:
         """Back up what is there and write the field, or join the sessions that use it."""
         with self._locked():
             state = self._load()
+            if state is not None and not state["is_written"]:
+                self._restore(state)
+                state = None
             if state is None:
                 self._take(session, profile)
             elif state["agent"] != profile["agentId"]:
-                service.notify(
+                self.notices.append(
                     f"{self.name} belongs to a session of another agent, so this one has no {self.field} there."
                 )
-            else:
+            elif not state["is_removed"]:
                 state["users"][session["id"]] = session
                 self._save(state)
                 self._update(state, profile)
 
-    def write_back(self, session: "dict[str, Any]", service: Service) -> None:
-        """Send an edit to the service."""
+    def refresh(self, session: "dict[str, Any]") -> "str | None":
+        """Note that a session still runs. Return its agent, or None if it does not use the file."""
         if not self._folder.is_dir():
-            return
+            return None
         with self._locked():
             state = self._load()
-            if state is not None and session["id"] in state["users"]:
-                self._send(state, self._edited(state), service)
-
-    def end(self, session: "dict[str, Any]", service: Service) -> None:
-        """Send an edit, and restore what stood there if no other session uses the file."""
-        if not self._folder.is_dir():
-            return
-        with self._locked():
-            state = self._load()
-            if state is None or session["id"] not in state["users"]:
-                return
-            edited = self._edited(state)
-            is_sent = self._send(state, edited, service)
-            del state["users"][session["id"]]
-            if any(map(_is_alive, state["users"].values())):
+            user = None if state is None else state["users"].get(session["id"])
+            if state is None or user is None:
+                return None
+            is_old = session["at"] - user["at"] >= REFRESH_SECONDS
+            if is_old or (user["pid"], user["started"]) != (session["pid"], session["started"]):
+                state["users"][session["id"]] = session
                 self._save(state)
-            else:
-                self._restore(state, None if is_sent else edited)
+            return state["agent"]
+
+    def end(self, session: "dict[str, Any]") -> "str | None":
+        """Restore what stood there if no other session uses the file. Return the agent of the session, or None if it
+        does not use the file."""
+        if not self._folder.is_dir():
+            return None
+        with self._locked():
+            state = self._load()
+            if state is None or state["users"].pop(session["id"], None) is None:
+                return None
+            state["users"] = {name: one for name, one in state["users"].items() if _is_alive(one)}
+            self._save(state)
+            if not state["users"]:
+                self._restore(state)
+            return state["agent"]
+
+    def release(self) -> bool:
+        """Restore what stood there, whoever uses the file. Return True if there was anything to restore."""
+        if not self._folder.is_dir():
+            return False
+        with self._locked():
+            state = self._load()
+            if state is None:
+                return False
+            state["users"] = {}
+            self._save(state)
+            self._restore(state)
+            return True
+
+    def send(self, agent: str, service: Service) -> None:
+        """Send the edits of an agent: those that were kept, then that in the file."""
+        if not self._folder.is_dir():
+            return
+        with self._locked(_SENDING):
+            self._send_kept(agent, service)
+            self._send_edit(agent, service)
+
+    def remove_folder(self) -> None:
+        """Remove the folder beside the file if it contains nothing but locks."""
+        if not self._folder.is_dir():
+            return
+        locks = (_LOCK, _SENDING)
+        with self._locked(_SENDING), self._locked(), suppress(OSError):  # Another hook may wait for a lock.
+            if all(one.name in locks for one in self._folder.iterdir()):
+                for name in locks:
+                    (self._folder / name).unlink()
+                self._folder.rmdir()
+
+    def describe_kept(self) -> "str | None":
+        """Return a text about what the user has to look at; None if there is nothing."""
+        kept = [*self._kept(_REFUSED), *self._kept(_ASIDE)]
+        if not kept:
+            return None
+        return (
+            f"{len(kept)} texts from {self.name} are not in the profile. Look at {self._folder}/{kept[-1].name} and "
+            "the files like it, and delete those that you do not need."
+        )
 
     # steps, under the lock
 
     @contextmanager
-    def _locked(self) -> "Generator[None]":
-        private_files.make_folder(self._folder)
-        if self._folder.is_symlink() or self._folder.stat().st_uid != os.geteuid():
-            raise OSError(f"{self._folder} is not a folder of this user")
-        lock = private_files.open_private(self._folder / _LOCK, os.O_RDWR)
+    def _locked(self, name: str = _LOCK) -> "Generator[None]":
+        lock = self._lock(name)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
             yield
         finally:
             os.close(lock)
 
+    def _lock(self, name: str) -> int:
+        while True:
+            private_files.make_folder(self._folder)
+            if self._folder.is_symlink() or self._folder.stat().st_uid != os.geteuid():
+                raise OSError(f"{self._folder} is not a folder of this user")
+            with suppress(FileNotFoundError):  # Another hook has just removed the folder.
+                lock = private_files.open_private(self._folder / name, os.O_RDWR)
+                with suppress(FileNotFoundError):
+                    fcntl.flock(lock, fcntl.LOCK_EX)
+                    if os.path.samestat(os.fstat(lock), (self._folder / name).stat()):
+                        return lock
+                os.close(lock)
+
     def _take(self, session: "dict[str, Any]", profile: "dict[str, Any]") -> None:
-        data = profile[self.field].encode()
-        before = self._read(LARGEST_BACKUP)
+        if sum(len(self._kept(kind)) for kind in (_UNSENT, _REFUSED, _ASIDE)) >= MAX_KEPT:
+            self.notices.append(
+                f"{self._folder} keeps {MAX_KEPT} texts or more, so {self.name} has no {self.field} of the profile. "
+                "Look at them, and delete those that you do not need."
+            )
+            return
+        before = self._read(self.path, LARGEST_BACKUP)
         state: dict[str, Any] = {
+            "id": os.urandom(8).hex(),
             "agent": profile["agentId"],
             "version": profile["version"],
-            "sent": _digest(data),
+            "sent": None,
+            "refused": None,
             "before": None if before is None else _digest(before[0]),
-            "mode": 0o600 if before is None else before[1],
+            "mode": private_files.FILE if before is None else before[1],
             "users": {session["id"]: session},
+            "pending": None,
             "is_written": False,
+            "is_removed": False,
+            "is_conflict": False,
         }
-        if before is not None:
-            with private_files.replacing(self._folder / _BACKUP) as out:
+        if before is not None and not (backup := self._backup(state)).exists():
+            with private_files.replacing(backup) as out:
                 out.write(before[0])
-        self._save(state)  # Before the file changes: a crash after this restores it.
-        self._write(data, state["mode"])
-        self._save(state | {"is_written": True})
+        self._replace(state, profile, state["before"])
 
     def _update(self, state: "dict[str, Any]", profile: "dict[str, Any]") -> None:
-        """Write a newer version, unless the file was edited."""
-        found, data = self._read(FIELD_BYTES), profile[self.field].encode()
-        if found is None or _digest(found[0]) != state["sent"] or profile["version"] <= state["version"]:
-            return
-        state |= {"version": profile["version"], "sent": _digest(data)}
-        self._write(data, state["mode"])
-        self._save(state)
+        """Write a newer version, unless the file was edited or conflicts with the profile."""
+        found = self._read(self.path, LARGEST_BACKUP)
+        is_ours = found is not None and _digest(found[0]) == state["sent"]
+        if is_ours and not state["is_conflict"] and profile["version"] > state["version"]:
+            self._replace(state, profile, state["sent"])
 
-    def _edited(self, state: "dict[str, Any]") -> "bytes | None":
-        """Return the content if it was edited since it was written or sent."""
-        try:
-            found = self._read(LARGEST_BACKUP)
-        except OSError:  # Too large, or no file: it is put aside at the end.
-            return None
-        digest = None if found is None else _digest(found[0])
-        if digest == state["sent"] and not state["is_written"]:  # The hook was stopped before it could note that.
-            state["is_written"] = True
-            self._save(state)
-        is_edited = state["is_written"] and digest not in (state["sent"], state["before"])
-        return found[0] if is_edited and found is not None else None
+    def _replace(self, state: "dict[str, Any]", profile: "dict[str, Any]", expected: "str | None") -> None:
+        """Replace the file by the field. ``expected``: the digest of its content."""
+        data = profile[self.field].encode()
+        pending = {"version": profile["version"], "sent": _digest(data)}
+        with private_files.replacing(self._folder / _NEW, state["mode"]) as out:
+            out.write(data)
+        self._save(state | {"pending": pending})
+        found = self._read(self.path, LARGEST_BACKUP)
+        if (None if found is None else _digest(found[0])) != expected:
+            raise OSError("it changed at the same time")
+        (self._folder / _NEW).replace(self.path)
+        self._save(state | pending | {"is_written": True})
 
-    def _send(self, state: "dict[str, Any]", edited: "bytes | None", service: Service) -> bool:
-        """Send edited content. Return False if the service did not take it."""
-        if edited is None:
-            return True
-        if len(edited) > FIELD_BYTES:
-            service.notify(f"{self.name} has more than {FIELD_BYTES:,} bytes, so it was not stored. Shorten it.")
-            return False
-        try:
-            status, answer = service.put(self.field, edited.decode(), state["version"])
-        except (HiveloreError, OSError, ValueError):
-            return False
-        if status == 200:
-            state["version"] = answer["version"]
-        elif status != _STALE:  # A conflict is kept as a version by the service, which reports it.
-            return False
-        state["sent"] = _digest(edited)
-        self._save(state)
-        return True
+    def _restore(self, state: "dict[str, Any]", *, is_crash: bool = False) -> None:
+        """Restore what stood there. ``is_crash``: it is not certain that the agent wrote what is there now."""
+        backup, last = self._backup(state), self._folder / _LAST
+        if state["is_written"]:
+            if not state["is_removed"]:
+                # Moved before it is read: an edit at this time is in the file that was moved.
+                if not os.path.lexists(last) and os.path.lexists(self.path):
+                    self.path.rename(last)
+                state["is_removed"] = True
+                self._save(state)
+            if os.path.lexists(last):
+                self._keep(last, state, is_crash=is_crash)
+            if backup.exists():  # Otherwise it was restored before the state could be removed.
+                if os.path.lexists(self.path):
+                    self.path.rename(self._name_for(_ASIDE))
+                backup.chmod(state["mode"])
+                backup.replace(self.path)
+        (self._folder / _STATE).unlink()
+        # Without a state, these are of no use: the file was not replaced.
+        (self._folder / _NEW).unlink(missing_ok=True)
+        backup.unlink(missing_ok=True)
 
-    def _restore(self, state: "dict[str, Any]", unsent: "bytes | None") -> None:
-        """Restore what stood there. ``unsent``: content that the service did not take."""
-        backup = self._folder / _BACKUP
-        if unsent is not None:
-            self._keep_unsent(state, unsent)
+    def _keep(self, last: Path, state: "dict[str, Any]", *, is_crash: bool) -> None:
+        """Keep what was removed from the file's place, unless there is a copy of it."""
         try:
-            found = self._read(LARGEST_BACKUP)
+            found = self._read(last, LARGEST_BACKUP)
         except OSError:
             found = None
-            self.path.rename(self._folder / f"aside-{time.time_ns():020}")
-        digest = None if found is None else _digest(found[0])
-        if not state["is_written"] and digest not in (None, state["sent"], state["before"]):
-            # The hook was stopped before it could note whether it replaced the file: both texts are kept.
-            if backup.exists():
-                backup.rename(self._folder / f"aside-{time.time_ns():020}")
-        elif state["before"] is None:
-            self.path.unlink(missing_ok=True)
-        elif backup.exists():  # Otherwise it was restored before the state could be removed.
-            backup.chmod(state["mode"])
-            backup.replace(self.path)
-        (self._folder / _STATE).unlink()
+        if found is None:
+            last.rename(self._name_for(_ASIDE))
+            return
+        digest = _digest(found[0])
+        if digest == state["sent"] or (digest == state["before"] and self._backup(state).exists()):
+            last.unlink()
+            return
+        if is_crash:
+            with private_files.replacing(self._folder / f"{_ASIDE}{digest[:16]}") as out:
+                out.write(found[0])
+        last.rename(self._name_for(_UNSENT, f"-{state['version']}-{_mark(state['agent'])}"))
 
-    def _keep_unsent(self, state: "dict[str, Any]", data: bytes) -> None:
-        files = self._unsent()
-        for file in files[: max(len(files) + 1 - MAX_UNSENT, 0)]:
-            file.unlink()
-        kept = {"agent": state["agent"], "version": state["version"], "text": data.decode(errors="replace")}
-        with private_files.replacing(self._folder / f"{_UNSENT}{time.time_ns():020}") as out:
-            out.write(json.dumps(kept).encode())
+    def _send_kept(self, agent: str, service: Service) -> None:
+        for file in self._kept(_UNSENT):
+            _, _, version, mark = file.name.split("-")
+            found = self._read(file, LARGEST_BACKUP) if mark == _mark(agent) else None
+            if found is None:
+                continue
+            status, _ = self._put(found[0], int(version), service)
+            if status in (_STORED, _STALE):  # A conflict is kept as a version by the service, which reports it.
+                file.unlink()
+            elif status in _NEVER:
+                file.rename(self._name_for(_REFUSED))
+            else:
+                break
 
-    def _send_unsent(self, agent: str, service: Service) -> None:
-        for file in self._unsent():
-            with suppress(HiveloreError, OSError, ValueError, KeyError):
-                with file.open("rb") as opened:
-                    kept = json.loads(opened.read(4 * LARGEST_BACKUP))
-                is_ours = kept["agent"] == agent and len(kept["text"].encode()) <= FIELD_BYTES
-                if is_ours and service.put(self.field, kept["text"], kept["version"])[0] in (200, _STALE):
-                    file.unlink()
+    def _send_edit(self, agent: str, service: Service) -> None:
+        with self._locked():
+            state = self._load()
+            if state is None or state["agent"] != agent or not state["is_written"] or state["is_removed"]:
+                return
+            try:
+                found = self._read(self.path, LARGEST_BACKUP)
+            except OSError:  # Too large, or no file: it is kept at the end.
+                return
+        if found is None or (digest := _digest(found[0])) in (state["sent"], state["before"], state["refused"]):
+            return
+        status, answer = self._put(found[0], state["version"], service)
+        if status == _STORED:
+            done = {"version": answer["version"], "sent": digest, "is_conflict": False}
+        elif status == _STALE:  # The file stays, and its next edit follows the version that is current now.
+            done = {"version": answer["current"], "sent": digest, "is_conflict": True}
+        elif status in _NEVER:
+            done = {"refused": digest}
+            self.notices.append(
+                f"{self.name} was not stored as {self.field}: it has to be UTF-8 with at most {FIELD_BYTES:,} bytes, "
+                "without characters that the service refuses. Correct it."
+            )
+        else:
+            return
+        with self._locked():
+            now = self._load()
+            if now is not None and now["id"] == state["id"]:
+                self._save(now | done)
 
-    def _unsent(self) -> "list[Path]":
-        """Return the files with edits that were not sent, oldest first."""
-        return sorted(self._folder.glob(f"{_UNSENT}*"))
+    def _put(self, data: bytes, version: int, service: Service) -> "tuple[int, dict[str, Any]]":
+        """Return the status and the answer to an edit; status 0 if no service answers."""
+        try:
+            text = data.decode() if len(data) <= FIELD_BYTES else None
+        except UnicodeDecodeError:
+            text = None
+        if text is None:
+            return _NEVER[0], {}
+        with suppress(HiveloreError, OSError, ValueError):
+            return service.put(self.field, text, version)
+        return 0, {}
+
+    def _backup(self, state: "dict[str, Any]") -> Path:
+        return self._folder / f"{_BACKUP}{state['before']}"
+
+    def _name_for(self, kind: str, suffix: str = "") -> Path:
+        return self._folder / f"{kind}{time.time_ns():020}{suffix}"
+
+    def _kept(self, kind: str) -> "list[Path]":
+        """Return the kept files of a kind, oldest first."""
+        return sorted(self._folder.glob(f"{kind}*"))
 
     def _load(self) -> "dict[str, Any] | None":
         try:
             with (self._folder / _STATE).open("rb") as opened:
-                return json.loads(opened.read(LARGEST_ANSWER))
+                state = json.loads(opened.read(LARGEST_ANSWER))
         except FileNotFoundError:
             return None
+        pending = state["pending"]
+        if pending is not None:
+            state["pending"] = None
+            if not (self._folder / _NEW).exists():  # It was moved to its place.
+                state |= pending | {"is_written": True}
+        return state
 
     def _save(self, state: "dict[str, Any]") -> None:
         with private_files.replacing(self._folder / _STATE) as out:
             out.write(json.dumps(state).encode())
 
-    def _read(self, largest: int) -> "tuple[bytes, int] | None":
+    @staticmethod
+    def _read(path: Path, largest: int) -> "tuple[bytes, int] | None":
         """Return content and permissions; None if there is no file. Raises OSError for anything but a regular file of
-        this user, _TooLarge."""
+        this user, and for a larger file."""
         try:
-            descriptor = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except FileNotFoundError:
             return None
         with os.fdopen(descriptor, "rb") as opened:
             found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
-                raise OSError(f"{self.path} is not a regular file of this user")
+                raise OSError(f"{path} is not a regular file of this user")
             data = opened.read(largest + 1)
         if len(data) > largest:
-            raise _TooLarge
+            raise OSError(f"{path} has more than {largest:,} bytes")
         return data, stat.S_IMODE(found.st_mode)
 
-    def _write(self, data: bytes, mode: int) -> None:
-        with private_files.replacing(self.path, mode) as out:
-            out.write(data)
 
-
-class _TooLarge(OSError):
-    pass
-
-
-def sync(event: str, session: str, program: str, *, url: "str | None", pid: str) -> None:
+def sync(
+    event: str, session: str, program: str, *, url: "str | None", pid: str, parent: int = 0, is_on: bool = True
+) -> None:
     """Do what an event of a session means for the files. A problem with one file does not keep the others from being
-    restored. ``url`` None: no service runs. ``pid``: process id of the program, empty if it is not known."""
+    restored. ``url`` None: no service runs. ``pid``: process id of the program, empty if it is not known; then it is
+    an ancestor of the process ``parent``, or that. ``is_on`` False: files are only restored."""
     home = endpoint.home_folder()
-    service, user = Service(url, home), _user(session, pid)
+    service, user = Service(url, home), _user(session, pid, parent)
     files = list(files_of(program, home))
-
-    def each(step: "Callable[[ProfileFile], T]") -> "list[T]":
-        done: list[T] = []
-        for file in files:
-            try:
-                done.append(step(file))
-            except (HiveloreError, OSError, ValueError, KeyError) as error:
-                service.notify(f"{file.name} is not kept in step with the profile: {error}"[:1_000])
-        return done
-
     if event == "SessionStart":
-        profile = service.profile()
-        agent = None if profile is None else profile["agentId"]
-        if any(each(lambda file: file.recover(user, agent, service))):
-            profile = service.profile()
-        if profile is not None:
-            each(lambda file: file.start(user, profile, service))
-    elif event == "SessionEnd":
-        each(lambda file: file.end(user, service))
+        _each(files, lambda file: file.recover(session if is_on else None))
+        # Sent before the profile is read, which then contains it.
+        if any(file.has_state() for file in files) and (agent := service.agent()) is not None:
+            _each(files, lambda file: file.send(agent, service))
+        if is_on and (profile := service.profile()) is not None:
+            _each(files, lambda file: file.start(user, profile))
     else:
-        each(lambda file: file.write_back(user, service))
+        # All files are restored before anything is sent.
+        agents = _each(files, lambda file: file.end(user) if event == "SessionEnd" else file.refresh(user))
+        for agent in {one for one in agents if one is not None}:
+            _each(files, lambda file, agent=agent: file.send(agent, service))
+    if event == "SessionEnd" or not is_on:
+        _each(files, ProfileFile.remove_folder)
+    for file in files:
+        kept = file.describe_kept() if event in ("SessionStart", "SessionEnd") else None
+        for notice in (*file.notices, *filter(None, [kept])):
+            service.notify(notice)
+
+
+def release(program: str, home: str, url: "str | None") -> "Sequence[str]":
+    """Restore what stood in the files of a program, whoever uses them, and send what was edited. Return the names of
+    the files that were restored."""
+    service, files = Service(url, home), list(files_of(program, home))
+    restored = [file.name for file, done in zip(files, _each(files, ProfileFile.release), strict=True) if done]
+    if any(file.has_state() for file in files) and (agent := service.agent()) is not None:
+        _each(files, lambda file: file.send(agent, service))
+    _each(files, ProfileFile.remove_folder)
+    return restored
+
+
+def _each(files: "Sequence[ProfileFile]", step: "Callable[[ProfileFile], T]") -> "list[T | None]":
+    done: list[T | None] = []
+    for file in files:
+        try:
+            done.append(step(file))
+        except (HiveloreError, OSError, ValueError, KeyError) as error:
+            done.append(None)
+            file.notices.append(f"{file.name} is not kept in step with the profile: {error}")
+    return done
 
 
 def files_of(program: str, home: str) -> "Iterator[ProfileFile]":
@@ -358,13 +508,25 @@ def files_of(program: str, home: str) -> "Iterator[ProfileFile]":
         yield ProfileFile(settings / NOTES[program], "notes", follows_link=True)
 
 
-def _user(session: str, pid: str) -> "dict[str, Any]":
-    number = int(pid) if pid.isdecimal() and len(pid) < 10 else 0
+def _user(session: str, pid: str, parent: int = 0) -> "dict[str, Any]":
+    number = int(pid) if pid.isdecimal() and len(pid) < 10 else _find_program(parent)
     return {"id": session, "pid": number, "started": _started(number), "at": time.time_ns() // _SECOND}
 
 
+def _find_program(pid: int) -> int:
+    """Return the process that started a hook, through shells or not; 0 if that is not known."""
+    for _ in range(_MOST_SHELLS):
+        name, _, fields = _status(pid).partition(b"(")[2].rpartition(b")")
+        if not fields:
+            return 0
+        if name not in _SHELLS:
+            return pid
+        pid = int(fields.split()[1])
+    return 0
+
+
 def _is_alive(user: "dict[str, Any]") -> bool:
-    """Return True if the process of a session runs; if it is not known, for some time after its last start."""
+    """Return True if the process of a session runs; if it is not known, for some time after its last event."""
     if not user["pid"]:
         return time.time_ns() // _SECOND - user["at"] < USER_SECONDS
     try:
@@ -378,10 +540,21 @@ def _is_alive(user: "dict[str, Any]") -> bool:
 
 def _started(pid: int) -> str:
     """Return when a process started, in ticks; empty if that is not known. A later process may have the same id."""
-    with suppress(OSError, IndexError), Path(f"/proc/{pid}/stat").open("rb") as opened:
-        return opened.read(4_096).rpartition(b")")[2].split()[19].decode()
-    return ""
+    fields = _status(pid).rpartition(b")")[2].split()
+    return fields[19].decode() if len(fields) > 19 else ""
+
+
+def _status(pid: int) -> bytes:
+    """Return what Linux shows of a process; empty if that is not known."""
+    with suppress(OSError), Path(f"/proc/{pid}/stat").open("rb") as opened:
+        return opened.read(4_096)
+    return b""
 
 
 def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
+
+
+def _mark(agent: str) -> str:
+    """Return a name for an agent that a file name can contain."""
+    return _digest(agent.encode())[:16]
