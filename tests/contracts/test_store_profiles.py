@@ -49,8 +49,10 @@ def test_versions_are_read_in_pages_newest_first(store: MemoryStore) -> None:
 def test_early_versions_are_dropped(store: MemoryStore) -> None:
     put(store, *map(a_version, range(1, 5)), a_version(1, BOB))
     for _ in range(2):
-        store.write(lambda tx: tx.drop_profile_versions(ADA, 2))
+        store.write(lambda tx: tx.drop_profile_versions(ADA, 2, 4))
     assert [one.number for one in versions_of(store)] == [4, 3]
+    store.write(lambda tx: tx.drop_profile_versions(ADA, 4, 3))
+    assert [one.number for one in versions_of(store)] == [3]
     assert len(versions_of(store, BOB)) == 1
 
 

@@ -85,20 +85,20 @@ _SIZES = st.lists(st.sampled_from([1, 1_000, MAX_VERSION_BYTES // 3, MAX_VERSION
 
 
 @given(sizes=_SIZES, data=st.data())
-def test_the_current_version_and_later_ones_are_kept(sizes: list[int], data: st.DataObject) -> None:
+def test_the_current_version_and_the_newest_others_are_kept(sizes: list[int], data: st.DataObject) -> None:
     numbered = [(len(sizes) - place, size) for place, size in enumerate(sizes)]
     current = data.draw(st.integers(1, len(sizes)))
     last = last_dropped(numbered, current)
-    assert last < current
-    kept = [size for number, size in numbered if number > last]
-    at_least = sum(size for number, size in numbered if number >= current)
-    assert sum(kept) <= max(MAX_VERSION_BYTES, at_least)
+    kept = [number for number, _ in numbered if number > last or number == current]
+    bytes_of = dict(numbered)
+    if kept != [current]:
+        assert sum(bytes_of[number] for number in kept) <= MAX_VERSION_BYTES
     if last:
-        assert sum(kept) + sizes[len(kept)] > MAX_VERSION_BYTES
+        assert sum(bytes_of[number] for number in {*kept, last}) > MAX_VERSION_BYTES
 
 
 def test_old_versions_beyond_the_greatest_number_are_dropped() -> None:
     sizes = [(number, 1) for number in range(MAX_VERSIONS + 3, 0, -1)]
     assert last_dropped(sizes, MAX_VERSIONS + 3) == 3
-    assert last_dropped(sizes, 2) == 1
+    assert last_dropped(sizes, 2) == 4
     assert last_dropped(sizes[3:], MAX_VERSIONS) == 0

@@ -183,6 +183,27 @@ def test_two_writers_keep_both_texts_and_the_later_is_told(desk: Desk) -> None:
     assert "second" not in event.text
 
 
+def test_a_writer_that_repeats_a_conflict_adds_no_version(desk: Desk) -> None:
+    desk.update("me", AS_ADA, notes="start")
+    desk.update("me", AS_ADA, notes="first")
+    for _ in range(3):
+        with pytest.raises(Stale, match="kept as version 4"):
+            desk.update("me", AS_ADA, expected=2, notes="second")
+    with pytest.raises(Stale, match="kept as version 5"):
+        desk.update("ada", AS_LEA, expected=2, notes="second")
+    assert len(desk.history("ada")) == 5
+
+
+def test_conflicting_versions_are_dropped_like_others(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hivelore.identity.profile_limits.MAX_VERSIONS", 3)
+    desk.update("me", AS_ADA, notes="current")
+    for number in range(6):
+        with pytest.raises(Stale):
+            desk.update("me", AS_ADA, expected=1, notes=f"late {number}")
+    assert [one.number for one in desk.history("ada")] == [8, 7, 2]
+    assert desk.read("ada").notes == "current"
+
+
 def test_two_writers_of_different_fields_are_merged(desk: Desk) -> None:
     read = desk.update("me", AS_ADA, notes="start")
     desk.update("me", AS_ADA, expected=read.version, notes="mine")
@@ -263,13 +284,25 @@ def test_workers_use_their_own_profile_only(desk: Desk) -> None:
     assert desk.history("bob") == []
 
 
-def test_reads_by_leads_are_audited(desk: Desk) -> None:
+@pytest.mark.parametrize("answer", ["read", "update", "restore", "difference"])
+def test_answers_with_the_texts_of_another_agent_are_audited(desk: Desk, answer: str) -> None:
     desk.update("me", AS_ADA, soul="mine")
-    desk.read("ada", AS_ADA)
-    desk.read("ada", AS_LEA)
+    service = desk.world.profiles
+    for viewer in (AS_ADA, AS_LEA, AS_OPERATOR):
+        ada = service.find_agent("ada", viewer)
+        match answer:
+            case "read":
+                service.read(ada, viewer)
+            case "update":
+                service.update(ada, GivenProfile(), viewer)
+            case "restore":
+                service.restore(ada, 2, viewer)
+            case _:
+                service.difference(ada, viewer, 1, 2)
     desk.world.write_buffer.flush()
     with desk.world.store.read() as view:
-        assert [(one.actor, one.memory) for one in view.audit(10) if one.action is Action.READ] == [("lea", ADA)]
+        reads = {(one.actor, one.memory) for one in view.audit(10) if one.action is Action.READ}
+    assert reads == {("lea", ADA), (None, ADA)}
 
 
 def test_leads_who_do_not_see_private_memories_use_their_own_profile_only(tmp_path: Path) -> None:

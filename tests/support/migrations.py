@@ -165,7 +165,7 @@ def _do_more(tx: Transaction, deed: Deed, key: DocumentKey | None) -> None:
             tx.put_batch(batch)
             tx.put_profile_changes(batch.id, [ProfileChange(agent, 1, 1 + deed.number)])
         case "prune profile":
-            tx.drop_profile_versions((ADA, BOB)[deed.which % 2], deed.number)
+            tx.drop_profile_versions((ADA, BOB)[deed.which % 2], deed.number, 1 + deed.number % 2)
         case "judge" | "reject" | "unlink" if key is not None:
             _do_to_links(tx, deed, Stored(key, tx.memories_of([key], EVERYTHING)[key]))
         case _ if key is not None:

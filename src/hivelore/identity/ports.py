@@ -94,8 +94,8 @@ class ProfileWrites(Protocol):
         """Inserts or replaces a version."""
         ...
 
-    def drop_profile_versions(self, agent: AgentId, last: int) -> None:
-        """Deletes the versions with a number of at most ``last``."""
+    def drop_profile_versions(self, agent: AgentId, last: int, kept: int) -> None:
+        """Deletes the versions with a number of at most ``last``, except the version ``kept``."""
         ...
 
     def put_profile_changes(self, batch: BatchId, changes: Sequence[ProfileChange]) -> None:

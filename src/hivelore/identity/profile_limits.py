@@ -41,13 +41,14 @@ def check_capabilities(capabilities: Sequence[str]) -> None:
 
 
 def last_dropped(sizes: Sequence[tuple[int, int]], current: int) -> int:
-    """Returns the number up to which versions are dropped; 0 for none.
+    """Returns the number up to which all versions but the current one are dropped; 0 for none.
 
-    ``sizes``: number and bytes of every version, newest first. The current version and later ones are always kept.
+    ``sizes``: number and bytes of every version, newest first. Versions that conflicted with the current one are newer.
     """
-    total = 0
-    for place, (number, size) in enumerate(sizes):
-        total += size
-        if number < current and (place >= MAX_VERSIONS or total > MAX_VERSION_BYTES):
-            return number
+    kept, total = 1, dict(sizes)[current]
+    for number, size in sizes:
+        if number != current:
+            kept, total = kept + 1, total + size
+            if kept > MAX_VERSIONS or total > MAX_VERSION_BYTES:
+                return number
     return 0

@@ -39,7 +39,7 @@ def append_version(
             tx.put_agent(replace(agent, name=content.name))
     tx.put_profile(head)
     if last := last_dropped(tx.profile_version_sizes(agent.id), head.version):
-        tx.drop_profile_versions(agent.id, last)
+        tx.drop_profile_versions(agent.id, last, head.version)
     return version
 
 

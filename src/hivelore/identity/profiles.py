@@ -115,13 +115,10 @@ class ProfileService:
         return _profile_of(version), is_new
 
     def read(self, agent: Agent, viewer: Viewer, deadline: float | None = None) -> Profile:
-        """Returns the current profile; the default one for an agent that has not joined. Reads of the profiles of
-        others are audited (X3)."""
+        """Returns the current profile; the default one for an agent that has not joined."""
         with self._read(agent, viewer, deadline) as view:
             version = current_version(view, view.profile(agent.id))
-        now = self._clock.now()
-        if viewer.agent != agent.id and viewer.agent is not None:
-            self._audit(AuditEntry.by_viewer(viewer, Action.READ, MemoryId(agent.id), now, _PROFILE))
+        self._audit_read(agent, viewer)
         if version is not None:
             return _profile_of(version)
         content = self._default_content(agent, {})
@@ -167,7 +164,8 @@ class ProfileService:
             merged = _merge_update(tx, changes, expected, current)
             now = self._clock.now()
             if merged.conflicts:
-                return current, append_version(tx, known, merged.content, viewer, now, is_conflict=True)
+                same = _newest_conflict(tx, current, merged.content, viewer)
+                return current, same or append_version(tx, known, merged.content, viewer, now, is_conflict=True)
             return self._make_current(tx, known, current, merged.content, viewer), None
 
         current, conflicting = self._store.write(put, deadline)
@@ -175,6 +173,7 @@ class ProfileService:
             self._agents.report_change()
         if conflicting is not None:
             self._report_conflict(current, conflicting, viewer)
+        self._audit_read(agent, viewer)
         return _profile_of(current)
 
     def restore(self, agent: Agent, number: int, viewer: Viewer, deadline: float | None = None) -> Profile:
@@ -189,7 +188,9 @@ class ProfileService:
                 raise _unknown_version(agent, number)
             return self._make_current(tx, known, current, replace(wanted.content, name=known.name), viewer)
 
-        return _profile_of(self._store.write(put, deadline))
+        version = self._store.write(put, deadline)
+        self._audit_read(agent, viewer)
+        return _profile_of(version)
 
     def history(
         self, agent: Agent, viewer: Viewer, before: int | None, limit: int, deadline: float | None = None
@@ -219,6 +220,7 @@ class ProfileService:
             since = view.profile_version(agent.id, first)
         if since is None:
             raise _unknown_version(agent, first)
+        self._audit_read(agent, viewer)
         values = {field.value: (since.content.get(field), to.content.get(field)) for field in ProfileField}
         return compare_values(first, last, values)
 
@@ -227,6 +229,12 @@ class ProfileService:
     def _read(self, agent: Agent, viewer: Viewer, deadline: float | None) -> AbstractContextManager[View]:
         self._check_permission(agent, viewer)
         return self._store.read(deadline, sees=visible_to(viewer, self._lead_sees))
+
+    def _audit_read(self, agent: Agent, viewer: Viewer) -> None:
+        """Audits an answer that contains the texts of another agent (X3)."""
+        if viewer.agent != agent.id:
+            entry = AuditEntry.by_viewer(viewer, Action.READ, MemoryId(agent.id), self._clock.now(), _PROFILE)
+            self._audit(entry)
 
     def _check_permission(self, agent: Agent, viewer: Viewer) -> None:
         if not may_use(viewer, agent.id, self._lead_sees):
@@ -314,6 +322,16 @@ def _merge_update(tx: View, changes: Changes, expected: int | None, current: Pro
     # Version 0 are the default texts, which version 1 stores.
     base = tx.profile_version(current.agent, max(expected, 1))
     return merge(changes, None if base is None else base.content, current.content)
+
+
+def _newest_conflict(
+    view: View, current: ProfileVersion, content: ProfileContent, viewer: Viewer
+) -> ProfileVersion | None:
+    """Returns the newest version if it is an earlier attempt of the same caller to store the same content."""
+    head = view.profile(current.agent)
+    newest = None if head is None else view.profile_version(current.agent, head.last)
+    is_same = newest is not None and newest.is_conflict and newest.content == content and newest.actor == viewer.agent
+    return newest if is_same else None
 
 
 def _followed(view: View, version: ProfileVersion, known: Mapping[int, ProfileVersion]) -> ProfileVersion | None:

@@ -38,12 +38,12 @@ class ProfilesView:
         return sorted(found, key=lambda one: one.number, reverse=True)
 
 
-def without_versions(state: State, agent: AgentId, last: int) -> State:
-    kept = state.profile_versions
-    for place in kept:
-        if place[0] == agent and place[1] <= last:
-            kept = kept.drop(place)
-    return replace(state, profile_versions=kept)
+def without_versions(state: State, agent: AgentId, last: int, kept: int) -> State:
+    left = state.profile_versions
+    for place in left:
+        if place[0] == agent and place[1] <= last and place[1] != kept:
+            left = left.drop(place)
+    return replace(state, profile_versions=left)
 
 
 def with_changes(state: State, batch: BatchId, changes: Sequence[ProfileChange]) -> State:

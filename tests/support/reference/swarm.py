@@ -197,8 +197,8 @@ class ReferenceSwarm(ReferenceView):
         place = version.agent, version.number
         self.state = replace(self.state, profile_versions=self.state.profile_versions.put(place, version))
 
-    def drop_profile_versions(self, agent: AgentId, last: int) -> None:
-        self.state = profiles.without_versions(self.state, agent, last)
+    def drop_profile_versions(self, agent: AgentId, last: int, kept: int) -> None:
+        self.state = profiles.without_versions(self.state, agent, last, kept)
 
     def put_profile_changes(self, batch: BatchId, changes: Sequence[ProfileChange]) -> None:
         self.state = profiles.with_changes(self.state, batch, changes)

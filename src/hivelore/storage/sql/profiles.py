@@ -89,8 +89,8 @@ class ProfileWriter(ProfileReader, SqlWriter):
     def put_profile_version(self, version: ProfileVersion) -> None:
         self.run("profile_version_put", {**PROFILE_VERSION.params(version), "size": version.content.size})
 
-    def drop_profile_versions(self, agent: AgentId, last: int) -> None:
-        self.run("profile_versions_drop", {"agent": agent, "last": last})
+    def drop_profile_versions(self, agent: AgentId, last: int, kept: int) -> None:
+        self.run("profile_versions_drop", {"agent": agent, "last": last, "kept": kept})
 
     def put_profile_changes(self, batch: BatchId, changes: Sequence[ProfileChange]) -> None:
         self.run_each("profile_change_put", [{**PROFILE_CHANGE.params(one), "batch": batch} for one in changes])

@@ -22,7 +22,7 @@ SELECT number, size FROM profile_version WHERE namespace = :namespace AND agent 
 INSERT INTO profile_version {insert:profile_version} {update:profile_version}
 
 -- name: profile_versions_drop
-DELETE FROM profile_version WHERE namespace = :namespace AND agent = :agent AND number <= :last
+DELETE FROM profile_version WHERE namespace = :namespace AND agent = :agent AND number <= :last AND number <> :kept
 
 -- name: profile_changes
 SELECT {columns:profile_change} FROM profile_change WHERE namespace = :namespace AND batch = :batch ORDER BY agent

@@ -351,15 +351,19 @@ class Migrator:
             if changed:
                 self._target.write(lambda tx, changed=changed: _put_each(tx.put_profile_version, changed))
         profiles = view.profiles()
+        # The current version may be older than all others that are kept.
         oldest = {
-            profile.agent: min(number for number, _ in view.profile_version_sizes(profile.agent))
+            profile: min(
+                (number for number, _ in view.profile_version_sizes(profile.agent) if number != profile.version),
+                default=profile.last + 1,
+            )
             for profile in profiles
         }
 
         def put(tx: Transaction) -> None:
             _put_each(tx.put_profile, profiles)
-            for agent, number in oldest.items():
-                tx.drop_profile_versions(agent, number - 1)
+            for profile, number in oldest.items():
+                tx.drop_profile_versions(profile.agent, number - 1, profile.version)
 
         self._target.write(put)
 
