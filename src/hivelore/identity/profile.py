@@ -43,7 +43,7 @@ LIMITS = {
     ProfileField.IDENTITY: FIELD_BYTES,
     ProfileField.NOTES: FIELD_BYTES,
 }
-"""Most bytes of each free text. The default texts repeat role and description, so these are shorter."""
+"""Most bytes of each free text. The default notes repeat role and description, so these are shorter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

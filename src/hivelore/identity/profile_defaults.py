@@ -14,7 +14,7 @@ sessions begin with them.
 
 ## Who you are
 
-{about}
+You are {name}{work}.
 
 ## How you behave
 
@@ -38,8 +38,10 @@ This file is yours to evolve. Describe how you work, so that others, and you in 
 
 - Name: {name}
 - Role: {role}
-- Specialty: {description}
-- Capabilities: {capabilities}
+
+## Specialty
+
+(What you know best, beyond your description and capabilities.)
 
 ## Working style
 
@@ -91,14 +93,16 @@ def default_content(
     workspace: str | None,
 ) -> ProfileContent:
     """Returns the first version of a profile; every text is within its limit. ``tools`` and ``workspace``: see
-    ``instruction_lines``."""
+    ``instruction_lines``.
+
+    Soul and identity repeat neither description nor capabilities, because the system prompt contains all of them.
+    """
     values = {
         "name": name,
         "role": role or _UNKNOWN,
         "description": description or _UNKNOWN,
-        "capabilities": ", ".join(capabilities) or _UNKNOWN,
         "capability_list": "\n".join(f"- {one}" for one in capabilities) or _UNKNOWN,
-        "about": _about(name, role, description, capabilities),
+        "work": f", {role}" if role else "",
         "memory": instruction_lines(tools, workspace) or _NO_TOOLS,
     }
     return ProfileContent(
@@ -110,12 +114,3 @@ def default_content(
         identity=Clean(_IDENTITY.format(**values)),
         notes=Clean(_NOTES.format(**values)),
     )
-
-
-def _about(name: str, role: str, description: str, capabilities: Sequence[str]) -> str:
-    sentences = [f"You are {name}{f', {role}' if role else ''}."]
-    if description:
-        sentences.append(description)
-    if capabilities:
-        sentences.append(f"You are good at: {', '.join(capabilities)}.")
-    return "\n\n".join(sentences)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from hivelore.core.agents import AgentId, Role
-from hivelore.core.sanitizer import sanitize
+from hivelore.core.sanitizer import sanitize, show_letters
 from hivelore.core.text import in_one_line
 from hivelore.core.token_count import estimate
 from hivelore.core.values import Value
@@ -37,13 +37,14 @@ _HEADINGS = {
     PartName.IDENTITY: "# Your identity (IDENTITY.md)",
     PartName.REPO: "# Guidelines of the repository",
     PartName.TASK: "# Your task",
+    PartName.MEMORY: "# How to use your memory",
 }
 _MARK = re.compile(r"<!(?=-*\s*/?\s*hivelore:)", re.IGNORECASE)
 """The beginning of a mark, in spellings that a reader could take for one."""
-_HEADING = re.compile(
-    rf"^[^\S\n]*(?=({'|'.join(map(re.escape, _HEADINGS.values()))})[^\S\n]*$)", re.MULTILINE | re.IGNORECASE
-)
-"""The beginning of a line that reads like the heading of a part."""
+_TITLES = frozenset(map(show_letters, _HEADINGS.values()))
+_TAG = re.compile(r"<[^<>\n]{0,200}>")
+_IN_TEXT = "(text) "
+"""Stands before a line that reads like the heading of a part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,4 +147,10 @@ def _part(name: PartName, text: str) -> PromptPart:
 
 def _harmless(text: str) -> str:
     """Returns a text that contains no mark, no heading of a part, and nothing that a model could take for its frame."""
-    return _HEADING.sub("#", _MARK.sub("<", sanitize(text)))
+    lines = _MARK.sub("<", sanitize(text)).splitlines(keepends=True)
+    return "".join(_IN_TEXT + line if _reads_like_heading(line) else line for line in lines)
+
+
+def _reads_like_heading(line: str) -> bool:
+    """Returns True for the title of a part, whatever makes it a heading: #, an underline, tags, bold, a number."""
+    return show_letters(_TAG.sub("", line)).lstrip("0123456789") in _TITLES

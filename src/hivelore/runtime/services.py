@@ -57,7 +57,7 @@ from hivelore.runtime.settings import Settings
 from hivelore.search.model import RecallId
 from hivelore.search.ranking import SearchConstants
 from hivelore.search.service import SearchDependencies, SearchService
-from hivelore.sessions.agent_instructions import STORE, format_path, instructions_page
+from hivelore.sessions.agent_instructions import STORE, format_path, instructions_body
 from hivelore.sessions.capture import CaptureService
 from hivelore.sessions.injection import Budgets, InjectionService
 from hivelore.sessions.lesson_recorder import LessonRecorder
@@ -327,7 +327,7 @@ class Services(ABC):
     def prompts(self) -> PromptService:
         return PromptService(
             self.profiles,
-            lambda: instructions_page(self.tool_names, format_path(str(self.settings.workspace_folder))),
+            lambda: instructions_body(self.tool_names, format_path(str(self.settings.workspace_folder))),
             self.ids.nonce,
         )
 
