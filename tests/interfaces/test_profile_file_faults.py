@@ -309,11 +309,13 @@ def test_a_file_that_the_user_wrote_after_a_crash_is_kept(tmp_path: Path) -> Non
 def test_a_file_that_the_user_wrote_while_ours_was_away_is_kept(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     machine.start("one", is_alive=False)
+    machine.path.write_text(EDIT)
     machine.path.rename(machine.folder / "last")
     machine.path.write_text("the user's new file")
     machine.file.recover("two")
     assert machine.path.read_text() == USERS
-    assert machine.kept("aside-") == [b"the user's new file"]
+    assert sorted(machine.kept("aside-")) == [EDIT.encode(), b"the user's new file"]
+    assert machine.kept("unsent-") == [EDIT.encode()]
 
 
 def test_a_file_that_changes_while_it_is_taken_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
