@@ -44,6 +44,9 @@ from support.memories import (
     operational,
 )
 from support.observed import observed
+from support.profiles import a_head
+from support.profiles import a_version as a_profile
+from support.profiles import put as put_profiles
 from support.proposals import a_proposal, put
 from support.recalls import a_recall, log, logged
 from support.reference.store import ReferenceStore
@@ -305,6 +308,7 @@ def test_everything_is_counted(store: MemoryStore) -> None:
     put_batch(store, a_batch(), [a_preimage(store, running)])
     put_entries(store, an_entry(), a_version(1), a_version(2))
     put_repos(store, a_repo(1), a_repo(2), a_report(1), a_report(1, owner=ADA), a_report(2))
+    put_profiles(store, a_head(), a_profile(1), a_profile(2))
     put_batch(store, a_batch())
     put_scripts(store, a_script(), a_script(agent=None))
     put_drafts(store, a_script_proposal())
@@ -335,6 +339,8 @@ def test_everything_is_counted(store: MemoryStore) -> None:
             repo_reports=3,
             setup_scripts=2,
             script_drafts=1,
+            profiles=1,
+            profile_versions=2,
             jobs=1,
         )
 

@@ -71,7 +71,7 @@ class Asker:
     def rest(self, method: str, path: str, **more: Any) -> Any:
         return _answer_or_error(lambda: self.client.call(method, path, **more))
 
-    def tool(self, name: str, **arguments: Any) -> Any:
+    def tool(self, name: str, /, **arguments: Any) -> Any:
         params = {"name": name, "arguments": arguments}
         body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
         return self.rest("POST", "/mcp", body=body)
@@ -194,6 +194,8 @@ REPOS = ("kowari", "dunnart")
 COMMIT = "0" * 40
 AGENTS = ("ada", "bob", "lea")
 WHOSE = ((), *(("--agent", agent) for agent in AGENTS))
+PROFILES = ("me", "ada", "bob", "lea")
+"""Whose profiles are read."""
 BLANK = {"content": " ", "name": "x", "source": "manual"}
 
 ROUTES: dict[tuple[str, str], Probe] = {
@@ -246,6 +248,27 @@ ROUTES: dict[tuple[str, str], Probe] = {
     ("GET", "/api/memory/re-embed/{job}"): lambda asker: [asker.rest("GET", "/api/memory/re-embed/x")],
     ("DELETE", "/api/memory/re-embed/{job}"): lambda asker: [asker.rest("DELETE", "/api/memory/re-embed/x")],
     ("GET", "/api/agents"): lambda asker: [asker.rest("GET", "/api/agents")],
+    ("POST", "/api/agents/join"): lambda asker: [asker.rest("POST", "/api/agents/join", body={"name": ""})],
+    ("GET", "/api/agents/{agentId}/profile"): lambda asker: [
+        asker.rest("GET", f"/api/agents/{who}/profile") for who in PROFILES
+    ],
+    ("PUT", "/api/agents/{agentId}/profile"): lambda asker: [
+        # A version that never existed: nothing changes.
+        asker.rest("PUT", f"/api/agents/{who}/profile", body={"soul": "x"}, version=99)
+        for who in PROFILES
+    ],
+    ("GET", "/api/agents/{agentId}/profile/history"): lambda asker: [
+        asker.rest("GET", f"/api/agents/{who}/profile/history") for who in PROFILES
+    ],
+    ("GET", "/api/agents/{agentId}/profile/diff"): lambda asker: [
+        asker.rest("GET", f"/api/agents/{who}/profile/diff") for who in PROFILES
+    ],
+    ("POST", "/api/agents/{agentId}/profile/restore"): lambda asker: [
+        asker.rest("POST", f"/api/agents/{who}/profile/restore", body={"version": 99}) for who in PROFILES
+    ],
+    ("GET", "/api/agents/{agentId}/prompt"): lambda asker: [
+        asker.rest("GET", f"/api/agents/{who}/prompt") for who in PROFILES
+    ],
     ("POST", "/api/agents"): lambda asker: [asker.rest("POST", "/api/agents", body={"name": ""})],
     ("DELETE", "/api/agents/{agent}"): lambda asker: [asker.rest("DELETE", "/api/agents/nobody")],
     ("GET", "/memories"): lambda asker: [
@@ -382,6 +405,11 @@ CALLS: dict[str, Probe] = {
         asker.tool("inject-learning", agentId="nobody", learning="x", category="preference")
     ],
     "task-complete": lambda asker: [asker.tool("task-complete", taskId="T-1", task=" ")],
+    "list-agents": lambda asker: [asker.tool("list-agents")],
+    "join-swarm": lambda asker: [asker.tool("join-swarm", name="")],
+    "update-profile": lambda asker: [
+        asker.tool("update-profile", agentId=who, soul="x", version=99) for who in PROFILES
+    ],
     "memory-observe": lambda asker: [asker.tool("memory-observe", observation=" ", category="timing")],
     "list-repos": lambda asker: [asker.tool("list-repos")],
     "memory-context": lambda asker: [asker.tool("memory-context")],
@@ -523,6 +551,19 @@ METHODS: dict[str, Probe] = {
     "me": lambda asker: [_answer_or_error(lambda: asker.hive.me())],
     "agents": lambda asker: [_answer_or_error(lambda: asker.hive.agents())],
     "add_agent": lambda asker: [_answer_or_error(lambda: asker.hive.add_agent(""))],
+    "join": lambda asker: [_answer_or_error(lambda: asker.hive.join(name=""))],
+    "profile": lambda asker: [_answer_or_error(lambda who=who: asker.hive.profile(who)) for who in PROFILES],
+    "update_profile": lambda asker: [
+        _answer_or_error(lambda who=who: asker.hive.update_profile(who, soul="x", version=99)) for who in PROFILES
+    ],
+    "profile_history": lambda asker: [
+        _answer_or_error(lambda who=who: asker.hive.profile_history(who)) for who in PROFILES
+    ],
+    "profile_diff": lambda asker: [_answer_or_error(lambda who=who: asker.hive.profile_diff(who)) for who in PROFILES],
+    "restore_profile": lambda asker: [
+        _answer_or_error(lambda who=who: asker.hive.restore_profile(who, 99)) for who in PROFILES
+    ],
+    "prompt": lambda asker: [_answer_or_error(lambda who=who: asker.hive.prompt(who)) for who in PROFILES],
     "revoke_keys": lambda asker: [_answer_or_error(lambda: asker.hive.revoke_keys("nobody"))],
     "status": lambda asker: [_answer_or_error(lambda: asker.hive.status())],
     "remember": lambda asker: [_answer_or_error(lambda: asker.hive.remember(" "))],
@@ -631,6 +672,17 @@ COMMANDS: dict[str, Probe] = {
     "hivelore maintain": lambda asker: [asker.verb("maintain"), asker.verb("maintain", "--json")],
     "hivelore agent add": lambda asker: [asker.verb("agent", "add", " ")],
     "hivelore agent list": lambda asker: [asker.verb("agent", "list")],
+    "hivelore prompt": lambda asker: [asker.verb("prompt", "--agent", who) for who in PROFILES],
+    "hivelore agent join": lambda asker: [asker.verb("agent", "join", "--name", "")],
+    "hivelore agent show": lambda asker: [
+        asker.verb("agent", "show", who, *how) for who in PROFILES for how in ((), ("--json",))
+    ],
+    "hivelore agent edit": lambda asker: [
+        asker.verb("agent", "edit", who, "--role", "x", "--if-version", "99") for who in PROFILES
+    ],
+    "hivelore agent history": lambda asker: [asker.verb("agent", "history", who) for who in PROFILES],
+    "hivelore agent diff": lambda asker: [asker.verb("agent", "diff", who) for who in PROFILES],
+    "hivelore agent restore": lambda asker: [asker.verb("agent", "restore", who, "99") for who in PROFILES],
     "hivelore agent revoke": lambda asker: [asker.verb("agent", "revoke", "nobody")],
 }
 WITHOUT_A_KEY = {
@@ -673,6 +725,15 @@ SHOWS_ALL = {"recall", "list", "get", "history", "memory-get", "memory-search"} 
     "hivelore setup-script show",
     ("GET", "/api/agents/{agent}/setup-script"),
     ("GET", "/api/setup-script/diff"),
+}
+SHOWS_PROFILES = {
+    "prompt",
+    "hivelore prompt",
+    ("GET", "/api/agents/{agentId}/prompt"),
+    "profile",
+    "hivelore agent show",
+    ("GET", "/api/agents/{agentId}/profile"),
+    ("GET", "/api/agents/{agentId}/profile/diff"),
 }
 """Probes that must show everything the asker may see: silence would pass the rest of this test."""
 
@@ -752,6 +813,10 @@ def _world(home: Path, lead_sees: str, database: str) -> Generator[World]:
             service.client(keys[whose]).call("PUT", f"/api/repos/{REPOS[0]}/synced", body=body)
         _set_scripts(service)
         _propose_scripts(service, keys)
+        for whose, word in WORDS.items():
+            if whose not in SHARED:
+                body = {"soul": f"the {word} sleeps"}
+                service.client(keys[whose]).call("PUT", "/api/agents/me/profile", body=body)
         yield World(service, ids, proposals, batches, entries, keys)
 
 
@@ -855,6 +920,8 @@ def test_no_interface_shows_hidden_memories(world: World, caller_of: CallerOf, w
             assert seen <= may_see
             if interface in SHOWS_ALL and not (who == "operator" and interface in CALLS):
                 assert seen == may_see
+            if interface in SHOWS_PROFILES:
+                assert seen == may_see - SHARED
     cases.report()
 
 

@@ -65,6 +65,8 @@ LARGE = {
     "repo": "",
     "repo_report": "",
     "repo_change": "",
+    "profile_version": "",
+    "profile_change": "",
 }
 """The tables that grow with the number of memories, and their aliases in statements."""
 TABLES = {name: table for table, aliases in LARGE.items() for name in (table, *aliases.split())}

@@ -55,6 +55,9 @@ NOT_COMPARED = (
     "warnings",
     "repos",
     "script",
+    "profile",
+    "profiles",
+    "profileField",
 )
 """Sentences, which a release may word differently, the id of a new entry of the recall log, and fields that not all
 releases have."""

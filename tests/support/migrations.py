@@ -17,6 +17,7 @@ from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Conflict
 from hivelore.feedback.recalls import Sign
+from hivelore.identity.profile import ProfileChange
 from hivelore.indexes.ports import KeywordIndex
 from hivelore.links.model import LinkKind
 from hivelore.memories.model import Action, Memory, Scope
@@ -45,6 +46,7 @@ from support.memories import (
     operational,
 )
 from support.observed import observed
+from support.profiles import a_head, a_version
 from support.proposals import a_decision, a_proposal, inbox_of
 from support.recalls import a_recall, logged
 from support.repos import a_repo, a_report, repo_id
@@ -109,6 +111,8 @@ KINDS = (
     "script",
     "old scripts",
     "draft",
+    "profile",
+    "prune profile",
     "propose",
     "decide",
     "keep",
@@ -171,6 +175,20 @@ def _do_more(tx: Transaction, deed: Deed, key: DocumentKey | None) -> None:
             _configure(tx, deed)
         case "register" | "report" | "unregister":
             _register(tx, deed)
+        case "script" | "old scripts" | "draft":
+            _script(tx, deed)
+        case "profile" | "prune profile":
+            _profile(tx, deed)
+        case "judge" | "reject" | "unlink" if key is not None:
+            _do_to_links(tx, deed, Stored(key, tx.memories_of([key], EVERYTHING)[key]))
+        case _ if key is not None:
+            _do_to(tx, deed, key, tx.memories_of([key], EVERYTHING)[key])
+        case _:
+            pass
+
+
+def _script(tx: Transaction, deed: Deed) -> None:
+    match deed.what:
         case "script":
             tx.put_setup_script(a_script(1 + deed.number, AGENTS[deed.which % 3]))
         case "old scripts":
@@ -179,10 +197,21 @@ def _do_more(tx: Transaction, deed: Deed, key: DocumentKey | None) -> None:
             proposal = a_script_proposal(AGENTS[deed.which % 3])
             tx.put_proposal(proposal)
             tx.put_script_draft(proposal.id, Clean(f"echo {deed.number}\n"))
-        case "judge" | "reject" | "unlink" if key is not None:
-            _do_to_links(tx, deed, Stored(key, tx.memories_of([key], EVERYTHING)[key]))
-        case _ if key is not None:
-            _do_to(tx, deed, key, tx.memories_of([key], EVERYTHING)[key])
+        case _:
+            pass
+
+
+def _profile(tx: Transaction, deed: Deed) -> None:
+    match deed.what:
+        case "profile":
+            agent, batch = (ADA, BOB)[deed.which % 2], a_batch()
+            tx.put_profile(a_head(agent, version=1 + deed.number, last=9))
+            tx.put_profile_version(a_version(9, agent))
+            tx.put_profile_version(a_version(1 + deed.number, agent, soul=f"soul {deed.which}"))
+            tx.put_batch(batch)
+            tx.put_profile_changes(batch.id, [ProfileChange(agent, 1, 1 + deed.number)])
+        case "prune profile":
+            tx.drop_profile_versions((ADA, BOB)[deed.which % 2], deed.number, 1 + deed.number % 2)
         case _:
             pass
 

@@ -10,6 +10,7 @@ from hivelore.transfer.migrate.migrator import (
     all_batches,
     config_of,
     env_lines_of,
+    profile_version_pages,
     repo_reports_of,
     repos_of,
     script_drafts_of,
@@ -49,6 +50,8 @@ def observed(view: View, fingerprints: tuple[str, ...] = ()) -> Mapping[str, obj
         "repo reports": list(repo_reports_of(view)),
         "setup scripts": list(setup_scripts_of(view)),
         "script drafts": list(script_drafts_of(view)),
+        "profiles": list(view.profiles()),
+        "profile versions": [one for page in profile_version_pages(view) for one in page],
     }
 
 

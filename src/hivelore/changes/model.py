@@ -40,6 +40,8 @@ class BatchKind(StrEnum):
     """Observations were judged again."""
     CONFIGURED = "configured"
     """A configuration entry was set or deleted."""
+    PROFILED = "profiled"
+    """The profile of an agent was changed."""
     REGISTERED = "registered"
     """A repository was registered, changed or removed."""
     SETUP_SCRIPT = "setup-script"
@@ -59,7 +61,7 @@ class Batch(Value, frozen=True, kw_only=True, rename=json_names(is_private="priv
     interface: Interface
     reason: Clean | None = None
     changes: int
-    """Number of changed memories, configuration entries or repositories."""
+    """Number of changed memories, configuration entries, profiles or repositories."""
     is_private: bool
     """True if one of the memories is, or was, private."""
     undoes: BatchId | None = None
@@ -153,13 +155,23 @@ class ChangedRepo(Value, frozen=True, kw_only=True):
     name: Clean
 
 
+class ChangedProfile(Value, frozen=True, kw_only=True, rename=json_names(agent="agentId")):
+    """A profile that a batch changed."""
+
+    agent: AgentId
+    before: int
+    """The version that was current before."""
+    after: int
+
+
 class BatchDetail(Value, frozen=True, kw_only=True):
-    """A batch with the memories, configuration entries and repositories that it changed."""
+    """A batch with the memories, configuration entries, repositories and profiles that it changed."""
 
     batch: Batch
     memories: tuple[ChangedMemory, ...]
     entries: tuple[ChangedEntry, ...] = ()
     repos: tuple[ChangedRepo, ...] = ()
+    profiles: tuple[ChangedProfile, ...] = ()
 
 
 class UndoResult(Value, frozen=True, kw_only=True):
@@ -177,5 +189,7 @@ class UndoResult(Value, frozen=True, kw_only=True):
     """The restored repositories."""
     warnings: tuple[str, ...] = ()
     """Why lines of .env files could not be written. That is tried again."""
+    profiles: tuple[AgentId, ...] = ()
+    """The agents whose profiles were restored."""
     forgotten: int = 0
     """Number of purged memories that were permanently deleted since and stay so."""

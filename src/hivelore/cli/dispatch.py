@@ -49,6 +49,7 @@ VERBS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "unsetup": ("setup:unsetup", "Remove Hivelore from agent programs."),
         "workspace": ("workspace:app", "The workspace of an agent: prepare."),
         "setup-script": ("setup_scripts:app", "Setup scripts: show, set, history, diff, restore, sync."),
+        "prompt": ("agents:prompt", "Print the system prompt of an agent."),
         "teach": ("setup:teach", "Print instructions that teach an agent to use its memory."),
     },
     "Service": {
@@ -64,7 +65,7 @@ VERBS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "review": ("review:app", "Proposals of agents: list, show, accept, reject, merge."),
         "config": ("configuration:app", "Configuration of agents and its secrets: list, set, reveal, env."),
         "repo": ("repos:app", "Repositories of the swarm and their clones: list, add, sync."),
-        "agent": ("agents:app", "Agents and their keys: add, list, revoke."),
+        "agent": ("agents:app", "Agents, their keys and profiles: add, list, show, edit, restore."),
         "move": ("migrate:move", "Copy everything to another database, SQLite or PostgreSQL."),
         "undo": ("maintenance:undo", "Undo a change: all of it or nothing."),
         "batches": ("maintenance:batches", "List changes that can be undone, newest first."),

@@ -49,7 +49,7 @@ def undo(
     """
     body = {"id": which, "reason": reason}
     done = call("POST", "/api/undo", agent=agent, operator=True, body=body, timeout=_SLOW)
-    restored = [*done["memories"], *done["entries"], *done["repos"]]
+    restored = [*done["memories"], *done["entries"], *done["repos"], *done["profiles"]]
     short = output.short_ids([*restored, done["by"]])
     shown = (
         ", ".join(short[one] for one in restored[:_SHOWN]) if done["batch"]["script"] is None else "the setup script"
@@ -113,6 +113,9 @@ def batches(
             output.show_table((Column("entry", "id", "id"), Column("scope"), Column("key")), found["entries"])
         if found["repos"]:
             output.show_table((Column("repository", "id", "id"), Column("name")), found["repos"])
+        if found["profiles"]:
+            columns = (Column("profile of", "agentId", "id"), Column("before"), Column("after"))
+            output.show_table(columns, found["profiles"])
 
 
 def maintain(

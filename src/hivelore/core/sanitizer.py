@@ -161,6 +161,12 @@ def escape_hidden(text: str) -> str:
     return _HIDDEN_OR_FLAG.sub(_seen, text) if _SUSPECT.search(text) else text
 
 
+def show_letters(text: str) -> str:
+    """Returns the letters and digits of a text in lower case, without accents. Characters that look like ASCII ones
+    count as those."""
+    return "".join(each for each in text.translate(_PLAIN).lower() if each.isalnum())
+
+
 def sanitize_values(value: "Json") -> "Json":
     """Returns the value with all texts and names sanitized."""
     if isinstance(value, str):

@@ -54,4 +54,6 @@ class Counts:
     repo_reports: int
     setup_scripts: int
     script_drafts: int
+    profiles: int
+    profile_versions: int
     jobs: int

@@ -150,6 +150,13 @@ class AsyncHive:
     me = awaitable(Hive.me)
     agents = awaitable(Hive.agents)
     add_agent = awaitable(Hive.add_agent)
+    join = awaitable(Hive.join)
+    profile = awaitable(Hive.profile)
+    update_profile = awaitable(Hive.update_profile)
+    profile_history = awaitable(Hive.profile_history)
+    profile_diff = awaitable(Hive.profile_diff)
+    restore_profile = awaitable(Hive.restore_profile)
+    prompt = awaitable(Hive.prompt)
     revoke_keys = awaitable(Hive.revoke_keys)
     status = awaitable(Hive.status)
 

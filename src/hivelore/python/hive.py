@@ -263,6 +263,13 @@ class Hive(ABC):
     me = method(identity.WHO_AM_I)
     agents = Method(identity.LIST_AGENTS, lambda found: found.agents)
     add_agent = method(identity.ADD_AGENT)
+    join = method(identity.JOIN_SWARM)
+    profile = method(identity.GET_PROFILE)
+    update_profile = method(identity.UPDATE_PROFILE)
+    profile_history = method(identity.GET_PROFILE_HISTORY)
+    profile_diff = method(identity.COMPARE_PROFILES)
+    restore_profile = method(identity.RESTORE_PROFILE)
+    prompt = method(identity.COMPOSE_PROMPT)
     revoke_keys = Method(identity.REVOKE_KEYS, lambda done: done.revoked)
     status = method(health.GET_STATUS)
 

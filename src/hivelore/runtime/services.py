@@ -33,6 +33,8 @@ from hivelore.events.log import EventLog
 from hivelore.events.model import LoggedId
 from hivelore.feedback.recall_log import RecallLog, WriteBehindBuffer
 from hivelore.feedback.usefulness import UsefulnessService
+from hivelore.identity.profiles import ProfileService
+from hivelore.identity.prompts import PromptService
 from hivelore.identity.service import Agents, IdSource
 from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.rebuild import IndexRebuild
@@ -67,7 +69,7 @@ from hivelore.runtime.settings import Settings
 from hivelore.search.model import RecallId
 from hivelore.search.ranking import SearchConstants
 from hivelore.search.service import SearchDependencies, SearchService
-from hivelore.sessions.agent_instructions import STORE
+from hivelore.sessions.agent_instructions import STORE, format_path, instructions_body
 from hivelore.sessions.capture import CaptureService
 from hivelore.sessions.injection import Budgets, InjectionService
 from hivelore.sessions.lesson_recorder import LessonRecorder
@@ -316,6 +318,7 @@ class Services(ABC):
             clock=self.clock,
             written=self.embedding.wake,
             config_undo=ConfigUndo(self.journal, self.entry_writer, self.clock),
+            agents_changed=self.agents.report_change,
         )
 
     @cached_property
@@ -399,6 +402,34 @@ class Services(ABC):
             write_buffer=self.write_buffer,
             clock=self.clock,
             accepts_own=self.settings.accept_setup_scripts,
+        )
+
+    @cached_property
+    def tool_names(self) -> frozenset[str]:
+        """The names of the enabled tools."""
+        return frozenset(tool.name for tool in TOOLS if tool.capability in self.settings.capabilities)
+
+    @cached_property
+    def profiles(self) -> ProfileService:
+        return ProfileService(
+            store=self.store,
+            agents=self.agents,
+            journal=self.journal,
+            events=self.events,
+            redactor=self.redactor,
+            lead_sees=self.settings.lead_sees,
+            clock=self.clock,
+            tools=self.tool_names,
+            workspace=format_path(str(self.settings.workspace_folder)),
+            audit=self.write_buffer.record,
+        )
+
+    @cached_property
+    def prompts(self) -> PromptService:
+        return PromptService(
+            self.profiles,
+            lambda: instructions_body(self.tool_names, format_path(str(self.settings.workspace_folder))),
+            self.ids.nonce,
         )
 
     @cached_property
@@ -532,8 +563,7 @@ class Services(ABC):
 
     @cached_property
     def nudge_service(self) -> NudgeService:
-        can_store = any(tool.name == STORE and tool.capability in self.settings.capabilities for tool in TOOLS)
-        return NudgeService(self.store, TranscriptFiles(self.settings.transcripts), can_store=can_store)
+        return NudgeService(self.store, TranscriptFiles(self.settings.transcripts), can_store=STORE in self.tool_names)
 
     @cached_property
     def marker_ingest(self) -> MarkerIngest:

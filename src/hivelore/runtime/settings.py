@@ -85,6 +85,11 @@ class Judges(StrEnum):
     MODEL = "model"
 
 
+class ProfileFiles(StrEnum):
+    OFF = endpoint.OFF
+    ON = endpoint.ON
+
+
 class Nudges(StrEnum):
     OFF = endpoint.NO_NUDGE
     EVIDENCE = endpoint.NUDGE
@@ -153,7 +158,7 @@ class Settings(BaseSettings):
         "HIVELORE_CAPABILITIES",
         "Sets of MCP tools for agents, separated by commas: `memory`; `operations` (memory-observe, "
         "memory-context); `review` (memory-review, inject-learning; for leads); `tasks` (task-complete); `swarm` "
-        "(get-config, set-config, list-repos, update-setup-script).",
+        "(join-swarm, list-agents, update-profile, get-config, set-config, list-repos, update-setup-script).",
         default=DEFAULT,
     )
     config_keys: SecretStr | None = setting(
@@ -439,6 +444,14 @@ class Settings(BaseSettings):
         "lessons when its turn ends (Claude Code and Codex); never in headless runs. `off`: it is not asked. Unset: as "
         "chosen with `hivelore setup`, else `off`. Read by the hooks.",
         default=Nudges.OFF,
+    )
+    profile_files: ProfileFiles = setting(
+        "HIVELORE_PROFILE_FILES",
+        "`on`: during a session of Claude Code or Codex, the profile of the agent replaces SOUL.md and IDENTITY.md in "
+        "the workspace and your CLAUDE.md or AGENTS.md in the settings folder of the program; what stood there comes "
+        "back afterwards. `off`: no file is touched. Unset: as chosen with `hivelore setup`, else `off`. Read by the "
+        "hooks.",
+        default=ProfileFiles.OFF,
     )
     hook_disabled: str = setting(
         "HIVELORE_HOOK_DISABLED",

@@ -18,7 +18,7 @@ from hivelore.errors import HiveloreError
 from hivelore.events.ports import EventReads, EventWrites
 from hivelore.feedback.ports import FeedbackReads, FeedbackWrites
 from hivelore.folders.ports import FileReads, FileWrites
-from hivelore.identity.ports import IdentityReads, IdentityWrites
+from hivelore.identity.ports import IdentityReads, IdentityWrites, ProfileReads, ProfileWrites
 from hivelore.indexing.ports import ChangeLogReads
 from hivelore.links.ports import LinkReads, LinkWrites
 from hivelore.maintenance.ports import JobReads, JobWrites
@@ -69,6 +69,7 @@ class View(
     SessionReads,
     FileReads,
     IdentityReads,
+    ProfileReads,
     JobReads,
     SettingReads,
     Protocol,
@@ -96,6 +97,7 @@ class Transaction(
     SessionWrites,
     FileWrites,
     IdentityWrites,
+    ProfileWrites,
     JobWrites,
     SettingWrites,
     Protocol,

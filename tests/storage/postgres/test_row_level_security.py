@@ -12,6 +12,7 @@ from hivelore.core.agents import AgentId, Interface, Role, Viewer
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import NotFound
+from hivelore.identity.profile import ProfileChange
 from hivelore.indexes.arrays import CodeBook, Labels, Mask
 from hivelore.memories.model import Scope
 from hivelore.python.hive import EmbeddedHive
@@ -32,6 +33,8 @@ from support.configuration import put as put_entries
 from support.events import ALL_EVENTS, an_event, log_events
 from support.links import a_link, put_links
 from support.memories import ADA, BOB, a_memory, an_observation, evidence, operational
+from support.profiles import a_head, a_version
+from support.profiles import put as put_profiles
 from support.proposals import a_proposal, inbox_of
 from support.repos import a_repo, a_report, repo_id
 from support.repos import put as put_repos
@@ -204,6 +207,21 @@ def test_setup_scripts_of_agents_are_hidden_from_others(app: Application, monkey
             assert len(view.rows("SELECT text FROM script_draft")) == scripts
             found = inbox_of(view, ProposalFilter(seen=Visibility(own=own, swarm=True)))
             assert {one.id for one in found} == ({shared.id, adas.id} if own == ADA else {shared.id})
+
+
+def test_texts_of_profiles_are_hidden_from_others(app: Application) -> None:
+    put_profiles(app.store, a_head(), a_version(), a_head(BOB), a_version(agent=BOB))
+    batch = replace(a_batch(), is_private=True)
+    app.store.write(lambda tx: (tx.put_batch(batch), tx.put_profile_changes(batch.id, [ProfileChange(ADA, 1, 2)])))
+    for own in (ADA, BOB):
+        with app.store.read(sees=Visibility(own=own, swarm=True)) as view:
+            assert isinstance(view, PostgresView)
+            assert [one.agent for one in view.profiles()] == [ADA, BOB]
+            assert [agent for agent in (ADA, BOB) if view.profile_version(agent, 1)] == [own]
+            assert list(view.profile_changes(batch.id)) == []
+    with app.store.read(sees=Visibility(own=None, swarm=True, others=True)) as view:
+        assert all(view.profile_version(agent, 1) for agent in (ADA, BOB))
+        assert len(view.profile_changes(batch.id)) == 1
 
 
 def test_evidence_is_hidden_with_its_memory(app: Application) -> None:

@@ -14,6 +14,7 @@ from hivelore.core.text import Clean
 from hivelore.events.model import Cooldown, Event, LoggedId
 from hivelore.feedback.recalls import Evidence, Recall
 from hivelore.folders.model import KnownFile
+from hivelore.identity.profile import ProfileChange, ProfileHead, ProfileVersion
 from hivelore.indexing.model import (
     Change,
     ModelKey,
@@ -152,6 +153,7 @@ class KeptBatch:
     preimages: tuple[Preimage, ...]
     config_changes: tuple[ConfigChange, ...] = ()
     repo_changes: tuple[RepoChange, ...] = ()
+    profile_changes: tuple[ProfileChange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +212,10 @@ class State:
         default_factory=SharedMap[tuple[str, int], ScriptVersion]
     )
     script_drafts: SharedMap[ProposalId, Clean] = field(default_factory=SharedMap[ProposalId, Clean])
+    profiles: SharedMap[AgentId, ProfileHead] = field(default_factory=SharedMap[AgentId, ProfileHead])
+    profile_versions: SharedMap[tuple[AgentId, int], ProfileVersion] = field(
+        default_factory=SharedMap[tuple[AgentId, int], ProfileVersion]
+    )
     links: SharedMap[LinkKey, StoredLink] = field(default_factory=SharedMap[LinkKey, StoredLink])
     compared: SharedMap[DocumentKey, tuple[int, Clean]] = field(
         default_factory=SharedMap[DocumentKey, tuple[int, Clean]]

@@ -16,6 +16,7 @@ from hivelore.errors import Conflict
 from hivelore.events.model import Cooldown, Event, LoggedId
 from hivelore.feedback.recalls import Recall
 from hivelore.folders.model import KnownFile
+from hivelore.identity.profile import ProfileChange, ProfileHead, ProfileVersion
 from hivelore.links.model import LinkKind, StoredLink
 from hivelore.memories.stored import DocumentKey
 from hivelore.repos.model import Repo, RepoChange, RepoId, RepoReport
@@ -23,7 +24,7 @@ from hivelore.review.model import Proposal, ProposalId
 from hivelore.search.model import RecallId
 from hivelore.sessions.model import Handover, HandoverState, Session
 from hivelore.setup_scripts.model import ScriptVersion
-from support.reference import batches, configuration, links, proposals, repos, setup_scripts
+from support.reference import batches, configuration, links, profiles, proposals, repos, setup_scripts
 from support.reference import events as event_state
 from support.reference.state import Lease, Logged
 from support.reference.view import ReferenceView
@@ -249,6 +250,19 @@ class ReferenceSwarm(ReferenceView):
 
     def put_repo_changes(self, batch: BatchId, changes: Sequence[RepoChange]) -> None:
         self.state = repos.with_changes(self.state, batch, changes)
+
+    def put_profile(self, profile: ProfileHead) -> None:
+        self.state = replace(self.state, profiles=self.state.profiles.put(profile.agent, profile))
+
+    def put_profile_version(self, version: ProfileVersion) -> None:
+        place = version.agent, version.number
+        self.state = replace(self.state, profile_versions=self.state.profile_versions.put(place, version))
+
+    def drop_profile_versions(self, agent: AgentId, last: int, kept: int) -> None:
+        self.state = profiles.without_versions(self.state, agent, last, kept)
+
+    def put_profile_changes(self, batch: BatchId, changes: Sequence[ProfileChange]) -> None:
+        self.state = profiles.with_changes(self.state, batch, changes)
 
     def acquire_lease(self, name: str, holder: str, now: datetime, lease: timedelta) -> bool:
         held = self.state.leases.get(name)

@@ -350,6 +350,8 @@ class ReferenceView(ReferenceSwarmView):
             repo_reports=len(self.state.repo_reports),
             setup_scripts=len(self.state.setup_scripts),
             script_drafts=len(self.state.script_drafts),
+            profiles=len(self.state.profiles),
+            profile_versions=len(self.state.profile_versions),
             jobs=len(self.state.jobs),
         )
 

@@ -25,6 +25,7 @@ from hivelore.storage.sql.memories import (
     passage_params,
 )
 from hivelore.storage.sql.observations import OPERATIONAL, ObservationReader, observation_params
+from hivelore.storage.sql.profiles import ProfileReader, ProfileWriter
 from hivelore.storage.sql.repos import RepoReader, RepoWriter
 from hivelore.storage.sql.review import ReviewReader, ReviewWriter
 from hivelore.storage.sql.sessions import SessionReader, SessionWriter
@@ -43,6 +44,7 @@ class SqlView(
     LinkReader,
     ObservationReader,
     RepoReader,
+    ProfileReader,
     ReviewReader,
     SessionReader,
     SetupScriptReader,
@@ -94,6 +96,7 @@ class SqlTransaction(
     LinkWriter,
     MemoryWriter,
     RepoWriter,
+    ProfileWriter,
     ReviewWriter,
     SessionWriter,
     SetupScriptWriter,

@@ -25,6 +25,7 @@ from hivelore.core.values import replace
 from hivelore.events.model import Event, EventFilter
 from hivelore.feedback.recalls import Recall, RecallFilter
 from hivelore.folders.model import KnownFile
+from hivelore.identity.profile import ProfileChange, ProfileVersion
 from hivelore.indexes.ports import KeywordIndex
 from hivelore.indexing.model import ChangeCursor, ChangeKind
 from hivelore.indexing.rebuild import INDEX, IndexRebuild
@@ -49,6 +50,8 @@ PAGE = 1_000
 """Rows of a log that are read at a time."""
 BATCH_PAGE = 100
 """Change batches that are read at a time, each with its pre-images; also repositories and setup scripts."""
+VERSION_PAGE = 20
+"""Versions of profiles that are read at a time."""
 CANCELLED_BY_MOVE = Clean("It was running when the swarm was moved. Start it again.")
 
 Progress = Callable[[str, float | None], AbstractContextManager[Callable[[float], None]]]
@@ -250,6 +253,7 @@ class Migrator:
         self._copy_repos(view)
         self._copy_setup_scripts(view)
         self._copy_files(view)
+        self._copy_profiles(view)
         for page in _pages(lambda after: view.handovers_after(after, PAGE), EventId(""), lambda one: one.ended.id):
             self._target.write(lambda tx, page=page: _put_each(tx.put_handover, page))
         values = {name: value for name in self._settings if (value := view.setting(name)) is not None}
@@ -400,6 +404,29 @@ class Migrator:
             last = first[agent] - 1 if agent in first else _LAST_NUMBER
             self._target.write(lambda tx, agent=agent, last=last: tx.drop_setup_scripts(agent, last))
 
+    def _copy_profiles(self, view: View) -> None:
+        for page in profile_version_pages(view):
+            with self._target.read() as target:
+                changed = [one for one in page if target.profile_version(one.agent, one.number) != one]
+            if changed:
+                self._target.write(lambda tx, changed=changed: _put_each(tx.put_profile_version, changed))
+        profiles = view.profiles()
+        # The current version may be older than all others that are kept.
+        oldest = {
+            profile: min(
+                (number for number, _ in view.profile_version_sizes(profile.agent) if number != profile.version),
+                default=profile.last + 1,
+            )
+            for profile in profiles
+        }
+
+        def put(tx: Transaction) -> None:
+            _put_each(tx.put_profile, profiles)
+            for profile, number in oldest.items():
+                tx.drop_profile_versions(profile.agent, number - 1, profile.version)
+
+        self._target.write(put)
+
     def _copy_files(self, view: View) -> None:
         kept: set[tuple[str, str]] = set()
         for page in _file_pages(view):
@@ -472,11 +499,13 @@ def _put_batch(
     preimages: Sequence[Preimage],
     config_changes: Sequence[ConfigChange],
     repo_changes: Sequence[RepoChange],
+    profile_changes: Sequence[ProfileChange],
 ) -> None:
     tx.drop_batch(batch.id)
     tx.put_batch(batch, preimages)
     tx.put_config_changes(batch.id, config_changes)
     tx.put_repo_changes(batch.id, repo_changes)
+    tx.put_profile_changes(batch.id, profile_changes)
 
 
 def _put_config(tx: Transaction, entry: ConfigEntry, versions: Sequence[ConfigVersion]) -> None:
@@ -513,6 +542,8 @@ def _store_digest(view: View, memories: Checksum) -> StoreDigest:
         repo_reports_of(view),
         setup_scripts_of(view),
         script_drafts_of(view),
+        view.profiles(),
+        chain.from_iterable(profile_version_pages(view)),
     ):
         checksum = Checksum()
         checksum.add_all(rows)
@@ -611,10 +642,23 @@ def script_drafts_of(view: View) -> Iterator[tuple[ProposalId, Clean]]:
             yield one.id, text
 
 
+def profile_version_pages(view: View) -> Iterator[Sequence[ProfileVersion]]:
+    """Yields the versions of all profiles, by agent and newest first."""
+    for profile in view.profiles():
+        agent = profile.agent
+        yield from _pages(
+            lambda before, agent=agent: view.profile_versions(agent, before, VERSION_PAGE),
+            profile.last + 1,
+            lambda one: one.number,
+        )
+
+
 def all_batches(
     view: View,
-) -> Iterator[tuple[Batch, tuple[Preimage, ...], tuple[ConfigChange, ...], tuple[RepoChange, ...]]]:
-    """Yields all change batches with their pre-images, and changes of entries and repositories, newest first."""
+) -> Iterator[
+    tuple[Batch, tuple[Preimage, ...], tuple[ConfigChange, ...], tuple[RepoChange, ...], tuple[ProfileChange, ...]]
+]:
+    """Yields all change batches with their pre-images and their other changes, newest first."""
     where = BatchFilter(seen=_SEEN)
     pages = _pages(lambda after: view.batches(where, after, BATCH_PAGE), None, lambda one: (one.at, one.id))
     return (
@@ -623,6 +667,7 @@ def all_batches(
             tuple(view.preimages(batch.id)),
             tuple(view.config_changes(batch.id)),
             tuple(view.repo_changes(batch.id)),
+            tuple(view.profile_changes(batch.id)),
         )
         for page in pages
         for batch in page
