@@ -48,6 +48,22 @@ def a_report(number: int = 1, **more: Any) -> RepoReport:
     return RepoReport(repo=repo_id(number), **(default | more))
 
 
+def a_clone(**more: Any) -> dict[str, Any]:
+    """A report about a clone, as it is sent."""
+    default = {
+        "url": "https://github.com/acme/shop.git",
+        "clonePath": "/workspace/repos/shop",
+        "branch": "main",
+        "commit": commit(1),
+        "committedAt": instant(1).isoformat(),
+        "cloneCommit": commit(1),
+        "file": "CLAUDE.md",
+        "content": "Use tabs.",
+        "size": 9,
+    }
+    return default | more
+
+
 def repos() -> st.SearchStrategy[Repo]:
     """All kinds of repositories, with names of their own."""
     return st.builds(

@@ -53,7 +53,7 @@ class Section:
 
     text: str
     is_trusted: bool
-    """True if operators or leads decide what it says. Other text is fenced as data."""
+    """True if operators or leads decide what it says outside of fences of its own. Other text is fenced as data."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,8 @@ from hivelore.identity.profiles import ProfileService
 from hivelore.identity.prompt import Prompt, PromptSources, Section, compose
 
 FindSection = Callable[[str, Agent, Viewer], Section | None]
-"""Returns the section of a named repository or task for an agent; None if the caller may not see one of this name."""
+"""Returns the section of a named repository or task for an agent; None if the caller may not see one of this name.
+Raises NotFound or Invalid if it can say more about that."""
 
 
 def no_section(_name: str, _agent: Agent, _viewer: Viewer) -> Section | None:
@@ -42,7 +43,7 @@ class PromptService:
         deadline: float | None = None,
     ) -> Prompt:
         """Returns the system prompt of an agent, whose profile the viewer may read. Raises NotFound for an unknown
-        repository or task."""
+        repository or task, and Invalid for an ambiguous one."""
         sources = PromptSources(
             agent=agent.id,
             role=agent.role,

@@ -62,6 +62,11 @@ def repo_section(repo: Repo, branch: str, report: RepoReport | None, stale: Stal
     return "\n\n".join((*parts, closing_marker(repo.name)))
 
 
+def without_markers(name: str, section: str) -> str:
+    """Returns what stands between the markers of a section."""
+    return section.removeprefix(opening_marker(name)).removesuffix(closing_marker(name)).strip()
+
+
 def cut_text(text: str, most: int = TEXT_BYTES) -> str:
     """Returns the beginning of a text, of at most ``most`` bytes."""
     encoded = text.encode()

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 
@@ -21,7 +21,7 @@ from hivelore.configuration.service import ConfigService
 from hivelore.configuration.undo import ConfigUndo
 from hivelore.configuration.workspace_id import WorkspaceId
 from hivelore.core import ids
-from hivelore.core.agents import Viewer
+from hivelore.core.agents import Agent, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.jobs import JobId
 from hivelore.core.redaction import Redactor
@@ -34,6 +34,7 @@ from hivelore.events.model import LoggedId
 from hivelore.feedback.recall_log import RecallLog, WriteBehindBuffer
 from hivelore.feedback.usefulness import UsefulnessService
 from hivelore.identity.profiles import ProfileService
+from hivelore.identity.prompt import Section
 from hivelore.identity.prompts import PromptService
 from hivelore.identity.service import Agents, IdSource
 from hivelore.indexes.ports import KeywordIndex
@@ -59,6 +60,7 @@ from hivelore.observations.service import ObservationService
 from hivelore.observations.stored_groups import GroupWriter
 from hivelore.observations.token_budget import parse_budget
 from hivelore.repos.model import RepoId
+from hivelore.repos.section import without_markers
 from hivelore.repos.service import RepoService
 from hivelore.review.inbox import ReviewInbox
 from hivelore.review.model import ProposalId
@@ -430,7 +432,13 @@ class Services(ABC):
             self.profiles,
             lambda: instructions_body(self.tool_names, format_path(str(self.settings.workspace_folder))),
             self.ids.nonce,
+            repo_section=self._find_repo_section,
         )
+
+    def _find_repo_section(self, name: str, agent: Agent, viewer: Viewer) -> Section:
+        # The reports about its own clones belong into the prompt of an agent, whoever asks for it.
+        found = self.repos.section(name, replace(viewer, agent=agent.id, role=agent.role))
+        return Section(without_markers(found.name, found.text), is_trusted=True)
 
     @cached_property
     def links(self) -> LinkService:

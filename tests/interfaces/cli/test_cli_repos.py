@@ -96,7 +96,12 @@ def test_a_sync_clones_updates_and_reports(cli: CommandLine, tmp_path: Path, rem
     assert "updated" in cli("repo", "sync", "shop").out
     assert git(shop, "rev-parse", "HEAD") == tip
     section = cli("repo", "show", "shop", "--section").out
-    assert re.search(r"<hivelore-repo-[0-9a-f]{16}>\nUse spaces\.\n</hivelore-repo", section)
+    fenced = r"<hivelore-repo-[0-9a-f]{16}>\nUse spaces\.\n</hivelore-repo"
+    assert re.search(fenced, section)
+    assert re.search(fenced, cli("prompt", "--agent", "local", "--repo", "shop").out)
+    assert "hivelore:repo" not in cli("prompt", "--agent", "local").out
+    unknown = cli("prompt", "--agent", "local", "--repo", "nothing")
+    assert (unknown.code, "No repository 'nothing'. 'hivelore repo list'" in unknown.err) == (3, True)
 
 
 def test_a_clone_that_needs_somebody_makes_the_exit_code_7(cli: CommandLine, tmp_path: Path, remote: Remote) -> None:
