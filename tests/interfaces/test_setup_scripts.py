@@ -99,10 +99,33 @@ def test_d42_changes_of_agents_are_proposals_that_the_operator_accepts(swarm: Sw
     assert swarm.scripts() == ("echo two\n", None)
 
 
+def test_d42_a_setup_script_in_the_profile_is_a_proposal_too(swarm: Swarm) -> None:
+    said = swarm.tool("ada", "update-profile", setupScript="echo two", role="reviewer")
+    assert "The change was proposed" in said
+    assert swarm.ada.call("GET", "/api/agents/me/profile")["role"] == "reviewer"
+    with pytest.raises(Proposed) as raised:
+        swarm.ada.call("PUT", "/api/agents/me/profile", body={"setupScript": "echo two"})
+    assert raised.value.proposal in said
+    assert swarm.scripts() == (None, None)
+    before = swarm.ada.call("GET", "/api/agents/me/profile")
+    for body, refused in (
+        ({"setupScript": "x" * 70_000, "role": "x"}, TooLarge),
+        ({"setupScript": "token=ghp_" + "a1B2" * 9, "role": "x"}, Invalid),
+    ):
+        with pytest.raises(refused):
+            swarm.ada.call("PUT", "/api/agents/me/profile", body=body)
+    with pytest.raises(Forbidden, match="own"):
+        swarm.bob.call("PUT", "/api/agents/ada/profile", body={"setupScript": "echo bob", "role": "x"})
+    assert swarm.ada.call("GET", "/api/agents/me/profile") == before
+    done = swarm.operator.call("PUT", "/api/agents/ada/profile", body={"setupScript": "echo three"})
+    assert (done["role"], swarm.scripts()) == ("reviewer", ("echo three\n", None))
+
+
 def test_agents_change_their_own_script_at_once_where_that_is_allowed(tmp_path: Path) -> None:
     with Service(tmp_path, capabilities=SWARM, accept_setup_scripts=True) as service:
         swarm = Swarm(service)
-        assert swarm.tool("ada", "update-setup-script", setupScript="echo one")["version"] == 1
+        assert swarm.tool("ada", "update-profile", setupScript="echo none")["success"]
+        assert swarm.tool("ada", "update-setup-script", setupScript="echo one")["version"] == 2
         with pytest.raises(Proposed):
             swarm.set(swarm.ada, None, "echo all")
 

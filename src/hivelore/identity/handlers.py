@@ -34,6 +34,8 @@ from hivelore.identity.prompt import Prompt
 from hivelore.memories.model import NAME_LENGTH
 from hivelore.memories.normalizer import CONTENT_LENGTH, MAX_TAGS, to_utc
 from hivelore.search.model import LIMIT_RANGE, QUERY_LENGTH, Difference
+from hivelore.setup_scripts.handlers import set_setup_script
+from hivelore.setup_scripts.operations import SetSetupScript
 
 if TYPE_CHECKING:
     from hivelore.runtime.app import Application
@@ -111,7 +113,17 @@ def update_profile(app: Application, request: UpdateProfile, call: Call) -> Prof
         notes=request.notes,
     )
     agent = app.profiles.find_agent(request.agent, call.viewer)
-    return app.profiles.update(agent, given, call.viewer, expected=request.version, deadline=call.deadline)
+    script = request.setup_script
+    if script is not None:  # Before anything changes.
+        app.setup_scripts.check(agent.id, script, call.viewer)
+    profile = (
+        app.profiles.read(agent, call.viewer, call.deadline)
+        if script is not None and given == GivenProfile()
+        else app.profiles.update(agent, given, call.viewer, expected=request.version, deadline=call.deadline)
+    )
+    if script is not None:
+        set_setup_script(app, SetSetupScript(agent=agent.id, setup_script=script), call)
+    return profile
 
 
 def get_profile_history(app: Application, request: ListProfileVersions, call: Call) -> ProfileHistory:

@@ -57,6 +57,7 @@ class UpdateProfile(Request, frozen=True, rename=_AGENT):
     notes: Annotated[str | None, Meta(description=f"What the agent wrote down for itself. {_TEXT}")] = None
     version: VersionNumber | None = None
     """The version that the caller read."""
+    setup_script: Annotated[str | None, Meta(description=f"Prepares the machine of the agent. {_TEXT}")] = None
 
 
 class ListProfileVersions(Request, frozen=True, rename=_AGENT):
@@ -263,7 +264,8 @@ UPDATE_PROFILE = Operation(
     verb="agent edit",
     summary="Changes the given fields of a profile. Agents change their own, leads and operators those of others. "
     "``version``: the version that the caller read; raises Stale if a given field was changed since. What the caller "
-    "gave is then kept as a version that is not current.",
+    "gave is then kept as a version that is not current. A setup script from an agent becomes a proposal to operators: "
+    "the other fields change, and Proposed is raised.",
     request=UpdateProfile,
     response=Profile,
     handler="hivelore.identity.handlers:update_profile",
@@ -282,6 +284,7 @@ UPDATE_PROFILE = Operation(
             "identity": "whole text",
             "notes": "whole text",
             "version": "that you read",
+            "setupScript": "whole text; an operator decides",
         },
         reply=_updated_reply,
         output={"profile": OBJECT},

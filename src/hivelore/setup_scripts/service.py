@@ -144,10 +144,8 @@ class SetupScripts:
         ``version``: raises Stale unless it is the current one, 0 if there is none. ``propose``: makes a proposal also
         for operators, for texts that somebody else wrote. An agent's text of its own takes effect at once if the
         settings allow it."""
-        permission = decisions.may_change(viewer, agent, accepts_own=self._accepts_own)
-        if permission is Permission.REFUSED:
-            raise Forbidden("You may propose changes of your own and of the global setup script only.")
-        script, why = self._clean(text), self._clean_reason(reason)
+        script, permission = self.check(agent, text, viewer)
+        why = self._clean_reason(reason)
         takes_effect = permission is Permission.ALLOWED and not (propose and viewer.agent is None)
 
         def change_or_propose(tx: Transaction) -> ScriptOutcome:
@@ -168,6 +166,14 @@ class SetupScripts:
             return ScriptOutcome(current, proposal)
 
         return self._store.write(change_or_propose, deadline)
+
+    def check(self, agent: AgentId | None, text: str, viewer: Viewer) -> tuple[Clean, Permission]:
+        """Returns a script in canonical form, and whether the viewer may change it at once. Raises Forbidden, Invalid
+        and TooLarge for a script that ``change`` refuses."""
+        permission = decisions.may_change(viewer, agent, accepts_own=self._accepts_own)
+        if permission is Permission.REFUSED:
+            raise Forbidden("You may propose changes of your own and of the global setup script only.")
+        return self._clean(text), permission
 
     def restore(
         self,
