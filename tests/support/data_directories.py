@@ -53,6 +53,11 @@ NOT_COMPARED = (
     "pendingComparisons",
     "entries",
     "warnings",
+    "repos",
+    "script",
+    "profile",
+    "profiles",
+    "profileField",
 )
 """Sentences, which a release may word differently, the id of a new entry of the recall log, and fields that not all
 releases have."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ _ON_A_NETWORK = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "f
 _TRY_AGAIN = "Fix this, then run 'hivelore doctor' again. A temporary error needs no action."
 _RESTART = "Run 'hivelore stop' and 'hivelore start'."
 _CLOCK_SLACK = timedelta(hours=1)
+_MOST_FOLDERS = 100
 
 
 class Level(StrEnum):
@@ -384,6 +386,57 @@ def indexes(repairs: Sequence[str]) -> Finding:
     if repairs:
         return warning("indexes", " ".join(repairs), "Run 'hivelore doctor' again in a few minutes.")
     return ok("indexes", "complete")
+
+
+def own_folders(workspace: Path) -> Sequence[Path]:
+    """Return the personal folders of 'workspace prepare --own-folder'."""
+    try:
+        with os.scandir(workspace / "agents") as found:
+            return sorted(Path(one.path) for one in islice(found, _MOST_FOLDERS) if one.is_dir(follow_symlinks=False))
+    except OSError:
+        return ()
+
+
+def workspace_folder(workspace: Path, *, runs: bool) -> Finding:
+    """Check the folders that agents work in. ``runs``: 'workspace prepare' runs start-up files here."""
+    own = own_folders(workspace)
+    needed = [workspace / "shared/memory", *(one / "memory" for one in own or (workspace / "personal",))]
+    if runs:
+        needed.append(workspace / "repos")
+    missing = [str(one.relative_to(workspace)) for one in needed if not one.is_dir()]
+    if missing:
+        what = f"{workspace} has no {', '.join(missing[:MOST_SHOWN])}."
+        remedy = "Run 'hivelore workspace prepare', with --own-folder for a folder in 'agents'."
+        return warning("workspace", what, remedy)
+    folders = [*needed, workspace / "personal/memory", workspace / "repos"]
+    closed = {str(one): None for one in folders if one.is_dir() and not os.access(one, os.W_OK | os.X_OK)}
+    if closed:
+        what = f"{', '.join(list(closed)[:MOST_SHOWN])} cannot be written to."
+        return error("workspace", what, "Make them yours (chown).")
+    return ok("workspace", f"{workspace} can be written to")
+
+
+def start_up_file(folder: Path, *, runs: bool) -> Finding:
+    """Check the file of a folder that prepares the machine of an agent. ``runs``: it is run."""
+    from hivelore.integrations import start_up_files
+
+    try:
+        found = start_up_files.find(folder)
+        edits = () if found is None else start_up_files.edited(found)
+    except HiveloreError as problem:
+        return error("start-up file", str(problem), _TRY_AGAIN)
+    except OSError as problem:
+        return error("start-up file", f"It cannot be read ({problem.strerror}).", _TRY_AGAIN)
+    how = "'hivelore workspace prepare' runs it" if runs else "HIVELORE_RUN_SETUP_SCRIPTS is off, so it is not run"
+    if found is None:
+        return ok("start-up file", f"none in {folder}; {how}")
+    if edits:
+        return warning(
+            "start-up file",
+            f"{found.path} was edited in {counted(len(edits), 'setup script')}, which 'workspace prepare' replaces.",
+            "Run 'hivelore setup-script sync' to propose the edit. If it is proposed already, decide it.",
+        )
+    return ok("start-up file", f"{found.path}; {how}")
 
 
 def folders(status: Mapping[str, Any]) -> Finding:

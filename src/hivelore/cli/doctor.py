@@ -88,6 +88,11 @@ def _settings(home: Path, owner: Owner | None) -> Iterator[Finding]:
         yield ok("settings", "valid")
     yield checks.files(exposed(home, settings.database_path))
     yield checks.encryption_keys(home, is_given=bool(settings.encryption_keys))
+    workspace = settings.workspace_folder
+    if workspace.is_dir():
+        yield checks.workspace_folder(workspace, runs=settings.run_setup_scripts)
+        for folder in (workspace, *checks.own_folders(workspace)):
+            yield checks.start_up_file(folder, runs=settings.run_setup_scripts)
     if settings.embedder is Embedder.LOCAL:
         yield checks.run_check("model", "intact", lambda: _load_model(home), _REINSTALL)
     if owner is None and settings.embedder is not Embedder.NONE:

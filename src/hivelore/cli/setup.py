@@ -13,6 +13,7 @@ from hivelore.cli.options import AsJson
 from hivelore.core.capabilities import DEFAULT
 from hivelore.errors import Broken, Conflict, HiveloreError, NotFound, Unavailable
 from hivelore.hooks import install
+from hivelore.hooks.profile_files import release
 from hivelore.integrations import canary, installer, workspaces
 from hivelore.integrations.installer import Plan
 from hivelore.integrations.location import Place, commands, place
@@ -46,6 +47,15 @@ def setup(
             help="Ask agents for lessons when they learned something and stored nothing (default: as before).",
         ),
     ] = None,
+    profile_files: Annotated[
+        bool | None,
+        Parameter(
+            name="--profile",
+            negative="--no-profile",
+            help="Replace SOUL.md, IDENTITY.md and your CLAUDE.md or AGENTS.md by the profile of the agent during a "
+            "session (default: as before, at first no).",
+        ),
+    ] = None,
     dry_run: DryRun = False,
     json: AsJson = False,
 ) -> None:
@@ -57,7 +67,8 @@ def setup(
     Example: hivelore setup claude-code
     """
     home = endpoint.home()
-    target, receipts, orders = TARGETS[program], Receipts(home), commands(home)
+    target, receipts = TARGETS[program], Receipts(home)
+    orders = commands(home, profile_files=profile_files)
 
     def plan(where: Place) -> Plan:
         return installer.plan_setup(program, where.project, target.parts(where, orders), receipts)
@@ -76,8 +87,9 @@ def setup(
         injects = bool(client.call("GET", "/api/status")["promptTokens"])
     planned = plan(where)
     with _reporting_unwritable_files():
-        install.copy_to(home, nudge=nudge)
+        install.copy_to(home, nudge=nudge, profile_files=profile_files)
         nudges = install.nudges(home)
+    restored: Sequence[str] = release(program, str(home), url) if profile_files is False else []
     installer.set_up(planned, receipts)
     hook = hook_of(program, orders) if injects else None
     try:
@@ -93,6 +105,8 @@ def setup(
                 "tried": True,
                 "workspace": files,
                 "nudge": nudges,
+                "profileFiles": orders.profile_files,
+                "restored": restored,
                 "next": target.afterwards,
             }
         )
@@ -104,6 +118,12 @@ def setup(
         output.say("Prompts get no memories: HIVELORE_PROMPT_TOKENS of the service is 0.")
     if nudges and program in NUDGED:
         output.say("An agent that learned something and stored nothing is asked for lessons, once in a session.")
+    if orders.profile_files:
+        output.say(
+            "During a session, the profile of the agent replaces SOUL.md and IDENTITY.md in the workspace, and your "
+            "CLAUDE.md or AGENTS.md. They come back afterwards."
+        )
+    _show_restored(restored)
     if where.workspace is not None:
         output.say(f"Files in {where.workspace}/personal/memory and .../shared/memory become memories.")
     if moved and was_running:
@@ -144,11 +164,13 @@ def unsetup(
         return
     for plan in plans:
         installer.undo(plan, receipts)
+    url = endpoint.given_url() or launcher.running(home)
+    restored = [name for plan in plans for name in release(plan.receipt.program, str(home), url)]
     if not receipts.all():
         with _reporting_unwritable_files():
             install.remove_from(home)
     if json:
-        output.print_json({"undone": [_plan_as_json(plan) for plan in plans]})
+        output.print_json({"undone": [_plan_as_json(plan) for plan in plans], "restored": restored})
         return
     for plan in plans:
         title = TARGETS[plan.receipt.program].title
@@ -157,6 +179,7 @@ def unsetup(
             if change.path in plan.edited:
                 output.say(f"{change.path} was changed since it was set up. This was removed:")
                 output.say(change.diff().rstrip("\n"))
+    _show_restored(restored)
 
 
 def teach(*, short: Annotated[bool, Parameter(help="Three lines, for a CLAUDE.md or AGENTS.md.")] = False) -> None:
@@ -233,6 +256,11 @@ def _show_changes(plan: Plan, headline: str) -> None:
         output.say(f"  {_describe_change(change):8} {change.path}")
     if not plan.changes:
         output.say("  Nothing had to be changed.")
+
+
+def _show_restored(names: Sequence[str]) -> None:
+    for name in names:
+        output.say(f"{name} is as it was before the profile of an agent replaced it.")
 
 
 def _describe_change(change: Change) -> str:

@@ -1,4 +1,4 @@
-"""Answers the operations of agents and their keys."""
+"""Answers the operations of agents, their keys and their profiles."""
 
 from __future__ import annotations
 
@@ -13,15 +13,29 @@ from hivelore.identity.operations import (
     AddAgent,
     AgentList,
     AgentWithKeys,
+    CompareProfiles,
+    ComposePrompt,
     Identity,
+    JoinedSwarm,
+    JoinSwarm,
     KeyInfo,
+    ListProfileVersions,
+    NamedAgent,
     NewAgent,
+    ProfileHistory,
+    RestoreProfile,
     RevokedKeys,
     RevokeKeys,
+    UpdateProfile,
 )
+from hivelore.identity.profile import FIELD_BYTES, Profile
+from hivelore.identity.profiles import GivenProfile
+from hivelore.identity.prompt import Prompt
 from hivelore.memories.model import NAME_LENGTH
 from hivelore.memories.normalizer import CONTENT_LENGTH, MAX_TAGS, to_utc
-from hivelore.search.model import LIMIT_RANGE, QUERY_LENGTH
+from hivelore.search.model import LIMIT_RANGE, QUERY_LENGTH, Difference
+from hivelore.setup_scripts.handlers import set_setup_script
+from hivelore.setup_scripts.operations import SetSetupScript
 
 if TYPE_CHECKING:
     from hivelore.runtime.app import Application
@@ -39,18 +53,24 @@ def who_am_i(app: Application, request: NoArguments, call: Call) -> Identity:
         limits={
             "content": CONTENT_LENGTH,
             "name": NAME_LENGTH,
+            "profileField": FIELD_BYTES,
             "query": QUERY_LENGTH,
             "results": LIMIT_RANGE[1],
             "tags": MAX_TAGS,
         },
+        profile=None if viewer.agent is None else app.profiles.card(viewer.agent),
     )
 
 
 def list_agents(app: Application, request: NoArguments, call: Call) -> AgentList:
-    shows_keys = call.viewer.role is Role.OPERATOR
+    shows_keys, cards = call.viewer.role is Role.OPERATOR, app.profiles.cards()
     return AgentList(
         tuple(
-            AgentWithKeys(**structs.asdict(agent), keys=tuple(map(_key_info, keys)) if shows_keys else UNSET)
+            AgentWithKeys(
+                **structs.asdict(agent),
+                profile=cards.get(agent.id),
+                keys=tuple(map(_key_info, keys)) if shows_keys else UNSET,
+            )
             for agent, keys in app.agents.list_agents()
         )
     )
@@ -64,6 +84,67 @@ def add_agent(app: Application, request: AddAgent, call: Call) -> NewAgent:
 
 def revoke_keys(app: Application, request: RevokeKeys, call: Call) -> RevokedKeys:
     return RevokedKeys(app.agents.revoke(request.agent))
+
+
+def join_swarm(app: Application, request: JoinSwarm, call: Call) -> JoinedSwarm:
+    given = GivenProfile(
+        name=request.name,
+        role=request.role,
+        description=request.description,
+        capabilities=request.capabilities,
+    )
+    profile, is_new = app.profiles.join(given, call.viewer, call.deadline)
+    return JoinedSwarm(profile=profile, is_new=is_new)
+
+
+def get_profile(app: Application, request: NamedAgent, call: Call) -> Profile:
+    agent = app.profiles.find_agent(request.agent, call.viewer)
+    return app.profiles.read(agent, call.viewer, call.deadline)
+
+
+def update_profile(app: Application, request: UpdateProfile, call: Call) -> Profile:
+    given = GivenProfile(
+        name=request.name,
+        role=request.role,
+        description=request.description,
+        capabilities=request.capabilities,
+        soul=request.soul,
+        identity=request.identity,
+        notes=request.notes,
+    )
+    agent = app.profiles.find_agent(request.agent, call.viewer)
+    script = request.setup_script
+    if script is not None:  # Before anything changes.
+        app.setup_scripts.check(agent.id, script, call.viewer)
+    profile = (
+        app.profiles.read(agent, call.viewer, call.deadline)
+        if script is not None and given == GivenProfile()
+        else app.profiles.update(agent, given, call.viewer, expected=request.version, deadline=call.deadline)
+    )
+    if script is not None:
+        set_setup_script(app, SetSetupScript(agent=agent.id, setup_script=script), call)
+    return profile
+
+
+def get_profile_history(app: Application, request: ListProfileVersions, call: Call) -> ProfileHistory:
+    agent = app.profiles.find_agent(request.agent, call.viewer)
+    versions, before = app.profiles.history(agent, call.viewer, request.before, request.limit, call.deadline)
+    return ProfileHistory(versions=tuple(versions), next=before)
+
+
+def compare_profiles(app: Application, request: CompareProfiles, call: Call) -> Difference:
+    agent = app.profiles.find_agent(request.agent, call.viewer)
+    return app.profiles.difference(agent, call.viewer, request.older, request.newer, call.deadline)
+
+
+def restore_profile(app: Application, request: RestoreProfile, call: Call) -> Profile:
+    agent = app.profiles.find_agent(request.agent, call.viewer)
+    return app.profiles.restore(agent, request.version, call.viewer, call.deadline)
+
+
+def compose_prompt(app: Application, request: ComposePrompt, call: Call) -> Prompt:
+    agent = app.profiles.find_agent(request.agent, call.viewer)
+    return app.prompts.compose(agent, call.viewer, repo=request.repo, task=request.task, deadline=call.deadline)
 
 
 def _key_info(key: ApiKey) -> KeyInfo:

@@ -43,6 +43,8 @@ HOOK_WAIT = 0.2
 """Seconds that a hook waits for the service."""
 NUDGE, NO_NUDGE = "evidence", "off"
 """Values of HIVELORE_NUDGE."""
+ON, OFF = "on", "off"
+"""Values of HIVELORE_PROFILE_FILES."""
 SESSIONS = {"claude-code": "projects", "codex": "sessions", "gemini": "tmp", "copilot": "session-state"}
 """By program: the folder of sessions in its settings folder."""
 IMPORTED = ("claude-code", "codex")
@@ -157,6 +159,11 @@ def hooks_are_off(environment: "Mapping[str, str]" = os.environ) -> bool:
 def nudges(environment: "Mapping[str, str]" = os.environ) -> bool:
     """Return True if HIVELORE_NUDGE is `evidence`; other values count as `off`."""
     return environment.get("HIVELORE_NUDGE") == NUDGE
+
+
+def keeps_profile_files(environment: "Mapping[str, str]" = os.environ) -> bool:
+    """Return True if HIVELORE_PROFILE_FILES is `on`; other values count as `off`."""
+    return environment.get("HIVELORE_PROFILE_FILES") == ON
 
 
 def hook_wait(environment: "Mapping[str, str]" = os.environ) -> float:

@@ -1,5 +1,6 @@
 """doctor: each finding is provoked and has a remedy."""
 
+import os
 import shutil
 import socket
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from hivelore.local import endpoint, private_files
 from hivelore.local.lock import EMBEDDED, SERVICE, Lock, Owner
 from hivelore.models.onnx import pairs
 from hivelore.runtime.clock import SystemClock
+from hivelore.setup_scripts.start_up_file import GLOBAL, Kind, Section, prepend
 from hivelore.storage.postgres.store import PostgresStore
 from hivelore.storage.sqlite.store import SqliteStore
 from support import postgres
@@ -44,6 +46,67 @@ def found(command: CommandLine, name: str, code: int) -> tuple[str, str, str]:
     assert (result.code, result.err) == (code, "")
     (finding,) = [one for one in result.json["findings"] if one["name"] == name]
     return finding["level"], finding["what"], finding["remedy"] or ""
+
+
+def test_a_workspace_without_its_folders_is_found(alone: CommandLine, made: Path) -> None:
+    (made / "workspace" / "personal").mkdir(parents=True)
+    assert found(alone, "workspace", 0) == (
+        "warning",
+        f"{made / 'workspace'} has no shared/memory, personal/memory.",
+        "Run 'hivelore workspace prepare', with --own-folder for a folder in 'agents'.",
+    )
+
+
+def test_folders_of_several_agents_in_one_workspace_are_checked(alone: CommandLine, made: Path) -> None:
+    workspace = made / "workspace"
+    for name in ("agents/a/memory", "agents/b/memory", "shared/memory"):
+        (workspace / name).mkdir(parents=True)
+    assert found(alone, "workspace", 0)[0] == "ok"
+    (workspace / "agents/b/memory").rmdir()
+    assert "has no agents/b/memory." in found(alone, "workspace", 0)[1]
+    (workspace / "agents/b/start-up.sh").mkdir()
+    result = alone("doctor", "--json")
+    files = [one["level"] for one in result.json["findings"] if one["name"] == "start-up file"]
+    assert files == ["ok", "ok", "error"]
+
+
+def test_a_missing_folder_of_repositories_is_found_where_start_up_files_run(tmp_path: Path) -> None:
+    for name in ("personal/memory", "shared/memory"):
+        (tmp_path / name).mkdir(parents=True)
+    assert checks.workspace_folder(tmp_path, runs=False).level is Level.OK
+    assert "has no repos." in checks.workspace_folder(tmp_path, runs=True).what
+
+
+def test_a_workspace_that_cannot_be_written_to_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("personal/memory", "shared/memory"):
+        (tmp_path / name).mkdir(parents=True)
+    assert checks.workspace_folder(tmp_path, runs=False).level is Level.OK
+
+    def may_write(path: Path, mode: int) -> bool:
+        return not str(path).endswith("shared/memory")
+
+    monkeypatch.setattr(os, "access", may_write)
+    finding = checks.workspace_folder(tmp_path, runs=False)
+    assert (finding.level, finding.what) == (Level.ERROR, f"{tmp_path / 'shared/memory'} cannot be written to.")
+
+
+def test_a_start_up_file_is_checked(tmp_path: Path) -> None:
+    assert "none in" in checks.start_up_file(tmp_path, runs=False).what
+    file = tmp_path / "start-up.sh"
+    written = prepend(b"last\n", [Section(GLOBAL, 1, "echo one\n")], Kind.SH)
+    assert written is not None
+    file.write_bytes(written)
+    assert "is off, so it is not run" in checks.start_up_file(tmp_path, runs=False).what
+    assert "prepare' runs it" in checks.start_up_file(tmp_path, runs=True).what
+    file.write_bytes(written.replace(b"one", b"two"))
+    assert checks.start_up_file(tmp_path, runs=True).level is Level.WARNING
+    file.write_bytes(written.partition(b"# <<<")[0])
+    assert checks.start_up_file(tmp_path, runs=True).level is Level.ERROR
+    file.write_bytes(b"# note\n" + written)
+    assert "in line 2" in checks.start_up_file(tmp_path, runs=True).what
+    file.unlink()
+    file.symlink_to(tmp_path / "nowhere")
+    assert checks.start_up_file(tmp_path, runs=True).level is Level.ERROR
 
 
 def test_a_healthy_service_has_no_errors(alone: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

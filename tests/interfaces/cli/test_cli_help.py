@@ -15,11 +15,14 @@ from support.service import Service
 
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "cli.md").read_text(encoding="utf-8")
 GROUPS = {
-    "agent": ("add", "list", "revoke"),
+    "agent": ("add", "list", "revoke", "join", "show", "edit", "history", "diff", "restore"),
     "events": ("list", "add", "forget"),
     "cooldowns": ("list", "set", "clear"),
     "config": ("list", "set", "delete", "resolved", "reveal", "history", "env", "rotate-key"),
+    "repo": ("list", "show", "add", "update", "remove", "sync"),
     "review": ("list", "show", "accept", "reject", "merge"),
+    "setup-script": ("show", "set", "history", "diff", "restore", "sync"),
+    "workspace": ("prepare",),
 }
 """Verbs with subcommands."""
 PROCESSES = {
@@ -30,6 +33,7 @@ PROCESSES = {
     "move": "test_cli_move.py",
     "review": "test_cli_review.py",
     "undo": "test_cli_maintenance.py",
+    "repo": "test_cli_repos.py",
 }
 """Verbs whose example needs another setting, and where it runs."""
 
@@ -83,6 +87,11 @@ def test_the_example_in_the_help_runs(cli: CommandLine, me: str, words: tuple[st
         cli("agent", "add", me)
     if words == ("config", "rotate-key"):
         cli("config", "set", "EXAMPLE_TOKEN", "x", "--secret")
+    if words[0] in ("setup-script", "workspace"):
+        cli("agent", "add", me)
+        for text in (b"echo one", b"echo two"):
+            cli("setup-script", "set", "-", "--agent", me, stdin=text)
+        cli("workspace", "prepare")
     if words == ("unsetup",):
         cli("setup", "claude-code")
     run_example(cli, example, me)

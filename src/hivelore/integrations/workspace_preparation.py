@@ -1,0 +1,192 @@
+"""Prepares the workspace of an agent before its first session: folders, start-up file, and running it (A37, D40)."""
+
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hivelore.core.redaction import Redactor
+from hivelore.core.text import counted
+from hivelore.errors import Conflict, NotFound, Unavailable
+from hivelore.folders.workspace import make_folders
+from hivelore.integrations import start_up_files
+from hivelore.integrations.start_up_files import FoundFile, Note
+from hivelore.local import private_files, script_process
+from hivelore.local.script_process import Finished, Limits
+from hivelore.python.client import Client
+from hivelore.setup_scripts.start_up_file import command_of, programs
+
+LOG = "start-up.log"
+"""The last part of what the start-up file printed, in the personal folder."""
+_USUAL = (
+    "PATH HOME USER LOGNAME SHELL LANG LANGUAGE TERM TZ TMPDIR DEBIAN_FRONTEND SSL_CERT_FILE SSL_CERT_DIR "
+    "REQUESTS_CA_BUNDLE NODE_EXTRA_CA_CERTS NO_PROXY no_proxy HIVELORE_WORKSPACE"
+)
+_USUAL_NAMES = frozenset(_USUAL.split())
+_USUAL_PREFIX = "LC_"
+_LEAST_MASKED = 4
+"""Characters of the shortest value or line of a value that is masked in the output."""
+_LOG_BYTES = 65_536
+"""Most bytes of the output that are kept."""
+_SEARCHED_BYTES = 262_144
+"""The last bytes of the output that are searched for secrets. Those before ``_LOG_BYTES`` are there to find a secret
+whole of which only the end is in the kept part."""
+_MASK = "********"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSettings:
+    """How the start-up file is run."""
+
+    is_on: bool
+    is_strict: bool
+    seconds: float
+    variables: Sequence[str] = ()
+    """Environment variables that it gets besides the usual ones."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Preparation:
+    """What the steps share, and what they did."""
+
+    client: Client
+    workspace: Path
+    agent: str
+    """Id of the agent."""
+    personal: str = "personal"
+    """The personal folder, in the workspace."""
+    runs: RunSettings
+    note: Note
+    environment: Mapping[str, str]
+    start_up_file: FoundFile | None = None
+    finished: Finished | None = None
+    """None: the start-up file was not run."""
+
+    @property
+    def personal_folder(self) -> Path:
+        return self.workspace / self.personal
+
+    @property
+    def start_up_folder(self) -> Path:
+        """The workspace; for one of several agents, its personal folder."""
+        return self.workspace if self.personal == "personal" else self.personal_folder
+
+
+Step = Callable[[Preparation], int]
+"""Returns an exit code; another one than 0 ends the preparation."""
+
+
+def create_folders(preparation: Preparation) -> int:
+    workspace = Path(os.path.realpath(preparation.workspace))
+    folders = (f"{preparation.personal}/memory", "shared/memory", "repos")
+    try:
+        workspace.mkdir(parents=True, exist_ok=True)
+        make_folders(str(workspace), folders)
+    except OSError as error:
+        raise Unavailable(
+            f"The folders in {workspace} cannot be created ({error.strerror}). Links are not followed."
+        ) from None
+    return 0
+
+
+def write_start_up_file(preparation: Preparation) -> int:
+    folder = preparation.start_up_folder
+    found = start_up_files.update(folder, preparation.agent, preparation.client, preparation.note)
+    preparation.start_up_file = found
+    if found is not None and (ignored := start_up_files.others(folder, found.kind)):
+        preparation.note(f"Only {found.path.name} is used, not {', '.join(ignored)}.")
+    return 0
+
+
+def run_start_up_file(preparation: Preparation) -> int:
+    """Runs the start-up file if the operator turned that on."""
+    found, runs = preparation.start_up_file, preparation.runs
+    if found is None:
+        return 0
+    if not runs.is_on:
+        preparation.note(f"{found.path.name} was not run: HIVELORE_RUN_SETUP_SCRIPTS is off.")
+        return 0
+    limits, folder = Limits(runs.seconds, output_bytes=_SEARCHED_BYTES), str(preparation.start_up_folder)
+    command = [*(command_of(found.content) or _program(found, preparation.environment)), str(found.path)]
+    environment = usual_environment(preparation.environment, runs.variables)
+    try:
+        done = script_process.run(command, folder, environment, limits)
+    except OSError as error:
+        raise Conflict(
+            f"{command[0]}, which runs {found.path.name}, cannot be run ({error.strerror}). Install it, check its "
+            f"permissions, or correct the first line of the file."
+        ) from None
+    preparation.finished = done
+    _keep_output(preparation, done)
+    if done.code == 0:
+        return 0
+    why = f" {done.why}" if done.why else ""
+    log = preparation.personal_folder / LOG
+    preparation.note(f"{found.path.name} failed with exit code {done.code}.{why} Its output is in {log}.")
+    if done.is_stopped:
+        return done.code
+    if runs.is_strict:
+        preparation.note("STARTUP_SCRIPT_STRICT=0 goes on in spite of it.")
+        return done.code
+    return 0
+
+
+STEPS: Sequence[Step] = (create_folders, write_start_up_file, run_start_up_file)
+"""In this order. Whatever else an agent needs in its workspace is one more step, before the start-up file runs."""
+
+
+def prepare(preparation: Preparation) -> int:
+    """Takes all steps. Returns 0, or the exit code of a start-up file that failed."""
+    return next((code for step in STEPS if (code := step(preparation))), 0)
+
+
+def usual_environment(environment: Mapping[str, str], more: Sequence[str] = ()) -> dict[str, str]:
+    """Returns the variables that a start-up file gets: the usual ones and those that are named, and no other secret."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if name in _USUAL_NAMES or name.startswith(_USUAL_PREFIX) or name in more
+    }
+
+
+def readable_output(output: bytes, secrets: Sequence[str], *, is_cut: bool = False) -> str:
+    """Returns the last part of what a script printed as text, with these and all other secrets masked.
+
+    ``is_cut``: the output began before these bytes. The first ones may be the end of a secret, and are left out."""
+    text = output.decode(errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
+    parts = {one for secret in secrets for one in (secret.strip(), *map(str.strip, secret.splitlines()))}
+    for part in sorted((one for one in parts if len(one) >= _LEAST_MASKED), key=len, reverse=True):
+        text = text.replace(part, _MASK)
+    clean = Redactor(os.urandom(32)).clean(text).encode()
+    if is_cut:
+        clean = clean[_SEARCHED_BYTES - _LOG_BYTES :]
+    kept = clean[-_LOG_BYTES:]
+    if is_cut or len(kept) < len(clean):
+        _, _, whole_lines = kept.partition(b"\n")
+        kept = whole_lines if whole_lines.strip() else kept
+    return kept.decode(errors="ignore")
+
+
+def _program(found: FoundFile, environment: Mapping[str, str]) -> Sequence[str]:
+    """Returns the program for a file whose first line names none."""
+    names = programs(found.kind)
+    path = environment.get("PATH")
+    program = next((program for name in names if (program := shutil.which(name, path=path)) is not None), None)
+    if program is None:
+        raise NotFound(f"{found.path.name} needs {' or '.join(names)}, which is not on the PATH. Install it.")
+    return (program,)
+
+
+def _keep_output(preparation: Preparation, done: Finished) -> None:
+    given = [value for name in preparation.runs.variables if (value := preparation.environment.get(name))]
+    text = readable_output(done.output, given, is_cut=done.is_cut)
+    log = preparation.personal_folder / LOG
+    try:
+        with private_files.replacing(log) as out:
+            out.write(text.encode())
+    except OSError as error:
+        preparation.note(f"The output cannot be kept in {log} ({error.strerror}).")
+    for line in text.splitlines():
+        preparation.note(line)
+    preparation.note(f"{counted(len(text.encode()), 'byte')} of output, in {log}.")
