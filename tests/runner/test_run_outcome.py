@@ -38,7 +38,7 @@ def test_an_answer_counts_although_the_program_was_ended_after_it() -> None:
         (BEGUN, Exit(code=3, complaint="segfault"), Failed, "exit code 3. segfault"),
         (BEGUN, Exit(code=0), Failed, "without an answer"),
         (ANSWERED, Exit(code=1), Failed, "exit code 1"),
-        (BEGUN, Exit(code=-signal.SIGKILL), HandedBack, "ended by SIGKILL"),
+        (BEGUN, Exit(code=-signal.SIGKILL), Failed, "ended by SIGKILL"),
         (RunState(), Exit(code=None, complaint="No such file"), HandedBack, "could not be started: No such file"),
         (RunState(unreadable=7), Exit(code=0), HandedBack, "before a session began"),
         (BEGUN, Exit(code=143, stopped=StopReason.SHUTDOWN), HandedBack, "asked to stop"),

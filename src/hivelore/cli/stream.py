@@ -15,11 +15,11 @@ from cyclopts import Parameter
 from hivelore.cli import connection, exits, output
 from hivelore.cli.observations import Tier
 from hivelore.cli.options import ActingAgent, AsJson
-from hivelore.core.redaction.private_text import PrivateTextRemover
 from hivelore.errors import HiveloreError, Overloaded, Unavailable
 from hivelore.observations.markers import (
     CooldownMarker,
     EventMarker,
+    InvalidMarker,
     Marker,
     MarkerReader,
     ObservationMarker,
@@ -27,7 +27,7 @@ from hivelore.observations.markers import (
 )
 from hivelore.observations.naming import parse_aliases
 from hivelore.python.client import Client
-from hivelore.sessions.fence import Unfencer
+from hivelore.runner.stream_markers import BlockMarkers, Excluder, marker_call
 
 Format = Literal["auto", "stream-json", "text"]
 LONGEST_LINE = 32_000_000
@@ -67,22 +67,6 @@ class Counts:
             "wrong": self.wrong,
             "lost": self.lost,
         }
-
-
-class _Excluder:
-    """Removes private text and text that Hivelore injected from a text that arrives in pieces."""
-
-    def __init__(self) -> None:
-        self._private_text = PrivateTextRemover()
-        self._fences = Unfencer()
-
-    @property
-    def is_inside(self) -> bool:
-        """True while the end of an excluded part is missing."""
-        return self._private_text.is_inside or self._fences.is_inside_fence
-
-    def read(self, piece: str) -> str:
-        return self._fences.read(self._private_text.read(piece))
 
 
 def ingest_stream(
@@ -150,9 +134,8 @@ class StreamIngest:
         self._categories: list[str] = status["categories"]
         self._naming = parse_aliases(status["aliases"])
         self._reader = MarkerReader(self._categories, self._naming)
-        self._excluding = _Excluder()
-        self._open: dict[str, _Excluder] = {}
-        """By message whose last block ended inside an excluded part."""
+        self._excluding = Excluder()
+        self._blocks = BlockMarkers(self._categories, self._naming)
         self.counts = Counts()
 
     def read(self, line: bytes) -> None:
@@ -171,13 +154,7 @@ class StreamIngest:
 
     def _read_event(self, event: Mapping[str, Any]) -> None:
         self._session = self._session or _session_of(event)
-        message = _message_id(event)
-        excluding = self._open.pop(message, None) or _Excluder()
-        for block in assistant_texts(event):
-            reader = MarkerReader(self._categories, self._naming)
-            self._store_all([*reader.read(excluding.read(block)), *reader.end()])
-        if message and excluding.is_inside:
-            self._open[message] = excluding
+        self._store_all(self._blocks.read(assistant_texts(event), _message_id(event)))
 
     def _store_all(self, markers: Iterable[Marker]) -> None:
         for marker in markers:
@@ -188,33 +165,25 @@ class StreamIngest:
                 self.counts.lost += 1
 
     def _store(self, marker: Marker) -> None:
+        if isinstance(marker, InvalidMarker):
+            output.note(f"hivelore: {marker.marker} is not a valid marker. {marker.why}")
+            self.counts.wrong += 1
+            return
+        answer = self._call(*marker_call(marker, self._session, self._tier))
         match marker:
             case ObservationMarker():
-                body = {
-                    "observation": marker.text,
-                    "category": marker.category,
-                    "service": marker.service,
-                    "tier": self._tier,
-                }
-                self.counts.effects[self._call("POST", "/memories", body)["effect"]] += 1
+                self.counts.effects[answer["effect"]] += 1
             case EventMarker():
-                body = {"level": marker.level.value, "text": marker.text, "service": marker.service}
-                self._call("POST", "/api/events", body)
                 self.counts.events += 1
             case CooldownMarker():
-                body = {"service": marker.service, "action": marker.action, "minutes": marker.minutes}
-                self._call("PUT", "/api/cooldowns", body)
                 self.counts.cooldowns += 1
-            case _:
-                output.note(f"hivelore: {marker.marker} is not a valid marker. {marker.why}")
-                self.counts.wrong += 1
 
     def _call(self, method: str, path: str, body: Mapping[str, Any]) -> Any:
         """Retry when the service is busy or away, and start it then: an agent does not repeat its output."""
         pause = FIRST_PAUSE
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                return self._client.call(method, path, body={**body, "session": self._session})
+                return self._client.call(method, path, body=body)
             except (Unavailable, Overloaded):
                 if attempt == ATTEMPTS:
                     raise

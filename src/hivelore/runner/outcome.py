@@ -105,7 +105,7 @@ def _decide_by_exit(state: RunState, ended: Exit, progress: str) -> Outcome:
     if ended.code is None:
         return HandedBack(f"The agent program could not be started: {said}", progress, is_fault_here=True)
     if ended.code < 0:
-        return HandedBack(f"The agent program was ended by {_signal_name(-ended.code)}. {said}", progress)
+        return Failed(f"The agent program was ended by {_signal_name(-ended.code)}. {said}", progress)
     if state.session is None and state.answer is None:
         return HandedBack(
             f"The agent program ended with exit code {ended.code} before a session began. {said}",

@@ -1,0 +1,211 @@
+"""Checks before a runner claims a task (D57): each problem has a remedy."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from hivelore.errors import Forbidden, HiveloreError, NotFound, Unauthenticated, Unavailable
+from hivelore.local import endpoint, private_files
+from hivelore.python.client import Client
+from hivelore.runner.command import AgentProgram
+from hivelore.runner.json_line import as_object
+from hivelore.runner.model import Program
+
+_PATIENCE = 30.0
+"""Seconds for an agent program to answer a question about itself."""
+_LEAST_FREE = 200_000_000
+_VERSION = re.compile(rb"(\d{1,6})\.(\d{1,6})\.(\d{1,6})")
+_INSTALL = {
+    Program.CLAUDE: "npm install -g @anthropic-ai/claude-code",
+    Program.CODEX: "npm install -g @openai/codex",
+}
+_SIGN_IN = {
+    Program.CLAUDE: "Run 'claude' and sign in, or set ANTHROPIC_API_KEY.",
+    Program.CODEX: "Run 'codex login', set CODEX_API_KEY, or configure a model_provider.",
+}
+_KEYS = {Program.CLAUDE: (), Program.CODEX: ("CODEX_API_KEY", "OPENAI_API_KEY")}
+
+
+class Check(StrEnum):
+    """What is checked, in this order."""
+
+    SERVICE = "service"
+    KEY = "key"
+    PROGRAM = "agent program"
+    SIGN_IN = "sign-in"
+    WORKSPACE = "workspace"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    check: Check
+    message: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    problems: Sequence[Problem]
+    agent: str | None = None
+    """Id of the agent."""
+    program: AgentProgram | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunnerPlace:
+    """What the checks look at."""
+
+    client: Client
+    agent: str
+    """Name or id of the agent."""
+    kind: Program
+    program: str | None
+    """Path or name of the program; None: the usual one."""
+    arguments: tuple[str, ...]
+    workspace: Path
+    runs: Path
+    environment: Mapping[str, str]
+
+
+def check_all(place: RunnerPlace) -> Checked:
+    """Makes all checks. Without a service the key is not checked, without a program its sign-in."""
+    problems: list[Problem] = []
+    agent: str | None = None
+    service = check_service(place.client)
+    if service is None:
+        agent, problem = check_key(place.client, place.agent)
+        problems += [] if problem is None else [problem]
+    else:
+        problems.append(service)
+    found = find_program(place.kind, place.program, place.arguments, place.environment)
+    if isinstance(found, Problem):
+        problems.append(found)
+    elif (sign_in := check_sign_in(found, place.environment)) is not None:
+        problems.append(sign_in)
+    for folder in (place.workspace, place.runs):
+        problem = check_folder(folder)
+        problems += [] if problem is None else [problem]
+    program = None if isinstance(found, Problem) else found
+    return Checked(problems=problems, agent=agent, program=program)
+
+
+def check_service(client: Client) -> Problem | None:
+    try:
+        reasons = client.reasons()
+    except HiveloreError as error:
+        return Problem(Check.SERVICE, str(error), "Run 'hivelore doctor', or check HIVELORE_URL.")
+    if not reasons:
+        return None
+    return Problem(Check.SERVICE, str(reasons[0]["message"]), str(reasons[0]["remedy"]))
+
+
+def check_key(client: Client, name: str) -> tuple[str | None, Problem | None]:
+    """Returns the id of the agent, or the problem. The key has to be that of the agent: the agent program gets it."""
+    add = f"Add the agent with 'hivelore agent add {name}', and set HIVELORE_KEY to the key that this prints."
+    try:
+        me: Mapping[str, Any] = client.call("GET", "/api/me")
+    except (Unauthenticated, Forbidden, NotFound) as error:
+        return None, Problem(Check.KEY, str(error), add)
+    except Unavailable as error:
+        return None, Problem(Check.SERVICE, str(error), "Run 'hivelore doctor', or check HIVELORE_URL.")
+    if me["agentId"] is None:
+        return None, Problem(Check.KEY, "The key is that of an operator, and the agent program would get it.", add)
+    if name not in (me["agentId"], me["name"]):
+        return None, Problem(Check.KEY, f"The key is that of agent {me['name']}, not of {name}.", add)
+    return str(me["agentId"]), None
+
+
+def find_program(
+    kind: Program, given: str | None, arguments: tuple[str, ...], environment: Mapping[str, str]
+) -> AgentProgram | Problem:
+    name = given or kind.value
+    path = shutil.which(name, path=environment.get("PATH", os.defpath))
+    if path is None:
+        remedy = f"Install it ({_INSTALL[kind]}), or name it with --program." if given is None else "Correct --program."
+        return Problem(Check.PROGRAM, f"The program {name} is not found on the PATH, or is not executable.", remedy)
+    answer = _ask([path, "--version"], environment)
+    if isinstance(answer, str) or answer.returncode != 0:
+        why = answer if isinstance(answer, str) else f"exit code {answer.returncode}"
+        remedy = f"Run '{name} --version'; install it again if that fails."
+        return Problem(Check.PROGRAM, f"The program {path} does not work ({why}).", remedy)
+    found = _VERSION.search(answer.stdout)
+    version = () if found is None else tuple(map(int, found.groups()))
+    return AgentProgram(kind=kind, path=path, version=version, arguments=arguments)
+
+
+def check_sign_in(program: AgentProgram, environment: Mapping[str, str]) -> Problem | None:
+    """Asks the program itself. One that does not know the question counts as signed in: its first run will show it."""
+    kind = program.kind
+    if any(environment.get(name) for name in _KEYS[kind]):
+        return None
+    if kind is Program.CODEX and _has_own_provider(program, environment):
+        return None
+    words = ["auth", "status", "--json"] if kind is Program.CLAUDE else ["login", "status"]
+    answer = _ask([program.path, *words], environment)
+    if isinstance(answer, str):
+        return Problem(Check.SIGN_IN, f"{program.path} does not say if it is signed in ({answer}).", _SIGN_IN[kind])
+    if kind is Program.CLAUDE:
+        try:
+            is_missing = as_object(json.loads(answer.stdout)).get("loggedIn") is False
+        except (ValueError, RecursionError):
+            is_missing = False
+    else:
+        is_missing = answer.returncode != 0 and b"not logged in" in (answer.stdout + answer.stderr).lower()
+    return Problem(Check.SIGN_IN, f"{program.path} is not signed in.", _SIGN_IN[kind]) if is_missing else None
+
+
+def _has_own_provider(program: AgentProgram, environment: Mapping[str, str]) -> bool:
+    """Returns True if Codex has a provider of its own, whose sign-in it does not know."""
+    if any("model_provider" in word for word in program.arguments):
+        return True
+    home = endpoint.agent_homes(environment).get("codex")
+    try:
+        return home is not None and b"model_provider" in (home / "config.toml").read_bytes()
+    except OSError:
+        return False
+
+
+def check_folder(folder: Path) -> Problem | None:
+    """Checks that the runner can write into a folder, which is created."""
+    remedy = "Set HIVELORE_WORKSPACE and HIVELORE_HOME to folders that this user can write to, on a disk with room."
+    probe = folder / f".hivelore-{os.urandom(8).hex()}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = private_files.create(probe)
+        try:
+            os.write(descriptor, b"x")
+        finally:
+            os.close(descriptor)
+            probe.unlink()
+        found = os.statvfs(folder)
+    except OSError as error:
+        return Problem(Check.WORKSPACE, f"{folder} cannot be written to ({error.strerror}).", remedy)
+    if found.f_bavail * found.f_frsize < _LEAST_FREE:
+        return Problem(Check.WORKSPACE, f"Less than {_LEAST_FREE // 10**6} MB are free in {folder}.", remedy)
+    return None
+
+
+def _ask(command: Sequence[str], environment: Mapping[str, str]) -> "subprocess.CompletedProcess[bytes] | str":
+    """Returns the answer of a program, or why there is none."""
+    quiet = {**environment, "HIVELORE_HOOK_DISABLED": "1"}
+    try:
+        return subprocess.run(
+            command,
+            env=quiet,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PATIENCE,
+            check=False,
+            start_new_session=True,
+        )
+    except subprocess.TimeoutExpired:
+        return f"no answer in {_PATIENCE:g} s"
+    except OSError as error:
+        return error.strerror or type(error).__name__

@@ -1,0 +1,113 @@
+"""Calls of the service that a runner could not make, kept in files until it answers again."""
+
+import json
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from hivelore.core.redaction import KEY_BYTES, Redactor
+from hivelore.errors import Busy, HiveloreError, Overloaded, Unauthenticated, Unavailable
+from hivelore.local import file_lock, private_files
+from hivelore.runner.ports import Call, ServiceClient
+
+MOST_CALLS = 10_000
+MOST_BYTES = 64_000_000
+"""Limits; above them the oldest calls are deleted."""
+LARGEST_CALL = 1_000_000
+_SUFFIX = ".json"
+_LOCK = "lock"
+_AWAY = (Unavailable, Overloaded, Unauthenticated)
+"""Errors after which a call is made again later."""
+
+
+class Outbox:
+    """Calls of one agent to one service, delivered in their order, by one process at a time."""
+
+    def __init__(self, folder: Path, note: Callable[[str], object]) -> None:
+        """``folder``: that of this agent and this service."""
+        self._folder = folder
+        self._note = note
+        self._redactor = Redactor(os.urandom(KEY_BYTES))
+
+    def send(self, client: ServiceClient, call: Call) -> bool:
+        """Makes a call, or keeps it if the service is away or has to get earlier ones first. Returns True if it was
+        made. Raises HiveloreError if the service refuses it."""
+        if not self._waiting():
+            try:
+                client.call(call.method, call.path, body=call.body)
+            except _AWAY:
+                pass
+            else:
+                return True
+        self.keep(call)
+        return False
+
+    def keep(self, call: Call) -> None:
+        """Keeps a call, with secrets masked. A full disk loses it, which is noted."""
+        try:
+            texts = {name: value for name, value in call.body.items() if name not in call.verbatim}
+            body = {**call.body, **self._redactor.clean_metadata(texts)}
+            entry: dict[str, Any] = {"method": call.method, "path": call.path, "body": body}
+            data = json.dumps(entry, ensure_ascii=False).encode()
+            if len(data) > LARGEST_CALL:
+                raise OSError(0, "it is too large")
+            private_files.make_folder(self._folder)
+            self._make_room(len(data))
+            name = f"{time.time_ns():020}-{os.getpid()}-{os.urandom(4).hex()}{_SUFFIX}"
+            with private_files.replacing(self._folder / name) as out:
+                out.write(data)
+        except (OSError, HiveloreError, RecursionError) as error:
+            self._note(f"{call.method} {call.path} is lost: the service is away, and it cannot be kept ({error}).")
+
+    def deliver(self, client: ServiceClient) -> int:
+        """Makes the calls that wait, and returns their number. Stops when the service is away. A call that the service
+        refuses is dropped: the task went on without it."""
+        if not self._waiting():
+            return 0
+        done = 0
+        with suppress(Busy), file_lock.locked(self._folder / _LOCK, attempts=1):
+            for name in self._waiting():
+                file = self._folder / name
+                call = self._read(file)
+                if call is not None:
+                    try:
+                        client.call(call.method, call.path, body=call.body)
+                        done += 1
+                    except _AWAY:
+                        break
+                    except HiveloreError as error:
+                        self._note(f"{call.method} {call.path}, which was kept for the service, is refused. {error}")
+                file.unlink(missing_ok=True)
+        return done
+
+    def waiting(self) -> int:
+        return len(self._waiting())
+
+    def _waiting(self) -> list[str]:
+        try:
+            names = [entry.name for entry in os.scandir(self._folder) if entry.name.endswith(_SUFFIX)]
+        except OSError:
+            return []
+        return sorted(names)
+
+    def _read(self, file: Path) -> Call | None:
+        try:
+            with file.open("rb") as data:
+                entry: dict[str, Any] = json.loads(data.read(LARGEST_CALL + 1))
+            return Call(str(entry["method"]), str(entry["path"]), dict(entry["body"]))
+        except (OSError, ValueError, LookupError, TypeError, RecursionError):
+            self._note(f"{file} cannot be read and is deleted.")
+            return None
+
+    def _make_room(self, size: int) -> None:
+        sizes = [(name, (self._folder / name).stat().st_size) for name in self._waiting()]
+        count, total = len(sizes), sum(each for _, each in sizes)
+        for name, each in sizes:
+            if count < MOST_CALLS and total + size <= MOST_BYTES:
+                break
+            (self._folder / name).unlink(missing_ok=True)
+            self._note(f"{name} in {self._folder} was deleted to make room.")
+            count, total = count - 1, total - each

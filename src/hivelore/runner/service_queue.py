@@ -1,0 +1,119 @@
+"""Tasks and texts of the service, over its REST interface."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+from urllib.parse import quote
+
+from hivelore.errors import HiveloreError, NotFound
+from hivelore.runner.model import ClaimedTask, Usage
+from hivelore.runner.ports import Call, NoTask, ServiceClient
+
+LEASE = timedelta(minutes=2)
+_TASKS = "/api/tasks"
+_VERBATIM = frozenset({"token", "sessionId", "usage"})
+
+
+class ServiceQueue:
+    """Implements ``TaskQueue``."""
+
+    def __init__(self, client: ServiceClient, runner: str, lease: timedelta = LEASE) -> None:
+        """``runner``: how this runner names itself."""
+        self._client = client
+        self._runner = runner
+        self._lease = lease
+
+    def claim(self, wait: float) -> ClaimedTask | NoTask:
+        body = {"runner": self._runner, "leaseSeconds": self._lease.total_seconds(), "waitSeconds": wait}
+        answer: Mapping[str, Any] = self._client.call("POST", f"{_TASKS}/claim", body=body)
+        task = answer["task"]
+        if task is None:
+            return NoTask(answer["message"], is_refused=bool(answer["isOverLimit"]))
+        parent = None if task["parentTaskId"] is None else self._parent(task["parentTaskId"])
+        return ClaimedTask(
+            id=task["id"],
+            text=task["text"],
+            lease=task["lease"]["token"],
+            attempt=task["attempt"],
+            lease_time=self._lease,
+            repo=task["repo"],
+            session=task["sessionId"],
+            parent_session=None if parent is None else parent["sessionId"],
+            handover=self._handover(task["id"]),
+        )
+
+    def heartbeat(self, task: ClaimedTask, session: str | None) -> None:
+        body = {"token": task.lease, "leaseSeconds": self._lease.total_seconds(), "sessionId": session}
+        self._client.call("POST", _path(task, "heartbeat"), body=body)
+
+    def knowledge(self, task: ClaimedTask) -> str:
+        return self._client.call("GET", _path(task, "knowledge"))["text"] or ""
+
+    def state(self, task: ClaimedTask) -> str:
+        return str(self._client.call("GET", _path(task))["task"]["state"])
+
+    def progress_call(self, task: ClaimedTask, text: str, session: str | None, usage: Usage) -> Call:
+        body = {"text": text, "token": task.lease, "sessionId": session, "usage": _usage(session, usage)}
+        return Call("POST", _path(task, "progress"), body, _VERBATIM)
+
+    def complete_call(self, task: ClaimedTask, output: str, session: str | None, usage: Usage) -> Call:
+        body = {"output": output, "token": task.lease, "sessionId": session, "usage": _usage(session, usage)}
+        return Call("POST", _path(task, "complete"), body, _VERBATIM)
+
+    def fail_call(self, task: ClaimedTask, reason: str, session: str | None, usage: Usage, *, may_retry: bool) -> Call:
+        body = {
+            "reason": reason,
+            "retry": may_retry,
+            "token": task.lease,
+            "sessionId": session,
+            "usage": _usage(session, usage),
+        }
+        return Call("POST", _path(task, "fail"), body, _VERBATIM)
+
+    def release_call(self, task: ClaimedTask) -> Call:
+        return Call("POST", _path(task, "release"), {"token": task.lease}, _VERBATIM)
+
+    def _parent(self, task: str) -> Mapping[str, Any] | None:
+        try:
+            return self._client.call("GET", f"{_TASKS}/{quote(task, safe='')}")["task"]
+        except NotFound:  # The agent may not see the task that this one continues.
+            return None
+
+    def _handover(self, task: str) -> str:
+        try:
+            return self._client.call("GET", f"{_TASKS}/{quote(task, safe='')}/handover")["text"] or ""
+        except HiveloreError:  # The task is claimed already; it is done without.
+            return ""
+
+
+class ServicePrompts:
+    """Implements ``PromptSource``."""
+
+    def __init__(self, client: ServiceClient, agent: str) -> None:
+        """``agent``: id of the agent."""
+        self._client = client
+        self._agent = agent
+
+    def system_prompt(self, task: ClaimedTask) -> str:
+        path = f"/api/agents/{quote(self._agent, safe='')}/prompt"
+        return str(self._client.call("GET", path, query={"repo": task.repo})["text"])
+
+    def operational_context(self) -> tuple[str, str]:
+        context = self._client.call("GET", "/api/operational-context")
+        return str(context["environment"]), str(context["text"])
+
+
+def _path(task: ClaimedTask, verb: str = "") -> str:
+    path = f"{_TASKS}/{quote(task.id, safe='')}"
+    return f"{path}/{verb}" if verb else path
+
+
+def _usage(session: str | None, usage: Usage) -> Mapping[str, Any]:
+    return {
+        "sessionId": session,
+        "inputTokens": usage.input_tokens,
+        "outputTokens": usage.output_tokens,
+        "cacheReadTokens": usage.cache_read_tokens,
+        "cacheWriteTokens": usage.cache_write_tokens,
+        "costUsd": usage.cost_usd,
+    }

@@ -1,0 +1,322 @@
+"""One task from its claim to its end: prepares, starts the agent program, reports, and delivers the outcome (D60)."""
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hivelore.errors import Conflict, Forbidden, HiveloreError, Invalid, NotFound
+from hivelore.observations.markers import InvalidMarker
+from hivelore.runner.agent_process import GRACE, AgentProcess
+from hivelore.runner.checks import check_sign_in
+from hivelore.runner.claude_stream import read_claude_line
+from hivelore.runner.codex_stream import read_codex_line
+from hivelore.runner.command import AgentProgram, RunTexts, agent_environment, build_command
+from hivelore.runner.mcp_servers import Servers
+from hivelore.runner.model import NO_USAGE, ClaimedTask, Program, RunLimits, Usage
+from hivelore.runner.outbox import Outbox
+from hivelore.runner.outcome import (
+    MAX_REASON_BYTES,
+    Abandoned,
+    Completed,
+    Exit,
+    Failed,
+    HandedBack,
+    Outcome,
+    StopReason,
+    decide_outcome,
+)
+from hivelore.runner.ports import Call, PromptSource, ServiceClient, TaskQueue, TranscriptSource, Workspace
+from hivelore.runner.prompts import Conversation, appended_prompt, choose_resume, task_prompt
+from hivelore.runner.stream_events import AssistantText, RunState, advance, cut_text
+from hivelore.runner.stream_lines import StreamLine
+from hivelore.runner.stream_markers import BlockMarkers, ValidMarker, marker_call
+
+PROGRESS_EVERY = 10.0
+"""Seconds between two reports of progress."""
+PROGRESS_BYTES = 4_000
+MAX_MARKERS = 10_000
+"""Markers that wait for the service; more are lost."""
+BEATS = 3
+"""Heartbeats within the time of a lease."""
+_TIER = 1
+_LOG = logging.getLogger("hivelore")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """What all runs of a runner share."""
+
+    client: ServiceClient
+    queue: TaskQueue
+    outbox: Outbox
+    workspace: Workspace
+    prompts: PromptSource
+    transcripts: TranscriptSource
+    program: AgentProgram
+    servers: Servers
+    limits: RunLimits
+    environment: Mapping[str, str]
+    key: str
+    home: Path
+    new_markers: Callable[[], BlockMarkers]
+    nonce: Callable[[], str]
+    monotonic: Callable[[], float]
+    grace: float = GRACE
+    progress_every: float = PROGRESS_EVERY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunView:
+    """What a person sees of a run."""
+
+    task: str
+    text: str
+    phase: str
+    """prepare, run, or how it ended."""
+    detail: str = ""
+    session: str | None = None
+    tools: int = 0
+    usage: Usage = NO_USAGE
+
+
+Show = Callable[[RunView], object]
+
+
+class TaskRun:
+    """``run`` works on one task and returns its outcome. Other threads may call ``stop``."""
+
+    def __init__(self, task: ClaimedTask, folder: Path, means: Means, show: Show) -> None:
+        """``folder``: the private folder of the run, named after its id."""
+        self.task = task
+        self._folder = folder
+        self._means = means
+        self._show = show
+        self._lock = threading.Lock()
+        self._process: AgentProcess | None = None
+        self._stopped: StopReason | None = None
+        self._state = RunState()
+        self._usage_before = NO_USAGE
+        self._markers: deque[ValidMarker] = deque()
+        self._find_markers = means.new_markers()
+        self._read_line = read_claude_line if means.program.kind is Program.CLAUDE else read_codex_line
+        self._ended = threading.Event()
+        self._phase = "prepare"
+
+    def stop(self, reason: StopReason) -> None:
+        """Ends the run; its task is handed back or left, as the reason says."""
+        with self._lock:
+            self._stopped = self._stopped or reason
+            if self._process is not None:
+                self._process.stop(reason)
+
+    def kill(self) -> None:
+        with self._lock:
+            if self._process is not None:
+                self._process.kill()
+
+    def run(self) -> Outcome:
+        reporter = threading.Thread(target=self._report, name=f"report-{self.task.id[:8]}")
+        reporter.start()
+        outcome: Outcome = HandedBack("The runner failed at this task; its output says why.", is_fault_here=True)
+        try:
+            outcome = self._work()
+        except (HiveloreError, OSError) as error:
+            outcome = HandedBack(str(error), is_fault_here=True)
+        finally:
+            self._ended.set()
+            reporter.join()
+            self._store_markers()
+            self._deliver(outcome)
+            self._phase = _phase_of(outcome)
+            self._refresh("" if isinstance(outcome, Completed) else outcome.reason)
+        return outcome
+
+    def _work(self) -> Outcome:
+        self._refresh("preparing the workspace")
+        means, task = self._means, self.task
+        prepared = means.workspace.prepare(task)
+        for notice in prepared.notes:
+            self._refresh(notice)
+        resume = choose_resume(
+            task,
+            has_own=task.session is not None and means.transcripts.has(task.session, prepared.folder),
+            has_parent=task.parent_session is not None and means.transcripts.has(task.parent_session, prepared.folder),
+        )
+        if resume is not None:
+            self._usage_before = means.transcripts.usage_before(resume.session)
+            if resume.conversation is Conversation.OWN:
+                self._state = replace(self._state, session=resume.session)
+        environment, block = means.prompts.operational_context()
+        knowledge = means.queue.knowledge(task)
+        texts = RunTexts(
+            prompt=task_prompt(task, resume, knowledge, means.nonce()),
+            appended=appended_prompt(means.prompts.system_prompt(task), environment, block),
+            task=task.text,
+        )
+        variables = agent_environment(
+            means.environment,
+            prepared.environment,
+            task,
+            url=means.client.url,
+            key=means.key,
+            home=str(means.home),
+            folder=str(self._folder),
+        )
+        command = build_command(
+            means.program,
+            texts,
+            means.servers,
+            variables,
+            folder=str(self._folder),
+            resume=resume,
+            limits=means.limits,
+        )
+        limit = means.limits.time
+        process = AgentProcess(
+            command,
+            prepared.folder,
+            self._folder,
+            seconds=None if limit is None else limit.total_seconds(),
+            read=self._read,
+            grace=means.grace,
+        )
+        with self._lock:
+            self._process = process
+            if self._stopped is not None:
+                process.stop(self._stopped)
+        self._phase = "run"
+        self._refresh(f"{'resumes' if resume else 'starts'} {means.program.kind}")
+        if self._stopped is not None:
+            return decide_outcome(self._state, Exit(code=0, stopped=self._stopped))
+        ended = process.run()
+        outcome = decide_outcome(self._state, ended)
+        if isinstance(outcome, Failed) and ended.stopped is None:
+            problem = check_sign_in(means.program, means.environment)
+            if problem is not None:
+                return HandedBack(f"{problem.message} {problem.remedy}", outcome.progress, is_fault_here=True)
+        return outcome
+
+    def _read(self, line: StreamLine) -> None:
+        """Takes a line of output, in the thread of the process."""
+        for event in self._read_line(line):
+            if isinstance(event, AssistantText):
+                for marker in self._find_markers.read((event.text,), event.message):
+                    if not isinstance(marker, InvalidMarker) and len(self._markers) < MAX_MARKERS:
+                        self._markers.append(marker)
+            self._state = advance(self._state, event, self._usage_before)
+
+    # Reports, in a thread of their own: a service that does not answer must not stop the output.
+
+    def _report(self) -> None:
+        task, means = self.task, self._means
+        every = max(task.lease_time.total_seconds() / BEATS, 0.2)
+        now = means.monotonic()
+        next_beat, next_progress = now + every, now + min(means.progress_every, 1.0)
+        reported = RunState()
+        pause = min(every, means.progress_every, 1.0) / 2
+        while not self._ended.wait(pause):
+            now, state = means.monotonic(), self._state
+            self._store_markers()
+            if state.session != reported.session or (now >= next_progress and state.last_text != reported.last_text):
+                next_progress, reported = now + means.progress_every, state
+                self._store_progress(state)
+            if now >= next_beat:
+                next_beat = now + every
+                self._beat(state.session)
+            if self._phase == "run":
+                self._refresh(state.last_text or (f"uses {state.tool}" if state.tool else ""))
+
+    def _beat(self, session: str | None) -> None:
+        try:
+            self._means.queue.heartbeat(self.task, session)
+        except (Conflict, NotFound, Forbidden) as error:
+            self._refresh(str(error))
+            self.stop(self._why_lost())
+        except HiveloreError as error:  # The work goes on; the lease may survive.
+            self._refresh(f"heartbeat: {error}")
+
+    def _why_lost(self) -> StopReason:
+        try:
+            state = self._means.queue.state(self.task)
+        except HiveloreError:
+            return StopReason.LEASE_LOST
+        return {"paused": StopReason.PAUSED, "cancelled": StopReason.CANCELLED}.get(state, StopReason.LEASE_LOST)
+
+    def _store_progress(self, state: RunState) -> None:
+        """Reports the newest text. Nothing is kept for later: the next report has more."""
+        text = cut_text(state.last_text, PROGRESS_BYTES).strip()
+        try:
+            if text:
+                call = self._means.queue.progress_call(self.task, text, state.session, state.usage)
+                self._means.client.call(call.method, call.path, body=call.body)
+            elif state.session is not None:
+                self._means.queue.heartbeat(self.task, state.session)
+        except (Conflict, NotFound, Forbidden):
+            self.stop(self._why_lost())
+        except HiveloreError as error:
+            self._refresh(f"progress: {error}")
+
+    def _store_markers(self) -> None:
+        session = self._state.session
+        while self._markers:
+            self._send(Call(*marker_call(self._markers.popleft(), session, _TIER)))
+
+    def _deliver(self, outcome: Outcome) -> None:
+        """Tells the service what became of the task; kept for later where it does not answer."""
+        state, queue, task = self._state, self._means.queue, self.task
+        match outcome:
+            case Completed(output):
+                self._send(queue.complete_call(task, output, state.session, state.usage))
+            case Failed(reason, progress, is_final):
+                said = _joined(reason, progress)
+                self._send(queue.fail_call(task, said, state.session, state.usage, may_retry=not is_final))
+            case HandedBack(reason, progress):
+                said = _joined(reason, progress)
+                self._send(queue.progress_call(task, said, state.session, state.usage))
+                self._send(queue.release_call(task))
+            case Abandoned(reason, progress):
+                said = _joined(reason, progress)
+                self._send(queue.fail_call(task, said, state.session, state.usage, may_retry=True))
+
+    def _send(self, call: Call) -> None:
+        try:
+            self._means.outbox.send(self._means.client, call)
+        except (Conflict, NotFound, Forbidden, Invalid) as error:
+            self._refresh(str(error))
+        except HiveloreError as error:
+            _LOG.warning("%s %s failed. %s", call.method, call.path, error)
+            self._means.outbox.keep(call)
+
+    def _refresh(self, detail: str) -> None:
+        state = self._state
+        self._show(
+            RunView(
+                task=self.task.id,
+                text=self.task.text,
+                phase=self._phase,
+                detail=detail,
+                session=state.session,
+                tools=state.tools,
+                usage=state.usage,
+            )
+        )
+
+
+def _joined(reason: str, progress: str) -> str:
+    text = f"{reason}\n\nLast progress:\n\n{progress}" if progress else reason
+    return cut_text(text, MAX_REASON_BYTES)
+
+
+def _phase_of(outcome: Outcome) -> str:
+    match outcome:
+        case Completed():
+            return "completed"
+        case Failed():
+            return "failed"
+        case HandedBack():
+            return "handed back"
+        case Abandoned():
+            return "left"

@@ -1,0 +1,322 @@
+"""Runs of tasks, with small scripts in the place of the agent program."""
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hivelore.observations.markers import CATEGORIES
+from hivelore.observations.naming import DEFAULT_NAMING
+from hivelore.runner.command import AgentProgram
+from hivelore.runner.mcp_servers import own_server
+from hivelore.runner.model import ClaimedTask, Program, RunLimits, Usage
+from hivelore.runner.orphans import processes_of
+from hivelore.runner.outbox import Outbox
+from hivelore.runner.ports import Prepared
+from hivelore.runner.runner import Runner, Summary
+from hivelore.runner.service_queue import ServicePrompts
+from hivelore.runner.stream_markers import BlockMarkers
+from hivelore.runner.task_run import Means, RunView
+from support.agent_scripts import SESSION, answers, began, event, says, script
+from support.task_service import TaskService
+from support.waiting import until
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+
+MARKER = "[MEMORY:timing:jellyfin] Takes 60s"
+SLEEP = "time.sleep(1000)"
+
+
+class OneFolder:
+    """Implements ``Workspace`` and ``TranscriptSource``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.transcripts: set[str] = set()
+
+    def prepare(self, task: ClaimedTask) -> Prepared:
+        return Prepared(folder=self.folder, environment={"CONFIGURED": "yes"})
+
+    def has(self, session: str, folder: Path) -> bool:
+        return session in self.transcripts
+
+    def usage_before(self, session: str) -> Usage:
+        return Usage()
+
+
+class World:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.service = TaskService()
+        self.place = OneFolder(folder)
+        self.notes: list[str] = []
+        self.views: list[RunView] = []
+        self.outbox = Outbox(folder / "outbox", self.notes.append)
+
+    def runner(self, body: str, *, once: bool = True, parallel: int = 1, lease: float = 60.0, **more: Any) -> Runner:
+        program = script(self.folder, body)
+        means = Means(
+            client=self.service,
+            queue=self.service.queue(lease=timedelta(seconds=lease)),
+            outbox=self.outbox,
+            workspace=self.place,
+            prompts=ServicePrompts(self.service, "a"),
+            transcripts=self.place,
+            program=AgentProgram(kind=Program.CLAUDE, path=str(program)),
+            servers=own_server(self.service.url),
+            limits=more.pop("limits", RunLimits()),
+            environment={"PATH": os.environ["PATH"]},
+            key="hl_1_a_secret",
+            home=self.folder,
+            new_markers=lambda: BlockMarkers(CATEGORIES, DEFAULT_NAMING),
+            nonce=lambda: "0" * 16,
+            monotonic=time.monotonic,
+            grace=0.5,
+            progress_every=more.pop("progress_every", 0.1),
+        )
+        runs = self.folder / "runs"
+        return Runner(means, runs, parallel=parallel, once=once, show=self.views.append, note=self.notes.append)
+
+    def run(self, body: str, **more: Any) -> Summary:
+        return self.runner(body, **more).run()
+
+    def stopping(self, runner: Runner, when: Callable[[], bool]) -> Summary:
+        """Runs until a condition holds."""
+        thread = threading.Thread(target=lambda: (until(when), runner.stop()))
+        thread.start()
+        summary = runner.run()
+        thread.join()
+        return summary
+
+    def left(self) -> list[int]:
+        return [pid for folder in (self.folder / "runs").iterdir() for pid in processes_of(folder.name)]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def test_d60_a_task_runs_to_its_end(world: World) -> None:
+    task = world.service.add("Mend the build.")
+    looks = "print(json.dumps({k: v for k, v in os.environ.items() if 'HIVELORE' in k or k == 'CONFIGURED'}))"
+    summary = world.run("\n".join([looks, began(), says(f"Hm.\n{MARKER}\n"), answers("Done.")]))
+    assert (task.state, task.output, task.session) == ("completed", "Done.", SESSION)
+    assert task.usage == {
+        "sessionId": SESSION,
+        "inputTokens": 100,
+        "outputTokens": 20,
+        "cacheReadTokens": 0,
+        "cacheWriteTokens": 0,
+        "costUsd": 0.25,
+    }
+    assert dict(summary.outcomes) == {"Completed": 1}
+    assert [one["observation"] for one in world.service.made("/memories")] == ["Takes 60s"]
+    assert world.service.made("/memories")[0]["session"] == SESSION
+    (folder,) = (world.folder / "runs").iterdir()
+    shown = (folder / "output.jsonl").read_text()
+    assert '"HIVELORE_TASK_ID": "task-1"' in shown
+    assert '"CONFIGURED": "yes"' in shown
+    assert (folder / "prompt.md").read_text() == (
+        "Mend the build.\n\n## Relevant Past Knowledge\n\nThe port is 5433.\n"
+    )
+    assert (folder / "system.md").read_text() == (
+        "You are a worker.\n\nEnvironment: jellyfin waits.\n\n## Known\n\nIt is slow."
+    )
+    assert world.views[-1].phase == "completed"
+
+
+def test_d21_the_session_is_known_as_soon_as_it_begins(world: World) -> None:
+    task = world.service.add("Wait.")
+    runner = world.runner(f"{began()}\n{SLEEP}")
+    world.stopping(runner, lambda: task.session == SESSION)
+    assert task.state == "open"
+
+
+@pytest.mark.parametrize(
+    ("body", "state", "words"),
+    [
+        (f"{began()}\nprint('broken', file=sys.stderr); sys.exit(1)", "open", "exit code 1. broken"),
+        (f"{began()}\nos.kill(os.getpid(), signal.SIGKILL)", "open", "ended by SIGKILL"),
+        (f"{began()}\nprint('garbage' * 1000)", "open", "without an answer"),
+        (
+            began() + "\n" + event(type="result", subtype="error_max_budget_usd", is_error=True, errors=["too much"]),
+            "failed",
+            "too much",
+        ),
+    ],
+)
+def test_a_program_that_fails(world: World, body: str, state: str, words: str) -> None:
+    task = world.service.add("Mend the build.")
+    assert dict(world.run(body).outcomes) == {"Failed": 1}
+    assert task.state == state
+    assert words in (task.reason or "")
+    assert world.left() == []
+
+
+def test_a_program_that_floods_is_read_to_its_end(world: World) -> None:
+    task = world.service.add("Flood.")
+    flood = "sys.stdout.write(('x' * 1000 + '\\n') * 20_000); sys.stdout.write('y' * 20_000_000 + '\\n')"
+    world.run("\n".join([began(), flood, answers("Done.")]))
+    assert task.output == "Done."
+
+
+def test_a_program_that_hangs_is_ended_by_its_time_limit(world: World) -> None:
+    task = world.service.add("Hang.")
+    world.run(
+        f"{began()}\n{says('I wait.')}\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n{SLEEP}",
+        limits=RunLimits(time=timedelta(seconds=1)),
+    )
+    assert task.state == "failed"
+    assert task.reason == "The time limit of the task has passed.\n\nLast progress:\n\nI wait."
+    assert world.left() == []
+
+
+def test_a_program_that_does_not_start_hands_the_task_back_and_ends_the_runner(world: World) -> None:
+    task = world.service.add("Mend the build.")
+    summary = world.run("sys.exit(7)", once=False)
+    assert dict(summary.outcomes) == {"HandedBack": 3}
+    assert "exit code 7 before a session began" in (summary.fault or "")
+    assert (task.state, task.failures) == ("open", 0)
+
+
+def test_a_program_that_is_missing_hands_the_task_back(world: World) -> None:
+    task = world.service.add("Mend the build.")
+    runner = world.runner("")
+    (world.folder / "claude").unlink()
+    assert "could not be started" in (runner.run().fault or "")
+    assert task.state == "open"
+
+
+def test_a_stopped_runner_hands_its_task_back_with_its_progress(world: World) -> None:
+    task = world.service.add("Wait.")
+    runner = world.runner(f"{began()}\n{says('I found the bug.')}\n{SLEEP}", once=False)
+    summary = world.stopping(runner, lambda: task.progress == ["I found the bug."])
+    assert dict(summary.outcomes) == {"HandedBack": 1}
+    assert (task.state, task.failures) == ("open", 0)
+    assert task.progress[-1] == "The runner was asked to stop.\n\nLast progress:\n\nI found the bug."
+    assert world.left() == []
+
+
+def test_several_tasks_run_at_once(world: World) -> None:
+    tasks = [world.service.add(f"Task {number}") for number in range(3)]
+    body = "\n".join([began(), "time.sleep(0.5)", answers("Done.")])
+    runner = world.runner(body, once=False, parallel=3)
+    world.stopping(runner, lambda: all(task.state == "completed" for task in tasks))
+    assert [task.attempt for task in tasks] == [1, 1, 1]
+
+
+def test_a_lost_lease_ends_the_run_and_keeps_what_was_done(world: World) -> None:
+    task = world.service.add("Wait.")
+
+    def lose() -> None:
+        until(lambda: task.progress != [])
+        task.lease, task.until = "of another runner", time.monotonic() + 60
+
+    thread = threading.Thread(target=lose)
+    thread.start()
+    summary = world.run(f"{began()}\n{says('I found the bug.')}\n{SLEEP}", lease=1.0)
+    thread.join()
+    assert dict(summary.outcomes) == {"Abandoned": 1}
+    assert task.late == ["The lease of the task was lost.\n\nLast progress:\n\nI found the bug."]
+    assert world.left() == []
+
+
+@pytest.mark.parametrize("state", ["paused", "cancelled"])
+def test_a_task_that_a_person_stops_ends_its_run(world: World, state: str) -> None:
+    task = world.service.add("Wait.")
+
+    def change() -> None:
+        until(lambda: task.session is not None)
+        task.state = state
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    world.run(f"{began()}\n{SLEEP}", lease=1.0)
+    thread.join()
+    assert task.state == state
+    assert world.views[-1].detail == f"The task was {state}."
+
+
+def test_a_service_that_is_away_gets_the_result_later(world: World) -> None:
+    task = world.service.add("Mend the build.")
+    secret = "ghp_" + "a1B2" * 9
+    waits = f"while not os.path.exists({str(world.folder / 'away')!r}): time.sleep(0.01)"
+    runner = world.runner("\n".join([began(), waits, says(MARKER), answers(f"Done with {secret}.")]))
+
+    def leave() -> None:
+        until(lambda: task.session is not None)
+        world.service.is_away = True
+        (world.folder / "away").touch()
+
+    thread = threading.Thread(target=leave)
+    thread.start()
+    runner.run()
+    thread.join()
+    assert task.state == "running"
+    assert world.outbox.waiting() == 2
+    kept = b"".join(file.read_bytes() for file in (world.folder / "outbox").iterdir())
+    assert secret.encode() not in kept
+    assert all(file.stat().st_mode & 0o777 == 0o600 for file in (world.folder / "outbox").iterdir())
+    world.service.is_away = False
+    world.run("")
+    assert (task.state, task.attempt) == ("completed", 1)
+    assert (task.output or "").startswith("Done with [")
+    assert [one["observation"] for one in world.service.made("/memories")] == ["Takes 60s"]
+    assert world.outbox.waiting() == 0
+
+
+def test_a_result_that_comes_too_late_is_dropped_from_the_outbox(world: World) -> None:
+    task = world.service.add("Mend the build.")
+    world.service.is_away = True
+    claimed = ClaimedTask(id=task.id, text=task.text, lease="old")
+    world.outbox.send(world.service, world.service.queue().complete_call(claimed, "Done.", None, Usage()))
+    world.service.is_away = False
+    assert world.outbox.deliver(world.service) == 0
+    assert task.late == ["Done."]
+    assert world.outbox.waiting() == 0
+
+
+def test_x16_a_run_resumes_where_the_transcript_is_here(world: World) -> None:
+    body = "\n".join(["print(sys.argv)", began(), answers("Done.")])
+    own = world.service.add("Go on.", session="s-1", handover="Half is done.")
+    world.place.transcripts = {"s-1", "s-2"}
+    world.run(body)
+    parent = world.service.add("Parent", state="completed", session="s-2")
+    world.service.add("Child.", parent=parent.id, handover="Half is done.")
+    world.run(body)
+    world.service.add("Elsewhere.", session="s-3", handover="Half is done.")
+    world.run(body)
+    assert own.output == "Done."
+    folders = sorted((world.folder / "runs").iterdir(), key=lambda one: (one / "prompt.md").stat().st_mtime_ns)
+    outputs = [(one / "output.jsonl").read_text().splitlines()[0] for one in folders]
+    prompts = [(one / "prompt.md").read_text() for one in folders]
+    assert "'--resume', 's-1'" in outputs[0]
+    assert "--fork-session" not in outputs[0]
+    assert "'--resume', 's-2', '--fork-session'" in outputs[1]
+    assert "--resume" not in outputs[2]
+    assert ["Half is done." in prompt for prompt in prompts] == [False, False, True]
+
+
+def test_folders_of_ended_runs_are_removed_and_their_processes_ended(world: World) -> None:
+    runs = world.folder / "runs"
+    for number in range(60):
+        (runs / f"old-{number}").mkdir(parents=True)
+    world.run("")
+    assert len(list(runs.iterdir())) == 50
+
+
+def test_a_second_signal_kills_at_once(world: World) -> None:
+    task = world.service.add("Wait.")
+    runner = world.runner(f"{began()}\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n{SLEEP}", once=False)
+    thread = threading.Thread(target=lambda: (until(lambda: task.session is not None), runner.stop(), runner.stop()))
+    thread.start()
+    runner.run()
+    thread.join()
+    assert task.state == "open"

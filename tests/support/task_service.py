@@ -1,0 +1,121 @@
+"""The part of a service that a runner needs: one queue of tasks, in memory. It can be away."""
+
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hivelore.errors import Conflict, NotFound, Unavailable
+from hivelore.runner.service_queue import ServiceQueue
+
+CONTEXT = {"environment": "Environment: jellyfin waits.", "text": "## Known\n\nIt is slow."}
+KNOWLEDGE = "## Relevant Past Knowledge\n\nThe port is 5433."
+
+
+@dataclass
+class StoredTask:
+    id: str
+    text: str
+    state: str = "open"
+    lease: str | None = None
+    until: float = 0.0
+    attempt: int = 0
+    failures: int = 0
+    session: str | None = None
+    parent: str | None = None
+    output: str | None = None
+    reason: str | None = None
+    progress: list[str] = field(default_factory=list[str])
+    late: list[str] = field(default_factory=list[str])
+    usage: Mapping[str, Any] | None = None
+    handover: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "text": self.text,
+            "state": self.state,
+            "attempt": self.attempt,
+            "lease": {"token": self.lease},
+            "sessionId": self.session,
+            "parentTaskId": self.parent,
+            "repo": None,
+        }
+
+
+class TaskService:
+    """Implements ``ServiceClient``."""
+
+    url = "http://127.0.0.1:9"
+
+    def __init__(self) -> None:
+        self.tasks: dict[str, StoredTask] = {}
+        self.calls: list[tuple[str, str, Mapping[str, Any]]] = []
+        self.is_away = False
+        self._lock = threading.Lock()
+
+    def add(self, text: str, **more: Any) -> StoredTask:
+        task = StoredTask(f"task-{len(self.tasks) + 1}", text, **more)
+        self.tasks[task.id] = task
+        return task
+
+    def queue(self, **more: Any) -> ServiceQueue:
+        return ServiceQueue(self, "runner", **more)
+
+    def made(self, path: str) -> list[Mapping[str, Any]]:
+        """Returns the bodies of the calls of a path."""
+        return [body for _, called, body in self.calls if called == path]
+
+    def call(
+        self, method: str, path: str, *, body: Mapping[str, Any] | None = None, query: Mapping[str, Any] | None = None
+    ) -> Any:
+        if self.is_away:
+            raise Unavailable("The service is away.")
+        with self._lock:
+            self.calls.append((method, path, body or {}))
+            if path == "/api/tasks/claim":
+                return self._claim(body or {})
+            if path.startswith("/api/tasks/"):
+                name, _, verb = path.removeprefix("/api/tasks/").partition("/")
+                return self._work(self.tasks[name], verb, body or {})
+        if path == "/api/operational-context":
+            return CONTEXT
+        return {"text": "You are a worker.", "effect": "new"}
+
+    def _claim(self, body: Mapping[str, Any]) -> Any:
+        for task in self.tasks.values():
+            is_lost = task.state == "running" and task.until < time.monotonic()
+            if task.state == "open" or is_lost:
+                task.attempt += 1
+                task.state, task.lease = "running", f"lease-{task.id}-{task.attempt}"
+                task.until = time.monotonic() + body["leaseSeconds"]
+                return {"task": task.as_json(), "message": "", "isOverLimit": False}
+        return {"task": None, "message": "There is no task for you now.", "isOverLimit": False}
+
+    def _work(self, task: StoredTask, verb: str, body: Mapping[str, Any]) -> Any:
+        if verb in ("", "handover", "knowledge"):
+            text = {"handover": task.handover, "knowledge": KNOWLEDGE}.get(verb)
+            return {"task": task.as_json(), "text": text}
+        is_held = task.state == "running" and task.lease == body["token"] and task.until >= time.monotonic()
+        if not is_held:
+            if verb in ("complete", "fail"):
+                task.late.append(body.get("output") or body["reason"])
+            raise Conflict("The lease is lost.")
+        task.session = body.get("sessionId") or task.session
+        task.usage = body.get("usage") or task.usage
+        match verb:
+            case "heartbeat":
+                task.until = time.monotonic() + body["leaseSeconds"]
+            case "progress":
+                task.progress.append(body["text"])
+            case "complete":
+                task.state, task.output = "completed", body["output"]
+            case "fail":
+                task.failures += 1
+                task.state, task.reason = "open" if body["retry"] and task.failures < 3 else "failed", body["reason"]
+            case "release":
+                task.state = "open"
+            case _:
+                raise NotFound(verb)
+        return {"task": task.as_json()}
