@@ -16,7 +16,8 @@ from hivelore.repos.clones import IN_ORDER, MIRRORS, Clones, CloneTarget, SyncRe
 
 _REPOS = "/api/repos"
 _PAGE = 100
-_SECONDS = 600
+SECONDS = 600
+"""Seconds for each repository."""
 _LONGEST = 86_400
 
 
@@ -182,7 +183,7 @@ def sync(
     *names: Annotated[str, Parameter(help="Names of repositories (default: all with --auto).")],
     timeout: Annotated[
         Number, Parameter(help="Seconds for each repository; an update goes on.", metavar="SECONDS")
-    ] = _SECONDS,
+    ] = SECONDS,
     agent: ActingAgent = None,
     json: AsJson = False,
 ) -> int:

@@ -1,13 +1,19 @@
 """The verb ``workspace``: prepares the folder in which an agent works."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from hivelore.cli import connection, output
+from hivelore.cli import connection, exits, output
 from hivelore.cli.options import AsJson
+from hivelore.cli.output import Column, Json
+from hivelore.cli.repos import SECONDS, sync_repos
 from hivelore.errors import Invalid
+from hivelore.hooks import install
+from hivelore.hooks.profile_files import prepare as keep_profile
 from hivelore.local import endpoint, variables
+from hivelore.local.signals import exit_on_signals
 from hivelore.python.client import Client
 
 OwnFolder = Annotated[bool, Parameter(help="Use agents/ID instead of personal, for several agents in one workspace.")]
@@ -22,11 +28,16 @@ def prepare(
         str | None, Parameter(help="Agent to prepare it for, by id or name (default: local).", metavar="NAME")
     ] = None,
     own_folder: OwnFolder = False,
+    repos: Annotated[bool, Parameter(negative="--no-repos", help="Sync repositories.")] = True,
+    program: Annotated[
+        Literal["claude-code", "codex"], Parameter(help="Agent program whose file gets the notes of the profile.")
+    ] = "claude-code",
     json: AsJson = False,
 ) -> int:
-    """Create the folders of a workspace, and put the setup scripts into its start-up file.
+    """Prepare a workspace: folders, files of the profile, clones, configuration, start-up file.
 
-    HIVELORE_RUN_SETUP_SCRIPTS=1 also runs that file. If it fails, its exit code is returned.
+    HIVELORE_RUN_SETUP_SCRIPTS=1 also runs the start-up file. If it fails, its exit code is returned. The exit code is 7
+    if a part could not be prepared; the others are.
 
     Example: hivelore workspace prepare --agent reviewer
     """
@@ -43,6 +54,7 @@ def prepare(
     )
     with connection.client(agent) as client:
         me = agent_id(client)
+        keeps_profile = not own_folder and _keeps_profile(settings.home)
         preparation = Preparation(
             client=client,
             workspace=settings.workspace_folder,
@@ -50,17 +62,33 @@ def prepare(
             personal=f"agents/{me}" if own_folder else "personal",
             runs=runs,
             environment=variables.environment(),
+            keep_profile=(lambda: keep_profile(program, me, str(settings.home), client.url)) if keeps_profile else None,
+            sync_repos=(lambda: _sync_repos(client)) if repos else None,
             note=output.note,
         )
         code = take_steps(preparation)
     found, done = preparation.start_up_file, preparation.finished
+    steps = [{"step": name, "outcome": one.outcome, "detail": one.detail} for name, one in preparation.results.items()]
     answer = {
         "workspace": str(preparation.workspace),
+        "steps": steps,
         "startUpFile": None if found is None else str(found.path),
         "exitCode": None if done is None else done.code,
     }
     output.result(answer, json, "Prepared: ", (str(preparation.workspace), "bold"))
-    return code
+    if not json:
+        output.show_table((Column("step"), Column("outcome"), Column("detail")), steps)
+    return code or (0 if preparation.is_complete else exits.LEFT_OUT)
+
+
+def _sync_repos(client: Client) -> list[Json]:
+    with exit_on_signals():
+        return list(sync_repos(client, (), SECONDS))
+
+
+def _keeps_profile(home: Path) -> bool:
+    given = variables.environment().get("HIVELORE_PROFILE_FILES")
+    return given == endpoint.ON if given else install.keeps_profile_files(home)
 
 
 def agent_id(client: Client) -> str:

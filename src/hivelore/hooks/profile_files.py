@@ -53,6 +53,8 @@ NOTES = {"claude-code": "CLAUDE.md", "codex": "AGENTS.md"}
 """By program: the file of the notes in its settings folder."""
 _STATE, _LOCK, _SENDING, _NEW, _LAST = "state.json", "lock", "sending", "new", "last"
 _BACKUP, _UNSENT, _REFUSED, _ASIDE = "backup-", "unsent-", "refused-", "aside-"
+PREPARED = "prepared"
+"""Stands for the session that files were prepared for until it starts."""
 _SECOND = 1_000_000_000
 _STORED, _STALE = 200, 412
 _NEVER = (400, 413, 422)
@@ -160,7 +162,9 @@ class ProfileFile:
                     f"{self.name} belongs to a session of another agent, so this one has no {self.field} there."
                 )
             elif not state["is_removed"]:
-                state["users"][session["id"]] = session
+                state["users"].pop(PREPARED, None)
+                if session["id"] != PREPARED or not state["users"]:
+                    state["users"][session["id"]] = session
                 self._save(state)
                 self._update(state, profile)
 
@@ -473,6 +477,38 @@ def sync(
         kept = file.describe_kept() if event in ("SessionStart", "SessionEnd") else None
         for notice in (*file.notices, *filter(None, [kept])):
             service.notify(notice)
+
+
+class Prepared:
+    """What ``prepare`` did."""
+
+    __slots__ = ("names", "notices")
+
+    def __init__(self, names: "Sequence[str]", notices: "Sequence[str]") -> None:
+        """``names``: of the files that contain the profile; ``notices``: what the user has to know."""
+        self.names = names
+        self.notices = notices
+
+
+def prepare(program: str, agent: str, home: str, url: str) -> Prepared:
+    """Put the profile into its files before the first session starts, which then uses them. ``agent``: the id of the
+    agent that the session will have."""
+    service, files = Service(url, home), list(files_of(program, home))
+    user = {"id": PREPARED, "pid": 0, "started": "", "at": time.time_ns() // _SECOND}
+    found = service.agent()
+    if found != agent:
+        why = "does not answer" if found is None else f"knows the hooks of this machine as agent {found}, not {agent}"
+        return Prepared((), (f"The profile is not kept in files: the service {why}.",))
+    _each(files, lambda file: file.recover(PREPARED))
+    if any(file.has_state() for file in files):
+        _each(files, lambda file: file.send(agent, service))
+    profile = service.profile()
+    if profile is None:
+        return Prepared((), ("The profile is not kept in files: the service does not answer.",))
+    _each(files, lambda file: file.start(user, profile))
+    return Prepared(
+        tuple(file.name for file in files if file.has_state()), tuple(one for file in files for one in file.notices)
+    )
 
 
 def release(program: str, home: str, url: "str | None") -> "Sequence[str]":

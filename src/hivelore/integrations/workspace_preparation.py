@@ -1,15 +1,22 @@
-"""Prepares the workspace of an agent before its first session: folders, start-up file, and running it (A37, D40)."""
+"""Prepares the workspace of an agent before its first session (A37, D40).
+
+That are folders, files of the profile, clones of repositories, configuration, and the start-up file. Preparing again
+changes nothing. A part that fails does not keep the others from being prepared, except for folders and start-up file.
+"""
 
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import counted
-from hivelore.errors import Conflict, NotFound, Unavailable
+from hivelore.errors import Conflict, HiveloreError, NotFound, Unavailable
 from hivelore.folders.workspace import make_folders
+from hivelore.hooks.profile_files import Prepared
 from hivelore.integrations import start_up_files
 from hivelore.integrations.start_up_files import FoundFile, Note
 from hivelore.local import private_files, script_process
@@ -46,6 +53,26 @@ class RunSettings:
     """Environment variables that it gets besides the usual ones."""
 
 
+class Outcome(StrEnum):
+    DONE = "done"
+    OFF = "off"
+    """A setting switches it off."""
+    INCOMPLETE = "incomplete"
+    """Done except for something, which the detail names."""
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    outcome: Outcome
+    detail: str = ""
+    code: int = 0
+    """Another exit code than 0 ends the preparation."""
+
+
+Json = Mapping[str, Any]
+
+
 @dataclass(slots=True, kw_only=True)
 class Preparation:
     """What the steps share, and what they did."""
@@ -59,6 +86,14 @@ class Preparation:
     runs: RunSettings
     note: Note
     environment: Mapping[str, str]
+    keep_profile: Callable[[], Prepared] | None = None
+    """Keeps the profile in files; None: that is off."""
+    sync_repos: Callable[[], Sequence[Json]] | None = None
+    """Syncs the repositories that every machine clones. Returns the results as ``hivelore repo sync`` shows them."""
+    results: dict[str, StepResult] = field(default_factory=dict[str, StepResult])
+    """By name of the step, in their order."""
+    configured: dict[str, str] = field(default_factory=dict[str, str])
+    """Variables for the start-up file from the configuration of the agent."""
     start_up_file: FoundFile | None = None
     finished: Finished | None = None
     """None: the start-up file was not run."""
@@ -72,12 +107,16 @@ class Preparation:
         """The workspace; for one of several agents, its personal folder."""
         return self.workspace if self.personal == "personal" else self.personal_folder
 
+    @property
+    def is_complete(self) -> bool:
+        """True if no step left anything out."""
+        return not any(one.outcome in (Outcome.INCOMPLETE, Outcome.FAILED) for one in self.results.values())
 
-Step = Callable[[Preparation], int]
-"""Returns an exit code; another one than 0 ends the preparation."""
+
+Step = Callable[[Preparation], StepResult]
 
 
-def create_folders(preparation: Preparation) -> int:
+def create_folders(preparation: Preparation) -> StepResult:
     workspace = Path(os.path.realpath(preparation.workspace))
     folders = (f"{preparation.personal}/memory", "shared/memory", "repos")
     try:
@@ -87,29 +126,70 @@ def create_folders(preparation: Preparation) -> int:
         raise Unavailable(
             f"The folders in {workspace} cannot be created ({error.strerror}). Links are not followed."
         ) from None
-    return 0
+    return StepResult(Outcome.DONE, str(workspace))
 
 
-def write_start_up_file(preparation: Preparation) -> int:
+def keep_profile(preparation: Preparation) -> StepResult:
+    """Puts the profile into its files, which the first session takes over."""
+    if preparation.keep_profile is None:
+        return StepResult(Outcome.OFF, "HIVELORE_PROFILE_FILES is off, or the workspace has several agents.")
+    done = preparation.keep_profile()
+    for notice in done.notices:
+        preparation.note(notice)
+    return StepResult(Outcome.INCOMPLETE if done.notices else Outcome.DONE, ", ".join(done.names))
+
+
+def sync_repos(preparation: Preparation) -> StepResult:
+    if preparation.sync_repos is None:
+        return StepResult(Outcome.OFF, "--no-repos leaves them out.")
+    found = preparation.sync_repos()
+    late = [one for one in found if not one["isInOrder"]]
+    for one in late:
+        preparation.note(f"{one['name']}: {one['outcome']}. {one['detail']}")
+    if late:
+        return StepResult(Outcome.INCOMPLETE, ", ".join(f"{one['name']}: {one['outcome']}" for one in late))
+    return StepResult(Outcome.DONE, counted(len(found), "repository", "repositories"))
+
+
+def read_configuration(preparation: Preparation) -> StepResult:
+    """Reads the configuration entries that the start-up file gets, and reports lines of .env files that are missing."""
+    client, runs = preparation.client, preparation.runs
+    found: Sequence[Json] = client.call("GET", "/api/config/resolved")["entries"]
+    problems: list[str] = []
+    wanted = {one["key"] for one in found} & set(runs.variables) if runs.is_on else set[str]()
+    for key in sorted(wanted - preparation.environment.keys()):
+        answer = client.call("GET", "/api/config/env", query={"key": key})
+        preparation.configured |= answer["variables"]
+        problems += [f"{one['key']} is left out. {one['reason']}" for one in answer["withheld"]]
+    late: Sequence[Json] = client.call("GET", "/api/config", query={"limit": 1})["problems"]
+    problems += [f"{one['key']} in {one['path']} of {one['workspace']}: {one['problem']}" for one in late]
+    for problem in problems:
+        preparation.note(problem)
+    return StepResult(
+        Outcome.INCOMPLETE if problems else Outcome.DONE, " ".join(problems) or counted(len(found), "entry", "entries")
+    )
+
+
+def write_start_up_file(preparation: Preparation) -> StepResult:
     folder = preparation.start_up_folder
     found = start_up_files.update(folder, preparation.agent, preparation.client, preparation.note)
     preparation.start_up_file = found
     if found is not None and (ignored := start_up_files.others(folder, found.kind)):
         preparation.note(f"Only {found.path.name} is used, not {', '.join(ignored)}.")
-    return 0
+    return StepResult(Outcome.DONE, "none" if found is None else str(found.path))
 
 
-def run_start_up_file(preparation: Preparation) -> int:
+def run_start_up_file(preparation: Preparation) -> StepResult:
     """Runs the start-up file if the operator turned that on."""
     found, runs = preparation.start_up_file, preparation.runs
     if found is None:
-        return 0
+        return StepResult(Outcome.DONE, "no start-up file")
     if not runs.is_on:
         preparation.note(f"{found.path.name} was not run: HIVELORE_RUN_SETUP_SCRIPTS is off.")
-        return 0
+        return StepResult(Outcome.OFF, "HIVELORE_RUN_SETUP_SCRIPTS is off.")
     limits, folder = Limits(runs.seconds, output_bytes=_SEARCHED_BYTES), str(preparation.start_up_folder)
     command = [*(command_of(found.content) or _program(found, preparation.environment)), str(found.path)]
-    environment = usual_environment(preparation.environment, runs.variables)
+    environment = usual_environment({**preparation.configured, **preparation.environment}, runs.variables)
     try:
         done = script_process.run(command, folder, environment, limits)
     except OSError as error:
@@ -120,25 +200,46 @@ def run_start_up_file(preparation: Preparation) -> int:
     preparation.finished = done
     _keep_output(preparation, done)
     if done.code == 0:
-        return 0
+        return StepResult(Outcome.DONE, "exit code 0")
     why = f" {done.why}" if done.why else ""
     log = preparation.personal_folder / LOG
     preparation.note(f"{found.path.name} failed with exit code {done.code}.{why} Its output is in {log}.")
+    failed = f"exit code {done.code}.{why}"
     if done.is_stopped:
-        return done.code
+        return StepResult(Outcome.FAILED, failed, done.code)
     if runs.is_strict:
         preparation.note("STARTUP_SCRIPT_STRICT=0 goes on in spite of it.")
-        return done.code
-    return 0
+        return StepResult(Outcome.FAILED, failed, done.code)
+    return StepResult(Outcome.DONE, f"{failed} STARTUP_SCRIPT_STRICT is off.")
 
 
-STEPS: Sequence[Step] = (create_folders, write_start_up_file, run_start_up_file)
-"""In this order. Whatever else an agent needs in its workspace is one more step, before the start-up file runs."""
+STEPS: Mapping[str, Step] = {
+    "folders": create_folders,
+    "profile": keep_profile,
+    "repositories": sync_repos,
+    "configuration": read_configuration,
+    "start-up file": write_start_up_file,
+    "setup": run_start_up_file,
+}
+"""By name, in this order."""
+_OPTIONAL = frozenset({"profile", "repositories", "configuration"})
+"""Steps whose errors do not end the preparation."""
 
 
 def prepare(preparation: Preparation) -> int:
     """Takes all steps. Returns 0, or the exit code of a start-up file that failed."""
-    return next((code for step in STEPS if (code := step(preparation))), 0)
+    for name, step in STEPS.items():
+        try:
+            result = step(preparation)
+        except (HiveloreError, OSError) as error:
+            if name not in _OPTIONAL:
+                raise
+            preparation.note(str(error))
+            result = StepResult(Outcome.FAILED, str(error))
+        preparation.results[name] = result
+        if result.code:
+            return result.code
+    return 0
 
 
 def usual_environment(environment: Mapping[str, str], more: Sequence[str] = ()) -> dict[str, str]:
@@ -179,7 +280,8 @@ def _program(found: FoundFile, environment: Mapping[str, str]) -> Sequence[str]:
 
 
 def _keep_output(preparation: Preparation, done: Finished) -> None:
-    given = [value for name in preparation.runs.variables if (value := preparation.environment.get(name))]
+    known = {**preparation.configured, **preparation.environment}
+    given = [value for name in preparation.runs.variables if (value := known.get(name))]
     text = readable_output(done.output, given, is_cut=done.is_cut)
     log = preparation.personal_folder / LOG
     try:

@@ -194,7 +194,7 @@ class Settings(BaseSettings):
     setup_script_variables: Names = setting(
         "HIVELORE_SETUP_SCRIPT_VARIABLES",
         "Environment variables, separated by commas, that a start-up file gets besides the usual ones such as PATH and "
-        "HOME.",
+        "HOME. If the environment lacks one, it comes from the configuration of the agent.",
         default=(),
     )
     log: str = setting(
