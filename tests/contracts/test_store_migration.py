@@ -48,6 +48,8 @@ from support.proposals import a_proposal, put
 from support.recalls import a_recall, log, logged
 from support.reference.store import ReferenceStore
 from support.stores import Fresh, add, change, chunks, forget, history, law, present, read_changes
+from support.tasks import a_task
+from support.tasks import put as put_tasks
 
 
 def wholes(view: View) -> list[WholeMemory]:
@@ -300,6 +302,7 @@ def test_everything_is_counted(store: MemoryStore) -> None:
 
     store.write(work)
     put_batch(store, a_batch(), [a_preimage(store, running)])
+    put_tasks(store, a_task(1), a_task(2))
     put_entries(store, an_entry(), a_version(1), a_version(2))
     put_batch(store, a_batch())
     with store.read() as view:
@@ -325,6 +328,7 @@ def test_everything_is_counted(store: MemoryStore) -> None:
             preimages=1,
             config_entries=1,
             config_versions=2,
+            tasks=2,
             jobs=1,
         )
 

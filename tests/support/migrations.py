@@ -25,6 +25,16 @@ from hivelore.observations.model import Confidence, Held
 from hivelore.runtime.clock import SystemClock
 from hivelore.storage.change_recorder import capture_state
 from hivelore.storage.ports import MemoryStore, Snapshots, Transaction
+from hivelore.tasks.model import (
+    Attempt,
+    ProgressKind,
+    TaskChange,
+    TaskCost,
+    TaskProgress,
+    TaskSession,
+    TaskState,
+    UsageTotal,
+)
 from hivelore.transfer.migrate.migrator import Comparison, Migrator
 from support.batches import a_batch
 from support.clocks import START
@@ -46,6 +56,7 @@ from support.memories import (
 from support.observed import observed
 from support.proposals import a_decision, a_proposal, inbox_of
 from support.recalls import a_recall, logged
+from support.tasks import a_task, task_id
 
 SETTINGS = ("model.serving",)
 MODELS = ("m", "n")
@@ -100,6 +111,8 @@ KINDS = (
     "clear",
     "configure",
     "unset",
+    "assign",
+    "unassign",
     "propose",
     "decide",
     "keep",
@@ -167,12 +180,31 @@ def _do_more(tx: Transaction, deed: Deed, key: DocumentKey | None) -> None:
         case "unset":
             tx.drop_env_line("w", ".env", f"K{1 + deed.which}")
             tx.drop_config_entry(config_id(1 + deed.which))
+        case "assign":
+            _assign(tx, deed)
+        case "unassign":
+            tx.drop_task(task_id(1 + deed.which))
         case "judge" | "reject" | "unlink" if key is not None:
             _do_to_links(tx, deed, Stored(key, tx.memories_of([key], EVERYTHING)[key]))
         case _ if key is not None:
             _do_to(tx, deed, key, tx.memories_of([key], EVERYTHING)[key])
         case _:
             pass
+
+
+def _assign(tx: Transaction, deed: Deed) -> None:
+    task, batch = task_id(1 + deed.which), a_batch()
+    depends_on = (task_id(1), task_id(3))[: deed.number]
+    tx.put_task(a_task(1 + deed.which, depends_on=depends_on, client_id=Clean(f"c{deed.number}")))
+    progress = TaskProgress(number=deed.number, at=START, actor=None, kind=ProgressKind.LATE, text=Clean("half"))
+    tx.put_task_progress(task, progress)
+    tx.put_task_session(task, TaskSession(number=deed.number, session=Clean("s"), agent=ADA, at=START))
+    tx.put_attempt(task, Attempt(number=deed.number, token="t", agent=ADA, runner=None, at=START))
+    usage = UsageTotal(input_tokens=deed.number, cost_micros=7)
+    cost = TaskCost(task=task, attempt=1, session=Clean(""), day=START.date(), agent=ADA, usage=usage)
+    tx.put_task_cost(cost)
+    tx.put_batch(batch)
+    tx.put_task_changes(batch.id, [TaskChange(task, TaskState.PAUSED, 1, (Clean("x"),), (), after=deed.number)])
 
 
 def _add(tx: Transaction, deed: Deed) -> None:

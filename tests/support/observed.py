@@ -6,7 +6,7 @@ from hivelore.indexing.model import ModelKey
 from hivelore.memories.model import Memory, MemoryId, Topic
 from hivelore.memories.stored import DocumentKey, PassageKey
 from hivelore.storage.ports import View
-from hivelore.transfer.migrate.migrator import all_batches, config_of, env_lines_of
+from hivelore.transfer.migrate.migrator import all_batches, config_of, env_lines_of, tasks_of
 from support.events import ALL_EVENTS
 from support.memories import EVERYTHING, instant
 from support.proposals import inbox_of
@@ -37,6 +37,7 @@ def observed(view: View, fingerprints: tuple[str, ...] = ()) -> Mapping[str, obj
         "batches": list(all_batches(view)),
         "configuration": list(config_of(view)),
         "env lines": list(env_lines_of(view)),
+        "tasks": list(tasks_of(view)),
     }
 
 

@@ -38,6 +38,8 @@ class BatchKind(StrEnum):
     """Observations were judged again."""
     CONFIGURED = "configured"
     """A configuration entry was set or deleted."""
+    ASSIGNED = "assigned"
+    """A task was edited or cancelled."""
     UNDONE = "undone"
     """Another batch was reverted."""
 

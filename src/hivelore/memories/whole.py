@@ -50,4 +50,5 @@ class Counts:
     preimages: int
     config_entries: int
     config_versions: int
+    tasks: int
     jobs: int

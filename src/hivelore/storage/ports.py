@@ -28,6 +28,7 @@ from hivelore.observations.ports import ObservationReads, ObservationWrites
 from hivelore.review.ports import ReviewReads, ReviewWrites
 from hivelore.search.model import Visibility
 from hivelore.sessions.ports import SessionReads, SessionWrites
+from hivelore.tasks.ports import TaskReads, TaskWrites
 
 T = TypeVar("T")
 
@@ -66,6 +67,7 @@ class View(
     FileReads,
     IdentityReads,
     JobReads,
+    TaskReads,
     SettingReads,
     Protocol,
 ):
@@ -91,6 +93,7 @@ class Transaction(
     FileWrites,
     IdentityWrites,
     JobWrites,
+    TaskWrites,
     SettingWrites,
     Protocol,
 ):

@@ -1,7 +1,5 @@
 """Authority over tasks (X22): who sees, assigns, claims and changes them."""
 
-from datetime import datetime
-
 from hivelore.core.agents import Agent, AgentId, Role, Viewer
 from hivelore.search.model import Visibility
 from hivelore.tasks.model import Attempt, Lease, Task
@@ -57,10 +55,11 @@ def may_overrule(viewer: Viewer) -> bool:
     return viewer.role is not Role.WORKER
 
 
-def holds(viewer: Viewer, lease: Lease | None, token: str | None, now: datetime) -> bool:
-    """Returns True if the viewer works on a task under this lease. Without a token, its agent decides: the agent
-    program of a runner has the key of the agent, but not the token."""
-    if lease is None or lease.until <= now or viewer.agent != lease.agent:
+def holds(viewer: Viewer, lease: Lease | None, token: str | None) -> bool:
+    """Returns True if the viewer works on a task under this lease. A lease that has ended is held until another agent
+    claims the task. Without a token, its agent decides: the agent program of a runner has the key of the agent, but not
+    the token."""
+    if lease is None or viewer.agent != lease.agent:
         return False
     return token is None or token == lease.token
 

@@ -11,6 +11,7 @@ from hivelore.core.agents import AgentId, Role
 from hivelore.core.text import Clean
 from hivelore.core.values import Request, Value, json_names
 from hivelore.memories.model import MemoryId
+from hivelore.search.model import Visibility
 
 TaskId = NewType("TaskId", str)
 """A UUID (version 7) in its lower-case text form."""
@@ -127,7 +128,7 @@ class ProgressKind(StrEnum):
     """The result of an attempt whose lease was lost."""
 
 
-class Progress(Value, frozen=True, kw_only=True):
+class TaskProgress(Value, frozen=True, kw_only=True):
     """A progress text of a task."""
 
     number: int
@@ -161,11 +162,25 @@ class TaskDetail(Value, frozen=True, kw_only=True):
     """A task with the latest progress texts and sessions, oldest first."""
 
     task: Task
-    progress: tuple[Progress, ...] = ()
+    progress: tuple[TaskProgress, ...] = ()
     sessions: tuple[TaskSession, ...] = ()
     unmet: tuple[TaskId, ...] = ()
     """Tasks that it still waits for."""
     usage: "UsageTotal"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskFilter:
+    """Selects tasks. Fields that are None admit all."""
+
+    seen: Visibility
+    states: tuple[TaskState, ...] = tuple(TaskState)
+    agent: AgentId | None = None
+    """Only tasks that are assigned to this agent or that it works on."""
+    creator: AgentId | None = None
+    parent: TaskId | None = None
+    repo: Clean | None = None
+    tag: Clean | None = None
 
 
 class TaskPage(Value, frozen=True, kw_only=True):

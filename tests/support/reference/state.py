@@ -28,6 +28,7 @@ from hivelore.observations.model import Observation, Pair
 from hivelore.review.model import Proposal, ProposalId
 from hivelore.search.model import RecallId
 from hivelore.sessions.model import EventId, Handover, Session
+from hivelore.tasks.model import Attempt, Task, TaskChange, TaskCost, TaskId, TaskProgress, TaskSession
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -149,6 +150,18 @@ class KeptBatch:
     batch: Batch
     preimages: tuple[Preimage, ...]
     config_changes: tuple[ConfigChange, ...] = ()
+    task_changes: tuple[TaskChange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KeptTask:
+    """A task, and what belongs to it."""
+
+    task: Task
+    progress: tuple[TaskProgress, ...] = ()
+    sessions: tuple[TaskSession, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+    costs: tuple[TaskCost, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +212,7 @@ class State:
     env_lines: SharedMap[tuple[str, str, str], EnvLine] = field(
         default_factory=SharedMap[tuple[str, str, str], EnvLine]
     )
+    tasks: SharedMap[TaskId, KeptTask] = field(default_factory=SharedMap[TaskId, KeptTask])
     links: SharedMap[LinkKey, StoredLink] = field(default_factory=SharedMap[LinkKey, StoredLink])
     compared: SharedMap[DocumentKey, tuple[int, Clean]] = field(
         default_factory=SharedMap[DocumentKey, tuple[int, Clean]]

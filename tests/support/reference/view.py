@@ -346,6 +346,7 @@ class ReferenceView(ReferenceSwarmView):
             preimages=sum(len(one.preimages) for one in self.state.batches.values()),
             config_entries=len(self.state.config_entries),
             config_versions=len(self.state.config_versions),
+            tasks=len(self.state.tasks),
             jobs=len(self.state.jobs),
         )
 

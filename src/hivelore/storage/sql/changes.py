@@ -36,6 +36,7 @@ KIND = {
     BatchKind.UNDONE: 6,
     BatchKind.REJUDGED: 7,
     BatchKind.CONFIGURED: 8,
+    BatchKind.ASSIGNED: 12,
 }
 
 
@@ -133,7 +134,7 @@ class ChangeJournalWriter(ChangeJournalReader, SqlWriter):
         self.run_each("preimage_put", [{**PREIMAGE.params(one), "batch": batch.id} for one in preimages])
 
     def drop_batch(self, batch: BatchId) -> None:
-        for name in ("preimages_drop", "config_changes_drop", "batch_drop"):
+        for name in ("preimages_drop", "config_changes_drop", "task_changes_drop", "batch_drop"):
             self.run(name, {"id": batch})
 
     def drop_preimages(self, document: DocumentKey) -> None:

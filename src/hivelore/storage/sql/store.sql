@@ -41,4 +41,5 @@ SELECT
   (SELECT COUNT(*) FROM preimage WHERE namespace = :namespace),
   (SELECT COUNT(*) FROM config_entry WHERE namespace = :namespace),
   (SELECT COUNT(*) FROM config_version WHERE namespace = :namespace),
+  (SELECT COUNT(*) FROM task WHERE namespace = :namespace),
   (SELECT COUNT(*) FROM job WHERE namespace = :namespace)

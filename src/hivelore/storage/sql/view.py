@@ -28,6 +28,7 @@ from hivelore.storage.sql.observations import OPERATIONAL, ObservationReader, ob
 from hivelore.storage.sql.review import ReviewReader, ReviewWriter
 from hivelore.storage.sql.sessions import SessionReader, SessionWriter
 from hivelore.storage.sql.statements import Dialect, Param, Table, load_dialect
+from hivelore.storage.sql.tasks import SUMMARY, TaskReader, TaskWriter
 
 
 class SqlView(
@@ -42,6 +43,7 @@ class SqlView(
     ObservationReader,
     ReviewReader,
     SessionReader,
+    TaskReader,
 ):
     """Implements ``storage.ports.View`` except for the change log."""
 
@@ -70,6 +72,7 @@ def load_statements(dialect: Dialect) -> Mapping[str, str]:
         "memory_columns": MEMORY_COLUMNS,
         "operational_columns": OPERATIONAL.listed("o"),
         "usefulness_columns": USEFULNESS.listed("u"),
+        "task_summary": SUMMARY,
     }
     return load_dialect(dialect, tables, places)
 
@@ -91,6 +94,7 @@ class SqlTransaction(
     MemoryWriter,
     ReviewWriter,
     SessionWriter,
+    TaskWriter,
     SqlView,
 ):
     """Implements ``storage.ports.Transaction`` except for the change log: what concerns several capabilities."""
