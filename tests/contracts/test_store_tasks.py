@@ -154,6 +154,7 @@ def test_unfinished_tasks_of_a_sender_are_counted_up_to_a_limit(store: MemorySto
     with store.read() as view:
         assert [view.count_unfinished_tasks(ADA, most) for most in (2, 9)] == [2, 4]
         assert view.count_unfinished_tasks(BOB, 9) == 0
+        assert view.count_tasks() == dict.fromkeys(list(TaskState)[:4], 1)
 
 
 # claims

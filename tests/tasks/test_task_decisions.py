@@ -11,6 +11,7 @@ from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Conflict, TooLarge
 from hivelore.memories.model import Scope, Source
+from hivelore.memories.task_completion import OPEN_TASK
 from hivelore.tasks.authority import (
     holds,
     may_assign,
@@ -23,7 +24,7 @@ from hivelore.tasks.authority import (
 from hivelore.tasks.costs import DailyLimit, reported, share_of_day, total
 from hivelore.tasks.dependencies import check_acyclic
 from hivelore.tasks.model import COUNTERS, Lease, Task, TaskCost, TaskId, TaskState, Usage, UsageTotal
-from hivelore.tasks.task_text import OPEN_TASK, cut, preamble, reminder, task_draft
+from hivelore.tasks.task_text import cut, preamble, reminder, task_draft
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 ADA, BOB, LEA = AgentId("ada"), AgentId("bob"), AgentId("lea")

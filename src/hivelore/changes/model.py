@@ -16,6 +16,7 @@ from hivelore.memories.stored import DocumentKey
 from hivelore.memories.whole import WholeMemory
 from hivelore.review.model import Proposal
 from hivelore.search.model import Visibility
+from hivelore.tasks.model import TaskId
 
 BatchId = NewType("BatchId", str)
 """A UUID (version 7) in its lower-case text form."""
@@ -55,7 +56,7 @@ class Batch(Value, frozen=True, kw_only=True, rename=json_names(is_private="priv
     interface: Interface
     reason: Clean | None = None
     changes: int
-    """Number of changed memories or configuration entries."""
+    """Number of changed memories, configuration entries or tasks."""
     is_private: bool
     """True if one of the memories is, or was, private."""
     undoes: BatchId | None = None
@@ -141,11 +142,12 @@ class ChangedEntry(Value, frozen=True, kw_only=True):
 
 
 class BatchDetail(Value, frozen=True, kw_only=True):
-    """A batch with the memories and configuration entries that it changed."""
+    """A batch with the memories, configuration entries and tasks that it changed."""
 
     batch: Batch
     memories: tuple[ChangedMemory, ...]
     entries: tuple[ChangedEntry, ...] = ()
+    tasks: tuple[TaskId, ...] = ()
 
 
 class UndoResult(Value, frozen=True, kw_only=True):
@@ -159,6 +161,8 @@ class UndoResult(Value, frozen=True, kw_only=True):
     """The restored memories."""
     entries: tuple[ConfigId, ...] = ()
     """The restored configuration entries."""
+    tasks: tuple[TaskId, ...] = ()
+    """The restored tasks."""
     warnings: tuple[str, ...] = ()
     """Why lines of .env files could not be written. That is tried again."""
     forgotten: int = 0

@@ -34,6 +34,8 @@ from hivelore.memories.model import Action, Memory, MemoryId, Scope
 from hivelore.memories.normalizer import Normalizer
 from hivelore.search.model import EVERYTHING, Filter
 from hivelore.storage.ports import MemoryStore, Transaction, View
+from hivelore.tasks.model import TaskId
+from hivelore.tasks.undo import TaskUndo
 
 _PAGE_SIZE = 20
 _EXPLANATION = "It may have been forgotten, or be older than HIVELORE_UNDO_DAYS."
@@ -51,6 +53,7 @@ class UndoService:
         clock: Clock,
         written: Callable[[], None],
         config_undo: ConfigUndo,
+        task_undo: TaskUndo,
     ) -> None:
         """``written`` is called after every change that may leave passages without vectors."""
         self._store = store
@@ -61,6 +64,7 @@ class UndoService:
         self._clock = clock
         self._written = written
         self._config_undo = config_undo
+        self._task_undo = task_undo
 
     def page(
         self,
@@ -97,9 +101,10 @@ class UndoService:
             seen = Filter(visibility=self._visible_batches(viewer).seen)
             now = view.memories_of([one.key for one in parts if one.before is None], seen)
             entries = [view.config_entry(one.entry) for one in view.config_changes(batch)]
+            tasks = tuple(one.task for one in view.task_changes(batch))
         touched = [ChangedMemory(id=one.memory, name=_display_name(one, now.get(one.key))) for one in parts]
         configured = [ChangedEntry(id=one.id, scope=one.place.scope, key=one.key) for one in entries if one is not None]
-        return BatchDetail(batch=known, memories=tuple(touched), entries=tuple(configured))
+        return BatchDetail(batch=known, memories=tuple(touched), entries=tuple(configured), tasks=tasks)
 
     def undo(
         self, which: str, viewer: Viewer, *, reason: str | None = None, deadline: float | None = None
@@ -109,6 +114,7 @@ class UndoService:
         changed since, the batch was already reverted, or the journal no longer has the previous states."""
         why = self._normalizer.field(reason, "reason")
         reverted: list[EntryChange] = []
+        tasks: list[TaskId] = []
 
         def undo_batch(tx: Transaction) -> UndoResult:
             batch, only = self._resolve_target(tx, which, viewer)
@@ -117,6 +123,11 @@ class UndoService:
                 entries = tuple(one.entry.id for one in reverted)
                 after = self._mark_undone(tx, batch, viewer)
                 return UndoResult(batch=after, by=None if by is None else by.id, memories=(), entries=entries)
+            if batch.kind is BatchKind.ASSIGNED or tx.task_changes(batch.id):
+                by, tasks[:] = self._task_undo.revert(tx, batch, viewer, why)
+                after = self._mark_undone(tx, batch, viewer)
+                by_id = None if by is None else by.id
+                return UndoResult(batch=after, by=by_id, memories=(), tasks=tuple(tasks))
             parts, forgotten = _stored_preimages(tx, batch, only)
             changed = _select_restorable(tx, batch.kind, parts)
             self._check_permission(tx, changed, viewer)
@@ -124,6 +135,7 @@ class UndoService:
 
         done = self._store.write(undo_batch, deadline)
         self._written()
+        self._task_undo.finish(tasks)
         return replace(done, warnings=tuple(self._config_undo.finish(reverted)))
 
     def drop(self, batch: BatchId, viewer: Viewer) -> None:

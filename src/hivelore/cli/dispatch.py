@@ -44,6 +44,10 @@ VERBS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "events": ("events:events", "Log of events on services: list, add, forget."),
         "cooldowns": ("events:cooldowns", "Actions on services that must wait: list, set, clear."),
     },
+    "Tasks": {
+        "task": ("tasks:app", "Tasks of agents: send, list, show, complete, cancel."),
+        "tasks": ("tasks:tasks", "Latest tasks with their tokens and money."),
+    },
     "Agent programs": {
         "setup": ("setup:setup", "Set up Hivelore in an agent program."),
         "unsetup": ("setup:unsetup", "Remove Hivelore from agent programs."),
@@ -72,7 +76,7 @@ VERBS: Mapping[str, Mapping[str, tuple[str, str]]] = {
 }
 """By group and verb: the function, which is imported when the verb runs, and the first line of its help."""
 _DESCRIPTION = "Shared memory for coding agents. Verbs start the service on this machine when they need it."
-_TAKES_STDIN = ("remember", "recall", "edit", "observe", "import", "export", "events", "task-done", "config")
+_TAKES_STDIN = ("remember", "recall", "edit", "observe", "import", "export", "events", "task-done", "task", "config")
 
 
 def run(argv: Sequence[str]) -> int:

@@ -49,7 +49,7 @@ def undo(
     """
     body = {"id": which, "reason": reason}
     done = call("POST", "/api/undo", agent=agent, operator=True, body=body, timeout=_SLOW)
-    restored = [*done["memories"], *done["entries"]]
+    restored = [*done["memories"], *done["entries"], *done["tasks"]]
     short = output.short_ids([*restored, done["by"]])
     output.result(done, json, "Restored: ", (", ".join(short[one] for one in restored[:_SHOWN]), "bold"))
     if json:
@@ -102,6 +102,8 @@ def batches(
         output.say()
         if found["memories"]:
             output.show_table((Column("memory", "id", "id"), Column("name")), found["memories"])
+        if found["tasks"]:
+            output.show_table((Column("task", lambda one: one["id"], "id"),), [{"id": one} for one in found["tasks"]])
         if found["entries"]:
             output.show_table((Column("entry", "id", "id"), Column("scope"), Column("key")), found["entries"])
 

@@ -179,6 +179,8 @@ class Notification(StrEnum):
     """Keys or agents have changed."""
     WAITING = "waiting"
     """More passages wait for vectors than the sender can embed at once."""
+    TASKS = "tasks"
+    """A task can be claimed."""
 
 
 class Notifier(Protocol):

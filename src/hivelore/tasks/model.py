@@ -1,5 +1,6 @@
 """Values of tasks, of the leases under which agents work on them, and of their costs (D20)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from enum import StrEnum
@@ -283,6 +284,13 @@ class CostReport(Value, frozen=True, kw_only=True):
     total: UsageTotal
     is_cut: bool = False
     """True if there are more rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCounts:
+    unfinished: Mapping[TaskState, int]
+    today: UsageTotal
+    """What all tasks used on this day (UTC)."""
 
 
 class Knowledge(Value, frozen=True, kw_only=True):

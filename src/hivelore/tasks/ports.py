@@ -1,6 +1,6 @@
 """Ports of tasks, their progress, sessions, attempts and costs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Protocol
 
@@ -21,6 +21,7 @@ from hivelore.tasks.model import (
     TaskId,
     TaskProgress,
     TaskSession,
+    TaskState,
     UsageTotal,
 )
 
@@ -59,6 +60,10 @@ class TaskReads(Protocol):
 
     def count_unfinished_tasks(self, creator: AgentId, most: int) -> int:
         """Counts the unfinished tasks that an agent sent, up to ``most``."""
+        ...
+
+    def count_tasks(self) -> Mapping[TaskState, int]:
+        """Counts the tasks of each unfinished state."""
         ...
 
     def is_claimable(self, queues: Queues, now: datetime) -> bool:

@@ -6,11 +6,9 @@ from hivelore.core.agents import AgentId
 from hivelore.memories.drafts import QuotedDraft
 from hivelore.memories.model import Scope, Source, Trust
 from hivelore.memories.summary import name_from_summary, summarise
-from hivelore.memories.task_completion import MIN_LENGTH
+from hivelore.memories.task_completion import MIN_LENGTH, OPEN_TASK
 from hivelore.tasks.model import FINISHED, Task, TaskState
 
-OPEN_TASK = "open-task"
-"""Category of the memory of a task that is not done. Such memories are found, but never injected."""
 DONE_TASK = "task"
 """Category of the memory of a completed or failed task."""
 _OPEN_LIFETIME = timedelta(days=365)

@@ -1,10 +1,10 @@
 """Row-level security: what PostgreSQL refuses a viewer where no other filter applies."""
 
 from collections.abc import Generator, Mapping
+from functools import partial
 from pathlib import Path
 
-import psycopgfrom functools import partial
-
+import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
@@ -187,9 +187,7 @@ def _put_whole_task(task: Task, tx: Transaction) -> None:
     tx.put_batch(batch := a_batch())
     tx.put_task_changes(batch.id, [TaskChange(task.id, TaskState.OPEN, 0, (), (), after=1)])
     usage = UsageTotal()
-    tx.put_task_cost(
-        TaskCost(task=task.id, attempt=1, session=Clean(""), day=START.date(), agent=CARL, usage=usage)
-    )
+    tx.put_task_cost(TaskCost(task=task.id, attempt=1, session=Clean(""), day=START.date(), agent=CARL, usage=usage))
     progress = TaskProgress(number=1, at=START, actor=CARL, kind=ProgressKind.PROGRESS, text=Clean("half"))
     tx.put_task_progress(task.id, progress)
     tx.put_task_session(task.id, TaskSession(number=1, session=Clean("s"), agent=CARL, at=START))

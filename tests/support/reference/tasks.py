@@ -1,6 +1,6 @@
 """Tasks of the reference store."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import TypeVar
 
@@ -17,6 +17,7 @@ from hivelore.tasks.model import (
     MAX_CHAIN,
     MAX_PROGRESS,
     SUMMARY_LENGTH,
+    UNFINISHED,
     Attempt,
     CostGroup,
     CostRow,
@@ -77,6 +78,9 @@ class TasksView:
 
     def count_unfinished_tasks(self, creator: AgentId, most: int) -> int:
         return min(most, sum(one.creator == creator and one.state not in FINISHED for one in self._tasks()))
+
+    def count_tasks(self) -> Mapping[TaskState, int]:
+        return {state: sum(one.state is state for one in self._tasks()) for state in UNFINISHED}
 
     def is_claimable(self, queues: Queues, now: datetime) -> bool:
         return bool(self._claimable(queues, now))

@@ -1,6 +1,6 @@
 """Tasks, and their dependencies, progress, sessions, attempts, changes and costs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from heapq import merge
 from itertools import islice
@@ -34,6 +34,7 @@ from hivelore.tasks.model import (
     MAX_CHAIN,
     MAX_PROGRESS,
     SUMMARY_LENGTH,
+    UNFINISHED,
     Attempt,
     CostGroup,
     CostRow,
@@ -235,6 +236,10 @@ class TaskReader(SqlReader):
 
     def count_unfinished_tasks(self, creator: AgentId, most: int) -> int:
         return self.row("task_count", creator=creator, most=most)[0]
+
+    def count_tasks(self) -> Mapping[TaskState, int]:
+        found = dict(self.rows(self.SQL["tasks_counts"]))
+        return {state: found.get(STATE[state], 0) for state in UNFINISHED}
 
     def is_claimable(self, queues: Queues, now: datetime) -> bool:
         return self.row("task_claimable", **_queues(queues), now=to_micros(now)) is not None

@@ -27,6 +27,9 @@ SELECT ta.id FROM task ta WHERE ta.namespace = :namespace {task_filter} ORDER BY
 SELECT COUNT(*) FROM (
   SELECT 1 FROM task WHERE namespace = :namespace AND creator_key = :creator AND state < 5 LIMIT :most) counted
 
+-- name: tasks_counts
+SELECT state, COUNT(*) FROM task WHERE namespace = :namespace AND state < 5 GROUP BY state
+
 -- name: task_candidates
 -- The first tasks of each queue, and those whose lease ended first. Concurrent claims skip each other's rows.
 SELECT id FROM (SELECT id FROM task WHERE namespace = :namespace AND queue = :own AND state = 1
