@@ -54,6 +54,8 @@ from support.repos import a_repo, a_report
 from support.repos import put as put_repos
 from support.setup_scripts import a_script, a_script_proposal, put_drafts, put_scripts
 from support.stores import Fresh, add, change, chunks, forget, history, law, present, read_changes
+from support.tasks import a_task
+from support.tasks import put as put_tasks
 
 
 def wholes(view: View) -> list[WholeMemory]:
@@ -306,6 +308,7 @@ def test_everything_is_counted(store: MemoryStore) -> None:
 
     store.write(work)
     put_batch(store, a_batch(), [a_preimage(store, running)])
+    put_tasks(store, a_task(1), a_task(2))
     put_entries(store, an_entry(), a_version(1), a_version(2))
     put_repos(store, a_repo(1), a_repo(2), a_report(1), a_report(1, owner=ADA), a_report(2))
     put_profiles(store, a_head(), a_profile(1), a_profile(2))
@@ -341,6 +344,7 @@ def test_everything_is_counted(store: MemoryStore) -> None:
             script_drafts=1,
             profiles=1,
             profile_versions=2,
+            tasks=2,
             jobs=1,
         )
 

@@ -30,13 +30,16 @@ from hivelore.storage.sql.events import event_condition
 from hivelore.storage.sql.feedback import recall_condition
 from hivelore.storage.sql.repos import AUTO_CLONED, REPO, REPO_LISTED, REPO_REPORT, REPORT_LISTED
 from hivelore.storage.sql.review import proposal_condition
-from hivelore.storage.sql.statements import Params, begins_with, condition, parts
+from hivelore.storage.sql.statements import Params, after_position, begins_with, condition, parts
+from hivelore.storage.sql.tasks import COST_ORDERS, COST_SUMS, cost_condition, task_conditions
 from hivelore.storage.sqlite.connection import SQL, SqliteView, connect, rows
 from hivelore.storage.sqlite.store import SqliteStore
+from hivelore.tasks.model import CostGroup, TaskFilter
 from support.configuration import ADAS, GLOBAL, an_entry
 from support.memories import ADA, a_memory, instant
 from support.small_world import TAGS, VALUES, VISIBILITIES, census
 from support.stores import add, chunks
+from support.tasks import task_id
 
 LARGE = {
     "memory": "m",
@@ -67,6 +70,13 @@ LARGE = {
     "repo_change": "",
     "profile_version": "",
     "profile_change": "",
+    "task": "ta",
+    "task_dependency": "td",
+    "task_progress": "",
+    "task_session": "ts",
+    "task_attempt": "",
+    "task_change": "",
+    "task_cost": "tc",
 }
 """The tables that grow with the number of memories, and their aliases in statements."""
 TABLES = {name: table for table, aliases in LARGE.items() for name in (table, *aliases.split())}
@@ -157,6 +167,22 @@ FRAGMENTS = {
     "{repo_filter}": ("", AUTO_CLONED),
     "{repo_columns}": (REPO.listed(), REPO_LISTED.listed()),
     "{report_columns}": (REPO_REPORT.listed(), REPORT_LISTED.listed()),
+    "{task_filter}": tuple(
+        sql + after_position("ta.created_at, ta.id", after)[0]
+        for seen in (EVERYBODY, WORKER, SHARED, OWN)
+        for where in (
+            TaskFilter(seen=seen),
+            TaskFilter(seen=seen, agent=ADA),
+            TaskFilter(seen=seen, creator=ADA),
+            TaskFilter(seen=seen, parent=task_id(1), tag=Clean("t")),
+        )
+        for sql, _ in task_conditions(where)
+        for after in (None, (instant(0), task_id(1)))
+    ),
+    "{cost_sums}": (COST_SUMS,),
+    "{cost_key}": tuple(CostGroup),
+    "{cost_order}": tuple(COST_ORDERS.values()),
+    "{cost_filter}": (cost_condition(None), cost_condition(ADA)),
     "{batch_filter}": tuple(
         batch_condition(BatchFilter(seen=seen, memory=memory, undone=undone), after)[0]
         for seen in (EVERYBODY, WORKER, OWN)
@@ -169,6 +195,7 @@ OF_A_PREFIX = {
     "memory_ids": [("{where}", "m.id")],
     "changed_ids": [("{batch_filter}", "pi.memory")],
     "config_ids": [("{config_filter}", "e.id")],
+    "task_ids": [("{task_filter}", "ta.id")],
 }
 """Statements that look up only ids with a prefix: the placeholder before which its condition stands, and the column."""
 LISTED_BY_PARTS = ("memory_page", "memory_keys", "memory_counts")

@@ -27,6 +27,16 @@ from hivelore.repos.model import RepoChange
 from hivelore.runtime.clock import SystemClock
 from hivelore.storage.change_recorder import capture_state
 from hivelore.storage.ports import MemoryStore, Snapshots, Transaction
+from hivelore.tasks.model import (
+    Attempt,
+    ProgressKind,
+    TaskChange,
+    TaskCost,
+    TaskProgress,
+    TaskSession,
+    TaskState,
+    UsageTotal,
+)
 from hivelore.transfer.migrate.migrator import Comparison, Migrator
 from support.batches import a_batch
 from support.clocks import START
@@ -51,6 +61,7 @@ from support.proposals import a_decision, a_proposal, inbox_of
 from support.recalls import a_recall, logged
 from support.repos import a_repo, a_report, repo_id
 from support.setup_scripts import a_script, a_script_proposal
+from support.tasks import a_task, task_id
 
 SETTINGS = ("model.serving",)
 MODELS = ("m", "n")
@@ -113,6 +124,8 @@ KINDS = (
     "draft",
     "profile",
     "prune profile",
+    "assign",
+    "unassign",
     "propose",
     "decide",
     "keep",
@@ -179,6 +192,8 @@ def _do_more(tx: Transaction, deed: Deed, key: DocumentKey | None) -> None:
             _script(tx, deed)
         case "profile" | "prune profile":
             _profile(tx, deed)
+        case "assign" | "unassign":
+            _assign(tx, deed)
         case "judge" | "reject" | "unlink" if key is not None:
             _do_to_links(tx, deed, Stored(key, tx.memories_of([key], EVERYTHING)[key]))
         case _ if key is not None:
@@ -250,6 +265,24 @@ def _register(tx: Transaction, deed: Deed) -> None:
             tx.drop_repo(repo_id(number))
         case _:
             pass
+
+
+def _assign(tx: Transaction, deed: Deed) -> None:
+    task, batch = task_id(1 + deed.which), a_batch()
+    if deed.what == "unassign":
+        tx.drop_task(task)
+        return
+    depends_on = (task_id(1), task_id(3))[: deed.number]
+    tx.put_task(a_task(1 + deed.which, depends_on=depends_on, client_id=Clean(f"c{deed.number}")))
+    progress = TaskProgress(number=deed.number, at=START, actor=None, kind=ProgressKind.LATE, text=Clean("half"))
+    tx.put_task_progress(task, progress)
+    tx.put_task_session(task, TaskSession(number=deed.number, session=Clean("s"), agent=ADA, at=START))
+    tx.put_attempt(task, Attempt(number=deed.number, token="t", agent=ADA, runner=None, at=START))
+    usage = UsageTotal(input_tokens=deed.number, cost_micros=7)
+    cost = TaskCost(task=task, attempt=1, session=Clean(""), day=START.date(), agent=ADA, usage=usage)
+    tx.put_task_cost(cost)
+    tx.put_batch(batch)
+    tx.put_task_changes(batch.id, [TaskChange(task, TaskState.PAUSED, 1, (Clean("x"),), (), after=deed.number)])
 
 
 def _add(tx: Transaction, deed: Deed) -> None:

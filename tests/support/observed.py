@@ -15,6 +15,7 @@ from hivelore.transfer.migrate.migrator import (
     repos_of,
     script_drafts_of,
     setup_scripts_of,
+    tasks_of,
 )
 from support.events import ALL_EVENTS
 from support.memories import EVERYTHING, instant
@@ -52,6 +53,7 @@ def observed(view: View, fingerprints: tuple[str, ...] = ()) -> Mapping[str, obj
         "script drafts": list(script_drafts_of(view)),
         "profiles": list(view.profiles()),
         "profile versions": [one for page in profile_version_pages(view) for one in page],
+        "tasks": list(tasks_of(view)),
     }
 
 

@@ -20,6 +20,7 @@ from hivelore.review import operations as review
 from hivelore.search import operations as search
 from hivelore.sessions import operations as sessions
 from hivelore.setup_scripts import operations as setup_scripts
+from hivelore.tasks import operations as tasks
 
 OPERATIONS: tuple[Operation[..., Any], ...] = (
     *search.OPERATIONS,
@@ -38,5 +39,6 @@ OPERATIONS: tuple[Operation[..., Any], ...] = (
     *configuration.OPERATIONS,
     *repos.OPERATIONS,
     *setup_scripts.OPERATIONS,
+    *tasks.OPERATIONS,
 )
 TOOLS: tuple[Tool[Any], ...] = tuple(one.tool for one in OPERATIONS if one.tool is not None)

@@ -18,6 +18,7 @@ from hivelore.repos.model import RepoId
 from hivelore.review.model import Proposal
 from hivelore.search.model import Visibility
 from hivelore.setup_scripts.model import ScriptChange
+from hivelore.tasks.model import TaskId
 
 BatchId = NewType("BatchId", str)
 """A UUID (version 7) in its lower-case text form."""
@@ -46,6 +47,8 @@ class BatchKind(StrEnum):
     """A repository was registered, changed or removed."""
     SETUP_SCRIPT = "setup-script"
     """A setup script was changed."""
+    ASSIGNED = "assigned"
+    """A task was edited or cancelled."""
     UNDONE = "undone"
     """Another batch was reverted."""
 
@@ -61,7 +64,7 @@ class Batch(Value, frozen=True, kw_only=True, rename=json_names(is_private="priv
     interface: Interface
     reason: Clean | None = None
     changes: int
-    """Number of changed memories, configuration entries, profiles or repositories."""
+    """Number of changed memories, configuration entries, profiles, repositories or tasks."""
     is_private: bool
     """True if one of the memories is, or was, private."""
     undoes: BatchId | None = None
@@ -165,13 +168,14 @@ class ChangedProfile(Value, frozen=True, kw_only=True, rename=json_names(agent="
 
 
 class BatchDetail(Value, frozen=True, kw_only=True):
-    """A batch with the memories, configuration entries, repositories and profiles that it changed."""
+    """A batch with the memories, configuration entries, repositories, profiles and tasks that it changed."""
 
     batch: Batch
     memories: tuple[ChangedMemory, ...]
     entries: tuple[ChangedEntry, ...] = ()
     repos: tuple[ChangedRepo, ...] = ()
     profiles: tuple[ChangedProfile, ...] = ()
+    tasks: tuple[TaskId, ...] = ()
 
 
 class UndoResult(Value, frozen=True, kw_only=True):
@@ -187,6 +191,8 @@ class UndoResult(Value, frozen=True, kw_only=True):
     """The restored configuration entries."""
     repos: tuple[RepoId, ...] = ()
     """The restored repositories."""
+    tasks: tuple[TaskId, ...] = ()
+    """The restored tasks."""
     warnings: tuple[str, ...] = ()
     """Why lines of .env files could not be written. That is tried again."""
     profiles: tuple[AgentId, ...] = ()

@@ -39,6 +39,8 @@ from hivelore.repos import undo as repos_undo
 from hivelore.search.model import EVERYTHING, Filter
 from hivelore.setup_scripts import undo as setup_script_undo
 from hivelore.storage.ports import MemoryStore, Transaction, View
+from hivelore.tasks.model import TaskId
+from hivelore.tasks.undo import TaskUndo
 
 _PAGE_SIZE = 20
 _EXPLANATION = "It may have been forgotten, or be older than HIVELORE_UNDO_DAYS."
@@ -57,6 +59,7 @@ class UndoService:
         written: Callable[[], None],
         config_undo: ConfigUndo,
         agents_changed: Callable[[], None],
+        task_undo: TaskUndo,
     ) -> None:
         """``written`` is called after every change that may leave passages without vectors, ``agents_changed`` after a
         change of profiles, which contain the names of agents."""
@@ -69,6 +72,7 @@ class UndoService:
         self._written = written
         self._config_undo = config_undo
         self._agents_changed = agents_changed
+        self._task_undo = task_undo
 
     def page(
         self,
@@ -110,11 +114,17 @@ class UndoService:
                 ChangedProfile(agent=one.agent, before=one.before, after=one.after)
                 for one in view.profile_changes(batch)
             )
+            tasks = tuple(one.task for one in view.task_changes(batch))
         touched = [ChangedMemory(id=one.memory, name=_display_name(one, now.get(one.key))) for one in parts]
         configured = [ChangedEntry(id=one.id, scope=one.place.scope, key=one.key) for one in entries if one is not None]
         repos = [ChangedRepo(id=one.id, name=one.name) for one in changed if one is not None]
         return BatchDetail(
-            batch=known, memories=tuple(touched), entries=tuple(configured), repos=tuple(repos), profiles=profiles
+            batch=known,
+            memories=tuple(touched),
+            entries=tuple(configured),
+            repos=tuple(repos),
+            profiles=profiles,
+            tasks=tasks,
         )
 
     def undo(
@@ -125,6 +135,7 @@ class UndoService:
         changed since, the batch was already reverted, or the journal no longer has the previous states."""
         why = self._normalizer.field(reason, "reason")
         reverted: list[EntryChange] = []
+        tasks: list[TaskId] = []
 
         def undo_batch(tx: Transaction) -> UndoResult:
             batch, only = self._resolve_target(tx, which, viewer)
@@ -143,6 +154,11 @@ class UndoService:
                 return UndoResult(batch=after, by=None if by is None else by.id, memories=())
             if tx.profile_changes(batch.id):
                 return self._restore_profiles(tx, batch, viewer, why)
+            if batch.kind is BatchKind.ASSIGNED or tx.task_changes(batch.id):
+                by, tasks[:] = self._task_undo.revert(tx, batch, viewer, why)
+                after = self._mark_undone(tx, batch, viewer)
+                by_id = None if by is None else by.id
+                return UndoResult(batch=after, by=by_id, memories=(), tasks=tuple(tasks))
             parts, forgotten = _stored_preimages(tx, batch, only)
             changed = _select_restorable(tx, batch.kind, parts)
             self._check_permission(tx, changed, viewer)
@@ -152,6 +168,7 @@ class UndoService:
         self._written()
         if done.profiles:
             self._agents_changed()
+        self._task_undo.finish(tasks)
         return replace(done, warnings=tuple(self._config_undo.finish(reverted)))
 
     def drop(self, batch: BatchId, viewer: Viewer) -> None:

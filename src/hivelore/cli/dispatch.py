@@ -44,6 +44,10 @@ VERBS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "events": ("events:events", "Log of events on services: list, add, forget."),
         "cooldowns": ("events:cooldowns", "Actions on services that must wait: list, set, clear."),
     },
+    "Tasks": {
+        "task": ("tasks:app", "Tasks of agents: send, list, show, complete, cancel."),
+        "tasks": ("tasks:tasks", "Latest tasks with their tokens and money."),
+    },
     "Agent programs": {
         "setup": ("setup:setup", "Set up Hivelore in an agent program."),
         "unsetup": ("setup:unsetup", "Remove Hivelore from agent programs."),
@@ -85,6 +89,7 @@ _TAKES_STDIN = (
     "export",
     "events",
     "task-done",
+    "task",
     "config",
     "repo",
     "setup-script",

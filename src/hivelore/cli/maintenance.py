@@ -49,7 +49,7 @@ def undo(
     """
     body = {"id": which, "reason": reason}
     done = call("POST", "/api/undo", agent=agent, operator=True, body=body, timeout=_SLOW)
-    restored = [*done["memories"], *done["entries"], *done["repos"], *done["profiles"]]
+    restored = [*done["memories"], *done["entries"], *done["repos"], *done["profiles"], *done["tasks"]]
     short = output.short_ids([*restored, done["by"]])
     shown = (
         ", ".join(short[one] for one in restored[:_SHOWN]) if done["batch"]["script"] is None else "the setup script"
@@ -109,6 +109,8 @@ def batches(
         output.say()
         if found["memories"]:
             output.show_table((Column("memory", "id", "id"), Column("name")), found["memories"])
+        if found["tasks"]:
+            output.show_table((Column("task", lambda one: one["id"], "id"),), [{"id": one} for one in found["tasks"]])
         if found["entries"]:
             output.show_table((Column("entry", "id", "id"), Column("scope"), Column("key")), found["entries"])
         if found["repos"]:

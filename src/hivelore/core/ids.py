@@ -12,6 +12,7 @@ from hivelore.memories.model import MemoryId
 from hivelore.repos.model import RepoId
 from hivelore.review.model import ProposalId
 from hivelore.search.model import RecallId
+from hivelore.tasks.model import TaskId
 
 
 def uuid7(now: datetime) -> str:
@@ -50,6 +51,10 @@ def proposal_id(now: datetime) -> ProposalId:
 
 def batch_id(now: datetime) -> BatchId:
     return BatchId(uuid7(now))
+
+
+def task_id(now: datetime) -> TaskId:
+    return TaskId(uuid7(now))
 
 
 def config_id(now: datetime) -> ConfigId:

@@ -12,6 +12,7 @@ from urllib.parse import quote
 from msgspec import Struct, structs, to_builtins
 
 from hivelore.core.agents import Role, Viewer
+from hivelore.core.signal import Signal
 from hivelore.core.tool import Tool
 from hivelore.errors import Forbidden, NotFound
 
@@ -77,6 +78,18 @@ class Route(Generic[R]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting(Generic[R]):
+    """How an operation waits for an answer without occupying a thread: it is run again after a change."""
+
+    seconds: Callable[[Any], float]
+    """Returns how long the caller of a request wants to wait."""
+    pause: Callable[[R], float | None]
+    """Returns the seconds after which an answer may be another one without any change; None if it is final."""
+    signal: Callable[[Any], Signal]
+    """Returns the signal of an application that reports changes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Operation(Generic[P, R]):
     """Something that a caller can ask for. ``P`` are the fields of its request, ``R`` is its response."""
 
@@ -104,6 +117,8 @@ class Operation(Generic[P, R]):
     """The group in OpenAPI and in the reference pages."""
     during_outage: bool = False
     """True if callers whose key was checked a short while ago may call it while the database does not answer."""
+    waiting: Waiting[R] | None = None
+    """None for an operation that answers at once."""
     stored: Callable[[R], int] | None = None
     """Returns the number of memories stored, for the metrics."""
     retrieval_mode: Callable[[R], str] | None = None
@@ -113,6 +128,22 @@ class Operation(Generic[P, R]):
     def route(self) -> Route[R]:
         assert self.http is not None, f"{self.name} has no route"
         return self.http
+
+    def run_until_final(self, app: Any, request: Any, call: Call) -> R:
+        """Like ``run``, but waits on this thread for a final answer, as long as the request says."""
+        if self.waiting is None or not (left := self.waiting.seconds(request)):
+            return self.run(app, request, call)
+        until = app.clock.monotonic() + left
+        waiter = self.waiting.signal(app).waiter()
+        try:
+            while True:
+                answer = self.run(app, request, call)
+                pause, left = self.waiting.pause(answer), until - app.clock.monotonic()
+                if pause is None or left <= 0:
+                    return answer
+                waiter.wait(min(pause, left))
+        finally:
+            waiter.close()
 
     def run(self, app: Any, request: Any, call: Call) -> R:
         """Calls the handler. Raises Forbidden for a role that may not call it, and the errors of the handler."""

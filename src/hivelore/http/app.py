@@ -13,7 +13,7 @@ from starlette.types import ASGIApp
 from hivelore.api.registry import OPERATIONS
 from hivelore.errors import HiveloreError
 from hivelore.http import health, openapi, operations
-from hivelore.http.metrics import HealthMetrics, Metrics, MissedAnswerMetrics
+from hivelore.http.metrics import HealthMetrics, Metrics, MissedAnswerMetrics, TaskMetrics
 from hivelore.http.middleware import IncidentResponses, Incidents, RequestGuard, RequestMetrics
 from hivelore.http.operations import (
     LOCAL_RECALLS,
@@ -92,6 +92,7 @@ def _add_gauges(app: Application, metrics: Metrics) -> None:
     gauge("hook_events_waiting", "Events that hooks have put aside.", app.spool_drain.waiting)
     gauge("hook_events_lost", "Events that hooks could not even put aside.", app.spool_drain.lost)
     metrics.registry.register(HealthMetrics(app.health))
+    metrics.registry.register(TaskMetrics(lambda: app.health.try_read(app.tasks.counts)))
     metrics.registry.register(MissedAnswerMetrics(lambda: app.health.try_read(app.capture.missed_answers)))
 
 

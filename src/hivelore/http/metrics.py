@@ -10,6 +10,7 @@ from prometheus_client.registry import Collector
 from hivelore.health.model import Cause
 from hivelore.health.state import HealthState
 from hivelore.sessions.missed_answers import MissedAnswers
+from hivelore.tasks.model import MICROS, TaskCounts
 
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -72,6 +73,27 @@ class HealthMetrics(Collector):
             streak.add_metric((worker.name,), worker.failures_in_a_row)
             last.add_metric((worker.name,), 0.0 if worker.last_success is None else worker.last_success.timestamp())
         yield from (failed, streak, last)
+
+
+class TaskMetrics(Collector):
+    """Unfinished tasks, and what all tasks used today."""
+
+    def __init__(self, read: Callable[[], TaskCounts | None]) -> None:
+        """``read`` returns None while the database is unavailable."""
+        self._read = read
+
+    def collect(self) -> Iterator[Metric]:
+        counts = self._read()
+        tasks = GaugeMetricFamily("hivelore_tasks", "Unfinished tasks.", labels=("state",))
+        tokens = GaugeMetricFamily("hivelore_task_tokens", "Tokens of tasks today (UTC).", labels=("kind",))
+        money = GaugeMetricFamily("hivelore_task_cost_dollars", "US dollars of tasks today (UTC).")
+        if counts is not None:
+            for state, count in counts.unfinished.items():
+                tasks.add_metric((state.value,), count)
+            for kind in ("input", "output", "cache_read", "cache_write"):
+                tokens.add_metric((kind,), getattr(counts.today, f"{kind}_tokens"))
+            money.add_metric((), counts.today.cost_micros / MICROS)
+        yield from (tasks, tokens, money)
 
 
 class MissedAnswerMetrics(Collector):

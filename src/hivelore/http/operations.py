@@ -13,6 +13,7 @@ import threading
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 from urllib.parse import unquote
@@ -26,7 +27,7 @@ from starlette.types import Receive, Scope, Send
 
 from hivelore.core.agents import Interface, Viewer
 from hivelore.core.clock import Clock
-from hivelore.core.operation import Call, Lane, Operation
+from hivelore.core.operation import Call, Lane, Operation, Waiting
 from hivelore.core.values import convert, decode, from_text, is_shown, list_fields
 from hivelore.errors import Invalid, Overloaded, Unavailable
 from hivelore.health.model import Cause
@@ -223,16 +224,52 @@ class Context:
 
     async def answer(self, operation: Operation[..., R], request: Any, viewer: Viewer, project: str | None) -> R:
         """Runs a declared operation in the pool of its lane, counts it, and logs it if it was slow."""
-        began = self.app.clock.monotonic()
-        call = Call(viewer=viewer, project=project, deadline=began + DEADLINES[operation.lane])
-        try:
-            result = await self.pools.run(operation.lane, lambda: operation.run(self.app, request, call), viewer.agent)
-        finally:
-            self._log_if_slow(operation, request, viewer, self.app.clock.monotonic() - began)
+        result = await self._answer_once(operation, request, viewer, project)
+        if operation.waiting is not None and (left := operation.waiting.seconds(request)):
+            result = await self._await_final(operation, operation.waiting, request, viewer, project, result, left)
         if operation.stored is not None:
             self.metrics.writes.inc(operation.stored(result))
         if operation.retrieval_mode is not None:
             self.metrics.recalls.labels(operation.retrieval_mode(result)).inc()
+        return result
+
+    async def _answer_once(self, operation: Operation[..., R], request: Any, viewer: Viewer, project: str | None) -> R:
+        began = self.app.clock.monotonic()
+        call = Call(viewer=viewer, project=project, deadline=began + DEADLINES[operation.lane])
+        try:
+            return await self.pools.run(operation.lane, lambda: operation.run(self.app, request, call), viewer.agent)
+        finally:
+            self._log_if_slow(operation, request, viewer, self.app.clock.monotonic() - began)
+
+    async def _await_final(
+        self,
+        operation: Operation[..., R],
+        waiting: Waiting[R],
+        request: Any,
+        viewer: Viewer,
+        project: str | None,
+        result: R,
+        seconds: float,
+    ) -> R:
+        """Runs an operation again after each change until its answer is final or the time is over. No thread waits."""
+        loop, changed = asyncio.get_running_loop(), asyncio.Event()
+        until = self.app.clock.monotonic() + seconds
+
+        def wake() -> None:
+            with suppress(RuntimeError):  # The loop was closed.
+                loop.call_soon_threadsafe(changed.set)
+
+        unsubscribe = waiting.signal(self.app).subscribe(wake)
+        pause: float | None = 0.0
+        try:
+            while pause is not None and (left := until - self.app.clock.monotonic()) > 0:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(changed.wait(), min(pause, left))
+                changed.clear()
+                result = await self._answer_once(operation, request, viewer, project)
+                pause = waiting.pause(result)
+        finally:
+            unsubscribe()
         return result
 
     def _log_if_slow(self, operation: Operation[..., Any], request: Any, viewer: Viewer, seconds: float) -> None:

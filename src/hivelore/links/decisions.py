@@ -8,6 +8,7 @@ from hivelore.core.text import Clean
 from hivelore.links.judge import DEFAULTS, Judgement, Verdict
 from hivelore.links.model import LaterStatement, Link, LinkKind
 from hivelore.memories.model import Memory, MemoryId, Trust, Version
+from hivelore.memories.task_completion import OPEN_TASK
 
 LONGEST = 1_500
 """Characters of a memory that is compared. A longer one makes many statements."""
@@ -59,8 +60,8 @@ def is_end(version: Version) -> bool:
 
 
 def is_comparable(memory: Memory) -> bool:
-    """Returns True if a memory is short enough to be one statement."""
-    return len(memory.content) <= LONGEST
+    """Returns True if a memory is short enough to be one statement, and is no task that is still to be done."""
+    return len(memory.content) <= LONGEST and memory.category != OPEN_TASK
 
 
 def may_compare(one: Memory, other: Memory) -> bool:

@@ -46,9 +46,10 @@ class Housekeeper:
         events: timedelta = timedelta(days=30),
         undo: timedelta = timedelta(days=7),
         decided: timedelta | None = timedelta(days=90),
+        tasks: timedelta = timedelta(days=90),
     ) -> None:
         """``recalls``, ``events``: retention of the logs; ``undo``: retention of the change journal; ``decided``:
-        retention of decided proposals, None: forever."""
+        retention of decided proposals, None: forever; ``tasks``: retention of finished tasks."""
         self._store = store
         self._keywords = keywords
         self._clock = clock
@@ -56,6 +57,7 @@ class Housekeeper:
         self._events = events
         self._undo = undo
         self._decided = decided
+        self._tasks = tasks
         self._pruned_at: float | None = None
         self._log_left = True
         self._asked = False
@@ -103,6 +105,7 @@ class Housekeeper:
             lambda tx: tx.prune_cooldowns(at, PRUNE_BATCH),
             lambda tx: tx.prune_sessions(at - SESSION_AGE, MAX_SESSIONS, PRUNE_BATCH),
             lambda tx: tx.prune_config(at - self._undo, PRUNE_BATCH),
+            lambda tx: tx.prune_tasks(at - self._tasks, PRUNE_BATCH),
             lambda tx: close_outdated_contradictions(tx, at, PRUNE_BATCH),
             lambda tx: 0 if self._decided is None else tx.prune_proposals(at - self._decided, PRUNE_BATCH),
         )

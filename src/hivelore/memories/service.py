@@ -94,6 +94,19 @@ class MemoryService:
         self._written(viewer, [done.memory.id])
         return done
 
+    def prepare(self, draft: Draft, viewer: Viewer) -> NormalizedDraft:
+        """Normalizes and chunks a draft before its transaction begins, for ``remember_within``."""
+        (prepared,) = self._normalize([draft], viewer)
+        return prepared
+
+    def remember_within(self, tx: Transaction, prepared: NormalizedDraft, viewer: Viewer) -> WriteResult:
+        """Stores a draft in a transaction, without a batch that undoes it. Call ``note_written`` after it."""
+        return self._store_draft(tx, prepared, viewer)
+
+    def note_written(self, viewer: Viewer) -> None:
+        """Reports that a transaction stored memories."""
+        self._written(viewer, ())
+
     def remember_many(
         self, drafts: Sequence[Draft], viewer: Viewer, deadline: float | None = None
     ) -> list[WriteResult]:

@@ -7,6 +7,9 @@ from hivelore.memories.drafts import Draft
 from hivelore.memories.model import Source, TaskStatus
 from hivelore.memories.summary import name_from_summary, summarise
 
+OPEN_TASK = "open-task"
+"""Category of the memory of a task that is not done. Such memories are found, but neither injected nor linked: what is
+asked for is no fact."""
 MIN_LENGTH = 30
 """Characters of task and output together below which nothing is stored."""
 

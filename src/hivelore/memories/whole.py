@@ -56,4 +56,5 @@ class Counts:
     script_drafts: int
     profiles: int
     profile_versions: int
+    tasks: int
     jobs: int

@@ -36,6 +36,7 @@ from hivelore.review import operations as review_operations
 from hivelore.search.model import Hit, RecallId, RecallResult, RetrievalMode
 from hivelore.search.operations import RECALL
 from hivelore.setup_scripts import operations as setup_scripts
+from hivelore.tasks import operations as task_operations
 from hivelore.transfer.files import Skipped, read_drafts
 
 if TYPE_CHECKING:
@@ -227,6 +228,22 @@ class Hive(ABC):
     rate = method(feedback.RATE_MEMORY)
     usefulness = Method(memories.GET_MEMORY, lambda found: found.usefulness or Usefulness())
     reset_usefulness = method(feedback.RESET_USEFULNESS)
+    send_task = method(task_operations.SEND_TASK)
+    task = method(task_operations.GET_TASK)
+    tasks = method(task_operations.LIST_TASKS)
+    claim_task = method(task_operations.CLAIM_TASK)
+    renew_task = method(task_operations.HEARTBEAT)
+    store_progress = method(task_operations.STORE_PROGRESS)
+    finish_task = method(task_operations.FINISH_TASK)
+    fail_task = method(task_operations.FAIL_TASK)
+    release_task = method(task_operations.RELEASE_TASK)
+    cancel_task = method(task_operations.CANCEL_TASK)
+    pause_task = method(task_operations.PAUSE_TASK)
+    resume_task = method(task_operations.RESUME_TASK)
+    edit_task = method(task_operations.EDIT_TASK)
+    delete_task = method(task_operations.DELETE_TASK)
+    task_knowledge = method(task_operations.GET_KNOWLEDGE)
+    costs = method(task_operations.GET_COSTS)
     config = method(configuration.LIST_CONFIG)
     set_config = method(configuration.SET_CONFIG)
     delete_config = method(configuration.DELETE_CONFIG)
@@ -365,7 +382,7 @@ class EmbeddedHive(Hive):
         self._viewer = viewer
 
     def _run(self, operation: Operation[..., R], request: Any) -> R:
-        return operation.run(self._app, request, Call(viewer=self._viewer))
+        return operation.run_until_final(self._app, request, Call(viewer=self._viewer))
 
     def wait_until_indexed(self, timeout: float = 60.0) -> bool:
         check(NUMBER, timeout=timeout)

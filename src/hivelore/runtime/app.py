@@ -83,6 +83,7 @@ class Application(Services):
         self.notifier = engines.make_notifier(settings)
         self.notifier.subscribe(Notification.AGENTS, self.agents.notify_listeners)
         self.notifier.subscribe(Notification.WAITING, self.embedding.wake)
+        self.notifier.subscribe(Notification.TASKS, self.task_signal.notify)
         self.monitor = Monitor(store, keywords, self.health, clock, self._new_process_id())
         self.leader_lease = LeaderLease(store, clock, self._new_process_id())
         self.token_quota = TokenQuota(store, clock, settings.summarizer_daily_tokens)
@@ -93,7 +94,7 @@ class Application(Services):
         self.rejudger = self._rejudger()
         # Built before several threads use them.
         _ = (self.write_buffer, self.search_service, self.reembedder, self.housekeeping, self.maintenance_jobs)
-        _ = (self.configuration, self.undo_service)
+        _ = (self.configuration, self.tasks, self.injection, self.undo_service)
         self._workers = BackgroundWorkers(self)
 
     def make_pair_reader(self) -> PairReader | None:
@@ -110,6 +111,9 @@ class Application(Services):
 
     def on_embedding_backlog(self) -> None:
         self.notifier.publish(Notification.WAITING)
+
+    def on_tasks_changed(self) -> None:
+        self.notifier.publish(Notification.TASKS)
 
     def _new_process_id(self) -> str:
         return self.ids.job(self.clock.now())

@@ -25,6 +25,7 @@ from hivelore.core.agents import Agent, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.jobs import JobId
 from hivelore.core.redaction import Redactor
+from hivelore.core.signal import Signal
 from hivelore.embeddings.active_model import ActiveModel
 from hivelore.embeddings.queue import EmbeddingQueue
 from hivelore.embeddings.reembed import Reembedder
@@ -84,6 +85,9 @@ from hivelore.sessions.transcript_files import TranscriptFiles
 from hivelore.setup_scripts.service import SetupScripts
 from hivelore.storage.ports import MemoryStore
 from hivelore.storage.sqlite.store import NAMESPACE
+from hivelore.tasks.model import TaskId
+from hivelore.tasks.service import TaskService
+from hivelore.tasks.undo import TaskUndo
 
 _IDENTITY = IdSource(agent_id=ids.agent_id, key_id=ids.key_id, secret=ids.secret)
 
@@ -100,6 +104,7 @@ class Ids:
     job: Callable[[datetime], JobId] = ids.job_id
     config: Callable[[datetime], ConfigId] = ids.config_id
     repo: Callable[[datetime], RepoId] = ids.repo_id
+    task: Callable[[datetime], TaskId] = ids.task_id
     random_bytes: Callable[[int], bytes] = ids.random_bytes
     nonce: Callable[[], str] = ids.nonce
     identity: IdSource = _IDENTITY
@@ -148,6 +153,9 @@ class Services(ABC):
 
     def on_agents_changed(self) -> None:  # noqa: B027 (a subclass may ignore it)
         """Called after agents or keys changed."""
+
+    def on_tasks_changed(self) -> None:  # noqa: B027 (a subclass may ignore it)
+        """Called when a task may be claimed."""
 
     def on_embedding_backlog(self) -> None:  # noqa: B027 (a subclass may ignore it)
         """Called when more passages wait than one process embeds at once."""
@@ -321,6 +329,29 @@ class Services(ABC):
             written=self.embedding.wake,
             config_undo=ConfigUndo(self.journal, self.entry_writer, self.clock),
             agents_changed=self.agents.report_change,
+            task_undo=TaskUndo(self.journal, self.tasks, self.clock),
+        )
+
+    @cached_property
+    def task_signal(self) -> Signal:
+        return Signal()
+
+    @cached_property
+    def tasks(self) -> TaskService:
+        return TaskService(
+            store=self.store,
+            memory_service=self.memory_service,
+            journal=self.journal,
+            agents=self.agents,
+            events=self.events,
+            normalizer=self.normalizer,
+            redactor=self.redactor,
+            clock=self.clock,
+            new_id=self.ids.task,
+            new_token=self.ids.nonce,
+            limit=self.settings.task_limit,
+            signal=self.task_signal,
+            publish=self.on_tasks_changed,
         )
 
     @cached_property
@@ -480,6 +511,7 @@ class Services(ABC):
             events=self.settings.event_lifetime,
             undo=self.settings.undo_lifetime,
             decided=self.settings.decided_lifetime,
+            tasks=timedelta(days=self.settings.task_days),
         )
 
     @cached_property
@@ -541,11 +573,11 @@ class Services(ABC):
         return SessionBuffer(self.store)
 
     @cached_property
-    def capture(self) -> CaptureService:
+    def injection(self) -> InjectionService:
         settings = self.settings
         budgets = Budgets(settings.briefing_tokens, settings.prompt_tokens, parse_budget(settings.memory_budget))
         unlogged_search = self.search_service_with(SearchConstants(ranking=settings.ranking_constants))
-        injection = InjectionService(
+        return InjectionService(
             self.search_service,
             self.reading,
             self.curation,
@@ -555,11 +587,15 @@ class Services(ABC):
             self.ids.nonce,
             StartCandidates(self.reading, unlogged_search, self.rating, self.naming),
             self.links,
+            self.tasks,
         )
+
+    @cached_property
+    def capture(self) -> CaptureService:
         return CaptureService(
             self.store,
             self.session_buffer,
-            injection,
+            self.injection,
             self.memory_service,
             self.novelty_filter,
             self.hand_over,

@@ -27,6 +27,8 @@ from hivelore.observations.naming import Naming, parse_aliases
 from hivelore.observations.token_budget import parse_budget
 from hivelore.runtime import logs
 from hivelore.search.ranking import Profile, RankingConstants
+from hivelore.tasks.costs import DailyLimit
+from hivelore.tasks.model import MICROS
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -158,7 +160,9 @@ class Settings(BaseSettings):
         "HIVELORE_CAPABILITIES",
         "Sets of MCP tools for agents, separated by commas: `memory`; `operations` (memory-observe, "
         "memory-context); `review` (memory-review, inject-learning; for leads); `tasks` (task-complete); `swarm` "
-        "(join-swarm, list-agents, update-profile, get-config, set-config, list-repos, update-setup-script).",
+        "(join-swarm, list-agents, update-profile, get-config, set-config, list-repos, update-setup-script, and tasks "
+        "of the swarm: send-task, get-task, list-tasks, claim-task, store-progress, complete-task, fail-task, "
+        "cancel-task).",
         default=DEFAULT,
     )
     config_keys: SecretStr | None = setting(
@@ -387,6 +391,28 @@ class Settings(BaseSettings):
         default=7,
         ge=0,
         le=36_500,
+    )
+    task_days: float = setting(
+        "HIVELORE_TASK_DAYS",
+        "Days that a finished task is stored, with its progress and costs. Its memory has a lifetime of its own.",
+        default=90,
+        ge=0.01,
+        le=36_500,
+    )
+    task_daily_tokens: int = setting(
+        "HIVELORE_TASK_DAILY_TOKENS",
+        "Tokens that all tasks together may report for one day (UTC). Above it, no task can be claimed. 0: no limit.",
+        default=0,
+        ge=0,
+        le=10**15,
+    )
+    task_daily_cost: float = setting(
+        "HIVELORE_TASK_DAILY_COST",
+        "US dollars that all tasks together may report for one day (UTC). Above it, no task can be claimed. 0: no "
+        "limit.",
+        default=0,
+        ge=0,
+        le=1_000_000,
     )
     review_days: float = setting(
         "HIVELORE_REVIEW_DAYS",
@@ -619,6 +645,11 @@ class Settings(BaseSettings):
     def encryption_keys(self) -> tuple[bytes, ...]:
         """The keys of HIVELORE_CONFIG_KEYS, newest last."""
         return _parse_keys(self.config_keys)
+
+    @property
+    def task_limit(self) -> DailyLimit:
+        micros = round(self.task_daily_cost * MICROS)
+        return DailyLimit(tokens=self.task_daily_tokens or None, cost_micros=micros or None)
 
     @property
     def naming(self) -> Naming:

@@ -21,6 +21,8 @@ MONITOR_EVERY = 1.0
 MAINTAIN_EVERY = 60.0
 IDLE_POLL = 5.0
 """Seconds after which workers look for work that was not announced."""
+EXPIRE_EVERY = 15.0
+"""Seconds after which tasks are failed whose last lease ended, so that leads learn of it though nobody claims tasks."""
 RELEASE_EVERY = 300.0
 """A model that was not used for so many seconds leaves the memory. It takes 100 MB, and is loaded in 0.2 s."""
 _LOG = logging.getLogger("hivelore")
@@ -31,7 +33,7 @@ class BackgroundWorkers:
         self._app = app
         self._workers = Supervisor(app.health, app.redactor, app.clock, niced)
         self._is_loaded = self._is_memory_returned = False
-        self._next_review = self._next_release = 0.0
+        self._next_review = self._next_release = self._next_expiry = 0.0
 
     def start(self) -> None:
         """Start the workers that the settings need."""
@@ -100,6 +102,7 @@ class BackgroundWorkers:
         attempt("keyword-index", lambda: self._index(stopping))
         attempt("updates", self._review_updates)
         attempt("model-memory", self._release_models)
+        attempt("tasks", self._fail_exhausted)
         attempt("env-files", lambda: app.env_reconciler.run_step(stopping))
         attempt("housekeeping", lambda: app.housekeeping.run_step(stopping) if app.leader_lease.is_leader() else None)
 
@@ -121,6 +124,12 @@ class BackgroundWorkers:
         if now >= self._next_review and self._app.leader_lease.is_leader():
             self._next_review = now + MAINTAIN_EVERY
             self._app.update_review.step()
+
+    def _fail_exhausted(self) -> None:
+        now = self._app.clock.monotonic()
+        if now >= self._next_expiry and self._app.leader_lease.is_leader():
+            self._next_expiry = now + EXPIRE_EVERY
+            self._app.tasks.fail_exhausted()
 
     def _index(self, stopping: Callable[[], bool]) -> None:
         if self._app.leader_lease.is_leader():

@@ -16,6 +16,7 @@ from hivelore.links.model import LaterStatement
 from hivelore.links.service import LinkService
 from hivelore.memories.model import Memory, MemoryId, Source, Trust, Version
 from hivelore.memories.reader import MemoryReader
+from hivelore.memories.task_completion import OPEN_TASK
 from hivelore.observations.curation import CurationService
 from hivelore.observations.model import Confidence
 from hivelore.observations.token_budget import TokenBudget
@@ -26,6 +27,9 @@ from hivelore.sessions.fence import fence_text
 from hivelore.sessions.model import GOAL_LENGTH, AgentEvent, EventKind, Origin, Session
 from hivelore.sessions.start_candidates import StartCandidates, excerpt_text
 from hivelore.sessions.start_context import Candidate, choose
+from hivelore.tasks.model import Task as StoredTask
+from hivelore.tasks.service import TaskService
+from hivelore.tasks.task_text import reminder
 
 MAX_CHARACTERS = 9_500
 """Claude Code shows at most 10,000 characters of one hook's output; the fence takes the rest."""
@@ -224,6 +228,8 @@ MAX_RELEVANT = 5
 """Memories injected because they match a prompt or task (B11)."""
 MAX_POINTERS = 3
 POINTER_TOKENS = 20
+TASK_TOKENS = 1_000
+"""Estimated tokens of the memories that a task starts with (B11)."""
 TASK_LENGTH = 2_000
 """Characters of the current task that are shown. They, the goal and the operational memory leave room for the last
 request."""
@@ -251,6 +257,7 @@ class InjectionService:
         nonce: Callable[[], str],
         start_candidates: StartCandidates,
         links: LinkService,
+        tasks: TaskService,
     ) -> None:
         """``nonce``: see ``fence_text``."""
         self._search_service = search_service
@@ -262,6 +269,7 @@ class InjectionService:
         self._nonce = nonce
         self._start_candidates = start_candidates
         self._links = links
+        self._tasks = tasks
 
     def inject(self, event: AgentEvent, session: Session, viewer: Viewer, deadline: float | None = None) -> Injection:
         """Returns the text to inject at an event, without memories the model already received. ``session`` is the
@@ -272,7 +280,7 @@ class InjectionService:
         known = frozenset((one.memory, one.version) for one in session.injected if not one.is_pointer)
         begins = event.kind is EventKind.STARTED or (event.kind is EventKind.PROMPTED and session.context_event is None)
         tokens = self._budgets.prompt if event.kind is not EventKind.STARTED else 0
-        sections = [*_reminders(event, session)] if begins else []
+        sections = [*_reminders(event, session, self._current_task(event, reader))] if begins else []
         running = self._operational_context(event, known, viewer) if begins else NO_INJECTION
         known |= _versions(running.notes)
         found = [*self._relevant_memories(_recall_query(event, session), event, known, viewer, deadline)]
@@ -293,6 +301,35 @@ class InjectionService:
         sections = self._with_later_statements(sections, viewer, deadline) if tokens else []
         new = self._label_notes(self._without_repetitions(sections, session, viewer), running.notes, reader)
         return compose(new, tokens, self._nonce(), running, {memory for memory, _ in known})
+
+    def knowledge(
+        self, text: str, project: Clean | None, viewer: Viewer, deadline: float | None = None, *, without_task: str
+    ) -> Injection:
+        """Returns the memories that are relevant to the text of a task, before it starts (B11); no text if there are
+        none. ``without_task``: the task, whose own memory teaches nothing."""
+        reader = viewer
+        viewer = viewer if viewer.agent is None else replace(viewer, role=Role.WORKER)
+        query = Query(
+            text=Clean(text[:QUERY_LENGTH]),
+            limit=2 * MAX_RELEVANT,
+            project=project,
+            floor=INJECTION_FLOOR,
+            most_fitting=2 * MAX_RELEVANT,
+            reads=RERANKED,
+            budget=max(TASK_TOKENS, BUDGET_RANGE[0]),
+        )
+        found = self._search_service.recall(query, viewer, deadline)
+        hits = [one for one in found.hits if one.fits and _is_injected(one.memory)]
+        others = [one for one in hits if one.memory.source_task_id != without_task]
+        notes = [Note(one.memory, one.passage.content, recall=found.id) for one in others[:MAX_RELEVANT]]
+        sections = self._with_later_statements([Section("Relevant Past Knowledge", notes)], viewer, deadline)
+        fewer = [replace(one, notes=one.notes[:MAX_RELEVANT]) for one in sections]
+        return compose(self._label_notes(fewer, (), reader), TASK_TOKENS, self._nonce())
+
+    def _current_task(self, event: AgentEvent, reader: Viewer) -> StoredTask | None:
+        """Returns the stored task of a session: the one it was started for, else the one it worked on last."""
+        name = None if event.task is None else event.task.id
+        return self._tasks.current(name, None if event.session is None else Clean(event.session), reader)
 
     def _with_later_statements(
         self, sections: Sequence[Section], viewer: Viewer, deadline: float | None
@@ -337,7 +374,8 @@ class InjectionService:
             known=known,
         )
         answer = self._search_service.recall(query, viewer, deadline)
-        hits = [hit for hit in answer.hits if event.subagent is not None or not _is_summary_of(event, hit.memory)]
+        mine = (hit for hit in answer.hits if event.subagent is not None or not _is_summary_of(event, hit.memory))
+        hits = [hit for hit in mine if _is_injected(hit.memory)]
         notes = (Note(one.memory, one.passage.content, recall=answer.id) for one in hits if one.fits)
         pointers = [Note(one.memory, one.passage.content, is_pointer=True) for one in hits if not one.fits]
         return [*notes, *pointers[:MAX_POINTERS]]
@@ -355,7 +393,11 @@ class InjectionService:
         ``relevant``: notes that are injected anyway."""
         collected = self._start_candidates.collect(event, session, viewer, deadline)
         shown = {note.memory.id for note in relevant}
-        candidates = [one for one in collected if one.memory.id not in shown and not _is_summary_of(event, one.memory)]
+        candidates = [
+            one
+            for one in collected
+            if one.memory.id not in shown and _is_injected(one.memory) and not _is_summary_of(event, one.memory)
+        ]
         injected = [Candidate(memory=note.memory, text=note.text, relevance=None) for note in relevant]
         tokens = self._budgets.start - sum(one.tokens for one in injected)
         best = choose(candidates, max(tokens, 0), self._reader.now(), injected)
@@ -433,6 +475,11 @@ def _is_summary_of(event: AgentEvent, memory: Memory) -> bool:
     return memory.source is Source.SESSION_SUMMARY and memory.session == event.session
 
 
+def _is_injected(memory: Memory) -> bool:
+    """Returns False for a task that is still to be done, by whomever."""
+    return memory.category != OPEN_TASK
+
+
 def _versions(notes: Iterable[Note]) -> frozenset[tuple[MemoryId, int]]:
     return frozenset((note.memory.id, note.memory.version) for note in notes)
 
@@ -451,9 +498,11 @@ def _recall_query(event: AgentEvent, session: Session) -> str:
     return "\n".join(dict.fromkeys(part for part in parts if part))
 
 
-def _reminders(event: AgentEvent, session: Session) -> Iterable[Section]:
+def _reminders(event: AgentEvent, session: Session, task: StoredTask | None) -> Iterable[Section]:
     """Yields the current task and, after a compaction, what was asked for (D25)."""
-    if event.task is not None:
+    if task is not None:
+        yield Section("Current task", (), _shorten(reminder(task), TASK_LENGTH))
+    elif event.task is not None:
         yield Section("Current task", (), _shorten(f"{event.task.id}: {event.task.text}".rstrip(": "), TASK_LENGTH))
     compacted, asking = event.origin is Origin.COMPACTED, event.kind is EventKind.PROMPTED
     if session.goal is not None and (compacted or (asking and session.goal != session.last_prompt)):

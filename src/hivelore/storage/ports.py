@@ -30,6 +30,7 @@ from hivelore.review.ports import ReviewReads, ReviewWrites
 from hivelore.search.model import Visibility
 from hivelore.sessions.ports import SessionReads, SessionWrites
 from hivelore.setup_scripts.ports import SetupScriptReads, SetupScriptWrites
+from hivelore.tasks.ports import TaskReads, TaskWrites
 
 T = TypeVar("T")
 
@@ -71,6 +72,7 @@ class View(
     IdentityReads,
     ProfileReads,
     JobReads,
+    TaskReads,
     SettingReads,
     Protocol,
 ):
@@ -99,6 +101,7 @@ class Transaction(
     IdentityWrites,
     ProfileWrites,
     JobWrites,
+    TaskWrites,
     SettingWrites,
     Protocol,
 ):
@@ -184,6 +187,8 @@ class Notification(StrEnum):
     """Keys or agents have changed."""
     WAITING = "waiting"
     """More passages wait for vectors than the sender can embed at once."""
+    TASKS = "tasks"
+    """A task can be claimed."""
 
 
 class Notifier(Protocol):

@@ -1,6 +1,7 @@
 """Row-level security: what PostgreSQL refuses a viewer where no other filter applies."""
 
 from collections.abc import Generator, Mapping
+from functools import partial
 from pathlib import Path
 
 import psycopg
@@ -21,10 +22,22 @@ from hivelore.review.model import ProposalFilter
 from hivelore.runtime.app import Application
 from hivelore.runtime.settings import load
 from hivelore.search.model import EVERYTHING, Filter, Visibility
+from hivelore.storage.ports import Transaction
 from hivelore.storage.postgres.row_level_security import ROLE
 from hivelore.storage.postgres.store import PostgresStore
 from hivelore.storage.postgres.view import PostgresView
 from hivelore.storage.sql import configuration, events, memories, review
+from hivelore.tasks.model import (
+    Attempt,
+    ProgressKind,
+    Task,
+    TaskChange,
+    TaskCost,
+    TaskProgress,
+    TaskSession,
+    TaskState,
+    UsageTotal,
+)
 from support import postgres
 from support.batches import a_batch
 from support.clocks import START, SteppingClock
@@ -39,6 +52,9 @@ from support.proposals import a_proposal, inbox_of
 from support.repos import a_repo, a_report, repo_id
 from support.repos import put as put_repos
 from support.setup_scripts import a_script, a_script_proposal, put_drafts, put_scripts
+from support.tasks import a_task, task_id
+
+CARL = AgentId("carl")
 
 
 @pytest.fixture
@@ -222,6 +238,31 @@ def test_texts_of_profiles_are_hidden_from_others(app: Application) -> None:
     with app.store.read(sees=Visibility(own=None, swarm=True, others=True)) as view:
         assert all(view.profile_version(agent, 1) for agent in (ADA, BOB))
         assert len(view.profile_changes(batch.id)) == 1
+
+
+def _put_whole_task(task: Task, tx: Transaction) -> None:
+    tx.put_task(replace(task, depends_on=(task_id(9),)))
+    tx.put_batch(batch := a_batch())
+    tx.put_task_changes(batch.id, [TaskChange(task.id, TaskState.OPEN, 0, (), (), after=1)])
+    usage = UsageTotal()
+    tx.put_task_cost(TaskCost(task=task.id, attempt=1, session=Clean(""), day=START.date(), agent=CARL, usage=usage))
+    progress = TaskProgress(number=1, at=START, actor=CARL, kind=ProgressKind.PROGRESS, text=Clean("half"))
+    tx.put_task_progress(task.id, progress)
+    tx.put_task_session(task.id, TaskSession(number=1, session=Clean("s"), agent=CARL, at=START))
+    tx.put_attempt(task.id, Attempt(number=1, token="t", agent=CARL, runner=None, at=START))
+
+
+def test_tasks_are_hidden_from_those_who_neither_sent_them_nor_are_to_do_them(app: Application) -> None:
+    for number, (creator, assignee) in enumerate(((ADA, BOB), (BOB, ADA), (CARL, CARL), (CARL, None)), start=1):
+        app.store.write(partial(_put_whole_task, a_task(number, creator=creator, assignee=assignee)))
+    parts = [f"task_{name}" for name in ("dependency", "progress", "session", "attempt", "change")]
+    for own, others, seen in ((ADA, False, [1, 2, 4]), (CARL, False, [3, 4]), (None, True, [1, 2, 3, 4])):
+        with app.store.read(sees=Visibility(own=own, swarm=True, others=others)) as view:
+            assert isinstance(view, PostgresView)
+            assert [row[0] for row in view.rows("SELECT id FROM task ORDER BY id")] == list(map(task_id, seen))
+            for part in parts:
+                assert len(view.rows(f"SELECT task FROM {part}")) == len(seen), part
+            assert len(view.rows("SELECT task FROM task_cost")) == (0 if own == ADA else 4)
 
 
 def test_evidence_is_hidden_with_its_memory(app: Application) -> None:

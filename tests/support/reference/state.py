@@ -31,6 +31,7 @@ from hivelore.review.model import Proposal, ProposalId
 from hivelore.search.model import RecallId
 from hivelore.sessions.model import EventId, Handover, Session
 from hivelore.setup_scripts.model import ScriptVersion
+from hivelore.tasks.model import Attempt, Task, TaskChange, TaskCost, TaskId, TaskProgress, TaskSession
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -154,6 +155,18 @@ class KeptBatch:
     config_changes: tuple[ConfigChange, ...] = ()
     repo_changes: tuple[RepoChange, ...] = ()
     profile_changes: tuple[ProfileChange, ...] = ()
+    task_changes: tuple[TaskChange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KeptTask:
+    """A task, and what belongs to it."""
+
+    task: Task
+    progress: tuple[TaskProgress, ...] = ()
+    sessions: tuple[TaskSession, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+    costs: tuple[TaskCost, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +229,7 @@ class State:
     profile_versions: SharedMap[tuple[AgentId, int], ProfileVersion] = field(
         default_factory=SharedMap[tuple[AgentId, int], ProfileVersion]
     )
+    tasks: SharedMap[TaskId, KeptTask] = field(default_factory=SharedMap[TaskId, KeptTask])
     links: SharedMap[LinkKey, StoredLink] = field(default_factory=SharedMap[LinkKey, StoredLink])
     compared: SharedMap[DocumentKey, tuple[int, Clean]] = field(
         default_factory=SharedMap[DocumentKey, tuple[int, Clean]]

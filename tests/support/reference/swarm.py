@@ -27,10 +27,11 @@ from hivelore.setup_scripts.model import ScriptVersion
 from support.reference import batches, configuration, links, profiles, proposals, repos, setup_scripts
 from support.reference import events as event_state
 from support.reference.state import Lease, Logged
+from support.reference.tasks import TasksWriter
 from support.reference.view import ReferenceView
 
 
-class ReferenceSwarm(ReferenceView):
+class ReferenceSwarm(TasksWriter, ReferenceView):
     """Implements ``storage.ports.SwarmTransaction``."""
 
     def put_agent(self, agent: Agent) -> None:

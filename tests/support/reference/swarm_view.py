@@ -27,9 +27,12 @@ from support.reference.proposals import ProposalsView
 from support.reference.repos import ReposView
 from support.reference.setup_scripts import SetupScriptsView
 from support.reference.state import Logged
+from support.reference.tasks import TasksView
 
 
-class ReferenceSwarmView(ProposalsView, LinksView, BatchesView, ConfigView, ProfilesView, ReposView, SetupScriptsView):
+class ReferenceSwarmView(
+    ProposalsView, LinksView, BatchesView, ConfigView, ProfilesView, ReposView, SetupScriptsView, TasksView
+):
     """Implements ``storage.ports.SwarmView``."""
 
     def agent(self, agent: AgentId) -> Agent | None:

@@ -352,6 +352,7 @@ class ReferenceView(ReferenceSwarmView):
             script_drafts=len(self.state.script_drafts),
             profiles=len(self.state.profiles),
             profile_versions=len(self.state.profile_versions),
+            tasks=len(self.state.tasks),
             jobs=len(self.state.jobs),
         )
 

@@ -49,6 +49,8 @@ SQL = load_statements(
             "now": "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
             "greatest": "GREATEST",
             "ours": "namespace = :namespace AND",
+            "claims_at_once": "64",
+            "skip_locked": "FOR UPDATE SKIP LOCKED",
         },
     )
 )

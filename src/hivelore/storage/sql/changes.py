@@ -42,6 +42,7 @@ KIND = {
     BatchKind.PROFILED: 9,
     BatchKind.REGISTERED: 10,
     BatchKind.SETUP_SCRIPT: 11,
+    BatchKind.ASSIGNED: 12,
 }
 
 
@@ -152,6 +153,7 @@ class ChangeJournalWriter(ChangeJournalReader, SqlWriter):
             "config_changes_drop",
             "profile_changes_drop",
             "repo_changes_drop",
+            "task_changes_drop",
             "batch_drop",
         ):
             self.run(name, {"id": batch})

@@ -306,6 +306,7 @@ def load_dialect(dialect: Dialect, tables: Mapping[str, Table[Any]], places: Map
     shared = sorted(file.name for file in files(SHARED).iterdir() if file.name.endswith(".sql"))
     statements = load(*((SHARED, file) for file in shared), (dialect.package, "queries.sql"))
     filled_in = {
+        "task_candidates": statements["task_candidates"],
         **places,
         **dialect.places,
         "operational": dialect.join.format(table="operational", name="o"),

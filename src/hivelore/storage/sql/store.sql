@@ -47,4 +47,5 @@ SELECT
   (SELECT COUNT(*) FROM script_draft WHERE namespace = :namespace),
   (SELECT COUNT(*) FROM profile WHERE namespace = :namespace),
   (SELECT COUNT(*) FROM profile_version WHERE namespace = :namespace),
+  (SELECT COUNT(*) FROM task WHERE namespace = :namespace),
   (SELECT COUNT(*) FROM job WHERE namespace = :namespace)

@@ -31,6 +31,7 @@ from hivelore.storage.sql.review import ReviewReader, ReviewWriter
 from hivelore.storage.sql.sessions import SessionReader, SessionWriter
 from hivelore.storage.sql.setup_scripts import SetupScriptReader, SetupScriptWriter
 from hivelore.storage.sql.statements import Dialect, Param, Table, load_dialect
+from hivelore.storage.sql.tasks import SUMMARY, TaskReader, TaskWriter
 
 
 class SqlView(
@@ -48,6 +49,7 @@ class SqlView(
     ReviewReader,
     SessionReader,
     SetupScriptReader,
+    TaskReader,
 ):
     """Implements ``storage.ports.View`` except for the change log."""
 
@@ -76,6 +78,7 @@ def load_statements(dialect: Dialect) -> Mapping[str, str]:
         "memory_columns": MEMORY_COLUMNS,
         "operational_columns": OPERATIONAL.listed("o"),
         "usefulness_columns": USEFULNESS.listed("u"),
+        "task_summary": SUMMARY,
     }
     return load_dialect(dialect, tables, places)
 
@@ -100,6 +103,7 @@ class SqlTransaction(
     ReviewWriter,
     SessionWriter,
     SetupScriptWriter,
+    TaskWriter,
     SqlView,
 ):
     """Implements ``storage.ports.Transaction`` except for the change log: what concerns several capabilities."""

@@ -136,7 +136,14 @@ SQL = load_statements(
         same="{column} = :{name}",
         given="",
         join="LEFT JOIN {table} {name} ON {name}.namespace = :namespace AND {name}.document = m.key",
-        places={"vectors": "vector", "now": ":now", "greatest": "MAX", "ours": ""},
+        places={
+            "vectors": "vector",
+            "now": ":now",
+            "greatest": "MAX",
+            "ours": "",
+            "claims_at_once": "1",
+            "skip_locked": "",
+        },
     )
 )
 

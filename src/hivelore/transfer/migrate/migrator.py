@@ -44,10 +44,13 @@ from hivelore.setup_scripts.model import ScriptVersion
 from hivelore.storage.migration_state import MOVE, MigrationState, fitting, known, origin_of
 from hivelore.storage.planner_statistics import PlannerStatistics
 from hivelore.storage.ports import MemoryStore, Snapshots, Transaction, View
+from hivelore.tasks.model import Attempt, Task, TaskChange, TaskCost, TaskId, TaskProgress, TaskSession
 
 T = TypeVar("T")
 PAGE = 1_000
 """Rows of a log that are read at a time."""
+TASK_PAGE = 100
+"""Tasks that are read at a time."""
 BATCH_PAGE = 100
 """Change batches that are read at a time, each with its pre-images; also repositories and setup scripts."""
 VERSION_PAGE = 20
@@ -80,6 +83,17 @@ class Comparison:
     @property
     def is_equal(self) -> bool:
         return self.source == self.target
+
+
+@dataclass(frozen=True, slots=True)
+class WholeTask:
+    """A task with all that belongs to it, except for the changes that can be undone."""
+
+    task: Task
+    progress: tuple[TaskProgress, ...]
+    sessions: tuple[TaskSession, ...]
+    attempts: tuple[Attempt, ...]
+    costs: tuple[TaskCost, ...]
 
 
 class Migrator:
@@ -252,6 +266,7 @@ class Migrator:
         self._copy_config(view)
         self._copy_repos(view)
         self._copy_setup_scripts(view)
+        self._copy_tasks(view)
         self._copy_files(view)
         self._copy_profiles(view)
         for page in _pages(lambda after: view.handovers_after(after, PAGE), EventId(""), lambda one: one.ended.id):
@@ -427,6 +442,16 @@ class Migrator:
 
         self._target.write(put)
 
+    def _copy_tasks(self, view: View) -> None:
+        with self._target.read() as target:
+            digests = {one.task.id: _digest(one) for one in tasks_of(target)}
+        changed = [one.task.id for one in tasks_of(view) if digests.pop(one.task.id, None) != _digest(one)]
+        for deleted in (*digests, *changed):  # Another task may have its client id now.
+            self._target.write(lambda tx, deleted=deleted: tx.drop_task(deleted))
+        for task in changed:
+            if (whole := _whole_task(view, task)) is not None:
+                self._target.write(lambda tx, whole=whole: _put_task(tx, whole))
+
     def _copy_files(self, view: View) -> None:
         kept: set[tuple[str, str]] = set()
         for page in _file_pages(view):
@@ -500,12 +525,25 @@ def _put_batch(
     config_changes: Sequence[ConfigChange],
     repo_changes: Sequence[RepoChange],
     profile_changes: Sequence[ProfileChange],
+    task_changes: Sequence[TaskChange],
 ) -> None:
     tx.drop_batch(batch.id)
     tx.put_batch(batch, preimages)
     tx.put_config_changes(batch.id, config_changes)
     tx.put_repo_changes(batch.id, repo_changes)
     tx.put_profile_changes(batch.id, profile_changes)
+    tx.put_task_changes(batch.id, task_changes)
+
+
+def _put_task(tx: Transaction, whole: WholeTask) -> None:
+    tx.put_task(whole.task)
+    for progress in whole.progress:
+        tx.put_task_progress(whole.task.id, progress)
+    for session in whole.sessions:
+        tx.put_task_session(whole.task.id, session)
+    for attempt in whole.attempts:
+        tx.put_attempt(whole.task.id, attempt)
+    _put_each(tx.put_task_cost, whole.costs)
 
 
 def _put_config(tx: Transaction, entry: ConfigEntry, versions: Sequence[ConfigVersion]) -> None:
@@ -544,6 +582,7 @@ def _store_digest(view: View, memories: Checksum) -> StoreDigest:
         script_drafts_of(view),
         view.profiles(),
         chain.from_iterable(profile_version_pages(view)),
+        tasks_of(view),
     ):
         checksum = Checksum()
         checksum.add_all(rows)
@@ -653,11 +692,38 @@ def profile_version_pages(view: View) -> Iterator[Sequence[ProfileVersion]]:
         )
 
 
-def all_batches(
-    view: View,
-) -> Iterator[
-    tuple[Batch, tuple[Preimage, ...], tuple[ConfigChange, ...], tuple[RepoChange, ...], tuple[ProfileChange, ...]]
-]:
+def tasks_of(view: View) -> Iterator[WholeTask]:
+    """Yields all tasks, by id."""
+    pages = _pages(lambda after: view.tasks_after(after, TASK_PAGE), TaskId(""), lambda one: one.id)
+    return (_with_parts(view, task) for page in pages for task in page)
+
+
+def _whole_task(view: View, task: TaskId) -> WholeTask | None:
+    found = view.task(task)
+    return None if found is None else _with_parts(view, found)
+
+
+def _with_parts(view: View, task: Task) -> WholeTask:
+    return WholeTask(
+        task,
+        tuple(view.task_progress(task.id)),
+        tuple(view.task_sessions(task.id)),
+        tuple(view.task_attempts(task.id)),
+        tuple(view.task_costs(task.id)),
+    )
+
+
+WholeBatch = tuple[
+    Batch,
+    tuple[Preimage, ...],
+    tuple[ConfigChange, ...],
+    tuple[RepoChange, ...],
+    tuple[ProfileChange, ...],
+    tuple[TaskChange, ...],
+]
+
+
+def all_batches(view: View) -> Iterator[WholeBatch]:
     """Yields all change batches with their pre-images and their other changes, newest first."""
     where = BatchFilter(seen=_SEEN)
     pages = _pages(lambda after: view.batches(where, after, BATCH_PAGE), None, lambda one: (one.at, one.id))
@@ -668,6 +734,7 @@ def all_batches(
             tuple(view.config_changes(batch.id)),
             tuple(view.repo_changes(batch.id)),
             tuple(view.profile_changes(batch.id)),
+            tuple(view.task_changes(batch.id)),
         )
         for page in pages
         for batch in page

@@ -1,0 +1,294 @@
+"""The verbs ``task`` and ``tasks``: tasks of agents, and what they cost."""
+
+from typing import Annotated, Literal, get_args
+
+from cyclopts import App, Parameter
+
+from hivelore.cli import output
+from hivelore.cli.connection import call, path
+from hivelore.cli.options import After, AsJson, Reviewer, given, read_text
+from hivelore.cli.output import Column, Json
+
+_TASKS = "/api/tasks"
+_MICROS = 1_000_000
+States = Literal["open", "waiting", "running", "paused", "completed", "failed", "cancelled"]
+Task = Annotated[str, Parameter(name="id", help="Id of the task, or its beginning.")]
+Limit = Annotated[int, Parameter(help="How many at most, up to 200.", metavar="N")]
+
+app = App(
+    name="task",
+    help="Tasks of agents: send, list, show, progress, complete, fail, pause, resume, cancel, edit, delete.",
+)
+
+
+def _tokens(usage: Json) -> int:
+    return sum(usage[name] for name in ("inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens"))
+
+
+def _money(usage: Json) -> str:
+    return f"${usage['costMicros'] / _MICROS:,.2f}"
+
+
+def _who(one: Json) -> str:
+    return one["assignee"] or (one["lease"] or {}).get("agent") or "any"
+
+
+def _first_line(one: Json) -> str:
+    return one["text"].splitlines()[0]
+
+
+_COLUMNS = (
+    Column("task", "id", "id"),
+    Column("state"),
+    Column("priority"),
+    Column("agent", _who, "id"),
+    Column("sent", "createdAt", "age"),
+    Column("text", _first_line),
+)
+
+
+@app.command
+def send(
+    *text: Annotated[str, Parameter(help="What is to be done; - reads it from stdin.")],
+    to: Annotated[str | None, Parameter(help="Agent, by name or id (default: any).", metavar="AGENT")] = None,
+    parent: Annotated[str | None, Parameter(help="Task that it continues.", metavar="ID")] = None,
+    repo: Annotated[str | None, Parameter(help="Repository to work in.", metavar="NAME")] = None,
+    after: Annotated[list[str] | None, Parameter(help="Task to be completed before; repeatable.", metavar="ID")] = None,
+    priority: Annotated[int, Parameter(help="-100 to 100; higher ones first.")] = 0,
+    tag: Annotated[list[str] | None, Parameter(help="Tag; repeatable.", metavar="TAG")] = None,
+    client_id: Annotated[str | None, Parameter(help="Sending again with this id changes nothing.")] = None,
+    attempts: Annotated[int | None, Parameter(help="Attempts before it is failed.", metavar="N")] = None,
+    agent: Reviewer = None,
+    json: AsJson = False,
+) -> None:
+    """Send a task to an agent, or to whichever is free.
+
+    Example: hivelore task send Renew the certificate of the proxy --to ada
+    """
+    body = {
+        "text": read_text(text, "what is to be done"),
+        "priority": priority,
+        **given(
+            assignee=to,
+            parentTaskId=parent,
+            repo=repo,
+            dependsOn=after,
+            tags=tag,
+            clientId=client_id,
+            maxAttempts=attempts,
+        ),
+    }
+    done = call("POST", _TASKS, agent=agent, operator=True, body=body)
+    output.result(done, json, "Sent: ", (done["id"], "bold"), f" ({done['state']})")
+
+
+@app.command(name="list")
+def list_tasks(
+    *,
+    state: Annotated[list[States] | None, Parameter(help="State; repeatable (default: unfinished ones).")] = None,
+    finished: Annotated[bool, Parameter(name="--all", negative=(), help="Also finished ones.")] = False,
+    to: Annotated[str | None, Parameter(help="Only tasks of this agent.", metavar="AGENT")] = None,
+    sender: Annotated[str | None, Parameter(help="Only tasks that this agent sent.", metavar="AGENT")] = None,
+    parent: Annotated[str | None, Parameter(help="Only tasks that continue this one.", metavar="ID")] = None,
+    repo: Annotated[str | None, Parameter(help="Only tasks of this repository.", metavar="NAME")] = None,
+    tag: Annotated[str | None, Parameter(help="Only tasks with this tag.", metavar="TAG")] = None,
+    limit: Limit = 50,
+    after: After = None,
+    agent: Reviewer = None,
+    json: AsJson = False,
+) -> None:
+    """List tasks, newest first.
+
+    Example: hivelore task list --state failed
+    """
+    states = [*get_args(States)] if finished else state
+    query = {
+        "agent": to,
+        "creator": sender,
+        "parentTaskId": parent,
+        "repo": repo,
+        "tag": tag,
+        "limit": limit,
+        "after": after,
+        **given(state=states),
+    }
+    found = call("GET", _TASKS, agent=agent, operator=True, query=query)
+    output.page(found, "tasks", json, _COLUMNS, empty="No tasks.", more=f"--after {found['next']}")
+
+
+@app.command
+def show(task: Task, /, *, agent: Reviewer = None, json: AsJson = False) -> None:
+    """Show a task with its progress, result and costs.
+
+    Example: hivelore task show ID
+    """
+    found = call("GET", path(_TASKS, task), agent=agent, operator=True)
+    if json:
+        output.print_json(found)
+        return
+    one = found["task"]
+    output.say(f"{one['id']}  {one['state']}  priority {one['priority']}  {_who(one)}")
+    output.say(one["text"])
+    for name, title in (("output", "Output"), ("failure", "What went wrong")):
+        if one[name]:
+            output.say(f"\n{title}:\n{one[name]}")
+    if found["unmet"]:
+        output.say(f"\nWaits for: {', '.join(found['unmet'])}")
+    if found["progress"]:
+        output.say()
+        columns = (Column("progress", "text"), Column("kind"), Column("at", "at", "age"), Column("by", "actor", "id"))
+        output.show_table(columns, found["progress"])
+    if found["sessions"]:
+        output.say()
+        output.show_table((Column("session"), Column("at", "at", "age")), found["sessions"])
+    output.say(f"\n{_tokens(found['usage']):,} tokens, {_money(found['usage'])}")
+
+
+@app.command
+def progress(
+    task: Task,
+    *text: Annotated[str, Parameter(help="What is done; - reads it from stdin.")],
+    agent: Reviewer = None,
+    json: AsJson = False,
+) -> None:
+    """Store the progress of a task.
+
+    Example: hivelore task progress ID The tests pass, the docs are left
+    """
+    body = {"text": read_text(text, "what is done")}
+    _act(task, "progress", agent, json, body)
+
+
+@app.command
+def complete(
+    task: Task,
+    *text: Annotated[str, Parameter(help="The result; - reads it from stdin.")],
+    agent: Reviewer = None,
+    json: AsJson = False,
+) -> None:
+    """Complete a task; the result becomes a memory.
+
+    Example: hivelore task complete ID Renewed until June
+    """
+    _act(task, "complete", agent, json, {"output": read_text(text, "the result")})
+
+
+@app.command
+def fail(
+    task: Task,
+    *text: Annotated[str, Parameter(help="What went wrong; - reads it from stdin.")],
+    retry: Annotated[bool, Parameter(negative=(), help="Another agent may try it.")] = False,
+    agent: Reviewer = None,
+    json: AsJson = False,
+) -> None:
+    """Fail a task; what went wrong becomes a memory.
+
+    Example: hivelore task fail ID The account has no access
+    """
+    _act(task, "fail", agent, json, {"reason": read_text(text, "what went wrong"), "retry": retry})
+
+
+@app.command
+def cancel(task: Task, /, *, agent: Reviewer = None, json: AsJson = False) -> None:
+    """Cancel a task; 'hivelore undo' takes it back.
+
+    Example: hivelore task cancel ID
+    """
+    _act(task, "cancel", agent, json)
+
+
+@app.command
+def pause(task: Task, /, *, agent: Reviewer = None, json: AsJson = False) -> None:
+    """Pause a task; whoever works on it stops.
+
+    Example: hivelore task pause ID
+    """
+    _act(task, "pause", agent, json)
+
+
+@app.command
+def resume(task: Task, /, *, agent: Reviewer = None, json: AsJson = False) -> None:
+    """Resume a paused task, or try a failed one again.
+
+    Example: hivelore task resume ID
+    """
+    _act(task, "resume", agent, json)
+
+
+@app.command
+def edit(
+    task: Task,
+    /,
+    *,
+    priority: Annotated[int | None, Parameter(help="-100 to 100; higher ones first.")] = None,
+    tag: Annotated[list[str] | None, Parameter(help="Its tags from now on; repeatable.", metavar="TAG")] = None,
+    after: Annotated[list[str] | None, Parameter(help="What it depends on from now on; repeatable.")] = None,
+    agent: Reviewer = None,
+    json: AsJson = False,
+) -> None:
+    """Change priority, tags or dependencies of a task that is not running or finished.
+
+    Example: hivelore task edit ID --priority 10
+    """
+    body = given(priority=priority, tags=tag, dependsOn=after)
+    done = call("PATCH", path(_TASKS, task), agent=agent, operator=True, body=body)
+    output.result(done, json, "Changed: ", (done["id"], "bold"))
+
+
+@app.command
+def delete(task: Task, /, *, json: AsJson = False) -> None:
+    """Delete a task with its progress and costs. Its memory stays until it is forgotten.
+
+    Example: hivelore task delete ID
+    """
+    call("DELETE", path(_TASKS, task), operator=True)
+    output.result({"id": task}, json, "Deleted: ", (task, "bold"))
+
+
+def tasks(
+    *,
+    costs: Annotated[
+        Literal["day", "agent", "task"] | None, Parameter(help="Costs by day, agent or task instead.")
+    ] = None,
+    first: Annotated[str | None, Parameter(help="First day of the costs (UTC).", metavar="DATE")] = None,
+    last: Annotated[str | None, Parameter(help="Last day of the costs (UTC).", metavar="DATE")] = None,
+    limit: Limit = 50,
+    agent: Reviewer = None,
+    json: AsJson = False,
+) -> None:
+    """Show the latest tasks with their tokens and money, or the costs of all.
+
+    Example: hivelore tasks --costs agent
+    """
+    by = costs or "task"
+    spent = call("GET", "/api/costs", agent=agent, operator=True, query={"by": by, "first": first, "last": last})
+    usage = {one["key"]: one["usage"] for one in spent["rows"]}
+    if costs is not None:
+        if json:
+            output.print_json(spent)
+            return
+        rows = [*spent["rows"], {"key": "total", "usage": spent["total"]}]
+        columns = (
+            Column(costs, "key"),
+            Column("tokens", lambda one: f"{_tokens(one['usage']):,}"),
+            Column("money", lambda one: _money(one["usage"])),
+        )
+        output.show_table(columns, rows)
+        return
+    query = {"limit": limit, "state": [*get_args(States)]}
+    found = call("GET", _TASKS, agent=agent, operator=True, query=query)
+    for one in found["tasks"]:
+        one["usage"] = usage.get(one["id"])
+    columns = (
+        *_COLUMNS,
+        Column("tokens", lambda one: "" if one["usage"] is None else f"{_tokens(one['usage']):,}"),
+        Column("money", lambda one: "" if one["usage"] is None else _money(one["usage"])),
+    )
+    output.page(found, "tasks", json, columns, empty="No tasks.")
+    if not json:
+        output.note(f"Together: {_tokens(spent['total']):,} tokens, {_money(spent['total'])}")
+
+
+def _act(task: str, action: str, agent: str | None, json: bool, body: Json | None = None) -> None:
+    done = call("POST", f"{path(_TASKS, task)}/{action}", agent=agent, operator=True, body=body or {})
+    output.result(done, json, "Task ", (done["id"], "bold"), f" is {done['state']}.")

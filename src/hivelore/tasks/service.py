@@ -1,0 +1,894 @@
+"""Tasks: sends, claims, progress, results, and what people change."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+from hivelore.changes.journal import ChangeJournal
+from hivelore.changes.model import BatchKind
+from hivelore.core.agents import SERVICE_VIEWER, AgentId, Viewer
+from hivelore.core.clock import Clock
+from hivelore.core.id_prefix import resolve_id
+from hivelore.core.paging import cut_page
+from hivelore.core.redaction import Redactor
+from hivelore.core.signal import Signal
+from hivelore.core.text import Clean
+from hivelore.core.values import replace
+from hivelore.errors import Conflict, Forbidden, HiveloreError, Invalid, NotFound, TooLarge
+from hivelore.events.log import EventLog
+from hivelore.events.model import Event, Level
+from hivelore.identity.service import Agents
+from hivelore.memories.normalizer import NormalizedDraft, Normalizer, clean_line
+from hivelore.memories.service import MemoryService
+from hivelore.storage.ports import MemoryStore, Transaction, View
+from hivelore.tasks import authority
+from hivelore.tasks.costs import DailyLimit, reported, share_of_day, total
+from hivelore.tasks.dependencies import check_acyclic
+from hivelore.tasks.model import (
+    DEFAULT_ATTEMPTS,
+    MAX_DEPENDENCIES,
+    MAX_PRIORITY,
+    MAX_TAGS,
+    MAX_UNFINISHED,
+    NAME_LENGTH,
+    NOTE_BYTES,
+    SUMMARY_LENGTH,
+    TEXT_BYTES,
+    Attempt,
+    ClaimResult,
+    CostGroup,
+    CostReport,
+    ProgressKind,
+    Task,
+    TaskChange,
+    TaskCost,
+    TaskCounts,
+    TaskDetail,
+    TaskFilter,
+    TaskId,
+    TaskPage,
+    TaskProgress,
+    TaskSession,
+    TaskState,
+    Usage,
+)
+from hivelore.tasks.states import TaskAction, may_apply, next_state
+from hivelore.tasks.task_text import task_draft
+
+DEFAULT_LEASE = timedelta(minutes=10)
+RENEWAL = timedelta(minutes=10)
+"""How long a lease lasts at least after a progress."""
+MAX_COST_ROWS = 1_000
+"""Sessions, attempts and days of one task whose costs are stored."""
+MAX_GROUPS = 1_000
+MAX_DAYS = 400
+TRIES = 3
+_EXHAUSTED_AT_ONCE = 20
+_PAGE = 500
+_ID_SHOWN = 60
+_WAKING = (TaskState.OPEN, TaskState.COMPLETED)
+"""States after which a task can be claimed: this one, or one that waited for it."""
+_AGAIN = 0.2
+"""Seconds after which a claim is tried again that lost against others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an action makes of a task."""
+
+    before: Task | None
+    after: Task
+
+
+Decide = Callable[[View], Outcome]
+Effect = Callable[[Transaction, Outcome], object]
+
+
+def _nothing(tx: Transaction, outcome: Outcome) -> None:
+    pass
+
+
+class TaskService:
+    def __init__(
+        self,
+        *,
+        store: MemoryStore,
+        memory_service: MemoryService,
+        journal: ChangeJournal,
+        agents: Agents,
+        events: EventLog,
+        normalizer: Normalizer,
+        redactor: Redactor,
+        clock: Clock,
+        new_id: Callable[[datetime], TaskId],
+        new_token: Callable[[], str],
+        limit: DailyLimit,
+        signal: Signal,
+        publish: Callable[[], None],
+    ) -> None:
+        """``signal`` wakes those who wait for a task in this process, ``publish`` those in other processes."""
+        self._store = store
+        self._memory_service = memory_service
+        self._journal = journal
+        self._agents = agents
+        self._events = events
+        self._normalizer = normalizer
+        self._redactor = redactor
+        self._clock = clock
+        self._new_id = new_id
+        self._new_token = new_token
+        self._limit = limit
+        self.signal = signal
+        self._publish = publish
+
+    # sending and reading
+
+    def send(
+        self,
+        text: str,
+        viewer: Viewer,
+        *,
+        assignee: str | None = None,
+        parent: str | None = None,
+        repo: str | None = None,
+        project: str | None = None,
+        depends_on: Sequence[str] = (),
+        priority: int = 0,
+        tags: Sequence[str] = (),
+        client_id: str | None = None,
+        max_attempts: int = DEFAULT_ATTEMPTS,
+        deadline: float | None = None,
+    ) -> Task:
+        """Stores a task. With the client id of an earlier one of the same sender, returns that one."""
+        highest = authority.highest_priority(viewer, MAX_PRIORITY)
+        if not -MAX_PRIORITY <= priority <= highest:
+            raise Invalid(f"You may give a priority of -{MAX_PRIORITY} to {highest}.", field="priority")
+        now = self._clock.now()
+        new = Task(
+            id=self._new_id(now),
+            text=self._text(text, "text", TEXT_BYTES, "Say what is to be done."),
+            state=TaskState.OPEN,
+            created_at=now,
+            updated_at=now,
+            creator=viewer.agent,
+            creator_role=viewer.role,
+            assignee=self._assignee(assignee, viewer),
+            parent=None if parent is None else self.resolve(parent, viewer),
+            repo=self._line(repo, "repo"),
+            project=self._normalizer.project(project),
+            priority=priority,
+            tags=self._tags(tags),
+            depends_on=self._dependencies(depends_on, viewer),
+            client_id=self._line(client_id, "clientId"),
+            max_attempts=max_attempts,
+        )
+
+        def decide(view: View) -> Outcome:
+            known = None
+            if new.client_id is not None:
+                known = view.task_with_client_id(viewer.agent, new.client_id)
+            if known is not None:
+                if known.text != new.text:
+                    raise Conflict("Another task of yours has this clientId. Use a new one for a new task.")
+                return Outcome(known, known)
+            if new.parent is not None:
+                self._visible(view, new.parent, viewer)
+            for one in new.depends_on:
+                self._visible(view, one, viewer)
+            is_limited = viewer.agent is not None and not authority.may_overrule(viewer)
+            if is_limited and view.count_unfinished_tasks(viewer.agent, MAX_UNFINISHED) >= MAX_UNFINISHED:
+                raise Conflict(f"You have {MAX_UNFINISHED:,} unfinished tasks. Cancel some, or wait for them.")
+            state = TaskState.WAITING if self._is_unmet(view, new) else TaskState.OPEN
+            return Outcome(None, replace(new, state=state))
+
+        def lock(tx: Transaction) -> None:
+            for one in new.depends_on:
+                tx.claim(_lock_of(one))
+
+        return self._apply(decide, viewer, deadline, before=lock).after
+
+    def get(self, task: TaskId, viewer: Viewer, deadline: float | None = None) -> TaskDetail:
+        with self._store.read(deadline, sees=authority.task_visibility(viewer)) as view:
+            found = self._visible(view, task, viewer)
+            return TaskDetail(
+                task=shown(found),
+                progress=tuple(view.task_progress(task)),
+                sessions=tuple(view.task_sessions(task)),
+                unmet=tuple(view.unmet_dependencies(task, MAX_DEPENDENCIES)),
+                usage=total(one.usage for one in view.task_costs(task)),
+            )
+
+    def page(
+        self,
+        viewer: Viewer,
+        after: tuple[datetime, TaskId] | None,
+        limit: int,
+        *,
+        states: Sequence[TaskState],
+        agent: str | None = None,
+        creator: str | None = None,
+        parent: str | None = None,
+        repo: str | None = None,
+        tag: str | None = None,
+        deadline: float | None = None,
+    ) -> TaskPage:
+        """Returns a page of tasks, newest first, with shortened texts."""
+        where = TaskFilter(
+            seen=authority.task_visibility(viewer),
+            states=tuple(states),
+            agent=None if agent is None else self._agents.agent(AgentId(agent)).id,
+            creator=None if creator is None else self._agents.agent(AgentId(creator)).id,
+            parent=None if parent is None else self.resolve(parent, viewer),
+            repo=self._line(repo, "repo"),
+            tag=self._line(tag, "tag"),
+        )
+        with self._store.read(deadline, sees=where.seen) as view:
+            found = view.tasks(where, after, limit + 1)
+        page, cursor = cut_page(found, limit, lambda one: (one.created_at, one.id))
+        return TaskPage(tasks=tuple(_shortened(shown(one)) for one in page), next=cursor)
+
+    def task(self, task: TaskId, viewer: Viewer) -> Task:
+        """Returns a task that the viewer may see. Raises NotFound."""
+        with self._store.read(sees=authority.task_visibility(viewer)) as view:
+            return self._visible(view, task, viewer)
+
+    def current(self, task: str | None, session: Clean | None, viewer: Viewer) -> Task | None:
+        """Returns the task with this id, else the one that the session worked on last; None if there is none that the
+        viewer may see."""
+        seen = authority.task_visibility(viewer)
+        with self._store.read(sees=seen) as view:
+            found = None if task is None else view.task(TaskId(task.strip().lower()))
+            if found is None and session is not None:
+                found = view.task_of_session(session)
+        return found if found is not None and authority.may_see(seen, found) else None
+
+    def resolve(self, text: str, viewer: Viewer) -> TaskId:
+        """Returns the id of the task that a caller means: the whole id, or at least eight characters of its beginning.
+        Raises Invalid if several visible ids begin with them."""
+
+        def find_ids(prefix: str, limit: int) -> Sequence[TaskId]:
+            seen = authority.task_visibility(viewer)
+            with self._store.read(sees=seen) as view:
+                return view.task_ids_from(seen, prefix, limit)
+
+        return TaskId(resolve_id(text, find_ids, "task"))
+
+    # work under a lease
+
+    def claim(
+        self,
+        viewer: Viewer,
+        *,
+        runner: str | None = None,
+        lease: timedelta = DEFAULT_LEASE,
+        deadline: float | None = None,
+    ) -> ClaimResult:
+        """Gives the next task to the agent of the viewer."""
+        agent = viewer.agent
+        if agent is None:
+            raise Forbidden("Only agents claim tasks. Use the key of one, or name one with X-Agent-ID.")
+        queues, name = authority.queues_for(viewer.role, agent), self._line(runner, "runner")
+        self.fail_exhausted(deadline)
+        now = self._clock.now()
+        with self._store.read(deadline) as view:
+            refusal = self._limit.refusal(view.used_on(now.date())) if self._limit.is_set else None
+            if refusal is not None:
+                return ClaimResult(task=None, message=refusal, is_over_limit=True)
+            if not view.is_claimable(queues, now):
+                end, time = view.next_lease_end(queues, now), view.lease_time(now)
+                wait = None if end is None else max((end - time).total_seconds(), 0.0)
+                return ClaimResult(task=None, message="There is no task for you now.", retry_in=wait)
+        token = self._new_token()
+
+        def take(tx: Transaction) -> Task | None:
+            task = tx.claim_task(queues, token, agent, name, now, lease)
+            if task is not None:
+                attempt = Attempt(number=task.attempt, token=token, agent=agent, runner=name, at=now)
+                tx.put_attempt(task.id, attempt)
+            return task
+
+        claimed = self._store.write(take, deadline)
+        if claimed is None:
+            return ClaimResult(task=None, message="Others were faster. Try again.", retry_in=_AGAIN)
+        return ClaimResult(task=claimed, message=f"Task {claimed.id} is yours.")
+
+    def heartbeat(
+        self,
+        task: TaskId,
+        viewer: Viewer,
+        *,
+        token: str | None,
+        lease: timedelta = DEFAULT_LEASE,
+        session: str | None = None,
+        deadline: float | None = None,
+    ) -> Task:
+        """Renews the lease. ``session``: the session that works on the task."""
+        name = self._line(session, "sessionId")
+
+        def renew(tx: Transaction) -> Task:
+            known = self._held(tx, task, viewer, token)
+            self._renew(tx, known, lease)
+            if name is not None and name != known.session:
+                renewed = tx.task(task) or known
+                tx.put_task(replace(renewed, session=name))
+                self._note_session(tx, Outcome(known, replace(known, session=name)), viewer)
+            return tx.task(task) or known
+
+        return shown(self._store.write(renew, deadline))
+
+    def progress(
+        self,
+        task: TaskId,
+        text: str,
+        viewer: Viewer,
+        *,
+        token: str | None = None,
+        session: str | None = None,
+        usage: Usage | None = None,
+        deadline: float | None = None,
+    ) -> Task:
+        """Stores a progress, and renews the lease of the agent that reports it."""
+        said = self._text(text, "text", NOTE_BYTES, "Say what is done.")
+        name, now = self._line(session, "sessionId"), self._clock.now()
+
+        def decide(view: View) -> Outcome:
+            known = self._held(view, task, viewer, token, overrule=True)
+            if known.state in (TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELLED):
+                raise Conflict(f"The task is {known.state}: it takes no more progress. Send a new task instead.")
+            return Outcome(known, replace(known, progress=said, progress_at=now, session=name or known.session))
+
+        def store(tx: Transaction, outcome: Outcome) -> None:
+            self._add_progress(tx, task, viewer, ProgressKind.PROGRESS, said, now)
+            if authority.holds(viewer, outcome.after.lease, token):
+                self._renew(tx, outcome.after, RENEWAL)
+            self._note_session(tx, outcome, viewer)
+            self._note_usage(tx, outcome.after, usage, viewer, now)
+
+        return shown(self._apply(decide, viewer, deadline, effect=store).after)
+
+    def complete(
+        self,
+        task: TaskId,
+        output: str,
+        viewer: Viewer,
+        *,
+        token: str | None = None,
+        session: str | None = None,
+        usage: Usage | None = None,
+        deadline: float | None = None,
+    ) -> Task:
+        """Completes a task with its output. Completing it again with the same output changes nothing."""
+        said = self._text(output, "output", TEXT_BYTES)
+        name, now = self._line(session, "sessionId"), self._clock.now()
+
+        def decide(view: View) -> Outcome:
+            known = self._visible(view, task, viewer)
+            is_repeated = known.state is TaskState.COMPLETED and (known.output or "") == said
+            if is_repeated and self._may_repeat(view, known, viewer, token):
+                return Outcome(known, known)
+            known = self._held(view, task, viewer, token, overrule=True)
+            return Outcome(known, self._finished(known, TaskAction.COMPLETE, now, output=said, session=name))
+
+        return self._finish(task, decide, viewer, token, said, usage, now, deadline)
+
+    def fail(
+        self,
+        task: TaskId,
+        reason: str,
+        viewer: Viewer,
+        *,
+        retry: bool = False,
+        token: str | None = None,
+        session: str | None = None,
+        usage: Usage | None = None,
+        deadline: float | None = None,
+    ) -> Task:
+        """Fails a task. ``retry``: another agent may try it, if an attempt is left."""
+        said = self._text(reason, "reason", NOTE_BYTES, "Say what went wrong.")
+        name, now = self._line(session, "sessionId"), self._clock.now()
+
+        def decide(view: View) -> Outcome:
+            known = self._visible(view, task, viewer)
+            is_repeated = known.state is TaskState.FAILED and known.failure == said
+            if is_repeated and self._may_repeat(view, known, viewer, token):
+                return Outcome(known, known)
+            known = self._held(view, task, viewer, token, overrule=True)
+            failures = known.failures + (known.state is TaskState.RUNNING)
+            again = retry and known.state is TaskState.RUNNING and failures < known.max_attempts
+            if again:
+                after = self._changed(view, known, TaskAction.RETRY, now)
+                return Outcome(known, replace(after, failures=failures, failure=said, session=name or known.session))
+            after = self._finished(known, TaskAction.FAIL, now, failure=said, session=name)
+            return Outcome(known, replace(after, failures=failures))
+
+        return self._finish(task, decide, viewer, token, said, usage, now, deadline)
+
+    def release(self, task: TaskId, viewer: Viewer, *, token: str | None = None, deadline: float | None = None) -> Task:
+        """Gives a claimed task back, which counts as no failure."""
+        now = self._clock.now()
+
+        def decide(view: View) -> Outcome:
+            known = self._held(view, task, viewer, token, overrule=True)
+            return Outcome(known, self._changed(view, known, TaskAction.RELEASE, now))
+
+        return shown(self._apply(decide, viewer, deadline).after)
+
+    def fail_exhausted(self, deadline: float | None = None) -> int:
+        """Fails tasks whose last lease ended and that have no attempts left. Returns how many."""
+        with self._store.read(deadline) as view:
+            found = view.exhausted_tasks(self._clock.now(), _EXHAUSTED_AT_ONCE)
+        for task in found:
+            with suppress(Conflict, NotFound):  # Another process was faster.
+                self._fail_exhausted(task, deadline)
+        return len(found)
+
+    def _fail_exhausted(self, task: TaskId, deadline: float | None) -> None:
+        now = self._clock.now()
+
+        def decide(view: View) -> Outcome:
+            known = view.task(task)
+            is_exhausted = (
+                known is not None
+                and known.state is TaskState.RUNNING
+                and known.lease is not None
+                and known.lease.until <= view.lease_time(now)
+                and known.failures + 1 >= known.max_attempts
+            )
+            if known is None or not is_exhausted:
+                raise Conflict("The task is not exhausted.")
+            why = Clean(
+                f"The lease of attempt {known.attempt} ended without a result. {known.failures + 1} attempts failed."
+            )
+            after = self._finished(known, TaskAction.FAIL, now, failure=why)
+            return Outcome(known, replace(after, failures=known.failures + 1))
+
+        event = self._failure_event(task)
+        self._apply(decide, SERVICE_VIEWER, deadline, effect=lambda tx, _: tx.log_events([event]))
+
+    # changes of people
+
+    def pause(self, task: TaskId, viewer: Viewer, deadline: float | None = None) -> Task:
+        """Pauses a task; whoever works on it loses the lease."""
+        return self._manage(task, TaskAction.PAUSE, viewer, deadline)
+
+    def resume(self, task: TaskId, viewer: Viewer, deadline: float | None = None) -> Task:
+        """Resumes a paused or failed task. A failed one gets all its attempts again."""
+        return self._manage(task, TaskAction.RESUME, viewer, deadline)
+
+    def cancel(self, task: TaskId, viewer: Viewer, deadline: float | None = None) -> Task:
+        """Cancels a task. That can be undone."""
+        return self._manage(task, TaskAction.CANCEL, viewer, deadline)
+
+    def _manage(self, task: TaskId, action: TaskAction, viewer: Viewer, deadline: float | None) -> Task:
+        now = self._clock.now()
+
+        def decide(view: View) -> Outcome:
+            known = self._managed(view, task, viewer)
+            if action is TaskAction.CANCEL and known.state is TaskState.CANCELLED:
+                return Outcome(known, known)
+            after = self._changed(view, known, action, now)
+            if action is TaskAction.RESUME and known.state is TaskState.FAILED:
+                after = replace(after, failures=0, finished_at=None)
+            return Outcome(known, replace(after, finished_at=now) if action is TaskAction.CANCEL else after)
+
+        def keep(tx: Transaction, outcome: Outcome) -> None:
+            if action is TaskAction.CANCEL:
+                self._journal_change(tx, outcome, viewer)
+
+        return shown(self._apply(decide, viewer, deadline, effect=keep).after)
+
+    def edit(
+        self,
+        task: TaskId,
+        viewer: Viewer,
+        *,
+        priority: int | None = None,
+        tags: Sequence[str] | None = None,
+        depends_on: Sequence[str] | None = None,
+        deadline: float | None = None,
+    ) -> Task:
+        """Changes a task that is not running or finished. That can be undone."""
+        highest = authority.highest_priority(viewer, MAX_PRIORITY)
+        if priority is not None and not -MAX_PRIORITY <= priority <= highest:
+            raise Invalid(f"You may give a priority of -{MAX_PRIORITY} to {highest}.", field="priority")
+        labels = None if tags is None else self._tags(tags)
+        needed = None if depends_on is None else self._dependencies(depends_on, viewer)
+        now = self._clock.now()
+
+        def decide(view: View) -> Outcome:
+            known = self._managed(view, task, viewer)
+            wanted = replace(
+                known,
+                priority=known.priority if priority is None else priority,
+                tags=known.tags if labels is None else labels,
+                depends_on=known.depends_on if needed is None else needed,
+            )
+            if wanted == known:
+                return Outcome(known, known)
+            for one in () if needed is None else needed:
+                self._visible(view, one, viewer)
+            check_acyclic(task, wanted.depends_on, lambda one: _depends_on(view, one))
+            return Outcome(known, self._changed(view, wanted, TaskAction.EDIT, now))
+
+        def lock(tx: Transaction) -> None:
+            for one in sorted({task, *(needed or ())}):
+                tx.claim(_lock_of(one))
+
+        effect: Effect = lambda tx, outcome: self._journal_change(tx, outcome, viewer)  # noqa: E731
+        return shown(self._apply(decide, viewer, deadline, effect=effect, before=lock).after)
+
+    def delete(self, task: TaskId, viewer: Viewer, deadline: float | None = None) -> None:
+        """Deletes a task with its progress and costs. Its memory stays, unless it is forgotten, too."""
+
+        def drop(tx: Transaction) -> None:
+            self._visible(tx, task, viewer)
+            if tx.waiting_for(task, TaskId(""), 1):
+                raise Conflict("Other tasks wait for this one. Change what they depend on, or cancel them first.")
+            tx.drop_task(task)
+
+        self._store.write(drop, deadline)
+
+    # costs
+
+    def costs(
+        self, group: CostGroup, viewer: Viewer, *, first: date | None, last: date | None, deadline: float | None = None
+    ) -> CostReport:
+        """Returns the costs of some days (default: the last 30), of the agent of a worker or of all agents."""
+        until = last or self._clock.now().date()
+        since = first or until - timedelta(days=29)
+        if not timedelta() <= until - since <= timedelta(days=MAX_DAYS):
+            raise Invalid(f"The days are a span of at most {MAX_DAYS}, and the first one comes first.", field="first")
+        seen = authority.task_visibility(viewer)
+        agent = None if seen.others else viewer.agent
+        with self._store.read(deadline, sees=seen) as view:
+            rows = view.cost_groups(group, since, until, agent, MAX_GROUPS + 1)
+            everything = view.total_cost(since, until, agent)
+        return CostReport(rows=tuple(rows[:MAX_GROUPS]), total=everything, is_cut=len(rows) > MAX_GROUPS)
+
+    def counts(self) -> TaskCounts:
+        with self._store.read() as view:
+            return TaskCounts(view.count_tasks(), view.used_on(self._clock.now().date()))
+
+    # steps
+
+    def _apply(
+        self,
+        decide: Decide,
+        viewer: Viewer,
+        deadline: float | None,
+        *,
+        effect: Effect = _nothing,
+        before: Callable[[Transaction], object] = lambda _: None,
+    ) -> Outcome:
+        """Decides on a snapshot, prepares the memory of the task, and decides again in the transaction, which stores
+        both. If the task has changed meanwhile, all is done again."""
+        for number in range(TRIES):
+            is_last = number == TRIES - 1
+            outcome = self._apply_once(decide, viewer, deadline, effect=effect, before=before, is_last=is_last)
+            if outcome is not None:
+                return outcome
+        raise Conflict("The task was changed by others at the same time. Try again.")
+
+    def _apply_once(
+        self,
+        decide: Decide,
+        viewer: Viewer,
+        deadline: float | None,
+        *,
+        effect: Effect,
+        before: Callable[[Transaction], object],
+        is_last: bool,
+    ) -> Outcome | None:
+        """Returns None if the texts of the task have changed since they were prepared. ``is_last``: prepares them again
+        then, in the transaction."""
+        with self._store.read(deadline) as view:
+            expected = decide(view)
+        prepared = self._prepare(expected)
+
+        def work(tx: Transaction) -> Outcome | None:
+            before(tx)
+            outcome, memory = decide(tx), prepared
+            if _texts(outcome.after) != _texts(expected.after):
+                if not is_last:
+                    return None
+                memory = self._prepare(outcome)
+            if outcome.after is not outcome.before:
+                tx.put_task(outcome.after)
+                effect(tx, outcome)
+                self._open_dependents(tx, outcome)
+                if memory is not None:
+                    self._memory_service.remember_within(tx, memory, SERVICE_VIEWER)
+            return outcome
+
+        outcome = self._store.write(work, deadline)
+        if outcome is not None and outcome.after is not outcome.before:
+            self._memory_service.note_written(viewer)
+            if outcome.after.state in _WAKING:
+                self.wake()
+        return outcome
+
+    def _prepare(self, outcome: Outcome) -> NormalizedDraft | None:
+        """Returns the memory of a task; None if it does not change."""
+        now = self._clock.now()
+        draft = None if outcome.after is outcome.before else task_draft(outcome.after, now)
+        if draft is None or (outcome.before is not None and task_draft(outcome.before, now) == draft):
+            return None
+        return self._memory_service.prepare(draft, SERVICE_VIEWER)
+
+    def wake(self) -> None:
+        """Wakes those who wait for a task."""
+        self.signal.notify()
+        self._publish()
+
+    def _finish(
+        self,
+        task: TaskId,
+        decide: Decide,
+        viewer: Viewer,
+        token: str | None,
+        said: Clean,
+        usage: Usage | None,
+        now: datetime,
+        deadline: float | None,
+    ) -> Task:
+        event = self._failure_event(task)
+
+        def store(tx: Transaction, outcome: Outcome) -> None:
+            self._note_session(tx, outcome, viewer)
+            self._note_usage(tx, outcome.before or outcome.after, usage, viewer, now)
+            if outcome.after.state is TaskState.FAILED:
+                tx.log_events([event])
+
+        try:
+            return shown(self._apply(decide, viewer, deadline, effect=store).after)
+        except Conflict as error:
+            if said and self._keep_late(task, said, usage, viewer, token, now):
+                raise Conflict(f"{error} Your result was kept as a late progress of the task.") from None
+            raise
+
+    def _keep_late(
+        self, task: TaskId, said: Clean, usage: Usage | None, viewer: Viewer, token: str | None, now: datetime
+    ) -> bool:
+        """Keeps the result of an attempt that lost its lease. Returns False if the viewer made no attempt."""
+        text = Clean(said.encode()[:NOTE_BYTES].decode(errors="ignore"))
+
+        def keep(tx: Transaction) -> bool:
+            known = tx.task(task)
+            if known is None or not authority.may_see(authority.task_visibility(viewer), known):
+                return False
+            attempt = _attempt_of(tx.task_attempts(task), viewer, token)
+            if attempt is None:
+                return False
+            if not any(one.kind is ProgressKind.LATE and one.text == text for one in tx.task_progress(task)):
+                self._add_progress(tx, task, viewer, ProgressKind.LATE, text, now)
+            self._note_usage(tx, replace(known, attempt=attempt.number), usage, viewer, now)
+            return True
+
+        try:
+            return self._store.write(keep)
+        except HiveloreError:
+            return False
+
+    def _failure_event(self, task: TaskId) -> Event:
+        """Returns the event by which leads learn of a failure. It has no text of the task, which not all may see."""
+        text = f"Task {task} failed. 'hivelore task show {task}' (get-task) shows why; resume it to try again."
+        return self._events.build(Level.ERROR, text, SERVICE_VIEWER)
+
+    def _open_dependents(self, tx: Transaction, outcome: Outcome) -> None:
+        """Opens the tasks that waited for a completed one."""
+        now = self._clock.now()
+        is_done = outcome.after.state is TaskState.COMPLETED
+        if not is_done or (outcome.before is not None and outcome.before.state is TaskState.COMPLETED):
+            return
+        tx.claim(_lock_of(outcome.after.id))
+        after = TaskId("")
+        while waiting := tx.waiting_for(outcome.after.id, after, _PAGE):
+            for one in waiting:  # Another task that it waits for may be completed at the same time.
+                tx.claim(_lock_of(one))
+                tx.open_task(one, now)
+            after = waiting[-1]
+
+    def _finished(
+        self,
+        task: Task,
+        action: TaskAction,
+        now: datetime,
+        *,
+        output: Clean | None = None,
+        failure: Clean | None = None,
+        session: Clean | None = None,
+    ) -> Task:
+        return replace(
+            task,
+            state=next_state(task.state, action, is_unmet=False),
+            output=output or task.output,
+            failure=failure or (None if action is TaskAction.COMPLETE else task.failure),
+            session=session or task.session,
+            lease=None,
+            finished_at=now,
+            updated_at=now,
+            version=task.version + 1,
+        )
+
+    def _changed(self, view: View, task: Task, action: TaskAction, now: datetime) -> Task:
+        """Returns the task after an action that does not finish it, or cancels it."""
+        is_unmet = may_apply(task.state, action) and self._is_unmet(view, task)
+        state = next_state(task.state, action, is_unmet=is_unmet)
+        return replace(task, state=state, lease=None, updated_at=now, version=task.version + 1)
+
+    def _is_unmet(self, view: View, task: Task) -> bool:
+        needed = (view.task(one) for one in task.depends_on)
+        return any(one is not None and one.state is not TaskState.COMPLETED for one in needed)
+
+    def _visible(self, view: View, task: TaskId, viewer: Viewer) -> Task:
+        found = view.task(task)
+        if found is None or not authority.may_see(authority.task_visibility(viewer), found):
+            raise NotFound(f"No task {task[:_ID_SHOWN]!r}. 'hivelore task list' (GET /api/tasks) shows them.")
+        return found
+
+    def _held(self, view: View, task: TaskId, viewer: Viewer, token: str | None, *, overrule: bool = False) -> Task:
+        """Returns a task whose lease the viewer holds; with ``overrule``, leads and operators need none."""
+        known = self._visible(view, task, viewer)
+        if known.state is TaskState.RUNNING and authority.holds(viewer, known.lease, token):
+            return known
+        if overrule and token is None and authority.may_overrule(viewer):
+            return known
+        if known.state is TaskState.RUNNING and token is None and known.lease is not None:
+            raise Forbidden("Another agent works on this task. Only the agent that claimed it reports its results.")
+        if token is None and known.state in (TaskState.OPEN, TaskState.WAITING):
+            raise Conflict(f"The task is {known.state}. Claim it first.")
+        now = f"it is {known.state}" if known.state is not TaskState.RUNNING else "another attempt works on it"
+        raise Conflict(f"You do not hold the lease of this task any more: {now}. Stop working on it.")
+
+    def _managed(self, view: View, task: TaskId, viewer: Viewer) -> Task:
+        known = self._visible(view, task, viewer)
+        if not authority.may_manage(viewer, known):
+            raise Forbidden("Only its sender, a lead or an operator may change this task.")
+        return known
+
+    def _may_repeat(self, view: View, task: Task, viewer: Viewer, token: str | None) -> bool:
+        """Returns True if the viewer may have stored the result of a finished task."""
+        attempt = _attempt_of(view.task_attempts(task.id), viewer, token)
+        is_last = attempt is not None and attempt.number == task.attempt
+        return is_last or authority.may_overrule(viewer)
+
+    def _renew(self, tx: Transaction, task: Task, lease: timedelta) -> None:
+        if task.lease is not None and task.lease.token is not None:
+            tx.renew_task_lease(task.id, task.lease.token, self._clock.now(), lease)
+
+    def _note_session(self, tx: Transaction, outcome: Outcome, viewer: Viewer) -> None:
+        before, after = outcome.before, outcome.after
+        if after.session is None or (before is not None and before.session == after.session):
+            return
+        known = tx.task_sessions(after.id)
+        number = known[-1].number + 1 if known else 1
+        session = TaskSession(number=number, session=after.session, agent=viewer.agent, at=self._clock.now())
+        tx.put_task_session(after.id, session)
+
+    def _note_usage(self, tx: Transaction, task: Task, usage: Usage | None, viewer: Viewer, now: datetime) -> None:
+        if usage is None:
+            return
+        attempts = {one.number: one.agent for one in tx.task_attempts(task.id)}
+        agent = attempts.get(task.attempt) or viewer.agent
+        if agent is None:
+            raise Invalid("No agent has worked on this task, so it has no costs.", field="usage")
+        session = self._line(usage.session_id, "sessionId") or task.session or Clean("")
+        every = tx.task_costs(task.id)
+        known = [one for one in every if (one.attempt, one.session) == (task.attempt, session)]
+        if not known and len(every) >= MAX_COST_ROWS:
+            raise TooLarge(f"A task has costs of at most {MAX_COST_ROWS:,} sessions and days.", field="usage")
+        day = now.date()
+        share = share_of_day(reported(usage), known, day)
+        tx.put_task_cost(
+            TaskCost(task=task.id, attempt=task.attempt, session=session, day=day, agent=agent, usage=share)
+        )
+
+    def _add_progress(
+        self, tx: Transaction, task: TaskId, viewer: Viewer, kind: ProgressKind, text: Clean, now: datetime
+    ) -> None:
+        known = tx.task_progress(task)
+        number = known[-1].number + 1 if known else 1
+        tx.put_task_progress(task, TaskProgress(number=number, at=now, actor=viewer.agent, kind=kind, text=text))
+
+    def _journal_change(self, tx: Transaction, outcome: Outcome, viewer: Viewer) -> None:
+        before = outcome.before
+        if before is None:
+            return
+        is_private = before.assignee is not None
+        batch = self._journal.new_batch(BatchKind.ASSIGNED, viewer, changes=1, is_private=is_private)
+        if batch is not None:
+            tx.put_batch(batch)
+            tx.put_task_changes(batch.id, [change_of(before, outcome.after.version)])
+
+    def refresh_memory(self, task: TaskId) -> None:
+        """Stores the memory of a task again, after a change that did not."""
+        with self._store.read() as view:
+            known = view.task(task)
+        draft = None if known is None else task_draft(known, self._clock.now())
+        if draft is not None:
+            prepared = self._memory_service.prepare(draft, SERVICE_VIEWER)
+            self._store.write(lambda tx: self._memory_service.remember_within(tx, prepared, SERVICE_VIEWER))
+        self.wake()
+
+    # input
+
+    def _text(self, text: str, field: str, most: int, hint: str | None = None) -> Clean:
+        """Returns a text after redaction. ``hint``: it must not be empty."""
+        _check_bytes(text, field, most)
+        clean = Clean(self._redactor.clean(text, field=field).strip())
+        _check_bytes(clean, field, most)
+        if hint is not None and not clean:
+            raise Invalid(f"{field} is empty. {hint}", field=field)
+        return clean
+
+    def _line(self, text: str | None, field: str) -> Clean | None:
+        return clean_line(self._redactor, text, field, NAME_LENGTH)
+
+    def _tags(self, tags: Sequence[str]) -> tuple[Clean, ...]:
+        if len(tags) > MAX_TAGS:
+            raise TooLarge(f"A task has at most {MAX_TAGS} tags.", field="tags")
+        cleaned = (self._line(tag, "tags") for tag in tags)
+        return tuple(dict.fromkeys(tag for tag in cleaned if tag is not None))
+
+    def _dependencies(self, depends_on: Sequence[str], viewer: Viewer) -> tuple[TaskId, ...]:
+        if len(depends_on) > MAX_DEPENDENCIES:
+            raise TooLarge(f"A task depends on at most {MAX_DEPENDENCIES} others.", field="dependsOn")
+        return tuple(dict.fromkeys(self.resolve(one, viewer) for one in depends_on))
+
+    def _assignee(self, assignee: str | None, viewer: Viewer) -> AgentId | None:
+        if assignee is None:
+            return None
+        agent = self._agents.agent(AgentId(assignee))
+        if not authority.may_assign(viewer, agent):
+            raise Forbidden("Only leads and operators assign tasks to a lead. Leave the assignee out.")
+        return agent.id
+
+
+def shown(task: Task) -> Task:
+    """Returns a task without the token of its lease."""
+    return task if task.lease is None else replace(task, lease=replace(task.lease, token=None))
+
+
+def change_of(task: Task, after: int) -> TaskChange:
+    """Returns what a change replaces. ``after``: the version of the task after it."""
+    return TaskChange(task.id, task.state, task.priority, task.tags, task.depends_on, after)
+
+
+def _shortened(task: Task) -> Task:
+    def short(text: Clean | None) -> Clean | None:
+        return text if text is None or len(text) <= SUMMARY_LENGTH else Clean(f"{text[: SUMMARY_LENGTH - 1]}…")
+
+    return replace(
+        task,
+        text=short(task.text),
+        progress=short(task.progress),
+        output=short(task.output),
+        failure=short(task.failure),
+    )
+
+
+def _texts(task: Task) -> tuple[object, ...]:
+    """Returns what decides the memory of a task."""
+    return task.id, task.state, task.text, task.progress, task.output, task.failure
+
+
+def _depends_on(view: View, task: TaskId) -> Sequence[TaskId]:
+    found = view.task(task)
+    return () if found is None else found.depends_on
+
+
+def _attempt_of(attempts: Sequence[Attempt], viewer: Viewer, token: str | None) -> Attempt | None:
+    """Returns the last attempt that the viewer made, or the one with a token."""
+    mine = [one for one in attempts if viewer.agent == one.agent and token in (None, one.token)]
+    return mine[-1] if mine else None
+
+
+def _lock_of(task: TaskId) -> bytes:
+    return b"task " + task.encode()
+
+
+def _check_bytes(text: str, field: str, most: int) -> None:
+    size = len(text.encode(errors="surrogatepass"))
+    if size > most:
+        raise TooLarge(f"{field} has {size:,} bytes; at most {most:,}.", field=field)

@@ -1,0 +1,80 @@
+"""Reverts batches that changed tasks."""
+
+from collections.abc import Sequence
+
+from hivelore.changes.journal import ChangeJournal
+from hivelore.changes.model import Batch, BatchKind
+from hivelore.core.agents import Viewer
+from hivelore.core.clock import Clock
+from hivelore.core.text import Clean
+from hivelore.core.values import replace
+from hivelore.errors import Conflict, Forbidden
+from hivelore.storage.ports import Transaction
+from hivelore.tasks import authority
+from hivelore.tasks.model import TaskChange, TaskId, TaskState
+from hivelore.tasks.service import TaskService, change_of
+from hivelore.tasks.states import TaskAction, next_state
+
+
+class TaskUndo:
+    def __init__(self, journal: ChangeJournal, tasks: TaskService, clock: Clock) -> None:
+        self._journal = journal
+        self._tasks = tasks
+        self._clock = clock
+
+    def revert(
+        self, tx: Transaction, batch: Batch, viewer: Viewer, reason: Clean | None
+    ) -> tuple[Batch | None, Sequence[TaskId]]:
+        """Restores the tasks as they were before a batch, and returns the batch of the undo and the tasks, for
+        ``finish``. A task that was running becomes open. Raises Conflict if a task was changed since, and Forbidden."""
+        changes = tx.task_changes(batch.id)
+        if batch.undone_at is not None:
+            raise Conflict(f"Batch {batch.id} was already undone. To redo the change, undo the batch of that undo.")
+        if len(changes) < batch.changes:
+            raise Conflict(f"Batch {batch.id} cannot be undone: its task was deleted.")
+        redo = [self._revert_task(tx, one, viewer) for one in changes]
+        by = self._journal.new_batch(
+            BatchKind.UNDONE,
+            viewer,
+            changes=len(changes),
+            is_private=batch.is_private,
+            reason=reason,
+            undoes=batch.id,
+        )
+        if by is not None:
+            tx.put_batch(by)
+            tx.put_task_changes(by.id, redo)
+        return by, [one.task for one in changes]
+
+    def finish(self, tasks: Sequence[TaskId]) -> None:
+        """Does after the transaction what belongs to the changes."""
+        for task in tasks:
+            self._tasks.refresh_memory(task)
+
+    def _revert_task(self, tx: Transaction, change: TaskChange, viewer: Viewer) -> TaskChange:
+        task = tx.task(change.task)
+        if task is None:
+            raise Conflict("The task was deleted.")
+        if not authority.may_manage(viewer, task):
+            raise Forbidden("Only its sender, a lead or an operator may change this task.")
+        if task.version != change.after:
+            raise Conflict(f"Task {task.id} was changed since then, so that this change cannot be undone any more.")
+        now = self._clock.now()
+        restored = replace(task, priority=change.priority, tags=change.tags, depends_on=change.depends_on)
+        if task.state is TaskState.CANCELLED:
+            action = TaskAction.RESTORE_PAUSED if change.state is TaskState.PAUSED else TaskAction.RESTORE
+        else:
+            action = TaskAction.CANCEL if change.state is TaskState.CANCELLED else TaskAction.EDIT
+        needed = (tx.task(one) for one in change.depends_on)
+        is_unmet = any(one is not None and one.state is not TaskState.COMPLETED for one in needed)
+        state = next_state(task.state, action, is_unmet=is_unmet)
+        restored = replace(
+            restored,
+            state=state,
+            lease=None,
+            finished_at=now if state is TaskState.CANCELLED else None,
+            updated_at=now,
+            version=task.version + 1,
+        )
+        tx.put_task(restored)
+        return change_of(task, restored.version)
