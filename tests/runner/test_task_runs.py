@@ -285,13 +285,13 @@ def test_a_result_that_comes_too_late_is_dropped_from_the_outbox(world: World) -
 
 def test_x16_a_run_resumes_where_the_transcript_is_here(world: World) -> None:
     body = "\n".join(["print(sys.argv)", began(), answers("Done.")])
-    own = world.service.add("Go on.", session="s-1", handover="Half is done.")
+    own = world.service.add("Go on.", session="s-1", progress=["Half is done."])
     world.place.transcripts = {"s-1", "s-2"}
     world.run(body)
     parent = world.service.add("Parent", state="completed", session="s-2")
-    world.service.add("Child.", parent=parent.id, handover="Half is done.")
+    world.service.add("Child.", parent=parent.id, progress=["Half is done."])
     world.run(body)
-    world.service.add("Elsewhere.", session="s-3", handover="Half is done.")
+    world.service.add("Elsewhere.", session="s-3", progress=["Half is done."])
     world.run(body)
     assert own.output == "Done."
     folders = sorted((world.folder / "runs").iterdir(), key=lambda one: (one / "prompt.md").stat().st_mtime_ns)

@@ -4,10 +4,16 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
+
+from hivelore.core.agents import AgentId, Role
+from hivelore.core.text import Clean
 from hivelore.errors import Conflict, NotFound, Unavailable
 from hivelore.runner.service_queue import ServiceQueue
+from hivelore.tasks.model import Lease, Task, TaskId, TaskState
 
 CONTEXT = {"environment": "Environment: jellyfin waits.", "text": "## Known\n\nIt is slow."}
 KNOWLEDGE = "## Relevant Past Knowledge\n\nThe port is 5433."
@@ -29,19 +35,25 @@ class StoredTask:
     progress: list[str] = field(default_factory=list[str])
     late: list[str] = field(default_factory=list[str])
     usage: Mapping[str, Any] | None = None
-    handover: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "id": self.id,
-            "text": self.text,
-            "state": self.state,
-            "attempt": self.attempt,
-            "lease": {"token": self.lease},
-            "sessionId": self.session,
-            "parentTaskId": self.parent,
-            "repo": None,
-        }
+        now = datetime.now(UTC)
+        lease = None if self.lease is None else Lease(token=self.lease, agent=AgentId("a"), runner=None, until=now)
+        task = Task(
+            id=TaskId(self.id),
+            text=Clean(self.text),
+            state=TaskState(self.state),
+            created_at=now,
+            updated_at=now,
+            creator=None,
+            creator_role=Role.OPERATOR,
+            attempt=self.attempt,
+            lease=lease,
+            session=None if self.session is None else Clean(self.session),
+            parent=None if self.parent is None else TaskId(self.parent),
+            progress=Clean(self.progress[-1]) if self.progress else None,
+        )
+        return msgspec.to_builtins(task)
 
 
 class TaskService:
@@ -94,10 +106,11 @@ class TaskService:
         return {"task": None, "message": "There is no task for you now.", "isOverLimit": False}
 
     def _work(self, task: StoredTask, verb: str, body: Mapping[str, Any]) -> Any:
-        if verb in ("", "handover", "knowledge"):
-            text = {"handover": task.handover, "knowledge": KNOWLEDGE}.get(verb)
-            return {"task": task.as_json(), "text": text}
-        is_held = task.state == "running" and task.lease == body["token"] and task.until >= time.monotonic()
+        if verb == "knowledge":
+            return {"text": KNOWLEDGE}
+        if not verb:
+            return {"task": task.as_json(), "usage": {}}
+        is_held = task.state == "running" and task.lease == body["leaseToken"] and task.until >= time.monotonic()
         if not is_held:
             if verb in ("complete", "fail"):
                 task.late.append(body.get("output") or body["reason"])

@@ -1,7 +1,7 @@
 """The verb ``workspace``: prepares the folder in which an agent works."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
@@ -16,7 +16,12 @@ from hivelore.local import endpoint, variables
 from hivelore.local.signals import exit_on_signals
 from hivelore.python.client import Client
 
+if TYPE_CHECKING:
+    from hivelore.integrations.workspace_preparation import Preparation
+
 OwnFolder = Annotated[bool, Parameter(help="Use agents/ID instead of personal, for several agents in one workspace.")]
+
+AgentProgram = Literal["claude-code", "codex"]
 
 app = App(name="workspace", help="The workspace of an agent: prepare.")
 
@@ -30,7 +35,7 @@ def prepare(
     own_folder: OwnFolder = False,
     repos: Annotated[bool, Parameter(negative="--no-repos", help="Sync repositories.")] = True,
     program: Annotated[
-        Literal["claude-code", "codex"], Parameter(help="Agent program whose file gets the notes of the profile.")
+        AgentProgram, Parameter(help="Agent program whose file gets the notes of the profile.")
     ] = "claude-code",
     json: AsJson = False,
 ) -> int:
@@ -41,32 +46,8 @@ def prepare(
 
     Example: hivelore workspace prepare --agent reviewer
     """
-    from hivelore.integrations.workspace_preparation import Preparation, RunSettings
-    from hivelore.integrations.workspace_preparation import prepare as take_steps
-    from hivelore.runtime.settings import load
-
-    settings = load(home=endpoint.home())
-    runs = RunSettings(
-        is_on=settings.run_setup_scripts,
-        is_strict=settings.strict_start_up,
-        seconds=settings.setup_script_seconds,
-        variables=settings.setup_script_variables,
-    )
     with connection.client(agent) as client:
-        me = agent_id(client)
-        keeps_profile = not own_folder and _keeps_profile(settings.home)
-        preparation = Preparation(
-            client=client,
-            workspace=settings.workspace_folder,
-            agent=me,
-            personal=f"agents/{me}" if own_folder else "personal",
-            runs=runs,
-            environment=variables.environment(),
-            keep_profile=(lambda: keep_profile(program, me, str(settings.home), client.url)) if keeps_profile else None,
-            sync_repos=(lambda: _sync_repos(client)) if repos else None,
-            note=output.note,
-        )
-        code = take_steps(preparation)
+        code, preparation = prepare_workspace(client, agent_id(client), program, own_folder=own_folder, repos=repos)
     found, done = preparation.start_up_file, preparation.finished
     steps = [{"step": name, "outcome": one.outcome, "detail": one.detail} for name, one in preparation.results.items()]
     answer = {
@@ -79,6 +60,37 @@ def prepare(
     if not json:
         output.show_table((Column("step"), Column("outcome"), Column("detail")), steps)
     return code or (0 if preparation.is_complete else exits.LEFT_OUT)
+
+
+def prepare_workspace(
+    client: Client, agent: str, program: AgentProgram, *, own_folder: bool, repos: bool
+) -> "tuple[int, Preparation]":
+    """Takes all steps for an agent, by its id. Returns the exit code of the start-up file, 0 if it did not fail."""
+    from hivelore.integrations.workspace_preparation import Preparation, RunSettings
+    from hivelore.integrations.workspace_preparation import prepare as take_steps
+    from hivelore.runtime.settings import load
+
+    settings = load(home=endpoint.home())
+    runs = RunSettings(
+        is_on=settings.run_setup_scripts,
+        is_strict=settings.strict_start_up,
+        seconds=settings.setup_script_seconds,
+        variables=settings.setup_script_variables,
+    )
+    home, url = str(settings.home), client.url
+    keeps_profile = not own_folder and _keeps_profile(settings.home)
+    preparation = Preparation(
+        client=client,
+        workspace=settings.workspace_folder,
+        agent=agent,
+        personal=f"agents/{agent}" if own_folder else "personal",
+        runs=runs,
+        environment=variables.environment(),
+        keep_profile=(lambda: keep_profile(program, agent, home, url)) if keeps_profile else None,
+        sync_repos=(lambda: _sync_repos(client)) if repos else None,
+        note=output.note,
+    )
+    return take_steps(preparation), preparation
 
 
 def _sync_repos(client: Client) -> list[Json]:

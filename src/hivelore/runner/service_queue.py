@@ -5,13 +5,16 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
 
-from hivelore.errors import HiveloreError, NotFound
+from hivelore.core.values import convert
+from hivelore.errors import HiveloreError
 from hivelore.runner.model import ClaimedTask, Usage
 from hivelore.runner.ports import Call, NoTask, ServiceClient
+from hivelore.tasks.model import ClaimResult, Task, TaskDetail
+from hivelore.tasks.task_text import preamble
 
 LEASE = timedelta(minutes=2)
 _TASKS = "/api/tasks"
-_VERBATIM = frozenset({"token", "sessionId", "usage"})
+_VERBATIM = frozenset({"leaseToken", "sessionId", "usage"})
 
 
 class ServiceQueue:
@@ -24,66 +27,61 @@ class ServiceQueue:
         self._lease = lease
 
     def claim(self, wait: float) -> ClaimedTask | NoTask:
-        body = {"runner": self._runner, "leaseSeconds": self._lease.total_seconds(), "waitSeconds": wait}
-        answer: Mapping[str, Any] = self._client.call("POST", f"{_TASKS}/claim", body=body)
-        task = answer["task"]
-        if task is None:
-            return NoTask(answer["message"], is_refused=bool(answer["isOverLimit"]))
-        parent = None if task["parentTaskId"] is None else self._parent(task["parentTaskId"])
+        body = {"runner": self._runner, "leaseSeconds": round(self._lease.total_seconds()), "wait": wait}
+        answer = convert(ClaimResult, self._client.call("POST", f"{_TASKS}/claim", body=body))
+        task = answer.task
+        if task is None or task.lease is None or task.lease.token is None:
+            return NoTask(answer.message, is_refused=answer.is_over_limit)
+        parent = None if task.parent is None else self._parent(task.parent)
         return ClaimedTask(
-            id=task["id"],
-            text=task["text"],
-            lease=task["lease"]["token"],
-            attempt=task["attempt"],
+            id=task.id,
+            text=task.text,
+            lease=task.lease.token,
+            attempt=task.attempt,
             lease_time=self._lease,
-            repo=task["repo"],
-            session=task["sessionId"],
-            parent_session=None if parent is None else parent["sessionId"],
-            handover=self._handover(task["id"]),
+            repo=task.repo,
+            session=task.session,
+            parent_session=None if parent is None else parent.session,
+            handover=preamble(task, parent),
         )
 
     def heartbeat(self, task: ClaimedTask, session: str | None) -> None:
-        body = {"token": task.lease, "leaseSeconds": self._lease.total_seconds(), "sessionId": session}
+        seconds = round(self._lease.total_seconds())
+        body = {"leaseToken": task.lease, "leaseSeconds": seconds, "sessionId": session}
         self._client.call("POST", _path(task, "heartbeat"), body=body)
 
     def knowledge(self, task: ClaimedTask) -> str:
         return self._client.call("GET", _path(task, "knowledge"))["text"] or ""
 
     def state(self, task: ClaimedTask) -> str:
-        return str(self._client.call("GET", _path(task))["task"]["state"])
+        return convert(TaskDetail, self._client.call("GET", _path(task))).task.state
 
     def progress_call(self, task: ClaimedTask, text: str, session: str | None, usage: Usage) -> Call:
-        body = {"text": text, "token": task.lease, "sessionId": session, "usage": _usage(session, usage)}
+        body = {"text": text, "leaseToken": task.lease, "sessionId": session, "usage": _usage(session, usage)}
         return Call("POST", _path(task, "progress"), body, _VERBATIM)
 
     def complete_call(self, task: ClaimedTask, output: str, session: str | None, usage: Usage) -> Call:
-        body = {"output": output, "token": task.lease, "sessionId": session, "usage": _usage(session, usage)}
+        body = {"output": output, "leaseToken": task.lease, "sessionId": session, "usage": _usage(session, usage)}
         return Call("POST", _path(task, "complete"), body, _VERBATIM)
 
     def fail_call(self, task: ClaimedTask, reason: str, session: str | None, usage: Usage, *, may_retry: bool) -> Call:
         body = {
             "reason": reason,
             "retry": may_retry,
-            "token": task.lease,
+            "leaseToken": task.lease,
             "sessionId": session,
             "usage": _usage(session, usage),
         }
         return Call("POST", _path(task, "fail"), body, _VERBATIM)
 
     def release_call(self, task: ClaimedTask) -> Call:
-        return Call("POST", _path(task, "release"), {"token": task.lease}, _VERBATIM)
+        return Call("POST", _path(task, "release"), {"leaseToken": task.lease}, _VERBATIM)
 
-    def _parent(self, task: str) -> Mapping[str, Any] | None:
+    def _parent(self, task: str) -> Task | None:
         try:
-            return self._client.call("GET", f"{_TASKS}/{quote(task, safe='')}")["task"]
-        except NotFound:  # The agent may not see the task that this one continues.
-            return None
-
-    def _handover(self, task: str) -> str:
-        try:
-            return self._client.call("GET", f"{_TASKS}/{quote(task, safe='')}/handover")["text"] or ""
+            return convert(TaskDetail, self._client.call("GET", f"{_TASKS}/{quote(task, safe='')}")).task
         except HiveloreError:  # The task is claimed already; it is done without.
-            return ""
+            return None
 
 
 class ServicePrompts:
