@@ -47,6 +47,7 @@ VERBS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Tasks": {
         "task": ("tasks:app", "Tasks of agents: send, list, show, complete, cancel."),
         "tasks": ("tasks:tasks", "Latest tasks with their tokens and money."),
+        "run": ("run:run", "Work on tasks with an agent program on this machine."),
     },
     "Agent programs": {
         "setup": ("setup:setup", "Set up Hivelore in an agent program."),

@@ -64,7 +64,7 @@ class RunnerPlace:
 
     client: Client
     agent: str
-    """Name or id of the agent."""
+    """Name or id of the agent; empty for that of the key."""
     kind: Program
     program: str | None
     """Path or name of the program; None: the usual one."""
@@ -108,7 +108,8 @@ def check_service(client: Client) -> Problem | None:
 
 def check_key(client: Client, name: str) -> tuple[str | None, Problem | None]:
     """Returns the id of the agent, or the problem. The key has to be that of the agent: the agent program gets it."""
-    add = f"Add the agent with 'hivelore agent add {name}', and set HIVELORE_KEY to the key that this prints."
+    new = name or "NAME"
+    add = f"Add the agent with 'hivelore agent add {new}', and set HIVELORE_KEY to the key that this prints."
     try:
         me: Mapping[str, Any] = client.call("GET", "/api/me")
     except (Unauthenticated, Forbidden, NotFound) as error:
@@ -117,7 +118,7 @@ def check_key(client: Client, name: str) -> tuple[str | None, Problem | None]:
         return None, Problem(Check.SERVICE, str(error), "Run 'hivelore doctor', or check HIVELORE_URL.")
     if me["agentId"] is None:
         return None, Problem(Check.KEY, "The key is that of an operator, and the agent program would get it.", add)
-    if name not in (me["agentId"], me["name"]):
+    if name and name not in (me["agentId"], me["name"]):
         return None, Problem(Check.KEY, f"The key is that of agent {me['name']}, not of {name}.", add)
     return str(me["agentId"]), None
 
