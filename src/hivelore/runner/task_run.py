@@ -40,7 +40,9 @@ PROGRESS_BYTES = 4_000
 MAX_MARKERS = 10_000
 """Markers that wait for the service; more are lost."""
 BEATS = 3
-"""Heartbeats within the time of a lease."""
+"""Heartbeats within the time of a lease, at least."""
+LONGEST_BEAT = 10.0
+"""Seconds between two heartbeats: they also tell that a task was paused or cancelled."""
 _TIER = 1
 _LOG = logging.getLogger("hivelore")
 
@@ -212,7 +214,7 @@ class TaskRun:
 
     def _report(self) -> None:
         task, means = self.task, self._means
-        every = max(task.lease_time.total_seconds() / BEATS, 0.2)
+        every = min(max(task.lease_time.total_seconds() / BEATS, 0.2), LONGEST_BEAT)
         now = means.monotonic()
         next_beat, next_progress = now + every, now + min(means.progress_every, 1.0)
         reported = RunState()
