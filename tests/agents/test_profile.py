@@ -29,7 +29,8 @@ def test_d04_claude_code_gets_each_part_once_and_keeps_its_notes(
     own.write_bytes(OWN)
     verb(env, "setup", "claude-code", "--profile")
     verb(env, "agent", "join", "--description", "Reads diffs.", "--capability", "python")
-    system = verb(env, "prompt", "--agent", "local")
+    verb(env, "repo", "add", "https://example.com/acme/shop", "--guidelines", "Run make before you push.")
+    system = verb(env, "prompt", "--agent", "local", "--repo", "shop")
     meanwhile = work / "meanwhile.json"
     variables = (f"{name}={value}" for name, value in env.items())
     show = shlex.join(["env", *variables, HIVELORE, "agent", "show", "local", "--json"])
@@ -47,7 +48,8 @@ def test_d04_claude_code_gets_each_part_once_and_keeps_its_notes(
 
     asked = json.dumps(claude_code.model.turns()[0].body["system"])
     parts = [name for name in PartName if opening_mark(name) in asked]
-    assert parts == [name for name in PartName if name not in (PartName.REPO, PartName.TASK)]
+    assert parts == [name for name in PartName if name is not PartName.TASK]
+    assert asked.count("Run make before you push.") == 1
     marks = [mark(name) for name in parts for mark in (opening_mark, closing_mark)]
     assert [asked.count(mark) for mark in marks] == [1] * len(marks)
     assert [asked.index(mark) for mark in marks] == sorted(asked.index(mark) for mark in marks)

@@ -1,4 +1,7 @@
-"""Setup scripts on every interface: one test for each row of the specification, and the law of authority."""
+"""Setup scripts on every interface: one test for each row of the specification, and the law of authority.
+
+Numbers that the specification leaves out stand for clauses of the row before.
+"""
 
 import json
 import logging
@@ -121,8 +124,9 @@ def test_d42_a_setup_script_in_the_profile_is_a_proposal_too(swarm: Swarm) -> No
     assert (done["role"], swarm.scripts()) == ("reviewer", ("echo three\n", None))
 
 
-def test_agents_change_their_own_script_at_once_where_that_is_allowed(tmp_path: Path) -> None:
-    with Service(tmp_path, capabilities=SWARM, accept_setup_scripts=True) as service:
+@pytest.mark.parametrize("database", DATABASES)
+def test_d45_agents_change_their_own_script_at_once_where_that_is_allowed(tmp_path: Path, database: str) -> None:
+    with Service(tmp_path, capabilities=SWARM, accept_setup_scripts=True, **service_on(database)) as service:
         swarm = Swarm(service)
         assert swarm.tool("ada", "update-profile", setupScript="echo none")["success"]
         assert swarm.tool("ada", "update-setup-script", setupScript="echo one")["version"] == 2
