@@ -177,7 +177,7 @@ def test_python_has_the_same_operations(swarm: Swarm) -> None:
     assert [one.name for one in hive.repos().repos] == ["shop"]
     assert hive.update_repo("shop", auto_clone=False).auto_clone is False
     assert hive.repo(made.id).guidelines == "Run make."
-    reported = hive.report_a_clone(
+    reported = hive.report_clone(
         "shop",
         url=URL,
         clone_path="/workspace/repos/shop",

@@ -190,7 +190,7 @@ class Call(NamedTuple):
 
 calls = st.builds(
     Call,
-    st.sampled_from(["set", "set", "propose", "restore", "decide", "undo", "tool"]),
+    st.sampled_from(["set", "set", "propose", "restore", "decide", "undo", "tool", "profile"]),
     st.sampled_from([None, "ada", "bob", "lea"]),
     st.integers(0, 3),
 )
@@ -234,5 +234,8 @@ def _make(swarm: Swarm, client: Client, who: str, call: Call) -> None:
             for batch in swarm.operator.call("GET", "/api/batches")["batches"]:
                 with suppress(HiveloreError):
                     client.call("POST", "/api/undo", body={"id": batch["id"]})
+        case "profile":
+            body = {"setupScript": text}
+            client.call("PUT", f"/api/agents/{call.agent or 'me'}/profile", body=body)
         case _:
             swarm.tool(who, "update-setup-script", setupScript=text)

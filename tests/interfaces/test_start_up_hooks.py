@@ -13,7 +13,7 @@ from hivelore.hooks.install import copy_to
 from hivelore.integrations.start_up_files import MOST_BYTES, update
 from hivelore.local import endpoint
 from hivelore.setup_scripts.start_up_file import Kind, Section, prepend
-from support.hooks import Hook
+from support.hooks import Hook, is_at_work
 from support.service import Service
 from support.waiting import until
 
@@ -59,7 +59,9 @@ class Host:
 @pytest.fixture
 def host(tmp_path: Path) -> Generator[Host]:
     with Service(tmp_path / "home") as service:
-        yield Host(service)
+        host = Host(service)
+        yield host
+        until(lambda: not is_at_work(str(host.workspace)))  # Otherwise it would start another service.
 
 
 def test_d42_an_edit_of_the_start_up_file_is_proposed_at_once(host: Host) -> None:

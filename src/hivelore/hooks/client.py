@@ -37,8 +37,9 @@ _PIDS = {"claude-code": "CLAUDE_PID"}
 """Variables with the process ids of programs."""
 _STARTS = ("SessionStart", "sessionStart")
 """Names that programs give the start of a session."""
-_ENDS = ("SessionEnd", "sessionEnd")
-"""Names that programs give the end of a session."""
+_END = "SessionEnd"
+_RESTORED = ("SessionStart", _END)
+"""Events at which files of a session can be restored."""
 _AGAIN = (401, 403, 408, 409, 425, 429)
 """Status codes that may be temporary, besides those from 500 on."""
 _ESCAPES = {number: f"\\u{number:04x}" for number in (*range(32), ord('"'), ord("\\"))}
@@ -127,12 +128,11 @@ def _keep_files(event: Event, arguments: "Sequence[str]") -> None:
     """Propose edits of the start-up file. Keep the files of the profile in step with the service, if the user switched
     that on; otherwise files of earlier sessions are restored."""
     is_on = endpoint.keeps_profile_files()
-    if not is_on and not _is_one_of((*_STARTS, *_ENDS), arguments, event.payload):
+    if not is_on and not _is_one_of(_RESTORED, arguments, event.payload):
         return
     import json
 
     from hivelore.hooks.profile_files import sync
-    from hivelore.hooks.start_up_file import propose_edits
 
     signal.signal(signal.SIGALRM, _too_late)
     signal.setitimer(signal.ITIMER_REAL, FILES_SECONDS)
@@ -143,8 +143,10 @@ def _keep_files(event: Event, arguments: "Sequence[str]") -> None:
         if session := str(payload.get("session_id", "")):
             pid = os.environ.get(_PIDS.get(event.program, ""), "")
             sync(name, session, event.program, url=url, pid=pid, parent=event.parent, is_on=is_on)
-        if url is not None and (FILES_ONLY in arguments or name in _ENDS):
-            propose_edits(payload, endpoint.home_folder(), is_end=name in _ENDS)
+        if url is not None and (FILES_ONLY in arguments or name == _END):
+            from hivelore.hooks.start_up_file import propose_edits
+
+            propose_edits(payload, endpoint.home_folder(), is_end=name == _END)
     except (Late, Undelivered, OSError, ValueError, AttributeError, HiveloreError):
         pass
     finally:
