@@ -28,7 +28,7 @@ def prepare(
         str | None, Parameter(help="Agent to prepare it for, by id or name (default: local).", metavar="NAME")
     ] = None,
     own_folder: OwnFolder = False,
-    repos: Annotated[bool, Parameter(negative="--no-repos", help="Sync repositories.")] = True,
+    no_repos: Annotated[bool, Parameter(negative="", help="Leave repositories out.")] = False,
     program: Annotated[
         Literal["claude-code", "codex"], Parameter(help="Agent program whose file gets the notes of the profile.")
     ] = "claude-code",
@@ -63,7 +63,7 @@ def prepare(
             runs=runs,
             environment=variables.environment(),
             keep_profile=(lambda: keep_profile(program, me, str(settings.home), client.url)) if keeps_profile else None,
-            sync_repos=(lambda: _sync_repos(client)) if repos else None,
+            sync_repos=(lambda: _sync_repos(client)) if not no_repos else None,
             note=output.note,
         )
         code = take_steps(preparation)

@@ -147,8 +147,11 @@ def test_files_of_the_profile_that_are_left_over_are_found(alone: CommandLine, m
     assert "cannot be read" in found(alone, "profile files", 0)[1]
 
 
-def test_a_healthy_service_has_no_errors(cli: CommandLine, service: Service) -> None:
-    result = cli("doctor", "--json")
+def test_a_healthy_service_has_no_errors(alone: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Service(tmp_path / "new") as service:
+        monkeypatch.setenv("HIVELORE_HOME", str(service.home))
+        monkeypatch.setenv("HIVELORE_URL", service.url)
+        result = alone("doctor", "--json")
     levels = {one["name"]: one["level"] for one in result.json["findings"]}
     assert result.code == 0
     assert {name for name, level in levels.items() if level != "ok"} <= {"program", "disk"}
