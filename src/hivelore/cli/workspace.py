@@ -28,7 +28,7 @@ def prepare(
         str | None, Parameter(help="Agent to prepare it for, by id or name (default: local).", metavar="NAME")
     ] = None,
     own_folder: OwnFolder = False,
-    no_repos: Annotated[bool, Parameter(negative="", help="Leave repositories out.")] = False,
+    no_repos: Annotated[bool, Parameter(help="Leave repositories out.")] = False,
     program: Annotated[
         Literal["claude-code", "codex"], Parameter(help="Agent program whose file gets the notes of the profile.")
     ] = "claude-code",
