@@ -170,3 +170,15 @@ def test_the_start_up_file_gets_named_entries_of_the_configuration(host: Host, m
     assert (result.code, result.json["steps"][-1]["detail"]) == (0, "exit code 0")
     assert (host.workspace / "out.txt").read_text() == "url=https://api.example.com word=quokka-moss-47-harbour\n"
     assert "quokka" not in result.err + result.out + (host.workspace / "personal" / "start-up.log").read_text()
+
+
+def test_missing_lines_of_env_files_are_named(host: Host) -> None:
+    host.cli("config", "set", "API_URL", "https://api.example.com", "--env-path", ".env")
+    made = host.service.home / "workspace" / ".env"
+    result = host.prepare()
+    assert result.code == exits.LEFT_OUT
+    assert ".env has no line for API_URL." in result.err
+    assert {one["step"]: one["outcome"] for one in result.json["steps"]}["configuration"] == "incomplete"
+    (host.workspace / ".env").write_bytes(made.read_bytes())
+    assert host.prepare().code == 0
+    host.cli("config", "set", "API_URL", "https://api.example.com", "--env-path", "")
