@@ -116,6 +116,23 @@ def test_prepared_files_come_back_without_a_session(host: Host) -> None:
     assert host.notes.read_bytes() == host.soul.read_bytes() == OWN
 
 
+def test_prepared_files_come_back_when_no_session_came(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    host.prepare()
+    monkeypatch.setattr("hivelore.hooks.profile_files.USER_SECONDS", 0)
+    sync("SessionStart", "s1", "claude-code", url=host.service.url, pid="", is_on=False)
+    assert host.notes.read_bytes() == host.soul.read_bytes() == OWN
+
+
+def test_the_notes_are_in_the_file_of_the_program(host: Host) -> None:
+    agents = host.notes.parents[1] / ".codex" / "AGENTS.md"
+    agents.parent.mkdir()
+    assert host.prepare("--program", "codex").code == 0
+    assert "### Learnings" in agents.read_text()
+    assert host.notes.read_bytes() == OWN
+    host.cli("setup", "codex", "--no-profile")
+    assert not agents.exists()
+
+
 def test_the_other_parts_are_prepared_when_git_does_not_answer(host: Host) -> None:
     host.remote.bare.rename(host.remote.bare.with_name("gone"))
     result = host.prepare()
