@@ -11,8 +11,9 @@ from hivelore.identity.prompt import PartName, closing_mark, opening_mark
 from support.agent_programs import ClaudeCode, Codex
 from support.agent_sessions import verb
 from support.command_line import HIVELORE
-from support.hooks import finish_hooks
+from support.hooks import finish_hooks, is_at_work
 from support.model_script import use
+from support.waiting import until
 
 pytestmark = [pytest.mark.agents, pytest.mark.timeout(300)]
 
@@ -29,7 +30,8 @@ def test_d04_claude_code_gets_each_part_once_and_keeps_its_notes(
     own.write_bytes(OWN)
     verb(env, "setup", "claude-code", "--profile")
     verb(env, "agent", "join", "--description", "Reads diffs.", "--capability", "python")
-    system = verb(env, "prompt", "--agent", "local")
+    verb(env, "repo", "add", "https://example.com/acme/shop", "--guidelines", "Run make before you push.")
+    system = verb(env, "prompt", "--agent", "local", "--repo", "shop")
     meanwhile = work / "meanwhile.json"
     variables = (f"{name}={value}" for name, value in env.items())
     show = shlex.join(["env", *variables, HIVELORE, "agent", "show", "local", "--json"])
@@ -47,7 +49,8 @@ def test_d04_claude_code_gets_each_part_once_and_keeps_its_notes(
 
     asked = json.dumps(claude_code.model.turns()[0].body["system"])
     parts = [name for name in PartName if opening_mark(name) in asked]
-    assert parts == [name for name in PartName if name not in (PartName.REPO, PartName.TASK)]
+    assert parts == [name for name in PartName if name is not PartName.TASK]
+    assert asked.count("Run make before you push.") == 1
     marks = [mark(name) for name in parts for mark in (opening_mark, closing_mark)]
     assert [asked.count(mark) for mark in marks] == [1] * len(marks)
     assert [asked.index(mark) for mark in marks] == sorted(asked.index(mark) for mark in marks)
@@ -55,6 +58,31 @@ def test_d04_claude_code_gets_each_part_once_and_keeps_its_notes(
     assert LEARNED in json.loads(meanwhile.read_text())["notes"]
     assert own.read_bytes() == OWN
     assert not (Path(env["HIVELORE_WORKSPACE"]) / "SOUL.md").exists()
+
+
+def test_d42_an_edited_start_up_file_is_a_proposal(claude_code: ClaudeCode, env: dict[str, str], work: Path) -> None:
+    script = work / "script.sh"
+    script.write_text("echo one\n")
+    verb(env, "setup", "claude-code", "--profile")
+    verb(env, "setup-script", "set", str(script), "--agent", "local")
+    verb(env, "workspace", "prepare")
+    start_up = Path(env["HIVELORE_WORKSPACE"]) / "start-up.sh"
+    claude_code.model.scripts[PROMPT] = "\n".join(
+        [
+            use("Read", file_path=str(start_up)),
+            use("Edit", file_path=str(start_up), old_string="echo one", new_string="echo two"),
+            ">> say Done.",
+        ]
+    )
+    run = claude_code.run(PROMPT)
+    assert run.code == 0, run.err
+
+    def proposals() -> list[str]:
+        return [one["kind"] for one in json.loads(verb(env, "review", "list", "--json"))["proposals"]]
+
+    until(lambda: proposals() == ["setup-script"])
+    until(lambda: not is_at_work(str(start_up.parent)))
+    assert "echo two" in start_up.read_text()
 
 
 def test_the_session_of_codex_is_known_by_its_process(

@@ -106,7 +106,7 @@ def test_a_link_in_place_of_a_folder_is_refused(host: Host, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("kind", Kind)
-def test_scripts_are_put_before_an_existing_file(host: Host, kind: Kind) -> None:
+def test_d41_scripts_are_put_before_an_existing_file(host: Host, kind: Kind) -> None:
     host.workspace.mkdir()
     file = host.workspace / kind.file_name
     program, is_shell = ("sh", True) if kind.language is Language.SHELL else ("bun", False)
@@ -353,7 +353,7 @@ def test_the_file_runs_only_where_that_is_turned_on(host: Host) -> None:
 
 
 @pytest.mark.parametrize(("is_strict", "code"), [(True, 3), (False, 0)])
-def test_a_failure_stops_where_it_is_strict(host: Host, is_strict: bool, code: int) -> None:
+def test_d43_a_failure_stops_where_it_is_strict(host: Host, is_strict: bool, code: int) -> None:
     host.set("exit 3")
     assert host.prepare(RunSettings(is_on=True, is_strict=is_strict, seconds=20)) == code
     assert host.last.finished is not None

@@ -1,7 +1,7 @@
 """Configuration as the specification says, row by row (D50 to D56), through REST and MCP on both databases."""
 
 import subprocess
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from secrets import token_hex
@@ -244,9 +244,22 @@ def serving(home: Path, **settings: str) -> Generator[tuple[Client, subprocess.P
             process.kill()
 
 
+def prepare(home: Path, url: str, variables: Sequence[str]) -> bytes:
+    """Prepares the workspace and runs its start-up file with these variables; returns what is printed."""
+    env = environment(
+        home,
+        HIVELORE_URL=url,
+        HIVELORE_RUN_SETUP_SCRIPTS="1",
+        HIVELORE_SETUP_SCRIPT_VARIABLES=",".join(variables),
+    )
+    done = subprocess.run([HIVELORE, "workspace", "prepare"], env=env, capture_output=True, check=True)
+    return done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("database", DATABASES)
 def test_fifty_secrets_are_nowhere_in_clear_after_the_service_was_killed(tmp_path: Path, database: str) -> None:
-    """Ten of them were set in clear before, ten are in a file, and ten are secrets again after an undo."""
+    """Ten of them were set in clear before, ten are in a file, and ten are secrets again after an undo. A setup script
+    prints all of them."""
     secrets = [f"s{token_hex(12)}" for _ in range(50)]
     settings = service_on(database)
     (tmp_path / "workspace").mkdir()
@@ -266,6 +279,8 @@ def test_fifty_secrets_are_nowhere_in_clear_after_the_service_was_killed(tmp_pat
         operator.call("GET", "/api/config/env")
         with pytest.raises(Invalid):
             operator.call("PUT", "/api/config", body={"key": secrets[0], "value": "x", "scope": "global"})
+        operator.call("PUT", "/api/setup-script", body={"setupScript": "env\n"})
+        prepared = prepare(tmp_path, operator.url, [f"TOKEN_{number}" for number in range(50)])
         process.kill()
         process.wait()
         said = process.stderr.read() if process.stderr is not None else b""
@@ -273,7 +288,9 @@ def test_fifty_secrets_are_nowhere_in_clear_after_the_service_was_killed(tmp_pat
     assert in_file == {secret for number, secret in enumerate(secrets) if number % 5 == 1}
     file.rename(tmp_path.with_suffix(".env"))
     data = written(tmp_path) + stored(settings.get("database")) + said
+    data += prepared
     assert b"TOKEN_1" in data
+    assert b"TOKEN_1=***" in (tmp_path / "workspace" / "personal" / "start-up.log").read_bytes()
     assert [secret for secret in secrets if secret.encode() in data] == []
     tmp_path.with_suffix(".env").rename(file)
     with serving(tmp_path, **settings) as (operator, _):

@@ -1,4 +1,4 @@
-"""Files of the profile on the machine of an agent, through real hooks: D02 and D04."""
+"""Files of the profile on the machine of an agent, through real hooks: D02 and D03."""
 
 import json
 import os
@@ -21,7 +21,7 @@ from hivelore.integrations.targets import plugin
 from hivelore.local import endpoint
 from support.events import ALL_EVENTS
 from support.hooks import Hook
-from support.postgres import service_on
+from support.postgres import DATABASES, service_on
 from support.service import Service, environment
 
 OWN = "My own notes.\n\xe9\r\nno newline at the end".encode()
@@ -76,8 +76,8 @@ def host_of(service: Service) -> Host:
 
 
 @pytest.fixture
-def host(tmp_path: Path) -> Generator[Host]:
-    with Service(tmp_path / "home") as service:
+def host(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Host]:
+    with Service(tmp_path / "home", **service_on(getattr(request, "param", "sqlite"))) as service:
         yield host_of(service)
 
 
@@ -87,7 +87,8 @@ def a_dead_process() -> str:
     return str(process.pid)
 
 
-def test_d04_the_profile_is_there_during_a_session_and_the_users_file_afterwards(host: Host) -> None:
+@pytest.mark.parametrize("host", DATABASES, indirect=True)
+def test_d03_the_profile_is_there_during_a_session_and_the_users_file_afterwards(host: Host) -> None:
     host.notes.chmod(0o640)
     host.update(soul="I am the keeper.")
     host.event("SessionStart", source="startup")
@@ -103,6 +104,7 @@ def test_d04_the_profile_is_there_during_a_session_and_the_users_file_afterwards
     assert len(host.history()) == 2
 
 
+@pytest.mark.parametrize("host", DATABASES, indirect=True)
 def test_d02_an_edit_is_a_version_at_once(host: Host) -> None:
     host.event("SessionStart")
     host.soul.write_text("I evolved.")

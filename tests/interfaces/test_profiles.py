@@ -1,4 +1,7 @@
-"""Profiles of agents on every interface, on both databases: the rows D01 to D07."""
+"""Profiles of agents on every interface, on both databases: the rows D01 to D07.
+
+Numbers that the specification leaves out stand for clauses of the row before.
+"""
 
 import json
 from collections.abc import Generator
@@ -128,7 +131,7 @@ def test_d07_a_worker_changes_its_own_profile_and_leads_those_of_others(swarm: S
         swarm.profile("operator")
 
 
-def test_versions_have_an_author_a_difference_and_come_back(swarm: Swarm) -> None:
+def test_d06_versions_have_an_author_a_difference_and_come_back(swarm: Swarm) -> None:
     ada = name_of(swarm, "ada")
     swarm.update("ada", notes="one\ntwo\n")
     swarm.tool("ada", "update-profile", notes="one\nthree\n")
@@ -224,6 +227,18 @@ def test_two_services_that_edit_one_profile_lose_no_version(tmp_path: Path) -> N
         assert sorted(stored[:-1]) == sorted(written)
 
 
+def test_d44_soul_and_base_say_to_reflect_to_write_to_memory_and_to_propose(swarm: Swarm) -> None:
+    soul = swarm.tool("ada", "join-swarm", role="reviewer")["profile"]["soul"]
+    assert soul == swarm.profile("ada")["soul"]
+    base = swarm.rest("ada", "GET", "/api/agents/me/prompt")["parts"][0]["text"]
+    for text in (soul, base):
+        words = " ".join(text.lower().split())
+        assert "reflect" in words
+        assert "memor" in words
+        assert "setup" in words
+        assert "persist" in words
+
+
 def test_d04_the_prompt_has_each_part_once_and_in_order(swarm: Swarm) -> None:
     swarm.tool("ada", "join-swarm", role="reviewer", description="Reads diffs.", capabilities=["python"])
     prompt = swarm.rest("ada", "GET", "/api/agents/me/prompt")
@@ -241,7 +256,7 @@ def test_d04_the_prompt_has_each_part_once_and_in_order(swarm: Swarm) -> None:
         swarm.rest("ada", "GET", f"/api/agents/{name_of(swarm, 'lea')}/prompt")
 
 
-def test_d04_the_prompt_has_the_section_of_the_repository_that_is_named(swarm: Swarm) -> None:
+def test_d34_the_prompt_has_the_section_of_the_repository_that_is_named(swarm: Swarm) -> None:
     repo = swarm.rest("ada", "GET", "/api/me")["name"].replace("ada", "shop")
     url = f"https://example.com/acme/{repo}"
     swarm.rest("lea", "POST", "/api/repos", body={"url": url, "guidelines": "Run make."})

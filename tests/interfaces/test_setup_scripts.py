@@ -1,4 +1,7 @@
-"""Setup scripts on every interface: one test for each row of the specification, and the law of authority."""
+"""Setup scripts on every interface: one test for each row of the specification, and the law of authority.
+
+Numbers that the specification leaves out stand for clauses of the row before.
+"""
 
 import json
 import logging
@@ -121,8 +124,9 @@ def test_d42_a_setup_script_in_the_profile_is_a_proposal_too(swarm: Swarm) -> No
     assert (done["role"], swarm.scripts()) == ("reviewer", ("echo three\n", None))
 
 
-def test_agents_change_their_own_script_at_once_where_that_is_allowed(tmp_path: Path) -> None:
-    with Service(tmp_path, capabilities=SWARM, accept_setup_scripts=True) as service:
+@pytest.mark.parametrize("database", DATABASES)
+def test_d45_agents_change_their_own_script_at_once_where_that_is_allowed(tmp_path: Path, database: str) -> None:
+    with Service(tmp_path, capabilities=SWARM, accept_setup_scripts=True, **service_on(database)) as service:
         swarm = Swarm(service)
         assert swarm.tool("ada", "update-profile", setupScript="echo none")["success"]
         assert swarm.tool("ada", "update-setup-script", setupScript="echo one")["version"] == 2
@@ -186,7 +190,7 @@ class Call(NamedTuple):
 
 calls = st.builds(
     Call,
-    st.sampled_from(["set", "set", "propose", "restore", "decide", "undo", "tool"]),
+    st.sampled_from(["set", "set", "propose", "restore", "decide", "undo", "tool", "profile"]),
     st.sampled_from([None, "ada", "bob", "lea"]),
     st.integers(0, 3),
 )
@@ -230,5 +234,8 @@ def _make(swarm: Swarm, client: Client, who: str, call: Call) -> None:
             for batch in swarm.operator.call("GET", "/api/batches")["batches"]:
                 with suppress(HiveloreError):
                     client.call("POST", "/api/undo", body={"id": batch["id"]})
+        case "profile":
+            body = {"setupScript": text}
+            client.call("PUT", f"/api/agents/{call.agent or 'me'}/profile", body=body)
         case _:
             swarm.tool(who, "update-setup-script", setupScript=text)

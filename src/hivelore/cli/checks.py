@@ -436,7 +436,51 @@ def start_up_file(folder: Path, *, runs: bool) -> Finding:
             f"{found.path} was edited in {counted(len(edits), 'setup script')}, which 'workspace prepare' replaces.",
             "Run 'hivelore setup-script sync' to propose the edit. If it is proposed already, decide it.",
         )
+    if kept := start_up_files.kept_edits(folder):
+        return warning(
+            "start-up file",
+            f"{counted(len(kept), 'edit')} in {folder} could not be proposed, such as {kept[0].name}.",
+            "Look at them ('hivelore setup-script set' changes a script), and delete them.",
+        )
     return ok("start-up file", f"{found.path}; {how}")
+
+
+def clones(workspace: Path, repos: Sequence[Mapping[str, Any]], git: str | None) -> Finding:
+    """Check the clones of a workspace for agents. ``repos``: those that every machine clones; ``git``: the program on
+    the PATH."""
+    if not repos or not (workspace / "repos").is_dir():
+        return ok("clones", f"none are needed in {workspace}")
+    if git is None:
+        return warning("clones", "Repositories cannot be cloned: git is not on your PATH.", "Install git.")
+    missing: list[str] = []
+    for name in sorted(str(one["name"]) for one in repos):
+        clone = workspace / "repos" / name
+        if clone.is_symlink() or (clone.exists() and not (clone / ".git").is_dir()):
+            what = f"{clone} is in the place of a clone."
+            return warning("clones", what, "Move it away, then run 'hivelore repo sync'.")
+        if not clone.exists():
+            missing.append(name)
+    if missing:
+        shown = ", ".join(missing[:MOST_SHOWN])
+        what = f"{counted(len(missing), 'repository', 'repositories')} not cloned in {workspace}: {shown}."
+        return warning(
+            "clones", what, "Run 'hivelore repo sync', or switch that off: 'hivelore repo update NAME --no-auto'."
+        )
+    return ok("clones", f"{counted(len(repos), 'clone')} in {workspace}")
+
+
+def profile_files(left_over: Sequence[str], kept: Sequence[str]) -> Iterator[Finding]:
+    """``left_over``: files that no session uses, and that were not restored; ``kept``: what is kept beside others."""
+    if left_over:
+        yield warning(
+            "profile files",
+            f"{', '.join(left_over)} contain the profile of an agent, but no session uses them any more.",
+            "Start a session of the agent program, or run 'hivelore setup PROGRAM --no-profile'. Both restore files.",
+        )
+    for text in kept:
+        yield warning("profile files", text, "Look at the files, and delete them when you do not need them.")
+    if not left_over and not kept:
+        yield ok("profile files", "nothing is left over")
 
 
 def folders(status: Mapping[str, Any]) -> Finding:

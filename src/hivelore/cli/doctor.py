@@ -93,6 +93,7 @@ def _settings(home: Path, owner: Owner | None) -> Iterator[Finding]:
         yield checks.workspace_folder(workspace, runs=settings.run_setup_scripts)
         for folder in (workspace, *checks.own_folders(workspace)):
             yield checks.start_up_file(folder, runs=settings.run_setup_scripts)
+    yield from _profile_files(home)
     if settings.embedder is Embedder.LOCAL:
         yield checks.run_check("model", "intact", lambda: _load_model(home), _REINSTALL)
     if owner is None and settings.embedder is not Embedder.NONE:
@@ -105,6 +106,14 @@ def _settings(home: Path, owner: Owner | None) -> Iterator[Finding]:
             yield from _checked(lambda: _check_database(home), _RESTORE)
         else:
             yield missing
+
+
+def _profile_files(home: Path) -> Iterator[Finding]:
+    from hivelore.hooks.profile_files import NOTES, left_over
+
+    found = [left_over(program, str(home)) for program in NOTES]
+    names, texts = (dict.fromkeys(one for each in part for one in each) for part in zip(*found, strict=True))
+    yield from checks.profile_files(list(names), list(texts))
 
 
 def _load_model(home: Path) -> list[str]:
@@ -182,7 +191,7 @@ def _answers(client: Client) -> Iterator[Finding]:
         yield error("access", str(problem), f"Check HIVELORE_URL and {given}.")
         return
     yield ok("access", f"{client.url} accepts the key of {me['name'] or 'the operator'}")
-    for facts in (_status, _failed, _clock):
+    for facts in (_status, _failed, _clock, _clones):
         try:
             yield from facts(client)
         except HiveloreError as problem:  # The other checks run all the same.
@@ -216,6 +225,13 @@ def _failed(client: Client) -> Iterator[Finding]:
 def _clock(client: Client) -> Iterator[Finding]:
     newest = client.call("GET", "/api/memory", query={"limit": 1})["memories"]
     yield checks.clock(datetime.fromisoformat(newest[0]["createdAt"]) if newest else None, now())
+
+
+def _clones(client: Client) -> Iterator[Finding]:
+    from hivelore.runtime.settings import load
+
+    found = client.call("GET", "/api/repos", query={"autoClone": "true", "limit": 100})["repos"]
+    yield checks.clones(load().workspace_folder, found, shutil.which("git"))
 
 
 def _checked(check: Callable[[], dict[str, Any]], remedy: str) -> Iterator[Finding]:

@@ -33,7 +33,7 @@ def prepare(
         str | None, Parameter(help="Agent to prepare it for, by id or name (default: local).", metavar="NAME")
     ] = None,
     own_folder: OwnFolder = False,
-    repos: Annotated[bool, Parameter(negative="--no-repos", help="Sync repositories.")] = True,
+    no_repos: Annotated[bool, Parameter(help="Leave repositories out.")] = False,
     program: Annotated[
         AgentProgram, Parameter(help="Agent program whose file gets the notes of the profile.")
     ] = "claude-code",
@@ -47,7 +47,9 @@ def prepare(
     Example: hivelore workspace prepare --agent reviewer
     """
     with connection.client(agent) as client:
-        code, preparation = prepare_workspace(client, agent_id(client), program, own_folder=own_folder, repos=repos)
+        code, preparation = prepare_workspace(
+            client, agent_id(client), program, own_folder=own_folder, repos=not no_repos
+        )
     found, done = preparation.start_up_file, preparation.finished
     steps = [{"step": name, "outcome": one.outcome, "detail": one.detail} for name, one in preparation.results.items()]
     answer = {

@@ -27,7 +27,7 @@ LARGEST_TASK = 16_384
 FILES_SECONDS = 2.0
 """Most seconds for the files of the profile."""
 FILES_ONLY = "--files"
-"""Option of a hook whose event concerns the files of the profile only."""
+"""Option of a hook whose event concerns the files of the profile and the start-up file only."""
 LONGEST = 60.0
 """Most seconds of work in the background."""
 _CHUNK = 65_536
@@ -37,7 +37,8 @@ _PIDS = {"claude-code": "CLAUDE_PID"}
 """Variables with the process ids of programs."""
 _STARTS = ("SessionStart", "sessionStart")
 """Names that programs give the start of a session."""
-_ENDS = ("SessionStart", "SessionEnd")
+_END = "SessionEnd"
+_RESTORED = ("SessionStart", _END)
 """Events at which files of a session can be restored."""
 _AGAIN = (401, 403, 408, 409, 425, 429)
 """Status codes that may be temporary, besides those from 500 on."""
@@ -124,10 +125,10 @@ def main(arguments: "Sequence[str]") -> None:
 
 
 def _keep_files(event: Event, arguments: "Sequence[str]") -> None:
-    """Keep the files of the profile in step with the service, if the user switched that on. Otherwise files of earlier
-    sessions are restored."""
+    """Propose edits of the start-up file. Keep the files of the profile in step with the service, if the user switched
+    that on; otherwise files of earlier sessions are restored."""
     is_on = endpoint.keeps_profile_files()
-    if not is_on and not _is_one_of(_ENDS, arguments, event.payload):
+    if not is_on and not _is_one_of(_RESTORED, arguments, event.payload):
         return
     import json
 
@@ -138,9 +139,14 @@ def _keep_files(event: Event, arguments: "Sequence[str]") -> None:
     try:
         payload = json.loads(event.payload or _read_stdin())
         name = _option(arguments, "--event") or payload.get("hook_event_name", "")
+        url = _url_or_none(event)
         if session := str(payload.get("session_id", "")):
             pid = os.environ.get(_PIDS.get(event.program, ""), "")
-            sync(name, session, event.program, url=_url_or_none(event), pid=pid, parent=event.parent, is_on=is_on)
+            sync(name, session, event.program, url=url, pid=pid, parent=event.parent, is_on=is_on)
+        if url is not None and (FILES_ONLY in arguments or name == _END):
+            from hivelore.hooks.start_up_file import propose_edits
+
+            propose_edits(payload, endpoint.home_folder(), is_end=name == _END)
     except (Late, Undelivered, OSError, ValueError, AttributeError, HiveloreError):
         pass
     finally:

@@ -28,6 +28,7 @@ MODULES = (
     "hooks/fallback.py",
     "hooks/client.py",
     "hooks/profile_files.py",
+    "hooks/start_up_file.py",
     "local/launcher.py",
     "local/lock.py",
     "local/transport.py",

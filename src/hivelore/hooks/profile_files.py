@@ -240,6 +240,11 @@ class ProfileFile:
             "the files like it, and delete those that you do not need."
         )
 
+    def is_left_over(self) -> bool:
+        """Return True if the profile is in the file although no session uses it."""
+        state = self._load()
+        return state is not None and not any(map(_is_alive, state["users"].values()))
+
     # steps, under the lock
 
     @contextmanager
@@ -509,6 +514,20 @@ def prepare(program: str, agent: str, home: str, url: str) -> Prepared:
     return Prepared(
         tuple(file.name for file in files if file.has_state()), tuple(one for file in files for one in file.notices)
     )
+
+
+def left_over(program: str, home: str) -> "tuple[list[str], list[str]]":
+    """Return the names of files that were not restored after their last session, and texts about what is kept beside
+    files. Nothing changes."""
+    names: list[str] = []
+    texts: list[str] = []
+    for file in files_of(program, home):
+        try:
+            names += [file.name] if file.is_left_over() else []
+            texts += filter(None, [file.describe_kept()])
+        except (OSError, ValueError, KeyError) as error:
+            texts.append(f"The state of {file.name} cannot be read: {error}")
+    return names, texts
 
 
 def release(program: str, home: str, url: "str | None") -> "Sequence[str]":

@@ -31,6 +31,7 @@ MOST_BYTES = 1_000_000
 """Largest start-up file."""
 _OPEN = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW_MODE = 0o700
+_EDIT = "start-up-edit-"
 _LOCK_TRIES = 600
 _LOCK_POLL = 0.1
 
@@ -101,6 +102,11 @@ def edited(known: FoundFile) -> Sequence[FoundSection]:
     return [one for one in extract(known.content, known.kind).sections if one.is_edited]
 
 
+def kept_edits(folder: Path) -> Sequence[Path]:
+    """Returns the files with edits that could not be proposed."""
+    return sorted(folder.glob(f"{_EDIT}*.txt"))
+
+
 def _fetch(client: Client, agent: str) -> list[Section]:
     found: dict[str, Any] = client.call("GET", f"/api/agents/{agent}/setup-script")
     return [
@@ -130,7 +136,7 @@ def _propose_edits(folder: Path, known: FoundFile, client: Client, note: Note) -
 
 def _keep(folder: Path, section: FoundSection) -> Path:
     """Stores the content of a section in a file of its own, unless it is there already."""
-    path = folder / f"start-up-edit-{sha256(section.content).hexdigest()[:12]}.txt"
+    path = folder / f"{_EDIT}{sha256(section.content).hexdigest()[:12]}.txt"
     with suppress(FileExistsError), os.fdopen(private_files.create(path), "wb") as out:
         out.write(section.content)
     return path

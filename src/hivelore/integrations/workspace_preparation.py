@@ -12,6 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from hivelore.configuration.env_files import EnvFiles
 from hivelore.core.redaction import Redactor
 from hivelore.core.text import counted
 from hivelore.errors import Conflict, HiveloreError, NotFound, Unavailable
@@ -19,7 +20,7 @@ from hivelore.folders.workspace import make_folders
 from hivelore.hooks.profile_files import Prepared
 from hivelore.integrations import start_up_files
 from hivelore.integrations.start_up_files import FoundFile, Note
-from hivelore.local import private_files, script_process
+from hivelore.local import endpoint, private_files, script_process
 from hivelore.local.script_process import Finished, Limits
 from hivelore.python.client import Client
 from hivelore.setup_scripts.start_up_file import command_of, programs
@@ -152,7 +153,8 @@ def sync_repos(preparation: Preparation) -> StepResult:
 
 
 def read_configuration(preparation: Preparation) -> StepResult:
-    """Reads the configuration entries that the start-up file gets, and reports lines of .env files that are missing."""
+    """Reads the configuration entries that the start-up file gets, and reports lines that .env files of this workspace
+    lack: only the service writes them, into its own workspace."""
     client, runs = preparation.client, preparation.runs
     found: Sequence[Json] = client.call("GET", "/api/config/resolved")["entries"]
     problems: list[str] = []
@@ -161,8 +163,7 @@ def read_configuration(preparation: Preparation) -> StepResult:
         answer = client.call("GET", "/api/config/env", query={"key": key})
         preparation.configured |= answer["variables"]
         problems += [f"{one['key']} is left out. {one['reason']}" for one in answer["withheld"]]
-    late: Sequence[Json] = client.call("GET", "/api/config", query={"limit": 1})["problems"]
-    problems += [f"{one['key']} in {one['path']} of {one['workspace']}: {one['problem']}" for one in late]
+    problems += _missing_lines(preparation.workspace, found)
     for problem in problems:
         preparation.note(problem)
     return StepResult(
@@ -267,6 +268,28 @@ def readable_output(output: bytes, secrets: Sequence[str], *, is_cut: bool = Fal
         _, _, whole_lines = kept.partition(b"\n")
         kept = whole_lines if whole_lines.strip() else kept
     return kept.decode(errors="ignore")
+
+
+def _missing_lines(workspace: Path, entries: Sequence[Json]) -> Sequence[str]:
+    """Returns which entries with an ``envPath`` have no line in their file."""
+    files = EnvFiles(workspace, endpoint.home())
+    wanted: dict[str, set[str]] = {}
+    for one in entries:
+        if one["envPath"] is not None:
+            wanted.setdefault(one["envPath"], set()).add(one["key"])
+    problems: list[str] = []
+    for path, keys in sorted(wanted.items()):
+        try:
+            missing = keys - (files.keys(files.normalize(path)) or frozenset())
+        except HiveloreError as error:
+            problems.append(f"{path}: {error}")
+            continue
+        if missing:
+            problems.append(
+                f"{path} has no line for {', '.join(sorted(missing))}. The service writes only in its own workspace, "
+                "which 'hivelore doctor' checks there."
+            )
+    return problems
 
 
 def _program(found: FoundFile, environment: Mapping[str, str]) -> Sequence[str]:

@@ -3,6 +3,8 @@
 import os
 import shutil
 import socket
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,6 +16,7 @@ from hivelore.cli import checks
 from hivelore.cli.checks import Finding, Level
 from hivelore.errors import Broken
 from hivelore.health.handlers import read_status
+from hivelore.hooks.profile_files import ProfileFile
 from hivelore.local import endpoint, private_files
 from hivelore.local.lock import EMBEDDED, SERVICE, Lock, Owner
 from hivelore.models.onnx import pairs
@@ -104,9 +107,44 @@ def test_a_start_up_file_is_checked(tmp_path: Path) -> None:
     assert checks.start_up_file(tmp_path, runs=True).level is Level.ERROR
     file.write_bytes(b"# note\n" + written)
     assert "in line 2" in checks.start_up_file(tmp_path, runs=True).what
+    file.write_bytes(written)
+    (tmp_path / "start-up-edit-0123.txt").write_text("echo two\n")
+    assert "1 edit in" in checks.start_up_file(tmp_path, runs=True).what
     file.unlink()
     file.symlink_to(tmp_path / "nowhere")
     assert checks.start_up_file(tmp_path, runs=True).level is Level.ERROR
+
+
+def test_clones_are_checked(tmp_path: Path) -> None:
+    repos = [{"name": "shop"}, {"name": "api"}]
+    assert checks.clones(tmp_path, repos, None).level is Level.OK
+    (tmp_path / "repos").mkdir()
+    assert checks.clones(tmp_path, [], None).level is Level.OK
+    assert "git is not on your PATH" in checks.clones(tmp_path, repos, None).what
+    assert "2 repositories not cloned" in checks.clones(tmp_path, repos, "git").what
+    for name in ("shop", "api"):
+        (tmp_path / "repos" / name / ".git").mkdir(parents=True)
+    assert checks.clones(tmp_path, repos, "git") == Finding("clones", Level.OK, f"2 clones in {tmp_path}")
+    (tmp_path / "repos" / "api" / ".git").rmdir()
+    assert "in the place of a clone" in checks.clones(tmp_path, repos, "git").what
+
+
+def test_files_of_the_profile_that_are_left_over_are_found(alone: CommandLine, made: Path) -> None:
+    assert found(alone, "profile files", 0)[:2] == ("ok", "nothing is left over")
+    (made / "workspace").mkdir()
+    soul = made / "workspace" / "SOUL.md"
+    file = ProfileFile(soul, "soul", follows_link=False)
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait()
+    session = {"id": "s1", "pid": process.pid, "started": "1", "at": 0}
+    file.start(session, {"agentId": "a", "version": 1, "soul": "I am."})
+    level, what, remedy = found(alone, "profile files", 0)
+    assert (level, what.startswith(f"{soul} contain"), "--no-profile" in remedy) == ("warning", True, True)
+    (soul.with_name(".hivelore-SOUL.md") / "refused-1").write_text("x")
+    texts = [one for one in alone("doctor", "--json").json["findings"] if one["name"] == "profile files"]
+    assert [one["level"] for one in texts] == ["warning", "warning"]
+    (soul.with_name(".hivelore-SOUL.md") / "state.json").write_text("{")
+    assert "cannot be read" in found(alone, "profile files", 0)[1]
 
 
 def test_a_healthy_service_has_no_errors(alone: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

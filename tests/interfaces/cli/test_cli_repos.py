@@ -83,7 +83,9 @@ def test_errors_say_what_to_do(cli: CommandLine, words: tuple[str, ...], error: 
     assert "hunter2secret" not in result.err + result.out
 
 
-def test_a_sync_clones_updates_and_reports(cli: CommandLine, tmp_path: Path, remote: Remote) -> None:
+def test_d31_a_sync_clones_into_the_workspace_and_updates_what_is_there(
+    cli: CommandLine, tmp_path: Path, remote: Remote
+) -> None:
     cli("repo", "add", remote.url, "--name", "shop")
     (result,) = cli.json("repo", "sync")["repos"]
     shop = tmp_path / WORKSPACE / "repos" / "shop"

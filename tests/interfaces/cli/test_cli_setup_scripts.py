@@ -43,24 +43,24 @@ def test_a_workspace_is_prepared_and_its_start_up_file_run(
 ) -> None:
     cli("agent", "add", "walt")
     cli("setup-script", "set", "-", "--agent", "walt", stdin=b"echo ran > ran; exit 3")
-    done = cli.json("workspace", "prepare", "--agent", "walt")
+    done = cli.json("workspace", "prepare", "--agent", "walt", "--no-repos")
     assert (done["workspace"], done["startUpFile"]) == (str(workspace), str(workspace / "start-up.sh"))
     assert done["exitCode"] is None
     assert not (workspace / "ran").exists()
     monkeypatch.setenv("HIVELORE_RUN_SETUP_SCRIPTS", "1")
-    result = cli("workspace", "prepare", "--agent", "walt", "--json")
+    result = cli("workspace", "prepare", "--agent", "walt", "--no-repos", "--json")
     assert (result.code, result.json["exitCode"]) == (3, 3)
     assert "start-up.sh failed with exit code 3" in result.err
     assert (workspace / "ran").exists()
     monkeypatch.setenv("STARTUP_SCRIPT_STRICT", "0")
-    assert cli("workspace", "prepare", "--agent", "walt").code == 0
+    assert cli("workspace", "prepare", "--agent", "walt", "--no-repos").code == 0
 
 
 def test_an_edit_in_the_start_up_file_is_proposed(cli: CommandLine, workspace: Path) -> None:
     cli("agent", "add", "wilma")
     cli("setup-script", "set", "-", "--agent", "wilma", stdin=b"echo one")
     assert cli("setup-script", "sync").code == 2
-    cli("workspace", "prepare", "--agent", "wilma")
+    cli("workspace", "prepare", "--agent", "wilma", "--no-repos")
     file = workspace / "start-up.sh"
     file.write_text(file.read_text().replace("echo one", "echo two"))
     result = cli("setup-script", "sync", "--agent", "wilma")
@@ -73,7 +73,7 @@ def test_an_edit_in_the_folder_of_one_of_several_agents_is_proposed(cli: Command
     cli("agent", "add", "willa")
     cli("setup-script", "set", "-", "--agent", "willa", stdin=b"echo one")
     assert cli("setup-script", "sync", "--own-folder", "--agent", "willa").code == 2
-    cli("workspace", "prepare", "--agent", "willa", "--own-folder")
+    cli("workspace", "prepare", "--agent", "willa", "--own-folder", "--no-repos")
     (file,) = workspace.glob("agents/*/start-up.sh")
     file.write_text(file.read_text().replace("echo one", "echo two"))
     result = cli("setup-script", "sync", "--own-folder", "--agent", "willa")

@@ -116,6 +116,23 @@ def test_prepared_files_come_back_without_a_session(host: Host) -> None:
     assert host.notes.read_bytes() == host.soul.read_bytes() == OWN
 
 
+def test_prepared_files_come_back_when_no_session_came(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    host.prepare()
+    monkeypatch.setattr("hivelore.hooks.profile_files.USER_SECONDS", 0)
+    sync("SessionStart", "s1", "claude-code", url=host.service.url, pid="", is_on=False)
+    assert host.notes.read_bytes() == host.soul.read_bytes() == OWN
+
+
+def test_the_notes_are_in_the_file_of_the_program(host: Host) -> None:
+    agents = host.notes.parents[1] / ".codex" / "AGENTS.md"
+    agents.parent.mkdir()
+    assert host.prepare("--program", "codex").code == 0
+    assert "### Learnings" in agents.read_text()
+    assert host.notes.read_bytes() == OWN
+    host.cli("setup", "codex", "--no-profile")
+    assert not agents.exists()
+
+
 def test_the_other_parts_are_prepared_when_git_does_not_answer(host: Host) -> None:
     host.remote.bare.rename(host.remote.bare.with_name("gone"))
     result = host.prepare()
@@ -170,3 +187,15 @@ def test_the_start_up_file_gets_named_entries_of_the_configuration(host: Host, m
     assert (result.code, result.json["steps"][-1]["detail"]) == (0, "exit code 0")
     assert (host.workspace / "out.txt").read_text() == "url=https://api.example.com word=quokka-moss-47-harbour\n"
     assert "quokka" not in result.err + result.out + (host.workspace / "personal" / "start-up.log").read_text()
+
+
+def test_missing_lines_of_env_files_are_named(host: Host) -> None:
+    host.cli("config", "set", "API_URL", "https://api.example.com", "--env-path", ".env")
+    made = host.service.home / "workspace" / ".env"
+    result = host.prepare()
+    assert result.code == exits.LEFT_OUT
+    assert ".env has no line for API_URL." in result.err
+    assert {one["step"]: one["outcome"] for one in result.json["steps"]}["configuration"] == "incomplete"
+    (host.workspace / ".env").write_bytes(made.read_bytes())
+    assert host.prepare().code == 0
+    host.cli("config", "set", "API_URL", "https://api.example.com", "--env-path", "")
