@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -269,8 +270,9 @@ def test_unknown_parents_and_dependencies_have_one_answer(swarm: Swarm) -> None:
     for field in ("parentTaskId", "dependsOn"):
         said: list[str] = []
         for task in (unknown, hidden["id"]):
+            body = {"text": TEXT, field: task if field == "parentTaskId" else [task]}
             with pytest.raises(NotFound) as refused:
-                swarm.send(by=swarm.ada, **{field: task if field == "parentTaskId" else [task]})
+                swarm.ada.call("POST", "/api/tasks", body=body)
             said.append(str(refused.value).replace(task, ""))
         assert said[0] == said[1]
 
@@ -351,9 +353,7 @@ def test_two_runners_never_get_the_same_task(swarm: Swarm) -> None:
 def test_a_claim_waits_for_a_task_without_blocking_others(swarm: Swarm) -> None:
     found: list[Any] = []
     clients = [swarm.service.client(swarm.service.add(f"waiting {number}")) for number in range(8)]
-    waits = [
-        threading.Thread(target=lambda client=client: found.append(swarm.claim(client, wait=20))) for client in clients
-    ]
+    waits = [threading.Thread(target=partial(_claim_into, found, swarm, client)) for client in clients]
     for one in waits:
         one.start()
     time.sleep(0.3)
@@ -400,7 +400,7 @@ def test_a_daily_limit_stops_claims(tmp_path: Path) -> None:
 )
 def test_invalid_tasks_are_refused(one_swarm: Swarm, fields: dict[str, Any], error: type[Exception]) -> None:
     with pytest.raises(error):
-        one_swarm.send(**{"text": TEXT, **fields})
+        one_swarm.lea.call("POST", "/api/tasks", body={"text": TEXT, **fields})
 
 
 @pytest.fixture(scope="module")
@@ -408,6 +408,10 @@ def one_swarm(tmp_path_factory: pytest.TempPathFactory) -> Generator[Swarm]:
     with Service(tmp_path_factory.mktemp("tasks"), capabilities=SWARM) as service:
         lea = service.client(service.add("lea", Role.LEAD))
         yield Swarm(service, lea, lea, lea, service.client(service.operator_key))
+
+
+def _claim_into(found: list[Any], swarm: Swarm, client: Client) -> None:
+    found.append(swarm.claim(client, wait=20))
 
 
 def _end_lease(swarm: Swarm, task: Any) -> None:

@@ -329,7 +329,7 @@ class InjectionService:
     def _current_task(self, event: AgentEvent, reader: Viewer) -> StoredTask | None:
         """Returns the stored task of a session: the one it was started for, else the one it worked on last."""
         name = None if event.task is None else event.task.id
-        return self._tasks.current(name, None if event.session is None else Clean(event.session), reader)
+        return self._tasks.current(name, event.session, reader)
 
     def _with_later_statements(
         self, sections: Sequence[Section], viewer: Viewer, deadline: float | None

@@ -176,8 +176,8 @@ class TaskService:
                 self._visible(view, new.parent, viewer)
             for one in new.depends_on:
                 self._visible(view, one, viewer)
-            is_limited = viewer.agent is not None and not authority.may_overrule(viewer)
-            if is_limited and view.count_unfinished_tasks(viewer.agent, MAX_UNFINISHED) >= MAX_UNFINISHED:
+            worker = None if authority.may_overrule(viewer) else viewer.agent
+            if worker is not None and view.count_unfinished_tasks(worker, MAX_UNFINISHED) >= MAX_UNFINISHED:
                 raise Conflict(f"You have {MAX_UNFINISHED:,} unfinished tasks. Cancel some, or wait for them.")
             state = TaskState.WAITING if self._is_unmet(view, new) else TaskState.OPEN
             return Outcome(None, replace(new, state=state))
