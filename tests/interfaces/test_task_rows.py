@@ -1,5 +1,6 @@
 """Tasks as the specification says, row by row, through REST and MCP on both databases."""
 
+import socket
 import threading
 import time
 from collections.abc import Generator
@@ -365,6 +366,20 @@ def test_a_claim_waits_for_a_task_without_blocking_others(swarm: Swarm) -> None:
     assert time.monotonic() - began < 15
     assert len({one["id"] for one in found}) == 8
     assert swarm.claim(wait=0.1) is None
+
+
+def test_a_caller_that_is_gone_gets_no_task(swarm: Swarm) -> None:
+    key = swarm.service.add("gone")
+    body = b'{"wait": 20}'
+    head = f"POST /api/tasks/claim HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n"
+    head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", swarm.service.port)) as connection:
+        connection.sendall(head.encode() + body)
+        time.sleep(0.5)
+    time.sleep(0.2)
+    task = swarm.send()
+    time.sleep(0.5)
+    assert swarm.get(task)["task"]["state"] == "open"
 
 
 def test_a_daily_limit_stops_claims(tmp_path: Path) -> None:
