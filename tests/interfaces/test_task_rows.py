@@ -91,15 +91,15 @@ def test_d20_the_tools_send_claim_report_and_complete(swarm: Swarm) -> None:
     assert swarm.tool(swarm.bob, "claim-task")["structuredContent"]["message"] == "There is no task for you now."
     claimed = swarm.tool(swarm.ada, "claim-task")["structuredContent"]["task"]
     assert claimed["id"] == sent["id"]
-    assert swarm.tool(swarm.ada, "store-progress", id=sent["id"], text="Half done.")["isError"] is False
-    shown = swarm.tool(swarm.lea, "get-task", id=sent["id"])["structuredContent"]
+    assert swarm.tool(swarm.ada, "store-progress", taskId=sent["id"], text="Half done.")["isError"] is False
+    shown = swarm.tool(swarm.lea, "get-task", taskId=sent["id"])["structuredContent"]
     assert [one["text"] for one in shown["progress"]] == ["Half done."]
-    done = swarm.tool(swarm.ada, "complete-task", id=sent["id"], output="Valid until June.")["structuredContent"]
+    done = swarm.tool(swarm.ada, "complete-task", taskId=sent["id"], output="Valid until June.")["structuredContent"]
     assert done["task"]["state"] == "completed"
     assert swarm.tool(swarm.lea, "list-tasks")["structuredContent"]["tasks"] == []
     other = swarm.send()
-    assert swarm.tool(swarm.bob, "cancel-task", id=other["id"])["isError"] is True
-    assert swarm.tool(swarm.lea, "cancel-task", id=other["id"])["structuredContent"]["task"]["state"] == "cancelled"
+    assert swarm.tool(swarm.bob, "cancel-task", taskId=other["id"])["isError"] is True
+    assert swarm.tool(swarm.lea, "cancel-task", taskId=other["id"])["structuredContent"]["task"]["state"] == "cancelled"
 
 
 def test_d20_sending_again_with_a_client_id_changes_nothing(swarm: Swarm) -> None:
@@ -322,8 +322,11 @@ def test_a_lost_lease_is_an_error_and_the_late_result_is_kept(swarm: Swarm) -> N
     for _ in range(2):
         with pytest.raises(Conflict, match="kept as a late progress"):
             swarm.do(task, "complete", output="My result", leaseToken=task["lease"]["token"])
+    with pytest.raises(Conflict, match="kept as a late progress"):
+        swarm.do(task, "fail", reason="It broke", usage={"costUsd": 2})
     late = [one["text"] for one in swarm.get(task)["progress"] if one["kind"] == "late"]
-    assert late == ["My result"]
+    assert late == ["My result", "It broke"]
+    assert swarm.get(task)["usage"]["costMicros"] == 2_000_000
     assert swarm.do(again, "complete", swarm.bob, output="The result")["output"] == "The result"
 
 

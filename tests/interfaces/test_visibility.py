@@ -304,40 +304,40 @@ ROUTES: dict[tuple[str, str], Probe] = {
     ("GET", "/api/tasks"): lambda asker: [
         asker.rest("GET", "/api/tasks", query={"limit": 200, **query}) for query in ({}, {"agent": "ada"})
     ],
-    ("GET", "/api/tasks/{id}"): lambda asker: asker.each_task(lambda task: asker.rest("GET", f"/api/tasks/{task}")),
-    ("PATCH", "/api/tasks/{id}"): lambda asker: asker.each_task(
+    ("GET", "/api/tasks/{taskId}"): lambda asker: asker.each_task(lambda task: asker.rest("GET", f"/api/tasks/{task}")),
+    ("PATCH", "/api/tasks/{taskId}"): lambda asker: asker.each_task(
         lambda task: asker.rest("PATCH", f"/api/tasks/{task}", body={"priority": 0})
     ),
-    ("DELETE", "/api/tasks/{id}"): lambda asker: [asker.rest("DELETE", f"/api/tasks/{NOWHERE}")],
+    ("DELETE", "/api/tasks/{taskId}"): lambda asker: [asker.rest("DELETE", f"/api/tasks/{NOWHERE}")],
     ("POST", "/api/tasks/claim"): lambda asker: [asker.rest("POST", "/api/tasks/claim", body={"wait": -1})],
-    ("GET", "/api/tasks/{id}/knowledge"): lambda asker: asker.each_task(
+    ("GET", "/api/tasks/{taskId}/knowledge"): lambda asker: asker.each_task(
         lambda task: asker.rest("GET", f"/api/tasks/{task}/knowledge")
     ),
     ("GET", "/api/costs"): lambda asker: [
         asker.rest("GET", "/api/costs", query={"by": by}) for by in ("task", "agent")
     ],
-    ("POST", "/api/tasks/{id}/heartbeat"): lambda asker: asker.each_task(
+    ("POST", "/api/tasks/{taskId}/heartbeat"): lambda asker: asker.each_task(
         lambda task: asker.rest("POST", f"/api/tasks/{task}/heartbeat", body={"leaseToken": "x", "state": "x"})
     ),
-    ("POST", "/api/tasks/{id}/progress"): lambda asker: asker.each_task(
+    ("POST", "/api/tasks/{taskId}/progress"): lambda asker: asker.each_task(
         lambda task: asker.rest("POST", f"/api/tasks/{task}/progress", body={"text": " "})
     ),
-    ("POST", "/api/tasks/{id}/complete"): lambda asker: asker.each_task(
+    ("POST", "/api/tasks/{taskId}/complete"): lambda asker: asker.each_task(
         lambda task: asker.rest("POST", f"/api/tasks/{task}/complete", body={"leaseToken": "x", "state": "x"})
     ),
-    ("POST", "/api/tasks/{id}/fail"): lambda asker: asker.each_task(
+    ("POST", "/api/tasks/{taskId}/fail"): lambda asker: asker.each_task(
         lambda task: asker.rest("POST", f"/api/tasks/{task}/fail", body={"reason": " "})
     ),
-    ("POST", "/api/tasks/{id}/release"): lambda asker: asker.each_task(
+    ("POST", "/api/tasks/{taskId}/release"): lambda asker: asker.each_task(
         lambda task: asker.rest("POST", f"/api/tasks/{task}/release", body={"leaseToken": "x", "state": "x"})
     ),
-    ("POST", "/api/tasks/{id}/cancel"): lambda asker: asker.each_task(
+    ("POST", "/api/tasks/{taskId}/cancel"): lambda asker: asker.each_task(
         lambda task: asker.rest("POST", f"/api/tasks/{task}/cancel", body={"leaseToken": "x", "state": "x"})
     ),
-    ("POST", "/api/tasks/{id}/pause"): lambda asker: asker.each_task(
+    ("POST", "/api/tasks/{taskId}/pause"): lambda asker: asker.each_task(
         lambda task: asker.rest("POST", f"/api/tasks/{task}/pause", body={"leaseToken": "x", "state": "x"})
     ),
-    ("POST", "/api/tasks/{id}/resume"): lambda asker: asker.each_task(
+    ("POST", "/api/tasks/{taskId}/resume"): lambda asker: asker.each_task(
         lambda task: asker.rest("POST", f"/api/tasks/{task}/resume", body={"leaseToken": "x", "state": "x"})
     ),
     ("GET", "/api/config"): lambda asker: [
@@ -391,13 +391,13 @@ CALLS: dict[str, Probe] = {
     "memory-observe": lambda asker: [asker.tool("memory-observe", observation=" ", category="timing")],
     "memory-context": lambda asker: [asker.tool("memory-context")],
     "send-task": lambda asker: [asker.tool("send-task", text=" ")],
-    "get-task": lambda asker: asker.each_task(lambda task: asker.tool("get-task", id=task)),
+    "get-task": lambda asker: asker.each_task(lambda task: asker.tool("get-task", taskId=task)),
     "list-tasks": lambda asker: [asker.tool("list-tasks", limit=200)],
     "claim-task": lambda asker: [asker.tool("claim-task", wait=-1)],
-    "store-progress": lambda asker: asker.each_task(lambda task: asker.tool("store-progress", id=task, text=" ")),
-    "complete-task": lambda asker: [asker.tool("complete-task", id=NOWHERE)],
-    "fail-task": lambda asker: asker.each_task(lambda task: asker.tool("fail-task", id=task, reason=" ")),
-    "cancel-task": lambda asker: [asker.tool("cancel-task", id=NOWHERE)],
+    "store-progress": lambda asker: asker.each_task(lambda task: asker.tool("store-progress", taskId=task, text=" ")),
+    "complete-task": lambda asker: [asker.tool("complete-task", taskId=NOWHERE)],
+    "fail-task": lambda asker: asker.each_task(lambda task: asker.tool("fail-task", taskId=task, reason=" ")),
+    "cancel-task": lambda asker: [asker.tool("cancel-task", taskId=NOWHERE)],
     "get-config": lambda asker: [asker.tool("get-config"), asker.tool("get-config", repoId="shop")],
     "set-config": lambda asker: [asker.tool("set-config", key="", value="x")],
     "memory-review": lambda asker: [
@@ -826,7 +826,7 @@ def test_no_interface_shows_hidden_memories(world: World, caller_of: CallerOf, w
 
 SHOWS_TASKS = {
     ("GET", "/api/tasks"),
-    ("GET", "/api/tasks/{id}"),
+    ("GET", "/api/tasks/{taskId}"),
     "list-tasks",
     "get-task",
     "tasks",

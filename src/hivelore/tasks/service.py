@@ -662,7 +662,8 @@ class TaskService:
                 return False
             if not any(one.kind is ProgressKind.LATE and one.text == text for one in tx.task_progress(task)):
                 self._add_progress(tx, task, viewer, ProgressKind.LATE, text, now)
-            self._note_usage(tx, replace(known, attempt=attempt.number), usage, viewer, now)
+            with suppress(Invalid):  # The result is worth more than its costs.
+                self._note_usage(tx, replace(known, attempt=attempt.number), usage, viewer, now)
             return True
 
         try:
@@ -734,10 +735,10 @@ class TaskService:
             return known
         if overrule and token is None and authority.may_overrule(viewer):
             return known
-        if known.state is TaskState.RUNNING and token is None and known.lease is not None:
-            raise Forbidden("Another agent works on this task. Only the agent that claimed it reports its results.")
-        if token is None and known.state in (TaskState.OPEN, TaskState.WAITING):
-            raise Conflict(f"The task is {known.state}. Claim it first.")
+        if _attempt_of(view.task_attempts(task), viewer, token) is None:
+            if known.state is TaskState.RUNNING:
+                raise Forbidden("Another agent works on this task. Only the agent that claimed it reports its results.")
+            raise Conflict(f"The task is {known.state}, and you have not claimed it. Claim it first.")
         now = f"it is {known.state}" if known.state is not TaskState.RUNNING else "another attempt works on it"
         raise Conflict(f"You do not hold the lease of this task any more: {now}. Stop working on it.")
 
