@@ -371,6 +371,20 @@ def test_a_claim_waits_for_a_task_without_blocking_others(swarm: Swarm) -> None:
     assert swarm.claim(wait=0.1) is None
 
 
+def test_a_claim_hears_of_a_task_that_another_service_stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hivelore.tasks.operations.LOOK_EVERY", 1_000.0)
+    settings = service_on("postgres")
+    with Service(tmp_path / "one", **settings) as one, Service(tmp_path / "two", **settings) as two:
+        ada, lea = one.client(one.add("ada")), two.client(two.add("lea", Role.LEAD))
+        swarm, found = Swarm(one, ada, ada, lea, lea), list[Any]()
+        waiting = threading.Thread(target=_claim_into, args=(found, swarm, ada))
+        waiting.start()
+        time.sleep(1.0)
+        sent = swarm.send()
+        waiting.join(60)
+        assert [one["id"] for one in found] == [sent["id"]]
+
+
 def test_a_caller_that_is_gone_gets_no_task(swarm: Swarm) -> None:
     key = swarm.service.add("gone")
     body = b'{"wait": 20}'

@@ -269,16 +269,18 @@ class TaskService:
         if agent is None:
             raise Forbidden("Only agents claim tasks. Use the key of one, or name one with X-Agent-ID.")
         queues, name = authority.queues_for(viewer.role, agent), self._line(runner, "runner")
-        self.fail_exhausted(deadline)
         now = self._clock.now()
         with self._store.read(deadline) as view:
+            exhausted = view.exhausted_tasks(now, _EXHAUSTED_AT_ONCE)
             refusal = self._limit.refusal(view.used_on(now.date())) if self._limit.is_set else None
-            if refusal is not None:
-                return ClaimResult(task=None, message=refusal, is_over_limit=True)
-            if not view.is_claimable(queues, now):
-                end, time = view.next_lease_end(queues, now), view.lease_time(now)
-                wait = None if end is None else max((end - time).total_seconds(), 0.0)
-                return ClaimResult(task=None, message="There is no task for you now.", retry_in=wait)
+            is_claimable = view.is_claimable(queues, now)
+            end = None if is_claimable else view.next_lease_end(queues, now)
+            wait = None if end is None else max((end - view.lease_time(now)).total_seconds(), 0.0)
+        self._fail_all(exhausted, deadline)
+        if refusal is not None:
+            return ClaimResult(task=None, message=refusal, is_over_limit=True)
+        if not is_claimable:
+            return ClaimResult(task=None, message="There is no task for you now.", retry_in=wait)
         token = self._new_token()
 
         def take(tx: Transaction) -> Task | None:
@@ -418,10 +420,13 @@ class TaskService:
         """Fails tasks whose last lease ended and that have no attempts left. Returns how many."""
         with self._store.read(deadline) as view:
             found = view.exhausted_tasks(self._clock.now(), _EXHAUSTED_AT_ONCE)
-        for task in found:
+        self._fail_all(found, deadline)
+        return len(found)
+
+    def _fail_all(self, exhausted: Sequence[TaskId], deadline: float | None) -> None:
+        for task in exhausted:
             with suppress(Conflict, NotFound):  # Another process was faster.
                 self._fail_exhausted(task, deadline)
-        return len(found)
 
     def _fail_exhausted(self, task: TaskId, deadline: float | None) -> None:
         now = self._clock.now()
