@@ -52,6 +52,7 @@ NOT_COMPARED = (
     "links",
     "pendingComparisons",
     "entries",
+    "tasks",
     "warnings",
 )
 """Sentences, which a release may word differently, the id of a new entry of the recall log, and fields that not all

@@ -226,3 +226,66 @@ def test_an_operator_deletes_a_task_unless_others_wait_for_it(world: World) -> N
     world.tasks.delete(first.id, AS_OPERATOR)
     with world.store.read() as view:
         assert view.counts().tasks == 0
+
+
+steps = st.tuples(
+    st.sampled_from(["claim", "claim", "complete", "lose", "fail", "release", "beat", "forget"]),
+    st.sampled_from([AS_ADA, AS_BOB]),
+)
+
+
+@settings(max_examples=examples(25))
+@given(done=st.lists(steps, max_size=40))
+def test_every_task_is_completed_once_whatever_happens_to_its_agents(done: list[tuple[str, Viewer]]) -> None:
+    kind, clock = KEYWORDS["postings"], SteppingClock()
+    with (
+        TemporaryDirectory(dir=IN_MEMORY) as folder,
+        closing(STORES[kind.store].open(Path(folder), clock)) as store,
+    ):
+        world = World(store, kind.index(), clock)
+        first = world.tasks.send("One", AS_LEA, max_attempts=20)
+        second = world.tasks.send("Two", AS_LEA, max_attempts=20, depends_on=[first.id])
+        third = world.tasks.send("Three", AS_LEA, max_attempts=20, depends_on=[first.id, second.id])
+        held: dict[Viewer, list[Task]] = {AS_ADA: [], AS_BOB: []}
+        completed: list[str] = []
+        for what, viewer in done:
+            with suppress(Conflict):
+                _step(world, clock, what, viewer, held[viewer], completed)
+        clock.advance(timedelta(days=1))
+        while (task := world.tasks.claim(AS_ADA).task) is not None:
+            world.tasks.complete(task.id, "Done.", AS_ADA)
+            completed.append(task.id)
+        ended = {one.id: world.tasks.task(one.id, AS_LEA) for one in (first, second, third)}
+        assert len(completed) == len(set(completed))
+        assert set(completed) == {one.id for one in ended.values() if one.state is TaskState.COMPLETED}
+        failed = [one for one in ended.values() if one.state is TaskState.FAILED]
+        assert all(one.failures >= one.max_attempts for one in failed)
+        assert failed or len(completed) == 3
+
+
+def _step(
+    world: World, clock: SteppingClock, what: str, viewer: Viewer, held: list[Task], completed: list[str]
+) -> None:
+    if what == "claim":
+        task = world.tasks.claim(viewer).task
+        held += [] if task is None else [task]
+        return
+    if what == "lose":
+        clock.advance(timedelta(minutes=11))
+        return
+    if not held:
+        return
+    task = held[0] if what == "beat" else held.pop(0)
+    token = None if task.lease is None else task.lease.token
+    match what:
+        case "complete":
+            world.tasks.complete(task.id, "Done.", viewer, token=token)
+            completed.append(task.id)
+        case "fail":
+            world.tasks.fail(task.id, "Broken.", viewer, retry=True, token=token)
+        case "release":
+            world.tasks.release(task.id, viewer, token=token)
+        case "beat":
+            world.tasks.heartbeat(task.id, viewer, token=token)
+        case _:
+            pass  # The agent is killed.
