@@ -267,14 +267,15 @@ class Context:
             with suppress(RuntimeError):  # The loop was closed.
                 loop.call_soon_threadsafe(changed.set)
 
-        unsubscribe = waiting.signal(self.app).subscribe(wake)
+        signal = waiting.signal(self.app)
+        unsubscribe = signal.subscribe(wake)
         pause = 0.0 if waiting.pause(result) is not None else None
         try:
             while pause is not None and (left := until - self.app.clock.monotonic()) > 0:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(changed.wait(), min(pause, left))
                 changed.clear()
-                if is_gone is not None and await is_gone():
+                if signal.is_closed or (is_gone is not None and await is_gone()):
                     break
                 result = await again()
                 pause = waiting.pause(result)
