@@ -146,6 +146,10 @@ def test_d22_a_failure_is_reported_and_tried_again(swarm: Swarm) -> None:
     events = swarm.lea.call("GET", "/api/events", query={"level": "error"})["events"]
     assert [task["id"] in one["text"] for one in events] == [True]
     assert "access" not in events[0]["text"]
+    for client, is_told in ((swarm.lea, True), (swarm.bob, False)):
+        payload = {"hook_event_name": "SessionStart", "session_id": "s", "source": "startup"}
+        answer = client.call("POST", "/api/hooks/claude-code", body={"id": "e1", "payload": payload})
+        assert (f"{task['id']}: {TEXT} (failed: Still no access)" in str(answer)) == is_told
     resumed = swarm.do(again, "resume", swarm.lea)
     assert (resumed["state"], resumed["failures"]) == ("open", 0)
 

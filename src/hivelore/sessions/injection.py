@@ -29,7 +29,7 @@ from hivelore.sessions.start_candidates import StartCandidates, excerpt_text
 from hivelore.sessions.start_context import Candidate, choose
 from hivelore.tasks.model import Task as StoredTask
 from hivelore.tasks.service import TaskService
-from hivelore.tasks.task_text import reminder
+from hivelore.tasks.task_text import failures, reminder
 
 MAX_CHARACTERS = 9_500
 """Claude Code shows at most 10,000 characters of one hook's output; the fence takes the rest."""
@@ -281,6 +281,8 @@ class InjectionService:
         begins = event.kind is EventKind.STARTED or (event.kind is EventKind.PROMPTED and session.context_event is None)
         tokens = self._budgets.prompt if event.kind is not EventKind.STARTED else 0
         sections = [*_reminders(event, session, self._current_task(event, reader))] if begins else []
+        if event.kind is EventKind.STARTED and (failed := self._tasks.recent_failures(reader)):
+            sections.append(Section("Failed tasks (get-task, resume or cancel)", (), _shorten(failures(failed), 1_500)))
         running = self._operational_context(event, known, viewer) if begins else NO_INJECTION
         known |= _versions(running.notes)
         found = [*self._relevant_memories(_recall_query(event, session), event, known, viewer, deadline)]

@@ -7,7 +7,7 @@ from datetime import date, datetime, timedelta
 
 from hivelore.changes.journal import ChangeJournal
 from hivelore.changes.model import BatchKind
-from hivelore.core.agents import SERVICE_VIEWER, AgentId, Viewer
+from hivelore.core.agents import SERVICE_VIEWER, AgentId, Role, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.id_prefix import resolve_id
 from hivelore.core.paging import cut_page
@@ -61,6 +61,8 @@ RENEWAL = timedelta(minutes=10)
 """How long a lease lasts at least after a progress."""
 MAX_COST_ROWS = 1_000
 """Sessions, attempts and days of one task whose costs are stored."""
+MAX_FAILURES = 3
+"""Failed tasks that a lead is told of when a session starts."""
 MAX_GROUPS = 1_000
 MAX_DAYS = 400
 TRIES = 3
@@ -242,6 +244,16 @@ class TaskService:
             if found is None and session is not None:
                 found = view.task_of_session(session)
         return found if found is not None and authority.may_see(seen, found) else None
+
+    def recent_failures(self, viewer: Viewer) -> Sequence[Task]:
+        """Returns the latest tasks that failed within a day, for a lead that was not there; none for others."""
+        if viewer.role is not Role.LEAD:
+            return ()
+        where = TaskFilter(seen=authority.task_visibility(viewer), states=(TaskState.FAILED,))
+        with self._store.read(sees=where.seen) as view:
+            found = view.tasks(where, None, MAX_FAILURES)
+        since = self._clock.now() - timedelta(days=1)
+        return [one for one in found if one.finished_at is not None and one.finished_at > since]
 
     def resolve(self, text: str, viewer: Viewer) -> TaskId:
         """Returns the id of the task that a caller means: the whole id, or at least eight characters of its beginning.
