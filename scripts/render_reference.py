@@ -43,6 +43,7 @@ _GROUPS = {
     "configuration": "Configuration",
     "repos": "Repositories",
     "setup-scripts": "Setup scripts",
+    "tasks": "Tasks",
     "agents": "Agents and keys",
     "hooks": "Hook events",
     "service": "Service",

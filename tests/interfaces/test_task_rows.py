@@ -1,9 +1,11 @@
 """Tasks as the specification says, row by row, through REST and MCP on both databases."""
 
+import socket
 import threading
 import time
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -89,15 +91,15 @@ def test_d20_the_tools_send_claim_report_and_complete(swarm: Swarm) -> None:
     assert swarm.tool(swarm.bob, "claim-task")["structuredContent"]["message"] == "There is no task for you now."
     claimed = swarm.tool(swarm.ada, "claim-task")["structuredContent"]["task"]
     assert claimed["id"] == sent["id"]
-    assert swarm.tool(swarm.ada, "store-progress", id=sent["id"], text="Half done.")["isError"] is False
-    shown = swarm.tool(swarm.lea, "get-task", id=sent["id"])["structuredContent"]
+    assert swarm.tool(swarm.ada, "store-progress", taskId=sent["id"], text="Half done.")["isError"] is False
+    shown = swarm.tool(swarm.lea, "get-task", taskId=sent["id"])["structuredContent"]
     assert [one["text"] for one in shown["progress"]] == ["Half done."]
-    done = swarm.tool(swarm.ada, "complete-task", id=sent["id"], output="Valid until June.")["structuredContent"]
+    done = swarm.tool(swarm.ada, "complete-task", taskId=sent["id"], output="Valid until June.")["structuredContent"]
     assert done["task"]["state"] == "completed"
     assert swarm.tool(swarm.lea, "list-tasks")["structuredContent"]["tasks"] == []
     other = swarm.send()
-    assert swarm.tool(swarm.bob, "cancel-task", id=other["id"])["isError"] is True
-    assert swarm.tool(swarm.lea, "cancel-task", id=other["id"])["structuredContent"]["task"]["state"] == "cancelled"
+    assert swarm.tool(swarm.bob, "cancel-task", taskId=other["id"])["isError"] is True
+    assert swarm.tool(swarm.lea, "cancel-task", taskId=other["id"])["structuredContent"]["task"]["state"] == "cancelled"
 
 
 def test_d20_sending_again_with_a_client_id_changes_nothing(swarm: Swarm) -> None:
@@ -144,6 +146,10 @@ def test_d22_a_failure_is_reported_and_tried_again(swarm: Swarm) -> None:
     events = swarm.lea.call("GET", "/api/events", query={"level": "error"})["events"]
     assert [task["id"] in one["text"] for one in events] == [True]
     assert "access" not in events[0]["text"]
+    for client, is_told in ((swarm.lea, True), (swarm.bob, False)):
+        payload = {"hook_event_name": "SessionStart", "session_id": "s", "source": "startup"}
+        answer = client.call("POST", "/api/hooks/claude-code", body={"id": "e1", "payload": payload})
+        assert (f"{task['id']}: {TEXT} (failed: Still no access)" in str(answer)) == is_told
     resumed = swarm.do(again, "resume", swarm.lea)
     assert (resumed["state"], resumed["failures"]) == ("open", 0)
 
@@ -269,8 +275,9 @@ def test_unknown_parents_and_dependencies_have_one_answer(swarm: Swarm) -> None:
     for field in ("parentTaskId", "dependsOn"):
         said: list[str] = []
         for task in (unknown, hidden["id"]):
+            body = {"text": TEXT, field: task if field == "parentTaskId" else [task]}
             with pytest.raises(NotFound) as refused:
-                swarm.send(by=swarm.ada, **{field: task if field == "parentTaskId" else [task]})
+                swarm.ada.call("POST", "/api/tasks", body=body)
             said.append(str(refused.value).replace(task, ""))
         assert said[0] == said[1]
 
@@ -319,8 +326,11 @@ def test_a_lost_lease_is_an_error_and_the_late_result_is_kept(swarm: Swarm) -> N
     for _ in range(2):
         with pytest.raises(Conflict, match="kept as a late progress"):
             swarm.do(task, "complete", output="My result", leaseToken=task["lease"]["token"])
+    with pytest.raises(Conflict, match="kept as a late progress"):
+        swarm.do(task, "fail", reason="It broke", usage={"costUsd": 2})
     late = [one["text"] for one in swarm.get(task)["progress"] if one["kind"] == "late"]
-    assert late == ["My result"]
+    assert late == ["My result", "It broke"]
+    assert swarm.get(task)["usage"]["costMicros"] == 2_000_000
     assert swarm.do(again, "complete", swarm.bob, output="The result")["output"] == "The result"
 
 
@@ -351,9 +361,7 @@ def test_two_runners_never_get_the_same_task(swarm: Swarm) -> None:
 def test_a_claim_waits_for_a_task_without_blocking_others(swarm: Swarm) -> None:
     found: list[Any] = []
     clients = [swarm.service.client(swarm.service.add(f"waiting {number}")) for number in range(8)]
-    waits = [
-        threading.Thread(target=lambda client=client: found.append(swarm.claim(client, wait=20))) for client in clients
-    ]
+    waits = [threading.Thread(target=partial(_claim_into, found, swarm, client)) for client in clients]
     for one in waits:
         one.start()
     time.sleep(0.3)
@@ -365,6 +373,34 @@ def test_a_claim_waits_for_a_task_without_blocking_others(swarm: Swarm) -> None:
     assert time.monotonic() - began < 15
     assert len({one["id"] for one in found}) == 8
     assert swarm.claim(wait=0.1) is None
+
+
+def test_a_claim_hears_of_a_task_that_another_service_stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hivelore.tasks.operations.LOOK_EVERY", 1_000.0)
+    settings = service_on("postgres")
+    with Service(tmp_path / "one", **settings) as one, Service(tmp_path / "two", **settings) as two:
+        ada, lea = one.client(one.add("ada")), two.client(two.add("lea", Role.LEAD))
+        swarm, found = Swarm(one, ada, ada, lea, lea), list[Any]()
+        waiting = threading.Thread(target=_claim_into, args=(found, swarm, ada))
+        waiting.start()
+        time.sleep(1.0)
+        sent = swarm.send()
+        waiting.join(60)
+        assert [one["id"] for one in found] == [sent["id"]]
+
+
+def test_a_caller_that_is_gone_gets_no_task(swarm: Swarm) -> None:
+    key = swarm.service.add("gone")
+    body = b'{"wait": 20}'
+    head = f"POST /api/tasks/claim HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n"
+    head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", swarm.service.port)) as connection:
+        connection.sendall(head.encode() + body)
+        time.sleep(0.5)
+    time.sleep(0.2)
+    task = swarm.send()
+    time.sleep(0.5)
+    assert swarm.get(task)["task"]["state"] == "open"
 
 
 def test_a_daily_limit_stops_claims(tmp_path: Path) -> None:
@@ -400,7 +436,7 @@ def test_a_daily_limit_stops_claims(tmp_path: Path) -> None:
 )
 def test_invalid_tasks_are_refused(one_swarm: Swarm, fields: dict[str, Any], error: type[Exception]) -> None:
     with pytest.raises(error):
-        one_swarm.send(**{"text": TEXT, **fields})
+        one_swarm.lea.call("POST", "/api/tasks", body={"text": TEXT, **fields})
 
 
 @pytest.fixture(scope="module")
@@ -408,6 +444,10 @@ def one_swarm(tmp_path_factory: pytest.TempPathFactory) -> Generator[Swarm]:
     with Service(tmp_path_factory.mktemp("tasks"), capabilities=SWARM) as service:
         lea = service.client(service.add("lea", Role.LEAD))
         yield Swarm(service, lea, lea, lea, service.client(service.operator_key))
+
+
+def _claim_into(found: list[Any], swarm: Swarm, client: Client) -> None:
+    found.append(swarm.claim(client, wait=20))
 
 
 def _end_lease(swarm: Swarm, task: Any) -> None:

@@ -46,8 +46,10 @@ Probe = Callable[["Asker"], list[Any]]
 
 WORDS = {"ada": "quokka", "bob": "numbat", "lea": "bilby", "shared": "kowari", "swarm": "dunnart"}
 """The unique word of each owner's memory; ``shared`` is ada's for all, ``swarm`` has no owner."""
+TASK_WORDS = {"ada": "potoroo", "bob": "bettong", "shared": "wambenger"}
+"""The words of tasks. A lead sees all, whatever memories it sees."""
 SHARED = {"shared", "swarm"}
-GROUPS = ("agent", "events", "cooldowns", "review", "config", "repo", "setup-script", "workspace")
+GROUPS = ("agent", "events", "cooldowns", "review", "config", "repo", "setup-script", "workspace", "task")
 """Verbs with sub-verbs."""
 EVERYTHING = set(WORDS)
 
@@ -62,6 +64,7 @@ class Asker:
     proposals: dict[str, str]
     batches: dict[str, str]
     entries: list[str]
+    tasks: list[str]
     command_line: CommandLine
 
     def verb(self, *words: str, stdin: bytes = b"") -> Any:
@@ -88,6 +91,9 @@ class Asker:
 
     def each_entry(self, ask: Callable[[str], Any]) -> list[Any]:
         return [ask(entry) for entry in self.entries]
+
+    def each_task(self, ask: Callable[[str], Any]) -> list[Any]:
+        return [ask(task) for task in self.tasks]
 
     def by_prefix(self, path: str, ids: Mapping[str, str]) -> list[Any]:
         """Asks for each id by its beginning. Also returns the words of whole ids in the answers: an error about an
@@ -323,6 +329,46 @@ ROUTES: dict[tuple[str, str], Probe] = {
         *asker.by_prefix("/api/batches", asker.batches),
     ],
     ("DELETE", "/api/batches/{batch}"): lambda asker: [asker.rest("DELETE", f"/api/batches/{NOWHERE}")],
+    ("POST", "/api/tasks"): lambda asker: [asker.rest("POST", "/api/tasks", body={"text": " "})],
+    ("GET", "/api/tasks"): lambda asker: [
+        asker.rest("GET", "/api/tasks", query={"limit": 200, **query}) for query in ({}, {"agent": "ada"})
+    ],
+    ("GET", "/api/tasks/{taskId}"): lambda asker: asker.each_task(lambda task: asker.rest("GET", f"/api/tasks/{task}")),
+    ("PATCH", "/api/tasks/{taskId}"): lambda asker: asker.each_task(
+        lambda task: asker.rest("PATCH", f"/api/tasks/{task}", body={"priority": 0})
+    ),
+    ("DELETE", "/api/tasks/{taskId}"): lambda asker: [asker.rest("DELETE", f"/api/tasks/{NOWHERE}")],
+    ("POST", "/api/tasks/claim"): lambda asker: [asker.rest("POST", "/api/tasks/claim", body={"wait": -1})],
+    ("GET", "/api/tasks/{taskId}/knowledge"): lambda asker: asker.each_task(
+        lambda task: asker.rest("GET", f"/api/tasks/{task}/knowledge")
+    ),
+    ("GET", "/api/costs"): lambda asker: [
+        asker.rest("GET", "/api/costs", query={"by": by}) for by in ("task", "agent")
+    ],
+    ("POST", "/api/tasks/{taskId}/heartbeat"): lambda asker: asker.each_task(
+        lambda task: asker.rest("POST", f"/api/tasks/{task}/heartbeat", body={"leaseToken": "x", "state": "x"})
+    ),
+    ("POST", "/api/tasks/{taskId}/progress"): lambda asker: asker.each_task(
+        lambda task: asker.rest("POST", f"/api/tasks/{task}/progress", body={"text": " "})
+    ),
+    ("POST", "/api/tasks/{taskId}/complete"): lambda asker: asker.each_task(
+        lambda task: asker.rest("POST", f"/api/tasks/{task}/complete", body={"leaseToken": "x", "state": "x"})
+    ),
+    ("POST", "/api/tasks/{taskId}/fail"): lambda asker: asker.each_task(
+        lambda task: asker.rest("POST", f"/api/tasks/{task}/fail", body={"reason": " "})
+    ),
+    ("POST", "/api/tasks/{taskId}/release"): lambda asker: asker.each_task(
+        lambda task: asker.rest("POST", f"/api/tasks/{task}/release", body={"leaseToken": "x", "state": "x"})
+    ),
+    ("POST", "/api/tasks/{taskId}/cancel"): lambda asker: asker.each_task(
+        lambda task: asker.rest("POST", f"/api/tasks/{task}/cancel", body={"leaseToken": "x", "state": "x"})
+    ),
+    ("POST", "/api/tasks/{taskId}/pause"): lambda asker: asker.each_task(
+        lambda task: asker.rest("POST", f"/api/tasks/{task}/pause", body={"leaseToken": "x", "state": "x"})
+    ),
+    ("POST", "/api/tasks/{taskId}/resume"): lambda asker: asker.each_task(
+        lambda task: asker.rest("POST", f"/api/tasks/{task}/resume", body={"leaseToken": "x", "state": "x"})
+    ),
     ("GET", "/api/config"): lambda asker: [
         asker.rest("GET", "/api/config", query=query)
         for query in ({}, {"scope": "agent"}, {"scope": "agent", "scopeId": "ada"}, {"scope": "global"})
@@ -413,6 +459,14 @@ CALLS: dict[str, Probe] = {
     "memory-observe": lambda asker: [asker.tool("memory-observe", observation=" ", category="timing")],
     "list-repos": lambda asker: [asker.tool("list-repos")],
     "memory-context": lambda asker: [asker.tool("memory-context")],
+    "send-task": lambda asker: [asker.tool("send-task", text=" ")],
+    "get-task": lambda asker: asker.each_task(lambda task: asker.tool("get-task", taskId=task)),
+    "list-tasks": lambda asker: [asker.tool("list-tasks", limit=200)],
+    "claim-task": lambda asker: [asker.tool("claim-task", wait=-1)],
+    "store-progress": lambda asker: asker.each_task(lambda task: asker.tool("store-progress", taskId=task, text=" ")),
+    "complete-task": lambda asker: [asker.tool("complete-task", taskId=NOWHERE)],
+    "fail-task": lambda asker: asker.each_task(lambda task: asker.tool("fail-task", taskId=task, reason=" ")),
+    "cancel-task": lambda asker: [asker.tool("cancel-task", taskId=NOWHERE)],
     "get-config": lambda asker: [asker.tool("get-config"), asker.tool("get-config", repoId="shop")],
     "set-config": lambda asker: [asker.tool("set-config", key="", value="x")],
     "update-setup-script": lambda asker: [asker.tool("update-setup-script")],
@@ -465,6 +519,32 @@ METHODS: dict[str, Probe] = {
     "decide": lambda asker: asker.each_proposal(
         lambda proposal: _answer_or_error(lambda: asker.hive.decide(proposal, "merge"))
     ),
+    "send_task": lambda asker: [_answer_or_error(lambda: asker.hive.send_task(" "))],
+    "task": lambda asker: asker.each_task(lambda task: _answer_or_error(lambda: asker.hive.task(task))),
+    "tasks": lambda asker: [_answer_or_error(lambda: asker.hive.tasks(limit=200))],
+    "claim_task": lambda asker: [_answer_or_error(lambda: asker.hive.claim_task(wait=-1))],
+    "renew_task": lambda asker: asker.each_task(
+        lambda task: _answer_or_error(lambda: asker.hive.renew_task(task=task, lease_token="x"))
+    ),
+    "store_progress": lambda asker: asker.each_task(
+        lambda task: _answer_or_error(lambda: asker.hive.store_progress(task, " "))
+    ),
+    "finish_task": lambda asker: [_answer_or_error(lambda: asker.hive.finish_task(NOWHERE))],
+    "fail_task": lambda asker: asker.each_task(lambda task: _answer_or_error(lambda: asker.hive.fail_task(task, " "))),
+    "release_task": lambda asker: asker.each_task(
+        lambda task: _answer_or_error(lambda: asker.hive.release_task(task, "x"))
+    ),
+    "cancel_task": lambda asker: [_answer_or_error(lambda: asker.hive.cancel_task(NOWHERE))],
+    "pause_task": lambda asker: [_answer_or_error(lambda: asker.hive.pause_task(NOWHERE))],
+    "resume_task": lambda asker: [_answer_or_error(lambda: asker.hive.resume_task(NOWHERE))],
+    "edit_task": lambda asker: asker.each_task(
+        lambda task: _answer_or_error(lambda: asker.hive.edit_task(task=task, priority=0))
+    ),
+    "delete_task": lambda asker: [_answer_or_error(lambda: asker.hive.delete_task(NOWHERE))],
+    "task_knowledge": lambda asker: asker.each_task(
+        lambda task: _answer_or_error(lambda: asker.hive.task_knowledge(task))
+    ),
+    "costs": lambda asker: [_answer_or_error(lambda: asker.hive.costs())],
     "config": lambda asker: [_answer_or_error(lambda: asker.hive.config())],
     "set_config": lambda asker: [_answer_or_error(lambda: asker.hive.set_config("", "x"))],
     "delete_config": lambda asker: [_answer_or_error(lambda: asker.hive.delete_config(NOWHERE))],
@@ -639,6 +719,20 @@ COMMANDS: dict[str, Probe] = {
         asker.verb("batches"),
         *asker.each_batch(lambda batch: [asker.verb("batches", batch, *how) for how in ((), ("--json",))]),
     ],
+    "hivelore task send": lambda asker: [asker.verb("task", "send", "-", stdin=b" ")],
+    "hivelore task list": lambda asker: [asker.verb("task", "list", "--all", "--json"), asker.verb("task", "list")],
+    "hivelore task show": lambda asker: asker.each_task(lambda task: asker.verb("task", "show", task)),
+    "hivelore task progress": lambda asker: asker.each_task(
+        lambda task: asker.verb("task", "progress", task, "-", stdin=b" ")
+    ),
+    "hivelore task fail": lambda asker: asker.each_task(lambda task: asker.verb("task", "fail", task, "-", stdin=b" ")),
+    "hivelore task complete": lambda asker: [asker.verb("task", "complete", NOWHERE, "x")],
+    "hivelore task cancel": lambda asker: [asker.verb("task", "cancel", NOWHERE)],
+    "hivelore task pause": lambda asker: [asker.verb("task", "pause", NOWHERE)],
+    "hivelore task resume": lambda asker: [asker.verb("task", "resume", NOWHERE)],
+    "hivelore task edit": lambda asker: asker.each_task(lambda task: asker.verb("task", "edit", task)),
+    "hivelore task delete": lambda asker: [asker.verb("task", "delete", NOWHERE)],
+    "hivelore tasks": lambda asker: [asker.verb("tasks"), asker.verb("tasks", "--costs", "task", "--json")],
     "hivelore config list": lambda asker: [asker.verb("config", "list"), asker.verb("config", "list", "--json")],
     "hivelore config set": lambda asker: [asker.verb("config", "set", "PATH", "x")],
     "hivelore config delete": lambda asker: [asker.verb("config", "delete", NOWHERE)],
@@ -749,6 +843,8 @@ class World:
     """The batches that made memories private, with whose they are."""
     entries: list[str]
     """A configuration entry with the word of each, as visible as the memory."""
+    tasks: list[str]
+    """A task of each worker, with its word, that nobody may change without the lease, and one of the pool."""
     keys: dict[str, str]
 
 
@@ -767,7 +863,16 @@ def caller_of(world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
         monkeypatch.setenv("HIVELORE_KEY", world.keys[who])
         client = world.service.client(world.keys[who])
         command_line = CommandLine(monkeypatch, capsys)
-        return Asker(client, RemoteHive(client), world.ids, world.proposals, world.batches, world.entries, command_line)
+        return Asker(
+            client,
+            RemoteHive(client),
+            world.ids,
+            world.proposals,
+            world.batches,
+            world.entries,
+            world.tasks,
+            command_line,
+        )
 
     return asker
 
@@ -817,7 +922,8 @@ def _world(home: Path, lead_sees: str, database: str) -> Generator[World]:
             if whose not in SHARED:
                 body = {"soul": f"the {word} sleeps"}
                 service.client(keys[whose]).call("PUT", "/api/agents/me/profile", body=body)
-        yield World(service, ids, proposals, batches, entries, keys)
+        tasks = [_sent(service, whose) for whose in ("ada", "bob", "shared")]
+        yield World(service, ids, proposals, batches, entries, tasks, keys)
 
 
 def _configured(service: Service, whose: str, word: str) -> str:
@@ -859,6 +965,12 @@ def _propose_scripts(service: Service, keys: Mapping[str, str]) -> None:
         body = {"setupScript": f"echo the {WORDS[who]} wakes"}
         with pytest.raises(Proposed):
             service.client(keys[who]).call("PUT", f"/api/agents/{who}/setup-script", body=body)
+
+
+def _sent(service: Service, whose: str) -> str:
+    """Sends a task with a text too short for a memory."""
+    body = {"text": TASK_WORDS[whose], **({} if whose == "shared" else {"assignee": whose})}
+    return service.client(service.operator_key).call("POST", "/api/tasks", body=body)["id"]
 
 
 def _proposed(service: Service, memory: str, word: str) -> str:
@@ -922,6 +1034,33 @@ def test_no_interface_shows_hidden_memories(world: World, caller_of: CallerOf, w
                 assert seen == may_see
             if interface in SHOWS_PROFILES:
                 assert seen == may_see - SHARED
+    cases.report()
+
+
+SHOWS_TASKS = {
+    ("GET", "/api/tasks"),
+    ("GET", "/api/tasks/{taskId}"),
+    "list-tasks",
+    "get-task",
+    "tasks",
+    "task",
+    "hivelore task list",
+    "hivelore task show",
+    "hivelore tasks",
+}
+
+
+@pytest.mark.parametrize("who", ["ada", "bob", "lea", "operator", "revoked"])
+def test_no_interface_shows_hidden_tasks(world: World, caller_of: CallerOf, who: str) -> None:
+    asker, cases = caller_of(who), Cases()
+    may_see = {"ada": {"ada", "shared"}, "bob": {"bob", "shared"}, "revoked": set[str]()}.get(who, set(TASK_WORDS))
+    for interface, probe in ALL.items():
+        with cases.case(interface):
+            text = json.dumps(probe(asker), default=repr)
+            seen = {whose for whose, word in TASK_WORDS.items() if word in text}
+            assert seen <= may_see
+            if interface in SHOWS_TASKS and not (who == "operator" and interface in CALLS):
+                assert seen == may_see
     cases.report()
 
 

@@ -52,6 +52,7 @@ NOT_COMPARED = (
     "links",
     "pendingComparisons",
     "entries",
+    "tasks",
     "warnings",
     "repos",
     "script",

@@ -30,7 +30,17 @@ def _money(usage: Json) -> str:
 
 
 def _who(one: Json) -> str:
-    return one["assignee"] or (one["lease"] or {}).get("agent") or "any"
+    if one["assignee"] is None and one["lease"] is not None:
+        return one["lease"]["agent"]
+    return one["assignee"] or "any"
+
+
+def _used_tokens(one: Json) -> str:
+    return "" if one["usage"] is None else f"{_tokens(one['usage']):,}"
+
+
+def _used_money(one: Json) -> str:
+    return "" if one["usage"] is None else _money(one["usage"])
 
 
 def _first_line(one: Json) -> str:
@@ -63,7 +73,7 @@ def send(
 ) -> None:
     """Send a task to an agent, or to whichever is free.
 
-    Example: hivelore task send Renew the certificate of the proxy --to ada
+    Example: hivelore task send Renew the certificate of the proxy --repo shop
     """
     body = {
         "text": read_text(text, "what is to be done"),
@@ -270,8 +280,8 @@ def tasks(
         rows = [*spent["rows"], {"key": "total", "usage": spent["total"]}]
         columns = (
             Column(costs, "key"),
-            Column("tokens", lambda one: f"{_tokens(one['usage']):,}"),
-            Column("money", lambda one: _money(one["usage"])),
+            Column("tokens", _used_tokens),
+            Column("money", _used_money),
         )
         output.show_table(columns, rows)
         return
@@ -281,8 +291,8 @@ def tasks(
         one["usage"] = usage.get(one["id"])
     columns = (
         *_COLUMNS,
-        Column("tokens", lambda one: "" if one["usage"] is None else f"{_tokens(one['usage']):,}"),
-        Column("money", lambda one: "" if one["usage"] is None else _money(one["usage"])),
+        Column("tokens", _used_tokens),
+        Column("money", _used_money),
     )
     output.page(found, "tasks", json, columns, empty="No tasks.")
     if not json:

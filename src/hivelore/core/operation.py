@@ -134,12 +134,13 @@ class Operation(Generic[P, R]):
         if self.waiting is None or not (left := self.waiting.seconds(request)):
             return self.run(app, request, call)
         until = app.clock.monotonic() + left
-        waiter = self.waiting.signal(app).waiter()
+        signal = self.waiting.signal(app)
+        waiter = signal.waiter()
         try:
             while True:
                 answer = self.run(app, request, call)
                 pause, left = self.waiting.pause(answer), until - app.clock.monotonic()
-                if pause is None or left <= 0:
+                if pause is None or left <= 0 or signal.is_closed:
                     return answer
                 waiter.wait(min(pause, left))
         finally:

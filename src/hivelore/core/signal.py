@@ -1,14 +1,16 @@
 """A signal that wakes callers who wait for a change."""
 
 from collections.abc import Callable
-from threading import Event, Lock
+from threading import Event, RLock
 
 
 class Signal:
     """Whoever subscribes before looking misses no change."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
+        self.is_closed = False
+        """True once nobody is to wait any more."""
+        self._lock = RLock()  # A signal handler of the process may notify while its thread subscribes.
         self._listeners: dict[int, Callable[[], object]] = {}
         self._next = 0
 
@@ -30,6 +32,11 @@ class Signal:
             listeners = list(self._listeners.values())
         for listener in listeners:
             listener()
+
+    def close(self) -> None:
+        """Wakes all, who then wait no more."""
+        self.is_closed = True
+        self.notify()
 
     def waiter(self) -> "Waiter":
         return Waiter(self)

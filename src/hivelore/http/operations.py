@@ -11,10 +11,11 @@ import re
 import sys
 import threading
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar, cast
 from urllib.parse import unquote
 
@@ -222,11 +223,20 @@ class Context:
         """Returns the deadline of a call that begins now, on the application's clock."""
         return self.app.clock.monotonic() + DEADLINES[lane]
 
-    async def answer(self, operation: Operation[..., R], request: Any, viewer: Viewer, project: str | None) -> R:
-        """Runs a declared operation in the pool of its lane, counts it, and logs it if it was slow."""
+    async def answer(
+        self,
+        operation: Operation[..., R],
+        request: Any,
+        viewer: Viewer,
+        project: str | None,
+        is_gone: Callable[[], Awaitable[bool]] | None = None,
+    ) -> R:
+        """Runs a declared operation in the pool of its lane, counts it, and logs it if it was slow. ``is_gone`` returns
+        True if the caller does not wait any more."""
         result = await self._answer_once(operation, request, viewer, project)
         if operation.waiting is not None and (left := operation.waiting.seconds(request)):
-            result = await self._await_final(operation, operation.waiting, request, viewer, project, result, left)
+            again = partial(self._answer_once, operation, request, viewer, project)
+            result = await self._await_final(operation.waiting, again, result, left, is_gone)
         if operation.stored is not None:
             self.metrics.writes.inc(operation.stored(result))
         if operation.retrieval_mode is not None:
@@ -243,13 +253,11 @@ class Context:
 
     async def _await_final(
         self,
-        operation: Operation[..., R],
         waiting: Waiting[R],
-        request: Any,
-        viewer: Viewer,
-        project: str | None,
+        again: Callable[[], Awaitable[R]],
         result: R,
         seconds: float,
+        is_gone: Callable[[], Awaitable[bool]] | None,
     ) -> R:
         """Runs an operation again after each change until its answer is final or the time is over. No thread waits."""
         loop, changed = asyncio.get_running_loop(), asyncio.Event()
@@ -259,14 +267,17 @@ class Context:
             with suppress(RuntimeError):  # The loop was closed.
                 loop.call_soon_threadsafe(changed.set)
 
-        unsubscribe = waiting.signal(self.app).subscribe(wake)
-        pause: float | None = 0.0
+        signal = waiting.signal(self.app)
+        unsubscribe = signal.subscribe(wake)
+        pause = 0.0 if waiting.pause(result) is not None else None
         try:
             while pause is not None and (left := until - self.app.clock.monotonic()) > 0:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(changed.wait(), min(pause, left))
                 changed.clear()
-                result = await self._answer_once(operation, request, viewer, project)
+                if signal.is_closed or (is_gone is not None and await is_gone()):
+                    break
+                result = await again()
                 pause = waiting.pause(result)
         finally:
             unsubscribe()
@@ -333,7 +344,7 @@ def _endpoint(operation: Operation[..., Any]) -> Any:
         checks = context.authenticator
         viewer = await (checks.viewer_during_outage(http) if operation.during_outage else checks.viewer(http))
         request = await _request(operation, http)
-        result = await context.answer(operation, request, viewer, project_of(http))
+        result = await context.answer(operation, request, viewer, project_of(http), http.is_disconnected)
         headers = dict(route.headers)
         if result is None:
             return Response(status_code=204, headers=headers)

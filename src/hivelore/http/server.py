@@ -50,7 +50,7 @@ def serve(settings: Settings, *, host: str | None, port: int | None, ready: Call
                 timeout_graceful_shutdown=_GRACE,
             )
             _freeze()
-            _Server(config, lambda: ready(url)).run(sockets=[listener])
+            _Server(config, lambda: ready(url), app.task_signal.close).run(sockets=[listener])
         finally:
             app.close()
 
@@ -64,12 +64,15 @@ def _freeze() -> None:
 class _Server(uvicorn.Server):
     """Reports its start, and leaves the end of the process to its caller."""
 
-    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, started: Callable[[], None], ending: Callable[[], None]) -> None:
+        """``ending`` is called when the service begins to end, so that no request waits for something to happen."""
         super().__init__(config)
         self._say = started
+        self._ending = ending
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         super().handle_exit(sig, frame)
+        self._ending()
         # Uvicorn would raise the signal again before the caller could close the store.
         self._captured_signals.clear()
 

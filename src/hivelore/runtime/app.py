@@ -223,6 +223,7 @@ class Application(Services):
         """Stop the workers, write buffered data and close the store. Closing twice is allowed."""
         if self._workers.is_ending:
             return
+        self.task_signal.close()
         with ExitStack() as released:
             if self.lock is not None:
                 released.callback(self.lock.release)

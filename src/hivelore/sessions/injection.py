@@ -29,7 +29,7 @@ from hivelore.sessions.start_candidates import StartCandidates, excerpt_text
 from hivelore.sessions.start_context import Candidate, choose
 from hivelore.tasks.model import Task as StoredTask
 from hivelore.tasks.service import TaskService
-from hivelore.tasks.task_text import reminder
+from hivelore.tasks.task_text import failures, reminder
 
 MAX_CHARACTERS = 9_500
 """Claude Code shows at most 10,000 characters of one hook's output; the fence takes the rest."""
@@ -281,6 +281,8 @@ class InjectionService:
         begins = event.kind is EventKind.STARTED or (event.kind is EventKind.PROMPTED and session.context_event is None)
         tokens = self._budgets.prompt if event.kind is not EventKind.STARTED else 0
         sections = [*_reminders(event, session, self._current_task(event, reader))] if begins else []
+        if event.kind is EventKind.STARTED and (failed := self._tasks.recent_failures(reader)):
+            sections.append(Section("Failed tasks (get-task, resume or cancel)", (), _shorten(failures(failed), 1_500)))
         running = self._operational_context(event, known, viewer) if begins else NO_INJECTION
         known |= _versions(running.notes)
         found = [*self._relevant_memories(_recall_query(event, session), event, known, viewer, deadline)]
@@ -329,7 +331,7 @@ class InjectionService:
     def _current_task(self, event: AgentEvent, reader: Viewer) -> StoredTask | None:
         """Returns the stored task of a session: the one it was started for, else the one it worked on last."""
         name = None if event.task is None else event.task.id
-        return self._tasks.current(name, None if event.session is None else Clean(event.session), reader)
+        return self._tasks.current(name, event.session, reader)
 
     def _with_later_statements(
         self, sections: Sequence[Section], viewer: Viewer, deadline: float | None

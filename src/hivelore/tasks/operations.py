@@ -46,7 +46,7 @@ class SendTask(Request, frozen=True, rename=json_names(parent="parentTaskId")):
     project: str | None = None
 
 
-class NamedTask(Request, frozen=True, rename=json_names(task="id")):
+class NamedTask(Request, frozen=True, rename=json_names(task="taskId")):
     task: str
 
 
@@ -71,14 +71,14 @@ class ClaimTask(Request, frozen=True, kw_only=True):
     runner: Annotated[str | None, Meta(description="The process or host that will do it, for people.")] = None
 
 
-class Heartbeat(Request, frozen=True, kw_only=True, rename=json_names(task="id")):
+class Heartbeat(Request, frozen=True, kw_only=True, rename=json_names(task="taskId")):
     task: str
     lease_token: str | None = None
     lease_seconds: _LEASE = 600
     session_id: str | None = None
 
 
-class StoreProgress(Request, frozen=True, rename=json_names(task="id")):
+class StoreProgress(Request, frozen=True, rename=json_names(task="taskId")):
     task: str
     text: Annotated[str, Meta(description="What is done and what is left. At most 16,384 bytes.")]
     lease_token: str | None = None
@@ -86,7 +86,7 @@ class StoreProgress(Request, frozen=True, rename=json_names(task="id")):
     usage: Usage | None = None
 
 
-class FinishTask(Request, frozen=True, rename=json_names(task="id")):
+class FinishTask(Request, frozen=True, rename=json_names(task="taskId")):
     task: str
     output: Annotated[str, Meta(description="The result. At most 65,536 bytes.")] = ""
     lease_token: str | None = None
@@ -94,7 +94,7 @@ class FinishTask(Request, frozen=True, rename=json_names(task="id")):
     usage: Usage | None = None
 
 
-class FailTask(Request, frozen=True, rename=json_names(task="id")):
+class FailTask(Request, frozen=True, rename=json_names(task="taskId")):
     task: str
     reason: Annotated[str, Meta(description="What went wrong. At most 16,384 bytes.")]
     retry: Annotated[bool, Meta(description="Another agent may try it, if an attempt is left.")] = False
@@ -103,12 +103,12 @@ class FailTask(Request, frozen=True, rename=json_names(task="id")):
     usage: Usage | None = None
 
 
-class ReleaseTask(Request, frozen=True, rename=json_names(task="id")):
+class ReleaseTask(Request, frozen=True, rename=json_names(task="taskId")):
     task: str
     lease_token: str | None = None
 
 
-class EditTask(Request, frozen=True, kw_only=True, rename=json_names(task="id")):
+class EditTask(Request, frozen=True, kw_only=True, rename=json_names(task="taskId")):
     task: str
     priority: _PRIORITY | None = None
     tags: tuple[str, ...] | None = None
@@ -143,7 +143,7 @@ def _pause(found: ClaimResult) -> float | None:
 
 _TASK = {"task": OBJECT}
 _SWARM = Capability.SWARM
-_ID = {"id": "id of the task"}
+_ID = {"taskId": ""}
 
 SEND_TASK = Operation(
     name="send_task",
@@ -182,7 +182,7 @@ GET_TASK = Operation(
     response=TaskDetail,
     handler="hivelore.tasks.handlers:get_task",
     lane=Lane.READ,
-    http=get("/api/tasks/{id}"),
+    http=get("/api/tasks/{taskId}"),
     tool=Tool(
         name="get-task",
         description="Show a task with its progress and result.",
@@ -243,7 +243,7 @@ HEARTBEAT = Operation(
     response=Task,
     handler="hivelore.tasks.handlers:renew_task",
     lane=Lane.WRITE,
-    http=post("/api/tasks/{id}/heartbeat"),
+    http=post("/api/tasks/{taskId}/heartbeat"),
     tag="tasks",
 )
 STORE_PROGRESS = Operation(
@@ -254,7 +254,7 @@ STORE_PROGRESS = Operation(
     response=Task,
     handler="hivelore.tasks.handlers:store_progress",
     lane=Lane.WRITE,
-    http=post("/api/tasks/{id}/progress"),
+    http=post("/api/tasks/{taskId}/progress"),
     tool=Tool(
         name="store-progress",
         description="Store how far you are with a task: what is done, what is left.",
@@ -274,7 +274,7 @@ FINISH_TASK = Operation(
     response=Task,
     handler="hivelore.tasks.handlers:finish_task",
     lane=Lane.WRITE,
-    http=post("/api/tasks/{id}/complete"),
+    http=post("/api/tasks/{taskId}/complete"),
     tool=Tool(
         name="complete-task",
         description="Complete a task that you claimed.",
@@ -294,7 +294,7 @@ FAIL_TASK = Operation(
     response=Task,
     handler="hivelore.tasks.handlers:fail_task",
     lane=Lane.WRITE,
-    http=post("/api/tasks/{id}/fail"),
+    http=post("/api/tasks/{taskId}/fail"),
     tool=Tool(
         name="fail-task",
         description="Give up a task that you claimed.",
@@ -312,7 +312,7 @@ RELEASE_TASK = Operation(
     response=Task,
     handler="hivelore.tasks.handlers:release_task",
     lane=Lane.WRITE,
-    http=post("/api/tasks/{id}/release"),
+    http=post("/api/tasks/{taskId}/release"),
     tag="tasks",
 )
 CANCEL_TASK = Operation(
@@ -324,7 +324,7 @@ CANCEL_TASK = Operation(
     response=Task,
     handler="hivelore.tasks.handlers:cancel_task",
     lane=Lane.WRITE,
-    http=post("/api/tasks/{id}/cancel"),
+    http=post("/api/tasks/{taskId}/cancel"),
     tool=Tool(
         name="cancel-task",
         description="Cancel a task that you sent.",
@@ -345,7 +345,7 @@ PAUSE_TASK = Operation(
     response=Task,
     handler="hivelore.tasks.handlers:pause_task",
     lane=Lane.WRITE,
-    http=post("/api/tasks/{id}/pause"),
+    http=post("/api/tasks/{taskId}/pause"),
     tag="tasks",
 )
 RESUME_TASK = Operation(
@@ -356,7 +356,7 @@ RESUME_TASK = Operation(
     response=Task,
     handler="hivelore.tasks.handlers:resume_task",
     lane=Lane.WRITE,
-    http=post("/api/tasks/{id}/resume"),
+    http=post("/api/tasks/{taskId}/resume"),
     tag="tasks",
 )
 EDIT_TASK = Operation(
@@ -368,7 +368,7 @@ EDIT_TASK = Operation(
     response=Task,
     handler="hivelore.tasks.handlers:edit_task",
     lane=Lane.WRITE,
-    http=patch("/api/tasks/{id}"),
+    http=patch("/api/tasks/{taskId}"),
     tag="tasks",
 )
 DELETE_TASK = Operation(
@@ -380,7 +380,7 @@ DELETE_TASK = Operation(
     response=type(None),
     handler="hivelore.tasks.handlers:delete_task",
     lane=Lane.WRITE,
-    http=delete("/api/tasks/{id}"),
+    http=delete("/api/tasks/{taskId}"),
     roles=frozenset({Role.OPERATOR}),
     tag="tasks",
 )
@@ -392,7 +392,7 @@ GET_KNOWLEDGE = Operation(
     response=Knowledge,
     handler="hivelore.tasks.handlers:get_knowledge",
     lane=Lane.RECALL,
-    http=get("/api/tasks/{id}/knowledge"),
+    http=get("/api/tasks/{taskId}/knowledge"),
     tag="tasks",
 )
 GET_COSTS = Operation(

@@ -7,7 +7,7 @@ from datetime import date, datetime, timedelta
 
 from hivelore.changes.journal import ChangeJournal
 from hivelore.changes.model import BatchKind
-from hivelore.core.agents import SERVICE_VIEWER, AgentId, Viewer
+from hivelore.core.agents import SERVICE_VIEWER, AgentId, Role, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.id_prefix import resolve_id
 from hivelore.core.paging import cut_page
@@ -61,6 +61,8 @@ RENEWAL = timedelta(minutes=10)
 """How long a lease lasts at least after a progress."""
 MAX_COST_ROWS = 1_000
 """Sessions, attempts and days of one task whose costs are stored."""
+MAX_FAILURES = 3
+"""Failed tasks that a lead is told of when a session starts."""
 MAX_GROUPS = 1_000
 MAX_DAYS = 400
 TRIES = 3
@@ -176,8 +178,8 @@ class TaskService:
                 self._visible(view, new.parent, viewer)
             for one in new.depends_on:
                 self._visible(view, one, viewer)
-            is_limited = viewer.agent is not None and not authority.may_overrule(viewer)
-            if is_limited and view.count_unfinished_tasks(viewer.agent, MAX_UNFINISHED) >= MAX_UNFINISHED:
+            worker = None if authority.may_overrule(viewer) else viewer.agent
+            if worker is not None and view.count_unfinished_tasks(worker, MAX_UNFINISHED) >= MAX_UNFINISHED:
                 raise Conflict(f"You have {MAX_UNFINISHED:,} unfinished tasks. Cancel some, or wait for them.")
             state = TaskState.WAITING if self._is_unmet(view, new) else TaskState.OPEN
             return Outcome(None, replace(new, state=state))
@@ -243,6 +245,16 @@ class TaskService:
                 found = view.task_of_session(session)
         return found if found is not None and authority.may_see(seen, found) else None
 
+    def recent_failures(self, viewer: Viewer) -> Sequence[Task]:
+        """Returns the latest tasks that failed within a day, for a lead that was not there; none for others."""
+        if viewer.role is not Role.LEAD:
+            return ()
+        where = TaskFilter(seen=authority.task_visibility(viewer), states=(TaskState.FAILED,))
+        with self._store.read(sees=where.seen) as view:
+            found = view.tasks(where, None, MAX_FAILURES)
+        since = self._clock.now() - timedelta(days=1)
+        return [one for one in found if one.finished_at is not None and one.finished_at > since]
+
     def resolve(self, text: str, viewer: Viewer) -> TaskId:
         """Returns the id of the task that a caller means: the whole id, or at least eight characters of its beginning.
         Raises Invalid if several visible ids begin with them."""
@@ -269,16 +281,18 @@ class TaskService:
         if agent is None:
             raise Forbidden("Only agents claim tasks. Use the key of one, or name one with X-Agent-ID.")
         queues, name = authority.queues_for(viewer.role, agent), self._line(runner, "runner")
-        self.fail_exhausted(deadline)
         now = self._clock.now()
         with self._store.read(deadline) as view:
+            exhausted = view.exhausted_tasks(now, _EXHAUSTED_AT_ONCE)
             refusal = self._limit.refusal(view.used_on(now.date())) if self._limit.is_set else None
-            if refusal is not None:
-                return ClaimResult(task=None, message=refusal, is_over_limit=True)
-            if not view.is_claimable(queues, now):
-                end, time = view.next_lease_end(queues, now), view.lease_time(now)
-                wait = None if end is None else max((end - time).total_seconds(), 0.0)
-                return ClaimResult(task=None, message="There is no task for you now.", retry_in=wait)
+            is_claimable = view.is_claimable(queues, now)
+            end = None if is_claimable else view.next_lease_end(queues, now)
+            wait = None if end is None else max((end - view.lease_time(now)).total_seconds(), 0.0)
+        self._fail_all(exhausted, deadline)
+        if refusal is not None:
+            return ClaimResult(task=None, message=refusal, is_over_limit=True)
+        if not is_claimable:
+            return ClaimResult(task=None, message="There is no task for you now.", retry_in=wait)
         token = self._new_token()
 
         def take(tx: Transaction) -> Task | None:
@@ -418,10 +432,13 @@ class TaskService:
         """Fails tasks whose last lease ended and that have no attempts left. Returns how many."""
         with self._store.read(deadline) as view:
             found = view.exhausted_tasks(self._clock.now(), _EXHAUSTED_AT_ONCE)
-        for task in found:
+        self._fail_all(found, deadline)
+        return len(found)
+
+    def _fail_all(self, exhausted: Sequence[TaskId], deadline: float | None) -> None:
+        for task in exhausted:
             with suppress(Conflict, NotFound):  # Another process was faster.
                 self._fail_exhausted(task, deadline)
-        return len(found)
 
     def _fail_exhausted(self, task: TaskId, deadline: float | None) -> None:
         now = self._clock.now()
@@ -662,7 +679,8 @@ class TaskService:
                 return False
             if not any(one.kind is ProgressKind.LATE and one.text == text for one in tx.task_progress(task)):
                 self._add_progress(tx, task, viewer, ProgressKind.LATE, text, now)
-            self._note_usage(tx, replace(known, attempt=attempt.number), usage, viewer, now)
+            with suppress(Invalid):  # The result is worth more than its costs.
+                self._note_usage(tx, replace(known, attempt=attempt.number), usage, viewer, now)
             return True
 
         try:
@@ -734,10 +752,10 @@ class TaskService:
             return known
         if overrule and token is None and authority.may_overrule(viewer):
             return known
-        if known.state is TaskState.RUNNING and token is None and known.lease is not None:
-            raise Forbidden("Another agent works on this task. Only the agent that claimed it reports its results.")
-        if token is None and known.state in (TaskState.OPEN, TaskState.WAITING):
-            raise Conflict(f"The task is {known.state}. Claim it first.")
+        if _attempt_of(view.task_attempts(task), viewer, token) is None:
+            if known.state is TaskState.RUNNING:
+                raise Forbidden("Another agent works on this task. Only the agent that claimed it reports its results.")
+            raise Conflict(f"The task is {known.state}, and you have not claimed it. Claim it first.")
         now = f"it is {known.state}" if known.state is not TaskState.RUNNING else "another attempt works on it"
         raise Conflict(f"You do not hold the lease of this task any more: {now}. Stop working on it.")
 

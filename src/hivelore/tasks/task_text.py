@@ -1,8 +1,10 @@
 """Texts about a task: its memory (A38, D17), what it hands over to a child (D23), and its reminder (D25)."""
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from hivelore.core.agents import AgentId
+from hivelore.core.text import in_one_line
 from hivelore.memories.drafts import QuotedDraft
 from hivelore.memories.model import Scope, Source, Trust
 from hivelore.memories.summary import name_from_summary, summarise
@@ -19,7 +21,7 @@ _HEADINGS = {
     TaskState.CANCELLED: "Cancelled task",
 }
 PREAMBLE_BYTES = 8_000
-_CUT = "\n[...]"
+_CUT = " [...]"
 
 
 def memory_key(task: Task) -> str:
@@ -79,6 +81,14 @@ def reminder(task: Task) -> str:
     """Returns what an agent is told about its task when a session starts, and after a compaction."""
     shown = f"{task.id}: {cut(task.text, 1_600)}"
     return shown if not task.progress else f"{shown}\nLast progress: {cut(task.progress, 800)}"
+
+
+def failures(tasks: Iterable[Task]) -> str:
+    """Returns what a lead is told about failed tasks, a line for each."""
+    return "\n".join(
+        f"- {one.id}: {cut(in_one_line(one.text), 150)} (failed: {cut(in_one_line(one.failure or ''), 150)})"
+        for one in tasks
+    )
 
 
 def cut(text: str, most: int) -> str:

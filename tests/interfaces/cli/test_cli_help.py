@@ -18,6 +18,19 @@ GROUPS = {
     "agent": ("add", "list", "revoke", "join", "show", "edit", "history", "diff", "restore"),
     "events": ("list", "add", "forget"),
     "cooldowns": ("list", "set", "clear"),
+    "task": (
+        "send",
+        "list",
+        "show",
+        "progress",
+        "complete",
+        "fail",
+        "cancel",
+        "pause",
+        "resume",
+        "edit",
+        "delete",
+    ),
     "config": ("list", "set", "delete", "resolved", "reveal", "history", "env", "rotate-key"),
     "repo": ("list", "show", "add", "update", "remove", "sync"),
     "review": ("list", "show", "accept", "reject", "merge"),
@@ -61,6 +74,10 @@ def run_example(cli: CommandLine, example: str, me: str) -> None:
     words = [me if word == "reviewer" else word for word in words]
     if words[:2] == ["events", "forget"]:
         words[words.index("ID")] = cli.json("events", "add", "The backup is late.")["id"]
+    if words[0] == "task" and "ID" in words:
+        words[words.index("ID")] = task = cli.json("task", "send", "Renew the certificate")["id"]
+        if words[1] == "resume":
+            cli("task", "pause", task)
     if words[0] == "config" and "ID" in words:
         words[words.index("ID")] = cli.json("config", "set", "EXAMPLE", "x")["id"]
     if "ID" in words:

@@ -1,0 +1,33 @@
+"""The verbs ``task`` and ``tasks``."""
+
+from support.command_line import CommandLine
+
+
+def test_a_task_is_sent_shown_completed_and_listed(cli: CommandLine, me: str) -> None:
+    cli("agent", "add", me)
+    tag = f"t{me}"
+    sent = cli("task", "send", "Renew", "the", "certificate", "--to", me, "--tag", tag, "--json").json
+    task = sent["id"]
+    assert "Renew the certificate" in cli("task", "list", "--tag", tag).out
+    cli("task", "progress", task, "Asked", "the", "CA.")
+    assert cli("task", "complete", task, "-", stdin=b"Valid until June.\n").out == f"Task {task} is completed.\n"
+    shown = cli("task", "show", task[:13]).out
+    for text in ("completed", "Renew the certificate", "Valid until June.", "Asked the CA.", "0 tokens, $0.00"):
+        assert text in shown
+    assert cli("task", "list", "--tag", tag).out != cli("task", "list", "--tag", tag, "--all").out
+    assert "Together: " in cli("tasks").err
+    assert cli.json("tasks", "--costs", "agent")["total"]["costMicros"] == 0
+
+
+def test_a_cancelled_task_is_restored_by_an_undo(cli: CommandLine, me: str) -> None:
+    task = cli.json("task", "send", f"Renew the certificate of {me}")["id"]
+    assert cli("task", "edit", task, "--priority", "7").code == 0
+    assert cli("task", "cancel", task).out == f"Task {task} is cancelled.\n"
+    batch = next(one for one in cli.json("batches")["batches"] if one["kind"] == "assigned")["id"]
+    assert cli("undo", batch).out.startswith("Restored: ")
+    found = cli.json("task", "show", task)["task"]
+    assert (found["state"], found["priority"]) == ("open", 7)
+    assert cli("task", "pause", task).code == cli("task", "resume", task).code == 0
+    assert cli("task", "fail", task, "No", "access").out == f"Task {task} is failed.\n"
+    assert cli("task", "show", "nothing").code != 0
+    assert cli("task", "delete", task).out == f"Deleted: {task}\n"

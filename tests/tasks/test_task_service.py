@@ -1,0 +1,291 @@
+"""The service of tasks: races, authority, and what belongs to one transaction."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from datetime import timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Barrier
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hivelore.core.agents import Viewer
+from hivelore.core.values import replace
+from hivelore.errors import Conflict, HiveloreError, Invalid
+from hivelore.memories.model import Source
+from hivelore.search.model import EVERYTHING
+from hivelore.tasks.model import (
+    MAX_PROGRESS,
+    MAX_UNFINISHED,
+    CostGroup,
+    Task,
+    TaskId,
+    TaskState,
+    Usage,
+    UsageTotal,
+)
+from hivelore.tasks.model import TaskFilter as Filter
+from support.batches import batches_of
+from support.clocks import SteppingClock
+from support.laws import examples
+from support.places import IN_MEMORY
+from support.stores import KEYWORDS, STORES
+from support.tasks import ALL_TASKS
+from support.world import AS_ADA, AS_BOB, AS_LEA, AS_OPERATOR, World
+
+TEXT = "Renew the certificate of the proxy before it expires"
+
+
+def together(*works: Callable[[], Any]) -> list[Any]:
+    """Runs several calls at once. Returns their results or errors."""
+    began = Barrier(len(works))
+
+    def run(work: Callable[[], Any]) -> Any:
+        began.wait()
+        try:
+            return work()
+        except HiveloreError as error:
+            return error
+
+    with ThreadPoolExecutor(len(works)) as pool:
+        return list(pool.map(run, works))
+
+
+def test_two_dependencies_completed_at_the_same_time_open_what_waits(world: World) -> None:
+    for _ in range(5):
+        first, second = (world.tasks.send(f"{TEXT} {number}", AS_LEA) for number in range(2))
+        third = world.tasks.send(TEXT, AS_LEA, depends_on=[first.id, second.id])
+        assert third.state is TaskState.WAITING
+        together(*(lambda one=one: world.tasks.complete(one.id, "Done.", AS_LEA) for one in (first, second)))
+        assert world.tasks.task(third.id, AS_LEA).state is TaskState.OPEN
+        world.tasks.complete(third.id, "Done.", AS_LEA)
+
+
+def test_a_task_sent_while_its_dependency_is_completed_does_not_wait_forever(world: World) -> None:
+    for _ in range(5):
+        first = world.tasks.send(TEXT, AS_LEA)
+        _, second = together(
+            lambda first=first: world.tasks.complete(first.id, "Done.", AS_LEA),
+            lambda first=first: world.tasks.send(f"{TEXT} next", AS_LEA, depends_on=[first.id]),
+        )
+        assert world.tasks.task(second.id, AS_LEA).state is TaskState.OPEN
+        world.tasks.complete(second.id, "Done.", AS_LEA)
+
+
+def test_the_same_client_id_sent_twice_at_once_makes_one_task(world: World) -> None:
+    sent = together(*(lambda: world.tasks.send(TEXT, AS_LEA, client_id="c") for _ in range(4)))
+    assert len({one.id for one in sent}) == 1
+
+
+def test_a_result_is_stored_once_by_repeated_and_concurrent_calls(world: World) -> None:
+    world.tasks.send(TEXT, AS_LEA)
+    claimed = world.tasks.claim(AS_ADA).task
+    assert claimed is not None
+    assert claimed.lease is not None
+    task, token = claimed.id, claimed.lease.token
+    done = together(*(lambda: world.tasks.complete(task, "Done.", AS_ADA, token=token) for _ in range(4)))
+    assert {one.state for one in done} == {TaskState.COMPLETED}
+    with world.store.read() as view:
+        memories = view.page(replace(EVERYTHING, source=Source.TASK_COMPLETION), None, 9)
+    assert [(one.version, one.source_task_id) for one in memories] == [(2, claimed.id)]
+
+
+def test_the_progress_of_a_task_is_bounded(world: World) -> None:
+    task = world.tasks.send(TEXT, AS_LEA)
+    for number in range(MAX_PROGRESS + 3):
+        world.tasks.progress(task.id, f"Step {number}", AS_LEA)
+    found = world.tasks.get(task.id, AS_LEA).progress
+    assert [one.text for one in found][:1] == ["Step 3"]
+    assert len(found) == MAX_PROGRESS
+
+
+def test_a_worker_cannot_flood_the_swarm(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hivelore.tasks.service.MAX_UNFINISHED", 3)
+    assert MAX_UNFINISHED == 1_000
+    for number in range(3):
+        world.tasks.send(f"Task {number}", AS_ADA)
+    with pytest.raises(Conflict, match="unfinished"):
+        world.tasks.send("Task 4", AS_ADA)
+    world.tasks.send("Task 4", AS_BOB)
+
+
+def test_secrets_in_texts_are_masked(world: World) -> None:
+    token = "ghp_" + "a1B2" * 9
+    task = world.tasks.send(f"Push with {token} to the server", AS_LEA)
+    world.tasks.progress(task.id, f"Used {token}", AS_LEA)
+    done = world.tasks.complete(task.id, f"Pushed with {token}", AS_LEA)
+    found = world.tasks.get(task.id, AS_LEA)
+    assert token not in repr((done, found))
+
+
+def test_a_memory_of_an_unfinished_task_is_found_but_not_taken_for_knowledge(world: World) -> None:
+    task = world.tasks.send(TEXT, AS_LEA)
+    assert world.recall("certificate proxy", AS_ADA)
+    assert world.injection.knowledge(TEXT, None, AS_ADA, without_task="other").text is None
+    world.tasks.complete(task.id, "Renewed with acme.sh.", AS_LEA)
+    assert "acme.sh" in (world.injection.knowledge(TEXT, None, AS_ADA, without_task="other").text or "")
+    assert world.injection.knowledge(TEXT, None, AS_ADA, without_task=task.id).text is None
+
+
+def test_costs_of_a_day_are_what_was_used_on_it(world: World) -> None:
+    world.tasks.send(TEXT, AS_LEA)
+    task = world.tasks.claim(AS_ADA).task
+    assert task is not None
+    day = world.clock.now().date()
+    world.tasks.progress(task.id, "One", AS_ADA, usage=Usage(session_id="s", input_tokens=10))
+    world.clock.advance(timedelta(days=1))
+    world.tasks.progress(task.id, "Two", AS_ADA, usage=Usage(session_id="s", input_tokens=25))
+    world.tasks.progress(task.id, "Old", AS_ADA, usage=Usage(session_id="s", input_tokens=10))
+    rows = world.tasks.costs(CostGroup.DAY, AS_ADA, first=day, last=day + timedelta(days=1)).rows
+    assert [one.usage.input_tokens for one in rows] == [15, 10]
+    assert world.tasks.costs(CostGroup.DAY, AS_BOB, first=None, last=None).total == UsageTotal()
+    with pytest.raises(Invalid):
+        world.tasks.costs(CostGroup.DAY, AS_ADA, first=day, last=day - timedelta(days=1))
+
+
+calls = st.tuples(
+    st.sampled_from(["send", "claim", "beat", "progress", "complete", "fail", "release", "cancel", "pause", "resume"]),
+    st.sampled_from([None, "ada", "bob", "lea"]),
+    st.integers(0, 9),
+    st.integers(-5, 5),
+)
+
+
+@settings(max_examples=examples(25))
+@given(done=st.lists(calls, max_size=12))
+def test_no_call_of_a_worker_changes_tasks_of_others(done: list[tuple[str, str | None, int, int]]) -> None:
+    kind, clock = KEYWORDS["postings"], SteppingClock()
+    with (
+        TemporaryDirectory(dir=IN_MEMORY) as folder,
+        closing(STORES[kind.store].open(Path(folder), clock)) as store,
+    ):
+        world = World(store, kind.index(), clock)
+        world.tasks.send("Of Bob alone, since it is secret", AS_LEA, assignee="bob")
+        world.tasks.send("Of Lea alone, since it is secret", AS_LEA, assignee="lea")
+        world.tasks.send("Sent by Bob to the pool of workers", AS_BOB)
+        claimed = world.tasks.claim(AS_BOB).task
+        running = world.tasks.claim(AS_BOB).task
+        assert claimed is not None
+        assert running is not None
+        before = _others(world)
+        for what, to, which, priority in done:
+            with suppress(HiveloreError):
+                _call(world, what, to, which, priority, AS_ADA)
+        assert _others(world) == before
+        with store.read() as view:
+            sent = view.tasks(Filter(seen=ALL_TASKS, creator=AS_ADA.agent), None, 100)
+        assert all(one.priority <= 0 and one.assignee != "lea" for one in sent)
+
+
+def _call(world: World, what: str, to: str | None, which: int, priority: int, viewer: Viewer) -> None:
+    with world.store.read() as view:
+        every = view.tasks(Filter(seen=ALL_TASKS), None, 100)
+    task = every[which % len(every)].id
+    match what:
+        case "send":
+            world.tasks.send(TEXT, viewer, assignee=to, priority=priority)
+        case "claim":
+            world.tasks.claim(viewer)
+        case "beat":
+            world.tasks.heartbeat(task, viewer, token=None)
+        case "progress":
+            world.tasks.progress(task, "Changed", viewer)
+        case "complete":
+            world.tasks.complete(task, "Changed", viewer)
+        case "fail":
+            world.tasks.fail(task, "Changed", viewer, retry=which % 2 == 0)
+        case "release":
+            world.tasks.release(task, viewer)
+        case "cancel":
+            world.tasks.cancel(task, viewer)
+        case "pause":
+            world.tasks.pause(task, viewer)
+        case _:
+            for batch in batches_of(world.store):
+                world.undo_service.undo(batch.id, viewer)
+            world.tasks.resume(task, viewer)
+
+
+def _others(world: World) -> list[Task]:
+    """Returns the tasks that Ada neither sent nor may claim."""
+    with world.store.read() as view:
+        every = view.tasks_after(TaskId(""), 100)
+    return [one for one in every if one.creator != AS_ADA.agent]
+
+
+def test_an_operator_deletes_a_task_unless_others_wait_for_it(world: World) -> None:
+    first = world.tasks.send(TEXT, AS_LEA)
+    second = world.tasks.send(TEXT, AS_LEA, depends_on=[first.id])
+    with pytest.raises(Conflict, match="wait"):
+        world.tasks.delete(first.id, AS_OPERATOR)
+    world.tasks.delete(second.id, AS_OPERATOR)
+    world.tasks.delete(first.id, AS_OPERATOR)
+    with world.store.read() as view:
+        assert view.counts().tasks == 0
+
+
+steps = st.tuples(
+    st.sampled_from(["claim", "claim", "complete", "lose", "fail", "release", "beat", "forget"]),
+    st.sampled_from([AS_ADA, AS_BOB]),
+)
+
+
+@settings(max_examples=examples(25))
+@given(done=st.lists(steps, max_size=40))
+def test_every_task_is_completed_once_whatever_happens_to_its_agents(done: list[tuple[str, Viewer]]) -> None:
+    kind, clock = KEYWORDS["postings"], SteppingClock()
+    with (
+        TemporaryDirectory(dir=IN_MEMORY) as folder,
+        closing(STORES[kind.store].open(Path(folder), clock)) as store,
+    ):
+        world = World(store, kind.index(), clock)
+        first = world.tasks.send("One", AS_LEA, max_attempts=20)
+        second = world.tasks.send("Two", AS_LEA, max_attempts=20, depends_on=[first.id])
+        third = world.tasks.send("Three", AS_LEA, max_attempts=20, depends_on=[first.id, second.id])
+        held: dict[Viewer, list[Task]] = {AS_ADA: [], AS_BOB: []}
+        completed: list[str] = []
+        for what, viewer in done:
+            with suppress(Conflict):
+                _step(world, clock, what, viewer, held[viewer], completed)
+        clock.advance(timedelta(days=1))
+        while (task := world.tasks.claim(AS_ADA).task) is not None:
+            world.tasks.complete(task.id, "Done.", AS_ADA)
+            completed.append(task.id)
+        ended = {one.id: world.tasks.task(one.id, AS_LEA) for one in (first, second, third)}
+        assert len(completed) == len(set(completed))
+        assert set(completed) == {one.id for one in ended.values() if one.state is TaskState.COMPLETED}
+        failed = [one for one in ended.values() if one.state is TaskState.FAILED]
+        assert all(one.failures >= one.max_attempts for one in failed)
+        assert failed or len(completed) == 3
+
+
+def _step(
+    world: World, clock: SteppingClock, what: str, viewer: Viewer, held: list[Task], completed: list[str]
+) -> None:
+    if what == "claim":
+        task = world.tasks.claim(viewer).task
+        held += [] if task is None else [task]
+        return
+    if what == "lose":
+        clock.advance(timedelta(minutes=11))
+        return
+    if not held:
+        return
+    task = held[0] if what == "beat" else held.pop(0)
+    token = None if task.lease is None else task.lease.token
+    match what:
+        case "complete":
+            world.tasks.complete(task.id, "Done.", viewer, token=token)
+            completed.append(task.id)
+        case "fail":
+            world.tasks.fail(task.id, "Broken.", viewer, retry=True, token=token)
+        case "release":
+            world.tasks.release(task.id, viewer, token=token)
+        case "beat":
+            world.tasks.heartbeat(task.id, viewer, token=token)
+        case _:
+            pass  # The agent is killed.
