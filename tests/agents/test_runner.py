@@ -75,6 +75,14 @@ def test_d60_claude_code_runs_a_task_to_its_end(host: Host) -> None:
     assert "You are an agent of a swarm" in system
     memories = settled(host.env)
     assert any(one["sourceTaskId"] == task for one in memories if one["source"] == "task_completion")
+    again = host.send(">> say Done.")
+    seen = len(host.program.model.turns())
+    host.run(*PERMITTED)
+    asked = host.program.model.turns()[seen].text()
+    assert asked.count("(confidence: 0.7)") == 1
+    assert asked.count("Relevant Past Knowledge") == 1
+    assert asked.count("Completed task:") == 1
+    assert host.task(again)["task"]["state"] == "completed"
     observed = json.loads(verb(host.env, "observations", "--json"))["memories"]
     assert [(one["observation"], one["session"], one["confidence"]) for one in observed] == [
         ("Takes 60s to start", session, 0.7)

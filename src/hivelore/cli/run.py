@@ -18,7 +18,7 @@ from hivelore.cli.options import AsJson, whole_number
 from hivelore.cli.repos import SECONDS, sync_repos
 from hivelore.cli.workspace import OwnFolder, prepare_workspace
 from hivelore.core.text import counted
-from hivelore.errors import Invalid, Unavailable
+from hivelore.errors import Conflict, Invalid
 from hivelore.local import endpoint, launcher, variables
 from hivelore.python.client import Client
 from hivelore.runner.checks import Check, RunnerPlace, check_all
@@ -184,7 +184,7 @@ class MachineWorkspace:
                 (synced,) = sync_repos(self._client, (repo["name"],), SECONDS)
             folder = Path(synced["path"])
             if not folder.is_dir():
-                raise Unavailable(f"The repository {repo['name']} is not here: {synced['outcome']}. {synced['detail']}")
+                raise Conflict(f"The repository {repo['name']} is not here: {synced['outcome']}. {synced['detail']}")
             if not synced["isInOrder"]:
                 notes.append(f"{repo['name']}: {synced['outcome']}. {synced['detail']}")
         query = {"repoId": None if repo is None else repo["id"]}

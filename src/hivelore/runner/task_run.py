@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hivelore.errors import Conflict, Forbidden, HiveloreError, Invalid, NotFound
+from hivelore.errors import Conflict, Forbidden, HiveloreError, Invalid, NotFound, Unavailable
 from hivelore.observations.markers import InvalidMarker
 from hivelore.runner.agent_process import GRACE, AgentProcess
 from hivelore.runner.checks import check_sign_in
@@ -125,6 +125,10 @@ class TaskRun:
         outcome: Outcome = HandedBack("The runner failed at this task; its output says why.", is_fault_here=True)
         try:
             outcome = self._work()
+        except (Invalid, NotFound, Conflict, Forbidden) as error:  # Because of this task, such as its repository.
+            outcome = Failed(str(error))
+        except Unavailable as error:
+            outcome = HandedBack(str(error))
         except (HiveloreError, OSError) as error:
             outcome = HandedBack(str(error), is_fault_here=True)
         finally:

@@ -280,12 +280,15 @@ class InjectionService:
         known = frozenset((one.memory, one.version) for one in session.injected if not one.is_pointer)
         begins = event.kind is EventKind.STARTED or (event.kind is EventKind.PROMPTED and session.context_event is None)
         tokens = self._budgets.prompt if event.kind is not EventKind.STARTED else 0
-        sections = [*_reminders(event, session, self._current_task(event, reader))] if begins else []
+        task = self._current_task(event, reader) if begins or event.task is not None else None
+        is_told = _is_told_by_runner(event, task)
+        sections = [*_reminders(event, session, task)] if begins and not is_told else []
         if event.kind is EventKind.STARTED and (failed := self._tasks.recent_failures(reader)):
             sections.append(Section("Failed tasks (get-task, resume or cancel)", (), _shorten(failures(failed), 1_500)))
-        running = self._operational_context(event, known, viewer) if begins else NO_INJECTION
+        running = self._operational_context(event, known, viewer) if begins and not is_told else NO_INJECTION
         known |= _versions(running.notes)
-        found = [*self._relevant_memories(_recall_query(event, session), event, known, viewer, deadline)]
+        query = "" if is_told else _recall_query(event, session)
+        found = [*self._relevant_memories(query, event, known, viewer, deadline)]
         if event.kind is EventKind.PROMPTED:
             for prompt in (one for one in session.owed if one != session.last_prompt):
                 in_full = known | _versions(one for one in found if not one.is_pointer)
@@ -298,6 +301,7 @@ class InjectionService:
         if begins and self._budgets.start:
             tokens += self._budgets.start
             standing, rest = self._start_context(event, session, known, relevant, viewer, deadline)
+            rest = [] if is_told else rest
         sections += [Section("Standing instructions", standing), Section("Relevant Past Knowledge", relevant), *rest]
         sections.append(Section("May be relevant (memory-get)", pointers))
         sections = self._with_later_statements(sections, viewer, deadline) if tokens else []
@@ -498,6 +502,14 @@ def _recall_query(event: AgentEvent, session: Session) -> str:
     if event.kind is EventKind.SUBAGENT_STARTED or event.origin is Origin.COMPACTED:
         parts += [session.goal, session.last_prompt]
     return "\n".join(dict.fromkeys(part for part in parts if part))
+
+
+def _is_told_by_runner(event: AgentEvent, task: StoredTask | None) -> bool:
+    """Returns True if a runner started the session and put the task, what is relevant to it and the operational context
+    into its prompts. A compaction removes what stood in the first prompt."""
+    if event.task is None or task is None or task.id != event.task.id or event.origin is Origin.COMPACTED:
+        return False
+    return task.lease is not None and task.lease.runner is not None
 
 
 def _reminders(event: AgentEvent, session: Session, task: StoredTask | None) -> Iterable[Section]:
