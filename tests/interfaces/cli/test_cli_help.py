@@ -10,6 +10,7 @@ import pytest
 from hivelore.cli import exits
 from hivelore.cli.dispatch import VERBS
 from hivelore.cli.exits import CODES
+from hivelore.cli.run import EXIT_CODES
 from support.command_line import CommandLine, environment, hivelore
 from support.service import Service
 
@@ -47,6 +48,7 @@ PROCESSES = {
     "review": "test_cli_review.py",
     "undo": "test_cli_maintenance.py",
     "repo": "test_cli_repos.py",
+    "run": "test_cli_run.py",
 }
 """Verbs whose example needs another setting, and where it runs."""
 
@@ -155,7 +157,8 @@ def test_the_document_lists_no_unknown_option(alone: CommandLine) -> None:
 def test_the_document_lists_every_exit_code() -> None:
     rows = re.findall(r"^\| ([\d, ]+) \|", DOCUMENT, re.MULTILINE)
     report = {int(number) for row in rows for number in row.split(", ")}
-    assert report == {0, *CODES.values(), exits.LEFT_OUT, exits.INTERRUPTED, exits.CLOSED_PIPE}
+    of_run = {*EXIT_CODES.values(), exits.TASK_NOT_DONE, exits.RUNNER_FAULT}
+    assert report == {0, *CODES.values(), *of_run, exits.LEFT_OUT, exits.INTERRUPTED, exits.CLOSED_PIPE}
 
 
 def test_the_examples_of_the_document_run(cli: CommandLine, me: str) -> None:
