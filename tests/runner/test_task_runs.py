@@ -18,7 +18,7 @@ from hivelore.runner.mcp_servers import own_server
 from hivelore.runner.model import ClaimedTask, Program, RunLimits, Usage
 from hivelore.runner.orphans import processes_of
 from hivelore.runner.outbox import Outbox
-from hivelore.runner.ports import Prepared
+from hivelore.runner.ports import Call, Prepared
 from hivelore.runner.runner import Runner, Summary
 from hivelore.runner.service_queue import ServicePrompts
 from hivelore.runner.stream_markers import BlockMarkers
@@ -281,6 +281,18 @@ def test_a_result_that_comes_too_late_is_dropped_from_the_outbox(world: World) -
     assert world.outbox.deliver(world.service) == 0
     assert task.late == ["Done."]
     assert world.outbox.waiting() == 0
+
+
+def test_a_kept_call_at_which_the_service_fails_is_made_again_later(world: World) -> None:
+    task = world.service.add("Mend the build.")
+    claimed = world.service.queue().claim(0)
+    assert isinstance(claimed, ClaimedTask)
+    world.service.is_away = True
+    world.outbox.send(world.service, Call("POST", "/api/broken", {}))
+    world.outbox.send(world.service, world.service.queue().complete_call(claimed, "Done.", None, Usage()))
+    world.service.is_away = False
+    assert world.outbox.deliver(world.service) == 1
+    assert (task.output, world.outbox.waiting()) == ("Done.", 1)
 
 
 def test_x16_a_run_resumes_where_the_transcript_is_here(world: World) -> None:

@@ -11,7 +11,7 @@ import msgspec
 
 from hivelore.core.agents import AgentId, Role
 from hivelore.core.text import Clean
-from hivelore.errors import Conflict, NotFound, Unavailable
+from hivelore.errors import Conflict, HiveloreError, NotFound, Unavailable
 from hivelore.runner.service_queue import ServiceQueue
 from hivelore.tasks.model import Lease, Task, TaskId, TaskState
 
@@ -91,6 +91,8 @@ class TaskService:
             if path.startswith("/api/tasks/"):
                 name, _, verb = path.removeprefix("/api/tasks/").partition("/")
                 return self._work(self.tasks[name], verb, body or {})
+        if path == "/api/broken":
+            raise HiveloreError("The service failed at this.")
         if path == "/api/operational-context":
             return CONTEXT
         return {"text": "You are a worker.", "effect": "new"}

@@ -2,14 +2,16 @@
 
 import json
 import os
+import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from hivelore.core.redaction import KEY_BYTES, Redactor
-from hivelore.errors import Busy, HiveloreError, Overloaded, Unauthenticated, Unavailable
+from hivelore.errors import Busy, Conflict, Forbidden, HiveloreError, Invalid, NotFound, Unauthenticated, Unavailable
 from hivelore.local import file_lock, private_files
 from hivelore.runner.ports import Call, ServiceClient
 
@@ -17,10 +19,13 @@ MOST_CALLS = 10_000
 MOST_BYTES = 64_000_000
 """Limits; above them the oldest calls are deleted."""
 LARGEST_CALL = 1_000_000
-_SUFFIX = ".json"
+_NAME = re.compile(r"\d{20}-\d+-[0-9a-f]{8}\.json")
 _LOCK = "lock"
-_AWAY = (Unavailable, Overloaded, Unauthenticated)
-"""Errors after which a call is made again later."""
+_AWAY = (Unavailable, Unauthenticated)
+"""Errors after which no further call is made now."""
+_REFUSED = (Invalid, NotFound, Conflict, Forbidden)
+"""Errors after which a call is not made again."""
+LONGEST_KEPT = timedelta(days=7)
 
 
 class Outbox:
@@ -56,7 +61,7 @@ class Outbox:
                 raise OSError(0, "it is too large")
             private_files.make_folder(self._folder)
             self._make_room(len(data))
-            name = f"{time.time_ns():020}-{os.getpid()}-{os.urandom(4).hex()}{_SUFFIX}"
+            name = f"{time.time_ns():020}-{os.getpid()}-{os.urandom(4).hex()}.json"
             with private_files.replacing(self._folder / name) as out:
                 out.write(data)
         except (OSError, HiveloreError, RecursionError) as error:
@@ -64,7 +69,7 @@ class Outbox:
 
     def deliver(self, client: ServiceClient) -> int:
         """Makes the calls that wait, and returns their number. Stops when the service is away. A call that the service
-        refuses is dropped: the task went on without it."""
+        refuses is dropped: the task went on without it. One at which the service fails is made again later."""
         if not self._waiting():
             return 0
         done = 0
@@ -79,7 +84,9 @@ class Outbox:
                     except _AWAY:
                         break
                     except HiveloreError as error:
-                        self._note(f"{call.method} {call.path}, which was kept for the service, is refused. {error}")
+                        self._note(f"{call.method} {call.path}, which was kept for the service, failed. {error}")
+                        if not isinstance(error, _REFUSED) and not _is_old(name):
+                            continue
                 file.unlink(missing_ok=True)
         return done
 
@@ -88,7 +95,7 @@ class Outbox:
 
     def _waiting(self) -> list[str]:
         try:
-            names = [entry.name for entry in os.scandir(self._folder) if entry.name.endswith(_SUFFIX)]
+            names = [entry.name for entry in os.scandir(self._folder) if _NAME.fullmatch(entry.name)]
         except OSError:
             return []
         return sorted(names)
@@ -111,3 +118,7 @@ class Outbox:
             (self._folder / name).unlink(missing_ok=True)
             self._note(f"{name} in {self._folder} was deleted to make room.")
             count, total = count - 1, total - each
+
+
+def _is_old(name: str) -> bool:
+    return time.time_ns() - int(name.partition("-")[0]) > LONGEST_KEPT / timedelta(microseconds=1) * 1_000

@@ -24,7 +24,7 @@ class RunFolder:
         private_files.make_folder(folder)
         self.path = folder
         self._descriptor = private_files.open_private(folder / _LOCK, os.O_RDWR)
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(self._descriptor, fcntl.LOCK_EX)  # Another runner may be looking whether it is free.
 
     def release(self) -> None:
         os.close(self._descriptor)

@@ -112,7 +112,12 @@ class Runner:
             if self._stopping.is_set():
                 self._release(found)
                 return
-            self._start(found)
+            try:
+                self._start(found)
+            except (OSError, RuntimeError) as error:  # The disk is full, or there are too many threads.
+                self._release(found)
+                self._give_up(f"The run of a task cannot be started ({error}).")
+                return
             if self._once:
                 return
 
@@ -121,9 +126,13 @@ class Runner:
         run = TaskRun(task, folder.path, self._means, self._show)
 
         def work() -> None:
+            outcome: Outcome | None = None
             try:
-                self._finish(run.run())
+                outcome = run.run()
+                self._finish(outcome)
             finally:
+                if outcome is None:
+                    self._give_up("The runner failed at a task; its output says why.")
                 folder.release()
                 with self._changed:
                     self._active.pop(run, None)

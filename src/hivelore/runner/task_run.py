@@ -241,7 +241,7 @@ class TaskRun:
         except (Conflict, NotFound, Forbidden) as error:
             self._refresh(str(error))
             self.stop(self._why_lost())
-        except HiveloreError as error:  # The work goes on; the lease may survive.
+        except (HiveloreError, ValueError) as error:  # The work goes on; the lease may survive.
             self._refresh(f"heartbeat: {error}")
 
     def _why_lost(self) -> StopReason:
@@ -262,7 +262,7 @@ class TaskRun:
                 self._means.queue.heartbeat(self.task, state.session)
         except (Conflict, NotFound, Forbidden):
             self.stop(self._why_lost())
-        except HiveloreError as error:
+        except (HiveloreError, ValueError) as error:
             self._refresh(f"progress: {error}")
 
     def _store_markers(self) -> None:
@@ -292,7 +292,7 @@ class TaskRun:
             self._means.outbox.send(self._means.client, call)
         except (Conflict, NotFound, Forbidden, Invalid) as error:
             self._refresh(str(error))
-        except HiveloreError as error:
+        except (HiveloreError, ValueError) as error:
             _LOG.warning("%s %s failed. %s", call.method, call.path, error)
             self._means.outbox.keep(call)
 
