@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,12 +15,14 @@ import pytest
 
 from hivelore.runner.orphans import processes_of
 from support.agent_scripts import SESSION, answers, began, says, script
-from support.command_line import HIVELORE, Result, hivelore
+from support.command_line import HIVELORE, Result, environment, hivelore
+from support.ports import free_url
 from support.service import Service
 from support.waiting import until
 
 pytestmark = [pytest.mark.skipif(sys.platform != "linux", reason="needs /proc"), pytest.mark.timeout(120)]
 
+DOCUMENT = Path(__file__).parents[3] / "docs" / "runner.md"
 ASKED = (
     "if '--version' in sys.argv: print('2.1.330'); sys.exit()\n"
     "if 'auth' in sys.argv: print('{\"loggedIn\": true}'); sys.exit()"
@@ -204,6 +207,29 @@ def test_a_killed_runner_leaves_no_process_and_another_one_goes_on(swarm: Swarm)
     assert (found["state"], found["sessionId"], found["attempt"]) == ("completed", "s-2", 2)
     prompts = [(one / "prompt.md").read_text() for one in (swarm.folder / "home" / "runs").iterdir()]
     assert sum("Progress of this task so far:\n\nI found the bug." in prompt for prompt in prompts) == 1
+
+
+def test_the_example_of_the_document_runs(tmp_path: Path) -> None:
+    """The runners of step 3 take one task each, after the task of step 4 was sent."""
+    start, runners, tasks = re.findall(r"```sh\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
+    script(tmp_path, DONE)
+    env = environment(tmp_path / "home", PATH=f"{tmp_path}:{Path(HIVELORE).parent}:{os.environ['PATH']}")
+    env |= {"HIVELORE_URL": free_url(), "HOME": str(tmp_path)}
+    lines = [
+        start,
+        *tasks.splitlines()[:1],
+        runners.replace("hivelore run", "hivelore run --once"),
+        tasks.splitlines()[1],
+    ]
+    try:
+        done = subprocess.run(
+            ["bash", "-euc", "\n".join(lines)], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+        )
+    finally:
+        hivelore("stop", env=env)
+    assert done.returncode == 0, done.stderr
+    assert "completed" in done.stdout
+    assert (tmp_path / "worker-1.key").stat().st_mode & 0o777 == 0o600
 
 
 def end_lease(swarm: Swarm, task: str) -> None:
