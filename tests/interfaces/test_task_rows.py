@@ -383,8 +383,7 @@ def test_a_claim_waits_for_a_task_without_blocking_others(swarm: Swarm) -> None:
     assert swarm.claim(wait=0.1) is None
 
 
-def test_a_claim_hears_of_a_task_that_another_service_stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hivelore.tasks.operations.LOOK_EVERY", 1_000.0)
+def test_a_claim_hears_of_a_task_that_another_service_stores(tmp_path: Path) -> None:
     settings = service_on("postgres")
     with Service(tmp_path / "one", **settings) as one, Service(tmp_path / "two", **settings) as two:
         ada, lea = one.client(one.add("ada")), two.client(two.add("lea", Role.LEAD))
