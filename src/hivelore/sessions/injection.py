@@ -24,7 +24,7 @@ from hivelore.search.model import BUDGET_RANGE, QUERY_LENGTH, RERANKED, Query, R
 from hivelore.search.relevance import INJECTION_FLOOR, POINTER_FLOOR
 from hivelore.search.service import SearchService
 from hivelore.sessions.fence import fence_text
-from hivelore.sessions.model import GOAL_LENGTH, AgentEvent, EventKind, Origin, Session
+from hivelore.sessions.model import GOAL_LENGTH, AgentEvent, EventKind, Origin, Session, Task
 from hivelore.sessions.start_candidates import StartCandidates, excerpt_text
 from hivelore.sessions.start_context import Candidate, choose
 from hivelore.tasks.model import Task as StoredTask
@@ -280,7 +280,10 @@ class InjectionService:
         known = frozenset((one.memory, one.version) for one in session.injected if not one.is_pointer)
         begins = event.kind is EventKind.STARTED or (event.kind is EventKind.PROMPTED and session.context_event is None)
         tokens = self._budgets.prompt if event.kind is not EventKind.STARTED else 0
-        sections = [*_reminders(event, session, self._current_task(event, reader))] if begins else []
+        task = self._current_task(event, reader) if begins else None
+        if task is not None:  # Its text decides which memories are relevant.
+            event = replace(event, task=Task(Clean(task.id), task.text))
+        sections = [*_reminders(event, session, task)] if begins else []
         if event.kind is EventKind.STARTED and (failed := self._tasks.recent_failures(reader)):
             sections.append(Section("Failed tasks (get-task, resume or cancel)", (), _shorten(failures(failed), 1_500)))
         running = self._operational_context(event, known, viewer) if begins else NO_INJECTION
