@@ -232,7 +232,7 @@ def test_d23_x16_a_child_resumes_the_session_of_its_parent_or_gets_its_progress(
     swarm: Swarm, has_session: bool
 ) -> None:
     parent = swarm.send("Set up the proxy of the shop")
-    swarm.do(swarm.claim(), "progress", text="Installed nginx.", **({"sessionId": "s1"} if has_session else {}))
+    swarm.do(swarm.claim(), "progress", text="Installed nginx.", sessionId="s1" if has_session else None)
     child = swarm.send("Renew its certificate", parentTaskId=parent["id"], assignee="bob")
     assert swarm.claim(swarm.bob)["id"] == child["id"]
     found = swarm.get(parent, swarm.bob)["task"]
