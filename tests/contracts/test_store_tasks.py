@@ -299,10 +299,10 @@ def test_only_the_latest_progress_sessions_and_attempts_are_kept(store: MemorySt
         assert [one.text for one in view.task_progress(task_id(1))] == ["p3", "p4", "p5"]
         assert [one.session for one in view.task_sessions(task_id(1))] == ["s3", "s4", "s5"]
         assert [one.token for one in view.task_attempts(task_id(1))] == ["t3", "t4", "t5"]
-        found = view.task_of_session(Clean("s4"))
+        found = view.task_of_session(Clean("s4"), ADA)
         assert found is not None
         assert found.id == task_id(1)
-        assert view.task_of_session(Clean("s1")) is None
+        assert view.task_of_session(Clean("s1"), ADA) is None
 
 
 def test_a_session_belongs_to_the_task_that_it_worked_on_last(store: MemoryStore) -> None:
@@ -311,7 +311,8 @@ def test_a_session_belongs_to_the_task_that_it_worked_on_last(store: MemoryStore
         session = TaskSession(number=1, session=Clean("s"), agent=ADA, at=instant(at))
         store.write(lambda tx, number=number, one=session: tx.put_task_session(task_id(number), one))
     with store.read() as view:
-        found = view.task_of_session(Clean("s"))
+        found = view.task_of_session(Clean("s"), ADA)
+        assert view.task_of_session(Clean("s"), BOB) is None
     assert found is not None
     assert found.id == task_id(2)
 

@@ -110,7 +110,7 @@ def batches(
         if found["memories"]:
             output.show_table((Column("memory", "id", "id"), Column("name")), found["memories"])
         if found["tasks"]:
-            output.show_table((Column("task", "id", "id"),), [{"id": one} for one in found["tasks"]])
+            output.show_table((Column("task", kind="id"),), [{"task": one} for one in found["tasks"]])
         if found["entries"]:
             output.show_table((Column("entry", "id", "id"), Column("scope"), Column("key")), found["entries"])
         if found["repos"]:

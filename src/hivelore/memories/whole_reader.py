@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date
 from typing import Any
 
 import orjson
@@ -145,8 +145,8 @@ _FORMER_NAMES = {"interface": "door"}
 
 
 def _plain(value: Any) -> object:
-    """Converts instants, structs, named tuples and bytes for the encoder."""
-    if isinstance(value, datetime):
+    """Converts instants, days, structs, named tuples and bytes for the encoder."""
+    if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, Operational):
         # Its fields had another shape when the first digests were stored.

@@ -24,7 +24,7 @@ from hivelore.search.model import BUDGET_RANGE, QUERY_LENGTH, RERANKED, Query, R
 from hivelore.search.relevance import INJECTION_FLOOR, POINTER_FLOOR
 from hivelore.search.service import SearchService
 from hivelore.sessions.fence import fence_text
-from hivelore.sessions.model import GOAL_LENGTH, AgentEvent, EventKind, Origin, Session
+from hivelore.sessions.model import GOAL_LENGTH, AgentEvent, EventKind, Origin, Session, Task
 from hivelore.sessions.start_candidates import StartCandidates, excerpt_text
 from hivelore.sessions.start_context import Candidate, choose
 from hivelore.tasks.model import Task as StoredTask
@@ -282,6 +282,8 @@ class InjectionService:
         tokens = self._budgets.prompt if event.kind is not EventKind.STARTED else 0
         task = self._current_task(event, reader) if begins or event.task is not None else None
         is_told = _is_told_by_runner(event, task)
+        if task is not None and begins:  # Its text decides which memories are relevant.
+            event = replace(event, task=Task(Clean(task.id), task.text))
         sections = [*_reminders(event, session, task)] if begins and not is_told else []
         if event.kind is EventKind.STARTED and (failed := self._tasks.recent_failures(reader)):
             sections.append(Section("Failed tasks (get-task, resume or cancel)", (), _shorten(failures(failed), 1_500)))
@@ -507,7 +509,9 @@ def _recall_query(event: AgentEvent, session: Session) -> str:
 def _is_told_by_runner(event: AgentEvent, task: StoredTask | None) -> bool:
     """Returns True if a runner started the session and put the task, what is relevant to it and the operational context
     into its prompts. A compaction removes what stood in the first prompt."""
-    if event.task is None or task is None or task.id != event.task.id or event.origin is Origin.COMPACTED:
+    if event.kind not in (EventKind.STARTED, EventKind.PROMPTED) or event.origin is Origin.COMPACTED:
+        return False
+    if event.task is None or task is None or task.id != event.task.id:
         return False
     return task.lease is not None and task.lease.runner is not None
 

@@ -27,8 +27,7 @@ from hivelore.tasks.model import (
 )
 
 LONGEST_WAIT = 30.0
-LOOK_EVERY = 10.0
-"""Seconds after which a waiting claim looks again, whatever it heard."""
+"""Seconds that a claim waits at most. The caller then asks again, which also finds a task of which it did not hear."""
 _LEASE = Annotated[int, Meta(ge=5, le=86_400)]
 _PRIORITY = Annotated[int, Meta(ge=-MAX_PRIORITY, le=MAX_PRIORITY)]
 
@@ -138,7 +137,7 @@ def _page_reply(page: TaskPage) -> Reply:
 def _pause(found: ClaimResult) -> float | None:
     if found.task is not None or found.is_over_limit:
         return None
-    return LOOK_EVERY if found.retry_in is None else min(found.retry_in, LOOK_EVERY)
+    return LONGEST_WAIT if found.retry_in is None else found.retry_in
 
 
 _TASK = {"task": OBJECT}
@@ -249,7 +248,8 @@ HEARTBEAT = Operation(
 STORE_PROGRESS = Operation(
     name="store_progress",
     verb="task progress",
-    summary="Stores the progress of a task and renews its lease. ``usage``: what its session used so far.",
+    summary="Stores the progress of a task and renews its lease, unless a runner claimed it, which sends heartbeats. "
+    "``usage``: what its session used so far.",
     request=StoreProgress,
     response=Task,
     handler="hivelore.tasks.handlers:store_progress",

@@ -41,8 +41,8 @@ class TaskReads(Protocol):
 
     def task_with_client_id(self, creator: AgentId | None, client_id: Clean) -> Task | None: ...
 
-    def task_of_session(self, session: Clean) -> Task | None:
-        """Returns the task that a session worked on last."""
+    def task_of_session(self, session: Clean, agent: AgentId) -> Task | None:
+        """Returns the task that a session worked on last, as its agent reported."""
         ...
 
     def tasks(self, where: TaskFilter, after: tuple[datetime, TaskId] | None, limit: int) -> Sequence[Task]:

@@ -68,7 +68,8 @@ MAX_DAYS = 400
 TRIES = 3
 _EXHAUSTED_AT_ONCE = 20
 _PAGE = 500
-_ID_SHOWN = 60
+_CYCLES = b"task dependencies"
+"""Claimed by every change of dependencies: two of them may close a cycle together."""
 _WAKING = (TaskState.OPEN, TaskState.COMPLETED)
 """States after which a task can be claimed: this one, or one that waited for it."""
 _AGAIN = 0.2
@@ -236,13 +237,13 @@ class TaskService:
             return self._visible(view, task, viewer)
 
     def current(self, task: str | None, session: Clean | None, viewer: Viewer) -> Task | None:
-        """Returns the task with this id, else the one that the session worked on last; None if there is none that the
-        viewer may see."""
+        """Returns the task with this id, else the one that this session of the viewer worked on last; None if there is
+        none that the viewer may see."""
         seen = authority.task_visibility(viewer)
         with self._store.read(sees=seen) as view:
             found = None if task is None else view.task(TaskId(task.strip().lower()))
-            if found is None and session is not None:
-                found = view.task_of_session(session)
+            if found is None and session is not None and viewer.agent is not None:
+                found = view.task_of_session(session, viewer.agent)
         return found if found is not None and authority.may_see(seen, found) else None
 
     def recent_failures(self, viewer: Viewer) -> Sequence[Task]:
@@ -342,7 +343,7 @@ class TaskService:
         usage: Usage | None = None,
         deadline: float | None = None,
     ) -> Task:
-        """Stores a progress, and renews the lease of the agent that reports it."""
+        """Stores a progress, and renews the lease of the agent that reports it, unless it has a runner."""
         said = self._text(text, "text", NOTE_BYTES, "Say what is done.")
         name, now = self._line(session, "sessionId"), self._clock.now()
 
@@ -354,7 +355,9 @@ class TaskService:
 
         def store(tx: Transaction, outcome: Outcome) -> None:
             self._add_progress(tx, task, viewer, ProgressKind.PROGRESS, said, now)
-            if authority.holds(viewer, outcome.after.lease, token):
+            lease = outcome.after.lease
+            # A runner sends heartbeats. Were its lease longer, nobody would go on when it is lost.
+            if lease is not None and lease.runner is None and authority.holds(viewer, lease, token):
                 self._renew(tx, outcome.after, RENEWAL)
             self._note_session(tx, outcome, viewer)
             self._note_usage(tx, outcome.after, usage, viewer, now)
@@ -529,6 +532,8 @@ class TaskService:
             return Outcome(known, self._changed(view, wanted, TaskAction.EDIT, now))
 
         def lock(tx: Transaction) -> None:
+            if needed is not None:
+                tx.claim(_CYCLES)
             for one in sorted({task, *(needed or ())}):
                 tx.claim(_lock_of(one))
 
@@ -742,7 +747,7 @@ class TaskService:
     def _visible(self, view: View, task: TaskId, viewer: Viewer) -> Task:
         found = view.task(task)
         if found is None or not authority.may_see(authority.task_visibility(viewer), found):
-            raise NotFound(f"No task {task[:_ID_SHOWN]!r}. 'hivelore task list' (GET /api/tasks) shows them.")
+            raise NotFound("No task has this id. 'hivelore task list' (GET /api/tasks) shows them.")
         return found
 
     def _held(self, view: View, task: TaskId, viewer: Viewer, token: str | None, *, overrule: bool = False) -> Task:

@@ -54,12 +54,12 @@ class TasksView:
     def task_with_client_id(self, creator: AgentId | None, client_id: Clean) -> Task | None:
         return next((one for one in self._tasks() if (one.creator, one.client_id) == (creator, client_id)), None)
 
-    def task_of_session(self, session: Clean) -> Task | None:
+    def task_of_session(self, session: Clean, agent: AgentId) -> Task | None:
         found = [
             (each.at, one.task.id)
             for one in self.state.tasks.values()
             for each in one.sessions
-            if each.session == session
+            if (each.session, each.agent) == (session, agent)
         ]
         return self.task(max(found)[1]) if found else None
 

@@ -211,8 +211,8 @@ class TaskReader(SqlReader):
     def task_with_client_id(self, creator: AgentId | None, client_id: Clean) -> Task | None:
         return self.read_one(TASK, "task_by_client_id", creator=creator or "", client_id=client_id)
 
-    def task_of_session(self, session: Clean) -> Task | None:
-        return self.read_one(TASK, "task_by_session", session=session)
+    def task_of_session(self, session: Clean, agent: AgentId) -> Task | None:
+        return self.read_one(TASK, "task_by_session", session=session, agent=agent)
 
     def tasks(self, where: TaskFilter, after: tuple[datetime, TaskId] | None, limit: int) -> Sequence[Task]:
         behind, position = after_position("ta.created_at, ta.id", after)

@@ -10,7 +10,7 @@ SELECT {columns:task} FROM task WHERE namespace = :namespace AND creator_key = :
 -- name: task_by_session
 SELECT {columns:task ta} FROM task_session ts
 JOIN task ta ON ta.namespace = ts.namespace AND ta.id = ts.task
-WHERE ts.namespace = :namespace AND ts.session = :session ORDER BY ts.at DESC, ts.task DESC LIMIT 1
+WHERE ts.namespace = :namespace AND ts.session = :session AND ts.agent = :agent ORDER BY ts.at DESC, ts.task DESC LIMIT 1
 
 -- name: task_list
 SELECT {task_summary} FROM task ta

@@ -75,7 +75,7 @@ CREATE TABLE task_session (
   at        BIGINT NOT NULL,
   PRIMARY KEY (namespace, task, number)
 );
-CREATE INDEX task_session_id ON task_session (namespace, session, at, task);
+CREATE INDEX task_session_id ON task_session (namespace, session, agent, at, task);
 
 -- The latest claims of a task.
 CREATE TABLE task_attempt (

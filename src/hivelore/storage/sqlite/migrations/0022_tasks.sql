@@ -75,7 +75,7 @@ CREATE TABLE task_session (
   at        INTEGER NOT NULL,
   PRIMARY KEY (namespace, task, number)
 ) WITHOUT ROWID;
-CREATE INDEX task_session_id ON task_session (namespace, session, at, task);
+CREATE INDEX task_session_id ON task_session (namespace, session, agent, at, task);
 
 -- The latest claims of a task.
 CREATE TABLE task_attempt (
@@ -135,7 +135,7 @@ INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
   ('task_dependency', 'task_dependency_on', '5000 5000 2 1'),
   ('task_progress', 'task_progress', '50000 50000 5 1'),
   ('task_session', 'task_session', '15000 15000 2 1'),
-  ('task_session', 'task_session_id', '15000 15000 2 1 1'),
+  ('task_session', 'task_session_id', '15000 15000 2 2 1 1'),
   ('task_attempt', 'task_attempt', '15000 15000 2 1'),
   ('task_change', 'task_change', '500 500 1 1'),
   ('task_change', 'task_change_task', '500 500 1'),
