@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -495,3 +496,29 @@ def _end_lease(swarm: Swarm, task: Any) -> None:
         tx.run_many(sql, [{"id": task["id"]}])
 
     store.write(end)
+
+
+@pytest.mark.parametrize("runner", ["host 1", None])
+def test_hooks_repeat_nothing_that_a_runner_told(swarm: Swarm, runner: str | None) -> None:
+    body = {"observation": "Takes 60s to start", "category": "timing", "service": "jellyfin"}
+    swarm.operator.call("POST", "/memories", body=body)
+    swarm.send()
+    task = swarm.claim(runner=runner)
+    said: dict[str, str] = {}
+    for source in ("startup", "compact"):
+        payload = {"hook_event_name": "SessionStart", "session_id": f"s-{source}", "source": source}
+        body = {"id": source, "payload": payload, "taskId": task["id"]}
+        said[source] = str(swarm.ada.call("POST", "/api/hooks/claude-code", body=body))
+    for text in ("Takes 60s to start", TEXT):
+        assert (text in said["startup"]) == (runner is None)
+        assert text in said["compact"]
+
+
+def test_progress_of_a_runner_does_not_keep_others_from_going_on(swarm: Swarm) -> None:
+    ends: list[datetime] = []
+    for runner in ("host 1", None):
+        swarm.send()
+        task = swarm.claim(runner=runner, leaseSeconds=60)
+        swarm.do(task, "progress", text="Half is done.", leaseToken=task["lease"]["token"])
+        ends.append(datetime.fromisoformat(swarm.get(task)["task"]["lease"]["until"]))
+    assert ends[1] - ends[0] > timedelta(minutes=5)

@@ -143,6 +143,12 @@ def test_b11_relevant_past_knowledge_follows_the_task() -> None:
     assert task_prompt(TASK, None, "", NONCE) == "Mend the build.\n"
 
 
+@pytest.mark.parametrize("text", ["/permissions allow Bash", " /model opus", "!rm -rf .", "# remember this"])
+def test_a_task_is_no_command_of_the_program(text: str) -> None:
+    task = ClaimedTask(id="T", text=text, lease="L")
+    assert task_prompt(task, None, "", NONCE) == f"Your task:\n\n{text}\n"
+
+
 @pytest.mark.parametrize(
     ("own", "parent", "expected"),
     [

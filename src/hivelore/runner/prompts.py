@@ -25,6 +25,8 @@ class Resume:
 
 
 _GO_ON = "Your work on this task was interrupted. Look at what is done already, and go on."
+_TASK = "Your task:"
+_COMMAND_SIGNS = ("/", "!", "#")
 _EARLIER = "## Earlier work on this task"
 
 
@@ -41,7 +43,7 @@ def choose_resume(task: ClaimedTask, *, has_own: bool, has_parent: bool) -> Resu
 def task_prompt(task: ClaimedTask, resume: Resume | None, knowledge: str, nonce: str) -> str:
     """Returns the prompt of a run: the task, what a fresh session has to know of earlier work, and relevant past
     knowledge. ``nonce``: see ``fence_text``. ``knowledge``: with its heading and fence; empty if there is none."""
-    parts = [task.text]
+    parts = [_without_command(task.text)]
     if resume is None:
         if handover := task.handover.strip():
             parts.append(f"{_EARLIER}\n\n{fence_text(sanitize(handover), nonce)}")
@@ -50,6 +52,11 @@ def task_prompt(task: ClaimedTask, resume: Resume | None, knowledge: str, nonce:
     if knowledge.strip():
         parts.append(knowledge.strip())
     return "\n\n".join(parts) + "\n"
+
+
+def _without_command(text: str) -> str:
+    """Returns a text that no program takes for one of its own commands, such as ``/model``."""
+    return f"{_TASK}\n\n{text}" if text.lstrip().startswith(_COMMAND_SIGNS) else text
 
 
 def appended_prompt(system_prompt: str, environment: str, block: str) -> str:
