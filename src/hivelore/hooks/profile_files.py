@@ -257,10 +257,10 @@ class ProfileFile:
 
     def _lock(self, name: str) -> int:
         while True:
-            private_files.make_folder(self._folder)
-            if self._folder.is_symlink() or self._folder.stat().st_uid != os.geteuid():
-                raise OSError(f"{self._folder} is not a folder of this user")
             with suppress(FileNotFoundError):  # Another hook has just removed the folder.
+                private_files.make_folder(self._folder)
+                if self._folder.is_symlink() or self._folder.stat().st_uid != os.geteuid():
+                    raise OSError(f"{self._folder} is not a folder of this user")
                 lock = private_files.open_private(self._folder / name, os.O_RDWR)
                 with suppress(FileNotFoundError):
                     fcntl.flock(lock, fcntl.LOCK_EX)

@@ -80,9 +80,15 @@ def _completed(file: "Name", mode: int, complete: "Callable[[str], None]") -> Ge
         raise
 
 
+def create_at(folder: int, name: str, mode: int = FILE) -> int:
+    """Create a file in an open folder and return its descriptor for writing. Raises FileExistsError. The umask may
+    remove permissions of ``mode``."""
+    return os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK, mode, dir_fd=folder)
+
+
 def replace_at(folder: int, name: str, data: bytes, temporary: str) -> None:
     """Replace a file in an open folder at once. ``temporary``: name of the new file until it is complete."""
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK, FILE, dir_fd=folder)
+    descriptor = create_at(folder, temporary)
     try:
         with os.fdopen(descriptor, "wb") as out:
             os.fchmod(descriptor, FILE)

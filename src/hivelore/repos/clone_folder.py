@@ -12,9 +12,12 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from hivelore.local import private_files
+
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_SHARED = 0o666
+"""Permissions of refs before the umask, as git gives them."""
 _GIT = ".git"
 _HEADS = "refs/heads/"
 _MOST = 20_000_000
@@ -113,7 +116,7 @@ class CloneFolder:
         lock = f"{name}.lock"
         with self._open((_GIT, *parts[:-1]), make=True) as folder:
             try:
-                descriptor = os.open(lock, _NEW, 0o666, dir_fd=folder)
+                descriptor = private_files.create_at(folder, lock, _SHARED)
             except FileExistsError:
                 raise RefsError(f"Another process changes {ref}, or left {ref}.lock.") from None
             is_there = True
