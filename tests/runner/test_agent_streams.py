@@ -82,6 +82,13 @@ def test_the_usage_of_a_resumed_session_is_that_of_this_run() -> None:
     assert advance_all(RunState(), events).usage == Usage(200, 40, 0, 0, 1.0)
 
 
+def test_markers_are_no_part_of_progress_and_answer() -> None:
+    marker = "[MEMORY:timing:jellyfin] Takes 60s"
+    assert advance_all(RunState(), [AssistantText(f"Hm.\n{marker}\n")]).last_text == "Hm."
+    assert advance_all(RunState(), [TurnEnded(f"Done.\n{marker}\n")]).answer == "Done."
+    assert advance_all(RunState(), [TurnEnded(marker)]).answer == marker
+
+
 def test_an_error_of_claude_is_a_failure_with_its_reason() -> None:
     events = claude(type="result", subtype="error_during_execution", is_error=True, errors=["No conversation found"])
     assert events[1] == TurnFailed("No conversation found")

@@ -27,13 +27,6 @@ def test_d60_an_answer_completes_a_task() -> None:
     assert decide_outcome(ANSWERED, Exit(code=0)) == Completed("Done.")
 
 
-def test_markers_are_no_part_of_the_output() -> None:
-    answered = RunState(session="s", answer="Done.\n[MEMORY:timing:jellyfin] Takes 60s\n")
-    assert decide_outcome(answered, Exit(code=0)) == Completed("Done.")
-    marker = "[MEMORY:timing:jellyfin] Takes 60s"
-    assert decide_outcome(RunState(session="s", answer=marker), Exit(code=0)) == Completed(marker)
-
-
 def test_an_answer_counts_although_the_program_was_ended_after_it() -> None:
     assert decide_outcome(ANSWERED, Exit(code=-9, stopped=StopReason.SHUTDOWN)) == Completed("Done.")
 

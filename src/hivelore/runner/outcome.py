@@ -4,7 +4,6 @@ import signal
 from dataclasses import dataclass
 from enum import StrEnum
 
-from hivelore.observations.markers import remove_markers
 from hivelore.runner.stream_events import RunState, cut_text
 
 MAX_REASON_BYTES = 16_384
@@ -79,7 +78,7 @@ def decide_outcome(state: RunState, ended: Exit) -> Outcome:
     if ended.stopped is not None and ended.stopped in _NOT_OURS:
         return Abandoned(_STOPPED[ended.stopped], progress)
     if state.answer is not None and (ended.code == 0 or ended.stopped is not None):
-        return Completed(remove_markers(state.answer).strip() or state.answer)
+        return Completed(state.answer)
     match ended.stopped:
         case StopReason.TIME | StopReason.COST:
             return Failed(_STOPPED[ended.stopped], progress, is_final=True)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from hivelore.observations.markers import remove_markers
 from hivelore.runner.model import NO_USAGE, Usage
 
 MAX_TEXT_BYTES = 65_536
@@ -75,7 +76,7 @@ class RunState:
     session: str | None = None
     """The newest one (D21)."""
     last_text: str = ""
-    """The last text of the agent, cut."""
+    """The last text of the agent without its markers, cut."""
     tool: str | None = None
     """The tool that the agent used last."""
     tools: int = 0
@@ -96,13 +97,13 @@ def advance(state: RunState, event: StreamEvent, before: Usage = NO_USAGE) -> Ru
         case SessionStarted(session):
             return replace(state, session=session)
         case AssistantText(text):
-            return replace(state, last_text=cut_text(text)) if text.strip() else state
+            return replace(state, last_text=_without_markers(text)) if text.strip() else state
         case ToolStarted(name):
             return replace(state, tool=name, tools=state.tools + 1)
         case UsageReported(usage, is_total):
             return replace(state, usage=_without(usage, before) if is_total else state.usage + usage)
         case TurnEnded(text, session):
-            answer = state.last_text if text is None else cut_text(text)
+            answer = state.last_text if text is None else _without_markers(text)
             return replace(state, session=session or state.session, answer=answer, failure=None, is_final=False)
         case TurnFailed(reason, session, is_final):
             failure = cut_text(reason)
@@ -126,6 +127,11 @@ def _without(usage: Usage, before: Usage) -> Usage:
         max(usage.cache_write_tokens - before.cache_write_tokens, 0),
         max(usage.cost_usd - before.cost_usd, 0.0),
     )
+
+
+def _without_markers(text: str) -> str:
+    """Returns a text without its markers, which are stored by themselves, and cut; whole if there is nothing else."""
+    return cut_text(remove_markers(text).strip() or text)
 
 
 def cut_text(text: str, most: int = MAX_TEXT_BYTES) -> str:
