@@ -719,6 +719,7 @@ COMMANDS: dict[str, Probe] = {
         asker.verb("batches"),
         *asker.each_batch(lambda batch: [asker.verb("batches", batch, *how) for how in ((), ("--json",))]),
     ],
+    "hivelore run": lambda asker: [asker.verb("run", "--program", "/nowhere")],
     "hivelore task send": lambda asker: [asker.verb("task", "send", "-", stdin=b" ")],
     "hivelore task list": lambda asker: [asker.verb("task", "list", "--all", "--json"), asker.verb("task", "list")],
     "hivelore task show": lambda asker: asker.each_task(lambda task: asker.verb("task", "show", task)),
