@@ -14,7 +14,15 @@ from support.postgres_sql import plan
 
 TESTS = Path(__file__).parents[1]
 NEED_DATA = {"interfaces/test_real_notes.py", "house/test_bench.py"}
-NEED_A_PLATFORM = {"models/test_onnx.py", "agents/conftest.py", "local/test_script_process.py"}
+NEED_A_PLATFORM = {
+    "models/test_onnx.py",
+    "agents/conftest.py",
+    "local/test_script_process.py",
+    "interfaces/cli/test_cli_run.py",
+    "runner/test_agent_process.py",
+    "runner/test_chaos.py",
+    "runner/test_task_runs.py",
+}
 
 
 @pytest.fixture(params=["", "true"])

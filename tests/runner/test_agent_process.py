@@ -186,3 +186,13 @@ def test_a_killed_guard_ends_the_run_and_all_of_it(tmp_path: Path) -> None:
     thread.join()
     assert [one.code for one in ends] == [-9]
     assert run.left() == []
+
+
+def test_a_service_that_a_hook_started_stays(tmp_path: Path) -> None:
+    service = "[sys.executable, '-c', 'import time; time.sleep(1000)', 'hivelore.cli.main', 'serve', 'x']"
+    run = Run(tmp_path, f"print(subprocess.Popen({service}, start_new_session=True).pid)")
+    assert run.run().code == 0
+    assert run.left() == []
+    (pid,) = map(int, run.lines)
+    assert end_processes(run.folder.name) == 0
+    os.kill(pid, signal.SIGKILL)
