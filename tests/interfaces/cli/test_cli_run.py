@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from hivelore.local.lock import read_owner
 from hivelore.runner.orphans import processes_of
 from support.agent_scripts import SESSION, answers, began, says, script
 from support.command_line import HIVELORE, Result, environment, hivelore
@@ -27,9 +28,8 @@ ASKED = (
     "if '--version' in sys.argv: print('2.1.330'); sys.exit()\n"
     "if 'auth' in sys.argv: print('{\"loggedIn\": true}'); sys.exit()"
 )
-DONE = "\n".join(
-    [ASKED, began(), says("[MEMORY:timing:jellyfin] Takes 60s to start"), answers("The build works again.")]
-)
+MARKER = "[MEMORY:timing:jellyfin] Takes 60s to start"
+DONE = "\n".join([ASKED, began(), says(MARKER), answers("The build works again.")])
 HANGS = "\n".join([ASKED, began(), says("I found the bug."), "time.sleep(1000)"])
 
 
@@ -230,6 +230,37 @@ def test_the_example_of_the_document_runs(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "completed" in done.stdout
     assert (tmp_path / "worker-1.key").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_service_that_is_killed_during_a_run_gets_the_result_later(tmp_path: Path) -> None:
+    env = environment(tmp_path / "home", PATH=f"{tmp_path}:{os.environ['PATH']}", HOME=str(tmp_path))
+    env["HIVELORE_URL"] = free_url()
+    waits = f"while not os.path.exists({str(tmp_path / 'gone')!r}): time.sleep(0.05)"
+    script(tmp_path, "\n".join([ASKED, began(), waits, says(MARKER), answers("The build works again.")]))
+
+    def verb(*words: str) -> Any:
+        done = hivelore(*words, "--json", env=env)
+        assert done.code == 0, done.err
+        return json.loads(done.out)
+
+    try:
+        hivelore("start", env=env)
+        key = verb("agent", "add", "ada")["key"]
+        task = verb("task", "send", "Mend the build of the shop, please.")["id"]
+        words = [HIVELORE, "run", "--once"]
+        with subprocess.Popen(words, env={**env, "HIVELORE_KEY": key}, stdout=subprocess.DEVNULL) as runner:
+            until(lambda: verb("task", "show", task)["task"]["sessionId"] is not None)
+            owner = read_owner(tmp_path / "home")
+            assert owner is not None
+            os.kill(owner.pid, signal.SIGKILL)
+            (tmp_path / "gone").touch()
+            assert runner.wait() == 0
+        assert verb("task", "show", task)["task"]["state"] == "running"
+        assert hivelore("run", "--once", env={**env, "HIVELORE_KEY": key}).code == 0
+        assert verb("task", "show", task)["task"]["output"] == "The build works again."
+        assert [one["observation"] for one in verb("observations")["memories"]] == ["Takes 60s to start"]
+    finally:
+        hivelore("stop", env=env)
 
 
 def end_lease(swarm: Swarm, task: str) -> None:
