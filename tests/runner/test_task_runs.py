@@ -244,6 +244,23 @@ def test_a_task_that_a_person_stops_ends_its_run(world: World, state: str) -> No
     assert world.views[-1].detail == f"The task was {state}."
 
 
+def test_a_program_that_completes_its_task_itself_may_end(world: World) -> None:
+    task = world.service.add("Mend the build.")
+    waits = f"while not os.path.exists({str(world.folder / 'done')!r}): time.sleep(0.01)"
+    runner = world.runner("\n".join([began(), waits, "time.sleep(1)", answers("I completed it.")]), lease=1.0)
+
+    def complete() -> None:
+        until(lambda: task.session is not None)
+        task.state, task.output = "completed", "Done by tool."
+        (world.folder / "done").touch()
+
+    thread = threading.Thread(target=complete)
+    thread.start()
+    assert dict(runner.run().outcomes) == {"Completed": 1}
+    thread.join()
+    assert (task.output, task.late) == ("Done by tool.", ["I completed it."])
+
+
 def test_a_service_that_is_away_gets_the_result_later(world: World) -> None:
     task = world.service.add("Mend the build.")
     secret = "ghp_" + "a1B2" * 9

@@ -43,6 +43,8 @@ BEATS = 3
 """Heartbeats within the time of a lease, at least."""
 LONGEST_BEAT = 10.0
 """Seconds between two heartbeats: they also tell that a task was paused or cancelled."""
+LAST_WORDS = 60.0
+"""Seconds that a program has for its answer after its task was finished otherwise, such as by itself with a tool."""
 _TIER = 1
 _LOG = logging.getLogger("hivelore")
 
@@ -106,6 +108,8 @@ class TaskRun:
         self._read_line = read_claude_line if means.program.kind is Program.CLAUDE else read_codex_line
         self._ended = threading.Event()
         self._phase = "prepare"
+        self._is_finished = False
+        """True if the task was finished by someone, perhaps by the program itself."""
 
     def stop(self, reason: StopReason) -> None:
         """Ends the run; its task is handed back or left, as the reason says."""
@@ -223,9 +227,15 @@ class TaskRun:
         next_beat, next_progress = now + every, now + min(means.progress_every, 1.0)
         reported = RunState()
         pause = min(every, means.progress_every, 1.0) / 2
+        last_words = 0.0
         while not self._ended.wait(pause):
             now, state = means.monotonic(), self._state
             self._store_markers()
+            if self._is_finished:
+                last_words = last_words or now + LAST_WORDS
+                if now >= last_words:
+                    self.stop(StopReason.LEASE_LOST)
+                continue
             if state.session != reported.session or (now >= next_progress and state.last_text != reported.last_text):
                 next_progress, reported = now + means.progress_every, state
                 self._store_progress(state)
@@ -240,16 +250,20 @@ class TaskRun:
             self._means.queue.heartbeat(self.task, session)
         except (Conflict, NotFound, Forbidden) as error:
             self._refresh(str(error))
-            self.stop(self._why_lost())
+            self._lose_lease()
         except (HiveloreError, ValueError) as error:  # The work goes on; the lease may survive.
             self._refresh(f"heartbeat: {error}")
 
-    def _why_lost(self) -> StopReason:
+    def _lose_lease(self) -> None:
         try:
             state = self._means.queue.state(self.task)
-        except HiveloreError:
-            return StopReason.LEASE_LOST
-        return {"paused": StopReason.PAUSED, "cancelled": StopReason.CANCELLED}.get(state, StopReason.LEASE_LOST)
+        except (HiveloreError, ValueError):
+            state = ""
+        if state in ("completed", "failed"):
+            self._is_finished = True
+        else:
+            reasons = {"paused": StopReason.PAUSED, "cancelled": StopReason.CANCELLED}
+            self.stop(reasons.get(state, StopReason.LEASE_LOST))
 
     def _store_progress(self, state: RunState) -> None:
         """Reports the newest text. Nothing is kept for later: the next report has more."""
@@ -261,7 +275,7 @@ class TaskRun:
             elif state.session is not None:
                 self._means.queue.heartbeat(self.task, state.session)
         except (Conflict, NotFound, Forbidden):
-            self.stop(self._why_lost())
+            self._lose_lease()
         except (HiveloreError, ValueError) as error:
             self._refresh(f"progress: {error}")
 
