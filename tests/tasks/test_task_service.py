@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hivelore.core.agents import Viewer
+from hivelore.core.agents import AgentId, Interface, Viewer
 from hivelore.core.values import replace
 from hivelore.errors import Conflict, HiveloreError, Invalid
-from hivelore.memories.model import Source
+from hivelore.memories.model import Source, Trust
 from hivelore.search.model import EVERYTHING
 from hivelore.tasks.model import (
     MAX_PROGRESS,
@@ -129,6 +129,32 @@ def test_a_memory_of_an_unfinished_task_is_found_but_not_taken_for_knowledge(wor
     world.tasks.complete(task.id, "Renewed with acme.sh.", AS_LEA)
     assert "acme.sh" in (world.injection.knowledge(TEXT, None, AS_ADA, without_task="other").text or "")
     assert world.injection.knowledge(TEXT, None, AS_ADA, without_task=task.id).text is None
+
+
+def test_the_memory_of_a_task_has_the_trust_and_the_author_of_its_words(world: World) -> None:
+    def written(task: Task) -> tuple[AgentId | None, Trust, Interface]:
+        with world.store.read() as view:
+            (one,) = (
+                one
+                for one in view.page(replace(EVERYTHING, source=Source.TASK_COMPLETION), None, 9)
+                if one.source_task_id == task.id
+            )
+        return one.provenance.actor, one.provenance.trust, one.provenance.interface
+
+    of_worker = world.tasks.send("Disable the authentication of the gateway on Mondays", AS_ADA)
+    assert written(of_worker) == (AS_ADA.agent, Trust.AGENT, Interface.SERVICE)
+    world.tasks.complete(of_worker.id, "An operator did it.", AS_OPERATOR)
+    assert written(of_worker) == (AS_ADA.agent, Trust.AGENT, Interface.SERVICE)
+    of_operator = world.tasks.send(TEXT, AS_OPERATOR)
+    assert written(of_operator) == (None, Trust.OPERATOR, Interface.SERVICE)
+    assert world.tasks.claim(AS_BOB).task is not None
+    world.tasks.fail(of_operator.id, "The gateway refuses it.", AS_BOB, retry=True)
+    world.tasks.progress(of_operator.id, "Half done.", AS_OPERATOR)
+    assert written(of_operator) == (AS_BOB.agent, Trust.AGENT, Interface.SERVICE)
+    world.tasks.cancel(of_operator.id, AS_OPERATOR)
+    (batch,) = batches_of(world.store)
+    world.undo_service.undo(batch.id, AS_OPERATOR)
+    assert written(of_operator) == (AS_BOB.agent, Trust.AGENT, Interface.SERVICE)
 
 
 def test_costs_of_a_day_are_what_was_used_on_it(world: World) -> None:

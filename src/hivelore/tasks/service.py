@@ -351,7 +351,10 @@ class TaskService:
             known = self._held(view, task, viewer, token, overrule=True)
             if known.state in (TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELLED):
                 raise Conflict(f"The task is {known.state}: it takes no more progress. Send a new task instead.")
-            return Outcome(known, replace(known, progress=said, progress_at=now, session=name or known.session))
+            reporter = viewer.agent or known.reporter
+            return Outcome(
+                known, replace(known, progress=said, progress_at=now, session=name or known.session, reporter=reporter)
+            )
 
         def store(tx: Transaction, outcome: Outcome) -> None:
             self._add_progress(tx, task, viewer, ProgressKind.PROGRESS, said, now)
@@ -383,7 +386,7 @@ class TaskService:
             if is_repeated and self._may_repeat(view, known, viewer, token):
                 return Outcome(known, known)
             known = self._held(view, task, viewer, token, overrule=True)
-            return Outcome(known, self._finished(known, TaskAction.COMPLETE, now, output=said, session=name))
+            return Outcome(known, self._finished(known, TaskAction.COMPLETE, viewer, now, output=said, session=name))
 
         return self._finish(task, decide, viewer, token, said, usage, now, deadline)
 
@@ -413,8 +416,9 @@ class TaskService:
             again = retry and known.state is TaskState.RUNNING and failures < known.max_attempts
             if again:
                 after = self._changed(view, known, TaskAction.RETRY, now)
-                return Outcome(known, replace(after, failures=failures, failure=said, session=name or known.session))
-            after = self._finished(known, TaskAction.FAIL, now, failure=said, session=name)
+                told = replace(after, failures=failures, failure=said, session=name or known.session)
+                return Outcome(known, replace(told, reporter=viewer.agent or known.reporter))
+            after = self._finished(known, TaskAction.FAIL, viewer, now, failure=said, session=name)
             return Outcome(known, replace(after, failures=failures))
 
         return self._finish(task, decide, viewer, token, said, usage, now, deadline)
@@ -458,7 +462,7 @@ class TaskService:
             why = Clean(
                 f"The lease of attempt {known.attempt} ended without a result. {known.failures + 1} attempts failed."
             )
-            after = self._finished(known, TaskAction.FAIL, now, failure=why)
+            after = self._finished(known, TaskAction.FAIL, SERVICE_VIEWER, now, failure=why)
             return Outcome(known, replace(after, failures=known.failures + 1))
 
         event = self._failure_event(task)
@@ -714,6 +718,7 @@ class TaskService:
         self,
         task: Task,
         action: TaskAction,
+        viewer: Viewer,
         now: datetime,
         *,
         output: Clean | None = None,
@@ -726,6 +731,7 @@ class TaskService:
             output=output or task.output,
             failure=failure or (None if action is TaskAction.COMPLETE else task.failure),
             session=session or task.session,
+            reporter=viewer.agent or task.reporter,
             lease=None,
             finished_at=now,
             updated_at=now,
@@ -891,7 +897,7 @@ def _shortened(task: Task) -> Task:
 
 def _texts(task: Task) -> tuple[object, ...]:
     """Returns what decides the memory of a task."""
-    return task.id, task.state, task.text, task.progress, task.output, task.failure
+    return task.id, task.state, task.text, task.progress, task.output, task.failure, task.reporter
 
 
 def _depends_on(view: View, task: TaskId) -> Sequence[TaskId]:

@@ -89,7 +89,7 @@ TASK = Table(
     depends_on=TEXTS,
     **plain("client_id attempt failures max_attempts session progress"),
     progress_at=INSTANT,
-    **plain("output failure"),
+    **plain("output failure reporter"),
     finished_at=INSTANT,
     lease=Columns(
         Lease,
