@@ -29,6 +29,7 @@ from hivelore.storage.sql.statements import (
     to_micros,
 )
 from hivelore.tasks.authority import queue_of
+from hivelore.tasks.dependencies import lock_of
 from hivelore.tasks.model import (
     COUNTERS,
     MAX_CHAIN,
@@ -259,6 +260,9 @@ class TaskReader(SqlReader):
         rows = self.rows(self.SQL["tasks_waiting"], {"id": task, "after": after, "limit": limit})
         return [TaskId(row[0]) for row in rows]
 
+    def is_needed(self, task: TaskId) -> bool:
+        return self.row("task_needed", id=task) is not None
+
     def task_progress(self, task: TaskId) -> Sequence[TaskProgress]:
         return self.read_all(PROGRESS, "task_progress", id=task)
 
@@ -350,5 +354,6 @@ class TaskWriter(TaskReader, SqlWriter):
     def prune_tasks(self, before: datetime, limit: int) -> int:
         old = self.rows(self.SQL["tasks_old"], {"before": to_micros(before), "limit": limit})
         for (task,) in old:
+            self.claim(lock_of(TaskId(task)))
             self.drop_task(TaskId(task))
         return len(old)
