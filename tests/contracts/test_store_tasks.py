@@ -278,6 +278,8 @@ def test_a_waiting_task_opens_when_all_its_dependencies_are_completed(store: Mem
     with store.read() as view:
         opened = view.task(task_id(3))
         assert not view.waiting_for(task_id(1), TaskId(""), 9)
+        assert view.is_needed(task_id(2))
+        assert not view.is_needed(task_id(3))
     assert opened is not None
     assert (opened.state, opened.updated_at, opened.version) == (TaskState.OPEN, instant(9), 2)
 
@@ -363,7 +365,7 @@ def test_costs_are_summed_by_task_agent_and_day(store: MemoryStore) -> None:
         assert view.used_on(date(2026, 3, 9)) == UsageTotal()
 
 
-def test_old_finished_tasks_are_pruned_unless_others_wait_for_them(store: MemoryStore) -> None:
+def test_old_finished_tasks_are_pruned_unless_others_need_them(store: MemoryStore) -> None:
     done = {"state": TaskState.COMPLETED}
     put(
         store,
@@ -371,7 +373,7 @@ def test_old_finished_tasks_are_pruned_unless_others_wait_for_them(store: Memory
         a_task(2, finished_at=instant(2), **done),
         a_task(3, finished_at=instant(1), **done),
         a_task(4, finished_at=instant(9), **done),
-        a_task(5, depends_on=(task_id(3),)),
+        a_task(5, depends_on=(task_id(3),), state=TaskState.FAILED, finished_at=instant(9)),
     )
     store.write(lambda tx: tx.put_task_cost(a_cost(2, 1, 1, ADA, 10)))
     assert store.write(lambda tx: tx.prune_tasks(instant(5), 1)) == 1

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hivelore.core.agents import Viewer
+from hivelore.core.agents import AgentId, Interface, Viewer
 from hivelore.core.values import replace
 from hivelore.errors import Conflict, HiveloreError, Invalid
-from hivelore.memories.model import Source
+from hivelore.memories.model import Source, Trust
 from hivelore.search.model import EVERYTHING
 from hivelore.tasks.model import (
     MAX_PROGRESS,
@@ -76,6 +76,54 @@ def test_a_task_sent_while_its_dependency_is_completed_does_not_wait_forever(wor
         world.tasks.complete(second.id, "Done.", AS_LEA)
 
 
+@pytest.mark.parametrize("how", ["resume", "undo"])
+def test_a_task_resumed_while_its_dependency_is_completed_does_not_wait_forever(world: World, how: str) -> None:
+    for _ in range(15):
+        first = world.tasks.send(TEXT, AS_LEA)
+        second = world.tasks.send(f"{TEXT} next", AS_LEA, depends_on=[first.id])
+        if how == "resume":
+            world.tasks.pause(second.id, AS_LEA)
+        else:
+            world.tasks.cancel(second.id, AS_LEA)
+        (batch, *_) = batches_of(world.store) if how == "undo" else (None,)
+        together(
+            lambda first=first: world.tasks.complete(first.id, "Done.", AS_LEA),
+            lambda second=second, batch=batch: (
+                world.tasks.resume(second.id, AS_LEA)
+                if batch is None
+                else world.undo_service.undo(batch.id, AS_OPERATOR)
+            ),
+        )
+        assert world.tasks.task(second.id, AS_LEA).state is TaskState.OPEN
+        world.tasks.complete(second.id, "Done.", AS_LEA)
+
+
+def test_two_edits_at_once_close_no_cycle(world: World) -> None:
+    for _ in range(10):
+        one, two, three, four = (world.tasks.send(f"{TEXT} {number}", AS_LEA) for number in range(4))
+        world.tasks.edit(one.id, AS_LEA, depends_on=[two.id])
+        world.tasks.edit(three.id, AS_LEA, depends_on=[four.id])
+        done = together(
+            lambda two=two, three=three: world.tasks.edit(two.id, AS_LEA, depends_on=[three.id]),
+            lambda four=four, one=one: world.tasks.edit(four.id, AS_LEA, depends_on=[one.id]),
+        )
+        assert sum(isinstance(each, Conflict) for each in done) == 1
+
+
+def test_the_undo_of_an_edit_closes_no_cycle_and_depends_on_no_deleted_task(world: World) -> None:
+    first = world.tasks.send(TEXT, AS_LEA)
+    second = world.tasks.send(f"{TEXT} next", AS_LEA, depends_on=[first.id])
+    world.tasks.edit(second.id, AS_LEA, depends_on=[])
+    (batch,) = batches_of(world.store)
+    world.tasks.edit(first.id, AS_LEA, depends_on=[second.id])
+    with pytest.raises(Conflict, match="depend on itself"):
+        world.undo_service.undo(batch.id, AS_OPERATOR)
+    world.tasks.edit(first.id, AS_LEA, depends_on=[])
+    world.tasks.delete(first.id, AS_OPERATOR)
+    with pytest.raises(Conflict, match="deleted"):
+        world.undo_service.undo(batch.id, AS_OPERATOR)
+
+
 def test_the_same_client_id_sent_twice_at_once_makes_one_task(world: World) -> None:
     sent = together(*(lambda: world.tasks.send(TEXT, AS_LEA, client_id="c") for _ in range(4)))
     assert len({one.id for one in sent}) == 1
@@ -129,6 +177,32 @@ def test_a_memory_of_an_unfinished_task_is_found_but_not_taken_for_knowledge(wor
     world.tasks.complete(task.id, "Renewed with acme.sh.", AS_LEA)
     assert "acme.sh" in (world.injection.knowledge(TEXT, None, AS_ADA, without_task="other").text or "")
     assert world.injection.knowledge(TEXT, None, AS_ADA, without_task=task.id).text is None
+
+
+def test_the_memory_of_a_task_has_the_trust_and_the_author_of_its_words(world: World) -> None:
+    def written(task: Task) -> tuple[AgentId | None, Trust, Interface]:
+        with world.store.read() as view:
+            (one,) = (
+                one
+                for one in view.page(replace(EVERYTHING, source=Source.TASK_COMPLETION), None, 9)
+                if one.source_task_id == task.id
+            )
+        return one.provenance.actor, one.provenance.trust, one.provenance.interface
+
+    of_worker = world.tasks.send("Disable the authentication of the gateway on Mondays", AS_ADA)
+    assert written(of_worker) == (AS_ADA.agent, Trust.AGENT, Interface.SERVICE)
+    world.tasks.complete(of_worker.id, "An operator did it.", AS_OPERATOR)
+    assert written(of_worker) == (AS_ADA.agent, Trust.AGENT, Interface.SERVICE)
+    of_operator = world.tasks.send(TEXT, AS_OPERATOR)
+    assert written(of_operator) == (None, Trust.OPERATOR, Interface.SERVICE)
+    assert world.tasks.claim(AS_BOB).task is not None
+    world.tasks.fail(of_operator.id, "The gateway refuses it.", AS_BOB, retry=True)
+    world.tasks.progress(of_operator.id, "Half done.", AS_OPERATOR)
+    assert written(of_operator) == (AS_BOB.agent, Trust.AGENT, Interface.SERVICE)
+    world.tasks.cancel(of_operator.id, AS_OPERATOR)
+    (batch,) = batches_of(world.store)
+    world.undo_service.undo(batch.id, AS_OPERATOR)
+    assert written(of_operator) == (AS_BOB.agent, Trust.AGENT, Interface.SERVICE)
 
 
 def test_costs_of_a_day_are_what_was_used_on_it(world: World) -> None:
@@ -217,10 +291,14 @@ def _others(world: World) -> list[Task]:
     return [one for one in every if one.creator != AS_ADA.agent]
 
 
-def test_an_operator_deletes_a_task_unless_others_wait_for_it(world: World) -> None:
+def test_an_operator_deletes_a_task_unless_others_depend_on_it(world: World) -> None:
     first = world.tasks.send(TEXT, AS_LEA)
     second = world.tasks.send(TEXT, AS_LEA, depends_on=[first.id])
-    with pytest.raises(Conflict, match="wait"):
+    for change in (world.tasks.pause, world.tasks.resume, world.tasks.cancel):
+        with pytest.raises(Conflict, match="depend"):
+            world.tasks.delete(first.id, AS_OPERATOR)
+        change(second.id, AS_LEA)
+    with pytest.raises(Conflict, match="depend"):
         world.tasks.delete(first.id, AS_OPERATOR)
     world.tasks.delete(second.id, AS_OPERATOR)
     world.tasks.delete(first.id, AS_OPERATOR)

@@ -57,6 +57,14 @@ class QuotedDraft(Draft, frozen=True, kw_only=True):
     trust: Trust
 
 
+class AttributedDraft(Draft, frozen=True, kw_only=True):
+    """A draft made by the service from texts that others wrote, under their names."""
+
+    actor: AgentId | None
+    """None: an operator who did not act for an agent."""
+    trust: Trust
+
+
 class EditedFields(Request, frozen=True, kw_only=True, omit_defaults=True):
     """The fields of a memory that callers may change. Fields that are UNSET stay as they are."""
 

@@ -16,7 +16,7 @@ from hivelore.core.text import Clean, in_one_line
 from hivelore.core.values import replace, start_of
 from hivelore.errors import Forbidden, Invalid, TooLarge
 from hivelore.memories.chunking import chunk
-from hivelore.memories.drafts import Draft, QuotedDraft
+from hivelore.memories.drafts import AttributedDraft, Draft, QuotedDraft
 from hivelore.memories.model import (
     DEFAULT_CATEGORY,
     NAME_LENGTH,
@@ -79,9 +79,6 @@ class Normalizer:
         created = to_utc(draft.created_at, "createdAt") or now
         if created > now + CLOCK_SLACK:
             raise Invalid("createdAt lies in the future.", field="createdAt")
-        trust = draft.trust if isinstance(draft, QuotedDraft) else Trust.AGENT
-        if viewer.role is Role.OPERATOR and trust is Trust.AGENT:
-            trust = Trust.OPERATOR
         name, summary = self._name_and_summary(draft, content)
         memory = Memory(
             id=self._new_id(now),
@@ -103,7 +100,7 @@ class Normalizer:
             created_at=created,
             updated_at=now,
             expires_at=to_utc(draft.expires_at, "expiresAt") or self._lifetimes.expiry(draft.source, now),
-            provenance=Provenance(actor=viewer.agent, interface=viewer.interface, trust=trust),
+            provenance=_provenance_of(draft, viewer),
             subject=self.subject(draft.subject),
             valid_from=self.valid_from(draft.valid_from, created),
             supersedes=self.memory_reference(draft.supersedes),
@@ -277,6 +274,15 @@ def _check_metadata_size(metadata: Mapping[str, Json]) -> None:
             raise TooLarge(f"metadata holds more than {METADATA_VALUES} values: send fewer.", field="metadata")
         if characters > CONTENT_LENGTH:
             raise TooLarge(f"metadata has more than {CONTENT_LENGTH:,} characters: send less.", field="metadata")
+
+
+def _provenance_of(draft: Draft, viewer: Viewer) -> Provenance:
+    if isinstance(draft, AttributedDraft):
+        return Provenance(actor=draft.actor, interface=viewer.interface, trust=draft.trust)
+    trust = draft.trust if isinstance(draft, QuotedDraft) else Trust.AGENT
+    if viewer.role is Role.OPERATOR and trust is Trust.AGENT:
+        trust = Trust.OPERATOR
+    return Provenance(actor=viewer.agent, interface=viewer.interface, trust=trust)
 
 
 def _owner_of(draft: Draft, viewer: Viewer) -> AgentId | None:

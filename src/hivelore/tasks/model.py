@@ -72,7 +72,7 @@ class Lease(Value, frozen=True, kw_only=True):
 
 
 class Task(
-    Value, frozen=True, kw_only=True, rename=json_names(parent="parentTaskId", session="sessionId", creator="creatorId")
+    Value, frozen=True, kw_only=True, rename=json_names(parent="parentTaskId", session="sessionId", creator="creatorId", reporter="reporterId")
 ):
     """Work that an agent is to do."""
 
@@ -115,6 +115,8 @@ class Task(
     output: Clean | None = None
     failure: Clean | None = None
     """Why it failed, or the last attempt of it."""
+    reporter: AgentId | None = None
+    """The agent that last reported progress or a result; None if none but operators did."""
     finished_at: datetime | None = None
 
     def __post_init__(self) -> None:

@@ -86,6 +86,10 @@ class TaskReads(Protocol):
         """Returns a page of the waiting tasks that depend on a task, by id."""
         ...
 
+    def is_needed(self, task: TaskId) -> bool:
+        """Returns True if a task that is not completed depends on this one."""
+        ...
+
     def task_progress(self, task: TaskId) -> Sequence[TaskProgress]:
         """Returns the latest progress texts, oldest first."""
         ...
@@ -171,6 +175,6 @@ class TaskWrites(Protocol):
         ...
 
     def prune_tasks(self, before: datetime, limit: int) -> int:
-        """Deletes up to ``limit`` tasks that were finished before an instant and on which no unfinished task depends,
-        the oldest first. Returns how many."""
+        """Deletes up to ``limit`` tasks that were finished before an instant and that are not needed, the oldest first.
+        Returns how many."""
         ...

@@ -24,7 +24,7 @@ from hivelore.memories.service import MemoryService
 from hivelore.storage.ports import MemoryStore, Transaction, View
 from hivelore.tasks import authority
 from hivelore.tasks.costs import DailyLimit, reported, share_of_day, total
-from hivelore.tasks.dependencies import check_acyclic
+from hivelore.tasks.dependencies import check_acyclic, lock_of, locks_of
 from hivelore.tasks.model import (
     DEFAULT_ATTEMPTS,
     MAX_DEPENDENCIES,
@@ -68,8 +68,6 @@ MAX_DAYS = 400
 TRIES = 3
 _EXHAUSTED_AT_ONCE = 20
 _PAGE = 500
-_CYCLES = b"task dependencies"
-"""Claimed by every change of dependencies: two of them may close a cycle together."""
 _WAKING = (TaskState.OPEN, TaskState.COMPLETED)
 """States after which a task can be claimed: this one, or one that waited for it."""
 _AGAIN = 0.2
@@ -182,14 +180,10 @@ class TaskService:
             worker = None if authority.may_overrule(viewer) else viewer.agent
             if worker is not None and view.count_unfinished_tasks(worker, MAX_UNFINISHED) >= MAX_UNFINISHED:
                 raise Conflict(f"You have {MAX_UNFINISHED:,} unfinished tasks. Cancel some, or wait for them.")
-            state = TaskState.WAITING if self._is_unmet(view, new) else TaskState.OPEN
+            state = TaskState.WAITING if is_unmet(view, new) else TaskState.OPEN
             return Outcome(None, replace(new, state=state))
 
-        def lock(tx: Transaction) -> None:
-            for one in new.depends_on:
-                tx.claim(_lock_of(one))
-
-        return self._apply(decide, viewer, deadline, before=lock).after
+        return self._apply(decide, viewer, deadline).after
 
     def get(self, task: TaskId, viewer: Viewer, deadline: float | None = None) -> TaskDetail:
         with self._store.read(deadline, sees=authority.task_visibility(viewer)) as view:
@@ -351,7 +345,10 @@ class TaskService:
             known = self._held(view, task, viewer, token, overrule=True)
             if known.state in (TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELLED):
                 raise Conflict(f"The task is {known.state}: it takes no more progress. Send a new task instead.")
-            return Outcome(known, replace(known, progress=said, progress_at=now, session=name or known.session))
+            reporter = viewer.agent or known.reporter
+            return Outcome(
+                known, replace(known, progress=said, progress_at=now, session=name or known.session, reporter=reporter)
+            )
 
         def store(tx: Transaction, outcome: Outcome) -> None:
             self._add_progress(tx, task, viewer, ProgressKind.PROGRESS, said, now)
@@ -385,7 +382,7 @@ class TaskService:
             if is_repeated and self._may_repeat(view, known, viewer, token):
                 return Outcome(known, known)
             known = self._held(view, task, viewer, token, overrule=True)
-            return Outcome(known, self._finished(known, TaskAction.COMPLETE, now, output=said, session=name))
+            return Outcome(known, self._finished(known, TaskAction.COMPLETE, viewer, now, output=said, session=name))
 
         return self._finish(task, decide, viewer, token, said, usage, now, deadline)
 
@@ -415,8 +412,9 @@ class TaskService:
             again = retry and known.state is TaskState.RUNNING and failures < known.max_attempts
             if again:
                 after = self._changed(view, known, TaskAction.RETRY, now)
-                return Outcome(known, replace(after, failures=failures, failure=said, session=name or known.session))
-            after = self._finished(known, TaskAction.FAIL, now, failure=said, session=name)
+                told = replace(after, failures=failures, failure=said, session=name or known.session)
+                return Outcome(known, replace(told, reporter=viewer.agent or known.reporter))
+            after = self._finished(known, TaskAction.FAIL, viewer, now, failure=said, session=name)
             return Outcome(known, replace(after, failures=failures))
 
         return self._finish(task, decide, viewer, token, said, usage, now, deadline)
@@ -460,7 +458,7 @@ class TaskService:
             why = Clean(
                 f"The lease of attempt {known.attempt} ended without a result. {known.failures + 1} attempts failed."
             )
-            after = self._finished(known, TaskAction.FAIL, now, failure=why)
+            after = self._finished(known, TaskAction.FAIL, SERVICE_VIEWER, now, failure=why)
             return Outcome(known, replace(after, failures=known.failures + 1))
 
         event = self._failure_event(task)
@@ -528,25 +526,23 @@ class TaskService:
                 return Outcome(known, known)
             for one in () if needed is None else needed:
                 self._visible(view, one, viewer)
-            check_acyclic(task, wanted.depends_on, lambda one: _depends_on(view, one))
+            check_no_cycle(view, wanted)
             return Outcome(known, self._changed(view, wanted, TaskAction.EDIT, now))
 
-        def lock(tx: Transaction) -> None:
-            if needed is not None:
-                tx.claim(_CYCLES)
-            for one in sorted({task, *(needed or ())}):
-                tx.claim(_lock_of(one))
-
         effect: Effect = lambda tx, outcome: self._journal_change(tx, outcome, viewer)  # noqa: E731
-        return shown(self._apply(decide, viewer, deadline, effect=effect, before=lock).after)
+        return shown(self._apply(decide, viewer, deadline, effect=effect).after)
 
     def delete(self, task: TaskId, viewer: Viewer, deadline: float | None = None) -> None:
         """Deletes a task with its progress and costs. Its memory stays, unless it is forgotten, too."""
 
         def drop(tx: Transaction) -> None:
             self._visible(tx, task, viewer)
-            if tx.waiting_for(task, TaskId(""), 1):
-                raise Conflict("Other tasks wait for this one. Change what they depend on, or cancel them first.")
+            tx.claim(lock_of(task))
+            if tx.is_needed(task):
+                raise Conflict(
+                    "Other tasks that are not completed depend on this one. Change what they depend on, or delete them "
+                    "first."
+                )
             tx.drop_task(task)
 
         self._store.write(drop, deadline)
@@ -581,13 +577,12 @@ class TaskService:
         deadline: float | None,
         *,
         effect: Effect = _nothing,
-        before: Callable[[Transaction], object] = lambda _: None,
     ) -> Outcome:
         """Decides on a snapshot, prepares the memory of the task, and decides again in the transaction, which stores
         both. If the task has changed meanwhile, all is done again."""
         for number in range(TRIES):
             is_last = number == TRIES - 1
-            outcome = self._apply_once(decide, viewer, deadline, effect=effect, before=before, is_last=is_last)
+            outcome = self._apply_once(decide, viewer, deadline, effect=effect, is_last=is_last)
             if outcome is not None:
                 return outcome
         raise Conflict("The task was changed by others at the same time. Try again.")
@@ -599,7 +594,6 @@ class TaskService:
         deadline: float | None,
         *,
         effect: Effect,
-        before: Callable[[Transaction], object],
         is_last: bool,
     ) -> Outcome | None:
         """Returns None if the texts of the task have changed since they were prepared. ``is_last``: prepares them again
@@ -609,14 +603,13 @@ class TaskService:
         prepared = self._prepare(expected)
 
         def work(tx: Transaction) -> Outcome | None:
-            before(tx)
             outcome, memory = decide(tx), prepared
             if _texts(outcome.after) != _texts(expected.after):
                 if not is_last:
                     return None
                 memory = self._prepare(outcome)
             if outcome.after is not outcome.before:
-                tx.put_task(outcome.after)
+                put_changed_task(tx, outcome.before, outcome.after)
                 effect(tx, outcome)
                 self._open_dependents(tx, outcome)
                 if memory is not None:
@@ -704,11 +697,10 @@ class TaskService:
         is_done = outcome.after.state is TaskState.COMPLETED
         if not is_done or (outcome.before is not None and outcome.before.state is TaskState.COMPLETED):
             return
-        tx.claim(_lock_of(outcome.after.id))
         after = TaskId("")
         while waiting := tx.waiting_for(outcome.after.id, after, _PAGE):
             for one in waiting:  # Another task that it waits for may be completed at the same time.
-                tx.claim(_lock_of(one))
+                tx.claim(lock_of(one))
                 tx.open_task(one, now)
             after = waiting[-1]
 
@@ -716,6 +708,7 @@ class TaskService:
         self,
         task: Task,
         action: TaskAction,
+        viewer: Viewer,
         now: datetime,
         *,
         output: Clean | None = None,
@@ -728,6 +721,7 @@ class TaskService:
             output=output or task.output,
             failure=failure or (None if action is TaskAction.COMPLETE else task.failure),
             session=session or task.session,
+            reporter=viewer.agent or task.reporter,
             lease=None,
             finished_at=now,
             updated_at=now,
@@ -736,13 +730,9 @@ class TaskService:
 
     def _changed(self, view: View, task: Task, action: TaskAction, now: datetime) -> Task:
         """Returns the task after an action that does not finish it, or cancels it."""
-        is_unmet = may_apply(task.state, action) and self._is_unmet(view, task)
-        state = next_state(task.state, action, is_unmet=is_unmet)
+        waits = may_apply(task.state, action) and is_unmet(view, task)
+        state = next_state(task.state, action, is_unmet=waits)
         return replace(task, state=state, lease=None, updated_at=now, version=task.version + 1)
-
-    def _is_unmet(self, view: View, task: Task) -> bool:
-        needed = (view.task(one) for one in task.depends_on)
-        return any(one is not None and one.state is not TaskState.COMPLETED for one in needed)
 
     def _visible(self, view: View, task: TaskId, viewer: Viewer) -> Task:
         found = view.task(task)
@@ -878,6 +868,29 @@ def change_of(task: Task, after: int) -> TaskChange:
     return TaskChange(task.id, task.state, task.priority, task.tags, task.depends_on, after)
 
 
+def is_unmet(view: View, task: Task) -> bool:
+    """Returns True if a task that this one depends on is not completed. A completed one may have been deleted since."""
+    needed = (view.task(one) for one in task.depends_on)
+    return any(one is not None and one.state is not TaskState.COMPLETED for one in needed)
+
+
+def check_no_cycle(view: View, task: Task) -> None:
+    """Raises Conflict if the task would depend on itself."""
+
+    def read(one: TaskId) -> Sequence[TaskId]:
+        found = view.task(one)
+        return () if found is None else found.depends_on
+
+    check_acyclic(task.id, task.depends_on, read)
+
+
+def put_changed_task(tx: Transaction, before: Task | None, after: Task) -> None:
+    """Stores a task, and claims what the change depends on."""
+    for lock in locks_of(before, after):
+        tx.claim(lock)
+    tx.put_task(after)
+
+
 def _shortened(task: Task) -> Task:
     def short(text: Clean | None) -> Clean | None:
         return text if text is None or len(text) <= SUMMARY_LENGTH else Clean(f"{text[: SUMMARY_LENGTH - 1]}…")
@@ -893,22 +906,13 @@ def _shortened(task: Task) -> Task:
 
 def _texts(task: Task) -> tuple[object, ...]:
     """Returns what decides the memory of a task."""
-    return task.id, task.state, task.text, task.progress, task.output, task.failure
-
-
-def _depends_on(view: View, task: TaskId) -> Sequence[TaskId]:
-    found = view.task(task)
-    return () if found is None else found.depends_on
+    return task.id, task.state, task.text, task.progress, task.output, task.failure, task.reporter
 
 
 def _attempt_of(attempts: Sequence[Attempt], viewer: Viewer, token: str | None) -> Attempt | None:
     """Returns the last attempt that the viewer made, or the one with a token."""
     mine = [one for one in attempts if viewer.agent == one.agent and token in (None, one.token)]
     return mine[-1] if mine else None
-
-
-def _lock_of(task: TaskId) -> bytes:
-    return b"task " + task.encode()
 
 
 def _check_bytes(text: str, field: str, most: int) -> None:

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from hivelore.core.agents import AgentId
+from hivelore.core.agents import AgentId, Role
 from hivelore.core.text import in_one_line
-from hivelore.memories.drafts import QuotedDraft
+from hivelore.memories.drafts import AttributedDraft
 from hivelore.memories.model import Scope, Source, Trust
 from hivelore.memories.summary import name_from_summary, summarise
 from hivelore.memories.task_completion import MIN_LENGTH, OPEN_TASK
@@ -34,7 +34,17 @@ def memory_owner(task: Task) -> AgentId | None:
     return task.assignee
 
 
-def task_draft(task: Task, now: datetime) -> QuotedDraft | None:
+def memory_actor(task: Task) -> AgentId | None:
+    """Returns who wrote the words of a task: the agent that last reported about it, else its sender."""
+    return task.reporter or task.creator
+
+
+def memory_trust(task: Task) -> Trust:
+    """Returns the least trust in those who wrote the words of a task."""
+    return Trust.OPERATOR if task.creator_role is Role.OPERATOR and task.reporter is None else Trust.AGENT
+
+
+def task_draft(task: Task, now: datetime) -> AttributedDraft | None:
     """Returns the memory of a task; None if its texts are too short to be worth storing."""
     ending = task.failure if task.state is TaskState.FAILED else task.output
     if sum(len(text) for text in (task.text, task.progress, ending) if text) < MIN_LENGTH:
@@ -46,7 +56,7 @@ def task_draft(task: Task, now: datetime) -> QuotedDraft | None:
         parts.append(f"Progress:\n\n{task.progress}")
     title, *_ = task.text.splitlines()
     is_done = task.state in (TaskState.COMPLETED, TaskState.FAILED)
-    return QuotedDraft(
+    return AttributedDraft(
         content="\n\n".join(parts),
         name=name_from_summary(summarise(title)),
         source=Source.TASK_COMPLETION,
@@ -57,7 +67,8 @@ def task_draft(task: Task, now: datetime) -> QuotedDraft | None:
         source_task_id=task.id,
         external_id=memory_key(task),
         expires_at=None if task.state in FINISHED else now + _OPEN_LIFETIME,
-        trust=Trust.AGENT,
+        actor=memory_actor(task),
+        trust=memory_trust(task),
     )
 
 

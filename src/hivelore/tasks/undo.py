@@ -12,7 +12,7 @@ from hivelore.errors import Conflict, Forbidden
 from hivelore.storage.ports import Transaction
 from hivelore.tasks import authority
 from hivelore.tasks.model import TaskChange, TaskId, TaskState
-from hivelore.tasks.service import TaskService, change_of
+from hivelore.tasks.service import TaskService, change_of, check_no_cycle, is_unmet, put_changed_task
 from hivelore.tasks.states import TaskAction, next_state
 
 
@@ -65,9 +65,10 @@ class TaskUndo:
             action = TaskAction.RESTORE_PAUSED if change.state is TaskState.PAUSED else TaskAction.RESTORE
         else:
             action = TaskAction.CANCEL if change.state is TaskState.CANCELLED else TaskAction.EDIT
-        needed = (tx.task(one) for one in change.depends_on)
-        is_unmet = any(one is not None and one.state is not TaskState.COMPLETED for one in needed)
-        state = next_state(task.state, action, is_unmet=is_unmet)
+        if any(tx.task(one) is None for one in change.depends_on if one not in task.depends_on):
+            raise Conflict(f"Task {task.id} depended on a task that was deleted since.")
+        check_no_cycle(tx, restored)
+        state = next_state(task.state, action, is_unmet=is_unmet(tx, restored))
         restored = replace(
             restored,
             state=state,
@@ -76,5 +77,5 @@ class TaskUndo:
             updated_at=now,
             version=task.version + 1,
         )
-        tx.put_task(restored)
+        put_changed_task(tx, task, restored)
         return change_of(task, restored.version)

@@ -109,6 +109,9 @@ class TasksView:
         found = (one.id for one in self._tasks() if task in one.depends_on and one.state is TaskState.WAITING)
         return sorted(one for one in found if one > after)[:limit]
 
+    def is_needed(self, task: TaskId) -> bool:
+        return any(task in one.depends_on and one.state is not TaskState.COMPLETED for one in self._tasks())
+
     def task_progress(self, task: TaskId) -> Sequence[TaskProgress]:
         return self._kept(task, lambda one: one.progress)
 
@@ -239,7 +242,7 @@ class TasksWriter(TasksView):
         self.state = replace(self.state, tasks=self.state.tasks.drop(task), batches=batches)
 
     def prune_tasks(self, before: datetime, limit: int) -> int:
-        needed = {one for task in self._tasks() if task.state not in FINISHED for one in task.depends_on}
+        needed = {one for task in self._tasks() if task.state is not TaskState.COMPLETED for one in task.depends_on}
         old = sorted(
             (one.finished_at, one.id)
             for one in self._tasks()

@@ -29,6 +29,7 @@ from hivelore.storage.sql.statements import (
     to_micros,
 )
 from hivelore.tasks.authority import queue_of
+from hivelore.tasks.dependencies import lock_of
 from hivelore.tasks.model import (
     COUNTERS,
     MAX_CHAIN,
@@ -89,7 +90,7 @@ TASK = Table(
     depends_on=TEXTS,
     **plain("client_id attempt failures max_attempts session progress"),
     progress_at=INSTANT,
-    **plain("output failure"),
+    **plain("output failure reporter"),
     finished_at=INSTANT,
     lease=Columns(
         Lease,
@@ -259,6 +260,9 @@ class TaskReader(SqlReader):
         rows = self.rows(self.SQL["tasks_waiting"], {"id": task, "after": after, "limit": limit})
         return [TaskId(row[0]) for row in rows]
 
+    def is_needed(self, task: TaskId) -> bool:
+        return self.row("task_needed", id=task) is not None
+
     def task_progress(self, task: TaskId) -> Sequence[TaskProgress]:
         return self.read_all(PROGRESS, "task_progress", id=task)
 
@@ -350,5 +354,6 @@ class TaskWriter(TaskReader, SqlWriter):
     def prune_tasks(self, before: datetime, limit: int) -> int:
         old = self.rows(self.SQL["tasks_old"], {"before": to_micros(before), "limit": limit})
         for (task,) in old:
+            self.claim(lock_of(TaskId(task)))
             self.drop_task(TaskId(task))
         return len(old)

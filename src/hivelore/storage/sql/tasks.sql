@@ -76,6 +76,11 @@ SELECT td.task FROM task_dependency td
 JOIN task ta ON ta.namespace = td.namespace AND ta.id = td.task
 WHERE td.namespace = :namespace AND td.depends_on = :id AND ta.state = 2 AND td.task > :after ORDER BY td.task LIMIT :limit
 
+-- name: task_needed
+SELECT 1 FROM task_dependency td
+JOIN task ta ON ta.namespace = td.namespace AND ta.id = td.task
+WHERE td.namespace = :namespace AND td.depends_on = :id AND ta.state <> 5 LIMIT 1
+
 -- name: task_open
 UPDATE task SET state = 1, version = version + 1, updated_at = :at
 WHERE namespace = :namespace AND id = :id AND state = 2 AND NOT EXISTS (
@@ -165,5 +170,5 @@ DELETE FROM task WHERE namespace = :namespace AND id = :id
 SELECT ta.id FROM task ta
 WHERE ta.namespace = :namespace AND ta.finished_at < :before AND NOT EXISTS (
   SELECT 1 FROM task_dependency td JOIN task o ON o.namespace = td.namespace AND o.id = td.task
-  WHERE td.namespace = ta.namespace AND td.depends_on = ta.id AND o.state < 5)
+  WHERE td.namespace = ta.namespace AND td.depends_on = ta.id AND o.state <> 5)
 ORDER BY ta.finished_at, ta.id LIMIT :limit

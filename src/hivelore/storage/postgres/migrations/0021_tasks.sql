@@ -32,6 +32,7 @@ CREATE TABLE task (
   progress_at  BIGINT,
   output       TEXT COLLATE "C",
   failure      TEXT COLLATE "C",
+  reporter     TEXT COLLATE "C",
   finished_at  BIGINT,
   PRIMARY KEY (namespace, id)
 );

@@ -32,6 +32,7 @@ CREATE TABLE task (
   progress_at  INTEGER,
   output       TEXT,
   failure      TEXT,
+  reporter     TEXT,
   finished_at  INTEGER,
   PRIMARY KEY (namespace, id)
 );
