@@ -105,10 +105,11 @@ class PromptSource(Protocol):
 
 
 class TranscriptSource(Protocol):
-    """Conversations of the agent program on this host."""
+    """Conversations of the agent program."""
 
     def has(self, session: str, folder: Path) -> bool:
-        """Returns True if the program can resume a session in a folder."""
+        """Returns True if the program can resume a session in a folder. A source that stores conversations elsewhere
+        puts them where the program looks for them first."""
         ...
 
     def usage_before(self, session: str) -> Usage:
