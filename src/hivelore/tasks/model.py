@@ -72,7 +72,10 @@ class Lease(Value, frozen=True, kw_only=True):
 
 
 class Task(
-    Value, frozen=True, kw_only=True, rename=json_names(parent="parentTaskId", session="sessionId", creator="creatorId", reporter="reporterId")
+    Value,
+    frozen=True,
+    kw_only=True,
+    rename=json_names(parent="parentTaskId", session="sessionId", creator="creatorId", reporter="reporterId"),
 ):
     """Work that an agent is to do."""
 
