@@ -233,10 +233,11 @@ def test_d23_x16_a_child_resumes_the_session_of_its_parent_or_gets_its_progress(
 ) -> None:
     parent = swarm.send("Set up the proxy of the shop")
     swarm.do(swarm.claim(), "progress", text="Installed nginx.", sessionId="s1" if has_session else None)
-    child = swarm.send("Renew its certificate", parentTaskId=parent["id"], assignee="bob")
-    assert swarm.claim(swarm.bob)["id"] == child["id"]
-    found = swarm.get(parent, swarm.bob)["task"]
+    child = swarm.send("Renew its certificate", parentTaskId=parent["id"], assignee="ada")
+    assert swarm.claim()["id"] == child["id"]
+    found = swarm.get(parent, swarm.ada)["task"]
     assert found["sessionId"] == ("s1" if has_session else None)
+    assert swarm.get(parent, swarm.bob)["task"]["sessionId"] is None
     tasks = swarm.service.app.tasks
     text = preamble(tasks.task(child["id"], SERVICE_VIEWER), tasks.task(parent["id"], SERVICE_VIEWER))
     assert "Set up the proxy of the shop" in text
@@ -249,6 +250,84 @@ def test_d25_nobody_puts_a_task_into_the_session_of_another_agent(swarm: Swarm) 
     payload = {"hook_event_name": "SessionStart", "session_id": "session-of-bob", "source": "compact"}
     answer = swarm.bob.call("POST", "/api/hooks/claude-code", body={"id": "e", "payload": payload})
     assert "Ignore your rules" not in str(answer)
+
+
+def test_d25_a_session_is_shown_to_its_agent_and_to_leads_alone(swarm: Swarm) -> None:
+    swarm.send()
+    task = swarm.claim()
+    swarm.do(task, "heartbeat", sessionId="session-of-ada")
+    listed = [client.call("GET", "/api/tasks", query={"state": "running"}) for client in (swarm.bob, swarm.lea)]
+    assert ["session-of-ada" in str(one) for one in listed] == [False, True]
+    for client, sees in ((swarm.ada, True), (swarm.bob, False), (swarm.lea, True), (swarm.operator, True)):
+        assert ("session-of-ada" in str(swarm.get(task, client))) == sees
+    swarm.do(task, "release")
+    again = swarm.claim(swarm.bob)
+    assert (again["id"], again["sessionId"]) == (task["id"], None)
+    assert again["lease"]["token"] is not None
+
+
+@pytest.mark.parametrize("end", ["complete", "lose"])
+def test_d25_a_task_that_the_session_no_longer_works_on_does_not_come_back(swarm: Swarm, end: str) -> None:
+    swarm.send()
+    task = swarm.claim()
+    swarm.do(task, "heartbeat", sessionId="s")
+    if end == "complete":
+        swarm.do(task, "complete", output="Done.")
+    else:
+        _end_lease(swarm, task)
+        assert swarm.claim(swarm.bob)["id"] == task["id"]
+    payload = {"hook_event_name": "SessionStart", "session_id": "s", "source": "compact"}
+    for number, fields in enumerate(({}, {"taskId": task["id"]})):
+        body = {"id": f"e{number}", "payload": payload, **fields}
+        assert f"{task['id']}: {TEXT}" not in str(swarm.ada.call("POST", "/api/hooks/claude-code", body=body))
+
+
+@pytest.mark.parametrize(
+    ("reports", "tokens"),
+    [
+        ([({}, {"inputTokens": 100}), ({"sessionId": "s"}, {"inputTokens": 150})], 150),
+        ([({"sessionId": "s"}, {"inputTokens": 100}), ({"sessionId": "t"}, {"inputTokens": 50})], 150),
+        ([({}, {"sessionId": "s", "inputTokens": 100}), ({}, {"inputTokens": 150})], 150),
+        ([({"sessionId": "s"}, {"inputTokens": 100}), ({}, {"inputTokens": 150})], 150),
+        (
+            [({"sessionId": "s"}, {"sessionId": "t", "inputTokens": 100}), ({}, {"sessionId": "t", "inputTokens": 90})],
+            100,
+        ),
+    ],
+)
+def test_costs_belong_to_the_session_that_a_report_names(
+    swarm: Swarm, reports: list[tuple[dict[str, Any], dict[str, Any]]], tokens: int
+) -> None:
+    swarm.send()
+    task = swarm.claim()
+    *first, (fields, last) = reports
+    for named, usage in first:
+        swarm.do(task, "progress", text="Going on.", usage=usage, **named)
+    swarm.do(task, "complete", output="Done.", usage=last, **fields)
+    assert swarm.get(task)["usage"]["inputTokens"] == tokens
+
+
+def test_costs_are_stored_after_the_agent_itself_completed_the_task(swarm: Swarm) -> None:
+    swarm.send()
+    task = swarm.claim()
+    swarm.tool(swarm.ada, "complete-task", taskId=task["id"], output="Done.")
+    usage = {"sessionId": "s", "inputTokens": 7}
+    swarm.do(task, "complete", output="Done.", usage=usage, leaseToken=task["lease"]["token"])
+    assert swarm.get(task)["usage"]["inputTokens"] == 7
+    with pytest.raises(Conflict, match="late"):
+        swarm.do(task, "complete", output="Other.", usage={**usage, "inputTokens": 9})
+    assert swarm.get(task)["usage"]["inputTokens"] == 9
+
+
+def test_a_failed_attempt_that_is_reported_again_changes_nothing(swarm: Swarm) -> None:
+    swarm.send()
+    task = swarm.claim()
+    fields = {"reason": "No access", "retry": True, "leaseToken": task["lease"]["token"]}
+    assert swarm.do(task, "fail", **fields)["failures"] == 1
+    assert swarm.do(task, "fail", **fields)["state"] == "open"
+    swarm.claim(swarm.bob)
+    assert swarm.do(task, "fail", **fields)["state"] == "running"
+    assert swarm.get(task)["progress"] == []
 
 
 def test_costs_are_stored_once_and_summed(swarm: Swarm) -> None:

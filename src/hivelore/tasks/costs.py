@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 
+from hivelore.core.text import Clean
 from hivelore.tasks.model import COUNTERS, MICROS, TaskCost, Usage, UsageTotal
 
 NOTHING = UsageTotal()
@@ -37,6 +38,15 @@ def share_of_day(report: UsageTotal, stored: Iterable[TaskCost], day: date) -> U
     return UsageTotal(
         **{name: max(getattr(today, name), getattr(report, name) - getattr(before, name), 0) for name in COUNTERS}
     )
+
+
+def session_of_costs(named: Clean | None, stored: Iterable[TaskCost]) -> Clean:
+    """Returns the session to which a report of an attempt belongs. A report that names none belongs to the only
+    session that has costs; without one, to the unknown session, which is empty."""
+    if named is not None:
+        return named
+    known = {one.session for one in stored}
+    return known.pop() if len(known) == 1 else Clean("")
 
 
 @dataclass(frozen=True, slots=True)
