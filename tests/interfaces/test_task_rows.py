@@ -1,5 +1,6 @@
 """Tasks as the specification says, row by row, through REST and MCP on both databases."""
 
+import json
 import socket
 import threading
 import time
@@ -504,10 +505,15 @@ def test_a_claim_hears_of_a_task_that_another_service_stores(tmp_path: Path) -> 
         assert [one["id"] for one in found] == [sent["id"]]
 
 
-def test_a_caller_that_is_gone_gets_no_task(swarm: Swarm) -> None:
+_CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "claim-task", "arguments": {"wait": 20}}}
+
+
+@pytest.mark.parametrize(("path", "request_body"), [("/api/tasks/claim", {"wait": 20}), ("/mcp", _CALL)])
+def test_a_caller_that_is_gone_gets_no_task(swarm: Swarm, path: str, request_body: dict[str, Any]) -> None:
     key = swarm.service.add("gone")
-    body = b'{"wait": 20}'
-    head = f"POST /api/tasks/claim HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n"
+    body = json.dumps(request_body).encode()
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n"
+    head += "Accept: application/json, text/event-stream\r\n"
     head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     with socket.create_connection(("127.0.0.1", swarm.service.port)) as connection:
         connection.sendall(head.encode() + body)
