@@ -542,6 +542,26 @@ def test_a_daily_limit_stops_claims(tmp_path: Path) -> None:
         assert b'hivelore_tasks{state="open"} 1.0' in figures
 
 
+def test_n18_a_worker_cannot_use_up_the_daily_limit_of_all(tmp_path: Path) -> None:
+    with Service(tmp_path, task_daily_cost=10) as service:
+        ada, bob = (service.client(service.add(name)) for name in ("ada", "bob"))
+        swarm = Swarm(service, ada, bob, ada, service.client(service.operator_key))
+        for number in range(3):
+            swarm.send(f"Task number {number} that costs a lot")
+        task = swarm.claim()
+        with pytest.raises(Invalid):
+            swarm.do(task, "progress", text="Going on.", usage={"costUsd": 1_001})
+        swarm.do(task, "progress", text="Going on.", usage={"costUsd": 1_000})
+        answer = ada.call("POST", "/api/tasks/claim", body={})
+        assert "HIVELORE_TASK_AGENT_PERCENT" in answer["message"]
+        assert swarm.claim(bob) is not None
+        with pytest.raises(Forbidden):
+            ada.call("DELETE", f"/api/tasks/{task['id']}/costs")
+        swarm.operator.call("DELETE", f"/api/tasks/{task['id']}/costs")
+        assert swarm.operator.call("GET", "/api/costs")["rows"] == []
+        assert swarm.claim() is not None
+
+
 @pytest.mark.parametrize(
     ("fields", "error"),
     [

@@ -230,8 +230,9 @@ class TaskChange:
 
 # costs
 
-MAX_TOKENS = 10**12
-MAX_COST = 1_000_000.0
+MAX_TOKENS = 10**9
+MAX_COST = 1_000.0
+"""What one session may report for one attempt."""
 MICROS = 1_000_000
 
 Tokens = Annotated[int, Meta(ge=0, le=MAX_TOKENS)]

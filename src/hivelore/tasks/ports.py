@@ -174,6 +174,10 @@ class TaskWrites(Protocol):
         """Moves the costs of the unknown session of an attempt to a session that has no costs yet."""
         ...
 
+    def drop_task_costs(self, task: TaskId) -> None:
+        """Deletes the costs of a task. Dropping twice is allowed."""
+        ...
+
     def drop_task(self, task: TaskId) -> None:
         """Deletes a task with all that belongs to it. Dropping twice is allowed."""
         ...

@@ -1,6 +1,6 @@
 """Tasks: sends, claims, progress, results, and what people change."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -52,6 +52,7 @@ from hivelore.tasks.model import (
     TaskSession,
     TaskState,
     Usage,
+    UsageTotal,
 )
 from hivelore.tasks.states import TaskAction, may_apply, next_state
 from hivelore.tasks.task_text import task_draft
@@ -65,6 +66,8 @@ MAX_FAILURES = 3
 """Failed tasks that a lead is told of when a session starts."""
 MAX_GROUPS = 1_000
 MAX_DAYS = 400
+MAX_AGENTS = 10_000
+"""Agents whose costs of a day are compared with the limit: those with the largest."""
 TRIES = 3
 _EXHAUSTED_AT_ONCE = 20
 _PAGE = 500
@@ -281,7 +284,7 @@ class TaskService:
         now = self._clock.now()
         with self._store.read(deadline) as view:
             exhausted = view.exhausted_tasks(now, _EXHAUSTED_AT_ONCE)
-            refusal = self._limit.refusal(view.used_on(now.date())) if self._limit.is_set else None
+            refusal = self._limit.refusal(_used_by_agents(view, now.date()), agent) if self._limit.is_set else None
             is_claimable = view.is_claimable(queues, now)
             end = None if is_claimable else view.next_lease_end(queues, now)
             wait = None if end is None else max((end - view.lease_time(now)).total_seconds(), 0.0)
@@ -562,6 +565,16 @@ class TaskService:
             rows = view.cost_groups(group, since, until, agent, MAX_GROUPS + 1)
             everything = view.total_cost(since, until, agent)
         return CostReport(rows=tuple(rows[:MAX_GROUPS]), total=everything, is_cut=len(rows) > MAX_GROUPS)
+
+    def drop_costs(self, task: TaskId, viewer: Viewer, deadline: float | None = None) -> None:
+        """Deletes the costs of a task, because they were reported wrongly."""
+
+        def drop(tx: Transaction) -> None:
+            self._visible(tx, task, viewer)
+            tx.drop_task_costs(task)
+
+        self._store.write(drop, deadline)
+        self.wake()
 
     def counts(self) -> TaskCounts:
         with self._store.read() as view:
@@ -921,6 +934,11 @@ def _in_session(task: Task, session: Clean | None, viewer: Viewer) -> Task:
     if session is None or (task.session, task.session_agent) == (session, viewer.agent):
         return task
     return replace(task, session=session, session_agent=viewer.agent)
+
+
+def _used_by_agents(view: View, day: date) -> Mapping[str, UsageTotal]:
+    rows = view.cost_groups(CostGroup.AGENT, day, day, None, MAX_AGENTS)
+    return {one.key: one.usage for one in rows}
 
 
 def _newest_session(view: View, task: TaskId, attempt: int) -> Clean | None:

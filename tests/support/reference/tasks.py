@@ -240,6 +240,10 @@ class TasksWriter(TasksView):
 
         self._change(task, lambda one: replace(one, costs=tuple(map(name, one.costs))))
 
+    def drop_task_costs(self, task: TaskId) -> None:
+        if task in self.state.tasks:
+            self._change(task, lambda one: replace(one, costs=()))
+
     def drop_task(self, task: TaskId) -> None:
         batches = self.state.batches
         for one in batches.values():

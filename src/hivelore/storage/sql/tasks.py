@@ -349,6 +349,9 @@ class TaskWriter(TaskReader, SqlWriter):
     def name_task_costs(self, task: TaskId, attempt: int, session: Clean) -> None:
         self.run("task_costs_name", {"id": task, "attempt": attempt, "session": session})
 
+    def drop_task_costs(self, task: TaskId) -> None:
+        self.run("task_costs_delete", {"id": task})
+
     def drop_task(self, task: TaskId) -> None:
         for name in ("dependencies", "progress", "sessions", "attempts", "changes", "costs"):
             self.run(f"task_{name}_delete", {"id": task})
