@@ -292,7 +292,7 @@ def test_only_the_latest_progress_sessions_and_attempts_are_kept(store: MemorySt
     for number in range(1, 6):
         at = instant(number)
         progress = TaskProgress(number=number, at=at, actor=ADA, kind=ProgressKind.PROGRESS, text=Clean(f"p{number}"))
-        session = TaskSession(number=number, session=Clean(f"s{number}"), agent=ADA, at=at)
+        session = TaskSession(number=number, session=Clean(f"s{number}"), agent=ADA, attempt=1, at=at)
         attempt = Attempt(number=number, token=f"t{number}", agent=ADA, runner=None, at=at)
         store.write(lambda tx, one=progress: tx.put_task_progress(task_id(1), one, keep=3))
         store.write(lambda tx, one=session: tx.put_task_session(task_id(1), one, keep=3))
@@ -310,7 +310,7 @@ def test_only_the_latest_progress_sessions_and_attempts_are_kept(store: MemorySt
 def test_a_session_belongs_to_the_task_that_it_worked_on_last(store: MemoryStore) -> None:
     put(store, a_task(1), a_task(2))
     for number, at in ((1, 5), (2, 9)):
-        session = TaskSession(number=1, session=Clean("s"), agent=ADA, at=instant(at))
+        session = TaskSession(number=1, session=Clean("s"), agent=ADA, attempt=1, at=instant(at))
         store.write(lambda tx, number=number, one=session: tx.put_task_session(task_id(number), one))
     with store.read() as view:
         found = view.task_of_session(Clean("s"), ADA)

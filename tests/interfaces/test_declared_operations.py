@@ -222,6 +222,7 @@ def test_these_operations_are_for_operators_or_leads() -> None:
         "check_config",
         "rotate_config_key",
         "delete_task",
+        "drop_costs",
     }
     assert operators == maintenance | reembedding | operational | others
     assert leads == {"inject_learning", "review_proposals"}

@@ -1,5 +1,6 @@
 """Tasks as the specification says, row by row, through REST and MCP on both databases."""
 
+import json
 import socket
 import threading
 import time
@@ -234,10 +235,11 @@ def test_d23_x16_a_child_resumes_the_session_of_its_parent_or_gets_its_progress(
 ) -> None:
     parent = swarm.send("Set up the proxy of the shop")
     swarm.do(swarm.claim(), "progress", text="Installed nginx.", sessionId="s1" if has_session else None)
-    child = swarm.send("Renew its certificate", parentTaskId=parent["id"], assignee="bob")
-    assert swarm.claim(swarm.bob)["id"] == child["id"]
-    found = swarm.get(parent, swarm.bob)["task"]
+    child = swarm.send("Renew its certificate", parentTaskId=parent["id"], assignee="ada")
+    assert swarm.claim()["id"] == child["id"]
+    found = swarm.get(parent, swarm.ada)["task"]
     assert found["sessionId"] == ("s1" if has_session else None)
+    assert swarm.get(parent, swarm.bob)["task"]["sessionId"] is None
     tasks = swarm.service.app.tasks
     text = preamble(tasks.task(child["id"], SERVICE_VIEWER), tasks.task(parent["id"], SERVICE_VIEWER))
     assert "Set up the proxy of the shop" in text
@@ -250,6 +252,84 @@ def test_d25_nobody_puts_a_task_into_the_session_of_another_agent(swarm: Swarm) 
     payload = {"hook_event_name": "SessionStart", "session_id": "session-of-bob", "source": "compact"}
     answer = swarm.bob.call("POST", "/api/hooks/claude-code", body={"id": "e", "payload": payload})
     assert "Ignore your rules" not in str(answer)
+
+
+def test_d25_a_session_is_shown_to_its_agent_and_to_leads_alone(swarm: Swarm) -> None:
+    swarm.send()
+    task = swarm.claim()
+    swarm.do(task, "heartbeat", sessionId="session-of-ada")
+    listed = [client.call("GET", "/api/tasks", query={"state": "running"}) for client in (swarm.bob, swarm.lea)]
+    assert ["session-of-ada" in str(one) for one in listed] == [False, True]
+    for client, sees in ((swarm.ada, True), (swarm.bob, False), (swarm.lea, True), (swarm.operator, True)):
+        assert ("session-of-ada" in str(swarm.get(task, client))) == sees
+    swarm.do(task, "release")
+    again = swarm.claim(swarm.bob)
+    assert (again["id"], again["sessionId"]) == (task["id"], None)
+    assert again["lease"]["token"] is not None
+
+
+@pytest.mark.parametrize("end", ["complete", "lose"])
+def test_d25_a_task_that_the_session_no_longer_works_on_does_not_come_back(swarm: Swarm, end: str) -> None:
+    swarm.send()
+    task = swarm.claim()
+    swarm.do(task, "heartbeat", sessionId="s")
+    if end == "complete":
+        swarm.do(task, "complete", output="Done.")
+    else:
+        _end_lease(swarm, task)
+        assert swarm.claim(swarm.bob)["id"] == task["id"]
+    payload = {"hook_event_name": "SessionStart", "session_id": "s", "source": "compact"}
+    for number, fields in enumerate(({}, {"taskId": task["id"]})):
+        body = {"id": f"e{number}", "payload": payload, **fields}
+        assert f"{task['id']}: {TEXT}" not in str(swarm.ada.call("POST", "/api/hooks/claude-code", body=body))
+
+
+@pytest.mark.parametrize(
+    ("reports", "tokens"),
+    [
+        ([({}, {"inputTokens": 100}), ({"sessionId": "s"}, {"inputTokens": 150})], 150),
+        ([({"sessionId": "s"}, {"inputTokens": 100}), ({"sessionId": "t"}, {"inputTokens": 50})], 150),
+        ([({}, {"sessionId": "s", "inputTokens": 100}), ({}, {"inputTokens": 150})], 150),
+        ([({"sessionId": "s"}, {"inputTokens": 100}), ({}, {"inputTokens": 150})], 150),
+        (
+            [({"sessionId": "s"}, {"sessionId": "t", "inputTokens": 100}), ({}, {"sessionId": "t", "inputTokens": 90})],
+            100,
+        ),
+    ],
+)
+def test_costs_belong_to_the_session_that_a_report_names(
+    swarm: Swarm, reports: list[tuple[dict[str, Any], dict[str, Any]]], tokens: int
+) -> None:
+    swarm.send()
+    task = swarm.claim()
+    *first, (fields, last) = reports
+    for named, usage in first:
+        swarm.do(task, "progress", text="Going on.", usage=usage, **named)
+    swarm.do(task, "complete", output="Done.", usage=last, **fields)
+    assert swarm.get(task)["usage"]["inputTokens"] == tokens
+
+
+def test_costs_are_stored_after_the_agent_itself_completed_the_task(swarm: Swarm) -> None:
+    swarm.send()
+    task = swarm.claim()
+    swarm.tool(swarm.ada, "complete-task", taskId=task["id"], output="Done.")
+    usage = {"sessionId": "s", "inputTokens": 7}
+    swarm.do(task, "complete", output="Done.", usage=usage, leaseToken=task["lease"]["token"])
+    assert swarm.get(task)["usage"]["inputTokens"] == 7
+    with pytest.raises(Conflict, match="late"):
+        swarm.do(task, "complete", output="Other.", usage={**usage, "inputTokens": 9})
+    assert swarm.get(task)["usage"]["inputTokens"] == 9
+
+
+def test_a_failed_attempt_that_is_reported_again_changes_nothing(swarm: Swarm) -> None:
+    swarm.send()
+    task = swarm.claim()
+    fields = {"reason": "No access", "retry": True, "leaseToken": task["lease"]["token"]}
+    assert swarm.do(task, "fail", **fields)["failures"] == 1
+    assert swarm.do(task, "fail", **fields)["state"] == "open"
+    swarm.claim(swarm.bob)
+    assert swarm.do(task, "fail", **fields)["state"] == "running"
+    assert swarm.get(task)["progress"] == []
 
 
 def test_costs_are_stored_once_and_summed(swarm: Swarm) -> None:
@@ -426,10 +506,15 @@ def test_a_claim_hears_of_a_task_that_another_service_stores(tmp_path: Path) -> 
         assert [one["id"] for one in found] == [sent["id"]]
 
 
-def test_a_caller_that_is_gone_gets_no_task(swarm: Swarm) -> None:
+_CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "claim-task", "arguments": {"wait": 20}}}
+
+
+@pytest.mark.parametrize(("path", "request_body"), [("/api/tasks/claim", {"wait": 20}), ("/mcp", _CALL)])
+def test_a_caller_that_is_gone_gets_no_task(swarm: Swarm, path: str, request_body: dict[str, Any]) -> None:
     key = swarm.service.add("gone")
-    body = b'{"wait": 20}'
-    head = f"POST /api/tasks/claim HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n"
+    body = json.dumps(request_body).encode()
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n"
+    head += "Accept: application/json, text/event-stream\r\n"
     head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     with socket.create_connection(("127.0.0.1", swarm.service.port)) as connection:
         connection.sendall(head.encode() + body)
@@ -456,6 +541,26 @@ def test_a_daily_limit_stops_claims(tmp_path: Path) -> None:
         _, figures = service.raw(request.encode())
         assert b"hivelore_task_cost_dollars 1.5" in figures
         assert b'hivelore_tasks{state="open"} 1.0' in figures
+
+
+def test_n18_a_worker_cannot_use_up_the_daily_limit_of_all(tmp_path: Path) -> None:
+    with Service(tmp_path, task_daily_cost=10) as service:
+        ada, bob = (service.client(service.add(name)) for name in ("ada", "bob"))
+        swarm = Swarm(service, ada, bob, ada, service.client(service.operator_key))
+        for number in range(3):
+            swarm.send(f"Task number {number} that costs a lot")
+        task = swarm.claim()
+        with pytest.raises(Invalid):
+            swarm.do(task, "progress", text="Going on.", usage={"costUsd": 1_001})
+        swarm.do(task, "progress", text="Going on.", usage={"costUsd": 1_000})
+        answer = ada.call("POST", "/api/tasks/claim", body={})
+        assert "HIVELORE_TASK_AGENT_PERCENT" in answer["message"]
+        assert swarm.claim(bob) is not None
+        with pytest.raises(Forbidden):
+            ada.call("DELETE", f"/api/tasks/{task['id']}/costs")
+        swarm.operator.call("DELETE", f"/api/tasks/{task['id']}/costs")
+        assert swarm.operator.call("GET", "/api/costs")["rows"] == []
+        assert swarm.claim() is not None
 
 
 @pytest.mark.parametrize(

@@ -338,6 +338,7 @@ ROUTES: dict[tuple[str, str], Probe] = {
         lambda task: asker.rest("PATCH", f"/api/tasks/{task}", body={"priority": 0})
     ),
     ("DELETE", "/api/tasks/{taskId}"): lambda asker: [asker.rest("DELETE", f"/api/tasks/{NOWHERE}")],
+    ("DELETE", "/api/tasks/{taskId}/costs"): lambda asker: [asker.rest("DELETE", f"/api/tasks/{NOWHERE}/costs")],
     ("POST", "/api/tasks/claim"): lambda asker: [asker.rest("POST", "/api/tasks/claim", body={"wait": -1})],
     ("GET", "/api/tasks/{taskId}/knowledge"): lambda asker: asker.each_task(
         lambda task: asker.rest("GET", f"/api/tasks/{task}/knowledge")
@@ -541,6 +542,7 @@ METHODS: dict[str, Probe] = {
         lambda task: _answer_or_error(lambda: asker.hive.edit_task(task=task, priority=0))
     ),
     "delete_task": lambda asker: [_answer_or_error(lambda: asker.hive.delete_task(NOWHERE))],
+    "drop_costs": lambda asker: [_answer_or_error(lambda: asker.hive.drop_costs(NOWHERE))],
     "task_knowledge": lambda asker: asker.each_task(
         lambda task: _answer_or_error(lambda: asker.hive.task_knowledge(task))
     ),
@@ -733,6 +735,7 @@ COMMANDS: dict[str, Probe] = {
     "hivelore task resume": lambda asker: [asker.verb("task", "resume", NOWHERE)],
     "hivelore task edit": lambda asker: asker.each_task(lambda task: asker.verb("task", "edit", task)),
     "hivelore task delete": lambda asker: [asker.verb("task", "delete", NOWHERE)],
+    "hivelore task drop-costs": lambda asker: [asker.verb("task", "drop-costs", NOWHERE)],
     "hivelore tasks": lambda asker: [asker.verb("tasks"), asker.verb("tasks", "--costs", "task", "--json")],
     "hivelore config list": lambda asker: [asker.verb("config", "list"), asker.verb("config", "list", "--json")],
     "hivelore config set": lambda asker: [asker.verb("config", "set", "PATH", "x")],

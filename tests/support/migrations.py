@@ -276,7 +276,7 @@ def _assign(tx: Transaction, deed: Deed) -> None:
     tx.put_task(a_task(1 + deed.which, depends_on=depends_on, client_id=Clean(f"c{deed.number}")))
     progress = TaskProgress(number=deed.number, at=START, actor=None, kind=ProgressKind.LATE, text=Clean("half"))
     tx.put_task_progress(task, progress)
-    tx.put_task_session(task, TaskSession(number=deed.number, session=Clean("s"), agent=ADA, at=START))
+    tx.put_task_session(task, TaskSession(number=deed.number, session=Clean("s"), agent=ADA, attempt=1, at=START))
     tx.put_attempt(task, Attempt(number=deed.number, token="t", agent=ADA, runner=None, at=START))
     usage = UsageTotal(input_tokens=deed.number, cost_micros=7)
     cost = TaskCost(task=task, attempt=1, session=Clean(""), day=START.date(), agent=ADA, usage=usage)

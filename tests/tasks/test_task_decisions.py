@@ -158,14 +158,26 @@ def test_money_is_stored_in_millionths() -> None:
         (DailyLimit(), UsageTotal(input_tokens=10**9, cost_micros=10**12), False),
         (DailyLimit(tokens=10), UsageTotal(input_tokens=4, cache_read_tokens=5), False),
         (DailyLimit(tokens=10), UsageTotal(input_tokens=4, cache_read_tokens=6), True),
+        (DailyLimit(tokens=10, percent=50), UsageTotal(input_tokens=4), False),
+        (DailyLimit(tokens=10, percent=50), UsageTotal(input_tokens=5), True),
         (DailyLimit(cost_micros=2_000_000), UsageTotal(cost_micros=1_999_999), False),
         (DailyLimit(cost_micros=2_000_000), UsageTotal(cost_micros=2_000_000), True),
     ],
 )
 def test_a_daily_limit_is_used_up(limit: DailyLimit, used: UsageTotal, is_over: bool) -> None:
-    refusal = limit.refusal(used)
+    refusal = limit.refusal({ADA: used}, ADA)
     assert (refusal is not None) == is_over
     assert refusal is None or "HIVELORE_TASK_DAILY" in refusal
+
+
+@given(tokens=st.integers(0, 10**12), others=st.lists(st.integers(0, 10), max_size=4))
+def test_one_agent_cannot_use_up_the_daily_limit_of_others(tokens: int, others: list[int]) -> None:
+    limit = DailyLimit(tokens=100, percent=50)
+    used = {ADA: UsageTotal(input_tokens=tokens)} | {
+        AgentId(f"agent {number}"): UsageTotal(output_tokens=one) for number, one in enumerate(others)
+    }
+    assert limit.refusal(used, AgentId("agent 0")) is None
+    assert (limit.refusal(used, ADA) is None) == (tokens < 50)
 
 
 # texts

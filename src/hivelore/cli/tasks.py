@@ -255,6 +255,16 @@ def delete(task: Task, /, *, json: AsJson = False) -> None:
     output.result({"id": task}, json, "Deleted: ", (task, "bold"))
 
 
+@app.command
+def drop_costs(task: Task, /, *, json: AsJson = False) -> None:
+    """Delete the costs of a task that were reported wrongly.
+
+    Example: hivelore task drop-costs ID
+    """
+    call("DELETE", path(_TASKS, task, "costs"), operator=True)
+    output.result({"id": task}, json, "Deleted the costs of: ", (task, "bold"))
+
+
 def tasks(
     *,
     costs: Annotated[

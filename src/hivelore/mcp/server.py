@@ -41,13 +41,17 @@ from hivelore.sessions import agent_instructions
 _NO_AGENT = "An operator's key speaks for no agent here: say for which one with the header X-Agent-ID."
 
 
+IsGone = Callable[[], Awaitable[bool]]
+"""Returns True if the caller does not wait any more."""
+
+
 class _OfferedTool(NamedTuple):
     """A tool as the server lists it, and the function that answers a call."""
 
     listed: ListedTool
     roles: frozenset[Role]
     capability: str
-    answer: Callable[[Caller, Mapping[str, Any]], Awaitable[Reply]]
+    answer: Callable[[Caller, Mapping[str, Any], IsGone], Awaitable[Reply]]
 
 
 class McpServer:
@@ -121,7 +125,7 @@ class McpServer:
                 raise Invalid(
                     f"There is no tool {params.name[:NAME_LENGTH]!r} for you. tools/list names those there are."
                 )
-            reply = await tool.answer(caller, params.arguments or {})
+            reply = await tool.answer(caller, params.arguments or {}, cast(Request, ctx.request).is_disconnected)
         except HiveloreError as error:
             return _result(Reply(str(error), {}), agent, success=False)
         return _result(reply, agent, success=True)
@@ -142,9 +146,9 @@ def _offered(operation: Operation[..., Any]) -> _OfferedTool:
     tool = cast(Tool[Any], operation.tool)
     arguments = Arguments(operation, tool)
 
-    async def answer(caller: Caller, given: Mapping[str, Any]) -> Reply:
+    async def answer(caller: Caller, given: Mapping[str, Any], is_gone: IsGone) -> Reply:
         request = arguments.read(given)
-        return tool.reply(await caller.context.answer(operation, request, caller.viewer, caller.project))
+        return tool.reply(await caller.context.answer(operation, request, caller.viewer, caller.project, is_gone))
 
     listed = ListedTool(
         name=tool.name,

@@ -105,6 +105,7 @@ class AsyncHive:
     resume_task = awaitable(Hive.resume_task)
     edit_task = awaitable(Hive.edit_task)
     delete_task = awaitable(Hive.delete_task)
+    drop_costs = awaitable(Hive.drop_costs)
     task_knowledge = awaitable(Hive.task_knowledge)
     costs = awaitable(Hive.costs)
     recalls = awaitable(Hive.recalls)

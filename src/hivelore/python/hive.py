@@ -242,6 +242,7 @@ class Hive(ABC):
     resume_task = method(task_operations.RESUME_TASK)
     edit_task = method(task_operations.EDIT_TASK)
     delete_task = method(task_operations.DELETE_TASK)
+    drop_costs = method(task_operations.DROP_COSTS)
     task_knowledge = method(task_operations.GET_KNOWLEDGE)
     costs = method(task_operations.GET_COSTS)
     config = method(configuration.LIST_CONFIG)

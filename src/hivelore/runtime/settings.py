@@ -401,18 +401,26 @@ class Settings(BaseSettings):
     )
     task_daily_tokens: int = setting(
         "HIVELORE_TASK_DAILY_TOKENS",
-        "Tokens that all tasks together may report for one day (UTC). Above it, no task can be claimed. 0: no limit.",
+        "Tokens that agents may report for all tasks for one day (UTC). Above it, no task can be claimed. 0: no limit.",
         default=0,
         ge=0,
         le=10**15,
     )
     task_daily_cost: float = setting(
         "HIVELORE_TASK_DAILY_COST",
-        "US dollars that all tasks together may report for one day (UTC). Above it, no task can be claimed. 0: no "
+        "US dollars that agents may report for all tasks for one day (UTC). Above it, no task can be claimed. 0: no "
         "limit.",
         default=0,
         ge=0,
         le=1_000_000,
+    )
+    task_agent_percent: int = setting(
+        "HIVELORE_TASK_AGENT_PERCENT",
+        "Percent of the daily limits of tokens and costs that one agent may use. What it reports above that does not "
+        "count against other agents.",
+        default=50,
+        ge=1,
+        le=100,
     )
     review_days: float = setting(
         "HIVELORE_REVIEW_DAYS",
@@ -649,7 +657,9 @@ class Settings(BaseSettings):
     @property
     def task_limit(self) -> DailyLimit:
         micros = round(self.task_daily_cost * MICROS)
-        return DailyLimit(tokens=self.task_daily_tokens or None, cost_micros=micros or None)
+        return DailyLimit(
+            tokens=self.task_daily_tokens or None, cost_micros=micros or None, percent=self.task_agent_percent
+        )
 
     @property
     def naming(self) -> Naming:

@@ -2,7 +2,7 @@
 
 from hivelore.core.agents import Agent, AgentId, Role, Viewer
 from hivelore.search.model import Visibility
-from hivelore.tasks.model import Attempt, Lease, Task
+from hivelore.tasks.model import FINISHED, Attempt, Lease, Task
 
 POOL = ""
 """Queue of the tasks that a lead or an operator sent to any agent."""
@@ -53,6 +53,17 @@ def may_manage(viewer: Viewer, task: Task) -> bool:
 def may_overrule(viewer: Viewer) -> bool:
     """Returns True if the viewer may store results and progress without a lease."""
     return viewer.role is not Role.WORKER
+
+
+def sees_sessions(viewer: Viewer, agent: AgentId | None) -> bool:
+    """Returns True if the viewer may see the ids of the sessions of an agent. With them, a worker could resume the
+    conversation of another one, or put texts into it."""
+    return viewer.role is not Role.WORKER or (agent is not None and viewer.agent == agent)
+
+
+def works_on(viewer: Viewer, task: Task) -> bool:
+    """Returns True if an unfinished task is not in the hands of another agent."""
+    return task.state not in FINISHED and (task.lease is None or task.lease.agent == viewer.agent)
 
 
 def holds(viewer: Viewer, lease: Lease | None, token: str | None) -> bool:

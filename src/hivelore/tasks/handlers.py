@@ -152,6 +152,10 @@ def delete_task(app: Application, request: NamedTask, call: Call) -> None:
     app.tasks.delete(_which(app, request.task, call), call.viewer, call.deadline)
 
 
+def drop_costs(app: Application, request: NamedTask, call: Call) -> None:
+    app.tasks.drop_costs(_which(app, request.task, call), call.viewer, call.deadline)
+
+
 def get_knowledge(app: Application, request: NamedTask, call: Call) -> Knowledge:
     task = app.tasks.task(_which(app, request.task, call), call.viewer)
     found = app.injection.knowledge(task.text, task.project, call.viewer, call.deadline, without_task=task.id)

@@ -71,12 +71,16 @@ class Lease(Value, frozen=True, kw_only=True):
             raise ValueError("instants are in UTC")
 
 
-class Task(
-    Value,
-    frozen=True,
-    kw_only=True,
-    rename=json_names(parent="parentTaskId", session="sessionId", creator="creatorId", reporter="reporterId"),
-):
+_TASK_NAMES = json_names(
+    parent="parentTaskId",
+    session="sessionId",
+    session_agent="sessionAgentId",
+    creator="creatorId",
+    reporter="reporterId",
+)
+
+
+class Task(Value, frozen=True, kw_only=True, rename=_TASK_NAMES):
     """Work that an agent is to do."""
 
     id: TaskId
@@ -111,7 +115,9 @@ class Task(
     """Failures after which the task is failed."""
     lease: Lease | None = None
     session: Clean | None = None
-    """The newest session of the agent program, from which the work can be resumed (D21)."""
+    """The newest session of the agent program, from which the work can be resumed (D21). Workers see only their own."""
+    session_agent: AgentId | None = None
+    """The agent that reported the session."""
     progress: Clean | None = None
     """The last progress."""
     progress_at: datetime | None = None
@@ -151,6 +157,8 @@ class TaskSession(Value, frozen=True, kw_only=True):
     number: int
     session: Clean
     agent: AgentId | None
+    """The agent that reported it."""
+    attempt: int
     at: datetime
 
 
@@ -222,8 +230,9 @@ class TaskChange:
 
 # costs
 
-MAX_TOKENS = 10**12
-MAX_COST = 1_000_000.0
+MAX_TOKENS = 10**9
+MAX_COST = 1_000.0
+"""What one session may report for one attempt."""
 MICROS = 1_000_000
 
 Tokens = Annotated[int, Meta(ge=0, le=MAX_TOKENS)]

@@ -384,6 +384,18 @@ DELETE_TASK = Operation(
     roles=frozenset({Role.OPERATOR}),
     tag="tasks",
 )
+DROP_COSTS = Operation(
+    name="drop_costs",
+    verb="task drop-costs",
+    summary="Deletes the costs of a task, for example if they were reported wrongly and use up the daily limit.",
+    request=NamedTask,
+    response=type(None),
+    handler="hivelore.tasks.handlers:drop_costs",
+    lane=Lane.WRITE,
+    http=delete("/api/tasks/{taskId}/costs"),
+    roles=frozenset({Role.OPERATOR}),
+    tag="tasks",
+)
 GET_KNOWLEDGE = Operation(
     name="task_knowledge",
     summary="Returns up to five memories that are relevant to a task, within 1,000 tokens, as text for the context of "
@@ -422,6 +434,7 @@ OPERATIONS = (
     RESUME_TASK,
     EDIT_TASK,
     DELETE_TASK,
+    DROP_COSTS,
     GET_KNOWLEDGE,
     GET_COSTS,
 )

@@ -170,6 +170,14 @@ class TaskWrites(Protocol):
         """Inserts or replaces the costs of a session, an attempt and a day."""
         ...
 
+    def name_task_costs(self, task: TaskId, attempt: int, session: Clean) -> None:
+        """Moves the costs of the unknown session of an attempt to a session that has no costs yet."""
+        ...
+
+    def drop_task_costs(self, task: TaskId) -> None:
+        """Deletes the costs of a task. Dropping twice is allowed."""
+        ...
+
     def drop_task(self, task: TaskId) -> None:
         """Deletes a task with all that belongs to it. Dropping twice is allowed."""
         ...

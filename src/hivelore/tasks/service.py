@@ -1,6 +1,6 @@
 """Tasks: sends, claims, progress, results, and what people change."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -23,7 +23,7 @@ from hivelore.memories.normalizer import NormalizedDraft, Normalizer, clean_line
 from hivelore.memories.service import MemoryService
 from hivelore.storage.ports import MemoryStore, Transaction, View
 from hivelore.tasks import authority
-from hivelore.tasks.costs import DailyLimit, reported, share_of_day, total
+from hivelore.tasks.costs import DailyLimit, reported, session_of_costs, share_of_day, total
 from hivelore.tasks.dependencies import check_acyclic, lock_of, locks_of
 from hivelore.tasks.model import (
     DEFAULT_ATTEMPTS,
@@ -52,6 +52,7 @@ from hivelore.tasks.model import (
     TaskSession,
     TaskState,
     Usage,
+    UsageTotal,
 )
 from hivelore.tasks.states import TaskAction, may_apply, next_state
 from hivelore.tasks.task_text import task_draft
@@ -65,6 +66,8 @@ MAX_FAILURES = 3
 """Failed tasks that a lead is told of when a session starts."""
 MAX_GROUPS = 1_000
 MAX_DAYS = 400
+MAX_AGENTS = 10_000
+"""Agents whose costs of a day are compared with the limit: those with the largest."""
 TRIES = 3
 _EXHAUSTED_AT_ONCE = 20
 _PAGE = 500
@@ -183,15 +186,15 @@ class TaskService:
             state = TaskState.WAITING if is_unmet(view, new) else TaskState.OPEN
             return Outcome(None, replace(new, state=state))
 
-        return self._apply(decide, viewer, deadline).after
+        return shown(self._apply(decide, viewer, deadline).after, viewer)
 
     def get(self, task: TaskId, viewer: Viewer, deadline: float | None = None) -> TaskDetail:
         with self._store.read(deadline, sees=authority.task_visibility(viewer)) as view:
             found = self._visible(view, task, viewer)
             return TaskDetail(
-                task=shown(found),
+                task=shown(found, viewer),
                 progress=tuple(view.task_progress(task)),
-                sessions=tuple(view.task_sessions(task)),
+                sessions=tuple(one for one in view.task_sessions(task) if authority.sees_sessions(viewer, one.agent)),
                 unmet=tuple(view.unmet_dependencies(task, MAX_DEPENDENCIES)),
                 usage=total(one.usage for one in view.task_costs(task)),
             )
@@ -223,7 +226,7 @@ class TaskService:
         with self._store.read(deadline, sees=where.seen) as view:
             found = view.tasks(where, after, limit + 1)
         page, cursor = cut_page(found, limit, lambda one: (one.created_at, one.id))
-        return TaskPage(tasks=tuple(_shortened(shown(one)) for one in page), next=cursor)
+        return TaskPage(tasks=tuple(_shortened(shown(one, viewer)) for one in page), next=cursor)
 
     def task(self, task: TaskId, viewer: Viewer) -> Task:
         """Returns a task that the viewer may see. Raises NotFound."""
@@ -232,13 +235,15 @@ class TaskService:
 
     def current(self, task: str | None, session: Clean | None, viewer: Viewer) -> Task | None:
         """Returns the task with this id, else the one that this session of the viewer worked on last; None if there is
-        none that the viewer may see."""
+        none that the viewer may see, or if it is finished or in the hands of another agent."""
         seen = authority.task_visibility(viewer)
         with self._store.read(sees=seen) as view:
             found = None if task is None else view.task(TaskId(task.strip().lower()))
             if found is None and session is not None and viewer.agent is not None:
                 found = view.task_of_session(session, viewer.agent)
-        return found if found is not None and authority.may_see(seen, found) else None
+        if found is None or not authority.may_see(seen, found) or not authority.works_on(viewer, found):
+            return None
+        return found
 
     def recent_failures(self, viewer: Viewer) -> Sequence[Task]:
         """Returns the latest tasks that failed within a day, for a lead that was not there; none for others."""
@@ -279,7 +284,7 @@ class TaskService:
         now = self._clock.now()
         with self._store.read(deadline) as view:
             exhausted = view.exhausted_tasks(now, _EXHAUSTED_AT_ONCE)
-            refusal = self._limit.refusal(view.used_on(now.date())) if self._limit.is_set else None
+            refusal = self._limit.refusal(_used_by_agents(view, now.date()), agent) if self._limit.is_set else None
             is_claimable = view.is_claimable(queues, now)
             end = None if is_claimable else view.next_lease_end(queues, now)
             wait = None if end is None else max((end - view.lease_time(now)).total_seconds(), 0.0)
@@ -300,7 +305,7 @@ class TaskService:
         claimed = self._store.write(take, deadline)
         if claimed is None:
             return ClaimResult(task=None, message="Others were faster. Try again.", retry_in=_AGAIN)
-        return ClaimResult(task=claimed, message=f"Task {claimed.id} is yours.")
+        return ClaimResult(task=shown(claimed, viewer, token=True), message=f"Task {claimed.id} is yours.")
 
     def heartbeat(
         self,
@@ -318,13 +323,14 @@ class TaskService:
         def renew(tx: Transaction) -> Task:
             known = self._held(tx, task, viewer, token)
             self._renew(tx, known, lease)
-            if name is not None and name != known.session:
-                renewed = tx.task(task) or known
-                tx.put_task(replace(renewed, session=name))
-                self._note_session(tx, Outcome(known, replace(known, session=name)), viewer)
-            return tx.task(task) or known
+            renewed = tx.task(task) or known
+            after = _in_session(renewed, name, viewer)
+            if after is not renewed:
+                tx.put_task(after)
+            self._note_session(tx, after, name, viewer)
+            return after
 
-        return shown(self._store.write(renew, deadline))
+        return shown(self._store.write(renew, deadline), viewer)
 
     def progress(
         self,
@@ -345,10 +351,8 @@ class TaskService:
             known = self._held(view, task, viewer, token, overrule=True)
             if known.state in (TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELLED):
                 raise Conflict(f"The task is {known.state}: it takes no more progress. Send a new task instead.")
-            reporter = viewer.agent or known.reporter
-            return Outcome(
-                known, replace(known, progress=said, progress_at=now, session=name or known.session, reporter=reporter)
-            )
+            after = replace(known, progress=said, progress_at=now, reporter=viewer.agent or known.reporter)
+            return Outcome(known, _in_session(after, name, viewer))
 
         def store(tx: Transaction, outcome: Outcome) -> None:
             self._add_progress(tx, task, viewer, ProgressKind.PROGRESS, said, now)
@@ -356,10 +360,10 @@ class TaskService:
             # A runner sends heartbeats. Were its lease longer, nobody would go on when it is lost.
             if lease is not None and lease.runner is None and authority.holds(viewer, lease, token):
                 self._renew(tx, outcome.after, RENEWAL)
-            self._note_session(tx, outcome, viewer)
-            self._note_usage(tx, outcome.after, usage, viewer, now)
+            self._note_session(tx, outcome.after, name, viewer)
+            self._note_usage(tx, task, usage, name, viewer, token, now)
 
-        return shown(self._apply(decide, viewer, deadline, effect=store).after)
+        return shown(self._apply(decide, viewer, deadline, effect=store).after, viewer)
 
     def complete(
         self,
@@ -384,7 +388,7 @@ class TaskService:
             known = self._held(view, task, viewer, token, overrule=True)
             return Outcome(known, self._finished(known, TaskAction.COMPLETE, viewer, now, output=said, session=name))
 
-        return self._finish(task, decide, viewer, token, said, usage, now, deadline)
+        return self._finish(task, decide, viewer, token, said, name, usage, now, deadline)
 
     def fail(
         self,
@@ -404,20 +408,20 @@ class TaskService:
 
         def decide(view: View) -> Outcome:
             known = self._visible(view, task, viewer)
-            is_repeated = known.state is TaskState.FAILED and known.failure == said
-            if is_repeated and self._may_repeat(view, known, viewer, token):
+            is_repeated = known.failure == said and (known.state is TaskState.FAILED or retry)
+            if is_repeated and self._may_repeat_failure(view, known, viewer, token):
                 return Outcome(known, known)
             known = self._held(view, task, viewer, token, overrule=True)
             failures = known.failures + (known.state is TaskState.RUNNING)
             again = retry and known.state is TaskState.RUNNING and failures < known.max_attempts
             if again:
                 after = self._changed(view, known, TaskAction.RETRY, now)
-                told = replace(after, failures=failures, failure=said, session=name or known.session)
-                return Outcome(known, replace(told, reporter=viewer.agent or known.reporter))
+                told = replace(after, failures=failures, failure=said, reporter=viewer.agent or known.reporter)
+                return Outcome(known, _in_session(told, name, viewer))
             after = self._finished(known, TaskAction.FAIL, viewer, now, failure=said, session=name)
             return Outcome(known, replace(after, failures=failures))
 
-        return self._finish(task, decide, viewer, token, said, usage, now, deadline)
+        return self._finish(task, decide, viewer, token, said, name, usage, now, deadline)
 
     def release(self, task: TaskId, viewer: Viewer, *, token: str | None = None, deadline: float | None = None) -> Task:
         """Gives a claimed task back, which counts as no failure."""
@@ -427,7 +431,7 @@ class TaskService:
             known = self._held(view, task, viewer, token, overrule=True)
             return Outcome(known, self._changed(view, known, TaskAction.RELEASE, now))
 
-        return shown(self._apply(decide, viewer, deadline).after)
+        return shown(self._apply(decide, viewer, deadline).after, viewer)
 
     def fail_exhausted(self, deadline: float | None = None) -> int:
         """Fails tasks whose last lease ended and that have no attempts left. Returns how many."""
@@ -494,7 +498,7 @@ class TaskService:
             if action is TaskAction.CANCEL:
                 self._journal_change(tx, outcome, viewer)
 
-        return shown(self._apply(decide, viewer, deadline, effect=keep).after)
+        return shown(self._apply(decide, viewer, deadline, effect=keep).after, viewer)
 
     def edit(
         self,
@@ -530,7 +534,7 @@ class TaskService:
             return Outcome(known, self._changed(view, wanted, TaskAction.EDIT, now))
 
         effect: Effect = lambda tx, outcome: self._journal_change(tx, outcome, viewer)  # noqa: E731
-        return shown(self._apply(decide, viewer, deadline, effect=effect).after)
+        return shown(self._apply(decide, viewer, deadline, effect=effect).after, viewer)
 
     def delete(self, task: TaskId, viewer: Viewer, deadline: float | None = None) -> None:
         """Deletes a task with its progress and costs. Its memory stays, unless it is forgotten, too."""
@@ -564,6 +568,16 @@ class TaskService:
             everything = view.total_cost(since, until, agent)
         return CostReport(rows=tuple(rows[:MAX_GROUPS]), total=everything, is_cut=len(rows) > MAX_GROUPS)
 
+    def drop_costs(self, task: TaskId, viewer: Viewer, deadline: float | None = None) -> None:
+        """Deletes the costs of a task, because they were reported wrongly."""
+
+        def drop(tx: Transaction) -> None:
+            self._visible(tx, task, viewer)
+            tx.drop_task_costs(task)
+
+        self._store.write(drop, deadline)
+        self.wake()
+
     def counts(self) -> TaskCounts:
         with self._store.read() as view:
             return TaskCounts(view.count_tasks(), view.used_on(self._clock.now().date()))
@@ -577,12 +591,14 @@ class TaskService:
         deadline: float | None,
         *,
         effect: Effect = _nothing,
+        always: Effect = _nothing,
     ) -> Outcome:
         """Decides on a snapshot, prepares the memory of the task, and decides again in the transaction, which stores
-        both. If the task has changed meanwhile, all is done again."""
+        both. If the task has changed meanwhile, all is done again. ``effect`` belongs to a change of the task,
+        ``always`` also to a repetition that changes nothing."""
         for number in range(TRIES):
             is_last = number == TRIES - 1
-            outcome = self._apply_once(decide, viewer, deadline, effect=effect, is_last=is_last)
+            outcome = self._apply_once(decide, viewer, deadline, effect=effect, always=always, is_last=is_last)
             if outcome is not None:
                 return outcome
         raise Conflict("The task was changed by others at the same time. Try again.")
@@ -594,6 +610,7 @@ class TaskService:
         deadline: float | None,
         *,
         effect: Effect,
+        always: Effect,
         is_last: bool,
     ) -> Outcome | None:
         """Returns None if the texts of the task have changed since they were prepared. ``is_last``: prepares them again
@@ -614,6 +631,7 @@ class TaskService:
                 self._open_dependents(tx, outcome)
                 if memory is not None:
                     self._memory_service.remember_within(tx, memory, SERVICE_VIEWER)
+            always(tx, outcome)
             return outcome
 
         outcome = self._store.write(work, deadline)
@@ -643,6 +661,7 @@ class TaskService:
         viewer: Viewer,
         token: str | None,
         said: Clean,
+        session: Clean | None,
         usage: Usage | None,
         now: datetime,
         deadline: float | None,
@@ -650,20 +669,33 @@ class TaskService:
         event = self._failure_event(task)
 
         def store(tx: Transaction, outcome: Outcome) -> None:
-            self._note_session(tx, outcome, viewer)
-            self._note_usage(tx, outcome.before or outcome.after, usage, viewer, now)
+            self._note_session(tx, outcome.after, session, viewer)
             if outcome.after.state is TaskState.FAILED:
                 tx.log_events([event])
 
         try:
-            return shown(self._apply(decide, viewer, deadline, effect=store).after)
+            done = self._apply(
+                decide,
+                viewer,
+                deadline,
+                effect=store,
+                always=lambda tx, _: self._note_usage(tx, task, usage, session, viewer, token, now),
+            )
+            return shown(done.after, viewer)
         except Conflict as error:
-            if said and self._keep_late(task, said, usage, viewer, token, now):
+            if said and self._keep_late(task, said, session, usage, viewer, token, now):
                 raise Conflict(f"{error} Your result was kept as a late progress of the task.") from None
             raise
 
     def _keep_late(
-        self, task: TaskId, said: Clean, usage: Usage | None, viewer: Viewer, token: str | None, now: datetime
+        self,
+        task: TaskId,
+        said: Clean,
+        session: Clean | None,
+        usage: Usage | None,
+        viewer: Viewer,
+        token: str | None,
+        now: datetime,
     ) -> bool:
         """Keeps the result of an attempt that lost its lease. Returns False if the viewer made no attempt."""
         text = Clean(said.encode()[:NOTE_BYTES].decode(errors="ignore"))
@@ -672,13 +704,12 @@ class TaskService:
             known = tx.task(task)
             if known is None or not authority.may_see(authority.task_visibility(viewer), known):
                 return False
-            attempt = _attempt_of(tx.task_attempts(task), viewer, token)
-            if attempt is None:
+            if _attempt_of(tx.task_attempts(task), viewer, token) is None:
                 return False
             if not any(one.kind is ProgressKind.LATE and one.text == text for one in tx.task_progress(task)):
                 self._add_progress(tx, task, viewer, ProgressKind.LATE, text, now)
             with suppress(Invalid):  # The result is worth more than its costs.
-                self._note_usage(tx, replace(known, attempt=attempt.number), usage, viewer, now)
+                self._note_usage(tx, task, usage, session, viewer, token, now)
             return True
 
         try:
@@ -716,11 +747,10 @@ class TaskService:
         session: Clean | None = None,
     ) -> Task:
         return replace(
-            task,
+            _in_session(task, session, viewer),
             state=next_state(task.state, action, is_unmet=False),
             output=output or task.output,
             failure=failure or (None if action is TaskAction.COMPLETE else task.failure),
-            session=session or task.session,
             reporter=viewer.agent or task.reporter,
             lease=None,
             finished_at=now,
@@ -766,36 +796,70 @@ class TaskService:
         is_last = attempt is not None and attempt.number == task.attempt
         return is_last or authority.may_overrule(viewer)
 
+    def _may_repeat_failure(self, view: View, task: Task, viewer: Viewer, token: str | None) -> bool:
+        """Returns True if the viewer failed an earlier attempt, or may have failed the task."""
+        if task.state is TaskState.FAILED:
+            return self._may_repeat(view, task, viewer, token)
+        if task.state is TaskState.RUNNING and authority.holds(viewer, task.lease, token):
+            return False
+        return _attempt_of(view.task_attempts(task.id), viewer, token) is not None
+
     def _renew(self, tx: Transaction, task: Task, lease: timedelta) -> None:
         if task.lease is not None and task.lease.token is not None:
             tx.renew_task_lease(task.id, task.lease.token, self._clock.now(), lease)
 
-    def _note_session(self, tx: Transaction, outcome: Outcome, viewer: Viewer) -> None:
-        before, after = outcome.before, outcome.after
-        if after.session is None or (before is not None and before.session == after.session):
+    def _note_session(self, tx: Transaction, task: Task, session: Clean | None, viewer: Viewer) -> None:
+        """Adds a session that was reported to the chain, unless it is the newest one of this attempt."""
+        if session is None:
             return
-        known = tx.task_sessions(after.id)
-        number = known[-1].number + 1 if known else 1
-        session = TaskSession(number=number, session=after.session, agent=viewer.agent, at=self._clock.now())
-        tx.put_task_session(after.id, session)
+        known = tx.task_sessions(task.id)
+        newest = known[-1] if known else None
+        if newest is not None and (newest.session, newest.agent, newest.attempt) == (
+            session,
+            viewer.agent,
+            task.attempt,
+        ):
+            return
+        number = 1 if newest is None else newest.number + 1
+        new = TaskSession(
+            number=number, session=session, agent=viewer.agent, attempt=task.attempt, at=self._clock.now()
+        )
+        tx.put_task_session(task.id, new)
 
-    def _note_usage(self, tx: Transaction, task: Task, usage: Usage | None, viewer: Viewer, now: datetime) -> None:
-        if usage is None:
+    def _note_usage(
+        self,
+        tx: Transaction,
+        task: TaskId,
+        usage: Usage | None,
+        session: Clean | None,
+        viewer: Viewer,
+        token: str | None,
+        now: datetime,
+    ) -> None:
+        """Stores what a session used for the attempt of the viewer, else for the last one. ``session``: the one that
+        the report names beside the usage."""
+        known = tx.task(task)
+        if usage is None or known is None:
             return
-        attempts = {one.number: one.agent for one in tx.task_attempts(task.id)}
-        agent = attempts.get(task.attempt) or viewer.agent
+        attempts = tx.task_attempts(task)
+        mine = _attempt_of(attempts, viewer, token)
+        number = known.attempt if mine is None else mine.number
+        agent = next((one.agent for one in attempts if one.number == number), viewer.agent)
         if agent is None:
             raise Invalid("No agent has worked on this task, so it has no costs.", field="usage")
-        session = self._line(usage.session_id, "sessionId") or task.session or Clean("")
-        every = tx.task_costs(task.id)
-        known = [one for one in every if (one.attempt, one.session) == (task.attempt, session)]
-        if not known and len(every) >= MAX_COST_ROWS:
+        every = tx.task_costs(task)
+        costs = [one for one in every if one.attempt == number]
+        named = self._line(usage.session_id, "sessionId") or session or _newest_session(tx, task, number)
+        of = session_of_costs(named, costs)
+        if of and not any(one.session == of for one in costs):  # The reports so far named no session.
+            tx.name_task_costs(task, number, of)
+            costs = [replace(one, session=one.session or of) for one in costs]
+        costs = [one for one in costs if one.session == of]
+        if not costs and len(every) >= MAX_COST_ROWS:
             raise TooLarge(f"A task has costs of at most {MAX_COST_ROWS:,} sessions and days.", field="usage")
         day = now.date()
-        share = share_of_day(reported(usage), known, day)
-        tx.put_task_cost(
-            TaskCost(task=task.id, attempt=task.attempt, session=session, day=day, agent=agent, usage=share)
-        )
+        share = share_of_day(reported(usage), costs, day)
+        tx.put_task_cost(TaskCost(task=task, attempt=number, session=of, day=day, agent=agent, usage=share))
 
     def _add_progress(
         self, tx: Transaction, task: TaskId, viewer: Viewer, kind: ProgressKind, text: Clean, now: datetime
@@ -858,9 +922,31 @@ class TaskService:
         return agent.id
 
 
-def shown(task: Task) -> Task:
-    """Returns a task without the token of its lease."""
-    return task if task.lease is None else replace(task, lease=replace(task.lease, token=None))
+def shown(task: Task, viewer: Viewer, *, token: bool = False) -> Task:
+    """Returns what the viewer may see of a task. ``token``: with the token of its lease."""
+    if task.lease is not None and not token:
+        task = replace(task, lease=replace(task.lease, token=None))
+    if task.session is not None and not authority.sees_sessions(viewer, task.session_agent):
+        task = replace(task, session=None, session_agent=None)
+    return task
+
+
+def _in_session(task: Task, session: Clean | None, viewer: Viewer) -> Task:
+    """Returns the task with the session that the viewer reports; the same object if it is known."""
+    if session is None or (task.session, task.session_agent) == (session, viewer.agent):
+        return task
+    return replace(task, session=session, session_agent=viewer.agent)
+
+
+def _used_by_agents(view: View, day: date) -> Mapping[str, UsageTotal]:
+    rows = view.cost_groups(CostGroup.AGENT, day, day, None, MAX_AGENTS)
+    return {one.key: one.usage for one in rows}
+
+
+def _newest_session(view: View, task: TaskId, attempt: int) -> Clean | None:
+    """Returns the newest session that was reported for an attempt."""
+    found = [one.session for one in view.task_sessions(task) if one.attempt == attempt]
+    return found[-1] if found else None
 
 
 def change_of(task: Task, after: int) -> TaskChange:

@@ -234,6 +234,16 @@ class TasksWriter(TasksView):
             lambda one: replace(one, costs=(*(each for each in one.costs if key(each) != key(cost)), cost)),
         )
 
+    def name_task_costs(self, task: TaskId, attempt: int, session: Clean) -> None:
+        def name(one: TaskCost) -> TaskCost:
+            return replace(one, session=session) if (one.attempt, one.session) == (attempt, "") else one
+
+        self._change(task, lambda one: replace(one, costs=tuple(map(name, one.costs))))
+
+    def drop_task_costs(self, task: TaskId) -> None:
+        if task in self.state.tasks:
+            self._change(task, lambda one: replace(one, costs=()))
+
     def drop_task(self, task: TaskId) -> None:
         batches = self.state.batches
         for one in batches.values():

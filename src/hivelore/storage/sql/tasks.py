@@ -88,7 +88,7 @@ TASK = Table(
     **plain("parent repo project priority"),
     tags=TEXTS,
     depends_on=TEXTS,
-    **plain("client_id attempt failures max_attempts session progress"),
+    **plain("client_id attempt failures max_attempts session session_agent progress"),
     progress_at=INSTANT,
     **plain("output failure reporter"),
     finished_at=INSTANT,
@@ -111,7 +111,7 @@ PROGRESS = Table(
     kind=codes({ProgressKind.PROGRESS: 1, ProgressKind.LATE: 2}),
     text=PLAIN,
 )
-SESSION = Table(TaskSession, "task_session", "task number", **plain("number session agent"), at=INSTANT)
+SESSION = Table(TaskSession, "task_session", "task number", **plain("number session agent attempt"), at=INSTANT)
 ATTEMPT = Table(Attempt, "task_attempt", "task number", **plain("number token agent runner"), at=INSTANT)
 CHANGE = Table(
     TaskChange,
@@ -345,6 +345,12 @@ class TaskWriter(TaskReader, SqlWriter):
 
     def put_task_cost(self, cost: TaskCost) -> None:
         self.run("task_cost_put", COST.params(cost))
+
+    def name_task_costs(self, task: TaskId, attempt: int, session: Clean) -> None:
+        self.run("task_costs_name", {"id": task, "attempt": attempt, "session": session})
+
+    def drop_task_costs(self, task: TaskId) -> None:
+        self.run("task_costs_delete", {"id": task})
 
     def drop_task(self, task: TaskId) -> None:
         for name in ("dependencies", "progress", "sessions", "attempts", "changes", "costs"):

@@ -151,6 +151,10 @@ WHERE namespace = :namespace AND task = :id ORDER BY attempt, session, day
 -- name: task_cost_put
 INSERT INTO task_cost {insert:task_cost} {update:task_cost}
 
+-- name: task_costs_name
+UPDATE task_cost SET session = :session
+WHERE namespace = :namespace AND task = :id AND attempt = :attempt AND session = ''
+
 -- name: task_costs_delete
 DELETE FROM task_cost WHERE namespace = :namespace AND task = :id
 

@@ -28,6 +28,7 @@ CREATE TABLE task (
   lease_runner TEXT COLLATE "C",
   lease_until  BIGINT,
   session      TEXT COLLATE "C",
+  session_agent TEXT COLLATE "C",
   progress     TEXT COLLATE "C",
   progress_at  BIGINT,
   output       TEXT COLLATE "C",
@@ -73,6 +74,7 @@ CREATE TABLE task_session (
   number    INTEGER NOT NULL,
   session   TEXT COLLATE "C" NOT NULL,
   agent     TEXT COLLATE "C",
+  attempt   INTEGER NOT NULL,
   at        BIGINT NOT NULL,
   PRIMARY KEY (namespace, task, number)
 );

@@ -28,6 +28,7 @@ CREATE TABLE task (
   lease_runner TEXT,
   lease_until  INTEGER,
   session      TEXT,
+  session_agent TEXT,
   progress     TEXT,
   progress_at  INTEGER,
   output       TEXT,
@@ -73,6 +74,7 @@ CREATE TABLE task_session (
   number    INTEGER NOT NULL,
   session   TEXT NOT NULL,
   agent     TEXT,
+  attempt   INTEGER NOT NULL,
   at        INTEGER NOT NULL,
   PRIMARY KEY (namespace, task, number)
 ) WITHOUT ROWID;
