@@ -228,6 +228,24 @@ def test_a_lost_lease_ends_the_run_and_keeps_what_was_done(world: World) -> None
     assert world.left() == []
 
 
+def test_many_markers_delay_neither_lease_nor_result(world: World) -> None:
+    task = world.service.add("Remember all of it.")
+    world.service.seconds_for_a_memory = 0.05
+    many = "\n".join(f"{MARKER} in case {number}" for number in range(60))
+    world.run("\n".join([began(), says(many), says("Half of it."), answers("Done.")]), lease=1.0)
+    assert (task.state, task.attempt, task.late) == ("completed", 1, [])
+    paths = [path for _, path, _ in world.service.calls]
+    assert paths.index("/api/tasks/task-1/complete") < len(paths) - 1 - paths[::-1].index("/memories")
+    assert len(world.service.made("/memories")) == 60
+
+
+def test_markers_of_a_run_are_bounded(world: World) -> None:
+    world.service.add("Remember all of it.")
+    many = says("\n".join(f"{MARKER} in case {number}" for number in range(1500)))
+    world.run("\n".join([began(), many, answers("Done.")]))
+    assert len(world.service.made("/memories")) == 1000
+
+
 @pytest.mark.parametrize("state", ["paused", "cancelled"])
 def test_a_task_that_a_person_stops_ends_its_run(world: World, state: str) -> None:
     task = world.service.add("Wait.")

@@ -65,6 +65,7 @@ class TaskService:
         self.tasks: dict[str, StoredTask] = {}
         self.calls: list[tuple[str, str, Mapping[str, Any]]] = []
         self.is_away = False
+        self.seconds_for_a_memory = 0.0
         self._lock = threading.Lock()
 
     def add(self, text: str, **more: Any) -> StoredTask:
@@ -84,6 +85,8 @@ class TaskService:
     ) -> Any:
         if self.is_away:
             raise Unavailable("The service is away.")
+        if path == "/memories":
+            time.sleep(self.seconds_for_a_memory)
         with self._lock:
             self.calls.append((method, path, body or {}))
             if path == "/api/tasks/claim":

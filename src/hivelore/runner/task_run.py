@@ -37,8 +37,12 @@ from hivelore.runner.stream_markers import BlockMarkers, ValidMarker, marker_cal
 PROGRESS_EVERY = 10.0
 """Seconds between two reports of progress."""
 PROGRESS_BYTES = 4_000
-MAX_MARKERS = 10_000
-"""Markers that wait for the service; more are lost."""
+MAX_MARKERS = 1_000
+"""Markers of one run that are stored; more are lost."""
+_MARKERS_AT_ONCE = 20
+"""Markers that are sent between two looks at the progress."""
+_MARKERS_AFTER = 10.0
+"""Seconds after the end in which markers are sent; the rest waits in the outbox."""
 BEATS = 3
 """Heartbeats within the time of a lease, at least."""
 LONGEST_BEAT = 10.0
@@ -106,7 +110,9 @@ class TaskRun:
         self._markers: deque[ValidMarker] = deque()
         self._find_markers = means.new_markers()
         self._read_line = read_claude_line if means.program.kind is Program.CLAUDE else read_codex_line
+        self._found_markers = 0
         self._ended = threading.Event()
+        self._is_delivered = threading.Event()
         self._phase = "prepare"
         self._is_finished = False
         """True if the task was finished by someone, perhaps by the program itself."""
@@ -124,7 +130,9 @@ class TaskRun:
                 self._process.kill()
 
     def run(self) -> Outcome:
+        heart = threading.Thread(target=self._keep_lease, name=f"lease-{self.task.id[:8]}")
         reporter = threading.Thread(target=self._report, name=f"report-{self.task.id[:8]}")
+        heart.start()
         reporter.start()
         outcome: Outcome = HandedBack("The runner failed at this task; its output says why.", is_fault_here=True)
         try:
@@ -137,9 +145,13 @@ class TaskRun:
             outcome = HandedBack(str(error), is_fault_here=True)
         finally:
             self._ended.set()
-            reporter.join()
-            self._store_markers()
-            self._deliver(outcome)
+            try:
+                reporter.join()
+                self._deliver(outcome)
+            finally:
+                self._is_delivered.set()
+            self._store_last_markers()
+            heart.join()
             self._phase = _phase_of(outcome)
             self._refresh("" if isinstance(outcome, Completed) else outcome.reason)
         return outcome
@@ -214,34 +226,38 @@ class TaskRun:
         for event in self._read_line(line):
             if isinstance(event, AssistantText):
                 for marker in self._find_markers.read((event.text,), event.message):
-                    if not isinstance(marker, InvalidMarker) and len(self._markers) < MAX_MARKERS:
+                    if not isinstance(marker, InvalidMarker) and self._found_markers < MAX_MARKERS:
+                        self._found_markers += 1
                         self._markers.append(marker)
             self._state = advance(self._state, event, self._usage_before)
 
-    # Reports, in a thread of their own: a service that does not answer must not stop the output.
+    # The lease and the reports have a thread each: neither waits for the other, and the output waits for none.
+
+    def _keep_lease(self) -> None:
+        """Sends heartbeats until the outcome is delivered: the lease is needed for that, too."""
+        every = min(max(self.task.lease_time.total_seconds() / BEATS, 0.2), LONGEST_BEAT)
+        last_words = None
+        while not self._is_delivered.wait(every if last_words is None else min(every, 1.0)):
+            if not self._is_finished:
+                self._beat(self._state.session)
+            elif last_words is None:
+                last_words = self._means.monotonic() + LAST_WORDS
+            elif self._means.monotonic() >= last_words:
+                self.stop(StopReason.LEASE_LOST)
 
     def _report(self) -> None:
-        task, means = self.task, self._means
-        every = min(max(task.lease_time.total_seconds() / BEATS, 0.2), LONGEST_BEAT)
-        now = means.monotonic()
-        next_beat, next_progress = now + every, now + min(means.progress_every, 1.0)
+        means = self._means
+        next_progress = means.monotonic() + min(means.progress_every, 1.0)
         reported = RunState()
-        pause = min(every, means.progress_every, 1.0) / 2
-        last_words = 0.0
+        pause = min(means.progress_every, 1.0) / 2
         while not self._ended.wait(pause):
             now, state = means.monotonic(), self._state
-            self._store_markers()
+            self._store_markers(_MARKERS_AT_ONCE)
             if self._is_finished:
-                last_words = last_words or now + LAST_WORDS
-                if now >= last_words:
-                    self.stop(StopReason.LEASE_LOST)
                 continue
             if state.session != reported.session or (now >= next_progress and state.last_text != reported.last_text):
                 next_progress, reported = now + means.progress_every, state
                 self._store_progress(state)
-            if now >= next_beat:
-                next_beat = now + every
-                self._beat(state.session)
             if self._phase == "run":
                 self._refresh(state.last_text or (f"uses {state.tool}" if state.tool else ""))
 
@@ -249,8 +265,9 @@ class TaskRun:
         try:
             self._means.queue.heartbeat(self.task, session)
         except (Conflict, NotFound, Forbidden) as error:
-            self._refresh(str(error))
-            self._lose_lease()
+            if not self._ended.is_set():
+                self._refresh(str(error))
+                self._lose_lease()
         except (HiveloreError, ValueError) as error:  # The work goes on; the lease may survive.
             self._refresh(f"heartbeat: {error}")
 
@@ -279,10 +296,24 @@ class TaskRun:
         except (HiveloreError, ValueError) as error:
             self._refresh(f"progress: {error}")
 
-    def _store_markers(self) -> None:
-        session = self._state.session
+    def _store_markers(self, most: int) -> None:
+        for _ in range(most):
+            if not self._markers or self._ended.is_set():
+                return
+            self._send(self._marker_call())
+
+    def _store_last_markers(self) -> None:
+        """Stores what is left after the outcome, which comes first."""
+        end = self._means.monotonic() + _MARKERS_AFTER
         while self._markers:
-            self._send(Call(*marker_call(self._markers.popleft(), session, _TIER)))
+            call = self._marker_call()
+            if self._means.monotonic() < end:
+                self._send(call)
+            else:
+                self._means.outbox.keep(call)
+
+    def _marker_call(self) -> Call:
+        return Call(*marker_call(self._markers.popleft(), self._state.session, _TIER))
 
     def _deliver(self, outcome: Outcome) -> None:
         """Tells the service what became of the task; kept for later where it does not answer."""
