@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hivelore.errors import Invalid
-from hivelore.runner.command import AgentProgram, Command, RunTexts, agent_environment, build_command
+from hivelore.runner.command import AgentProgram, Command, RunTexts, agent_environment, build_command, check_settings
 from hivelore.runner.mcp_servers import as_codex_settings, merge_servers, own_server, parse_servers, toml_text
 from hivelore.runner.model import ClaimedTask, Program, RunLimits
 from hivelore.runner.prompts import Conversation, Resume, appended_prompt, choose_resume, task_prompt
@@ -25,7 +25,7 @@ URL = "http://127.0.0.1:8000"
 def build(program: AgentProgram, resume: Resume | None = None, appended: str = "Be kind.", **limits: Any) -> Command:
     texts = RunTexts(prompt="Mend it.\n", appended=appended, task=TASK.text)
     run_limits = RunLimits(**limits)
-    servers, environment = own_server(URL), {"A": "b"}
+    servers, environment = own_server(URL), {"A": "b", "CODEX_HOME": "/codex"}
     return build_command(program, texts, servers, environment, folder="/runs/1", resume=resume, limits=run_limits)
 
 
@@ -60,21 +60,47 @@ def test_an_older_claude_gets_no_option_that_it_may_not_know() -> None:
     assert "--system-prompt-snapshot" not in build(older, Resume(Conversation.OWN, "s-1")).arguments
 
 
-def test_codex_gets_its_instructions_as_settings() -> None:
-    appended = 'Be "kind".\n\x7fü\\'
-    arguments = build(CODEX, appended=appended).arguments
-    assert arguments[:4] == ("/bin/codex", "exec", "--json", "--skip-git-repo-check")
-    assert arguments[-3:] == ("--sandbox", "workspace-write", "-")
-    settings = tomllib.loads("\n".join(arguments[place + 1] for place, word in enumerate(arguments) if word == "-c"))
+def test_codex_gets_its_instructions_and_servers_in_a_private_file() -> None:
+    appended = 'Be "kind".\n\x7fü\\' * 20_000
+    command = build(CODEX, appended=appended)
+    assert command.arguments == (
+        *("/bin/codex", "exec", "--json", "--skip-git-repo-check", "--profile", "hivelore-1"),
+        *("--sandbox", "workspace-write", "-"),
+    )
+    assert command.links == {"/codex/hivelore-1.config.toml": "codex.toml"}
+    settings = tomllib.loads(command.files["codex.toml"])
     assert settings["developer_instructions"] == appended
     assert settings["mcp_servers"]["hivelore"] == {"url": f"{URL}/mcp", "bearer_token_env_var": "HIVELORE_KEY"}
 
 
-def test_codex_has_no_cost_limit_and_no_endless_instructions() -> None:
+@pytest.mark.parametrize("program", [CLAUDE, CODEX])
+def test_arguments_contain_no_text_and_no_secret(program: AgentProgram) -> None:
+    texts = RunTexts(prompt="hush-1", appended="hush-2", task="hush-3")
+    servers = {
+        "a": {"command": "x", "env": {"TOKEN": "hush-4"}, "args": ["hush-5"]},
+        "b": {"type": "http", "url": "https://b/hush-6", "headers": {"Authorization": "Bearer hush-7"}},
+    }
+    environment = {"HOME": "/home/me", "SECRET": "hush-8"}
+    command = build_command(program, texts, servers, environment, folder="/runs/1", resume=None, limits=RunLimits())
+    assert "hush" not in " ".join((*command.arguments, *command.links))
+
+
+def test_codex_has_no_cost_limit() -> None:
     with pytest.raises(Invalid, match="Codex does not report"):
         build(CODEX, cost_usd=1.0)
-    with pytest.raises(Invalid, match="too long for Codex"):
-        build(CODEX, appended="x" * 130_000)
+
+
+@pytest.mark.parametrize("server", [{}, {"command": "x", "env": {"A": None}}])
+def test_a_server_that_codex_cannot_take_is_found_before_the_first_task(server: dict[str, Any]) -> None:
+    with pytest.raises(Invalid, match="MCP server"):
+        check_settings(CODEX, {"bad": server})
+    check_settings(CLAUDE, {"bad": server})
+
+
+def test_codex_takes_no_second_profile() -> None:
+    other = AgentProgram(kind=Program.CODEX, path="/bin/codex", arguments=("-p", "mine"))
+    with pytest.raises(Invalid, match="one profile"):
+        check_settings(other, {})
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))

@@ -58,6 +58,30 @@ def test_the_prompt_is_stdin_and_nothing_else_comes(tmp_path: Path) -> None:
     assert (run.folder / OUTPUT).read_text() == "The prompt.\n''\n"
 
 
+def test_a_link_to_a_file_of_the_run_lives_as_long_as_the_program(tmp_path: Path) -> None:
+    run = Run(tmp_path, f"print(open({str(tmp_path / 'home' / 'hivelore-x.config.toml')!r}).read())")
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "hivelore-old.config.toml").symlink_to(tmp_path / "gone")
+    (tmp_path / "home" / "other.config.toml").symlink_to(tmp_path / "gone")
+    link = tmp_path / "home" / "hivelore-x.config.toml"
+    run.process = AgentProcess(
+        Command(
+            arguments=(str(tmp_path / "claude"),),
+            environment={"PATH": os.environ["PATH"]},
+            files={"prompt.md": "", "codex.toml": "a=1"},
+            links={str(link): "codex.toml"},
+            stdin="prompt.md",
+        ),
+        tmp_path,
+        run.folder,
+        seconds=60.0,
+        read=lambda line: run.lines.append(line.data),
+    )
+    assert run.run().code == 0
+    assert run.lines == [b"a=1"]
+    assert [one.name for one in (tmp_path / "home").iterdir()] == ["other.config.toml"]
+
+
 @pytest.mark.parametrize(
     ("body", "code"), [("sys.exit(3)", 3), ("os.kill(os.getpid(), 9)", -9), ("os.kill(os.getpid(), 11)", -11)]
 )

@@ -22,6 +22,7 @@ from hivelore.errors import Conflict, Invalid
 from hivelore.local import endpoint, launcher, variables
 from hivelore.python.client import Client
 from hivelore.runner.checks import Check, RunnerPlace, check_all
+from hivelore.runner.command import check_settings
 from hivelore.runner.mcp_servers import Servers, merge_servers, own_server, parse_servers
 from hivelore.runner.model import ClaimedTask, Program, RunLimits
 from hivelore.runner.ports import Prepared
@@ -104,6 +105,7 @@ def run(
             _report_problems(checked.problems, as_json=json)
             return EXIT_CODES[checked.problems[0].check] if checked.problems else exits.UNEXPECTED
         servers = merge_servers([own_server(client.url), *map(_read_servers, mcp_config)])
+        check_settings(checked.program, servers)
         code, preparation = prepare_workspace(
             client,
             checked.agent,

@@ -16,7 +16,7 @@ from typing import Any
 
 from hivelore.local import private_files
 from hivelore.runner import guard
-from hivelore.runner.command import Command
+from hivelore.runner.command import PROFILE, PROFILE_END, Command
 from hivelore.runner.orphans import VARIABLE, end_processes
 from hivelore.runner.outcome import Exit, StopReason
 from hivelore.runner.run_log import RunLog
@@ -77,6 +77,13 @@ class AgentProcess:
 
     def run(self) -> Exit:
         """Runs the program to its end."""
+        try:
+            return self._run()
+        finally:
+            for link in self._command.links:
+                Path(link).unlink(missing_ok=True)
+
+    def _run(self) -> Exit:
         ours, theirs = socket.socketpair()
         with ours:
             try:
@@ -125,6 +132,16 @@ class AgentProcess:
         for name, text in self._command.files.items():
             with private_files.replacing(self._folder / name) as out:
                 out.write(text.encode(errors="replace"))
+        for link, name in self._command.links.items():
+            self._link(Path(link), name)
+
+    def _link(self, link: Path, name: str) -> None:
+        """Links to a file of the run, and removes links to files of runs that are gone."""
+        link.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for other in link.parent.glob(f"{PROFILE}*{PROFILE_END}"):
+            if other.is_symlink() and not other.exists():
+                other.unlink(missing_ok=True)
+        link.symlink_to(self._folder.absolute() / name)
 
     def _communicate(self, process: "subprocess.Popen[bytes]", control: socket.socket) -> bytes:
         """Reads all output until the guard has reported, and returns its report."""

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePath
 
 from hivelore.errors import Invalid
+from hivelore.local import endpoint
 from hivelore.runner.mcp_servers import Servers, as_claude_file, as_codex_settings, toml_text
 from hivelore.runner.model import ClaimedTask, Program, RunLimits
 from hivelore.runner.prompts import Conversation, Resume
@@ -12,8 +14,10 @@ PROMPT_FILE = "prompt.md"
 SYSTEM_FILE = "system.md"
 TASK_FILE = "task.md"
 MCP_FILE = "mcp.json"
-LONGEST_ARGUMENT = 120_000
-"""Bytes of one argument; Linux takes 131,072."""
+CODEX_FILE = "codex.toml"
+PROFILE = "hivelore-"
+"""Beginning of the names of profiles of Codex, of which each run has one."""
+PROFILE_END = ".config.toml"
 
 _OF_ANOTHER_SESSION = (
     "CLAUDECODE",
@@ -59,6 +63,8 @@ class Command:
     environment: Mapping[str, str] = field(repr=False)
     files: Mapping[str, str] = field(repr=False)
     """Files to write into the folder of the run, by name."""
+    links: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Links to such files, by path. They exist as long as the program runs."""
     stdin: str
     """The file that stdin is, so that the program never waits for input."""
 
@@ -78,9 +84,29 @@ def build_command(
     if program.kind is Program.CLAUDE:
         files |= {SYSTEM_FILE: texts.appended, MCP_FILE: as_claude_file(servers)}
         arguments = _claude_arguments(program, folder, resume, limits, has_system=bool(texts.appended))
-    else:
-        arguments = _codex_arguments(program, texts.appended, servers, resume, limits)
-    return Command(arguments=arguments, environment=environment, files=files, stdin=PROMPT_FILE)
+        return Command(arguments=arguments, environment=environment, files=files, stdin=PROMPT_FILE)
+    # Others can read arguments, so texts and servers are in a file. Codex takes such a file from its own folder only.
+    files[CODEX_FILE] = _codex_settings(texts.appended, servers)
+    profile = PROFILE + PurePath(folder).name
+    home = endpoint.agent_homes(environment).get("codex")
+    if home is None:
+        raise Invalid("The folder of Codex is not known. Set CODEX_HOME or HOME.")
+    return Command(
+        arguments=_codex_arguments(program, profile, resume, limits),
+        environment=environment,
+        files=files,
+        links={str(home / f"{profile}{PROFILE_END}"): CODEX_FILE},
+        stdin=PROMPT_FILE,
+    )
+
+
+def check_settings(program: AgentProgram, servers: Servers) -> None:
+    """Raises Invalid for arguments and servers with which no task could be started."""
+    if program.kind is Program.CLAUDE:
+        return
+    if any(word in ("-p", "--profile") or word.startswith("--profile=") for word in program.arguments):
+        raise Invalid("Codex takes one profile, and gets that of Hivelore. Put yours into config.toml, or use -c.")
+    as_codex_settings(servers)
 
 
 def _claude_arguments(
@@ -102,20 +128,15 @@ def _claude_arguments(
     return (*arguments, *program.arguments)
 
 
-def _codex_arguments(
-    program: AgentProgram, appended: str, servers: Servers, resume: Resume | None, limits: RunLimits
-) -> tuple[str, ...]:
+def _codex_settings(appended: str, servers: Servers) -> str:
+    settings = [f"developer_instructions={toml_text(appended)}"] if appended else []
+    return "".join(f"{line}\n" for line in (*settings, *as_codex_settings(servers)))
+
+
+def _codex_arguments(program: AgentProgram, profile: str, resume: Resume | None, limits: RunLimits) -> tuple[str, ...]:
     if limits.cost_usd is not None:
         raise Invalid("Codex does not report what a run costs. Leave the cost limit out, or use Claude Code.")
-    settings = as_codex_settings(servers)
-    if appended:
-        instructions = toml_text(appended)
-        if len(instructions.encode()) > LONGEST_ARGUMENT:
-            raise Invalid("The system prompt is too long for Codex. Shorten the profile of the agent.")
-        settings.append(f"developer_instructions={instructions}")
-    arguments = [program.path, "exec", "--json", "--skip-git-repo-check"]
-    arguments += [word for setting in settings for word in ("-c", setting)]
-    arguments += program.arguments
+    arguments = [program.path, "exec", "--json", "--skip-git-repo-check", "--profile", profile, *program.arguments]
     if resume is not None:
         arguments += ["fork" if resume.conversation is Conversation.PARENT else "resume", resume.session]
     return (*arguments, "-")

@@ -47,7 +47,7 @@ def as_claude_file(servers: Servers) -> str:
 
 
 def as_codex_settings(servers: Servers) -> list[str]:
-    """Returns settings for ``codex -c``. Raises Invalid for what Codex does not know."""
+    """Returns lines for a configuration of Codex. Raises Invalid for what Codex does not know."""
     return [f"mcp_servers.{_key(name)}={_toml(_codex_server(name, server))}" for name, server in servers.items()]
 
 
@@ -74,11 +74,13 @@ def _toml(value: Any) -> str:
         return "{" + ", ".join(f"{_key(key)}={_toml(inner)}" for key, inner in items) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_toml, cast(list[Any], value))) + "]"
-    return json.dumps(value)
+    if value is None:
+        raise Invalid("A configuration of MCP servers for Codex has no null. Leave the field out.")
+    return toml_text(value) if isinstance(value, str) else json.dumps(value)
 
 
 def _key(name: str) -> str:
-    return name if _BARE.fullmatch(name) else json.dumps(name)
+    return name if _BARE.fullmatch(name) else toml_text(name)
 
 
 def toml_text(text: str) -> str:

@@ -187,15 +187,18 @@ class TaskRun:
             home=str(means.home),
             folder=str(self._folder),
         )
-        command = build_command(
-            means.program,
-            texts,
-            means.servers,
-            variables,
-            folder=str(self._folder),
-            resume=resume,
-            limits=means.limits,
-        )
+        try:
+            command = build_command(
+                means.program,
+                texts,
+                means.servers,
+                variables,
+                folder=str(self._folder),
+                resume=resume,
+                limits=means.limits,
+            )
+        except Invalid as error:  # The options of this runner are wrong, not the task.
+            return HandedBack(str(error), is_fault_here=True)
         limit = means.limits.time
         process = AgentProcess(
             command,
