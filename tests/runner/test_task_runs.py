@@ -13,6 +13,7 @@ import pytest
 
 from hivelore.observations.markers import CATEGORIES
 from hivelore.observations.naming import DEFAULT_NAMING
+from hivelore.runner import agent_process, disk
 from hivelore.runner.command import AgentProgram
 from hivelore.runner.mcp_servers import own_server
 from hivelore.runner.model import ClaimedTask, Program, RunLimits, Usage
@@ -349,6 +350,45 @@ def test_x16_a_run_resumes_where_the_transcript_is_here(world: World) -> None:
     assert "'--resume', 's-2', '--fork-session'" in outputs[1]
     assert "--resume" not in outputs[2]
     assert ["Half is done." in prompt for prompt in prompts] == [False, False, True]
+
+
+@pytest.mark.parametrize("says_why", ["print('No conversation found', file=sys.stderr)", "print('{}')"])
+def test_x16_a_resume_that_fails_starts_again_with_what_was_reported(world: World, says_why: str) -> None:
+    task = world.service.add("Go on.", session="gone", progress=["Half is done."])
+    world.place.transcripts = {"gone"}
+    refuses = f"if '--resume' in sys.argv:\n    {says_why}; sys.exit(1)"
+    world.run("\n".join([refuses, began(), answers("Done.")]))
+    assert (task.state, task.attempt, task.session) == ("completed", 1, SESSION)
+    (folder,) = (world.folder / "runs").iterdir()
+    assert "Half is done." in (folder / "prompt.md").read_text()
+
+
+def test_a_resume_that_fails_later_is_a_failure(world: World) -> None:
+    task = world.service.add("Go on.", session="s-1")
+    world.place.transcripts = {"s-1"}
+    world.run("\n".join([began("s-1"), "sys.exit(1)"]))
+    assert (task.failures, len(list((world.folder / "runs").iterdir()))) == (1, 1)
+
+
+def test_no_task_is_taken_while_a_disk_is_full(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = world.service.add("Wait.")
+    monkeypatch.setattr(disk, "LEAST_TO_START", 10**18)
+    runner = world.runner(SLEEP, once=False)
+    world.stopping(runner, lambda: world.notes != [])
+    assert (task.state, task.attempt) == ("open", 0)
+    assert "No task is taken" in world.notes[0]
+    assert "MB are free" in (world.run(SLEEP).fault or "")
+
+
+def test_a_disk_that_becomes_full_ends_the_runner_after_three_runs(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = world.service.add("Wait.")
+    monkeypatch.setattr(disk, "LEAST_TO_GO_ON", 10**18)
+    monkeypatch.setattr(agent_process, "_LOOK_AT_DISK", 0.1)
+    summary = world.run("\n".join([began(), SLEEP]), once=False)
+    assert summary.fault == "The disk of the runner is full."
+    assert (task.attempt, task.state, task.failures) == (3, "open", 0)
 
 
 def test_folders_of_ended_runs_are_removed_and_their_processes_ended(world: World) -> None:

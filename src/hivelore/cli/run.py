@@ -229,6 +229,7 @@ def _means(
         environment=environment,
         key=key,
         home=home,
+        folders=(work,),
         new_markers=lambda: BlockMarkers(status["categories"], naming),
         nonce=nonce,
         monotonic=SystemClock.monotonic,

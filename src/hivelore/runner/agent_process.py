@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from hivelore.local import private_files
-from hivelore.runner import guard
+from hivelore.runner import disk, guard
 from hivelore.runner.command import PROFILE, PROFILE_END, Command
 from hivelore.runner.orphans import VARIABLE, end_processes
 from hivelore.runner.outcome import Exit, StopReason
@@ -31,8 +31,6 @@ _TAIL = 8_192
 """Bytes at the end of stderr that tell why a program failed."""
 _REST_READS = 64
 """Most reads of what is left in a pipe after the end."""
-_LEAST_FREE = 50_000_000
-"""Free bytes on the disk of the working folder below which a program is ended."""
 _LOOK_AT_DISK = 5.0
 
 
@@ -202,10 +200,8 @@ class AgentProcess:
                         takers[key.fd](data)
 
     def _check_disk(self) -> None:
-        with suppress(OSError):
-            found = os.statvfs(self._folder)
-            if found.f_bavail * found.f_frsize < _LEAST_FREE:
-                self.stop(StopReason.DISK_FULL)
+        if disk.find_full((self._work, self._folder), disk.LEAST_TO_GO_ON) is not None:
+            self.stop(StopReason.DISK_FULL)
 
     def _exit(self, report: bytes) -> Exit:
         complaint = self._tail.decode(errors="replace").strip()

@@ -14,13 +14,13 @@ from typing import Any
 from hivelore.errors import Forbidden, HiveloreError, NotFound, Unauthenticated, Unavailable
 from hivelore.local import endpoint, private_files
 from hivelore.python.client import Client
+from hivelore.runner import disk
 from hivelore.runner.command import AgentProgram
 from hivelore.runner.json_line import as_object
 from hivelore.runner.model import Program
 
 _PATIENCE = 30.0
 """Seconds for an agent program to answer a question about itself."""
-_LEAST_FREE = 200_000_000
 _VERSION = re.compile(rb"(\d{1,6})\.(\d{1,6})\.(\d{1,6})")
 _INSTALL = {
     Program.CLAUDE: "npm install -g @anthropic-ai/claude-code",
@@ -185,11 +185,10 @@ def check_folder(folder: Path) -> Problem | None:
         finally:
             os.close(descriptor)
             probe.unlink()
-        found = os.statvfs(folder)
     except OSError as error:
         return Problem(Check.WORKSPACE, f"{folder} cannot be written to ({error.strerror}).", remedy)
-    if found.f_bavail * found.f_frsize < _LEAST_FREE:
-        return Problem(Check.WORKSPACE, f"Less than {_LEAST_FREE // 10**6} MB are free in {folder}.", remedy)
+    if disk.find_full((folder,), disk.LEAST_TO_START) is not None:
+        return Problem(Check.WORKSPACE, f"Less than {disk.LEAST_TO_START // 10**6} MB are free in {folder}.", remedy)
     return None
 
 

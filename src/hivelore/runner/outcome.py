@@ -58,7 +58,7 @@ class HandedBack:
     reason: str
     progress: str = ""
     is_fault_here: bool = False
-    """True if the agent program does not work on this machine."""
+    """True if this machine is the reason, such as a full disk or an agent program that does not work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +82,10 @@ def decide_outcome(state: RunState, ended: Exit) -> Outcome:
     match ended.stopped:
         case StopReason.TIME | StopReason.COST:
             return Failed(_STOPPED[ended.stopped], progress, is_final=True)
-        case StopReason.SHUTDOWN | StopReason.DISK_FULL:
+        case StopReason.SHUTDOWN:
             return HandedBack(_STOPPED[ended.stopped], progress)
+        case StopReason.DISK_FULL:
+            return HandedBack(_STOPPED[ended.stopped], progress, is_fault_here=True)
         case _:
             return _decide_by_exit(state, ended, progress)
 

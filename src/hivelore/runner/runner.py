@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hivelore.errors import Forbidden, HiveloreError, Unauthenticated
-from hivelore.runner import run_folders
+from hivelore.runner import disk, run_folders
 from hivelore.runner.model import ClaimedTask
-from hivelore.runner.outcome import Completed, HandedBack, Outcome, StopReason
+from hivelore.runner.outcome import HandedBack, Outcome, StopReason
 from hivelore.runner.ports import NoTask
 from hivelore.runner.task_run import Means, Show, TaskRun
 
@@ -81,11 +81,9 @@ class Runner:
 
     def _claim_all(self) -> None:
         pause = _FIRST_PAUSE
-        while not self._stopping.is_set():
-            with self._changed:
-                if len(self._active) >= self._parallel:
-                    self._changed.wait(1.0)
-                    continue
+        while not self._stopping.is_set() and self._fault is None:
+            if not self._can_take():
+                continue
             try:
                 self._deliver_kept()
                 found = self._means.queue.claim(0.0 if self._once else CLAIM_WAIT)
@@ -121,6 +119,23 @@ class Runner:
             if self._once:
                 return
 
+    def _can_take(self) -> bool:
+        """Returns True if a task can be taken; else False after a moment."""
+        with self._changed:
+            if len(self._active) >= self._parallel:
+                self._changed.wait(1.0)
+                return False
+        full = disk.find_full((self._runs, self._means.home, *self._means.folders), disk.LEAST_TO_START)
+        if full is None:
+            return True
+        reason = f"Less than {disk.LEAST_TO_START // 10**6} MB are free in {full}. No task is taken."
+        if self._once:
+            self._fault = reason
+        else:  # Programs that run may still free it.
+            self._note(reason)
+            self._stopping.wait(LONGEST_PAUSE)
+        return False
+
     def _start(self, task: ClaimedTask) -> None:
         folder = run_folders.create(self._runs)
         run = TaskRun(task, folder.path, self._means, self._show)
@@ -153,7 +168,7 @@ class Runner:
                 self._give_up(outcome.reason)
             else:
                 self._stopping.wait(2.0**self._faults)  # Another runner may take it meanwhile.
-        elif isinstance(outcome, Completed):
+        else:
             self._faults = 0
 
     def _give_up(self, reason: str) -> None:

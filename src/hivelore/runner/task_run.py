@@ -28,9 +28,9 @@ from hivelore.runner.outcome import (
     StopReason,
     decide_outcome,
 )
-from hivelore.runner.ports import Call, PromptSource, ServiceClient, TaskQueue, TranscriptSource, Workspace
-from hivelore.runner.prompts import Conversation, appended_prompt, choose_resume, task_prompt
-from hivelore.runner.stream_events import AssistantText, RunState, advance, cut_text
+from hivelore.runner.ports import Call, Prepared, PromptSource, ServiceClient, TaskQueue, TranscriptSource, Workspace
+from hivelore.runner.prompts import Conversation, Resume, appended_prompt, choose_resume, task_prompt
+from hivelore.runner.stream_events import AssistantText, RunState, SessionStarted, advance, cut_text
 from hivelore.runner.stream_lines import StreamLine
 from hivelore.runner.stream_markers import BlockMarkers, ValidMarker, marker_call
 
@@ -69,6 +69,8 @@ class Means:
     environment: Mapping[str, str]
     key: str
     home: Path
+    folders: tuple[Path, ...] = ()
+    """Folders in which programs work, of which the disk must not be full."""
     new_markers: Callable[[], BlockMarkers]
     nonce: Callable[[], str]
     monotonic: Callable[[], float]
@@ -111,6 +113,8 @@ class TaskRun:
         self._find_markers = means.new_markers()
         self._read_line = read_claude_line if means.program.kind is Program.CLAUDE else read_codex_line
         self._found_markers = 0
+        self._has_begun = False
+        """True if a session of the program began in this run."""
         self._ended = threading.Event()
         self._is_delivered = threading.Event()
         self._phase = "prepare"
@@ -171,6 +175,21 @@ class TaskRun:
             self._usage_before = means.transcripts.usage_before(resume.session)
             if resume.conversation is Conversation.OWN:
                 self._state = replace(self._state, session=resume.session)
+        ended = self._run_program(prepared, resume)
+        if resume is not None and not self._has_begun and ended.stopped is None and self._state.answer is None:
+            self._refresh(f"{resume.session} cannot be resumed: {ended.complaint or self._state.failure}")
+            self._state, self._usage_before, resume = RunState(), NO_USAGE, None
+            ended = self._run_program(prepared, None)
+        outcome = decide_outcome(self._state, ended)
+        if isinstance(outcome, Failed) and ended.stopped is None:
+            problem = check_sign_in(means.program, means.environment)
+            if problem is not None:
+                return HandedBack(f"{problem.message} {problem.remedy}", outcome.progress, is_fault_here=True)
+        return outcome
+
+    def _run_program(self, prepared: Prepared, resume: Resume | None) -> Exit:
+        """Starts the program with a conversation, and returns how it ended."""
+        means, task = self._means, self.task
         environment, block = means.prompts.operational_context()
         knowledge = means.queue.knowledge(task)
         texts = RunTexts(
@@ -198,7 +217,7 @@ class TaskRun:
                 limits=means.limits,
             )
         except Invalid as error:  # The options of this runner are wrong, not the task.
-            return HandedBack(str(error), is_fault_here=True)
+            return Exit(code=None, complaint=str(error))
         limit = means.limits.time
         process = AgentProcess(
             command,
@@ -215,14 +234,8 @@ class TaskRun:
         self._phase = "run"
         self._refresh(f"{'resumes' if resume else 'starts'} {means.program.kind}")
         if self._stopped is not None:
-            return decide_outcome(self._state, Exit(code=0, stopped=self._stopped))
-        ended = process.run()
-        outcome = decide_outcome(self._state, ended)
-        if isinstance(outcome, Failed) and ended.stopped is None:
-            problem = check_sign_in(means.program, means.environment)
-            if problem is not None:
-                return HandedBack(f"{problem.message} {problem.remedy}", outcome.progress, is_fault_here=True)
-        return outcome
+            return Exit(code=0, stopped=self._stopped)
+        return process.run()
 
     def _read(self, line: StreamLine) -> None:
         """Takes a line of output, in the thread of the process."""
@@ -232,6 +245,7 @@ class TaskRun:
                     if not isinstance(marker, InvalidMarker) and self._found_markers < MAX_MARKERS:
                         self._found_markers += 1
                         self._markers.append(marker)
+            self._has_begun = self._has_begun or isinstance(event, SessionStarted)
             self._state = advance(self._state, event, self._usage_before)
 
     # The lease and the reports have a thread each: neither waits for the other, and the output waits for none.
