@@ -27,14 +27,22 @@ CHILD = "subprocess.Popen(['sleep', '1000'], start_new_session=True)"
 
 
 class Run:
-    def __init__(self, folder: Path, body: str, *, seconds: float | None = 60.0, grace: float = 5.0) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        body: str,
+        *,
+        seconds: float | None = 60.0,
+        grace: float = 5.0,
+        home: Path | None = None,
+    ) -> None:
         self.folder = folder / f"run-{os.urandom(4).hex()}"
         self.lines: list[bytes] = []
         self.work = folder
         program = script(folder, body)
         command = Command(
             arguments=(str(program),),
-            environment={"PATH": os.environ["PATH"]},
+            environment={"PATH": os.environ["PATH"]} | ({} if home is None else {"HIVELORE_HOME": str(home)}),
             files={"prompt.md": "The prompt."},
             stdin="prompt.md",
         )
@@ -212,11 +220,40 @@ def test_a_killed_guard_ends_the_run_and_all_of_it(tmp_path: Path) -> None:
     assert run.left() == []
 
 
-def test_a_service_that_a_hook_started_stays(tmp_path: Path) -> None:
-    service = "[sys.executable, '-c', 'import time; time.sleep(1000)', 'hivelore.cli.main', 'serve', 'x']"
-    run = Run(tmp_path, f"print(subprocess.Popen({service}, start_new_session=True).pid)")
+def test_only_the_service_of_the_home_folder_stays(tmp_path: Path) -> None:
+    sleeper = "import time; time.sleep(1000)"
+    claims = f"[sys.executable, '-c', {sleeper!r}, 'hivelore.cli.main', 'serve', 'x']"
+    holds = (
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parents[2] / 'src')!r})\n"
+        "import os\nfrom hivelore.local.lock import Lock, Owner\n"
+        f"lock = Lock({str(tmp_path)!r}, Owner(pid=os.getpid(), kind='service', url=None, started_at=''))\n"
+        "print(os.getpid(), flush=True)\n" + sleeper
+    )
+    body = (
+        f"subprocess.Popen({claims}, start_new_session=True)\n"
+        f"subprocess.Popen([sys.executable, '-c', {holds!r}], start_new_session=True)\ntime.sleep(2)"
+    )
+    run = Run(tmp_path, body, home=tmp_path)
     assert run.run().code == 0
-    assert run.left() == []
     (pid,) = map(int, run.lines)
-    assert end_processes(run.folder.name) == 0
+    assert run.left() == [pid]
+    assert processes_of(run.folder.name, tmp_path) == []
+    assert end_processes(run.folder.name, tmp_path) == 0
     os.kill(pid, signal.SIGKILL)
+
+
+HOPS = """
+import os, time
+end = time.monotonic() + 60
+while time.monotonic() < end:
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+    time.sleep(0.002)
+"""
+
+
+def test_a_process_that_goes_on_in_a_new_one_all_the_time_is_ended(tmp_path: Path) -> None:
+    run = Run(tmp_path, f"subprocess.Popen([sys.executable, '-c', {HOPS!r}], start_new_session=True); time.sleep(0.5)")
+    assert run.run().code == 0
+    assert [run.left() for _ in range(20)] == [[]] * 20

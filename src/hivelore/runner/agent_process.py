@@ -106,7 +106,8 @@ class AgentProcess:
                     self._control = None
                 process.wait()
         if not report:  # The guard was killed.
-            end_processes(self._folder.name)
+            home = self._command.environment.get("HIVELORE_HOME")
+            end_processes(self._folder.name, None if home is None else Path(home))
         return self._exit(report)
 
     def _start(self, control: socket.socket) -> "subprocess.Popen[bytes]":

@@ -10,6 +10,7 @@ of JSON: ``{"code": 0}``, the exit code or minus the signal, or ``{"error": "...
 Uses the standard library only, and imports little: one of it runs beside every agent program.
 """
 
+import fcntl
 import os
 import select
 import sys
@@ -30,8 +31,11 @@ _LONGEST_KILL = 5.0
 """Seconds after which processes that cannot be killed are left."""
 _POLL = 0.05
 _SUBREAPER = 36
-_SERVICE = b"\0hivelore.cli.main\0serve\0"
-"""In the command line of a service that a hook has started. Others use it, so it stays."""
+_EMPTY_LOOKS = 5
+"""Looks in a row that must find no process: one that goes on in new processes all the time may escape some."""
+_BETWEEN_LOOKS = 0.01
+_LOCK = "hivelore.lock"
+"""Lock of a home folder, which holds the process id of its service. See ``hivelore.local.lock``."""
 _DEFAULT_AGAIN = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -88,7 +92,10 @@ def _watch(agent: int, control: int, wakes: int, grace: float) -> int:
             return code
         left = None if end is None else end - time.monotonic()
         if left is not None and left <= 0:
-            _kill(_descendants() or [agent])
+            code = _kill_all(agent)
+            if code is not None:
+                return code
+            _send(agent, signal.SIGKILL)
             left = _POLL
         ready = select.select(waiting, [], [], left)[0]
         wanted = b""
@@ -124,28 +131,55 @@ def _end_others(agent: int) -> None:
     """Waits for the processes that the program has left, then ends them."""
     begun = time.monotonic()
     asked = False
-    while True:
+    empty = 0
+    while empty < _EMPTY_LOOKS:
         _reap(agent)
         left = _descendants()
+        empty = 0 if left else empty + 1
         passed = time.monotonic() - begun
-        if not left or passed > REST + LAST_REST + _LONGEST_KILL:
-            break
         if passed > REST + LAST_REST:
-            _kill(left)
-        elif passed > REST and not asked:
+            _kill_all(agent)
+            break
+        if passed > REST and not asked:
             asked = True
             for pid in left:
                 _send(pid, signal.SIGTERM)
-        time.sleep(_POLL)
+        time.sleep(_POLL if left else _BETWEEN_LOOKS)
     try:
         os.killpg(agent, signal.SIGKILL)
     except OSError:
         pass
 
 
-def _kill(processes: "list[int]") -> None:
-    for pid in processes:
+def _kill_all(agent: int) -> "int | None":
+    """Kills all processes below this one. All are stopped first, so that none starts another one meanwhile. Returns the
+    exit code of the agent program if that has ended."""
+    end = time.monotonic() + _LONGEST_KILL
+    stopped: set[int] = set()
+    code = None
+    empty = 0
+    while empty < _EMPTY_LOOKS and time.monotonic() < end:
+        ended = _reap(agent)
+        code = ended if code is None else code
+        left = _descendants()
+        new = [pid for pid in left if pid not in stopped]
+        for pid in new:
+            _send(pid, signal.SIGSTOP)
+        stopped.update(new)
+        if new:
+            empty = 0
+        elif left:
+            empty = 0
+            for pid in left:
+                _send(pid, signal.SIGKILL)
+            time.sleep(_BETWEEN_LOOKS)
+        else:
+            empty += 1
+            time.sleep(_BETWEEN_LOOKS)
+    for pid in _descendants():  # There was no moment without a new one.
         _send(pid, signal.SIGKILL)
+    ended = _reap(agent)
+    return ended if code is None else code
 
 
 def _send(pid: int, number: int) -> None:
@@ -156,38 +190,63 @@ def _send(pid: int, number: int) -> None:
 
 
 def _descendants() -> "list[int]":
-    """Returns the processes below this one, without services and what is below them. None without /proc."""
-    children: dict[int, list[int]] = {}
-    try:
-        names = os.listdir("/proc")
-    except OSError:
-        return []
-    for name in names:
-        if not name.isdecimal():
-            continue
-        try:
-            with open(f"/proc/{name}/stat", "rb") as file:
-                state, parent = file.read().rpartition(b")")[2].split()[:2]
-        except (OSError, ValueError):
-            continue
-        if state != b"Z":
-            children.setdefault(int(parent), []).append(int(name))
+    """Returns the processes below this one, without the service and what is below it. None without /proc."""
+    service = _service()
     found: list[int] = []
-    left = children.get(os.getpid(), [])
+    left = _children(os.getpid())
     while left:
         pid = left.pop()
-        if not _is_service(pid):
+        if pid == service:
+            continue
+        if not _has_ended(pid):
             found.append(pid)
-            left += children.get(pid, [])
+        left += _children(pid)
     return found
 
 
-def _is_service(pid: int) -> bool:
+def _children(pid: int) -> "list[int]":
+    """Returns the children of a process. Much faster than a look at all processes, which short-lived ones escape."""
+    found: list[int] = []
     try:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            return _SERVICE in file.read(65_536) + b"\0"
+        threads = os.listdir(f"/proc/{pid}/task")
     except OSError:
-        return False
+        return []
+    for thread in threads:
+        try:
+            with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
+                found += map(int, file.read().split())
+        except OSError:
+            pass
+    return found
+
+
+def _has_ended(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] == b"Z"
+    except (OSError, IndexError):
+        return True
+
+
+def _service() -> int:
+    """Returns the process id of the service of this home folder, which a hook may have started; 0 if there is none.
+    Others use it, so it stays. It holds the lock, so that its id is that of no other process."""
+    try:
+        descriptor = os.open(f"{os.environ.get('HIVELORE_HOME', '')}/{_LOCK}", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return 0
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            data = os.pread(descriptor, 4_096, 0)
+            pid = data.partition(b'"pid": ')[2].partition(b",")[0]
+            return int(pid) if b'"kind": "service"' in data and pid.isdigit() else 0
+        return 0
+    except OSError:
+        return 0
+    finally:
+        os.close(descriptor)
 
 
 def _quoted(text: str) -> str:

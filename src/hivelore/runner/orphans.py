@@ -7,48 +7,83 @@ the run in its environment, also one that left the session. Linux only; elsewher
 import os
 import signal
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from hivelore.errors import HiveloreError
+from hivelore.local import lock
+
 VARIABLE = "HIVELORE_RUN_ID"
-_SERVICE = b"\0hivelore.cli.main\0serve\0"
-_ROUNDS = 50
+_ROUNDS = 100
 _PAUSE = 0.1
+_SHORT_PAUSE = 0.02
+_EMPTY_LOOKS = 3
+_DEEPEST = 100
 _ASKED_FOR = 20
 """Rounds between the request to end and the end."""
 _LARGEST = 1_000_000
 
 
-def end_processes(run: str, proc: Path = Path("/proc")) -> int:
-    """Ends all processes of a run and returns how many there were. A service that a hook has started stays."""
+def end_processes(run: str, home: Path | None = None, proc: Path = Path("/proc")) -> int:
+    """Ends all processes of a run and returns how many there were. The service of ``home``, which a hook may have
+    started, stays."""
     seen: set[int] = set()
+    stopped: set[int] = set()
+    empty = 0
     for round_ in range(_ROUNDS):
-        found = processes_of(run, proc)
-        if not found:
+        found = processes_of(run, home, proc)
+        empty = 0 if found else empty + 1
+        if empty >= _EMPTY_LOOKS or (not seen and not found):
             break
-        for pid in found:
-            if pid not in seen or round_ >= _ASKED_FOR:
-                with suppress(OSError):
-                    os.kill(pid, signal.SIGKILL if round_ >= _ASKED_FOR else signal.SIGTERM)
+        if round_ < _ASKED_FOR:
+            _send(set(found) - seen, signal.SIGTERM)
+        else:  # All are stopped before one is killed, so that none starts another one meanwhile.
+            new = set(found) - stopped
+            _send(new or found, signal.SIGSTOP if new else signal.SIGKILL)
+            stopped |= new
         seen.update(found)
-        time.sleep(_PAUSE)
+        time.sleep(_PAUSE if found and not stopped else _SHORT_PAUSE)
     return len(seen)
 
 
-def processes_of(run: str, proc: Path = Path("/proc")) -> list[int]:
-    """Returns the processes of this user that belong to a run, without this one."""
+def _send(processes: Iterable[int], number: int) -> None:
+    for pid in processes:
+        with suppress(OSError):
+            os.kill(pid, number)
+
+
+def processes_of(run: str, home: Path | None = None, proc: Path = Path("/proc")) -> list[int]:
+    """Returns the processes of this user that belong to a run, without this one, and without the service of ``home``
+    and what is below it."""
     mark = f"{VARIABLE}={run}".encode()
+    service = None if home is None else _service(home)
     try:
         names = [entry.name for entry in proc.iterdir() if entry.name.isdecimal()]
     except OSError:
         return []
-    return [
-        int(name)
-        for name in names
-        if int(name) != os.getpid()
-        and mark in _read(proc / name / "environ").split(b"\0")
-        and _SERVICE not in _read(proc / name / "cmdline") + b"\0"
-    ]
+    found = [int(name) for name in names if mark in _read(proc / name / "environ").split(b"\0")]
+    return [pid for pid in found if pid != os.getpid() and not _is_below(pid, service, proc)]
+
+
+def _service(home: Path) -> int | None:
+    try:
+        owner = lock.read_owner(home)
+    except HiveloreError:
+        return None
+    return owner.pid if owner is not None and owner.kind == lock.SERVICE else None
+
+
+def _is_below(pid: int, service: int | None, proc: Path) -> bool:
+    """Returns True for a service and for what is below it."""
+    for _ in range(_DEEPEST):
+        if service is None or pid <= 1:
+            return False
+        if pid == service:
+            return True
+        parent = _read(proc / str(pid) / "stat").rpartition(b")")[2].split()[1:2]
+        pid = int(parent[0]) if parent else 0
+    return False
 
 
 def _read(file: Path) -> bytes:

@@ -43,7 +43,7 @@ def clean_up(runs: Path, note: Callable[[str], object]) -> None:
     for number, folder in enumerate(folders):
         if not _is_free(folder):
             continue
-        ended = end_processes(folder.name)
+        ended = end_processes(folder.name, runs.parent)
         if ended:
             note(f"Ended {ended} processes that the run {folder.name} of another runner had left.")
         if number >= KEPT:
