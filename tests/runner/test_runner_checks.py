@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from hivelore.runner import checks
 from hivelore.runner.checks import Check, Problem, check_folder, check_sign_in, find_program
 from hivelore.runner.command import AgentProgram
 from hivelore.runner.model import Program
+from hivelore.runner.orphans import VARIABLE, processes_of
 from support.agent_scripts import script
 
 ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
@@ -37,6 +39,23 @@ def test_a_program_that_does_not_work_is_a_problem(tmp_path: Path, body: str) ->
     found = find_program(Program.CLAUDE, str(script(tmp_path, body)), (), ENVIRONMENT)
     assert isinstance(found, Problem)
     assert "does not work (exit code" in found.message
+
+
+@pytest.mark.parametrize("body", ["while True: print('2.1.330 ' * 10_000)", "sys.stderr.write('x' * 10**7)"])
+def test_an_answer_is_bounded(tmp_path: Path, body: str) -> None:
+    found = find_program(Program.CLAUDE, str(script(tmp_path, body)), (), ENVIRONMENT)
+    assert isinstance(found, Problem)
+    assert "more than 100,000 bytes" in found.message
+
+
+@pytest.mark.parametrize(
+    "body", ["time.sleep(1000)", "subprocess.Popen(['sleep', '1000']); print('2.1.330')", "os.close(1); os.close(2)"]
+)
+def test_a_question_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
+    monkeypatch.setattr(checks, "_PATIENCE", 1.0)
+    path = str(script(tmp_path, body))
+    find_program(Program.CLAUDE, path, (), {**ENVIRONMENT, VARIABLE: "asked"})
+    assert processes_of("asked") == []
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,13 @@
 """The verb ``run``: works on tasks of the swarm with an agent program on this machine."""
 
 import json as jsonlib
+import os
 import signal
 import socket
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -96,8 +97,7 @@ def run(
             kind=Program(harness),
             program=program,
             arguments=arguments,
-            workspace=workspace,
-            runs=home / RUNS,
+            folders=(workspace, home / RUNS, *(() if folder is None else (folder.absolute(),))),
             environment=environment,
         )
         checked = check_all(place)
@@ -240,15 +240,48 @@ def _run(means: Means, runs: Path, *, parallel: int, once: bool, as_json: bool) 
     from hivelore.runner.runner import Runner
 
     with _shown(as_json) as show:
-        runner = Runner(means, runs, parallel=parallel, once=once, show=show, note=output.note)
+        shown = _UntilClosed(show)
+        runner = Runner(means, runs, parallel=parallel, once=once, show=shown.show, note=shown.note)
+        shown.on_close = runner.stop
         with _ending(runner.stop) as received:
             summary = runner.run()
+    if shown.is_closed:
+        with suppress(OSError):  # Else the interpreter would complain at its end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if summary.fault is not None:
         output.fail(summary.fault, "runner-fault", as_json=as_json)
         return exits.RUNNER_FAULT
+    if shown.is_closed:
+        return exits.CLOSED_PIPE
     if signal.SIGINT in received:
         return exits.INTERRUPTED
     return exits.TASK_NOT_DONE if once and not _is_done(summary) and not received else 0
+
+
+class _UntilClosed:
+    """Shows until the output is closed, which stops the runner as a signal would. Runs must not fail because of it."""
+
+    def __init__(self, show: Callable[[RunView], object]) -> None:
+        self._show = show
+        self._lock = threading.Lock()
+        self.on_close: Callable[[], object] = lambda: None
+        self.is_closed = False
+
+    def show(self, view: RunView) -> None:
+        if self.is_closed:
+            return
+        try:
+            self._show(view)
+        except (OSError, ValueError):
+            with self._lock:
+                is_first = not self.is_closed
+                self.is_closed = True
+            if is_first:
+                threading.Thread(target=self.on_close, name="stop").start()  # The run may hold locks.
+
+    def note(self, text: str) -> None:
+        with suppress(OSError, ValueError):
+            output.note(text)
 
 
 def _is_done(summary: "Summary") -> bool:

@@ -3,9 +3,13 @@
 import json
 import os
 import re
+import selectors
 import shutil
+import signal
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -21,6 +25,8 @@ from hivelore.runner.model import Program
 
 _PATIENCE = 30.0
 """Seconds for an agent program to answer a question about itself."""
+_NO_ANSWER = f"no answer in {_PATIENCE:g} s"
+_LARGEST_ANSWER = 100_000
 _VERSION = re.compile(rb"(\d{1,6})\.(\d{1,6})\.(\d{1,6})")
 _INSTALL = {
     Program.CLAUDE: "npm install -g @anthropic-ai/claude-code",
@@ -69,8 +75,8 @@ class RunnerPlace:
     program: str | None
     """Path or name of the program; None: the usual one."""
     arguments: tuple[str, ...]
-    workspace: Path
-    runs: Path
+    folders: Sequence[Path]
+    """Folders that runs write to."""
     environment: Mapping[str, str]
 
 
@@ -89,7 +95,7 @@ def check_all(place: RunnerPlace) -> Checked:
         problems.append(found)
     elif (sign_in := check_sign_in(found, place.environment)) is not None:
         problems.append(sign_in)
-    for folder in (place.workspace, place.runs):
+    for folder in place.folders:
         problem = check_folder(folder)
         problems += [] if problem is None else [problem]
     program = None if isinstance(found, Problem) else found
@@ -175,7 +181,7 @@ def _has_own_provider(program: AgentProgram, environment: Mapping[str, str]) -> 
 
 def check_folder(folder: Path) -> Problem | None:
     """Checks that the runner can write into a folder, which is created."""
-    remedy = "Set HIVELORE_WORKSPACE and HIVELORE_HOME to folders that this user can write to, on a disk with room."
+    remedy = "Choose folders that you can write to, on a disk with room: HIVELORE_WORKSPACE, HIVELORE_HOME, --folder."
     probe = folder / f".hivelore-{os.urandom(8).hex()}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -193,19 +199,51 @@ def check_folder(folder: Path) -> Problem | None:
 
 
 def _ask(command: Sequence[str], environment: Mapping[str, str]) -> "subprocess.CompletedProcess[bytes] | str":
-    """Returns the answer of a program, or why there is none."""
+    """Returns the beginning of the answer of a program, or why there is none. No process of it is left."""
     quiet = {**environment, "HIVELORE_HOOK_DISABLED": "1"}
     try:
-        return subprocess.run(
+        process = subprocess.Popen(
             command,
             env=quiet,
             stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_PATIENCE,
-            check=False,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             start_new_session=True,
+            bufsize=0,
         )
-    except subprocess.TimeoutExpired:
-        return f"no answer in {_PATIENCE:g} s"
     except OSError as error:
         return error.strerror or type(error).__name__
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with process.stdout as out, process.stderr as err:
+        try:
+            answer = _read_answer((out.fileno(), err.fileno()), time.monotonic() + _PATIENCE)
+            if not isinstance(answer, str):
+                process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            answer = _NO_ANSWER
+        finally:
+            with suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    return answer if isinstance(answer, str) else subprocess.CompletedProcess(command, process.returncode, *answer)
+
+
+def _read_answer(pipes: tuple[int, int], end: float) -> tuple[bytes, bytes] | str:
+    """Reads two pipes until both are closed."""
+    found = dict.fromkeys(pipes, b"")
+    with selectors.DefaultSelector() as selector:
+        for pipe in pipes:
+            selector.register(pipe, selectors.EVENT_READ)
+        while selector.get_map():
+            ready = selector.select(max(end - time.monotonic(), 0.0))
+            if not ready:
+                return _NO_ANSWER
+            for key, _ in ready:
+                data = os.read(key.fd, 65_536)
+                found[key.fd] += data
+                if not data:
+                    selector.unregister(key.fd)
+                elif len(found[key.fd]) > _LARGEST_ANSWER:
+                    return f"an answer of more than {_LARGEST_ANSWER:,} bytes"
+    return found[pipes[0]], found[pipes[1]]

@@ -110,6 +110,22 @@ def test_json_has_a_line_for_each_phase(swarm: Swarm) -> None:
     assert lines[-1]["usage"]["cost_usd"] == 0.25
 
 
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_an_output_that_closes_stops_the_runner_regularly(swarm: Swarm, more: tuple[str, ...]) -> None:
+    swarm.program("\n".join([ASKED, began(), "time.sleep(2)", answers("The build works again.")]))
+    task = swarm.send("Mend the build of the shop, please.")
+    with swarm.start(*more) as runner:
+        assert runner.stdout is not None
+        assert runner.stderr is not None
+        runner.stdout.readline()
+        runner.stdout.close()
+        complaints = runner.stderr.read()
+        assert runner.wait() == 141, complaints
+    assert "Traceback" not in complaints
+    assert swarm.task(task)["state"] in ("open", "completed")
+    assert swarm.left() == []
+
+
 def test_no_task_is_no_failure(swarm: Swarm) -> None:
     swarm.program(DONE)
     done = swarm.run("--once")
@@ -138,6 +154,7 @@ def test_d57_each_check_has_a_remedy_and_an_exit_code(swarm: Swarm, hub: Service
     swarm.program(DONE)
     (swarm.folder / "file").write_text("")
     found["workspace"] = swarm.run(HIVELORE_WORKSPACE=str(swarm.folder / "file"))
+    found["folder"] = swarm.run("--folder", str(swarm.folder / "file" / "below"))
     assert {name: one.code for name, one in found.items()} == {
         "service": 6,
         "key": 4,
@@ -146,6 +163,7 @@ def test_d57_each_check_has_a_remedy_and_an_exit_code(swarm: Swarm, hub: Service
         "program": 10,
         "sign-in": 11,
         "workspace": 12,
+        "folder": 12,
     }
     words = {
         "service": "hivelore doctor",
