@@ -179,6 +179,38 @@ def test_a_program_that_hangs_is_ended_by_its_time_limit(world: World) -> None:
     assert world.left() == []
 
 
+def test_a_program_that_is_ended_has_used_tokens(world: World) -> None:
+    task = world.service.add("Hang.")
+    parts = [("m-1", 1), ("m-1", 7), ("m-2", 5)]
+    said = [
+        event(type="assistant", message={"id": name, "content": [], "usage": {"input_tokens": 100, "output_tokens": n}})
+        for name, n in parts
+    ]
+    world.run("\n".join([began(), *said, SLEEP]), limits=RunLimits(time=timedelta(seconds=1)))
+    assert task.usage is not None
+    assert (task.usage["inputTokens"], task.usage["outputTokens"]) == (200, 12)
+    task = world.service.add("End.")
+    world.run("\n".join([began(), *said, answers("Done.")]))
+    assert task.usage is not None
+    assert (task.usage["inputTokens"], task.usage["outputTokens"]) == (100, 20)
+
+
+def test_folders_are_removed_while_the_runner_works(world: World) -> None:
+    tasks = [world.service.add(f"Task {number}.") for number in range(2)]
+    for number in range(60):
+        (world.folder / "runs" / f"old-{number}").mkdir(parents=True)
+    runner = world.runner("\n".join([began(), answers("Done.")]), once=False)
+
+    def is_done() -> bool:
+        if tasks[0].state == "completed":
+            for number in range(60):
+                (world.folder / "runs" / f"old-{number}").mkdir(exist_ok=True)
+        return tasks[1].state == "completed"
+
+    world.stopping(runner, is_done)
+    assert len(list((world.folder / "runs").iterdir())) <= 50
+
+
 def test_a_program_that_does_not_start_hands_the_task_back_and_ends_the_runner(world: World) -> None:
     task = world.service.add("Mend the build.")
     summary = world.run("sys.exit(7)", once=False)

@@ -1,6 +1,7 @@
 """Events of Claude Code: ``claude -p --output-format stream-json --verbose``."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from hivelore.observations.markers import assistant_texts
@@ -8,6 +9,7 @@ from hivelore.runner.json_line import as_list, as_object, as_text, parse_object
 from hivelore.runner.model import Usage
 from hivelore.runner.stream_events import (
     AssistantText,
+    MessageUsage,
     SessionStarted,
     StreamEvent,
     ToolStarted,
@@ -51,6 +53,9 @@ def _read_message(event: Mapping[str, Any]) -> Iterator[StreamEvent]:
     message = as_object(event.get("message"))
     for text in assistant_texts(event):
         yield AssistantText(text, as_text(message.get("id")))
+    used = as_object(message.get("usage"))
+    if used:
+        yield MessageUsage(as_text(message.get("id")), _read_tokens(used))
     for block in as_list(message.get("content")):
         fields = as_object(block)
         if fields.get("type") == "tool_use":
@@ -76,15 +81,16 @@ def _read_usage(event: Mapping[str, Any]) -> UsageReported:
     if models:
         used = sum((_read_model_usage(as_object(one)) for one in models.values()), Usage())
         return UsageReported(used)
-    usage = as_object(event.get("usage"))
-    return UsageReported(
-        Usage(
-            input_tokens=as_count(usage.get("input_tokens")),
-            output_tokens=as_count(usage.get("output_tokens")),
-            cache_read_tokens=as_count(usage.get("cache_read_input_tokens")),
-            cache_write_tokens=as_count(usage.get("cache_creation_input_tokens")),
-            cost_usd=as_cost(event.get("total_cost_usd")),
-        )
+    used = _read_tokens(as_object(event.get("usage")))
+    return UsageReported(replace(used, cost_usd=as_cost(event.get("total_cost_usd"))))
+
+
+def _read_tokens(usage: Mapping[str, Any]) -> Usage:
+    return Usage(
+        input_tokens=as_count(usage.get("input_tokens")),
+        output_tokens=as_count(usage.get("output_tokens")),
+        cache_read_tokens=as_count(usage.get("cache_read_input_tokens")),
+        cache_write_tokens=as_count(usage.get("cache_creation_input_tokens")),
     )
 
 

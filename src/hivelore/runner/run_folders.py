@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from hivelore.local import private_files
-from hivelore.runner.orphans import end_processes
+from hivelore.runner.orphans import end_processes, processes_of
 
 RUNS = "runs"
 """Folder of the runs in the home folder."""
@@ -47,6 +47,17 @@ def clean_up(runs: Path, note: Callable[[str], object]) -> None:
         if ended:
             note(f"Ended {ended} processes that the run {folder.name} of another runner had left.")
         if number >= KEPT:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def prune(runs: Path) -> None:
+    """Removes the oldest folders of ended runs. Their processes were ended with them."""
+    try:
+        folders = sorted((entry for entry in runs.iterdir() if entry.is_dir()), key=_age, reverse=True)
+    except OSError:
+        return
+    for folder in folders[KEPT:]:
+        if _is_free(folder) and not processes_of(folder.name, runs.parent):
             shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -149,6 +149,7 @@ class Runner:
                 if outcome is None:
                     self._give_up("The runner failed at a task; its output says why.")
                 folder.release()
+                run_folders.prune(self._runs)
                 with self._changed:
                     self._active.pop(run, None)
                     self._changed.notify_all()

@@ -43,6 +43,14 @@ class UsageReported:
 
 
 @dataclass(frozen=True, slots=True)
+class MessageUsage:
+    """Tokens of one message, reported with each of its parts. They count until the turn reports its usage."""
+
+    message: str
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
 class TurnEnded:
     """The agent has answered."""
 
@@ -66,7 +74,9 @@ class Unreadable:
     """A line that is no event of this program."""
 
 
-StreamEvent = SessionStarted | AssistantText | ToolStarted | UsageReported | TurnEnded | TurnFailed | Unreadable
+StreamEvent = (
+    SessionStarted | AssistantText | ToolStarted | UsageReported | MessageUsage | TurnEnded | TurnFailed | Unreadable
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +91,12 @@ class RunState:
     """The tool that the agent used last."""
     tools: int = 0
     usage: Usage = NO_USAGE
+    reported: Usage = NO_USAGE
+    """The part of ``usage`` that ended turns have reported."""
+    earlier: Usage = NO_USAGE
+    """Usage of the messages of this turn before the current one."""
+    message: tuple[str, Usage] = ("", NO_USAGE)
+    """The current message."""
     answer: str | None = None
     """The answer with which the last turn ended; None as long as none has ended."""
     failure: str | None = None
@@ -101,7 +117,13 @@ def advance(state: RunState, event: StreamEvent, before: Usage = NO_USAGE) -> Ru
         case ToolStarted(name):
             return replace(state, tool=name, tools=state.tools + 1)
         case UsageReported(usage, is_total):
-            return replace(state, usage=_without(usage, before) if is_total else state.usage + usage)
+            reported = _without(usage, before) if is_total else state.reported + usage
+            return replace(state, usage=reported, reported=reported, earlier=NO_USAGE, message=("", NO_USAGE))
+        case MessageUsage(message, usage):
+            last, used = state.message
+            earlier = state.earlier if message == last else state.earlier + used
+            sum_ = state.reported + earlier + usage
+            return replace(state, usage=sum_, earlier=earlier, message=(message, usage))
         case TurnEnded(text, session):
             answer = state.last_text if text is None else _without_markers(text)
             return replace(state, session=session or state.session, answer=answer, failure=None, is_final=False)
