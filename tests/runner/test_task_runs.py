@@ -219,6 +219,13 @@ def test_a_program_that_does_not_start_hands_the_task_back_and_ends_the_runner(w
     assert (task.state, task.failures) == ("open", 0)
 
 
+def test_the_sign_in_is_checked_with_the_configuration_of_the_agent(world: World) -> None:
+    task = world.service.add("Mend the build.")
+    signed_in = "print(json.dumps({'loggedIn': 'CONFIGURED' in os.environ}))"
+    summary = world.run("\n".join([f"if 'auth' in sys.argv:\n    {signed_in}; sys.exit()", began(), "sys.exit(1)"]))
+    assert (dict(summary.outcomes), task.failures) == ({"Failed": 1}, 1)
+
+
 def test_a_program_that_is_missing_hands_the_task_back(world: World) -> None:
     task = world.service.add("Mend the build.")
     runner = world.runner("")

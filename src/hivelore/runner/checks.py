@@ -93,13 +93,23 @@ def check_all(place: RunnerPlace) -> Checked:
     found = find_program(place.kind, place.program, place.arguments, place.environment)
     if isinstance(found, Problem):
         problems.append(found)
-    elif (sign_in := check_sign_in(found, place.environment)) is not None:
+    elif (sign_in := check_sign_in(found, {**place.environment, **_configured(place.client, agent)})) is not None:
         problems.append(sign_in)
     for folder in place.folders:
         problem = check_folder(folder)
         problems += [] if problem is None else [problem]
     program = None if isinstance(found, Problem) else found
     return Checked(problems=problems, agent=agent, program=program)
+
+
+def _configured(client: Client, agent: str | None) -> Mapping[str, str]:
+    """Returns the variables that the agent program gets from the configuration of the agent; it may sign in by them."""
+    if agent is None:
+        return {}
+    try:
+        return client.call("GET", "/api/config/env")["variables"]
+    except HiveloreError:  # The first task will show it.
+        return {}
 
 
 def check_service(client: Client) -> Problem | None:

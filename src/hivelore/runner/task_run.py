@@ -182,7 +182,7 @@ class TaskRun:
             ended = self._run_program(prepared, None)
         outcome = decide_outcome(self._state, ended)
         if isinstance(outcome, Failed) and ended.stopped is None:
-            problem = check_sign_in(means.program, means.environment)
+            problem = check_sign_in(means.program, {**means.environment, **prepared.environment})
             if problem is not None:
                 return HandedBack(f"{problem.message} {problem.remedy}", outcome.progress, is_fault_here=True)
         return outcome
