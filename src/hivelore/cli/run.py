@@ -67,7 +67,7 @@ def run(
         str | None, Parameter(help="Longest time for a task: 90s, 30m, 2h (default: none).", metavar="TIME")
     ] = None,
     cost_limit: Annotated[
-        float | None, Parameter(help="Most US dollars for a task; Claude Code only.", metavar="USD")
+        float | None, Parameter(help="Most US dollars for an attempt; Claude Code only.", metavar="USD")
     ] = None,
     folder: Annotated[
         Path | None,
