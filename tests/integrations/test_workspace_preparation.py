@@ -500,7 +500,8 @@ def test_a_first_line_without_effect_is_reported(host: Host) -> None:
 
 def test_only_usual_and_named_variables_are_passed_on() -> None:
     given = {"PATH": "p", "LC_ALL": "C", "HIVELORE_KEY": "k", "ANTHROPIC_API_KEY": "k", "MINE": "m", "LD_PRELOAD": "x"}
-    assert usual_environment(given, ["MINE"]) == {"PATH": "p", "LC_ALL": "C", "MINE": "m"}
+    passed = {"HOME": "/h", "PATH": "p", "LC_ALL": "C", "MINE": "m"}
+    assert usual_environment({"HOME": "/h"} | given, ["MINE"]) == passed
 
 
 def test_output_that_is_no_text_is_readable() -> None:

@@ -18,6 +18,7 @@ USERS = "The user's own file.\n"
 EDIT = "An edit of the agent."
 OURS = "The notes of the profile."
 AGENT = "01a0"
+KEY = "f00d"
 _CHANGES = ("replace", "rename", "unlink", "chmod", "fsync", "mkdir", "rmdir")
 
 
@@ -76,8 +77,12 @@ class StandIn(Service):
 
 
 def a_user(name: str, *, is_alive: bool = True) -> dict[str, Any]:
-    user = profile_files._user(name, str(os.getpid()))
+    user = profile_files._user(name, KEY, str(os.getpid()))
     return user if is_alive else {**user, "started": "0"}
+
+
+def described(machine: "Machine") -> str:
+    return " ".join(map(str, machine.file.describe_kept()))
 
 
 class Machine:
@@ -94,7 +99,7 @@ class Machine:
         return ProfileFile(self.path, "notes", follows_link=True)
 
     def start(self, name: str, *, is_alive: bool = True) -> None:
-        self.file.recover(name)
+        self.file.recover(a_user(name))
         self.file.send(AGENT, self.service)
         self.file.start(a_user(name, is_alive=is_alive), self.service.profile())
 
@@ -235,7 +240,7 @@ def test_text_that_is_not_utf_8_is_kept_as_it_is(tmp_path: Path) -> None:
     assert len(file.notices) == 1
     machine.end("one")
     assert machine.kept("refused-") == [text]
-    assert "refused-" in (machine.file.describe_kept() or "")
+    assert "refused-" in described(machine)
     assert machine.path.read_text() == USERS
 
 
@@ -246,7 +251,7 @@ def test_an_edit_that_the_service_refuses_is_kept_and_reported(tmp_path: Path) -
     machine.path.write_text(EDIT)
     machine.end("one")
     assert machine.kept("refused-") == [EDIT.encode()]
-    assert str(machine.folder) in (machine.file.describe_kept() or "")
+    assert str(machine.folder) in described(machine)
 
 
 def test_edits_that_were_not_sent_are_never_deleted(tmp_path: Path) -> None:
@@ -301,9 +306,9 @@ def test_a_file_that_the_user_wrote_after_a_crash_is_kept(tmp_path: Path) -> Non
     machine = Machine(tmp_path, None)
     machine.start("one", is_alive=False)
     machine.path.write_text("the user's new file")
-    machine.file.recover("two")
+    machine.file.recover(a_user("two"))
     assert machine.kept("aside-") == [b"the user's new file"]
-    assert "aside-" in (machine.file.describe_kept() or "")
+    assert "aside-" in described(machine)
 
 
 def test_a_file_that_the_user_wrote_while_ours_was_away_is_kept(tmp_path: Path) -> None:
@@ -312,7 +317,7 @@ def test_a_file_that_the_user_wrote_while_ours_was_away_is_kept(tmp_path: Path) 
     machine.path.write_text(EDIT)
     machine.path.rename(machine.folder / "last")
     machine.path.write_text("the user's new file")
-    machine.file.recover("two")
+    machine.file.recover(a_user("two"))
     assert machine.path.read_text() == USERS
     assert sorted(machine.kept("aside-")) == [EDIT.encode(), b"the user's new file"]
     assert machine.kept("unsent-") == [EDIT.encode()]

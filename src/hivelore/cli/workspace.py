@@ -1,7 +1,7 @@
 """The verb ``workspace``: prepares the folder in which an agent works."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
@@ -9,12 +9,15 @@ from hivelore.cli import connection, exits, output
 from hivelore.cli.options import AsJson
 from hivelore.cli.output import Column, Json
 from hivelore.cli.repos import SECONDS, sync_repos
-from hivelore.errors import Invalid
+from hivelore.errors import HiveloreError, Invalid
 from hivelore.hooks import install
-from hivelore.hooks.profile_files import prepare as keep_profile
+from hivelore.hooks.profile_files import PreparedFiles
 from hivelore.local import endpoint, variables
 from hivelore.local.signals import exit_on_signals
 from hivelore.python.client import Client
+
+if TYPE_CHECKING:
+    from hivelore.integrations.workspace_preparation import Preparation
 
 OwnFolder = Annotated[bool, Parameter(help="Use agents/ID instead of personal, for several agents in one workspace.")]
 
@@ -32,12 +35,15 @@ def prepare(
     program: Annotated[
         Literal["claude-code", "codex"], Parameter(help="Agent program whose file gets the notes of the profile.")
     ] = "claude-code",
+    require_all: Annotated[
+        bool, Parameter(negative=(), help="Exit with code 7 if a part is incomplete or failed.")
+    ] = False,
     json: AsJson = False,
 ) -> int:
-    """Prepare a workspace: folders, files of the profile, clones, configuration, start-up file.
+    """Prepare a workspace: folders, clones, configuration, start-up file, files of the profile.
 
-    HIVELORE_RUN_SETUP_SCRIPTS=1 also runs the start-up file. If it fails, its exit code is returned. The exit code is 7
-    if a part could not be prepared; the others are.
+    HIVELORE_RUN_SETUP_SCRIPTS=1 also runs the start-up file. If it fails, its exit code is returned. Other parts that
+    fail are shown, and the exit code is 0.
 
     Example: hivelore workspace prepare --agent reviewer
     """
@@ -54,7 +60,7 @@ def prepare(
     )
     with connection.client(agent) as client:
         me = agent_id(client)
-        keeps_profile = not own_folder and _keeps_profile(settings.home)
+        files = None if own_folder else PreparedFiles(program, me, str(settings.home), client.url)
         preparation = Preparation(
             client=client,
             workspace=settings.workspace_folder,
@@ -62,11 +68,21 @@ def prepare(
             personal=f"agents/{me}" if own_folder else "personal",
             runs=runs,
             environment=variables.environment(),
-            keep_profile=(lambda: keep_profile(program, me, str(settings.home), client.url)) if keeps_profile else None,
+            profile_files=files,
+            keeps_profile=_keeps_profile(settings.home),
             sync_repos=(lambda: _sync_repos(client)) if not no_repos else None,
             note=output.note,
         )
-        code = take_steps(preparation)
+        try:
+            code = take_steps(preparation)
+        except (HiveloreError, OSError):
+            _show_steps(preparation, json)
+            raise
+    _show_steps(preparation, json)
+    return exits.LEFT_OUT if code == 0 and require_all and not preparation.is_complete else code
+
+
+def _show_steps(preparation: "Preparation", json: bool) -> None:
     found, done = preparation.start_up_file, preparation.finished
     steps = [{"step": name, "outcome": one.outcome, "detail": one.detail} for name, one in preparation.results.items()]
     answer = {
@@ -75,10 +91,9 @@ def prepare(
         "startUpFile": None if found is None else str(found.path),
         "exitCode": None if done is None else done.code,
     }
-    output.result(answer, json, "Prepared: ", (str(preparation.workspace), "bold"))
+    output.result(answer, json, "Workspace: ", (str(preparation.workspace), "bold"))
     if not json:
         output.show_table((Column("step"), Column("outcome"), Column("detail")), steps)
-    return code or (0 if preparation.is_complete else exits.LEFT_OUT)
 
 
 def _sync_repos(client: Client) -> list[Json]:
