@@ -103,6 +103,11 @@ class Machine:
         self.file.send(AGENT, self.service)
         self.file.start(a_user(name, is_alive=is_alive), self.service.profile())
 
+    def prepare(self) -> None:
+        self.file.recover(None)
+        self.file.send(AGENT, self.service)
+        self.file.start(profile_files._user(profile_files.PREPARED, KEY, "0"), self.service.profile())
+
     def end(self, name: str) -> None:
         self.file.end(a_user(name))
         self.file.send(AGENT, self.service)
@@ -129,11 +134,20 @@ def an_update(machine: Machine, *, is_alive: bool) -> None:
     machine.end("one")
 
 
-STEPS = 60
+def a_preparation(machine: Machine, *, is_alive: bool) -> None:
+    for name in ("one", "two"):
+        machine.prepare()
+        machine.path.write_text(EDIT)
+        if name == "two":
+            machine.start(name, is_alive=is_alive)
+    machine.end("two")
+
+
+STEPS = 120
 """More than a session has; see ``test_the_steps_suffice``."""
 
 
-@pytest.mark.parametrize("story", [a_session, an_update])
+@pytest.mark.parametrize("story", [a_session, an_update, a_preparation])
 @pytest.mark.parametrize("own", [USERS, None])
 def test_the_steps_suffice(tmp_path: Path, own: str | None, story: Callable[..., None]) -> None:
     with killed_after(1_000) as count:
@@ -143,7 +157,7 @@ def test_the_steps_suffice(tmp_path: Path, own: str | None, story: Callable[...,
 
 @pytest.mark.parametrize("is_edited", [False, True])
 @pytest.mark.parametrize("own", [USERS, None])
-@pytest.mark.parametrize("story", [a_session, an_update])
+@pytest.mark.parametrize("story", [a_session, an_update, a_preparation])
 def test_the_users_file_comes_back_wherever_a_hook_is_killed(
     tmp_path: Path, story: Callable[..., None], own: str | None, is_edited: bool
 ) -> None:

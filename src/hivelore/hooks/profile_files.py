@@ -316,7 +316,10 @@ class ProfileFile:
 
     def explain(self, error: Exception) -> "Problem":
         """Return why the file was not restored, and what to do."""
-        return Problem(f"{self.name} was not restored: {error}", self._remedy())
+        if isinstance(error, Broken):
+            return Problem(f"{self.name} was not restored: {error}", self._remedy())
+        kept = f" What stood there is in {backups[-1]}." if (backups := self._kept(_BACKUP)) else ""
+        return Problem(f"{self.name} was not restored: {error}.{kept}", "Correct this, then run the command again.")
 
     # steps, under the lock
 
@@ -384,12 +387,13 @@ class ProfileFile:
         return False
 
     def _remedy(self) -> str:
+        """Return what to do about a damaged state."""
+        state = self._folder / _STATE
         if backups := self._kept(_BACKUP):
             return (
-                f"What stood there is in {backups[-1]}. Move it to {self.path}, then delete {self._folder / _STATE} if "
-                "it is still there."
+                f"What stood there is in {backups[-1]}. Compare it with {self.path}, move it there, and delete {state}."
             )
-        return f"Look at {self.path}: it may be the profile of an agent. Then delete {self._folder / _STATE}."
+        return f"Look at {self.path}: it may be the profile of an agent. Then delete {state}."
 
     def _update(self, state: "dict[str, Any]", profile: "dict[str, Any]") -> None:
         """Write a newer version, unless the file was edited or conflicts with the profile."""

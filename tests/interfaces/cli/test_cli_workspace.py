@@ -468,7 +468,9 @@ def test_a_file_that_cannot_be_restored_keeps_the_hooks(host: Host, monkeypatch:
         for words in (("setup", "claude-code", "--no-profile"), ("unsetup",)):
             result = host.cli(*words, "--json")
             assert result.code == exits.LEFT_OUT
-            assert any(str(host.notes) in text for text in result.json["notRestored"])
+            (text,) = [one for one in result.json["notRestored"] if one.startswith(str(host.notes))]
+            assert "backup-" in text
+            assert text.endswith("Correct this, then run the command again.")
         assert result.json["undone"] == []
     host.event("SessionStart")
     host.event("SessionEnd")
