@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 from hivelore.core.agents import Role
 from hivelore.core.capabilities import DEFAULT, Capability
-from hivelore.errors import Forbidden, HiveloreError, Invalid, NotFound, Proposed, TooLarge
+from hivelore.errors import Conflict, Forbidden, HiveloreError, Invalid, NotFound, Proposed, Stale, TooLarge
 from hivelore.python.client import Client
 from hivelore.python.remote import RemoteHive
+from hivelore.review.proposals import MAX_OPEN_SCRIPTS
 from support.fake_secrets import SHAPES
 from support.laws import examples
 from support.on_disk import stored, written
@@ -122,6 +123,51 @@ def test_d42_a_setup_script_in_the_profile_is_a_proposal_too(swarm: Swarm) -> No
     assert swarm.ada.call("GET", "/api/agents/me/profile") == before
     done = swarm.operator.call("PUT", "/api/agents/ada/profile", body={"setupScript": "echo three"})
     assert (done["role"], swarm.scripts()) == ("reviewer", ("echo three\n", None))
+
+
+def test_a_refused_proposal_leaves_the_profile_as_it_was(swarm: Swarm) -> None:
+    for number in range(MAX_OPEN_SCRIPTS):
+        with pytest.raises(Proposed):
+            swarm.set(swarm.ada, "ada", f"echo {number}")
+    before = swarm.ada.call("GET", "/api/agents/me/profile")
+    with pytest.raises(Conflict, match="are open"):
+        swarm.ada.call("PUT", "/api/agents/me/profile", body={"notes": "New.", "setupScript": "echo more"})
+    assert swarm.ada.call("GET", "/api/agents/me/profile") == before
+
+
+def test_a_proposal_beside_other_fields_names_the_version_of_the_profile(swarm: Swarm) -> None:
+    body = json.dumps({"notes": "New.", "setupScript": "echo two"}).encode()
+    status, answer = swarm.service.raw(
+        b"PUT /api/agents/me/profile HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+        b"Content-Type: application/json\r\nAuthorization: Bearer %b\r\nContent-Length: %d\r\n\r\n%b"
+        % (swarm.keys["ada"].encode(), len(body), body)
+    )
+    now = swarm.ada.call("GET", "/api/agents/me/profile")
+    assert (status, now["notes"]) == (403, "New.")
+    assert b'etag: "%d"\r\n' % now["version"] in answer.lower()
+    with pytest.raises(Proposed) as raised:
+        swarm.ada.call("PUT", "/api/agents/me/profile", body={"notes": "Newer.", "setupScript": "echo two"})
+    assert raised.value.current == now["version"] + 1
+    said = swarm.tool("ada", "update-profile", soul="Calm.", setupScript="echo two")
+    assert f"The other fields of the profile are at version {now['version'] + 2}." in said
+
+
+def test_a_script_is_not_proposed_beside_fields_that_conflict(swarm: Swarm) -> None:
+    read = swarm.ada.call("PUT", "/api/agents/me/profile", body={"notes": "One."})["version"]
+    swarm.ada.call("PUT", "/api/agents/me/profile", body={"notes": "Two."})
+    body = {"notes": "Three.", "setupScript": "echo three"}
+    with pytest.raises(Stale):
+        swarm.ada.call("PUT", "/api/agents/me/profile", body=body, version=read)
+    assert swarm.operator.call("GET", "/api/review")["proposals"] == []
+
+
+def test_the_version_of_a_profile_does_not_guard_a_setup_script(swarm: Swarm) -> None:
+    for client in (swarm.ada, swarm.operator):
+        with pytest.raises(Invalid, match="Leave version out"):
+            client.call("PUT", "/api/agents/ada/profile", body={"setupScript": "echo two"}, version=99)
+    assert "Leave version out" in swarm.tool("ada", "update-profile", setupScript="echo two", version=1)
+    assert swarm.scripts() == (None, None)
+    assert swarm.operator.call("GET", "/api/review")["proposals"] == []
 
 
 @pytest.mark.parametrize("database", DATABASES)

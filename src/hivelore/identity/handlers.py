@@ -9,6 +9,7 @@ from msgspec import UNSET, structs
 from hivelore.core.agents import ApiKey, Role
 from hivelore.core.operation import Call
 from hivelore.core.values import NoArguments
+from hivelore.errors import Invalid
 from hivelore.identity.operations import (
     AddAgent,
     AgentList,
@@ -33,9 +34,12 @@ from hivelore.identity.profiles import GivenProfile
 from hivelore.identity.prompt import Prompt
 from hivelore.memories.model import NAME_LENGTH
 from hivelore.memories.normalizer import CONTENT_LENGTH, MAX_TAGS, to_utc
+from hivelore.review.model import Proposal
+from hivelore.review.proposals import proposed_error
 from hivelore.search.model import LIMIT_RANGE, QUERY_LENGTH, Difference
 from hivelore.setup_scripts.handlers import set_setup_script
 from hivelore.setup_scripts.operations import SetSetupScript
+from hivelore.storage.ports import Transaction
 
 if TYPE_CHECKING:
     from hivelore.runtime.app import Application
@@ -113,16 +117,29 @@ def update_profile(app: Application, request: UpdateProfile, call: Call) -> Prof
         notes=request.notes,
     )
     agent = app.profiles.find_agent(request.agent, call.viewer)
-    script = request.setup_script
-    if script is not None:  # Before anything changes.
-        app.setup_scripts.check(agent.id, script, call.viewer)
-    profile = (
-        app.profiles.read(agent, call.viewer, call.deadline)
-        if script is not None and given == GivenProfile()
-        else app.profiles.update(agent, given, call.viewer, expected=request.version, deadline=call.deadline)
+    if request.setup_script is None:
+        return app.profiles.update(agent, given, call.viewer, expected=request.version, deadline=call.deadline)
+    if given == GivenProfile():
+        if request.version is not None:
+            raise Invalid(
+                "version (If-Match) is that of a profile, and setupScript alone does not change it. Leave version out, "
+                "or use PUT /api/agents/{agent}/setup-script with the version of the script.",
+                field="version",
+            )
+        set_setup_script(app, SetSetupScript(agent=agent.id, setup_script=request.setup_script), call)
+        return app.profiles.read(agent, call.viewer, call.deadline)
+    change_script = app.setup_scripts.prepare_change(agent.id, request.setup_script, call.viewer)
+    proposed: list[Proposal] = []
+
+    def change_script_too(tx: Transaction) -> None:
+        proposal = change_script(tx).proposal
+        proposed[:] = [] if proposal is None else [proposal]
+
+    profile = app.profiles.update(
+        agent, given, call.viewer, expected=request.version, also=change_script_too, deadline=call.deadline
     )
-    if script is not None:
-        set_setup_script(app, SetSetupScript(agent=agent.id, setup_script=script), call)
+    for one in proposed:
+        raise proposed_error(one, profile=profile.version)
     return profile
 
 

@@ -265,7 +265,7 @@ UPDATE_PROFILE = Operation(
     summary="Changes the given fields of a profile. Agents change their own, leads and operators those of others. "
     "``version``: the version that the caller read; raises Stale if a given field was changed since. What the caller "
     "gave is then kept as a version that is not current. A setup script from an agent becomes a proposal to operators: "
-    "the other fields change, and Proposed is raised.",
+    "the other fields change, and Proposed is raised. ``version`` with a setup script alone is refused.",
     request=UpdateProfile,
     response=Profile,
     handler="hivelore.identity.handlers:update_profile",

@@ -144,9 +144,11 @@ class ProfileService:
         viewer: Viewer,
         *,
         expected: int | None = None,
+        also: Callable[[Transaction], None] | None = None,
         deadline: float | None = None,
     ) -> Profile:
-        """Changes the given fields. ``expected``: the version that the caller read.
+        """Changes the given fields. ``expected``: the version that the caller read. ``also``: another change, which is
+        made in the same transaction unless this one conflicts.
 
         Raises Stale if the same field was changed since then. What the caller gave is then kept as a version, and the
         current version stays as it is.
@@ -166,6 +168,8 @@ class ProfileService:
             if merged.conflicts:
                 same = _newest_conflict(tx, current, merged.content, viewer)
                 return current, same or append_version(tx, known, merged.content, viewer, now, is_conflict=True)
+            if also is not None:
+                also(tx)
             return self._make_current(tx, known, current, merged.content, viewer), None
 
         current, conflicting = self._store.write(put, deadline)
