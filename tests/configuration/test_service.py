@@ -199,7 +199,7 @@ def test_places_are_checked(desk: ConfigDesk) -> None:
         ("repo", "a\nb"): "Say which repository",
         ("repo", TOKEN): "looks like a secret",
         ("agent", TOKEN): "looks like a secret",
-        ("agent", None): "Say which agent",
+        ("agent", None): "belongs to no agent",
     }
     for (scope, to), error in cases.items():
         with pytest.raises(Invalid, match=error) as told:

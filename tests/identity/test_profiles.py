@@ -34,18 +34,16 @@ class Desk(NamedTuple):
 
     def update(self, who: str, viewer: Viewer, expected: int | None = None, **fields: Any) -> Profile:
         service = self.world.profiles
-        return service.update(service.find_agent(who, viewer), GivenProfile(**fields), viewer, expected=expected)
+        return service.update(self.world.agents.find(who, viewer), GivenProfile(**fields), viewer, expected=expected)
 
     def read(self, who: str, viewer: Viewer = AS_OPERATOR) -> Profile:
-        return self.world.profiles.read(self.world.profiles.find_agent(who, viewer), viewer)
+        return self.world.profiles.read(self.world.agents.find(who, viewer), viewer)
 
     def restore(self, who: str, number: int, viewer: Viewer) -> Profile:
-        return self.world.profiles.restore(self.world.profiles.find_agent(who, viewer), number, viewer)
+        return self.world.profiles.restore(self.world.agents.find(who, viewer), number, viewer)
 
     def history(self, who: str) -> list[Any]:
-        found, _ = self.world.profiles.history(
-            self.world.profiles.find_agent(who, AS_OPERATOR), AS_OPERATOR, None, 1_000
-        )
+        found, _ = self.world.profiles.history(self.world.agents.find(who, AS_OPERATOR), AS_OPERATOR, None, 1_000)
         return list(found)
 
 
@@ -289,7 +287,7 @@ def test_answers_with_the_texts_of_another_agent_are_audited(desk: Desk, answer:
     desk.update("me", AS_ADA, soul="mine")
     service = desk.world.profiles
     for viewer in (AS_ADA, AS_LEA, AS_OPERATOR):
-        ada = service.find_agent("ada", viewer)
+        ada = desk.world.agents.find("ada", viewer)
         match answer:
             case "read":
                 service.read(ada, viewer)

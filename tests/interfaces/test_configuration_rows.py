@@ -125,7 +125,9 @@ def test_d52_repo_beats_agent_beats_global_and_each_value_says_where_it_came_fro
     whole = resolved(swarm.operator, agentId=agent, repoId="shop")
     assert whole == {"ONLY": ("global", "global", []), "URL": ("repo", "repo", ["global", "agent"])}
     assert resolved(swarm.ada, repoId="shop") == whole
-    assert resolved(swarm.ada)["URL"] == ("agent", "agent", ["global"])
+    assert resolved(swarm.ada)["URL"] == resolved(swarm.ada, agentId="me")["URL"] == ("agent", "agent", ["global"])
+    with pytest.raises(Invalid, match="belongs to no agent"):
+        resolved(swarm.operator, agentId="me")
     assert resolved(swarm.operator)["URL"] == ("global", "global", [])
     assert resolved(swarm.ada, key="ONLY").keys() == {"ONLY"}
     with pytest.raises(Forbidden):

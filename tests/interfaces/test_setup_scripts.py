@@ -60,7 +60,9 @@ def test_d40_scripts_are_global_and_by_agent_and_answered_as_documented(swarm: S
     found = swarm.ada.call("GET", "/api/agents/ada/setup-script")
     me = swarm.ada.call("GET", "/api/me")["agentId"]
     nothing = {"agent": me, "setupScript": None, "globalSetupScript": None, "version": 0, "globalVersion": 0}
-    assert found == nothing
+    assert found == swarm.ada.call("GET", "/api/agents/me/setup-script") == nothing
+    with pytest.raises(Invalid, match="belongs to no agent"):
+        swarm.operator.call("GET", "/api/agents/me/setup-script")
     done = swarm.set(swarm.operator, None, "echo all")
     assert done == {"setupScript": "echo all\n", "version": 1, "changed": True}
     swarm.set(swarm.operator, "ada", "echo ada", version=0)

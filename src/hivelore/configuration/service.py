@@ -39,7 +39,7 @@ from hivelore.configuration.model import (
 from hivelore.configuration.names import check_key, is_reserved
 from hivelore.configuration.secret_reader import SecretReader
 from hivelore.core.access import visible_to
-from hivelore.core.agents import AgentId, LeadSees, Viewer
+from hivelore.core.agents import LeadSees, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.id_prefix import resolve_id
 from hivelore.core.paging import invalid_cursor
@@ -47,6 +47,7 @@ from hivelore.core.redaction import Redactor, find
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Forbidden, HiveloreError, Invalid, NotFound, TooLarge
+from hivelore.identity.profile import OWN
 from hivelore.identity.service import Agents
 from hivelore.memories.model import Action
 from hivelore.memories.normalizer import clean_line
@@ -130,9 +131,7 @@ class ConfigService:
                 raise Invalid("Global scope has no scopeId. Leave it out, or use scope agent or repo.", field="scopeId")
             return Place(scope)
         if scope is ConfigScope.AGENT:
-            if not name and viewer.agent is None:
-                raise Invalid("Say which agent: its name or id as scopeId.", field="scopeId")
-            return Place(scope, self._agents.agent(AgentId(name)).id if name else str(viewer.agent))
+            return Place(scope, self._agents.find(name or OWN, viewer, "scopeId").id)
         is_printable = bool(name) and name.isprintable()  # No surrogates, which have no bytes.
         if not is_printable or len(name.encode()) > REPO_BYTES:
             raise Invalid(

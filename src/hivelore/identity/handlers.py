@@ -102,7 +102,7 @@ def join_swarm(app: Application, request: JoinSwarm, call: Call) -> JoinedSwarm:
 
 
 def get_profile(app: Application, request: NamedAgent, call: Call) -> Profile:
-    agent = app.profiles.find_agent(request.agent, call.viewer)
+    agent = app.agents.find(request.agent, call.viewer)
     return app.profiles.read(agent, call.viewer, call.deadline)
 
 
@@ -116,7 +116,7 @@ def update_profile(app: Application, request: UpdateProfile, call: Call) -> Prof
         identity=request.identity,
         notes=request.notes,
     )
-    agent = app.profiles.find_agent(request.agent, call.viewer)
+    agent = app.agents.find(request.agent, call.viewer)
     if request.setup_script is None:
         return app.profiles.update(agent, given, call.viewer, expected=request.version, deadline=call.deadline)
     if given == GivenProfile():
@@ -144,23 +144,23 @@ def update_profile(app: Application, request: UpdateProfile, call: Call) -> Prof
 
 
 def get_profile_history(app: Application, request: ListProfileVersions, call: Call) -> ProfileHistory:
-    agent = app.profiles.find_agent(request.agent, call.viewer)
+    agent = app.agents.find(request.agent, call.viewer)
     versions, before = app.profiles.history(agent, call.viewer, request.before, request.limit, call.deadline)
     return ProfileHistory(versions=tuple(versions), next=before)
 
 
 def compare_profiles(app: Application, request: CompareProfiles, call: Call) -> Difference:
-    agent = app.profiles.find_agent(request.agent, call.viewer)
+    agent = app.agents.find(request.agent, call.viewer)
     return app.profiles.difference(agent, call.viewer, request.older, request.newer, call.deadline)
 
 
 def restore_profile(app: Application, request: RestoreProfile, call: Call) -> Profile:
-    agent = app.profiles.find_agent(request.agent, call.viewer)
+    agent = app.agents.find(request.agent, call.viewer)
     return app.profiles.restore(agent, request.version, call.viewer, call.deadline)
 
 
 def compose_prompt(app: Application, request: ComposePrompt, call: Call) -> Prompt:
-    agent = app.profiles.find_agent(request.agent, call.viewer)
+    agent = app.agents.find(request.agent, call.viewer)
     return app.prompts.compose(agent, call.viewer, repo=request.repo, task=request.task, deadline=call.deadline)
 
 

@@ -83,21 +83,10 @@ class ProfileService:
         self._workspace = workspace
         self._audit = audit
 
-    def find_agent(self, text: str, viewer: Viewer) -> Agent:
-        """Returns the agent that a caller names: ``me``, a name, an id, or its beginning."""
-        if text != OWN:
-            return self._agents.agent(AgentId(text))
-        if viewer.agent is None:
-            raise Invalid(
-                "An operator's key belongs to no agent. Name an agent, or act for one (X-Agent-ID, --agent).",
-                field="agentId",
-            )
-        return self._agents.agent(viewer.agent)
-
     def join(self, given: GivenProfile, viewer: Viewer, deadline: float | None = None) -> tuple[Profile, bool]:
         """Creates the profile of the caller with default texts, if it has none. Returns the profile, and True if it is
         new; an existing one does not change."""
-        caller = self.find_agent(OWN, viewer)
+        caller = self._agents.find(OWN, viewer)
         changes = self._clean(given)
         if not may_rename(viewer, caller.id, caller.name):
             changes.pop(ProfileField.NAME, None)

@@ -398,7 +398,6 @@ class Services(ABC):
             store=self.store,
             proposal_queue=self.proposal_queue,
             journal=self.journal,
-            agents=self.agents,
             redactor=self.redactor,
             lead_sees=self.settings.lead_sees,
             write_buffer=self.write_buffer,

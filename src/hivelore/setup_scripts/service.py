@@ -15,7 +15,6 @@ from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Forbidden, Invalid, NotFound, Stale, TooLarge
 from hivelore.feedback.recall_log import WriteBehindBuffer
-from hivelore.identity.service import Agents
 from hivelore.memories.model import Action
 from hivelore.review.model import Proposal, ProposalId, ScriptReview, ScriptSubject
 from hivelore.review.proposals import ProposalQueue
@@ -55,7 +54,6 @@ class SetupScripts:
         store: MemoryStore,
         proposal_queue: ProposalQueue,
         journal: ChangeJournal,
-        agents: Agents,
         redactor: Redactor,
         lead_sees: LeadSees,
         write_buffer: WriteBehindBuffer,
@@ -66,20 +64,11 @@ class SetupScripts:
         self._store = store
         self._proposal_queue = proposal_queue
         self._journal = journal
-        self._agents = agents
         self._redactor = redactor
         self._lead_sees = lead_sees
         self._write_buffer = write_buffer
         self._clock = clock
         self._accepts_own = accepts_own
-
-    def agent(self, text: str | None, viewer: Viewer) -> AgentId:
-        """Returns the id of an agent, given by id or name; None: the viewer."""
-        if text is not None:
-            return self._agents.agent(AgentId(text)).id
-        if viewer.agent is None:
-            raise Invalid("Say whose setup script: name an agent.", field="agent")
-        return viewer.agent
 
     def of_agent(self, agent: AgentId, viewer: Viewer, deadline: float | None = None) -> AgentScripts:
         """Returns what runs when an agent starts."""
