@@ -183,14 +183,14 @@ def _hooks(asker: Asker) -> list[Any]:
     ]
 
 
+REPOS = ("kowari", "dunnart")
+"""Repositories whose guidelines have the words that all see. Each worker reports its own word about the first one."""
 AGENTS_TO_RESOLVE: tuple[dict[str, str], ...] = (
     {},
     {"agentId": "ada"},
-    {"agentId": "bob", "repoId": "shop"},
+    {"agentId": "bob", "repoId": REPOS[0]},
     {"agentId": "lea"},
 )
-REPOS = ("kowari", "dunnart")
-"""Repositories whose guidelines have the words that all see. Each worker reports its own word about the first one."""
 COMMIT = "0" * 40
 AGENTS = ("ada", "bob", "lea")
 WHOSE = ((), *(("--agent", agent) for agent in AGENTS))
@@ -413,7 +413,7 @@ CALLS: dict[str, Probe] = {
     "memory-observe": lambda asker: [asker.tool("memory-observe", observation=" ", category="timing")],
     "list-repos": lambda asker: [asker.tool("list-repos")],
     "memory-context": lambda asker: [asker.tool("memory-context")],
-    "get-config": lambda asker: [asker.tool("get-config"), asker.tool("get-config", repoId="shop")],
+    "get-config": lambda asker: [asker.tool("get-config"), asker.tool("get-config", repoId=REPOS[0])],
     "set-config": lambda asker: [asker.tool("set-config", key="", value="x")],
     "update-setup-script": lambda asker: [asker.tool("update-setup-script")],
     "memory-review": lambda asker: [
@@ -469,11 +469,11 @@ METHODS: dict[str, Probe] = {
     "set_config": lambda asker: [_answer_or_error(lambda: asker.hive.set_config("", "x"))],
     "delete_config": lambda asker: [_answer_or_error(lambda: asker.hive.delete_config(NOWHERE))],
     "resolved_config": lambda asker: [
-        _answer_or_error(lambda who=who: asker.hive.resolved_config(agent=who, repo="shop"))
+        _answer_or_error(lambda who=who: asker.hive.resolved_config(agent=who, repo=REPOS[0]))
         for who in (None, "ada", "bob", "lea")
     ],
     "config_env": lambda asker: [
-        _answer_or_error(lambda who=who: asker.hive.config_env(agent=who, repo="shop"))
+        _answer_or_error(lambda who=who: asker.hive.config_env(agent=who, repo=REPOS[0]))
         for who in (None, "ada", "bob", "lea")
     ],
     "reveal_config": lambda asker: asker.each_entry(
@@ -642,10 +642,10 @@ COMMANDS: dict[str, Probe] = {
     "hivelore config list": lambda asker: [asker.verb("config", "list"), asker.verb("config", "list", "--json")],
     "hivelore config set": lambda asker: [asker.verb("config", "set", "PATH", "x")],
     "hivelore config delete": lambda asker: [asker.verb("config", "delete", NOWHERE)],
-    "hivelore config resolved": lambda asker: [asker.verb("config", "resolved", "--repo", "shop")],
+    "hivelore config resolved": lambda asker: [asker.verb("config", "resolved", "--repo", REPOS[0])],
     "hivelore config reveal": lambda asker: asker.each_entry(lambda entry: asker.verb("config", "reveal", entry)),
     "hivelore config history": lambda asker: asker.each_entry(lambda entry: asker.verb("config", "history", entry)),
-    "hivelore config env": lambda asker: [asker.verb("config", "env", "--repo", "shop")],
+    "hivelore config env": lambda asker: [asker.verb("config", "env", "--repo", REPOS[0])],
     "hivelore config rotate-key": lambda asker: [asker.verb("config", "rotate-key")],
     "hivelore repo list": lambda asker: [asker.verb("repo", "list"), asker.verb("repo", "list", "--json")],
     "hivelore repo show": lambda asker: [
@@ -804,10 +804,10 @@ def _world(home: Path, lead_sees: str, database: str) -> Generator[World]:
             service.client(keys[whose]).call("PATCH", f"/api/memory/{ids[whose]}", body={"scope": "agent"})
             batches = {str(batch.id): whose for batch in batches_of(service.app.store)} | batches
         proposals = {_proposed(service, ids[whose], word): whose for whose, word in WORDS.items()}
-        entries = [_configured(service, whose, word) for whose, word in WORDS.items()]
         for repo in REPOS:
             body = {"url": f"https://example.com/{repo}", "guidelines": f"the {repo} sleeps"}
             service.client(keys["operator"]).call("POST", "/api/repos", body=body)
+        entries = [_configured(service, whose, word) for whose, word in WORDS.items()]
         for whose in ("ada", "bob"):
             body = _clone(f"the {WORDS[whose]} sleeps")
             service.client(keys[whose]).call("PUT", f"/api/repos/{REPOS[0]}/synced", body=body)
@@ -821,7 +821,7 @@ def _world(home: Path, lead_sees: str, database: str) -> Generator[World]:
 
 
 def _configured(service: Service, whose: str, word: str) -> str:
-    place = {"shared": {"scope": "repo", "scopeId": "shop"}, "swarm": {"scope": "global"}}
+    place = {"shared": {"scope": "repo", "scopeId": REPOS[0]}, "swarm": {"scope": "global"}}
     body = {"key": f"KEY_OF_{whose}", "value": f"the {word} sleeps", "scope": "agent", "scopeId": whose}
     body |= place.get(whose, {})
     if whose == "swarm":

@@ -19,7 +19,6 @@ from hivelore.configuration.model import (
     MAX_BYTES,
     MAX_ENTRIES,
     PAGE,
-    REPO_BYTES,
     VALUE_BYTES,
     ConfigChange,
     ConfigEntry,
@@ -39,7 +38,7 @@ from hivelore.configuration.model import (
 from hivelore.configuration.names import check_key, is_reserved
 from hivelore.configuration.secret_reader import SecretReader
 from hivelore.core.access import visible_to
-from hivelore.core.agents import LeadSees, Viewer
+from hivelore.core.agents import AgentId, LeadSees, Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.id_prefix import resolve_id
 from hivelore.core.paging import invalid_cursor
@@ -51,6 +50,8 @@ from hivelore.identity.profile import OWN
 from hivelore.identity.service import Agents
 from hivelore.memories.model import Action
 from hivelore.memories.normalizer import clean_line
+from hivelore.repos.model import RepoId
+from hivelore.repos.service import find_repo
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
 READS = 50
@@ -121,8 +122,8 @@ class ConfigService:
         self._random = random
 
     def place(self, scope: ConfigScope, scope_id: str | None, viewer: Viewer) -> Place:
-        """Returns the place that a caller means: agents by name or id, the caller's own without one. Raises Invalid, or
-        NotFound for an unknown agent."""
+        """Returns the place that a caller means: agents and repositories by name or id, the caller's own without one.
+        Raises Invalid, or NotFound for an agent or repository that is not known."""
         name = (scope_id or "").strip()
         if self._redactor.clean(name, field="scopeId") != name:
             raise Invalid("scopeId looks like a secret. Name the agent or the repository.", field="scopeId")
@@ -132,13 +133,10 @@ class ConfigService:
             return Place(scope)
         if scope is ConfigScope.AGENT:
             return Place(scope, self._agents.find(name or OWN, viewer, "scopeId").id)
-        is_printable = bool(name) and name.isprintable()  # No surrogates, which have no bytes.
-        if not is_printable or len(name.encode()) > REPO_BYTES:
-            raise Invalid(
-                f"Say which repository: its name as scopeId, 1 to {REPO_BYTES} bytes, printable.",
-                field="scopeId",
-            )
-        return Place(scope, name)
+        if not name:
+            raise Invalid("Say which repository: its name or id as scopeId.", field="scopeId")
+        with self._store.read() as view:
+            return Place(scope, find_repo(view, name).id)
 
     def list_entries(
         self,
@@ -162,12 +160,14 @@ class ConfigService:
             if after is not None and (last is None or not decisions.may_see(seen, last.place)):
                 raise invalid_cursor()
             found = view.config_entries(seen, limit + 1, place=place, scope=scope, after=last)
-        page = _cut(found, limit)
+            page = _cut(found, limit)
+            names = _names(view, page)
+        items = [ConfigItem(**_fields(one, names)) for one in page]
         problems: Sequence[EnvProblem] = ()
         if after is None and decisions.may_write_files(viewer):
             with self._store.read(deadline, sees=seen) as view:
                 problems = self._reconciler.late(view, seen, _PROBLEMS)
-        return EntryPage([item(one) for one in page], page[-1].entry.id if len(page) < len(found) else None, problems)
+        return EntryPage(items, page[-1].entry.id if len(page) < len(found) else None, problems)
 
     def set(self, place: Place, setting: Setting, viewer: Viewer, deadline: float | None = None) -> ConfigItem:
         """Sets an entry and returns it, with a warning if a value in clear looks like a secret or a file could not be
@@ -217,7 +217,9 @@ class ConfigService:
         warnings = [*self._writer.finish([change])]
         if not current.content.is_secret and find(f"{key}={setting.value}"):
             warnings.insert(0, _SECRET_WARNING)
-        return item(current, warning=" ".join(warnings) or None)
+        with self._store.read(deadline) as view:
+            names = _names(view, [current])
+        return ConfigItem(**_fields(current, names), warning=" ".join(warnings) or None)
 
     def delete(self, entry: ConfigId, viewer: Viewer, deadline: float | None = None) -> DeletedConfig:
         """Deletes an entry, which can be undone as long as changes are journaled. Raises NotFound and Forbidden."""
@@ -287,7 +289,10 @@ class ConfigService:
     ) -> Sequence[ResolvedItem]:
         """Returns the entries that apply to an agent (None: the caller) and a repository, by key. ``key``: only this
         one."""
-        return [_resolved_item(one) for one in self._resolve(agent, repo, viewer, key, deadline)]
+        found = self._resolve(agent, repo, viewer, key, deadline)
+        with self._store.read(deadline) as view:
+            names = _names(view, [one.current for one in found])
+        return [ResolvedItem(**_fields(one.current, names), overrides=one.overrides) for one in found]
 
     def environment(
         self,
@@ -420,21 +425,14 @@ class ConfigService:
         return decisions.resolve(one for one in found if key in (None, one.entry.key))
 
 
-def item(current: CurrentEntry, *, warning: str | None = None) -> ConfigItem:
-    """Returns an entry as callers see it, with a secret masked."""
-    return ConfigItem(**_fields(current), warning=warning)
-
-
-def _resolved_item(one: decisions.Resolved) -> ResolvedItem:
-    return ResolvedItem(**_fields(one.current), overrides=one.overrides)
-
-
-def _fields(current: CurrentEntry) -> dict[str, Any]:
+def _fields(current: CurrentEntry, names: Mapping[Place, str | None]) -> dict[str, Any]:
+    """Returns the fields of an entry as callers see it, with a secret masked."""
     entry, content = current.entry, current.content
     return {
         "id": entry.id,
         "scope": entry.place.scope,
         "scope_id": entry.place.scope_id or None,
+        "scope_name": names[entry.place],
         "key": entry.key,
         "value": MASK if content.value is None else content.value,
         "is_secret": content.is_secret,
@@ -445,6 +443,19 @@ def _fields(current: CurrentEntry) -> dict[str, Any]:
         "version": content.number,
         "actor": content.actor,
     }
+
+
+def _names(view: View, entries: Sequence[CurrentEntry]) -> Mapping[Place, str | None]:
+    """Returns the names of the agents and repositories of entries."""
+    return {place: _name(view, place) for place in dict.fromkeys(one.entry.place for one in entries)}
+
+
+def _name(view: View, place: Place) -> str | None:
+    if place.scope is ConfigScope.GLOBAL:
+        return None
+    is_agent = place.scope is ConfigScope.AGENT
+    known = view.agent(AgentId(place.scope_id)) if is_agent else view.repo(RepoId(place.scope_id))
+    return None if known is None else known.name
 
 
 def _number(version: ConfigVersion | None) -> int | None:

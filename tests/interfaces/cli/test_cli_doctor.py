@@ -491,10 +491,16 @@ def test_unreadable_secrets_and_env_files_are_found_with_and_without_a_service(
             operator.call("PUT", "/api/config", body={"key": key, "value": "x", "scope": "global", **more})
         report = operator.call("GET", "/api/config/check")
         assert [one.level for one in checks.configuration(report)] == [Level.OK, Level.OK]
+        operator.call("POST", "/api/repos", body={"url": "https://example.com/acme/shop"})
+        body = {"key": "URL", "value": "x", "scope": "repo", "scopeId": "shop"}
+        place = operator.call("PUT", "/api/config", body=body)["scopeId"]
+        operator.call("DELETE", "/api/repos/shop")
+        *_, repos = checks.configuration(operator.call("GET", "/api/config/check"))
+        assert (repos.level, place in repos.what) == (Level.WARNING, True)
         (home / "workspace/.env").write_text("URL=y\n")
         (home / endpoint.CONFIG_KEYS).unlink()
         report = operator.call("GET", "/api/config/check")
-    secrets, files = checks.configuration(report)
+    secrets, files, _ = checks.configuration(report)
     assert (secrets.level, files.level) == (Level.ERROR, Level.WARNING)
     assert "is missing" in secrets.what
     assert "URL in .env" in files.what
