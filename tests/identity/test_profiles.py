@@ -254,6 +254,17 @@ def test_an_undo_restores_the_profile_and_can_be_undone(desk: Desk) -> None:
     assert [(one.agent, one.before, one.after) for one in detail.profiles] == [(ADA, 2, 3)]
 
 
+def test_a_rename_is_not_undone_while_another_agent_has_the_name(desk: Desk) -> None:
+    desk.update("ada", AS_OPERATOR, name="Grace")
+    batch = batches_of(desk.world.store)[0]
+    desk.update("bob", AS_OPERATOR, name="Ada")
+    with pytest.raises(Conflict, match=r"Another agent has the name 'Ada' now\. Rename that agent first"):
+        desk.world.undo_service.undo(batch.id, AS_OPERATOR)
+    desk.update("bob", AS_OPERATOR, name="Bob")
+    desk.world.undo_service.undo(batch.id, AS_OPERATOR)
+    assert desk.world.agents.agent(ADA).name == "Ada"
+
+
 def test_an_undo_reverts_no_later_change(desk: Desk) -> None:
     for text in ("one", "two", "three"):
         desk.update("me", AS_ADA, soul=text)
