@@ -97,7 +97,7 @@ def revoke(
     *,
     json: AsJson = False,
 ) -> None:
-    """Revoke keys permanently.
+    """Revoke keys permanently. The memories and the profile of the agent stay.
 
     Example: hivelore agent revoke reviewer
     """
