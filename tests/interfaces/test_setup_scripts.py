@@ -182,6 +182,34 @@ def test_d45_agents_change_their_own_script_at_once_where_that_is_allowed(tmp_pa
             swarm.set(swarm.ada, None, "echo all")
 
 
+def test_an_operator_resets_an_agent_and_each_part_can_be_undone(swarm: Swarm) -> None:
+    for key in ("URL", "PORT"):
+        swarm.ada.call("PUT", "/api/config", body={"key": key, "value": "x"})
+    default = swarm.ada.call("GET", "/api/agents/me/profile")["soul"]
+    swarm.ada.call("PUT", "/api/agents/me/profile", body={"soul": "Calm."})
+    swarm.set(swarm.operator, "ada", "echo one")
+    for client in (swarm.ada, swarm.lea):
+        with pytest.raises(Forbidden):
+            client.call("POST", "/api/agents/ada/reset")
+    swarm.operator.call("DELETE", "/api/agents/ada")
+    done = swarm.operator.call("POST", "/api/agents/ada/reset")
+    assert done == {"profile": True, "setupScript": True, "entries": 2, "warnings": []}
+
+    def state() -> tuple[Any, ...]:
+        entries = swarm.operator.call("GET", "/api/config")["entries"]
+        soul = swarm.operator.call("GET", "/api/agents/ada/profile")["soul"]
+        return soul, swarm.scripts()[0], sorted(one["key"] for one in entries)
+
+    assert state() == (default, None, [])
+    again = swarm.operator.call("POST", "/api/agents/ada/reset")
+    assert again == {"profile": False, "setupScript": False, "entries": 0, "warnings": []}
+    kinds = [(one["kind"], one["id"]) for one in swarm.operator.call("GET", "/api/batches")["batches"][:3]]
+    assert sorted(kind for kind, _ in kinds) == ["configured", "profiled", "setup-script"]
+    for _, batch in kinds:
+        swarm.operator.call("POST", "/api/undo", body={"id": batch})
+    assert state() == ("Calm.", "echo one\n", ["PORT", "URL"])
+
+
 def test_python_has_all_of_it(swarm: Swarm) -> None:
     with RemoteHive(swarm.operator) as hive:
         hive.set_setup_script("ada", "echo one")

@@ -266,6 +266,7 @@ ROUTES: dict[tuple[str, str], Probe] = {
     ("POST", "/api/agents/{agentId}/profile/restore"): lambda asker: [
         asker.rest("POST", f"/api/agents/{who}/profile/restore", body={"version": 99}) for who in PROFILES
     ],
+    ("POST", "/api/agents/{agentId}/reset"): lambda asker: [asker.rest("POST", f"/api/agents/{NOWHERE}/reset")],
     ("GET", "/api/agents/{agentId}/prompt"): lambda asker: [
         asker.rest("GET", f"/api/agents/{who}/prompt") for who in PROFILES
     ],
@@ -560,6 +561,7 @@ METHODS: dict[str, Probe] = {
         _answer_or_error(lambda who=who: asker.hive.profile_history(who)) for who in PROFILES
     ],
     "profile_diff": lambda asker: [_answer_or_error(lambda who=who: asker.hive.profile_diff(who)) for who in PROFILES],
+    "reset_agent": lambda asker: [_answer_or_error(lambda: asker.hive.reset_agent(NOWHERE))],
     "restore_profile": lambda asker: [
         _answer_or_error(lambda who=who: asker.hive.restore_profile(who, 99)) for who in PROFILES
     ],
@@ -682,6 +684,7 @@ COMMANDS: dict[str, Probe] = {
     ],
     "hivelore agent history": lambda asker: [asker.verb("agent", "history", who) for who in PROFILES],
     "hivelore agent diff": lambda asker: [asker.verb("agent", "diff", who) for who in PROFILES],
+    "hivelore agent reset": lambda asker: [asker.verb("agent", "reset", NOWHERE)],
     "hivelore agent restore": lambda asker: [asker.verb("agent", "restore", who, "99") for who in PROFILES],
     "hivelore agent revoke": lambda asker: [asker.verb("agent", "revoke", "nobody")],
 }

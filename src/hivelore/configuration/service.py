@@ -52,6 +52,7 @@ from hivelore.memories.model import Action
 from hivelore.memories.normalizer import clean_line
 from hivelore.repos.model import RepoId
 from hivelore.repos.service import find_repo
+from hivelore.search.model import EVERYTHING
 from hivelore.storage.ports import MemoryStore, Transaction, View
 
 READS = 50
@@ -89,6 +90,15 @@ class Environment:
 
     variables: Mapping[str, str]
     withheld: Sequence[WithheldKey]
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """Another version of an entry becomes current; None: it did not exist, or is deleted."""
+
+    entry: ConfigEntry
+    before: ConfigVersion | None
+    after: ConfigVersion | None
 
 
 class ConfigService:
@@ -179,7 +189,7 @@ class ConfigService:
         description = self._description(setting.description)
 
         def put(tx: Transaction) -> tuple[CurrentEntry, EntryChange]:
-            tx.claim(f"configuration {place.scope} {place.scope_id}".encode())
+            _claim(tx, place)
             known = tx.config_entry_at(place, key)
             last = current_version(tx, known)
             latest = next(iter(tx.config_versions(known.id, 1)), None) if known is not None else None
@@ -205,7 +215,8 @@ class ConfigService:
                 is_same = SecretReader(self._keyring).is_same(last, fresh)
                 if not decisions.changed_fields(last, fresh, is_same_value=is_same):
                     return CurrentEntry(known, last), self._writer.renew_line(tx, known, last)
-            return CurrentEntry(entry, fresh), self._change(tx, entry, last, fresh, viewer)
+            (change,) = self._change(tx, [_Step(entry, last, fresh)], viewer)
+            return CurrentEntry(entry, fresh), change
 
         if not decisions.may_change(viewer, place):
             raise decisions.refused_change(place)
@@ -228,11 +239,31 @@ class ConfigService:
             current = self._get(tx, entry, viewer)
             decisions.permit_change(viewer, current.entry, current.content, None)
             gone = replace(current.entry, updated_at=self._clock.now(), version=None)
-            return self._change(tx, gone, current.content, None, viewer)
+            (change,) = self._change(tx, [_Step(gone, current.content, None)], viewer)
+            return change
 
         change = self._store.write(remove, deadline)
         warnings = self._writer.finish([change])
         return DeletedConfig(id=entry, key=change.entry.key, warning=" ".join(warnings) or None)
+
+    def prepare_clear(self, place: Place, viewer: Viewer) -> Callable[[Transaction], Sequence[EntryChange]]:
+        """Returns a step of a transaction that deletes all entries of a place, in one batch. What it returns is for
+        ``finish``. The step raises Forbidden."""
+
+        def remove_all(tx: Transaction) -> Sequence[EntryChange]:
+            _claim(tx, place)
+            found = tx.config_entries(EVERYTHING.visibility, MAX_ENTRIES, place=place)
+            now = self._clock.now()
+            for one in found:
+                decisions.permit_change(viewer, one.entry, one.content, None)
+            gone = [_Step(replace(one.entry, updated_at=now, version=None), one.content, None) for one in found]
+            return self._change(tx, gone, viewer)
+
+        return remove_all
+
+    def finish(self, changes: Sequence[EntryChange]) -> Sequence[str]:
+        """Does after the transaction what belongs to the changes. Returns why lines of files could not be written."""
+        return self._writer.finish(changes)
 
     def reveal(self, entry: ConfigId, viewer: Viewer, deadline: float | None = None) -> tuple[ConfigEntry, str]:
         """Returns an entry and its value, which the audit trail records. Raises NotFound, and Forbidden for a secret
@@ -379,26 +410,21 @@ class ConfigService:
             raise TooLarge(f"description has more than {DESCRIPTION_BYTES:,} bytes.", field="description")
         return description
 
-    def _change(
-        self,
-        tx: Transaction,
-        entry: ConfigEntry,
-        before: ConfigVersion | None,
-        after: ConfigVersion | None,
-        viewer: Viewer,
-    ) -> EntryChange:
-        """Makes another version current (None: deletes the entry), with its batch and audit entry."""
-        change = self._writer.put(tx, entry, before, after)
-        is_private = entry.place.scope is ConfigScope.AGENT
-        batch = self._journal.new_batch(BatchKind.CONFIGURED, viewer, changes=1, is_private=is_private)
-        if batch is not None:
+    def _change(self, tx: Transaction, steps: Sequence[_Step], viewer: Viewer) -> Sequence[EntryChange]:
+        """Makes other versions current, with their batch and audit entries."""
+        done = [self._writer.put(tx, one.entry, one.before, one.after) for one in steps]
+        is_private = any(one.entry.place.scope is ConfigScope.AGENT for one in steps)
+        batch = self._journal.new_batch(BatchKind.CONFIGURED, viewer, changes=len(steps), is_private=is_private)
+        if batch is not None and steps:
             tx.put_batch(batch)
-            tx.put_config_changes(batch.id, [ConfigChange(entry.id, _number(before), _number(after))])
-        elif after is None:
-            tx.drop_config_entry(entry.id)
-        action = Action.FORGOTTEN if after is None else Action.CREATED if before is None else Action.EDITED
-        record_audit(tx, viewer, action, entry, self._clock.now())
-        return change
+            changes = [ConfigChange(one.entry.id, _number(one.before), _number(one.after)) for one in steps]
+            tx.put_config_changes(batch.id, changes)
+        for one in steps:
+            if batch is None and one.after is None:
+                tx.drop_config_entry(one.entry.id)
+            action = Action.FORGOTTEN if one.after is None else Action.CREATED if one.before is None else Action.EDITED
+            record_audit(tx, viewer, action, one.entry, self._clock.now())
+        return done
 
     def _get(self, view: View, entry: ConfigId, viewer: Viewer) -> CurrentEntry:
         known = view.config_entry(entry)
@@ -456,6 +482,11 @@ def _name(view: View, place: Place) -> str | None:
     is_agent = place.scope is ConfigScope.AGENT
     known = view.agent(AgentId(place.scope_id)) if is_agent else view.repo(RepoId(place.scope_id))
     return None if known is None else known.name
+
+
+def _claim(tx: Transaction, place: Place) -> None:
+    """Makes two transactions that write entries of a place run one after the other."""
+    tx.claim(f"configuration {place.scope} {place.scope_id}".encode())
 
 
 def _number(version: ConfigVersion | None) -> int | None:

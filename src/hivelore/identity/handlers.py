@@ -24,12 +24,13 @@ from hivelore.identity.operations import (
     NamedAgent,
     NewAgent,
     ProfileHistory,
+    ResetAgent,
     RestoreProfile,
     RevokedKeys,
     RevokeKeys,
     UpdateProfile,
 )
-from hivelore.identity.profile import FIELD_BYTES, Profile
+from hivelore.identity.profile import FIELD_BYTES, Profile, ResetResult
 from hivelore.identity.profiles import GivenProfile
 from hivelore.identity.prompt import Prompt
 from hivelore.memories.model import NAME_LENGTH
@@ -157,6 +158,10 @@ def compare_profiles(app: Application, request: CompareProfiles, call: Call) -> 
 def restore_profile(app: Application, request: RestoreProfile, call: Call) -> Profile:
     agent = app.agents.find(request.agent, call.viewer)
     return app.profiles.restore(agent, request.version, call.viewer, call.deadline)
+
+
+def reset_agent(app: Application, request: ResetAgent, call: Call) -> ResetResult:
+    return app.agent_reset.reset(app.agents.find(request.agent, call.viewer), call.viewer, call.deadline)
 
 
 def compose_prompt(app: Application, request: ComposePrompt, call: Call) -> Prompt:

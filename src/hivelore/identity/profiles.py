@@ -169,6 +169,20 @@ class ProfileService:
         self._audit_read(agent, viewer)
         return _profile_of(current)
 
+    def prepare_reset(self, agent: Agent, viewer: Viewer) -> Callable[[Transaction], bool]:
+        """Returns a step of a transaction that gives an agent the default profile, as a new version with its name. The
+        step returns False if it had that. Raises Forbidden."""
+        self._check_permission(agent, viewer)
+
+        def reset(tx: Transaction) -> bool:
+            known = known_agent(tx, agent.id)
+            current = current_version(tx, tx.profile(agent.id))
+            if current is None:
+                return False
+            return self._make_current(tx, known, current, self._default_content(known, {}), viewer) != current
+
+        return reset
+
     def restore(self, agent: Agent, number: int, viewer: Viewer, deadline: float | None = None) -> Profile:
         """Makes the texts of a version current again, as a new version. The name of the agent does not change."""
         self._check_permission(agent, viewer)

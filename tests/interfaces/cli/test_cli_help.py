@@ -15,7 +15,7 @@ from support.service import Service
 
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "cli.md").read_text(encoding="utf-8")
 GROUPS = {
-    "agent": ("add", "list", "revoke", "join", "show", "edit", "history", "diff", "restore"),
+    "agent": ("add", "list", "revoke", "join", "show", "edit", "history", "diff", "restore", "reset"),
     "events": ("list", "add", "forget"),
     "cooldowns": ("list", "set", "clear"),
     "config": ("list", "set", "delete", "resolved", "reveal", "history", "env", "rotate-key"),
