@@ -25,6 +25,7 @@ from hivelore.local import private_files
 from hivelore.setup_scripts.script_text import Language
 from hivelore.setup_scripts.start_up_file import Kind, extract
 from support.fake_secrets import SHAPES
+from support.postgres import DATABASES, service_on
 from support.service import Service
 from support.waiting import until
 
@@ -66,9 +67,9 @@ class Host:
         self.file.write_text(self.file.read_text().replace(old, new))
 
 
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Generator[Service]:
-    with Service(tmp_path_factory.mktemp("home")) as service:
+@pytest.fixture(scope="module", params=DATABASES)
+def service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[Service]:
+    with Service(tmp_path_factory.mktemp("home"), **service_on(request.param)) as service:
         yield service
 
 

@@ -184,6 +184,14 @@ def configuration(report: Mapping[str, Any]) -> Iterator[Finding]:
         yield warning("env files", what, " ".join(filter(None, remedies)))
     else:
         yield ok("env files", f"{counted(report['lines'], 'line')} in order")
+    if report["unknownRepoCount"]:
+        shown = ", ".join(report["unknownRepos"][:MOST_SHOWN])
+        count = counted(report["unknownRepoCount"], "repository", "repositories")
+        yield warning(
+            "configuration",
+            f"There are entries of {count} not registered any more: {shown}.",
+            "'hivelore config list --scope repo' shows them. Delete them, or undo the removal of the repository.",
+        )
 
 
 def files(found: Sequence[Exposed]) -> Finding:

@@ -231,10 +231,10 @@ def _clock(client: Client) -> Iterator[Finding]:
 
 
 def _clones(client: Client) -> Iterator[Finding]:
+    from hivelore.cli.repos import auto_cloned
     from hivelore.runtime.settings import load
 
-    found = client.call("GET", "/api/repos", query={"autoClone": "true", "limit": 100})["repos"]
-    yield checks.clones(load().workspace_folder, found, shutil.which("git"))
+    yield checks.clones(load().workspace_folder, list(auto_cloned(client)), shutil.which("git"))
 
 
 def _checked(check: Callable[[], dict[str, Any]], remedy: str) -> Iterator[Finding]:

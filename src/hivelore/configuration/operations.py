@@ -40,7 +40,7 @@ class SetConfig(Request, frozen=True):
     value: Annotated[str, Meta(description="At most 32,768 bytes of UTF-8.")]
     scope: ConfigScope = ConfigScope.AGENT
     scope_id: Annotated[
-        str | None, Meta(description="Agent, by id or name (default: the caller), or the name of a repository.")
+        str | None, Meta(description="Agent, by id or name (default: the caller), or repository, by id or name.")
     ] = None
     is_secret: Annotated[bool | None, Meta(description="Default: as it is; false for a new entry.")] = None
     env_path: Annotated[str | None, Meta(description="Empty: no file. Default: as it is.")] = None
@@ -52,8 +52,8 @@ class NamedConfig(Request, frozen=True, rename=json_names(entry="id")):
 
 
 class ResolveConfig(Request, frozen=True, kw_only=True, rename=json_names(agent="agentId", repo="repoId")):
-    agent: str | None = None
-    repo: str | None = None
+    agent: Annotated[str | None, Meta(description="Agent, by id or name. Default: the caller.")] = None
+    repo: Annotated[str | None, Meta(description="Repository, by id or name.")] = None
     key: Annotated[str | None, Meta(description="Only this key.")] = None
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from hivelore import __version__
-from hivelore.cli import checks
+from hivelore.cli import checks, doctor
 from hivelore.cli.checks import Finding, Level
 from hivelore.errors import Broken
 from hivelore.health.handlers import read_status
@@ -127,6 +127,17 @@ def test_clones_are_checked(tmp_path: Path) -> None:
     assert checks.clones(tmp_path, repos, "git") == Finding("clones", Level.OK, f"2 clones in {tmp_path}")
     (tmp_path / "repos" / "api" / ".git").rmdir()
     assert "in the place of a clone" in checks.clones(tmp_path, repos, "git").what
+
+
+def test_all_clones_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Service(tmp_path) as service:
+        operator = service.client(service.operator_key)
+        for number in range(101):
+            operator.call("POST", "/api/repos", body={"url": f"https://example.com/acme/shop{number:03}"})
+            (tmp_path / "workspace" / "repos" / f"shop{number:03}" / ".git").mkdir(parents=True)
+        monkeypatch.setenv("HIVELORE_WORKSPACE", str(tmp_path / "workspace"))
+        (finding,) = doctor._clones(operator)
+    assert finding.what == f"101 clones in {tmp_path / 'workspace'}"
 
 
 def test_files_of_the_profile_that_are_left_over_are_found(alone: CommandLine, made: Path) -> None:
@@ -492,10 +503,16 @@ def test_unreadable_secrets_and_env_files_are_found_with_and_without_a_service(
             operator.call("PUT", "/api/config", body={"key": key, "value": "x", "scope": "global", **more})
         report = operator.call("GET", "/api/config/check")
         assert [one.level for one in checks.configuration(report)] == [Level.OK, Level.OK]
+        operator.call("POST", "/api/repos", body={"url": "https://example.com/acme/shop"})
+        body = {"key": "URL", "value": "x", "scope": "repo", "scopeId": "shop"}
+        place = operator.call("PUT", "/api/config", body=body)["scopeId"]
+        operator.call("DELETE", "/api/repos/shop")
+        *_, repos = checks.configuration(operator.call("GET", "/api/config/check"))
+        assert (repos.level, place in repos.what) == (Level.WARNING, True)
         (home / "workspace/.env").write_text("URL=y\n")
         (home / endpoint.CONFIG_KEYS).unlink()
         report = operator.call("GET", "/api/config/check")
-    secrets, files = checks.configuration(report)
+    secrets, files, _ = checks.configuration(report)
     assert (secrets.level, files.level) == (Level.ERROR, Level.WARNING)
     assert "is missing" in secrets.what
     assert "URL in .env" in files.what

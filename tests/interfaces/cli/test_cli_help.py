@@ -15,7 +15,7 @@ from support.service import Service
 
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "cli.md").read_text(encoding="utf-8")
 GROUPS = {
-    "agent": ("add", "list", "revoke", "join", "show", "edit", "history", "diff", "restore"),
+    "agent": ("add", "list", "revoke", "join", "show", "edit", "history", "diff", "restore", "reset"),
     "events": ("list", "add", "forget"),
     "cooldowns": ("list", "set", "clear"),
     "config": ("list", "set", "delete", "resolved", "reveal", "history", "env", "rotate-key"),
@@ -63,6 +63,8 @@ def run_example(cli: CommandLine, example: str, me: str) -> None:
         words[words.index("ID")] = cli.json("events", "add", "The backup is late.")["id"]
     if words[0] == "config" and "ID" in words:
         words[words.index("ID")] = cli.json("config", "set", "EXAMPLE", "x")["id"]
+    if words[:2] == ["config", "resolved"]:
+        cli("repo", "add", "https://example.com/acme/shop", "--no-auto")
     if "ID" in words:
         kind = ("observe", "--category", "timing") if words[0] == "curate" else ("remember",)
         memory = cli.json(*kind, f"The API wants a Bearer prefix, says {me}.")["memory"]["id"]
