@@ -47,7 +47,7 @@ class SetConfig(Request, frozen=True):
     is_secret: Annotated[bool | None, Meta(description="Default: as it is; false for a new entry.")] = None
     env_path: Annotated[str | None, Meta(description="Empty: no file. Default: as it is.")] = None
     description: Annotated[str | None, Meta(description="Empty: none. Default: as it is.")] = None
-    version: Annotated[int | None, Meta(ge=0, le=2**31 - 1, description=_VERSION)] = None
+    version: Annotated[int, Meta(ge=0, le=2**31 - 1, description=_VERSION)] | None = None
 
 
 class NamedConfig(Request, frozen=True, rename=json_names(entry="id")):
