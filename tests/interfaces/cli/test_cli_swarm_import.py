@@ -194,6 +194,7 @@ def test_what_hivelore_does_not_allow_is_refused_with_a_reason(cli: CommandLine,
         "agents": [
             {"id": str(uuid4()), "name": f"long {swarm.mark}", "soulMd": "x" * 65_537},
             {"id": str(uuid4()), "name": f"odd {swarm.mark}", "capabilities": "{}"},
+            {"id": str(uuid4()), "name": f"half {swarm.mark}", "capabilities": '["\\ud800"]'},
             {"id": str(uuid4()), "name": "me"},
             {"id": f"script {swarm.mark}", "name": f"script {swarm.mark}", "setupScript": f"export T={token}"},
             {"id": str(uuid4()), "name": f"script {swarm.mark}"},
@@ -217,12 +218,13 @@ def test_what_hivelore_does_not_allow_is_refused_with_a_reason(cli: CommandLine,
     }
     path = swarm.make(rows)
     report = left_out(cli, path)
-    assert (report["created"], report["conflict"], report["refused"]) == (2, 1, 15)
+    assert (report["created"], report["conflict"], report["refused"]) == (2, 1, 16)
     text = json.dumps(report)
     assert token not in text
     for reason in (
         "soul has 65,537 bytes",
         "capabilities is not a JSON list",
+        "capabilities has half of a surrogate pair",
         "stands for the calling agent",
         "seems to have a secret",
         "Another agent has this name",

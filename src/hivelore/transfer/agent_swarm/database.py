@@ -130,8 +130,8 @@ def _opened(path: Path) -> Generator[apsw.Connection]:
     header = read_header(path)
     log = path.with_name(f"{path.name}-wal")
     is_write_ahead = len(header) > _WRITE_VERSION_AT and header[_WRITE_VERSION_AT] == _WAL_VERSION
-    # Without a log there is no other program. SQLite would make the log and its index beside the file.
-    is_closed = is_write_ahead and _size(log) == 0
+    # Without a log no other program uses the file. SQLite would make the log and its index beside the file.
+    is_closed = is_write_ahead and not log.exists()
     uri = f"{path.as_uri()}?mode=ro{'&immutable=1' if is_closed else ''}"
     connection = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
     try:
@@ -148,15 +148,8 @@ def _opened(path: Path) -> Generator[apsw.Connection]:
         yield connection
     finally:
         connection.close()
-    if is_closed and _size(log) > 0:
+    if is_closed and log.exists():
         raise Unavailable(f"Another program began to write to {path}. Try again.")
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
 
 
 @contextmanager

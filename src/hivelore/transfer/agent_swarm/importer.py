@@ -154,6 +154,8 @@ class SwarmImporter:
             given[field] = text
         if source.capabilities:
             check_capabilities(source.capabilities)
+            for one in source.capabilities:  # JSON can contain halves of surrogate pairs, which cannot be sent.
+                self._redactor.clean(one, field=ProfileField.CAPABILITIES.value)
             given[ProfileField.CAPABILITIES] = source.capabilities
         return given
 
