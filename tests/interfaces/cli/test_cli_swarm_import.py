@@ -14,6 +14,7 @@ from hivelore.cli import exits
 from support.agent_swarm import entry, make
 from support.command_line import CommandLine, environment, hivelore
 from support.fake_secrets import scramble
+from support.on_disk import written
 from support.service import Service
 
 SECRET = "correct-horse-7-battery"
@@ -48,7 +49,7 @@ class Swarm:
                     "claudeMd": "### Learnings\nUse make.",
                     "setupScript": "apt-get install -y jq",
                 },
-                {"id": self.bob, "name": f"bob {self.mark}", "capabilities": None},
+                {"id": self.bob, "name": f"bob {self.mark}", "capabilities": None, "setupScript": " "},
             ],
             "swarm_repos": [{"id": f"r-{self.mark}", "url": self.url, "name": self.repo, "autoClone": 0}],
             "swarm_config": [
@@ -93,7 +94,7 @@ def state(cli: CommandLine) -> str:
     return json.dumps([agents, repos, config, batches])
 
 
-def test_everything_arrives_once(cli: CommandLine, swarm: Swarm) -> None:
+def test_everything_arrives_once(cli: CommandLine, service: Service, swarm: Swarm) -> None:
     path = swarm.make()
     before = state(cli)
     preview = cli.json("import", path, "--dry-run")
@@ -128,6 +129,7 @@ def test_everything_arrives_once(cli: CommandLine, swarm: Swarm) -> None:
     after = state(cli)
     again = cli.json("import", path)
     assert (again["created"], again["unchanged"], state(cli)) == (0, 8, after)
+    assert SECRET.encode() not in written(service.home)
 
 
 def test_the_report_for_people(cli: CommandLine, swarm: Swarm) -> None:

@@ -4,6 +4,7 @@ Everything goes through the operations that operators use. Nothing that exists i
 """
 
 import re
+import secrets
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -69,7 +70,7 @@ class SwarmImporter:
         self._add_agent = add_agent
         self._dry_run = dry_run
         # Only the digits of a mask depend on the key, and they are not compared.
-        self._redactor = Redactor(bytes(KEY_BYTES))
+        self._redactor = Redactor(secrets.token_bytes(KEY_BYTES))
         self._agents: dict[AgentId, str] = {one.id: one.name for one in hive.agents()}
         """Names of the agents that are here, or would be after a dry run."""
         self._present = set(self._agents)
@@ -91,8 +92,10 @@ class SwarmImporter:
         for row in agents:
             yield self._outcome(Kind.AGENT, self._agent_label(row), row, rows.parse_agent, self._import_agent)
         for row in agents:
-            if row.get("setupScript") not in (None, ""):
-                yield self._outcome(Kind.SETUP_SCRIPT, self._agent_label(row), row, _script_of, self._import_script)
+            if rows.has_script(row):
+                yield self._outcome(
+                    Kind.SETUP_SCRIPT, self._agent_label(row), row, rows.parse_script, self._import_script
+                )
         for row in tables.get(TableName.REPOS, Table(())).rows:
             label = rows.label_of(row, "name") or rows.label_of(row, "id")
             yield self._outcome(Kind.REPO, label, row, rows.parse_repo, self._import_repo)
@@ -201,19 +204,26 @@ class SwarmImporter:
 
     def _import_repo(self, source: SourceRepo) -> _Done:
         self._check_first("repo", rules.name_key(source.name))
-        known = self._repo_named(source.name)
+        known = self._repo_named(source.name) or (None if self._dry_run else self._add_repo(source))
         if known is not None:
             branch = None if known.detects_branch else known.default_branch
             if (known.url, branch, known.auto_clone) != (source.url, source.default_branch, source.auto_clone):
                 raise Conflict("There is a repository of this name with another URL, branch or autoClone.")
-            self._repos[source.source_id] = known.name
-            return _UNCHANGED
-        if not self._dry_run:
+        self._repos[source.source_id] = source.name if known is None else known.name
+        return _CREATED if known is None else _UNCHANGED
+
+    def _add_repo(self, source: SourceRepo) -> RepoItem | None:
+        """Adds a repository. Returns the one that somebody else added under its name meanwhile. Raises Conflict."""
+        try:
             self._hive.add_repo(
                 source.url, name=source.name, default_branch=source.default_branch, auto_clone=source.auto_clone
             )
-        self._repos[source.source_id] = source.name
-        return _CREATED
+        except Conflict:
+            known = self._repo_named(source.name)
+            if known is None:
+                raise
+            return known
+        return None
 
     def _repo_named(self, name: str) -> RepoItem | None:
         try:
@@ -322,10 +332,3 @@ def _is_same_path(stored: str | None, given: str | None) -> bool:
     if stored is None or given is None:
         return stored is given
     return stored == given or (given.startswith("/") and given.endswith(f"/{stored}"))
-
-
-def _script_of(row: Row) -> SourceScript:
-    script = rows.parse_script(row)
-    if script is None:
-        raise Invalid("The setup script is blank.")
-    return script

@@ -75,7 +75,6 @@ class SourceAgent:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceScript:
     agent: AgentId
-    agent_name: str
     text: str
 
 

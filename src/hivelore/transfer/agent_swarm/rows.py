@@ -43,12 +43,15 @@ def parse_agent(row: Row) -> SourceAgent:
     )
 
 
-def parse_script(row: Row) -> SourceScript | None:
-    """Returns the setup script of an agent; None if it has none. Raises Invalid."""
-    text = _text(row, "setupScript")
-    if text is None:
-        return None
-    return SourceScript(agent=agent_id(_id(row, "id")), agent_name=clean_name(_required(row, "name")), text=text)
+def has_script(row: Row) -> bool:
+    value = row.get("setupScript")
+    return value is not None and (isinstance(value, Unreadable) or bool(str(value).strip()))
+
+
+def parse_script(row: Row) -> SourceScript:
+    """Returns the setup script of an agent that has one. Raises Invalid."""
+    text = _required(row, "setupScript")
+    return SourceScript(agent=agent_id(_id(row, "id")), text=text)
 
 
 def parse_repo(row: Row) -> SourceRepo:
