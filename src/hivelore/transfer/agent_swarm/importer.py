@@ -130,6 +130,7 @@ class SwarmImporter:
             if not self._dry_run:
                 self._add_agent(source.id)
                 self._present.add(source.id)
+                self._agents[source.id] = source.id
         elif known != source.name and known != source.id:
             raise Conflict(f"The agent with this id has another name here: {known}.")
         else:
