@@ -80,7 +80,7 @@ def import_file(
     agent: ActingAgent = None,
     json: AsJson = False,
 ) -> int:
-    """Import memories from a file or an agent program, or agents from a database of Agent Swarm.
+    """Import memories, or the agents of Agent Swarm.
 
     Each line needs content (or text). Optional fields are id, name, createdAt (or timestamp), session, author, tags,
     scope, source, project and metadata; other fields go to the metadata. Bad lines are reported and skipped. Importing
