@@ -20,6 +20,7 @@ from hivelore.setup_scripts.operations import SET_SETUP_SCRIPT
 from hivelore.transfer.agent_swarm.importer import SwarmImporter
 from hivelore.transfer.agent_swarm.model import Result, Row, Table, TableName
 from support.agent_swarm import entry
+from support.postgres import DATABASES, service_on
 from support.service import Service
 
 Act = Callable[[RemoteHive, Any], object]
@@ -40,9 +41,9 @@ class DisturbedHive(RemoteHive):
         return super()._run(operation, request)
 
 
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Generator[Service]:
-    with Service(tmp_path_factory.mktemp("hivelore") / "home") as running:
+@pytest.fixture(scope="module", params=DATABASES)
+def service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[Service]:
+    with Service(tmp_path_factory.mktemp("hivelore") / "home", **service_on(request.param)) as running:
         yield running
 
 
