@@ -1,6 +1,7 @@
 """Imports from Agent Swarm while others write, and after an interruption."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -18,7 +19,7 @@ from hivelore.python.remote import RemoteHive
 from hivelore.repos.operations import ADD_REPO
 from hivelore.setup_scripts.operations import SET_SETUP_SCRIPT
 from hivelore.transfer.agent_swarm.importer import SwarmImporter
-from hivelore.transfer.agent_swarm.model import Result, Row, Table, TableName
+from hivelore.transfer.agent_swarm.model import Outcome, Result, Row, Table, TableName, Unreadable
 from support.agent_swarm import entry
 from support.postgres import DATABASES, service_on
 from support.service import Service
@@ -65,16 +66,26 @@ class Source:
         }
 
     def run(self, service: Service, hive: RemoteHive) -> list[str]:
-        def add(agent: AgentId) -> None:
-            client = service.client(service.operator_key, agent)
-            client.call("GET", "/api/me")
-            client.close()
-
-        return [one.result for one in SwarmImporter(hive, add, dry_run=False).run(self.tables())]
+        return [one.result for one in run_import(service, self.tables(), hive)]
 
 
 def hive(service: Service) -> RemoteHive:
     return RemoteHive(service.client(service.operator_key))
+
+
+def run_import(
+    service: Service, tables: Mapping[TableName, Table], importing: RemoteHive | None = None
+) -> Sequence[Outcome]:
+    def add(agent: AgentId) -> None:
+        client = service.client(service.operator_key, agent)
+        client.call("GET", "/api/me")
+        client.close()
+
+    return [*SwarmImporter(importing or hive(service), add, dry_run=False).run(tables)]
+
+
+def workspace(service: Service) -> Path:
+    return service.home / "workspace"
 
 
 CALLS: tuple[Operation[..., Any], ...] = (UPDATE_PROFILE, SET_SETUP_SCRIPT, ADD_REPO, SET_CONFIG)
@@ -109,7 +120,8 @@ def test_what_another_writer_did_meanwhile_stays(service: Service, place: int) -
 
     found = source.run(service, DisturbedHive(service, operation, write))
     assert found[place] == Result.CONFLICT
-    assert found.count(Result.CREATED) == 4
+    # The script of an agent in conflict is not stored.
+    assert found.count(Result.CREATED) == (3 if operation is UPDATE_PROFILE else 4)
     reading = hive(service)
     kept = (
         reading.profile(source.agent).soul,
@@ -139,3 +151,67 @@ def test_an_interrupted_import_continues(service: Service, place: int) -> None:
 def test_agents_may_not_import(service: Service) -> None:
     with pytest.raises(Forbidden, match="Only an operator"):
         Source().run(service, RemoteHive(service.client(service.agent_key)))
+
+
+def agents_table(*given: Row) -> dict[TableName, Table]:
+    return {TableName.AGENTS: Table(given)}
+
+
+def config_table(*given: Row) -> dict[TableName, Table]:
+    return {TableName.CONFIG: Table(given)}
+
+
+def test_an_agent_in_conflict_gets_no_scripts_and_entries_of_another(service: Service) -> None:
+    mark = uuid4().hex[:8]
+    run_import(service, agents_table({"id": f"w-{mark}", "name": mark, "soulMd": "You are Ada."}))
+    entries = [entry("TOKEN", "one", "agent", f"w-{mark}", isSecret=1), entry("LEVEL", "2", "agent", f"w-{mark}")]
+    for other in ({"name": f"other {mark}"}, {"name": mark, "soulMd": "You are Bob."}, {"name": mark, "role": b""}):
+        row: Any = {"id": f"w-{mark}", "setupScript": "false"} | other
+        if other.get("role") is not None:
+            row["role"] = Unreadable("is not a text")
+        found = run_import(service, agents_table(row) | config_table(*entries))
+        assert [one.result for one in found][1:] == [Result.REFUSED] * 3
+        assert {one.reason for one in found[1:]} == {"Its agent was not imported."}
+    reading = hive(service)
+    assert reading.setup_script(mark).setup_script is None
+    assert reading.config(scope=ConfigScope.AGENT, scope_id=mark).entries == ()
+
+
+def test_entries_for_agents_that_the_file_lacks_are_refused(service: Service) -> None:
+    mark = uuid4().hex[:8]
+    local = service.client(service.operator_key, "local").call("GET", "/api/me")["agentId"]
+    run_import(service, agents_table({"id": f"w-{mark}", "name": mark}))
+    for scope_id in (local, f"w-{mark}"):
+        (found,) = run_import(service, config_table(entry("LEVEL", "2", "agent", scope_id)))
+        assert (found.result, found.reason) == (Result.REFUSED, "Its agent was not imported.")
+
+
+def test_the_second_row_of_an_agent_gives_no_script(service: Service) -> None:
+    agent = str(uuid4())
+    first: Row = {"id": agent, "name": agent[:8]}
+    second: Row = {"id": agent.upper(), "name": agent[:8], "setupScript": "false"}
+    found = run_import(service, agents_table(first, second))
+    assert [one.result for one in found] == [Result.CREATED, Result.REFUSED, Result.REFUSED]
+    assert hive(service).setup_script(agent).setup_script is None
+
+
+def test_duplicates_are_those_of_the_same_thing_here(service: Service) -> None:
+    agent = str(uuid4())
+    ids = (agent, agent.upper(), f"{{{agent}}}")
+    tables = agents_table({"id": agent, "name": agent[:8]}) | config_table(
+        *(entry("LEVEL", "2", "agent", one) for one in ids)
+    )
+    found = run_import(service, tables)
+    assert [one.result for one in found] == [Result.CREATED, Result.CREATED, Result.REFUSED, Result.REFUSED]
+    assert "twice" in (found[-1].reason or "")
+
+
+def test_the_first_repository_of_an_id_counts(service: Service) -> None:
+    mark = uuid4().hex[:8]
+    repos: list[Row] = [
+        {"id": "r1", "url": f"https://example.com/{mark}/{name}", "name": f"{name}-{mark}"} for name in ("one", "two")
+    ]
+    tables = {TableName.REPOS: Table(tuple(repos))} | config_table(entry("LEVEL", "2", "repo", "r1"))
+    found = run_import(service, tables)
+    assert [one.result for one in found] == [Result.CREATED, Result.REFUSED, Result.CREATED]
+    assert hive(service).config(scope=ConfigScope.REPO, scope_id=f"one-{mark}").entries

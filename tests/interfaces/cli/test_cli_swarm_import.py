@@ -155,12 +155,17 @@ def test_nothing_that_exists_is_changed(cli: CommandLine, swarm: Swarm) -> None:
     rows["swarm_config"][1] |= {"value": "another-secret-9"}
     before = state(cli)
     report = left_out(cli, swarm.make(rows))
-    assert (report["conflict"], report["refused"], report["unchanged"], report["created"]) == (5, 1, 2, 0)
+    assert (report["conflict"], report["refused"], report["unchanged"], report["created"]) == (3, 3, 2, 0)
     assert "Its repository was not imported." in reasons(report)
+    assert reasons(report).count("Its agent was not imported.") == 2  # its script and its secret
     assert "The agent has another text here: soul." in reasons(report)
     assert state(cli) == before
     assert cli.json("agent", "show", swarm.ada)["soul"] == "You are Ada."
     assert "another-secret-9" not in json.dumps(report)
+    rows["agents"][0] |= {"soulMd": "You are Ada."}
+    report = left_out(cli, swarm.make(rows))
+    assert (report["conflict"], report["refused"], report["unchanged"], report["created"]) == (4, 1, 3, 0)
+    assert state(cli) == before
 
 
 def test_an_agent_that_a_runner_added_gets_its_profile_and_its_name(cli: CommandLine, swarm: Swarm) -> None:

@@ -56,6 +56,8 @@ class _Done:
 
 _CREATED = _Done(Result.CREATED)
 _UNCHANGED = _Done(Result.UNCHANGED)
+_HERE = (Result.CREATED, Result.UNCHANGED)
+_NO_AGENT = "Its agent was not imported."
 
 
 class SwarmImporter:
@@ -75,6 +77,9 @@ class SwarmImporter:
         """Names of the agents that are here, or would be after a dry run."""
         self._present = set(self._agents)
         """The agents that are here."""
+        self._imported: set[AgentId] = set()
+        """The agents that are here as in the file. Only they get scripts and entries, so that those of one agent never
+        reach another one with the same id."""
         self._repos: dict[str, str] = {}
         """Names of the repositories that are here as in the file, by their ids there."""
         self._entries: dict[tuple[ConfigScope, str], dict[str, ConfigItem]] = {}
@@ -88,14 +93,14 @@ class SwarmImporter:
         for name, table in tables.items():
             if table.problem is not None:
                 yield Outcome(kinds[name], name, Result.REFUSED, table.problem)
-        agents = tables.get(TableName.AGENTS, Table(())).rows
-        for row in agents:
-            yield self._outcome(Kind.AGENT, self._agent_label(row), row, rows.parse_agent, self._import_agent)
-        for row in agents:
+        for row in tables.get(TableName.AGENTS, Table(())).rows:
+            label = self._agent_label(row)
+            agent = self._outcome(Kind.AGENT, label, row, rows.parse_agent, self._import_agent)
+            yield agent
             if rows.has_script(row):
-                yield self._outcome(
-                    Kind.SETUP_SCRIPT, self._agent_label(row), row, rows.parse_script, self._import_script
-                )
+                # Not by the id: this row may be the second one with it.
+                store = self._import_script if agent.result in _HERE else _refuse_script
+                yield self._outcome(Kind.SETUP_SCRIPT, label, row, rows.parse_script, store)
         for row in tables.get(TableName.REPOS, Table(())).rows:
             label = rows.label_of(row, "name") or rows.label_of(row, "id")
             yield self._outcome(Kind.REPO, label, row, rows.parse_repo, self._import_repo)
@@ -119,6 +124,11 @@ class SwarmImporter:
     # agents
 
     def _import_agent(self, source: SourceAgent) -> _Done:
+        done = self._put_agent(source)
+        self._imported.add(source.id)
+        return done
+
+    def _put_agent(self, source: SourceAgent) -> _Done:
         self._check_first("agent", source.id)
         given = self._profile_fields(source)
         named = next((agent for agent, name in self._agents.items() if name == source.name), source.id)
@@ -186,7 +196,6 @@ class SwarmImporter:
     # setup scripts
 
     def _import_script(self, source: SourceScript) -> _Done:
-        self._check_agent(source.agent)
         script = script_text.check(source.text)
         if self._redactor.clean(script, field="setupScript") != script:
             raise Invalid("The setup script seems to have a secret. Read it from the environment instead.")
@@ -205,6 +214,7 @@ class SwarmImporter:
 
     def _import_repo(self, source: SourceRepo) -> _Done:
         self._check_first("repo", rules.name_key(source.name))
+        self._check_first("repo id", source.source_id)
         known = self._repo_named(source.name) or (None if self._dry_run else self._add_repo(source))
         if known is not None:
             branch = None if known.detects_branch else known.default_branch
@@ -236,11 +246,11 @@ class SwarmImporter:
     # configuration
 
     def _import_entry(self, source: SourceEntry) -> _Done:
-        self._check_first("entry", source.scope, source.source_scope_id, source.key)
+        scope_id = self._scope_id(source)
+        self._check_first("entry", source.scope, scope_id, source.key)
         check_key(source.key)
         decisions.check_value(source.value)
         description = clean_line(self._redactor, source.description, "description", DESCRIPTION_BYTES)
-        scope_id = self._scope_id(source)
         known = self._entries_of(source.scope, scope_id).get(source.key)
         if known is not None:
             is_same = (
@@ -277,7 +287,8 @@ class SwarmImporter:
             return None
         if source.scope is ConfigScope.AGENT:
             agent = agent_id(source.source_scope_id)
-            self._check_agent(agent)
+            if agent not in self._imported:
+                raise NotFound(_NO_AGENT)
             return agent
         name = self._repos.get(source.source_scope_id)
         if name is None:
@@ -294,10 +305,6 @@ class SwarmImporter:
         return self._entries[place]
 
     # steps
-
-    def _check_agent(self, agent: AgentId) -> None:
-        if agent not in self._agents:
-            raise NotFound("Its agent was not imported.")
 
     def _check_first(self, *key: object) -> None:
         if key in self._seen:
@@ -326,6 +333,10 @@ class SwarmImporter:
         key = rows.label_of(row, "key")
         shown = "(a key that looks like a secret)" if may_be_secret(key[:_KEY_LENGTH]) else key
         return " ".join(part for part in (scope, scope_id, shown) if part)
+
+
+def _refuse_script(_: SourceScript) -> _Done:
+    raise NotFound(_NO_AGENT)
 
 
 def _is_same_path(stored: str | None, given: str | None) -> bool:
