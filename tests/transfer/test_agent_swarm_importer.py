@@ -1,6 +1,7 @@
 """Imports from Agent Swarm while others write, and after an interruption."""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -76,12 +77,10 @@ def hive(service: Service) -> RemoteHive:
 def run_import(
     service: Service, tables: Mapping[TableName, Table], importing: RemoteHive | None = None
 ) -> Sequence[Outcome]:
-    def add(agent: AgentId) -> None:
-        client = service.client(service.operator_key, agent)
-        client.call("GET", "/api/me")
-        client.close()
+    def acting_as(agent: AgentId) -> closing[RemoteHive]:
+        return closing(RemoteHive(service.client(service.operator_key, agent)))
 
-    return [*SwarmImporter(importing or hive(service), add, dry_run=False).run(tables)]
+    return [*SwarmImporter(importing or hive(service), acting_as, dry_run=False).run(tables)]
 
 
 def workspace(service: Service) -> Path:
@@ -193,6 +192,26 @@ def test_the_second_row_of_an_agent_gives_no_script(service: Service) -> None:
     found = run_import(service, agents_table(first, second))
     assert [one.result for one in found] == [Result.CREATED, Result.REFUSED, Result.REFUSED]
     assert hive(service).setup_script(agent).setup_script is None
+
+
+def test_default_texts_are_those_of_the_imported_agent(service: Service) -> None:
+    mark, agent = uuid4().hex[:8], str(uuid4())
+    row: Row = {
+        "id": agent,
+        "name": f"ada {mark}",
+        "role": "reviewer",
+        "description": "Reads diffs.",
+        "capabilities": '["sql"]',
+        "identityMd": "Works slowly.",
+    }
+    assert [one.result for one in run_import(service, agents_table(row))] == [Result.CREATED]
+    profile = hive(service).profile(agent)
+    assert f"You are ada {mark}, reviewer." in profile.soul
+    assert profile.identity == "Works slowly."
+    for part in (f"# Agent: ada {mark}", "reviewer", "Reads diffs.", "- sql"):
+        assert part in profile.notes
+    assert agent not in profile.soul + profile.notes
+    assert [one.result for one in run_import(service, agents_table(row))] == [Result.UNCHANGED]
 
 
 def test_duplicates_are_those_of_the_same_thing_here(service: Service) -> None:

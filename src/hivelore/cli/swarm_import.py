@@ -4,7 +4,6 @@ from collections import Counter
 from pathlib import Path
 
 from hivelore.cli import connection, exits, output
-from hivelore.core.agents import AgentId
 from hivelore.core.text import counted
 from hivelore.errors import HiveloreError
 from hivelore.python.remote import RemoteHive
@@ -19,7 +18,7 @@ def import_database(path: Path, *, dry_run: bool, as_json: bool) -> int:
     tables = read_tables(path)
     outcomes: list[Outcome] = []
     with connection.operator() as client:
-        importer = SwarmImporter(RemoteHive(client), _add_agent, dry_run=dry_run)
+        importer = SwarmImporter(RemoteHive(client), connection.hive, dry_run=dry_run)
         total = sum(len(table.rows) for table in tables.values())
         try:
             with output.progress("Importing", total) as advance:
@@ -31,11 +30,6 @@ def import_database(path: Path, *, dry_run: bool, as_json: bool) -> int:
             raise
     _report(outcomes, dry_run=dry_run, as_json=as_json)
     return exits.LEFT_OUT if any(one.result in _LEFT_OUT for one in outcomes) else 0
-
-
-def _add_agent(agent: AgentId) -> None:
-    """Add an agent that is named by its id, as every runner does that acts for one."""
-    connection.call("GET", "/api/me", agent=agent)
 
 
 def _report(outcomes: list[Outcome], *, dry_run: bool, as_json: bool) -> None:

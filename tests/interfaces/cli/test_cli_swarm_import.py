@@ -115,7 +115,7 @@ def test_everything_arrives_once(cli: CommandLine, service: Service, swarm: Swar
         "notes": "### Learnings\nUse make.",
     }
     bob = cli.json("agent", "show", f"bob {swarm.mark}")
-    assert "Embody this persona" in bob["soul"]
+    assert f"You are bob {swarm.mark}." in bob["soul"]
     script = cli.json("setup-script", "show", "--agent", swarm.ada)
     assert script["setupScript"] == "apt-get install -y jq\n"
     repo = cli.json("repo", "show", swarm.repo)
@@ -184,14 +184,16 @@ def test_an_agent_of_the_same_name_is_another_agent(cli: CommandLine, swarm: Swa
 
 def test_an_import_can_be_undone_and_repeated(cli: CommandLine, swarm: Swarm) -> None:
     cli("import", swarm.make())
-    for batch in cli.json("batches", "-n", "8")["batches"]:
+    for batch in cli.json("batches", "-n", "7")["batches"]:
         assert cli("undo", batch["id"]).code == 0
     assert swarm.repo not in cli("repo", "list").out
     assert swarm.key("URL") not in cli("config", "list").out
     assert cli.json("setup-script", "show", "--agent", swarm.ada)["setupScript"] is None
-    assert "Embody this persona" in cli.json("agent", "show", swarm.ada)["soul"]
+    profile = cli.json("agent", "show", swarm.ada)
+    assert (profile["name"], profile["role"]) == (f"ada {swarm.mark}", "reviewer")
+    assert f"You are ada {swarm.mark}, reviewer." in profile["soul"]
     again = cli.json("import", swarm.path.as_posix())
-    assert (again["created"], again["conflict"], again["refused"]) == (8, 0, 0)
+    assert (again["created"], again["unchanged"]) == (7, 1)  # Bob, whose texts are the default ones, is still here.
     assert cli.json("agent", "show", swarm.ada)["soul"] == "You are Ada."
 
 

@@ -6,6 +6,7 @@ Everything goes through the operations that operators use. Nothing that exists i
 import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -44,6 +45,8 @@ _NAME_LENGTH = 80
 """Most characters of a name in the report."""
 _REASON_LENGTH = 400
 _KEY_LENGTH = 1_000
+_CARD = (ProfileField.NAME, ProfileField.ROLE, ProfileField.DESCRIPTION, ProfileField.CAPABILITIES)
+"""Fields from which default texts are made."""
 _GENERATED = (ProfileField.SOUL, ProfileField.IDENTITY, ProfileField.NOTES)
 """Fields with default texts."""
 
@@ -61,15 +64,18 @@ _NO_AGENT = "Its agent was not imported."
 
 
 class SwarmImporter:
-    def __init__(self, hive: Hive, add_agent: Callable[[AgentId], None], *, dry_run: bool) -> None:
-        """``hive``: that of an operator. ``add_agent`` adds an agent that is named by its id. ``dry_run``: changes
-        nothing, and finds what the service's own settings do not decide.
+    def __init__(
+        self, hive: Hive, acting_as: Callable[[AgentId], AbstractContextManager[Hive]], *, dry_run: bool
+    ) -> None:
+        """``hive``: that of an operator. ``acting_as`` opens one that acts for an agent, which is added if it is
+        missing, named by its id. ``dry_run``: changes nothing, and finds what the service's own settings do not
+        decide.
 
         Raises Forbidden for others than operators."""
         if hive.me().role is not Role.OPERATOR:
             raise Forbidden("Only an operator may import a database of Agent Swarm. Use an operator's key.")
         self._hive = hive
-        self._add_agent = add_agent
+        self._acting_as = acting_as
         self._dry_run = dry_run
         # Only the digits of a mask depend on the key, and they are not compared.
         self._redactor = Redactor(secrets.token_bytes(KEY_BYTES))
@@ -135,28 +141,36 @@ class SwarmImporter:
         if named != source.id:
             raise Conflict(f"Another agent has this name: {named}. Rename one of them.")
         known = self._agents.get(source.id)
-        version = 0
-        if known is None:
-            if not self._dry_run:
-                self._add_agent(source.id)
-                self._present.add(source.id)
-                self._agents[source.id] = source.id
-        elif known != source.name and known != source.id:
+        if known not in (None, source.id, source.name):
             raise Conflict(f"The agent with this id has another name here: {known}.")
-        else:
-            profile = self._hive.profile(source.id)
-            version = profile.version
-            given = {field: value for field, value in given.items() if not self._is_same(profile, field, value)}
-            if not given:
-                return _UNCHANGED
-            if taken := [str(field) for field in given if self._is_taken(profile, field)]:
-                raise Conflict(f"The agent has another text here: {', '.join(taken)}.")
-        if not self._dry_run:
-            self._hive.update_profile(
-                source.id, **{str(field): value for field, value in given.items()}, version=version
-            )
+        profile = None if known is None else self._hive.profile(source.id)
+        is_new = profile is None or profile.version == 0
+        if is_new and not self._dry_run:
+            profile, is_new = self._join(source.id, given)
+        if profile is not None and self._complete(profile, given):
+            is_new = True
         self._agents[source.id] = source.name
-        return _CREATED
+        return _CREATED if is_new else _UNCHANGED
+
+    def _join(self, agent: AgentId, given: Mapping[ProfileField, Any]) -> tuple[Profile, bool]:
+        """Creates the profile of an agent as the agent itself does, so that its default texts tell who it is. Returns
+        the profile, and False if somebody else created it meanwhile."""
+        self._present.add(agent)
+        self._agents.setdefault(agent, agent)
+        with self._acting_as(agent) as hive:
+            joined = hive.join(**{str(field): given[field] for field in _CARD if field in given})
+        return joined.profile, joined.is_new
+
+    def _complete(self, profile: Profile, given: Mapping[ProfileField, Any]) -> bool:
+        """Stores the fields that the profile lacks. Returns True if there are any. Raises Conflict if it has other
+        ones."""
+        missing = {field: value for field, value in given.items() if not self._is_same(profile, field, value)}
+        if taken := [str(field) for field in missing if self._is_taken(profile, field)]:
+            raise Conflict(f"The agent has another text here: {', '.join(taken)}.")
+        if missing and not self._dry_run:
+            fields = {str(field): value for field, value in missing.items()}
+            self._hive.update_profile(profile.agent, **fields, version=profile.version)
+        return bool(missing)
 
     def _profile_fields(self, source: SourceAgent) -> dict[ProfileField, Any]:
         """Returns the fields of a profile. Raises Invalid for a text that the service would refuse."""
