@@ -5,6 +5,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import apsw
 import pytest
 
 from hivelore.errors import Broken, Invalid, TooLarge, Unavailable
@@ -115,16 +116,16 @@ def test_damaged_and_other_databases_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "schema",
+    ("kind", "schema"),
     [
-        ["CREATE TABLE t (id, name)", "CREATE VIEW agents AS SELECT id, name FROM t"],
-        ["CREATE VIRTUAL TABLE agents USING fts5(id, name)"],
+        ("view", ["CREATE TABLE t (id, name)", "CREATE VIEW Agents AS SELECT id, name FROM t"]),
+        ("virtual table", ["CREATE VIRTUAL TABLE agents USING fts5(id, name)"]),
     ],
 )
-def test_what_only_looks_like_a_table_is_not_read(tmp_path: Path, schema: list[str]) -> None:
+def test_what_only_looks_like_a_table_is_not_read(tmp_path: Path, kind: str, schema: list[str]) -> None:
     path = make(tmp_path / "swarm.sqlite", {}, schema=[*schema, CONFIG], added=())
     tables = read_tables(path)
-    assert "not a table" in (tables[TableName.AGENTS].problem or "")
+    assert tables[TableName.AGENTS].problem == f"agents is a {kind}, not an ordinary table. It is not read."
     assert not tables[TableName.AGENTS].rows
     assert tables[TableName.CONFIG].problem is None
 
@@ -182,4 +183,41 @@ def test_too_many_rows_and_too_much_text_are_refused(tmp_path: Path, monkeypatch
         changed.setattr(database, "_STEPS", 10)
         changed.setattr(database, "_MAX_STEPS", 100)
         with pytest.raises(TooLarge, match="too many steps"):
+            read_tables(path)
+
+
+def test_a_schema_that_needs_much_memory_is_refused(tmp_path: Path) -> None:
+    columns = ", ".join(f"c{number}" for number in range(1_900))
+    path = make(tmp_path / "swarm.sqlite", ONE_AGENT)
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("PRAGMA writable_schema = ON")
+        (root,) = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'agents'").fetchone()
+        names = [f"t{number}" for number in range(2_000)]
+        db.executemany(
+            "INSERT INTO sqlite_schema VALUES ('table', ?, ?, ?, ?)",
+            [(name, name, root, f"CREATE TABLE {name} ({columns})") for name in names],
+        )
+    limit = apsw.hard_heap_limit(-1)
+    with pytest.raises(TooLarge, match="needs more than 64 MB of memory"):
+        read_tables(path)
+    assert apsw.hard_heap_limit(-1) == limit
+
+
+def test_a_virtual_table_that_is_declared_as_another_one_is_not_read(tmp_path: Path) -> None:
+    path = make(tmp_path / "swarm.sqlite", ONE_AGENT)
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("PRAGMA writable_schema = ON")
+        db.execute("UPDATE sqlite_schema SET sql = 'CREATE VIRTUAL TABLE agents USING dbstat' WHERE name = 'agents'")
+    with pytest.raises((Invalid, Broken)):
+        read_tables(path)
+
+
+@pytest.mark.parametrize("suffix", ["-journal", "-wal", "-shm"])
+def test_only_ordinary_files_are_read_beside_a_database(tmp_path: Path, suffix: str) -> None:
+    for journal in ("DELETE", "WAL"):
+        path = make(tmp_path / f"{journal}.sqlite", ONE_AGENT)
+        with closing(sqlite3.connect(path)) as db:
+            db.execute(f"PRAGMA journal_mode = {journal}")
+        os.mkfifo(f"{path}{suffix}")
+        with pytest.raises(Invalid, match=f"{suffix} is not an ordinary file"):
             read_tables(path)

@@ -6,8 +6,10 @@ The file may be hostile, so only ordinary tables are read, and no value is loade
 # The types of apsw use a Buffer that Python 3.11 does not have, so its results are unknown to pyright.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 
+import os
+import stat
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -26,11 +28,14 @@ BUSY_TIMEOUT_MS = 5_000
 _WAL_VERSION = 2
 _WRITE_VERSION_AT = 18
 """Place in the header of the format version for writers."""
+_HEAP_BYTES = 64 * 1_048_576
+"""Most memory that SQLite takes for a file. The declarations of many wide tables would take more."""
 _VALUE_BYTES = 1_000_000
 """Most bytes of any value that SQLite itself loads, such as the declaration of a table."""
 _STEPS = 10_000
 _MAX_STEPS = 20_000_000
 """Most steps of SQLite's virtual machine for a file, and after how many they are counted."""
+_TABLE = "table"
 _CODECS = {"UTF-8": "utf-8", "UTF-16le": "utf-16-le", "UTF-16be": "utf-16-be"}
 
 
@@ -55,24 +60,30 @@ def read_tables(path: Path) -> Mapping[TableName, Table]:
 
 def _read_all(connection: apsw.Connection) -> Mapping[TableName, Table]:
     codec = _CODECS[str(connection.pragma("encoding"))]
-    kinds = {
-        str(name).lower(): str(kind)
-        for schema, name, kind, *_ in connection.execute("PRAGMA table_list")
-        if schema == "main"
-    }
     found: dict[TableName, Table] = {}
     left = MAX_BYTES
     for name in TableName:
-        kind = kinds.get(name)
+        kind = _kind_of(connection, name)
         if kind is None:
             continue
-        if kind != "table":
-            found[name] = Table((), problem=f"{name} is a {kind}, not a table. It is not read.")
+        if kind != _TABLE:
+            found[name] = Table((), problem=f"{name} is a {kind}, not an ordinary table. It is not read.")
             continue
         table, size = _read_table(connection, name, codec, left)
         found[name] = table
         left -= size
     return found
+
+
+def _kind_of(connection: apsw.Connection, name: TableName) -> str | None:
+    """Returns what has the name of a table; None: nothing. This looks up one name, because a list of all tables
+    makes SQLite resolve every view."""
+    query = "SELECT type, rootpage FROM main.sqlite_schema WHERE lower(name) = ? AND type IN ('table', 'view')"
+    row = connection.execute(query, (str(name),)).fetchone()
+    if row is None:
+        return None
+    kind, root = row
+    return "virtual table" if kind == _TABLE and not root else str(kind)
 
 
 def _read_table(connection: apsw.Connection, name: TableName, codec: str, left: int) -> tuple[Table, int]:
@@ -127,14 +138,41 @@ def _cell(kind: str, length: int | None, value: Any, codec: str) -> Cell:
 @contextmanager
 def _opened(path: Path) -> Generator[apsw.Connection]:
     """Opens a database so that no statement, and nothing in its schema, can write or load anything."""
+    _check_files_beside(path)
     header = read_header(path)
     log = path.with_name(f"{path.name}-wal")
     is_write_ahead = len(header) > _WRITE_VERSION_AT and header[_WRITE_VERSION_AT] == _WAL_VERSION
     # Without a log no other program uses the file. SQLite would make the log and its index beside the file.
     is_closed = is_write_ahead and not log.exists()
     uri = f"{path.as_uri()}?mode=ro{'&immutable=1' if is_closed else ''}"
+    with _limited_heap(), closing(_connect(uri)) as connection:
+        yield connection
+    if is_closed and log.exists():
+        raise Unavailable(f"Another program began to write to {path}. Try again.")
+
+
+def _check_files_beside(path: Path) -> None:
+    """Raises Invalid if a file that SQLite would open, too, is a pipe, a link or a device."""
+    for suffix in ("-journal", "-wal", "-shm"):
+        beside = path.with_name(f"{path.name}{suffix}")
+        if os.path.lexists(beside) and not stat.S_ISREG(beside.lstat().st_mode):
+            raise Invalid(f"{beside} is not an ordinary file. Remove it, or copy the database.", field="file")
+
+
+@contextmanager
+def _limited_heap() -> Generator[None]:
+    """Limits the memory that SQLite takes, for all databases of the process together."""
+    before = apsw.hard_heap_limit(apsw.memory_used() + _HEAP_BYTES)
+    try:
+        yield
+    finally:
+        apsw.hard_heap_limit(before)
+
+
+def _connect(uri: str) -> apsw.Connection:
     connection = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
     try:
+        connection.drop_modules(None)  # The schema can declare a virtual table as another one.
         connection.set_busy_timeout(BUSY_TIMEOUT_MS)
         connection.limit(apsw.SQLITE_LIMIT_LENGTH, _VALUE_BYTES)
         connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
@@ -145,11 +183,10 @@ def _opened(path: Path) -> Generator[apsw.Connection]:
         connection.set_progress_handler(lambda: next(steps) > _MAX_STEPS, _STEPS)
         for statement in ("PRAGMA query_only = ON", "PRAGMA cell_size_check = ON", "PRAGMA mmap_size = 0"):
             connection.execute(statement).fetchall()
-        yield connection
-    finally:
+    except BaseException:
         connection.close()
-    if is_closed and log.exists():
-        raise Unavailable(f"Another program began to write to {path}. Try again.")
+        raise
+    return connection
 
 
 @contextmanager
@@ -159,6 +196,9 @@ def _errors(path: Path) -> Generator[None]:
         yield
     except HiveloreError:
         raise
+    except (apsw.NoMemError, MemoryError):
+        megabytes = _HEAP_BYTES // 1_048_576
+        raise TooLarge(f"Reading {path} needs more than {megabytes} MB of memory.", field="file") from None
     except apsw.Error as error:
         raise _translated(error, path) from None
 
