@@ -22,6 +22,7 @@ from hivelore.setup_scripts.operations import SET_SETUP_SCRIPT
 from hivelore.transfer.agent_swarm.importer import SwarmImporter
 from hivelore.transfer.agent_swarm.model import Outcome, Result, Row, Table, TableName, Unreadable
 from support.agent_swarm import entry
+from support.fake_secrets import scramble
 from support.postgres import DATABASES, service_on
 from support.service import Service
 
@@ -214,6 +215,44 @@ def test_default_texts_are_those_of_the_imported_agent(service: Service) -> None
     assert [one.result for one in run_import(service, agents_table(row))] == [Result.UNCHANGED]
 
 
+def test_what_the_service_refuses_for_another_reason_is_no_conflict(service: Service) -> None:
+    mark = uuid4().hex[:8]
+    path = f"{mark}.env"
+    run_import(service, config_table(entry(f"A_{mark}", "1", envPath=path)))
+    agent: Row = {"id": f"w-{mark}", "name": mark}
+    tables = agents_table(agent) | config_table(entry("LEVEL", "2", "agent", f"w-{mark}", envPath=path))
+    found = run_import(service, tables)[-1]
+    assert found.result is Result.REFUSED
+    assert "Choose another envPath" in (found.reason or "")
+
+
+def test_another_env_path_is_a_conflict(service: Service) -> None:
+    mark = uuid4().hex[:8]
+    (workspace(service) / "y").mkdir(parents=True, exist_ok=True)
+    for is_secret in (0, 1):
+        key = f"K{is_secret}_{mark}"
+        assert run_import(service, config_table(entry(key, "1", isSecret=is_secret, envPath="x.env")))
+        for path, result in (
+            ("/workspace/x.env", Result.UNCHANGED),
+            (f"{workspace(service)}/x.env", Result.UNCHANGED),
+            ("y/x.env", Result.CONFLICT),
+            (f"{workspace(service)}/y/x.env", Result.CONFLICT),
+            ("/elsewhere/x.env", Result.REFUSED),
+        ):
+            (found,) = run_import(service, config_table(entry(key, "1", isSecret=is_secret, envPath=path)))
+            assert (path, found.result) == (path, result)
+
+
+def test_no_part_of_a_secret_is_in_the_report(service: Service) -> None:
+    token = f"ghp_{scramble(36)}"
+    mark = uuid4().hex[:8]
+    tables = agents_table(
+        {"id": f"s-{mark}", "name": " " * 780 + token}, {"id": f"t-{mark}", "name": "x " * 390 + token}
+    ) | config_table(entry("A" * 970 + f"={token}", "v"))
+    for one in run_import(service, tables):
+        assert token[:12] not in f"{one.name} {one.reason}"
+
+
 def test_duplicates_are_those_of_the_same_thing_here(service: Service) -> None:
     agent = str(uuid4())
     ids = (agent, agent.upper(), f"{{{agent}}}")
@@ -234,3 +273,9 @@ def test_the_first_repository_of_an_id_counts(service: Service) -> None:
     found = run_import(service, tables)
     assert [one.result for one in found] == [Result.CREATED, Result.REFUSED, Result.CREATED]
     assert hive(service).config(scope=ConfigScope.REPO, scope_id=f"one-{mark}").entries
+
+
+def test_a_script_that_another_import_stored_meanwhile_is_unchanged(service: Service) -> None:
+    source = Source()
+    disturbed = DisturbedHive(service, SET_SETUP_SCRIPT, lambda other, request: other.call(SET_SETUP_SCRIPT, request))
+    assert source.run(service, disturbed)[1] == Result.UNCHANGED

@@ -44,11 +44,14 @@ _MASK = re.compile(r"\[([a-z0-9-]{2,24}):[0-9a-f]{4}\]")
 _NAME_LENGTH = 80
 """Most characters of a name in the report."""
 _REASON_LENGTH = 400
-_KEY_LENGTH = 1_000
 _CARD = (ProfileField.NAME, ProfileField.ROLE, ProfileField.DESCRIPTION, ProfileField.CAPABILITIES)
 """Fields from which default texts are made."""
 _GENERATED = (ProfileField.SOUL, ProfileField.IDENTITY, ProfileField.NOTES)
 """Fields with default texts."""
+
+
+class _DiffersError(Exception):
+    """There is another one here. Conflicts of the service have other causes, too, such as a limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +123,9 @@ class SwarmImporter:
             done = store(parse(row))
         except Stale:
             done = _Done(Result.CONFLICT, "Somebody else changed it at the same time.")
-        except Conflict as error:
+        except _DiffersError as error:
             done = _Done(Result.CONFLICT, str(error))
-        except (Invalid, Forbidden, NotFound) as error:
+        except (Conflict, Invalid, Forbidden, NotFound) as error:
             done = _Done(Result.REFUSED, str(error))
         reason = None if done.reason is None else self._shown(done.reason, _REASON_LENGTH)
         return Outcome(kind, self._shown(label, _NAME_LENGTH) or "(without a name)", done.result, reason)
@@ -139,10 +142,10 @@ class SwarmImporter:
         given = self._profile_fields(source)
         named = next((agent for agent, name in self._agents.items() if name == source.name), source.id)
         if named != source.id:
-            raise Conflict(f"Another agent has this name: {named}. Rename one of them.")
+            raise _DiffersError(f"Another agent has this name: {named}. Rename one of them.")
         known = self._agents.get(source.id)
         if known not in (None, source.id, source.name):
-            raise Conflict(f"The agent with this id has another name here: {known}.")
+            raise _DiffersError(f"The agent with this id has another name here: {known}.")
         profile = None if known is None else self._hive.profile(source.id)
         is_new = profile is None or profile.version == 0
         if is_new and not self._dry_run:
@@ -162,11 +165,11 @@ class SwarmImporter:
         return joined.profile, joined.is_new
 
     def _complete(self, profile: Profile, given: Mapping[ProfileField, Any]) -> bool:
-        """Stores the fields that the profile lacks. Returns True if there are any. Raises Conflict if it has other
-        ones."""
+        """Stores the fields that the profile lacks. Returns True if there are any. Raises _DiffersError if it has
+        other ones."""
         missing = {field: value for field, value in given.items() if not self._is_same(profile, field, value)}
         if taken := [str(field) for field in missing if self._is_taken(profile, field)]:
-            raise Conflict(f"The agent has another text here: {', '.join(taken)}.")
+            raise _DiffersError(f"The agent has another text here: {', '.join(taken)}.")
         if missing and not self._dry_run:
             fields = {str(field): value for field, value in missing.items()}
             self._hive.update_profile(profile.agent, **fields, version=profile.version)
@@ -219,10 +222,11 @@ class SwarmImporter:
         if (current.setup_script or "") == script:
             return _UNCHANGED
         if current.setup_script:
-            raise Conflict("The agent has another setup script here.")
-        if not self._dry_run:
-            self._hive.set_setup_script(source.agent, script, version=current.version, reason=_REASON)
-        return _CREATED
+            raise _DiffersError("The agent has another setup script here.")
+        if self._dry_run:
+            return _CREATED
+        done = self._hive.set_setup_script(source.agent, script, version=current.version, reason=_REASON)
+        return _CREATED if done.changed else _UNCHANGED
 
     # repositories
 
@@ -233,7 +237,7 @@ class SwarmImporter:
         if known is not None:
             branch = None if known.detects_branch else known.default_branch
             if (known.url, branch, known.auto_clone) != (source.url, source.default_branch, source.auto_clone):
-                raise Conflict("There is a repository of this name with another URL, branch or autoClone.")
+                raise _DiffersError("There is a repository of this name with another URL, branch or autoClone.")
         self._repos[source.source_id] = source.name if known is None else known.name
         return _CREATED if known is None else _UNCHANGED
 
@@ -266,22 +270,25 @@ class SwarmImporter:
         decisions.check_value(source.value)
         description = clean_line(self._redactor, source.description, "description", DESCRIPTION_BYTES)
         known = self._entries_of(source.scope, scope_id).get(source.key)
+        # Stored paths are relative to the workspace of the service.
+        is_elsewhere = known is not None and known.env_path is not None and (source.env_path or "").startswith("/")
         if known is not None:
             is_same = (
                 known.is_secret == source.is_secret
                 and (source.is_secret or known.value == source.value)
-                and _is_same_path(known.env_path, source.env_path)
+                and (is_elsewhere or known.env_path == source.env_path)
                 and self._comparable(known.description or "") == self._comparable(description or "")
             )
             if not is_same:
-                raise Conflict("There is an entry with this key and another content.")
-            if not source.is_secret:
+                raise _DiffersError("There is an entry with this key and another content.")
+            if not source.is_secret and not is_elsewhere:
                 return _UNCHANGED
             if self._dry_run:
-                return _Done(Result.UNCHANGED, "There is a secret with this key. Its value is compared by the import.")
+                what = "Its value" if source.is_secret else "Its envPath"
+                return _Done(Result.UNCHANGED, f"There is an entry with this key. {what} is compared by the import.")
         note = None
         if not self._dry_run:
-            # The service compares a secret with the stored one, which does not leave it.
+            # The service compares a secret with the stored one, which does not leave it. It knows its workspace.
             entry = self._hive.set_config(
                 source.key,
                 source.value,
@@ -331,8 +338,9 @@ class SwarmImporter:
 
     def _shown(self, text: str, length: int) -> str:
         """Returns a text for the report, without secrets."""
-        cut = text[: 10 * length].encode(errors="replace").decode()
-        line = " ".join(self._redactor.clean(cut.replace("\0", " ")).split())
+        # Redaction would not recognize a part of a secret, so the text is cut last.
+        valid = text.replace("\0", " ").encode(errors="replace").decode()
+        line = " ".join(self._redactor.clean(valid).split())
         return line if len(line) <= length else f"{line[: length - 1]}…"
 
     def _agent_label(self, row: Row) -> str:
@@ -345,16 +353,9 @@ class SwarmImporter:
         elif scope == ConfigScope.REPO:
             scope_id = self._repos.get(scope_id, scope_id)
         key = rows.label_of(row, "key")
-        shown = "(a key that looks like a secret)" if may_be_secret(key[:_KEY_LENGTH]) else key
+        shown = "(a key that looks like a secret)" if may_be_secret(key) else key
         return " ".join(part for part in (scope, scope_id, shown) if part)
 
 
 def _refuse_script(_: SourceScript) -> _Done:
     raise NotFound(_NO_AGENT)
-
-
-def _is_same_path(stored: str | None, given: str | None) -> bool:
-    """Returns True for the same file. Stored paths are relative to the workspace of the service."""
-    if stored is None or given is None:
-        return stored is given
-    return stored == given or (given.startswith("/") and given.endswith(f"/{stored}"))
