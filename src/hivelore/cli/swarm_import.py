@@ -26,17 +26,19 @@ def import_database(path: Path, *, dry_run: bool, as_json: bool) -> int:
                     outcomes.append(outcome)
                     advance(min(len(outcomes), total))
         except (HiveloreError, KeyboardInterrupt):
-            output.note(f"Stopped after {len(outcomes)} items. Run it again to continue: what was imported stays.")
+            _report(outcomes, dry_run=dry_run, is_incomplete=True, as_json=as_json)
+            output.note("The import stopped. Run it again to continue: what was imported stays.")
             raise
-    _report(outcomes, dry_run=dry_run, as_json=as_json)
+    _report(outcomes, dry_run=dry_run, is_incomplete=False, as_json=as_json)
     return exits.LEFT_OUT if any(one.result in _LEFT_OUT for one in outcomes) else 0
 
 
-def _report(outcomes: list[Outcome], *, dry_run: bool, as_json: bool) -> None:
+def _report(outcomes: list[Outcome], *, dry_run: bool, is_incomplete: bool, as_json: bool) -> None:
     counts = Counter(one.result for one in outcomes)
     if as_json:
         items = [{"kind": one.kind, "name": one.name, "result": one.result, "reason": one.reason} for one in outcomes]
-        output.print_json({**{str(one): counts[one] for one in Result}, "dryRun": dry_run, "items": items})
+        report = {"dryRun": dry_run, "incomplete": is_incomplete, "items": items}
+        output.print_json({**{str(one): counts[one] for one in Result}, **report})
         return
     if dry_run and outcomes:
         rows = [[one.kind, one.name, one.result, one.reason or ""] for one in outcomes]
@@ -46,6 +48,7 @@ def _report(outcomes: list[Outcome], *, dry_run: bool, as_json: bool) -> None:
             if one.reason is not None:
                 output.note(f"{one.kind} {one.name}: {one.result}. {one.reason}")
     summary = f"{counted(len(outcomes), 'item')}: " + ", ".join(f"{counts[one]} {one}" for one in Result)
-    output.say(f"{summary}.{' Nothing was stored.' if dry_run else ''}")
+    notes = (" Nothing was stored." if dry_run else "", " The import is incomplete." if is_incomplete else "")
+    output.say(f"{summary}.{''.join(notes)}")
     if not dry_run and any(one.kind is Kind.AGENT and one.result is Result.CREATED for one in outcomes):
         output.note("Imported agents are workers without a key. Make one with 'hivelore agent add NAME [--role lead]'.")

@@ -11,6 +11,9 @@ from uuid import uuid4
 import pytest
 
 from hivelore.cli import exits
+from hivelore.errors import Unavailable
+from hivelore.python.remote import RemoteHive
+from hivelore.repos.operations import ADD_REPO
 from support.agent_swarm import entry, make
 from support.command_line import CommandLine, environment, hivelore
 from support.fake_secrets import scramble
@@ -316,3 +319,35 @@ def test_options_and_files_that_do_not_fit_are_refused(cli: CommandLine, swarm: 
     other = make(tmp_path / "other.sqlite", {}, schema=["CREATE TABLE memories (id)"])
     done = cli("import", str(other))
     assert (done.code, "not one of Agent Swarm" in done.err) == (exits.USAGE, True)
+
+
+STOPS: tuple[tuple[BaseException, int], ...] = (
+    (KeyboardInterrupt(), exits.INTERRUPTED),
+    (Unavailable("The service does not answer."), exits.code_of(Unavailable(""))),
+)
+
+
+@pytest.mark.parametrize(("stop", "code"), STOPS)
+def test_a_stopped_import_reports_what_it_did(
+    cli: CommandLine, swarm: Swarm, monkeypatch: pytest.MonkeyPatch, stop: BaseException, code: int
+) -> None:
+    call = RemoteHive._run
+
+    def run(self: RemoteHive, operation: Any, request: Any) -> Any:
+        if operation is ADD_REPO:
+            raise stop
+        return call(self, operation, request)
+
+    rows = swarm.rows()
+    rows["agents"].append({"id": "nameless", "name": ""})
+    path = swarm.make(rows)
+    with monkeypatch.context() as changed:
+        changed.setattr(RemoteHive, "_run", run)
+        done = cli("import", path, "--json")
+        assert done.code == code
+        assert (done.json["incomplete"], done.json["created"], done.json["refused"]) == (True, 3, 1)
+        again = cli("import", path)
+        assert again.code == code
+        assert "4 items: 0 created, 3 unchanged, 0 conflict, 1 refused. The import is incomplete.\n" in again.out
+        assert "agent nameless: refused. It has no name." in again.err
+    assert left_out(cli, path)["incomplete"] is False
