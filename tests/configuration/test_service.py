@@ -16,10 +16,10 @@ from hivelore.configuration.model import (
     ConfigScope,
     ConfigVersion,
 )
-from hivelore.configuration.service import READS
+from hivelore.configuration.service import READS, Setting
 from hivelore.core.agents import Viewer
 from hivelore.core.values import replace
-from hivelore.errors import Busy, Conflict, Forbidden, Invalid, NotFound, TooLarge
+from hivelore.errors import Busy, Conflict, Forbidden, Invalid, NotFound, Stale, TooLarge
 from hivelore.local.endpoint import CONFIG_KEYS
 from hivelore.local.file_lock import locked
 from hivelore.memories.model import Action
@@ -730,3 +730,24 @@ def test_two_rotations_do_not_run_at_the_same_time(desk: ConfigDesk) -> None:
     with locked(desk.world.settings.home / "locks/config.rotation"), pytest.raises(Busy):
         desk.world.key_rotator.rotate()
     assert desk.world.key_rotator.rotate().reencrypted == 1
+
+
+def test_an_entry_is_set_only_if_it_has_the_expected_version(desk: ConfigDesk) -> None:
+    service = desk.world.configuration
+    place = service.place(ConfigScope.GLOBAL, None, AS_OPERATOR)
+
+    def put(value: str, version: int) -> int:
+        return service.set(
+            place, Setting(key="TOKEN", value=value, is_secret=True), AS_OPERATOR, version=version
+        ).version
+
+    with pytest.raises(Stale, match="version 0, not 1"):
+        put(SECRET, 1)
+    assert put(SECRET, 0) == 1
+    assert put(SECRET, 0) == 1  # The same content changes nothing.
+    with pytest.raises(Stale, match="version 1, not 0") as refused:
+        put("another", 0)
+    assert refused.value.current == 1
+    assert put("another", 1) == 2
+    service.delete(service.list_entries(AS_OPERATOR, None, None).entries[0].id, AS_OPERATOR)
+    assert put("a third", 0) == 3

@@ -27,6 +27,8 @@ _NO_STORE = (("Cache-Control", "no-store"),)
 _SHOWN_BYTES = 50_000
 """Bytes of values that the tool get-config shows, approximately: its answer takes room in the context of an agent."""
 
+_VERSION = "Raises Stale for another content unless this is the current version; 0: there is no entry."
+
 
 class ListConfig(Request, frozen=True, kw_only=True):
     scope: ConfigScope | None = None
@@ -45,6 +47,7 @@ class SetConfig(Request, frozen=True):
     is_secret: Annotated[bool | None, Meta(description="Default: as it is; false for a new entry.")] = None
     env_path: Annotated[str | None, Meta(description="Empty: no file. Default: as it is.")] = None
     description: Annotated[str | None, Meta(description="Empty: none. Default: as it is.")] = None
+    version: Annotated[int, Meta(ge=0, le=2**31 - 1, description=_VERSION)] | None = None
 
 
 class NamedConfig(Request, frozen=True, rename=json_names(entry="id")):

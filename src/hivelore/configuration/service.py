@@ -19,7 +19,6 @@ from hivelore.configuration.model import (
     MAX_BYTES,
     MAX_ENTRIES,
     PAGE,
-    VALUE_BYTES,
     ConfigChange,
     ConfigEntry,
     ConfigId,
@@ -179,12 +178,22 @@ class ConfigService:
                 problems = self._reconciler.late(view, seen, _PROBLEMS)
         return EntryPage(items, page[-1].entry.id if len(page) < len(found) else None, problems)
 
-    def set(self, place: Place, setting: Setting, viewer: Viewer, deadline: float | None = None) -> ConfigItem:
+    def set(
+        self,
+        place: Place,
+        setting: Setting,
+        viewer: Viewer,
+        deadline: float | None = None,
+        *,
+        version: int | None = None,
+    ) -> ConfigItem:
         """Sets an entry and returns it, with a warning if a value in clear looks like a secret or a file could not be
         written. The same content again changes nothing. Raises Forbidden, Invalid, or Conflict if the encryption key is
-        missing or the file cannot be written."""
+        missing or the file cannot be written.
+
+        ``version``: raises Stale for another content unless this is the current version, 0 if there is no entry."""
         key = check_key(setting.key.strip())
-        _check_value(setting.value)
+        decisions.check_value(setting.value)
         path = self._env_path(setting.env_path, viewer)
         description = self._description(setting.description)
 
@@ -215,6 +224,7 @@ class ConfigService:
                 is_same = SecretReader(self._keyring).is_same(last, fresh)
                 if not decisions.changed_fields(last, fresh, is_same_value=is_same):
                     return CurrentEntry(known, last), self._writer.renew_line(tx, known, last)
+            decisions.check_version(last, version)
             (change,) = self._change(tx, [_Step(entry, last, fresh)], viewer)
             return CurrentEntry(entry, fresh), change
 
@@ -501,18 +511,3 @@ def _cut(found: Sequence[CurrentEntry], limit: int) -> Sequence[CurrentEntry]:
         if count and size > MAX_BYTES:
             return found[:count]
     return found[:limit]
-
-
-def _check_value(value: str) -> None:
-    if value == MASK:
-        raise Invalid("This is the mask of a secret, not its value. Send the value.", field="value")
-    try:
-        size = len(value.encode())
-    except UnicodeEncodeError:
-        size = None
-    if size is None:
-        raise Invalid("value has half of a surrogate pair, which is not valid Unicode.", field="value")
-    if size > VALUE_BYTES:
-        raise TooLarge(f"value has {size:,} bytes; at most {VALUE_BYTES:,}.", field="value")
-    if "\0" in value:
-        raise Invalid("value has a NUL character, which no environment variable can have.", field="value")

@@ -10,6 +10,7 @@ import pytest
 from hivelore.cli import exits
 from hivelore.cli.dispatch import VERBS
 from hivelore.cli.exits import CODES
+from support.agent_swarm import make
 from support.command_line import CommandLine, environment, hivelore
 from support.service import Service
 
@@ -56,6 +57,8 @@ def run_example(cli: CommandLine, example: str, me: str) -> None:
     for file in ("docs/a.md", "README.md"):
         Path(file).write_text("Something to read.")
     Path("memories.jsonl").write_text('{"id": "1", "content": "Taken in."}\n')
+    Path("agent-swarm-db.sqlite").unlink(missing_ok=True)
+    make(Path("agent-swarm-db.sqlite"), {})
     program, *words = shlex.split(example)
     assert program == "hivelore"
     words = [me if word == "reviewer" else word for word in words]
