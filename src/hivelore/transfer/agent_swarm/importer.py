@@ -91,6 +91,8 @@ class SwarmImporter:
         reach another one with the same id."""
         self._repos: dict[str, str] = {}
         """Names of the repositories that are here as in the file, by their ids there."""
+        self._new_repos: set[str] = set()
+        """Names of the repositories that were not here."""
         self._entries: dict[tuple[ConfigScope, str], dict[str, ConfigItem]] = {}
         self._seen: set[tuple[object, ...]] = set()
         """Keys of the rows so far."""
@@ -239,6 +241,8 @@ class SwarmImporter:
             if (known.url, branch, known.auto_clone) != (source.url, source.default_branch, source.auto_clone):
                 raise _DiffersError("There is a repository of this name with another URL, branch or autoClone.")
         self._repos[source.source_id] = source.name if known is None else known.name
+        if known is None:
+            self._new_repos.add(source.name)
         return _CREATED if known is None else _UNCHANGED
 
     def _add_repo(self, source: SourceRepo) -> RepoItem | None:
@@ -320,10 +324,19 @@ class SwarmImporter:
         """Returns the entries of a place by key, as they were when the import first needed them."""
         place = (scope, scope_id or "")
         if place not in self._entries:
-            is_new = scope is ConfigScope.AGENT and scope_id not in self._present
-            found = () if is_new else self._hive.config(scope=scope, scope_id=scope_id).entries
+            found = () if self._is_new(scope, scope_id) else self._hive.config(scope=scope, scope_id=scope_id).entries
             self._entries[place] = {one.key: one for one in found}
         return self._entries[place]
+
+    def _is_new(self, scope: ConfigScope, scope_id: str | None) -> bool:
+        """Returns True for a place that was not here, and is not here yet in a dry run."""
+        match scope:
+            case ConfigScope.GLOBAL:
+                return False
+            case ConfigScope.AGENT:
+                return scope_id not in self._present
+            case ConfigScope.REPO:
+                return scope_id in self._new_repos
 
     # steps
 
