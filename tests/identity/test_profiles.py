@@ -34,18 +34,16 @@ class Desk(NamedTuple):
 
     def update(self, who: str, viewer: Viewer, expected: int | None = None, **fields: Any) -> Profile:
         service = self.world.profiles
-        return service.update(service.find_agent(who, viewer), GivenProfile(**fields), viewer, expected=expected)
+        return service.update(self.world.agents.find(who, viewer), GivenProfile(**fields), viewer, expected=expected)
 
     def read(self, who: str, viewer: Viewer = AS_OPERATOR) -> Profile:
-        return self.world.profiles.read(self.world.profiles.find_agent(who, viewer), viewer)
+        return self.world.profiles.read(self.world.agents.find(who, viewer), viewer)
 
     def restore(self, who: str, number: int, viewer: Viewer) -> Profile:
-        return self.world.profiles.restore(self.world.profiles.find_agent(who, viewer), number, viewer)
+        return self.world.profiles.restore(self.world.agents.find(who, viewer), number, viewer)
 
     def history(self, who: str) -> list[Any]:
-        found, _ = self.world.profiles.history(
-            self.world.profiles.find_agent(who, AS_OPERATOR), AS_OPERATOR, None, 1_000
-        )
+        found, _ = self.world.profiles.history(self.world.agents.find(who, AS_OPERATOR), AS_OPERATOR, None, 1_000)
         return list(found)
 
 
@@ -256,6 +254,17 @@ def test_an_undo_restores_the_profile_and_can_be_undone(desk: Desk) -> None:
     assert [(one.agent, one.before, one.after) for one in detail.profiles] == [(ADA, 2, 3)]
 
 
+def test_a_rename_is_not_undone_while_another_agent_has_the_name(desk: Desk) -> None:
+    desk.update("ada", AS_OPERATOR, name="Grace")
+    batch = batches_of(desk.world.store)[0]
+    desk.update("bob", AS_OPERATOR, name="Ada")
+    with pytest.raises(Conflict, match=r"Another agent has the name 'Ada' now\. Rename that agent first"):
+        desk.world.undo_service.undo(batch.id, AS_OPERATOR)
+    desk.update("bob", AS_OPERATOR, name="Bob")
+    desk.world.undo_service.undo(batch.id, AS_OPERATOR)
+    assert desk.world.agents.agent(ADA).name == "Ada"
+
+
 def test_an_undo_reverts_no_later_change(desk: Desk) -> None:
     for text in ("one", "two", "three"):
         desk.update("me", AS_ADA, soul=text)
@@ -289,7 +298,7 @@ def test_answers_with_the_texts_of_another_agent_are_audited(desk: Desk, answer:
     desk.update("me", AS_ADA, soul="mine")
     service = desk.world.profiles
     for viewer in (AS_ADA, AS_LEA, AS_OPERATOR):
-        ada = service.find_agent("ada", viewer)
+        ada = desk.world.agents.find("ada", viewer)
         match answer:
             case "read":
                 service.read(ada, viewer)

@@ -25,6 +25,7 @@ from hivelore.local import private_files
 from hivelore.setup_scripts.script_text import Language
 from hivelore.setup_scripts.start_up_file import Kind, extract
 from support.fake_secrets import SHAPES
+from support.postgres import DATABASES, service_on
 from support.service import Service
 from support.waiting import until
 
@@ -66,9 +67,9 @@ class Host:
         self.file.write_text(self.file.read_text().replace(old, new))
 
 
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Generator[Service]:
-    with Service(tmp_path_factory.mktemp("home")) as service:
+@pytest.fixture(scope="module", params=DATABASES)
+def service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[Service]:
+    with Service(tmp_path_factory.mktemp("home"), **service_on(request.param)) as service:
         yield service
 
 
@@ -500,7 +501,8 @@ def test_a_first_line_without_effect_is_reported(host: Host) -> None:
 
 def test_only_usual_and_named_variables_are_passed_on() -> None:
     given = {"PATH": "p", "LC_ALL": "C", "HIVELORE_KEY": "k", "ANTHROPIC_API_KEY": "k", "MINE": "m", "LD_PRELOAD": "x"}
-    assert usual_environment(given, ["MINE"]) == {"PATH": "p", "LC_ALL": "C", "MINE": "m"}
+    passed = {"HOME": "/h", "PATH": "p", "LC_ALL": "C", "MINE": "m"}
+    assert usual_environment({"HOME": "/h"} | given, ["MINE"]) == passed
 
 
 def test_output_that_is_no_text_is_readable() -> None:

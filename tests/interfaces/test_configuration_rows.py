@@ -72,6 +72,8 @@ def swarm(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Swarm]:
         ada, lea = service.client(service.add("ada")), service.client(service.add("lea", Role.LEAD))
         service.add("bob")
         (tmp_path / "workspace").mkdir(exist_ok=True)
+        for repo in ("bank", "shop"):
+            lea.call("POST", "/api/repos", body={"url": f"https://example.com/acme/{repo}"})
         yield Swarm(service, settings.get("database"), ada, lea, service.client(service.operator_key))
 
 
@@ -96,12 +98,14 @@ def test_d51_the_routes_list_set_and_delete_by_scope(swarm: Swarm) -> None:
 
     def listed(**query: str) -> list[tuple[str, str | None]]:
         found = swarm.operator.call("GET", "/api/config", query=query)["entries"]
-        return [(one["scope"], one["scopeId"]) for one in found]
+        for one in found:
+            assert (one["scopeId"] is None) is (one["scope"] == "global")
+        return [(one["scope"], one["scopeName"]) for one in found]
 
     assert listed(scope="global") == [("global", None)]
-    assert listed(scope="agent", scopeId=agent) == [("agent", agent)]
+    assert listed(scope="agent", scopeId=agent) == [("agent", "ada")]
     assert listed(scope="repo", scopeId="shop") == [("repo", "shop")]
-    assert listed() == [("global", None), ("agent", agent), ("repo", "bank"), ("repo", "shop")]
+    assert listed() == [("global", None), ("agent", "ada"), ("repo", "bank"), ("repo", "shop")]
     entry = swarm.operator.call("GET", "/api/config", query={"scope": "repo", "scopeId": "bank"})["entries"][0]["id"]
     with pytest.raises(Forbidden):
         swarm.ada.call("DELETE", f"/api/config/{entry}")
@@ -125,7 +129,9 @@ def test_d52_repo_beats_agent_beats_global_and_each_value_says_where_it_came_fro
     whole = resolved(swarm.operator, agentId=agent, repoId="shop")
     assert whole == {"ONLY": ("global", "global", []), "URL": ("repo", "repo", ["global", "agent"])}
     assert resolved(swarm.ada, repoId="shop") == whole
-    assert resolved(swarm.ada)["URL"] == ("agent", "agent", ["global"])
+    assert resolved(swarm.ada)["URL"] == resolved(swarm.ada, agentId="me")["URL"] == ("agent", "agent", ["global"])
+    with pytest.raises(Invalid, match="belongs to no agent"):
+        resolved(swarm.operator, agentId="me")
     assert resolved(swarm.operator)["URL"] == ("global", "global", [])
     assert resolved(swarm.ada, key="ONLY").keys() == {"ONLY"}
     with pytest.raises(Forbidden):

@@ -216,6 +216,7 @@ def test_these_operations_are_for_operators_or_leads() -> None:
     operational = {"forget_operational_memories", "count_decayed"}
     others = {
         "add_agent",
+        "reset_agent",
         "revoke_keys",
         "drop_batch",
         "forget_event",

@@ -18,6 +18,7 @@ USERS = "The user's own file.\n"
 EDIT = "An edit of the agent."
 OURS = "The notes of the profile."
 AGENT = "01a0"
+KEY = "f00d"
 _CHANGES = ("replace", "rename", "unlink", "chmod", "fsync", "mkdir", "rmdir")
 
 
@@ -76,8 +77,12 @@ class StandIn(Service):
 
 
 def a_user(name: str, *, is_alive: bool = True) -> dict[str, Any]:
-    user = profile_files._user(name, str(os.getpid()))
+    user = profile_files._user(name, KEY, str(os.getpid()))
     return user if is_alive else {**user, "started": "0"}
+
+
+def described(machine: "Machine") -> str:
+    return " ".join(map(str, machine.file.describe_kept()))
 
 
 class Machine:
@@ -94,9 +99,14 @@ class Machine:
         return ProfileFile(self.path, "notes", follows_link=True)
 
     def start(self, name: str, *, is_alive: bool = True) -> None:
-        self.file.recover(name)
+        self.file.recover(a_user(name))
         self.file.send(AGENT, self.service)
         self.file.start(a_user(name, is_alive=is_alive), self.service.profile())
+
+    def prepare(self) -> None:
+        self.file.recover(None)
+        self.file.send(AGENT, self.service)
+        self.file.start(profile_files._user(profile_files.PREPARED, KEY, "0"), self.service.profile())
 
     def end(self, name: str) -> None:
         self.file.end(a_user(name))
@@ -124,11 +134,20 @@ def an_update(machine: Machine, *, is_alive: bool) -> None:
     machine.end("one")
 
 
-STEPS = 60
+def a_preparation(machine: Machine, *, is_alive: bool) -> None:
+    for name in ("one", "two"):
+        machine.prepare()
+        machine.path.write_text(EDIT)
+        if name == "two":
+            machine.start(name, is_alive=is_alive)
+    machine.end("two")
+
+
+STEPS = 120
 """More than a session has; see ``test_the_steps_suffice``."""
 
 
-@pytest.mark.parametrize("story", [a_session, an_update])
+@pytest.mark.parametrize("story", [a_session, an_update, a_preparation])
 @pytest.mark.parametrize("own", [USERS, None])
 def test_the_steps_suffice(tmp_path: Path, own: str | None, story: Callable[..., None]) -> None:
     with killed_after(1_000) as count:
@@ -138,7 +157,7 @@ def test_the_steps_suffice(tmp_path: Path, own: str | None, story: Callable[...,
 
 @pytest.mark.parametrize("is_edited", [False, True])
 @pytest.mark.parametrize("own", [USERS, None])
-@pytest.mark.parametrize("story", [a_session, an_update])
+@pytest.mark.parametrize("story", [a_session, an_update, a_preparation])
 def test_the_users_file_comes_back_wherever_a_hook_is_killed(
     tmp_path: Path, story: Callable[..., None], own: str | None, is_edited: bool
 ) -> None:
@@ -235,7 +254,7 @@ def test_text_that_is_not_utf_8_is_kept_as_it_is(tmp_path: Path) -> None:
     assert len(file.notices) == 1
     machine.end("one")
     assert machine.kept("refused-") == [text]
-    assert "refused-" in (machine.file.describe_kept() or "")
+    assert "refused-" in described(machine)
     assert machine.path.read_text() == USERS
 
 
@@ -246,7 +265,7 @@ def test_an_edit_that_the_service_refuses_is_kept_and_reported(tmp_path: Path) -
     machine.path.write_text(EDIT)
     machine.end("one")
     assert machine.kept("refused-") == [EDIT.encode()]
-    assert str(machine.folder) in (machine.file.describe_kept() or "")
+    assert str(machine.folder) in described(machine)
 
 
 def test_edits_that_were_not_sent_are_never_deleted(tmp_path: Path) -> None:
@@ -301,9 +320,9 @@ def test_a_file_that_the_user_wrote_after_a_crash_is_kept(tmp_path: Path) -> Non
     machine = Machine(tmp_path, None)
     machine.start("one", is_alive=False)
     machine.path.write_text("the user's new file")
-    machine.file.recover("two")
+    machine.file.recover(a_user("two"))
     assert machine.kept("aside-") == [b"the user's new file"]
-    assert "aside-" in (machine.file.describe_kept() or "")
+    assert "aside-" in described(machine)
 
 
 def test_a_file_that_the_user_wrote_while_ours_was_away_is_kept(tmp_path: Path) -> None:
@@ -312,7 +331,7 @@ def test_a_file_that_the_user_wrote_while_ours_was_away_is_kept(tmp_path: Path) 
     machine.path.write_text(EDIT)
     machine.path.rename(machine.folder / "last")
     machine.path.write_text("the user's new file")
-    machine.file.recover("two")
+    machine.file.recover(a_user("two"))
     assert machine.path.read_text() == USERS
     assert sorted(machine.kept("aside-")) == [EDIT.encode(), b"the user's new file"]
     assert machine.kept("unsent-") == [EDIT.encode()]

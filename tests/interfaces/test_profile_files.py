@@ -328,7 +328,7 @@ def test_two_hosts_that_edit_one_profile_200_times_lose_no_version(
             own = service.home / "SOUL.md"
             own.write_bytes(OWN)
             file = ProfileFile(own, "soul", follows_link=False)
-            user = {"id": "s", "pid": os.getpid(), "started": own_start(), "at": 0}
+            user = {"id": "s", "key": "", "pid": os.getpid(), "started": own_start(), "at": 0}
             profile = client.profile()
             assert profile is not None
             file.start(user, profile)

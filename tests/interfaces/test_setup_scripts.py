@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 from hivelore.core.agents import Role
 from hivelore.core.capabilities import DEFAULT, Capability
-from hivelore.errors import Forbidden, HiveloreError, Invalid, NotFound, Proposed, TooLarge
+from hivelore.errors import Conflict, Forbidden, HiveloreError, Invalid, NotFound, Proposed, Stale, TooLarge
 from hivelore.python.client import Client
 from hivelore.python.remote import RemoteHive
+from hivelore.review.proposals import MAX_OPEN_SCRIPTS
 from support.fake_secrets import SHAPES
 from support.laws import examples
 from support.on_disk import stored, written
@@ -59,7 +60,9 @@ def test_d40_scripts_are_global_and_by_agent_and_answered_as_documented(swarm: S
     found = swarm.ada.call("GET", "/api/agents/ada/setup-script")
     me = swarm.ada.call("GET", "/api/me")["agentId"]
     nothing = {"agent": me, "setupScript": None, "globalSetupScript": None, "version": 0, "globalVersion": 0}
-    assert found == nothing
+    assert found == swarm.ada.call("GET", "/api/agents/me/setup-script") == nothing
+    with pytest.raises(Invalid, match="belongs to no agent"):
+        swarm.operator.call("GET", "/api/agents/me/setup-script")
     done = swarm.set(swarm.operator, None, "echo all")
     assert done == {"setupScript": "echo all\n", "version": 1, "changed": True}
     swarm.set(swarm.operator, "ada", "echo ada", version=0)
@@ -124,6 +127,51 @@ def test_d42_a_setup_script_in_the_profile_is_a_proposal_too(swarm: Swarm) -> No
     assert (done["role"], swarm.scripts()) == ("reviewer", ("echo three\n", None))
 
 
+def test_a_refused_proposal_leaves_the_profile_as_it_was(swarm: Swarm) -> None:
+    for number in range(MAX_OPEN_SCRIPTS):
+        with pytest.raises(Proposed):
+            swarm.set(swarm.ada, "ada", f"echo {number}")
+    before = swarm.ada.call("GET", "/api/agents/me/profile")
+    with pytest.raises(Conflict, match="are open"):
+        swarm.ada.call("PUT", "/api/agents/me/profile", body={"notes": "New.", "setupScript": "echo more"})
+    assert swarm.ada.call("GET", "/api/agents/me/profile") == before
+
+
+def test_a_proposal_beside_other_fields_names_the_version_of_the_profile(swarm: Swarm) -> None:
+    body = json.dumps({"notes": "New.", "setupScript": "echo two"}).encode()
+    status, answer = swarm.service.raw(
+        b"PUT /api/agents/me/profile HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+        b"Content-Type: application/json\r\nAuthorization: Bearer %b\r\nContent-Length: %d\r\n\r\n%b"
+        % (swarm.keys["ada"].encode(), len(body), body)
+    )
+    now = swarm.ada.call("GET", "/api/agents/me/profile")
+    assert (status, now["notes"]) == (403, "New.")
+    assert b'etag: "%d"\r\n' % now["version"] in answer.lower()
+    with pytest.raises(Proposed) as raised:
+        swarm.ada.call("PUT", "/api/agents/me/profile", body={"notes": "Newer.", "setupScript": "echo two"})
+    assert raised.value.current == now["version"] + 1
+    said = swarm.tool("ada", "update-profile", soul="Calm.", setupScript="echo two")
+    assert f"The other fields of the profile are at version {now['version'] + 2}." in said
+
+
+def test_a_script_is_not_proposed_beside_fields_that_conflict(swarm: Swarm) -> None:
+    read = swarm.ada.call("PUT", "/api/agents/me/profile", body={"notes": "One."})["version"]
+    swarm.ada.call("PUT", "/api/agents/me/profile", body={"notes": "Two."})
+    body = {"notes": "Three.", "setupScript": "echo three"}
+    with pytest.raises(Stale):
+        swarm.ada.call("PUT", "/api/agents/me/profile", body=body, version=read)
+    assert swarm.operator.call("GET", "/api/review")["proposals"] == []
+
+
+def test_the_version_of_a_profile_does_not_guard_a_setup_script(swarm: Swarm) -> None:
+    for client in (swarm.ada, swarm.operator):
+        with pytest.raises(Invalid, match="Leave version out"):
+            client.call("PUT", "/api/agents/ada/profile", body={"setupScript": "echo two"}, version=99)
+    assert "Leave version out" in swarm.tool("ada", "update-profile", setupScript="echo two", version=1)
+    assert swarm.scripts() == (None, None)
+    assert swarm.operator.call("GET", "/api/review")["proposals"] == []
+
+
 @pytest.mark.parametrize("database", DATABASES)
 def test_d45_agents_change_their_own_script_at_once_where_that_is_allowed(tmp_path: Path, database: str) -> None:
     with Service(tmp_path, capabilities=SWARM, accept_setup_scripts=True, **service_on(database)) as service:
@@ -132,6 +180,34 @@ def test_d45_agents_change_their_own_script_at_once_where_that_is_allowed(tmp_pa
         assert swarm.tool("ada", "update-setup-script", setupScript="echo one")["version"] == 2
         with pytest.raises(Proposed):
             swarm.set(swarm.ada, None, "echo all")
+
+
+def test_an_operator_resets_an_agent_and_each_part_can_be_undone(swarm: Swarm) -> None:
+    for key in ("URL", "PORT"):
+        swarm.ada.call("PUT", "/api/config", body={"key": key, "value": "x"})
+    default = swarm.ada.call("GET", "/api/agents/me/profile")["soul"]
+    swarm.ada.call("PUT", "/api/agents/me/profile", body={"soul": "Calm."})
+    swarm.set(swarm.operator, "ada", "echo one")
+    for client in (swarm.ada, swarm.lea):
+        with pytest.raises(Forbidden):
+            client.call("POST", "/api/agents/ada/reset")
+    swarm.operator.call("DELETE", "/api/agents/ada")
+    done = swarm.operator.call("POST", "/api/agents/ada/reset")
+    assert done == {"profile": True, "setupScript": True, "entries": 2, "warnings": []}
+
+    def state() -> tuple[Any, ...]:
+        entries = swarm.operator.call("GET", "/api/config")["entries"]
+        soul = swarm.operator.call("GET", "/api/agents/ada/profile")["soul"]
+        return soul, swarm.scripts()[0], sorted(one["key"] for one in entries)
+
+    assert state() == (default, None, [])
+    again = swarm.operator.call("POST", "/api/agents/ada/reset")
+    assert again == {"profile": False, "setupScript": False, "entries": 0, "warnings": []}
+    kinds = [(one["kind"], one["id"]) for one in swarm.operator.call("GET", "/api/batches")["batches"][:3]]
+    assert sorted(kind for kind, _ in kinds) == ["configured", "profiled", "setup-script"]
+    for _, batch in kinds:
+        swarm.operator.call("POST", "/api/undo", body={"id": batch})
+    assert state() == ("Calm.", "echo one\n", ["PORT", "URL"])
 
 
 def test_python_has_all_of_it(swarm: Swarm) -> None:

@@ -14,6 +14,7 @@ from hivelore.integrations.start_up_files import MOST_BYTES, update
 from hivelore.local import endpoint
 from hivelore.setup_scripts.start_up_file import Kind, Section, prepend
 from support.hooks import Hook, is_at_work
+from support.postgres import DATABASES, service_on
 from support.service import Service
 from support.waiting import until
 
@@ -56,9 +57,9 @@ class Host:
         return self.operator.call("GET", f"/api/review/{proposal['id']}")["script"]["proposed"]
 
 
-@pytest.fixture
-def host(tmp_path: Path) -> Generator[Host]:
-    with Service(tmp_path / "home") as service:
+@pytest.fixture(params=DATABASES)
+def host(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Host]:
+    with Service(tmp_path / "home", **service_on(request.param)) as service:
         host = Host(service)
         yield host
         until(lambda: not is_at_work(str(host.workspace)))  # Otherwise it would start another service.

@@ -189,14 +189,14 @@ def _hooks(asker: Asker) -> list[Any]:
     ]
 
 
+REPOS = ("kowari", "dunnart")
+"""Repositories whose guidelines have the words that all see. Each worker reports its own word about the first one."""
 AGENTS_TO_RESOLVE: tuple[dict[str, str], ...] = (
     {},
     {"agentId": "ada"},
-    {"agentId": "bob", "repoId": "shop"},
+    {"agentId": "bob", "repoId": REPOS[0]},
     {"agentId": "lea"},
 )
-REPOS = ("kowari", "dunnart")
-"""Repositories whose guidelines have the words that all see. Each worker reports its own word about the first one."""
 COMMIT = "0" * 40
 AGENTS = ("ada", "bob", "lea")
 WHOSE = ((), *(("--agent", agent) for agent in AGENTS))
@@ -272,6 +272,7 @@ ROUTES: dict[tuple[str, str], Probe] = {
     ("POST", "/api/agents/{agentId}/profile/restore"): lambda asker: [
         asker.rest("POST", f"/api/agents/{who}/profile/restore", body={"version": 99}) for who in PROFILES
     ],
+    ("POST", "/api/agents/{agentId}/reset"): lambda asker: [asker.rest("POST", f"/api/agents/{NOWHERE}/reset")],
     ("GET", "/api/agents/{agentId}/prompt"): lambda asker: [
         asker.rest("GET", f"/api/agents/{who}/prompt") for who in PROFILES
     ],
@@ -468,7 +469,7 @@ CALLS: dict[str, Probe] = {
     "complete-task": lambda asker: [asker.tool("complete-task", taskId=NOWHERE)],
     "fail-task": lambda asker: asker.each_task(lambda task: asker.tool("fail-task", taskId=task, reason=" ")),
     "cancel-task": lambda asker: [asker.tool("cancel-task", taskId=NOWHERE)],
-    "get-config": lambda asker: [asker.tool("get-config"), asker.tool("get-config", repoId="shop")],
+    "get-config": lambda asker: [asker.tool("get-config"), asker.tool("get-config", repoId=REPOS[0])],
     "set-config": lambda asker: [asker.tool("set-config", key="", value="x")],
     "update-setup-script": lambda asker: [asker.tool("update-setup-script")],
     "memory-review": lambda asker: [
@@ -551,11 +552,11 @@ METHODS: dict[str, Probe] = {
     "set_config": lambda asker: [_answer_or_error(lambda: asker.hive.set_config("", "x"))],
     "delete_config": lambda asker: [_answer_or_error(lambda: asker.hive.delete_config(NOWHERE))],
     "resolved_config": lambda asker: [
-        _answer_or_error(lambda who=who: asker.hive.resolved_config(agent=who, repo="shop"))
+        _answer_or_error(lambda who=who: asker.hive.resolved_config(agent=who, repo=REPOS[0]))
         for who in (None, "ada", "bob", "lea")
     ],
     "config_env": lambda asker: [
-        _answer_or_error(lambda who=who: asker.hive.config_env(agent=who, repo="shop"))
+        _answer_or_error(lambda who=who: asker.hive.config_env(agent=who, repo=REPOS[0]))
         for who in (None, "ada", "bob", "lea")
     ],
     "reveal_config": lambda asker: asker.each_entry(
@@ -642,6 +643,7 @@ METHODS: dict[str, Probe] = {
         _answer_or_error(lambda who=who: asker.hive.profile_history(who)) for who in PROFILES
     ],
     "profile_diff": lambda asker: [_answer_or_error(lambda who=who: asker.hive.profile_diff(who)) for who in PROFILES],
+    "reset_agent": lambda asker: [_answer_or_error(lambda: asker.hive.reset_agent(NOWHERE))],
     "restore_profile": lambda asker: [
         _answer_or_error(lambda who=who: asker.hive.restore_profile(who, 99)) for who in PROFILES
     ],
@@ -740,10 +742,10 @@ COMMANDS: dict[str, Probe] = {
     "hivelore config list": lambda asker: [asker.verb("config", "list"), asker.verb("config", "list", "--json")],
     "hivelore config set": lambda asker: [asker.verb("config", "set", "PATH", "x")],
     "hivelore config delete": lambda asker: [asker.verb("config", "delete", NOWHERE)],
-    "hivelore config resolved": lambda asker: [asker.verb("config", "resolved", "--repo", "shop")],
+    "hivelore config resolved": lambda asker: [asker.verb("config", "resolved", "--repo", REPOS[0])],
     "hivelore config reveal": lambda asker: asker.each_entry(lambda entry: asker.verb("config", "reveal", entry)),
     "hivelore config history": lambda asker: asker.each_entry(lambda entry: asker.verb("config", "history", entry)),
-    "hivelore config env": lambda asker: [asker.verb("config", "env", "--repo", "shop")],
+    "hivelore config env": lambda asker: [asker.verb("config", "env", "--repo", REPOS[0])],
     "hivelore config rotate-key": lambda asker: [asker.verb("config", "rotate-key")],
     "hivelore repo list": lambda asker: [asker.verb("repo", "list"), asker.verb("repo", "list", "--json")],
     "hivelore repo show": lambda asker: [
@@ -780,6 +782,7 @@ COMMANDS: dict[str, Probe] = {
     ],
     "hivelore agent history": lambda asker: [asker.verb("agent", "history", who) for who in PROFILES],
     "hivelore agent diff": lambda asker: [asker.verb("agent", "diff", who) for who in PROFILES],
+    "hivelore agent reset": lambda asker: [asker.verb("agent", "reset", NOWHERE)],
     "hivelore agent restore": lambda asker: [asker.verb("agent", "restore", who, "99") for who in PROFILES],
     "hivelore agent revoke": lambda asker: [asker.verb("agent", "revoke", "nobody")],
 }
@@ -913,10 +916,10 @@ def _world(home: Path, lead_sees: str, database: str) -> Generator[World]:
             service.client(keys[whose]).call("PATCH", f"/api/memory/{ids[whose]}", body={"scope": "agent"})
             batches = {str(batch.id): whose for batch in batches_of(service.app.store)} | batches
         proposals = {_proposed(service, ids[whose], word): whose for whose, word in WORDS.items()}
-        entries = [_configured(service, whose, word) for whose, word in WORDS.items()]
         for repo in REPOS:
             body = {"url": f"https://example.com/{repo}", "guidelines": f"the {repo} sleeps"}
             service.client(keys["operator"]).call("POST", "/api/repos", body=body)
+        entries = [_configured(service, whose, word) for whose, word in WORDS.items()]
         for whose in ("ada", "bob"):
             body = _clone(f"the {WORDS[whose]} sleeps")
             service.client(keys[whose]).call("PUT", f"/api/repos/{REPOS[0]}/synced", body=body)
@@ -931,7 +934,7 @@ def _world(home: Path, lead_sees: str, database: str) -> Generator[World]:
 
 
 def _configured(service: Service, whose: str, word: str) -> str:
-    place = {"shared": {"scope": "repo", "scopeId": "shop"}, "swarm": {"scope": "global"}}
+    place = {"shared": {"scope": "repo", "scopeId": REPOS[0]}, "swarm": {"scope": "global"}}
     body = {"key": f"KEY_OF_{whose}", "value": f"the {word} sleeps", "scope": "agent", "scopeId": whose}
     body |= place.get(whose, {})
     if whose == "swarm":

@@ -315,6 +315,19 @@ def test_each_change_is_undone_and_redone(world: World) -> None:
         world.undo_service.undo(redo, AS_LEA)
 
 
+def test_an_undo_says_that_reports_are_not_restored(world: World) -> None:
+    register(world)
+    report(world)
+    update(world, guidelines="Run make.")
+    assert undo_last(world).warnings == ()
+    assert seen(world).content is not None
+    world.repos.remove("shop", AS_LEA)
+    (warning,) = undo_last(world).warnings
+    assert "clones of shop are not restored. 'hivelore repo sync'" in warning
+    report(world)
+    assert seen(world).content is not None
+
+
 def test_an_undone_registration_leaves_nothing_and_comes_back(world: World) -> None:
     made = register(world)
     report(world)

@@ -194,7 +194,7 @@ class UndoResult(Value, frozen=True, kw_only=True):
     tasks: tuple[TaskId, ...] = ()
     """The restored tasks."""
     warnings: tuple[str, ...] = ()
-    """Why lines of .env files could not be written. That is tried again."""
+    """Why lines of .env files could not be written, which is tried again; and what was not restored."""
     profiles: tuple[AgentId, ...] = ()
     """The agents whose profiles were restored."""
     forgotten: int = 0

@@ -145,9 +145,10 @@ class UndoService:
                 after = self._mark_undone(tx, batch, viewer)
                 return UndoResult(batch=after, by=None if by is None else by.id, memories=(), entries=entries)
             if batch.kind is BatchKind.REGISTERED or tx.repo_changes(batch.id):
-                by, repos = repos_undo.revert(tx, self._journal, self._clock, batch, viewer, why)
+                by, repos, warnings = repos_undo.revert(tx, self._journal, self._clock, batch, viewer, why)
                 after = self._mark_undone(tx, batch, viewer)
-                return UndoResult(batch=after, by=None if by is None else by.id, memories=(), repos=tuple(repos))
+                done_by = None if by is None else by.id
+                return UndoResult(batch=after, by=done_by, memories=(), repos=tuple(repos), warnings=tuple(warnings))
             if batch.script is not None:
                 by = setup_script_undo.revert(tx, self._journal, self._clock, batch, viewer, why)
                 after = self._mark_undone(tx, batch, viewer)
@@ -169,7 +170,7 @@ class UndoService:
         if done.profiles:
             self._agents_changed()
         self._task_undo.finish(tasks)
-        return replace(done, warnings=tuple(self._config_undo.finish(reverted)))
+        return replace(done, warnings=(*done.warnings, *self._config_undo.finish(reverted)))
 
     def drop(self, batch: BatchId, viewer: Viewer) -> None:
         """Permanently removes the journal of a batch, so that it can no longer be undone."""

@@ -25,7 +25,8 @@ Capability = Annotated[
 ]
 
 app = App(
-    name="agent", help="Agents, their keys and profiles: add, list, revoke, join, show, edit, history, diff, restore."
+    name="agent",
+    help="Agents: add, list, revoke, join, show, edit, history, diff, restore, reset.",
 )
 
 
@@ -97,7 +98,7 @@ def revoke(
     *,
     json: AsJson = False,
 ) -> None:
-    """Revoke keys permanently.
+    """Revoke keys permanently. The memories and the profile of the agent stay.
 
     Example: hivelore agent revoke reviewer
     """
@@ -256,6 +257,23 @@ def restore(
     body = {"version": version}
     done = call("POST", path(_AGENTS, which, "profile", "restore"), agent=agent, operator=True, body=body)
     output.result(done, json, (done["name"], "bold"), f" is now at version {done['version']}.")
+
+
+@app.command
+def reset(which: Agent, /, *, json: AsJson = False) -> None:
+    """Give an agent the default profile, without setup script and configuration. Memories and keys stay.
+
+    Example: hivelore agent reset local
+    """
+    done = call("POST", path(_AGENTS, which, "reset"), operator=True)
+    entries = counted(done["entries"], "configuration entry", "configuration entries")
+    parts = ["the profile"] * done["profile"] + ["the setup script"] * done["setupScript"]
+    shown = ", ".join([*parts, entries] if done["entries"] else parts) or "nothing"
+    output.result(done, json, "Deleted: ", (shown, "bold"))
+    if not json:
+        for warning in done["warnings"]:
+            output.note(warning)
+        output.note("'hivelore batches' lists the changes, and 'hivelore undo ID' reverts each of them.")
 
 
 def prompt(

@@ -184,6 +184,14 @@ def configuration(report: Mapping[str, Any]) -> Iterator[Finding]:
         yield warning("env files", what, " ".join(filter(None, remedies)))
     else:
         yield ok("env files", f"{counted(report['lines'], 'line')} in order")
+    if report["unknownRepoCount"]:
+        shown = ", ".join(report["unknownRepos"][:MOST_SHOWN])
+        count = counted(report["unknownRepoCount"], "repository", "repositories")
+        yield warning(
+            "configuration",
+            f"There are entries of {count} not registered any more: {shown}.",
+            "'hivelore config list --scope repo' shows them. Delete them, or undo the removal of the repository.",
+        )
 
 
 def files(found: Sequence[Exposed]) -> Finding:
@@ -469,17 +477,21 @@ def clones(workspace: Path, repos: Sequence[Mapping[str, Any]], git: str | None)
     return ok("clones", f"{counted(len(repos), 'clone')} in {workspace}")
 
 
-def profile_files(left_over: Sequence[str], kept: Sequence[str]) -> Iterator[Finding]:
-    """``left_over``: files that no session uses, and that were not restored; ``kept``: what is kept beside others."""
+def profile_files(left_over: Sequence[str], prepared: Sequence[str], problems: Mapping[str, str]) -> Iterator[Finding]:
+    """``left_over``: files that no session uses, and that were not restored; ``prepared``: those that wait for a
+    session; ``problems``: with their remedies."""
     if left_over:
         yield warning(
             "profile files",
             f"{', '.join(left_over)} contain the profile of an agent, but no session uses them any more.",
             "Start a session of the agent program, or run 'hivelore setup PROGRAM --no-profile'. Both restore files.",
         )
-    for text in kept:
-        yield warning("profile files", text, "Look at the files, and delete them when you do not need them.")
-    if not left_over and not kept:
+    for problem, remedy in problems.items():
+        yield warning("profile files", problem, remedy)
+    if prepared:
+        what = f"{', '.join(prepared)} contain the profile of an agent for its next session, and come back after it."
+        yield ok("profile files", what)
+    elif not left_over and not problems:
         yield ok("profile files", "nothing is left over")
 
 

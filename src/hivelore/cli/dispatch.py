@@ -32,7 +32,7 @@ VERBS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     },
     "Files": {
         "index": ("transfer:index", "Index text files and folders of them."),
-        "import": ("transfer:import_file", "Import memories from a file, or from an agent program."),
+        "import": ("transfer:import_file", "Import memories, or the agents of Agent Swarm."),
         "export": ("transfer:export_file", "Export all memories as JSON lines."),
     },
     "Operations": {

@@ -112,8 +112,11 @@ def _profile_files(home: Path) -> Iterator[Finding]:
     from hivelore.hooks.profile_files import NOTES, left_over
 
     found = [left_over(program, str(home)) for program in NOTES]
-    names, texts = (dict.fromkeys(one for each in part for one in each) for part in zip(*found, strict=True))
-    yield from checks.profile_files(list(names), list(texts))
+    yield from checks.profile_files(
+        list(dict.fromkeys(name for one in found for name in one.names)),
+        list(dict.fromkeys(name for one in found for name in one.prepared)),
+        {problem.what: problem.remedy for one in found for problem in one.problems},
+    )
 
 
 def _load_model(home: Path) -> list[str]:
@@ -228,10 +231,10 @@ def _clock(client: Client) -> Iterator[Finding]:
 
 
 def _clones(client: Client) -> Iterator[Finding]:
+    from hivelore.cli.repos import auto_cloned
     from hivelore.runtime.settings import load
 
-    found = client.call("GET", "/api/repos", query={"autoClone": "true", "limit": 100})["repos"]
-    yield checks.clones(load().workspace_folder, found, shutil.which("git"))
+    yield checks.clones(load().workspace_folder, list(auto_cloned(client)), shutil.which("git"))
 
 
 def _checked(check: Callable[[], dict[str, Any]], remedy: str) -> Iterator[Finding]:

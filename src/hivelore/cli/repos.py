@@ -209,7 +209,7 @@ def sync_repos(connected: Client, names: Sequence[str], seconds: float) -> Itera
 
     settings = load()
     clones = Clones(settings.workspace_folder, settings.home / MIRRORS, allows_local=settings.repo_local_paths)
-    repos = [connected.call("GET", path(_REPOS, name)) for name in names] or list(_auto_cloned(connected))
+    repos = [connected.call("GET", path(_REPOS, name)) for name in names] or list(auto_cloned(connected))
     for repo in repos:
         target = CloneTarget(name=repo["name"], url=repo["url"], branch=_registered_branch(repo))
         result = clones.sync(target, seconds)
@@ -229,7 +229,8 @@ def _registered_branch(repo: Json) -> str | None:
     return None if repo["detectsBranch"] else repo["defaultBranch"]
 
 
-def _auto_cloned(connected: Client) -> Iterator[Json]:
+def auto_cloned(connected: Client) -> Iterator[Json]:
+    """Yields the repositories that every machine clones."""
     query: dict[str, Any] = {"autoClone": "true", "limit": _PAGE}
     while True:
         page = connected.call("GET", _REPOS, query=query)

@@ -17,7 +17,7 @@ from cyclopts import Parameter
 from hivelore.cli import connection, exits, output
 from hivelore.cli.options import AsJson, whole_number
 from hivelore.cli.repos import SECONDS, sync_repos
-from hivelore.cli.workspace import OwnFolder, prepare_workspace
+from hivelore.cli.workspace import OwnFolder, preparation_of
 from hivelore.core.text import counted
 from hivelore.errors import Conflict, Invalid
 from hivelore.local import endpoint, launcher, variables
@@ -88,6 +88,7 @@ def run(
     environment = variables.environment()
     client = _client(home, agent)
     try:
+        from hivelore.integrations.workspace_preparation import prepare as take_steps
         from hivelore.runtime.settings import load
 
         workspace = load(home=home).workspace_folder
@@ -106,14 +107,9 @@ def run(
             return EXIT_CODES[checked.problems[0].check] if checked.problems else exits.UNEXPECTED
         servers = merge_servers([own_server(client.url), *map(_read_servers, mcp_config)])
         check_settings(checked.program, servers)
-        code, preparation = prepare_workspace(
-            client,
-            checked.agent,
-            "claude-code" if harness == "claude" else "codex",
-            own_folder=own_folder,
-            repos=True,
-        )
-        if code:
+        agent_program = "claude-code" if harness == "claude" else "codex"
+        preparation = preparation_of(client, checked.agent, agent_program, own_folder=own_folder, repos=True)
+        if code := take_steps(preparation):
             return code
         work = folder.absolute() if folder is not None else preparation.personal_folder
         means = _means(client, checked.agent, checked.program, servers, limits, work, home, environment)

@@ -9,9 +9,9 @@ from hivelore.cli import connection, exits, output
 from hivelore.cli.options import AsJson
 from hivelore.cli.output import Column, Json
 from hivelore.cli.repos import SECONDS, sync_repos
-from hivelore.errors import Invalid
+from hivelore.errors import HiveloreError, Invalid
 from hivelore.hooks import install
-from hivelore.hooks.profile_files import prepare as keep_profile
+from hivelore.hooks.profile_files import PreparedFiles
 from hivelore.local import endpoint, variables
 from hivelore.local.signals import exit_on_signals
 from hivelore.python.client import Client
@@ -37,19 +37,32 @@ def prepare(
     program: Annotated[
         AgentProgram, Parameter(help="Agent program whose file gets the notes of the profile.")
     ] = "claude-code",
+    require_all: Annotated[
+        bool, Parameter(negative=(), help="Exit with code 7 if a part is incomplete or failed.")
+    ] = False,
     json: AsJson = False,
 ) -> int:
-    """Prepare a workspace: folders, files of the profile, clones, configuration, start-up file.
+    """Prepare a workspace: folders, clones, configuration, start-up file, files of the profile.
 
-    HIVELORE_RUN_SETUP_SCRIPTS=1 also runs the start-up file. If it fails, its exit code is returned. The exit code is 7
-    if a part could not be prepared; the others are.
+    HIVELORE_RUN_SETUP_SCRIPTS=1 also runs the start-up file. If it fails, its exit code is returned. Other parts that
+    fail are shown, and the exit code is 0.
 
     Example: hivelore workspace prepare --agent reviewer
     """
+    from hivelore.integrations.workspace_preparation import prepare as take_steps
+
     with connection.client(agent) as client:
-        code, preparation = prepare_workspace(
-            client, agent_id(client), program, own_folder=own_folder, repos=not no_repos
-        )
+        preparation = preparation_of(client, agent_id(client), program, own_folder=own_folder, repos=not no_repos)
+        try:
+            code = take_steps(preparation)
+        except (HiveloreError, OSError):
+            _show_steps(preparation, json)
+            raise
+    _show_steps(preparation, json)
+    return exits.LEFT_OUT if code == 0 and require_all and not preparation.is_complete else code
+
+
+def _show_steps(preparation: "Preparation", json: bool) -> None:
     found, done = preparation.start_up_file, preparation.finished
     steps = [{"step": name, "outcome": one.outcome, "detail": one.detail} for name, one in preparation.results.items()]
     answer = {
@@ -58,41 +71,36 @@ def prepare(
         "startUpFile": None if found is None else str(found.path),
         "exitCode": None if done is None else done.code,
     }
-    output.result(answer, json, "Prepared: ", (str(preparation.workspace), "bold"))
+    output.result(answer, json, "Workspace: ", (str(preparation.workspace), "bold"))
     if not json:
         output.show_table((Column("step"), Column("outcome"), Column("detail")), steps)
-    return code or (0 if preparation.is_complete else exits.LEFT_OUT)
 
 
-def prepare_workspace(
+def preparation_of(
     client: Client, agent: str, program: AgentProgram, *, own_folder: bool, repos: bool
-) -> "tuple[int, Preparation]":
-    """Takes all steps for an agent, by its id. Returns the exit code of the start-up file, 0 if it did not fail."""
+) -> "Preparation":
+    """Returns the preparation of the workspace for an agent, by its id."""
     from hivelore.integrations.workspace_preparation import Preparation, RunSettings
-    from hivelore.integrations.workspace_preparation import prepare as take_steps
     from hivelore.runtime.settings import load
 
     settings = load(home=endpoint.home())
-    runs = RunSettings(
-        is_on=settings.run_setup_scripts,
-        is_strict=settings.strict_start_up,
-        seconds=settings.setup_script_seconds,
-        variables=settings.setup_script_variables,
-    )
-    home, url = str(settings.home), client.url
-    keeps_profile = not own_folder and _keeps_profile(settings.home)
-    preparation = Preparation(
+    return Preparation(
         client=client,
         workspace=settings.workspace_folder,
         agent=agent,
         personal=f"agents/{agent}" if own_folder else "personal",
-        runs=runs,
+        runs=RunSettings(
+            is_on=settings.run_setup_scripts,
+            is_strict=settings.strict_start_up,
+            seconds=settings.setup_script_seconds,
+            variables=settings.setup_script_variables,
+        ),
         environment=variables.environment(),
-        keep_profile=(lambda: keep_profile(program, agent, home, url)) if keeps_profile else None,
+        profile_files=None if own_folder else PreparedFiles(program, agent, str(settings.home), client.url),
+        keeps_profile=_keeps_profile(settings.home),
         sync_repos=(lambda: _sync_repos(client)) if repos else None,
         note=output.note,
     )
-    return take_steps(preparation), preparation
 
 
 def _sync_repos(client: Client) -> list[Json]:

@@ -27,7 +27,7 @@ import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from hivelore.errors import HiveloreError, Unavailable
+from hivelore.errors import Broken, HiveloreError, Unavailable
 from hivelore.local import endpoint, private_files
 from hivelore.local.transport import Connection, ServiceUrl
 
@@ -59,6 +59,29 @@ _SECOND = 1_000_000_000
 _STORED, _STALE = 200, 412
 _NEVER = (400, 413, 422)
 """Status codes of texts that the service will never take."""
+_TEXT, _NUMBER, _TEXT_OR_NONE = (str,), (int,), (str, type(None))
+_PENDING_SHAPE: "dict[str, tuple[type, ...]]" = {"version": _NUMBER, "sent": _TEXT}
+_USER_SHAPE: "dict[str, tuple[type, ...]]" = {
+    "id": _TEXT,
+    "key": _TEXT,
+    "pid": _NUMBER,
+    "started": _TEXT,
+    "at": _NUMBER,
+}
+_STATE_SHAPE: "dict[str, tuple[type, ...]]" = {
+    "id": _TEXT,
+    "agent": _TEXT,
+    "version": _NUMBER,
+    "sent": _TEXT_OR_NONE,
+    "refused": _TEXT_OR_NONE,
+    "before": _TEXT_OR_NONE,
+    "mode": _NUMBER,
+    "users": (dict,),
+    "is_written": (bool,),
+    "is_removed": (bool,),
+    "is_conflict": (bool,),
+    "pending": (dict, type(None)),
+}
 _SHELLS = (b"sh", b"bash", b"dash", b"zsh", b"ksh", b"fish")
 _MOST_SHELLS = 8
 
@@ -130,9 +153,10 @@ class ProfileFile:
         """Return True if sessions use the file, or if edits were not sent."""
         return (self._folder / _STATE).exists() or bool(self._kept(_UNSENT))
 
-    def recover(self, session: "str | None") -> None:
+    def recover(self, session: "dict[str, Any] | None") -> None:
         """Forget sessions that crashed, and restore what stood there if no other uses the file. ``session``: one that
-        continues, even if its earlier process crashed."""
+        continues, even if its earlier process crashed, and that takes over what was prepared with its key; None: what
+        was prepared is restored, too."""
         if not self._folder.is_dir():
             return
         with self._locked():
@@ -140,42 +164,53 @@ class ProfileFile:
                 temporary.unlink()
             state = self._load()
             if state is None:
+                self._drop_copies()
                 return
             had_users = bool(state["users"])
-            state["users"] = {name: one for name, one in state["users"].items() if name == session or _is_alive(one)}
-            if state["users"]:
+            prepared = state["users"].pop(PREPARED, None)
+            users = {name: one for name, one in state["users"].items() if _is_alive(one) or _continues(session, one)}
+            key = prepared["key"] if prepared is not None and _is_alive(prepared) else None
+            if session is not None and session["key"] == key:
+                users.setdefault(session["id"], session)
+            state["users"] = users
+            if users:
                 self._save(state)
             else:
                 self._restore(state, is_crash=had_users)
 
-    def start(self, session: "dict[str, Any]", profile: "dict[str, Any]") -> None:
-        """Back up what is there and write the field, or join the sessions that use it."""
+    def start(self, session: "dict[str, Any]", profile: "dict[str, Any]") -> bool:
+        """Back up what is there and write the field, or join the sessions that use it. Return True if the file contains
+        the field of this agent."""
         with self._locked():
             state = self._load()
             if state is not None and not state["is_written"]:
                 self._restore(state)
                 state = None
             if state is None:
-                self._take(session, profile)
-            elif state["agent"] != profile["agentId"]:
+                return self._take(session, profile)
+            if state["agent"] != profile["agentId"]:
                 self.notices.append(
-                    f"{self.name} belongs to a session of another agent, so this one has no {self.field} there."
+                    f"{self.name} belongs to a session of another agent, so this one has no {self.field} there. Give "
+                    "each agent a home folder of its own."
                 )
-            elif not state["is_removed"]:
-                state["users"].pop(PREPARED, None)
-                if session["id"] != PREPARED or not state["users"]:
-                    state["users"][session["id"]] = session
-                self._save(state)
-                self._update(state, profile)
+                return False
+            if state["is_removed"]:
+                return False
+            state["users"].pop(PREPARED, None)
+            if session["id"] != PREPARED or not state["users"]:
+                state["users"][session["id"]] = session
+            self._save(state)
+            self._update(state, profile)
+            return True
 
     def refresh(self, session: "dict[str, Any]") -> "str | None":
-        """Note that a session still runs. Return its agent, or None if it does not use the file."""
+        """Note that a session still runs. Return its agent, or None if it does not use the file with its key."""
         if not self._folder.is_dir():
             return None
         with self._locked():
             state = self._load()
             user = None if state is None else state["users"].get(session["id"])
-            if state is None or user is None:
+            if state is None or user is None or user["key"] != session["key"]:
                 return None
             is_old = session["at"] - user["at"] >= REFRESH_SECONDS
             if is_old or (user["pid"], user["started"]) != (session["pid"], session["started"]):
@@ -185,18 +220,19 @@ class ProfileFile:
 
     def end(self, session: "dict[str, Any]") -> "str | None":
         """Restore what stood there if no other session uses the file. Return the agent of the session, or None if it
-        does not use the file."""
+        does not use the file with its key."""
         if not self._folder.is_dir():
             return None
         with self._locked():
             state = self._load()
-            if state is None or state["users"].pop(session["id"], None) is None:
+            user = None if state is None else state["users"].pop(session["id"], None)
+            if state is None or user is None:
                 return None
             state["users"] = {name: one for name, one in state["users"].items() if _is_alive(one)}
             self._save(state)
             if not state["users"]:
                 self._restore(state)
-            return state["agent"]
+            return state["agent"] if user["key"] == session["key"] else None
 
     def release(self) -> bool:
         """Restore what stood there, whoever uses the file. Return True if there was anything to restore."""
@@ -230,20 +266,60 @@ class ProfileFile:
                     (self._folder / name).unlink()
                 self._folder.rmdir()
 
-    def describe_kept(self) -> "str | None":
-        """Return a text about what the user has to look at; None if there is nothing."""
-        kept = [*self._kept(_REFUSED), *self._kept(_ASIDE)]
-        if not kept:
-            return None
-        return (
-            f"{len(kept)} texts from {self.name} are not in the profile. Look at {self._folder}/{kept[-1].name} and "
-            "the files like it, and delete those that you do not need."
-        )
+    def describe_kept(self) -> "Iterator[Problem]":
+        """Yield what the user has to look at, besides edits that will be sent."""
+        if kept := [*self._kept(_REFUSED), *self._kept(_ASIDE)]:
+            yield Problem(
+                f"{len(kept)} texts from {self.name} are not in the profile: {kept[-1]} and the files like it.",
+                "Look at them, and delete those that you do not need.",
+            )
+        if not (self._folder / _STATE).exists():
+            for backup in self._kept(_BACKUP):
+                if not self._is_copy(backup):
+                    yield Problem(
+                        f"{backup} is a former {self.name}, which was not restored.",
+                        "Compare them, and delete the one that you do not need.",
+                    )
+
+    def describe_unsent(self, agent: "str | None" = None) -> "Iterator[Problem]":
+        """Yield which edits the service did not take yet, by agent. ``agent``: one that is left out."""
+        counts: dict[str, int] = {}
+        for file in self._kept(_UNSENT):
+            owner = _agent_of(file)
+            counts[owner] = counts.get(owner, 0) + 1
+        for owner, count in counts.items():
+            if agent is None or owner != _mark(agent):
+                edits = "1 edit" if count == 1 else f"{count} edits"
+                yield Problem(
+                    f"{edits} of {self.name} by agent {owner} did not reach the service: {self._folder}/{_UNSENT}*.",
+                    "The next session of this agent here sends them.",
+                )
+
+    def check(self) -> "Problem | None":
+        """Return what is wrong with the state; None if nothing is."""
+        try:
+            self._load()
+        except (Broken, OSError) as error:
+            return Problem(f"{self.name} cannot be restored: {error}", self._remedy())
+        return None
 
     def is_left_over(self) -> bool:
         """Return True if the profile is in the file although no session uses it."""
         state = self._load()
         return state is not None and not any(map(_is_alive, state["users"].values()))
+
+    def is_prepared(self) -> bool:
+        """Return True if the profile is in the file for a session that has not started."""
+        state = self._load()
+        alive = [] if state is None else [name for name, one in state["users"].items() if _is_alive(one)]
+        return alive == [PREPARED]
+
+    def explain(self, error: Exception) -> "Problem":
+        """Return why the file was not restored, and what to do."""
+        if isinstance(error, Broken):
+            return Problem(f"{self.name} was not restored: {error}", self._remedy())
+        kept = f" What stood there is in {backups[-1]}." if (backups := self._kept(_BACKUP)) else ""
+        return Problem(f"{self.name} was not restored: {error}.{kept}", "Correct this, then run the command again.")
 
     # steps, under the lock
 
@@ -268,13 +344,15 @@ class ProfileFile:
                         return lock
                 os.close(lock)
 
-    def _take(self, session: "dict[str, Any]", profile: "dict[str, Any]") -> None:
+    def _take(self, session: "dict[str, Any]", profile: "dict[str, Any]") -> bool:
         if sum(len(self._kept(kind)) for kind in (_UNSENT, _REFUSED, _ASIDE)) >= MAX_KEPT:
             self.notices.append(
                 f"{self._folder} keeps {MAX_KEPT} texts or more, so {self.name} has no {self.field} of the profile. "
                 "Look at them, and delete those that you do not need."
             )
-            return
+            return False
+        if os.path.lexists(self._folder / _LAST):  # Of a state that somebody deleted.
+            (self._folder / _LAST).rename(self._name_for(_ASIDE))
         before = self._read(self.path, LARGEST_BACKUP)
         state: dict[str, Any] = {
             "id": os.urandom(8).hex(),
@@ -294,6 +372,28 @@ class ProfileFile:
             with private_files.replacing(backup) as out:
                 out.write(before[0])
         self._replace(state, profile, state["before"])
+        return True
+
+    def _drop_copies(self) -> None:
+        """Remove backups that a hook made before it was stopped, if the file still has their content."""
+        for backup in self._kept(_BACKUP):
+            if self._is_copy(backup):
+                backup.unlink()
+
+    def _is_copy(self, backup: Path) -> bool:
+        with suppress(OSError):
+            found = self._read(self.path, LARGEST_BACKUP)
+            return found is not None and backup.name == f"{_BACKUP}{_digest(found[0])}"
+        return False
+
+    def _remedy(self) -> str:
+        """Return what to do about a damaged state."""
+        state = self._folder / _STATE
+        if backups := self._kept(_BACKUP):
+            return (
+                f"What stood there is in {backups[-1]}. Compare it with {self.path}, move it there, and delete {state}."
+            )
+        return f"Look at {self.path}: it may be the profile of an agent. Then delete {state}."
 
     def _update(self, state: "dict[str, Any]", profile: "dict[str, Any]") -> None:
         """Write a newer version, unless the file was edited or conflicts with the profile."""
@@ -357,11 +457,10 @@ class ProfileFile:
 
     def _send_kept(self, agent: str, service: Service) -> None:
         for file in self._kept(_UNSENT):
-            _, _, version, mark = file.name.split("-")
-            found = self._read(file, LARGEST_BACKUP) if mark == _mark(agent) else None
+            found = self._read(file, LARGEST_BACKUP) if _agent_of(file) == _mark(agent) else None
             if found is None:
                 continue
-            status, _ = self._put(found[0], int(version), service)
+            status, _ = self._put(found[0], int(file.name.split("-")[2]), service)
             if status in (_STORED, _STALE):  # A conflict is kept as a version by the service, which reports it.
                 file.unlink()
             elif status in _NEVER:
@@ -421,11 +520,16 @@ class ProfileFile:
         return sorted(self._folder.glob(f"{kind}*"))
 
     def _load(self) -> "dict[str, Any] | None":
+        """Return the state; None if there is none. Raises Broken if it is damaged."""
         try:
             with (self._folder / _STATE).open("rb") as opened:
-                state = json.loads(opened.read(LARGEST_ANSWER))
+                state: Any = json.loads(opened.read(LARGEST_ANSWER))
         except FileNotFoundError:
             return None
+        except (ValueError, RecursionError):
+            state = None
+        if not _is_state(state):
+            raise Broken(f"its state ({self._folder / _STATE}) is damaged.")
         pending = state["pending"]
         if pending is not None:
             state["pending"] = None
@@ -462,13 +566,14 @@ def sync(
     restored. ``url`` None: no service runs. ``pid``: process id of the program, empty if it is not known; then it is
     an ancestor of the process ``parent``, or that. ``is_on`` False: files are only restored."""
     home = endpoint.home_folder()
-    service, user = Service(url, home), _user(session, pid, parent)
+    service, user = Service(url, home), _user(session, _key_mark(home), pid, parent)
     files = list(files_of(program, home))
+    me: str | None = None
     if event == "SessionStart":
-        _each(files, lambda file: file.recover(session if is_on else None))
+        _each(files, lambda file: file.recover(user if is_on else None))
         # Sent before the profile is read, which then contains it.
-        if any(file.has_state() for file in files) and (agent := service.agent()) is not None:
-            _each(files, lambda file: file.send(agent, service))
+        if any(file.has_state() for file in files) and (me := service.agent()) is not None:
+            _each(files, lambda file, agent=me: file.send(agent, service))
         if is_on and (profile := service.profile()) is not None:
             _each(files, lambda file: file.start(user, profile))
     else:
@@ -479,13 +584,27 @@ def sync(
     if event == "SessionEnd" or not is_on:
         _each(files, ProfileFile.remove_folder)
     for file in files:
-        kept = file.describe_kept() if event in ("SessionStart", "SessionEnd") else None
-        for notice in (*file.notices, *filter(None, [kept])):
+        problems = [*file.describe_kept()] if event in ("SessionStart", "SessionEnd") else []
+        problems += file.describe_unsent(me) if event == "SessionStart" else []
+        for notice in (*file.notices, *map(str, problems)):
             service.notify(notice)
 
 
+class Problem:
+    """Something that the user has to know, and what to do about it."""
+
+    __slots__ = ("remedy", "what")
+
+    def __init__(self, what: str, remedy: str) -> None:
+        self.what = what
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.remedy}"
+
+
 class Prepared:
-    """What ``prepare`` did."""
+    """What ``PreparedFiles.put`` did."""
 
     __slots__ = ("names", "notices")
 
@@ -495,50 +614,114 @@ class Prepared:
         self.notices = notices
 
 
-def prepare(program: str, agent: str, home: str, url: str) -> Prepared:
-    """Put the profile into its files before the first session starts, which then uses them. ``agent``: the id of the
-    agent that the session will have."""
-    service, files = Service(url, home), list(files_of(program, home))
-    user = {"id": PREPARED, "pid": 0, "started": "", "at": time.time_ns() // _SECOND}
-    found = service.agent()
-    if found != agent:
-        why = "does not answer" if found is None else f"knows the hooks of this machine as agent {found}, not {agent}"
-        return Prepared((), (f"The profile is not kept in files: the service {why}.",))
-    _each(files, lambda file: file.recover(PREPARED))
-    if any(file.has_state() for file in files):
-        _each(files, lambda file: file.send(agent, service))
-    profile = service.profile()
-    if profile is None:
-        return Prepared((), ("The profile is not kept in files: the service does not answer.",))
-    _each(files, lambda file: file.start(user, profile))
-    return Prepared(
-        tuple(file.name for file in files if file.has_state()), tuple(one for file in files for one in file.notices)
-    )
+class PreparedFiles:
+    """The files of the profile before the first session starts, which then uses them."""
+
+    def __init__(self, program: str, agent: str, home: str, url: str) -> None:
+        """``agent``: the id of the agent that the session will have."""
+        self._program = program
+        self._agent = agent
+        self._home = home
+        self._service = Service(url, home)
+
+    def give_back(self) -> "Sequence[str]":
+        """Restore files that no session uses, those that were prepared included. Return what the user has to know."""
+        files = list(files_of(self._program, self._home))
+        _each(files, lambda file: file.recover(None))
+        _each(files, ProfileFile.remove_folder)
+        return [notice for file in files for notice in file.notices]
+
+    def put(self) -> Prepared:
+        """Put the profile into its files. Creates the settings folder of the program."""
+        service, notices = self._service, list[str]()
+        found = service.agent()
+        if found != self._agent:
+            why = (
+                "does not answer"
+                if found is None
+                else f"knows the hooks of this machine as agent {found}, not {self._agent}"
+            )
+            return Prepared((), (f"The profile is not kept in files: the service {why}.",))
+        settings = endpoint.agent_homes().get(self._program)
+        if settings is None:
+            notices.append("The notes have no file: HOME is not set, and the user has no home folder.")
+        else:
+            try:
+                private_files.make_folder(settings)
+            except OSError as error:
+                notices.append(f"The notes have no file: {settings} cannot be created ({error.strerror}).")
+        files = list(files_of(self._program, self._home))
+        user = _user(PREPARED, _key_mark(self._home), "0")
+        _each(files, lambda file: file.recover(user))
+        if any(file.has_state() for file in files):
+            _each(files, lambda file: file.send(self._agent, service))
+        profile = service.profile()
+        if profile is None:
+            return Prepared((), ("The profile is not kept in files: the service does not answer.",))
+        done = _each(files, lambda file: file.start(user, profile))
+        names = [file.name for file, is_there in zip(files, done, strict=True) if is_there]
+        for file in files:
+            notices += [*file.notices, *map(str, file.describe_unsent(self._agent))]
+        return Prepared(names, notices)
 
 
-def left_over(program: str, home: str) -> "tuple[list[str], list[str]]":
-    """Return the names of files that were not restored after their last session, and texts about what is kept beside
-    files. Nothing changes."""
-    names: list[str] = []
-    texts: list[str] = []
+class LeftOver:
+    """What is beside the files of a program."""
+
+    __slots__ = ("names", "prepared", "problems")
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        """Files that were not restored after their last session."""
+        self.prepared: list[str] = []
+        """Files that contain the profile for a session that has not started."""
+        self.problems: list[Problem] = []
+
+
+def left_over(program: str, home: str) -> LeftOver:
+    """Return what was not restored, and what is kept beside files. Nothing changes."""
+    found = LeftOver()
     for file in files_of(program, home):
+        problem = file.check()
+        if problem is not None:
+            found.problems.append(problem)
+        elif file.is_left_over():
+            found.names.append(file.name)
+        elif file.is_prepared():
+            found.prepared.append(file.name)
+        found.problems += [*file.describe_kept(), *file.describe_unsent()]
+    return found
+
+
+class Released:
+    """What ``release`` did."""
+
+    __slots__ = ("failures", "kept", "names")
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        """Files that were restored."""
+        self.failures: list[Problem] = []
+        """Why files were not restored."""
+        self.kept: list[Problem] = []
+        """What is kept beside files."""
+
+
+def release(program: str, home: str, url: "str | None") -> Released:
+    """Restore what stood in the files of a program, whoever uses them, and send what was edited."""
+    service, files, done = Service(url, home), list(files_of(program, home)), Released()
+    for file in files:
         try:
-            names += [file.name] if file.is_left_over() else []
-            texts += filter(None, [file.describe_kept()])
-        except (OSError, ValueError, KeyError) as error:
-            texts.append(f"The state of {file.name} cannot be read: {error}")
-    return names, texts
-
-
-def release(program: str, home: str, url: "str | None") -> "Sequence[str]":
-    """Restore what stood in the files of a program, whoever uses them, and send what was edited. Return the names of
-    the files that were restored."""
-    service, files = Service(url, home), list(files_of(program, home))
-    restored = [file.name for file, done in zip(files, _each(files, ProfileFile.release), strict=True) if done]
+            if file.release():
+                done.names.append(file.name)
+        except (HiveloreError, OSError) as error:
+            done.failures.append(file.explain(error))
     if any(file.has_state() for file in files) and (agent := service.agent()) is not None:
         _each(files, lambda file: file.send(agent, service))
     _each(files, ProfileFile.remove_folder)
-    return restored
+    for file in files:
+        done.kept += [*file.describe_kept(), *file.describe_unsent()]
+    return done
 
 
 def _each(files: "Sequence[ProfileFile]", step: "Callable[[ProfileFile], T]") -> "list[T | None]":
@@ -548,7 +731,9 @@ def _each(files: "Sequence[ProfileFile]", step: "Callable[[ProfileFile], T]") ->
             done.append(step(file))
         except (HiveloreError, OSError, ValueError, KeyError) as error:
             done.append(None)
-            file.notices.append(f"{file.name} is not kept in step with the profile: {error}")
+            notice = f"{file.name} is not kept in step with the profile: {error}"
+            if notice not in file.notices:
+                file.notices.append(notice)
     return done
 
 
@@ -563,9 +748,37 @@ def files_of(program: str, home: str) -> "Iterator[ProfileFile]":
         yield ProfileFile(settings / NOTES[program], "notes", follows_link=True)
 
 
-def _user(session: str, pid: str, parent: int = 0) -> "dict[str, Any]":
+def _user(session: str, key: str, pid: str, parent: int = 0) -> "dict[str, Any]":
+    """Return a session as the state has it. ``key``: mark of the key of its agent."""
     number = int(pid) if pid.isdecimal() and len(pid) < 10 else _find_program(parent)
-    return {"id": session, "pid": number, "started": _started(number), "at": time.time_ns() // _SECOND}
+    at = time.time_ns() // _SECOND
+    return {"id": session, "key": key, "pid": number, "started": _started(number), "at": at}
+
+
+def _key_mark(home: str) -> str:
+    """Return a mark of the key that hooks use; it says without a service whether two sessions have the same agent."""
+    with suppress(HiveloreError):
+        return _digest(endpoint.key(endpoint.AGENT_KEY, home).encode())[:16]
+    return ""
+
+
+def _continues(session: "dict[str, Any] | None", user: "dict[str, Any]") -> bool:
+    return session is not None and (session["id"], session["key"]) == (user["id"], user["key"])
+
+
+def _is_state(state: "Any") -> bool:
+    """Return True if a state has the shape that ``_take`` gives it."""
+    if not _has(state, _STATE_SHAPE):
+        return False
+    is_pending = state["pending"] is None or _has(state["pending"], _PENDING_SHAPE)
+    return is_pending and all(_has(user, _USER_SHAPE) for user in state["users"].values())
+
+
+def _has(given: "Any", shape: "dict[str, tuple[type, ...]]") -> bool:
+    try:
+        return all(isinstance(given[name], kinds) for name, kinds in shape.items())
+    except (KeyError, TypeError):
+        return False
 
 
 def _find_program(pid: int) -> int:
@@ -611,5 +824,9 @@ def _digest(data: bytes) -> str:
 
 
 def _mark(agent: str) -> str:
-    """Return a name for an agent that a file name can contain."""
-    return _digest(agent.encode())[:16]
+    """Return the id of an agent as a file name contains it."""
+    return "".join(one if one.isalnum() or one == "-" else "_" for one in agent[:64])
+
+
+def _agent_of(unsent: Path) -> str:
+    return unsent.name.split("-", 3)[3]

@@ -9,6 +9,7 @@ from msgspec import UNSET, structs
 from hivelore.core.agents import ApiKey, Role
 from hivelore.core.operation import Call
 from hivelore.core.values import NoArguments
+from hivelore.errors import Invalid
 from hivelore.identity.operations import (
     AddAgent,
     AgentList,
@@ -23,19 +24,23 @@ from hivelore.identity.operations import (
     NamedAgent,
     NewAgent,
     ProfileHistory,
+    ResetAgent,
     RestoreProfile,
     RevokedKeys,
     RevokeKeys,
     UpdateProfile,
 )
-from hivelore.identity.profile import FIELD_BYTES, Profile
+from hivelore.identity.profile import FIELD_BYTES, Profile, ResetResult
 from hivelore.identity.profiles import GivenProfile
 from hivelore.identity.prompt import Prompt
 from hivelore.memories.model import NAME_LENGTH
 from hivelore.memories.normalizer import CONTENT_LENGTH, MAX_TAGS, to_utc
+from hivelore.review.model import Proposal
+from hivelore.review.proposals import proposed_error
 from hivelore.search.model import LIMIT_RANGE, QUERY_LENGTH, Difference
 from hivelore.setup_scripts.handlers import set_setup_script
 from hivelore.setup_scripts.operations import SetSetupScript
+from hivelore.storage.ports import Transaction
 
 if TYPE_CHECKING:
     from hivelore.runtime.app import Application
@@ -98,7 +103,7 @@ def join_swarm(app: Application, request: JoinSwarm, call: Call) -> JoinedSwarm:
 
 
 def get_profile(app: Application, request: NamedAgent, call: Call) -> Profile:
-    agent = app.profiles.find_agent(request.agent, call.viewer)
+    agent = app.agents.find(request.agent, call.viewer)
     return app.profiles.read(agent, call.viewer, call.deadline)
 
 
@@ -112,38 +117,55 @@ def update_profile(app: Application, request: UpdateProfile, call: Call) -> Prof
         identity=request.identity,
         notes=request.notes,
     )
-    agent = app.profiles.find_agent(request.agent, call.viewer)
-    script = request.setup_script
-    if script is not None:  # Before anything changes.
-        app.setup_scripts.check(agent.id, script, call.viewer)
-    profile = (
-        app.profiles.read(agent, call.viewer, call.deadline)
-        if script is not None and given == GivenProfile()
-        else app.profiles.update(agent, given, call.viewer, expected=request.version, deadline=call.deadline)
+    agent = app.agents.find(request.agent, call.viewer)
+    if request.setup_script is None:
+        return app.profiles.update(agent, given, call.viewer, expected=request.version, deadline=call.deadline)
+    if given == GivenProfile():
+        if request.version is not None:
+            raise Invalid(
+                "version (If-Match) is that of a profile, and setupScript alone does not change it. Leave version out, "
+                "or use PUT /api/agents/{agent}/setup-script with the version of the script.",
+                field="version",
+            )
+        set_setup_script(app, SetSetupScript(agent=agent.id, setup_script=request.setup_script), call)
+        return app.profiles.read(agent, call.viewer, call.deadline)
+    change_script = app.setup_scripts.prepare_change(agent.id, request.setup_script, call.viewer)
+    proposed: list[Proposal] = []
+
+    def change_script_too(tx: Transaction) -> None:
+        proposal = change_script(tx).proposal
+        proposed[:] = [] if proposal is None else [proposal]
+
+    profile = app.profiles.update(
+        agent, given, call.viewer, expected=request.version, also=change_script_too, deadline=call.deadline
     )
-    if script is not None:
-        set_setup_script(app, SetSetupScript(agent=agent.id, setup_script=script), call)
+    for one in proposed:
+        raise proposed_error(one, profile=profile.version)
     return profile
 
 
 def get_profile_history(app: Application, request: ListProfileVersions, call: Call) -> ProfileHistory:
-    agent = app.profiles.find_agent(request.agent, call.viewer)
+    agent = app.agents.find(request.agent, call.viewer)
     versions, before = app.profiles.history(agent, call.viewer, request.before, request.limit, call.deadline)
     return ProfileHistory(versions=tuple(versions), next=before)
 
 
 def compare_profiles(app: Application, request: CompareProfiles, call: Call) -> Difference:
-    agent = app.profiles.find_agent(request.agent, call.viewer)
+    agent = app.agents.find(request.agent, call.viewer)
     return app.profiles.difference(agent, call.viewer, request.older, request.newer, call.deadline)
 
 
 def restore_profile(app: Application, request: RestoreProfile, call: Call) -> Profile:
-    agent = app.profiles.find_agent(request.agent, call.viewer)
+    agent = app.agents.find(request.agent, call.viewer)
     return app.profiles.restore(agent, request.version, call.viewer, call.deadline)
 
 
+def reset_agent(app: Application, request: ResetAgent, call: Call) -> ResetResult:
+    return app.agent_reset.reset(app.agents.find(request.agent, call.viewer), call.viewer, call.deadline)
+
+
 def compose_prompt(app: Application, request: ComposePrompt, call: Call) -> Prompt:
-    agent = app.profiles.find_agent(request.agent, call.viewer)
+    agent = app.agents.find(request.agent, call.viewer)
     return app.prompts.compose(agent, call.viewer, repo=request.repo, task=request.task, deadline=call.deadline)
 
 

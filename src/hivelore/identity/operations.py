@@ -9,7 +9,7 @@ from hivelore.core.capabilities import Capability
 from hivelore.core.operation import Lane, Operation, delete, get, post, put
 from hivelore.core.tool import OBJECT, OBJECTS, Reply, Tool
 from hivelore.core.values import Instant, NoArguments, Request, Value, json_names
-from hivelore.identity.profile import OWN, Profile, ProfileCard, ProfileVersionItem
+from hivelore.identity.profile import OWN, Profile, ProfileCard, ProfileVersionItem, ResetResult
 from hivelore.identity.prompt import Prompt
 from hivelore.search.model import Difference
 
@@ -76,6 +76,10 @@ class CompareProfiles(Request, frozen=True, rename=json_names(agent="agentId", o
 class RestoreProfile(Request, frozen=True, rename=_AGENT):
     agent: _Agent
     version: VersionNumber
+
+
+class ResetAgent(Request, frozen=True, rename=_AGENT):
+    agent: _Agent
 
 
 class ComposePrompt(Request, frozen=True, rename=_AGENT):
@@ -265,7 +269,7 @@ UPDATE_PROFILE = Operation(
     summary="Changes the given fields of a profile. Agents change their own, leads and operators those of others. "
     "``version``: the version that the caller read; raises Stale if a given field was changed since. What the caller "
     "gave is then kept as a version that is not current. A setup script from an agent becomes a proposal to operators: "
-    "the other fields change, and Proposed is raised.",
+    "the other fields change, and Proposed is raised. ``version`` with a setup script alone is refused.",
     request=UpdateProfile,
     response=Profile,
     handler="hivelore.identity.handlers:update_profile",
@@ -326,6 +330,19 @@ RESTORE_PROFILE = Operation(
     http=post("/api/agents/{agentId}/profile/restore"),
     tag="agents",
 )
+RESET_AGENT = Operation(
+    name="reset_agent",
+    verb="agent reset",
+    summary="Gives an agent the default profile, and deletes its setup script and its configuration entries. Each of "
+    "the three can be undone. Memories and keys stay.",
+    request=ResetAgent,
+    response=ResetResult,
+    handler="hivelore.identity.handlers:reset_agent",
+    lane=Lane.WRITE,
+    http=post("/api/agents/{agentId}/reset"),
+    roles=_OPERATORS,
+    tag="agents",
+)
 COMPOSE_PROMPT = Operation(
     name="prompt",
     verb="prompt",
@@ -349,5 +366,6 @@ OPERATIONS = (
     GET_PROFILE_HISTORY,
     COMPARE_PROFILES,
     RESTORE_PROFILE,
+    RESET_AGENT,
     COMPOSE_PROMPT,
 )

@@ -155,3 +155,14 @@ class ProfileVersionItem(Value, frozen=True, kw_only=True):
     is_conflict: bool
     """True if it is kept beside the version that it follows, because both changed the same fields."""
     is_current: bool
+
+
+class ResetResult(Value, frozen=True, kw_only=True):
+    """What a reset deleted."""
+
+    profile: bool
+    setup_script: bool
+    entries: int
+    """Number of configuration entries."""
+    warnings: tuple[str, ...]
+    """Why lines of .env files could not be removed. That is tried again."""

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from hivelore.core.agents import Agent, AgentId, Viewer
 from hivelore.core.values import replace
+from hivelore.errors import Conflict
 from hivelore.identity.profile import ProfileContent, ProfileHead, ProfileVersion
 from hivelore.identity.profile_limits import last_dropped
 from hivelore.storage.ports import Transaction, View
@@ -19,6 +20,12 @@ def append_version(
 ) -> ProfileVersion:
     """Adds a version, which becomes current unless it is a conflict, and drops the oldest beyond the limits. Raises
     Conflict if another agent has the new name."""
+    is_renamed = not is_conflict and content.name != agent.name
+    if is_renamed and tx.agent_named(content.name) is not None:
+        raise Conflict(
+            f"Another agent has the name {content.name!r} now. Rename that agent first ('hivelore agent edit NAME "
+            "--name OTHER')."
+        )
     head = tx.profile(agent.id)
     version = ProfileVersion(
         agent=agent.id,
@@ -35,7 +42,7 @@ def append_version(
         head = replace(head, last=version.number)
     else:
         head = _head_of(version)
-        if content.name != agent.name:
+        if is_renamed:
             tx.put_agent(replace(agent, name=content.name))
     tx.put_profile(head)
     if last := last_dropped(tx.profile_version_sizes(agent.id), head.version):

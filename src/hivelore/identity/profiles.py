@@ -83,21 +83,10 @@ class ProfileService:
         self._workspace = workspace
         self._audit = audit
 
-    def find_agent(self, text: str, viewer: Viewer) -> Agent:
-        """Returns the agent that a caller names: ``me``, a name, an id, or its beginning."""
-        if text != OWN:
-            return self._agents.agent(AgentId(text))
-        if viewer.agent is None:
-            raise Invalid(
-                "An operator's key belongs to no agent. Name an agent, or act for one (X-Agent-ID, --agent).",
-                field="agentId",
-            )
-        return self._agents.agent(viewer.agent)
-
     def join(self, given: GivenProfile, viewer: Viewer, deadline: float | None = None) -> tuple[Profile, bool]:
         """Creates the profile of the caller with default texts, if it has none. Returns the profile, and True if it is
         new; an existing one does not change."""
-        caller = self.find_agent(OWN, viewer)
+        caller = self._agents.find(OWN, viewer)
         changes = self._clean(given)
         if not may_rename(viewer, caller.id, caller.name):
             changes.pop(ProfileField.NAME, None)
@@ -144,9 +133,11 @@ class ProfileService:
         viewer: Viewer,
         *,
         expected: int | None = None,
+        also: Callable[[Transaction], None] | None = None,
         deadline: float | None = None,
     ) -> Profile:
-        """Changes the given fields. ``expected``: the version that the caller read.
+        """Changes the given fields. ``expected``: the version that the caller read. ``also``: another change, which is
+        made in the same transaction unless this one conflicts.
 
         Raises Stale if the same field was changed since then. What the caller gave is then kept as a version, and the
         current version stays as it is.
@@ -166,6 +157,8 @@ class ProfileService:
             if merged.conflicts:
                 same = _newest_conflict(tx, current, merged.content, viewer)
                 return current, same or append_version(tx, known, merged.content, viewer, now, is_conflict=True)
+            if also is not None:
+                also(tx)
             return self._make_current(tx, known, current, merged.content, viewer), None
 
         current, conflicting = self._store.write(put, deadline)
@@ -175,6 +168,20 @@ class ProfileService:
             self._report_conflict(current, conflicting, viewer)
         self._audit_read(agent, viewer)
         return _profile_of(current)
+
+    def prepare_reset(self, agent: Agent, viewer: Viewer) -> Callable[[Transaction], bool]:
+        """Returns a step of a transaction that gives an agent the default profile, as a new version with its name. The
+        step returns False if it had that. Raises Forbidden."""
+        self._check_permission(agent, viewer)
+
+        def reset(tx: Transaction) -> bool:
+            known = known_agent(tx, agent.id)
+            current = current_version(tx, tx.profile(agent.id))
+            if current is None:
+                return False
+            return self._make_current(tx, known, current, self._default_content(known, {}), viewer) != current
+
+        return reset
 
     def restore(self, agent: Agent, number: int, viewer: Viewer, deadline: float | None = None) -> Profile:
         """Makes the texts of a version current again, as a new version. The name of the agent does not change."""

@@ -170,6 +170,18 @@ class Agents:
 
         return AgentId(resolve_id(text, find_ids, "agent"))
 
+    def find(self, text: str, viewer: Viewer, field: str = "agentId") -> Agent:
+        """Returns the agent that a caller names: ``me``, a name, an id, or its beginning. Raises NotFound, and Invalid
+        for ``me`` with a key of no agent. ``field``: where the caller named it."""
+        if text != OWN:
+            return self.agent(AgentId(text))
+        if viewer.agent is None:
+            raise Invalid(
+                "An operator's key belongs to no agent. Name an agent, or act for one (X-Agent-ID, --agent).",
+                field=field,
+            )
+        return self.agent(viewer.agent)
+
     def agent(self, agent: AgentId) -> Agent:
         with self._store.read() as view:
             found = _find_agent(view, agent)

@@ -1,7 +1,8 @@
 """Prepares the workspace of an agent before its first session (A37, D40).
 
-That are folders, files of the profile, clones of repositories, configuration, and the start-up file. Preparing again
+That are folders, clones of repositories, configuration, the start-up file, and files of the profile. Preparing again
 changes nothing. A part that fails does not keep the others from being prepared, except for folders and start-up file.
+The files of the profile are the user's own until the start-up file has run: what it writes there is not the agent's.
 """
 
 import os
@@ -17,12 +18,13 @@ from hivelore.core.redaction import Redactor
 from hivelore.core.text import counted
 from hivelore.errors import Conflict, HiveloreError, NotFound, Unavailable
 from hivelore.folders.workspace import make_folders
-from hivelore.hooks.profile_files import Prepared
+from hivelore.hooks.profile_files import PreparedFiles
 from hivelore.integrations import start_up_files
 from hivelore.integrations.start_up_files import FoundFile, Note
 from hivelore.local import endpoint, private_files, script_process
 from hivelore.local.script_process import Finished, Limits
 from hivelore.python.client import Client
+from hivelore.repos.clones import IN_USE
 from hivelore.setup_scripts.start_up_file import command_of, programs
 
 LOG = "start-up.log"
@@ -87,8 +89,10 @@ class Preparation:
     runs: RunSettings
     note: Note
     environment: Mapping[str, str]
-    keep_profile: Callable[[], Prepared] | None = None
-    """Keeps the profile in files; None: that is off."""
+    profile_files: PreparedFiles | None = None
+    """None: files of the profile are left alone."""
+    keeps_profile: bool = True
+    """False: files of the profile are only given back."""
     sync_repos: Callable[[], Sequence[Json]] | None = None
     """Syncs the repositories that every machine clones. Returns the results as ``hivelore repo sync`` shows them."""
     results: dict[str, StepResult] = field(default_factory=dict[str, StepResult])
@@ -132,9 +136,9 @@ def create_folders(preparation: Preparation) -> StepResult:
 
 def keep_profile(preparation: Preparation) -> StepResult:
     """Puts the profile into its files, which the first session takes over."""
-    if preparation.keep_profile is None:
+    if preparation.profile_files is None or not preparation.keeps_profile:
         return StepResult(Outcome.OFF, "HIVELORE_PROFILE_FILES is off, or the workspace has several agents.")
-    done = preparation.keep_profile()
+    done = preparation.profile_files.put()
     for notice in done.notices:
         preparation.note(notice)
     return StepResult(Outcome.INCOMPLETE if done.notices else Outcome.DONE, ", ".join(done.names))
@@ -148,7 +152,9 @@ def sync_repos(preparation: Preparation) -> StepResult:
     for one in late:
         preparation.note(f"{one['name']}: {one['outcome']}. {one['detail']}")
     if late:
-        return StepResult(Outcome.INCOMPLETE, ", ".join(f"{one['name']}: {one['outcome']}" for one in late))
+        is_in_use = all(one["outcome"] in IN_USE for one in late)
+        outcome = Outcome.DONE if is_in_use else Outcome.INCOMPLETE
+        return StepResult(outcome, ", ".join(f"{one['name']}: {one['outcome']}" for one in late))
     return StepResult(Outcome.DONE, counted(len(found), "repository", "repositories"))
 
 
@@ -216,11 +222,11 @@ def run_start_up_file(preparation: Preparation) -> StepResult:
 
 STEPS: Mapping[str, Step] = {
     "folders": create_folders,
-    "profile": keep_profile,
     "repositories": sync_repos,
     "configuration": read_configuration,
     "start-up file": write_start_up_file,
     "setup": run_start_up_file,
+    "profile": keep_profile,
 }
 """By name, in this order."""
 _OPTIONAL = frozenset({"profile", "repositories", "configuration"})
@@ -228,15 +234,19 @@ _OPTIONAL = frozenset({"profile", "repositories", "configuration"})
 
 
 def prepare(preparation: Preparation) -> int:
-    """Takes all steps. Returns 0, or the exit code of a start-up file that failed."""
+    """Takes all steps. Returns 0, or the exit code of a start-up file that failed. ``results`` has the step that an
+    error ended, too."""
+    if preparation.profile_files is not None:  # Those that an earlier preparation put there, and no session used.
+        for notice in preparation.profile_files.give_back():
+            preparation.note(notice)
     for name, step in STEPS.items():
         try:
             result = step(preparation)
         except (HiveloreError, OSError) as error:
+            preparation.results[name] = result = StepResult(Outcome.FAILED, str(error))
             if name not in _OPTIONAL:
                 raise
             preparation.note(str(error))
-            result = StepResult(Outcome.FAILED, str(error))
         preparation.results[name] = result
         if result.code:
             return result.code
@@ -245,11 +255,13 @@ def prepare(preparation: Preparation) -> int:
 
 def usual_environment(environment: Mapping[str, str], more: Sequence[str] = ()) -> dict[str, str]:
     """Returns the variables that a start-up file gets: the usual ones and those that are named, and no other secret."""
-    return {
+    found = {
         name: value
         for name, value in environment.items()
         if name in _USUAL_NAMES or name.startswith(_USUAL_PREFIX) or name in more
     }
+    user = endpoint.user_folder(environment)
+    return found if user is None else {"HOME": user} | found
 
 
 def readable_output(output: bytes, secrets: Sequence[str], *, is_cut: bool = False) -> str:

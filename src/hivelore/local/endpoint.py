@@ -92,11 +92,23 @@ def transcripts(environment: "Mapping[str, str]" = os.environ) -> "tuple[Path, .
     return tuple(folder / SESSIONS[program] for program, folder in agent_homes(environment).items())
 
 
+def user_folder(environment: "Mapping[str, str]" = os.environ) -> str | None:
+    """Return the folder of the user: HOME, else that in the user database."""
+    if environment.get("HOME"):
+        return environment["HOME"]
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_dir or None
+    except KeyError:  # Containers may run as a user without an entry.
+        return None
+
+
 def agent_homes(environment: "Mapping[str, str]" = os.environ) -> "dict[str, Path]":
     """Return the settings folder of each agent program, if it is known."""
     from pathlib import Path
 
-    user = environment.get("HOME")
+    user = user_folder(environment)
     homes = {
         "claude-code": environment.get("CLAUDE_CONFIG_DIR") or (user and f"{user}/.claude"),
         "codex": environment.get("CODEX_HOME") or (user and f"{user}/.codex"),

@@ -173,6 +173,7 @@ class AsyncHive:
     profile_history = awaitable(Hive.profile_history)
     profile_diff = awaitable(Hive.profile_diff)
     restore_profile = awaitable(Hive.restore_profile)
+    reset_agent = awaitable(Hive.reset_agent)
     prompt = awaitable(Hive.prompt)
     revoke_keys = awaitable(Hive.revoke_keys)
     status = awaitable(Hive.status)

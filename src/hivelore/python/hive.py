@@ -287,6 +287,7 @@ class Hive(ABC):
     profile_history = method(identity.GET_PROFILE_HISTORY)
     profile_diff = method(identity.COMPARE_PROFILES)
     restore_profile = method(identity.RESTORE_PROFILE)
+    reset_agent = method(identity.RESET_AGENT)
     prompt = method(identity.COMPOSE_PROMPT)
     revoke_keys = Method(identity.REVOKE_KEYS, lambda done: done.revoked)
     status = method(health.GET_STATUS)

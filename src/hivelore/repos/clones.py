@@ -107,6 +107,8 @@ class Outcome(StrEnum):
 
 IN_ORDER = (Outcome.CLONED, Outcome.UPDATED, Outcome.CURRENT, Outcome.AHEAD)
 """Outcomes that need nobody."""
+IN_USE = (Outcome.DIRTY, Outcome.OTHER_BRANCH, Outcome.DIVERGED)
+"""Outcomes of clones that somebody works in, which a sync leaves as they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

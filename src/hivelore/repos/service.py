@@ -176,7 +176,7 @@ class RepoService:
             changes["auto_clone"] = given.auto_clone
 
         def put(tx: Transaction) -> tuple[Repo, RepoReport | None]:
-            known = _find(tx, which)
+            known = find_repo(tx, which)
             fresh = replace(known, **changes)
             if fresh != known:
                 tx.claim(CLAIM)
@@ -192,7 +192,7 @@ class RepoService:
 
         def drop(tx: Transaction) -> None:
             tx.claim(CLAIM)
-            self._change(tx, _find(tx, which), None, viewer)
+            self._change(tx, find_repo(tx, which), None, viewer)
 
         self._store.write(drop, deadline)
 
@@ -204,7 +204,7 @@ class RepoService:
 
         def put(tx: Transaction) -> tuple[Repo, RepoReport]:
             tx.claim(CLAIM)
-            repo = _find(tx, which)
+            repo = find_repo(tx, which)
             if repo.url != state.url.strip() or repo.default_branch not in (None, values["branch"]):
                 raise Conflict(f"{repo.name} has another URL or branch now. Run 'hivelore repo sync' again.")
             now = self._clock.now()
@@ -229,7 +229,7 @@ class RepoService:
 
     def _read(self, which: str, viewer: Viewer, deadline: float | None) -> tuple[Repo, RepoReport | None]:
         with self._store.read(deadline, sees=visible_to(viewer, self._lead_sees)) as view:
-            repo = _find(view, which)
+            repo = find_repo(view, which)
             return repo, self._reports(view, [repo.id], viewer).get(repo.id)
 
     def _reports(
@@ -349,8 +349,9 @@ def _permit(viewer: Viewer) -> None:
         raise Forbidden("Only a lead or an operator may change the repositories of all agents. Ask one.")
 
 
-def _find(view: View, which: str) -> Repo:
-    """Returns the repository with an id or a name, or the only one whose id begins with the text."""
+def find_repo(view: View, which: str) -> Repo:
+    """Returns the repository with an id or a name, or the only one whose id begins with the text. Raises NotFound, and
+    Invalid if several ids begin with it."""
     if not rules.is_name(which.strip()):  # An id has the characters of a name, too.
         raise NotFound(f"No such repository. {_LIST}")
     known = view.repo(RepoId(canonical_id(which))) or view.repo_named(which)

@@ -183,8 +183,9 @@ def audit_entries(proposal: Proposal, action: Action, viewer: Viewer, at: dateti
     return [AuditEntry.by_viewer(viewer, action, one, at, detail) for one in about]
 
 
-def proposed_error(proposal: Proposal) -> Proposed:
-    """Returns the error for a change that was proposed instead of applied."""
+def proposed_error(proposal: Proposal, *, profile: int | None = None) -> Proposed:
+    """Returns the error for a change that was proposed instead of applied. ``profile``: the version of the profile that
+    the same request changed."""
     only = "Text from a tool or the web needs a review before it is shared."
     if proposal.kind is ProposalKind.OPERATIONAL:
         only = "Only operators change operational memories."
@@ -192,14 +193,18 @@ def proposed_error(proposal: Proposal) -> Proposed:
         only = "A lead decides what supersedes shared memories."
     if proposal.kind is ProposalKind.SETUP_SCRIPT:
         only = "Only operators change setup scripts."
+    rest = "" if profile is None else f" The other fields of the profile are at version {profile}."
     decided = proposal.decided
     if decided is None:
         where = f"'hivelore review show {proposal.id}' (GET /api/review/{proposal.id})"
-        return Proposed(f"{only} The change was proposed: {where} shows the decision.", proposal=proposal.id)
+        return Proposed(
+            f"{only} The change was proposed: {where} shows the decision.{rest}", proposal=proposal.id, current=profile
+        )
     why = "" if decided.reason is None else f" ({decided.reason})"
     is_script = proposal.kind is ProposalKind.SETUP_SCRIPT
     next_step = "Propose another text." if is_script else "Change the memory first, or ask an operator."
     return Proposed(
-        f"{only} It was proposed as {proposal.id} and rejected{why}. {next_step}",
+        f"{only} It was proposed as {proposal.id} and rejected{why}. {next_step}{rest}",
         proposal=proposal.id,
+        current=profile,
     )

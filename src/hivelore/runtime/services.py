@@ -34,6 +34,7 @@ from hivelore.events.log import EventLog
 from hivelore.events.model import LoggedId
 from hivelore.feedback.recall_log import RecallLog, WriteBehindBuffer
 from hivelore.feedback.usefulness import UsefulnessService
+from hivelore.identity.agent_reset import AgentReset
 from hivelore.identity.profiles import ProfileService
 from hivelore.identity.prompt import Section
 from hivelore.identity.prompts import PromptService
@@ -429,13 +430,16 @@ class Services(ABC):
             store=self.store,
             proposal_queue=self.proposal_queue,
             journal=self.journal,
-            agents=self.agents,
             redactor=self.redactor,
             lead_sees=self.settings.lead_sees,
             write_buffer=self.write_buffer,
             clock=self.clock,
             accepts_own=self.settings.accept_setup_scripts,
         )
+
+    @cached_property
+    def agent_reset(self) -> AgentReset:
+        return AgentReset(self.store, self.profiles, self.setup_scripts, self.configuration)
 
     @cached_property
     def tool_names(self) -> frozenset[str]:

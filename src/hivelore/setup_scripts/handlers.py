@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from hivelore.core.agents import AgentId
 from hivelore.core.operation import Call
 from hivelore.core.values import NoArguments
+from hivelore.identity.profile import OWN
 from hivelore.review.proposals import proposed_error
 from hivelore.setup_scripts.decisions import script_diff
 from hivelore.setup_scripts.model import ScriptVersion
@@ -33,12 +34,11 @@ if TYPE_CHECKING:
 
 
 def get_setup_script(app: Application, request: AgentScript, call: Call) -> AgentSetupScripts:
-    return _scripts(app, app.setup_scripts.agent(request.agent, call.viewer), call)
+    return _scripts(app, _find_agent(app, request.agent, call), call)
 
 
 def set_setup_script(app: Application, request: SetSetupScript, call: Call) -> ScriptResult:
-    agent = app.setup_scripts.agent(request.agent, call.viewer)
-    return _changed(app, agent, request, call)
+    return _changed(app, _find_agent(app, request.agent, call), request, call)
 
 
 def get_global_setup_script(app: Application, request: NoArguments, call: Call) -> SetupScript:
@@ -91,7 +91,7 @@ def restore_version(app: Application, request: RestoreScript, call: Call) -> Scr
 
 def update_own_script(app: Application, request: UpdateSetupScript, call: Call) -> ScriptUpdate:
     """The argument ``setupScript`` of another tool calls this, too."""
-    agent = app.setup_scripts.agent(None, call.viewer)
+    agent = _find_agent(app, OWN, call)
     message = "This runs before your sessions where the operator turned it on."
     if request.setup_script is not None:
         done = app.setup_scripts.change(
@@ -109,7 +109,11 @@ def update_own_script(app: Application, request: UpdateSetupScript, call: Call) 
 
 
 def _owner(app: Application, agent: str | None, call: Call) -> AgentId | None:
-    return None if agent is None else app.setup_scripts.agent(agent, call.viewer)
+    return None if agent is None else _find_agent(app, agent, call)
+
+
+def _find_agent(app: Application, agent: str, call: Call) -> AgentId:
+    return app.agents.find(agent, call.viewer, "agent").id
 
 
 def _scripts(app: Application, agent: AgentId, call: Call) -> AgentSetupScripts:

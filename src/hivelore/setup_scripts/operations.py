@@ -15,15 +15,16 @@ _NEWEST = 2**31 - 1
 _VERSION = Meta(ge=0, le=_NEWEST, description="Raises Stale unless this is the current version; 0: there is none.")
 _NUMBER = Meta(ge=1, le=_NEWEST, description="Number of a version.")
 _PROPOSE = Meta(description="Make a proposal also as an operator, for a text that somebody else wrote.")
-_AGENT = Meta(description="Agent, by id or name. Default: the global script.")
+_AGENT = Meta(description="Agent, by id or name, or `me` for the caller. Default: the global script.")
+_Agent = Annotated[str, Meta(description="Name or id of an agent, or `me` for the caller.")]
 
 
 class AgentScript(Request, frozen=True):
-    agent: str
+    agent: _Agent
 
 
 class SetSetupScript(Request, frozen=True):
-    agent: str
+    agent: _Agent
     setup_script: Annotated[str, _SCRIPT]
     version: Annotated[int, _VERSION] | None = None
     reason: str | None = None

@@ -1,6 +1,6 @@
 """Setup scripts: reads, changes, proposals and restores (D40-D42)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -15,7 +15,6 @@ from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Forbidden, Invalid, NotFound, Stale, TooLarge
 from hivelore.feedback.recall_log import WriteBehindBuffer
-from hivelore.identity.service import Agents
 from hivelore.memories.model import Action
 from hivelore.review.model import Proposal, ProposalId, ScriptReview, ScriptSubject
 from hivelore.review.proposals import ProposalQueue
@@ -55,7 +54,6 @@ class SetupScripts:
         store: MemoryStore,
         proposal_queue: ProposalQueue,
         journal: ChangeJournal,
-        agents: Agents,
         redactor: Redactor,
         lead_sees: LeadSees,
         write_buffer: WriteBehindBuffer,
@@ -66,20 +64,11 @@ class SetupScripts:
         self._store = store
         self._proposal_queue = proposal_queue
         self._journal = journal
-        self._agents = agents
         self._redactor = redactor
         self._lead_sees = lead_sees
         self._write_buffer = write_buffer
         self._clock = clock
         self._accepts_own = accepts_own
-
-    def agent(self, text: str | None, viewer: Viewer) -> AgentId:
-        """Returns the id of an agent, given by id or name; None: the viewer."""
-        if text is not None:
-            return self._agents.agent(AgentId(text)).id
-        if viewer.agent is None:
-            raise Invalid("Say whose setup script: name an agent.", field="agent")
-        return viewer.agent
 
     def of_agent(self, agent: AgentId, viewer: Viewer, deadline: float | None = None) -> AgentScripts:
         """Returns what runs when an agent starts."""
@@ -144,7 +133,25 @@ class SetupScripts:
         ``version``: raises Stale unless it is the current one, 0 if there is none. ``propose``: makes a proposal also
         for operators, for texts that somebody else wrote. An agent's text of its own takes effect at once if the
         settings allow it."""
-        script, permission = self.check(agent, text, viewer)
+        change = self.prepare_change(agent, text, viewer, version=version, reason=reason, propose=propose)
+        return self._store.write(change, deadline)
+
+    def prepare_change(
+        self,
+        agent: AgentId | None,
+        text: str,
+        viewer: Viewer,
+        *,
+        version: int | None = None,
+        reason: str | None = None,
+        propose: bool = False,
+    ) -> Callable[[Transaction], ScriptOutcome]:
+        """Returns the step of ``change`` within a transaction. Raises Forbidden, Invalid and TooLarge for what
+        ``change`` refuses without one."""
+        permission = decisions.may_change(viewer, agent, accepts_own=self._accepts_own)
+        if permission is Permission.REFUSED:
+            raise Forbidden("You may propose changes of your own and of the global setup script only.")
+        script = self._clean(text)
         why = self._clean_reason(reason)
         takes_effect = permission is Permission.ALLOWED and not (propose and viewer.agent is None)
 
@@ -165,15 +172,7 @@ class SetupScripts:
             proposal = self._proposal_queue.propose_script(tx, subject, script, viewer, why=why)
             return ScriptOutcome(current, proposal)
 
-        return self._store.write(change_or_propose, deadline)
-
-    def check(self, agent: AgentId | None, text: str, viewer: Viewer) -> tuple[Clean, Permission]:
-        """Returns a script in canonical form, and whether the viewer may change it at once. Raises Forbidden, Invalid
-        and TooLarge for a script that ``change`` refuses."""
-        permission = decisions.may_change(viewer, agent, accepts_own=self._accepts_own)
-        if permission is Permission.REFUSED:
-            raise Forbidden("You may propose changes of your own and of the global setup script only.")
-        return self._clean(text), permission
+        return change_or_propose
 
     def restore(
         self,

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from hivelore import __version__
-from hivelore.cli import checks
+from hivelore.cli import checks, doctor
 from hivelore.cli.checks import Finding, Level
 from hivelore.errors import Broken
 from hivelore.health.handlers import read_status
@@ -129,6 +129,17 @@ def test_clones_are_checked(tmp_path: Path) -> None:
     assert "in the place of a clone" in checks.clones(tmp_path, repos, "git").what
 
 
+def test_all_clones_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Service(tmp_path) as service:
+        operator = service.client(service.operator_key)
+        for number in range(101):
+            operator.call("POST", "/api/repos", body={"url": f"https://example.com/acme/shop{number:03}"})
+            (tmp_path / "workspace" / "repos" / f"shop{number:03}" / ".git").mkdir(parents=True)
+        monkeypatch.setenv("HIVELORE_WORKSPACE", str(tmp_path / "workspace"))
+        (finding,) = doctor._clones(operator)
+    assert finding.what == f"101 clones in {tmp_path / 'workspace'}"
+
+
 def test_files_of_the_profile_that_are_left_over_are_found(alone: CommandLine, made: Path) -> None:
     assert found(alone, "profile files", 0)[:2] == ("ok", "nothing is left over")
     (made / "workspace").mkdir()
@@ -136,7 +147,7 @@ def test_files_of_the_profile_that_are_left_over_are_found(alone: CommandLine, m
     file = ProfileFile(soul, "soul", follows_link=False)
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         process.wait()
-    session = {"id": "s1", "pid": process.pid, "started": "1", "at": 0}
+    session = {"id": "s1", "key": "", "pid": process.pid, "started": "1", "at": 0}
     file.start(session, {"agentId": "a", "version": 1, "soul": "I am."})
     level, what, remedy = found(alone, "profile files", 0)
     assert (level, what.startswith(f"{soul} contain"), "--no-profile" in remedy) == ("warning", True, True)
@@ -144,7 +155,8 @@ def test_files_of_the_profile_that_are_left_over_are_found(alone: CommandLine, m
     texts = [one for one in alone("doctor", "--json").json["findings"] if one["name"] == "profile files"]
     assert [one["level"] for one in texts] == ["warning", "warning"]
     (soul.with_name(".hivelore-SOUL.md") / "state.json").write_text("{")
-    assert "cannot be read" in found(alone, "profile files", 0)[1]
+    texts = [one for one in alone("doctor", "--json").json["findings"] if one["name"] == "profile files"]
+    assert ("is damaged" in texts[0]["what"], str(soul) in texts[0]["remedy"]) == (True, True)
 
 
 def test_a_healthy_service_has_no_errors(alone: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -491,10 +503,16 @@ def test_unreadable_secrets_and_env_files_are_found_with_and_without_a_service(
             operator.call("PUT", "/api/config", body={"key": key, "value": "x", "scope": "global", **more})
         report = operator.call("GET", "/api/config/check")
         assert [one.level for one in checks.configuration(report)] == [Level.OK, Level.OK]
+        operator.call("POST", "/api/repos", body={"url": "https://example.com/acme/shop"})
+        body = {"key": "URL", "value": "x", "scope": "repo", "scopeId": "shop"}
+        place = operator.call("PUT", "/api/config", body=body)["scopeId"]
+        operator.call("DELETE", "/api/repos/shop")
+        *_, repos = checks.configuration(operator.call("GET", "/api/config/check"))
+        assert (repos.level, place in repos.what) == (Level.WARNING, True)
         (home / "workspace/.env").write_text("URL=y\n")
         (home / endpoint.CONFIG_KEYS).unlink()
         report = operator.call("GET", "/api/config/check")
-    secrets, files = checks.configuration(report)
+    secrets, files, _ = checks.configuration(report)
     assert (secrets.level, files.level) == (Level.ERROR, Level.WARNING)
     assert "is missing" in secrets.what
     assert "URL in .env" in files.what

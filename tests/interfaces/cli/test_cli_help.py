@@ -11,12 +11,13 @@ from hivelore.cli import exits
 from hivelore.cli.dispatch import VERBS
 from hivelore.cli.exits import CODES
 from hivelore.cli.run import EXIT_CODES
+from support.agent_swarm import make
 from support.command_line import CommandLine, environment, hivelore
 from support.service import Service
 
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "cli.md").read_text(encoding="utf-8")
 GROUPS = {
-    "agent": ("add", "list", "revoke", "join", "show", "edit", "history", "diff", "restore"),
+    "agent": ("add", "list", "revoke", "join", "show", "edit", "history", "diff", "restore", "reset"),
     "events": ("list", "add", "forget"),
     "cooldowns": ("list", "set", "clear"),
     "task": (
@@ -71,6 +72,8 @@ def run_example(cli: CommandLine, example: str, me: str) -> None:
     for file in ("docs/a.md", "README.md"):
         Path(file).write_text("Something to read.")
     Path("memories.jsonl").write_text('{"id": "1", "content": "Taken in."}\n')
+    Path("agent-swarm-db.sqlite").unlink(missing_ok=True)
+    make(Path("agent-swarm-db.sqlite"), {})
     program, *words = shlex.split(example)
     assert program == "hivelore"
     words = [me if word == "reviewer" else word for word in words]
@@ -82,6 +85,8 @@ def run_example(cli: CommandLine, example: str, me: str) -> None:
             cli("task", "pause", task)
     if words[0] == "config" and "ID" in words:
         words[words.index("ID")] = cli.json("config", "set", "EXAMPLE", "x")["id"]
+    if words[:2] == ["config", "resolved"]:
+        cli("repo", "add", "https://example.com/acme/shop", "--no-auto")
     if "ID" in words:
         kind = ("observe", "--category", "timing") if words[0] == "curate" else ("remember",)
         memory = cli.json(*kind, f"The API wants a Bearer prefix, says {me}.")["memory"]["id"]
