@@ -66,6 +66,8 @@ MAX_FAILURES = 3
 """Failed tasks that a lead is told of when a session starts."""
 MAX_GROUPS = 1_000
 MAX_DAYS = 400
+MAX_HELD = 50
+"""Tasks that an agent may have claimed at a time, about: claims at the same moment do not see each other."""
 MAX_AGENTS = 10_000
 """Agents whose costs of a day are compared with the limit: those with the largest."""
 TRIES = 3
@@ -196,7 +198,7 @@ class TaskService:
                 progress=tuple(view.task_progress(task)),
                 sessions=tuple(one for one in view.task_sessions(task) if authority.sees_sessions(viewer, one.agent)),
                 unmet=tuple(view.unmet_dependencies(task, MAX_DEPENDENCIES)),
-                usage=total(one.usage for one in view.task_costs(task)),
+                usage=total(one.usage for one in view.task_costs(task, _costs_seen(viewer))),
             )
 
     def page(
@@ -285,12 +287,16 @@ class TaskService:
         with self._store.read(deadline) as view:
             exhausted = view.exhausted_tasks(now, _EXHAUSTED_AT_ONCE)
             refusal = self._limit.refusal(_used_by_agents(view, now.date()), agent) if self._limit.is_set else None
+            held = view.count_held_tasks(agent, now, MAX_HELD)
             is_claimable = view.is_claimable(queues, now)
             end = None if is_claimable else view.next_lease_end(queues, now)
             wait = None if end is None else max((end - view.lease_time(now)).total_seconds(), 0.0)
         self._fail_all(exhausted, deadline)
         if refusal is not None:
             return ClaimResult(task=None, message=refusal, is_over_limit=True)
+        if held >= MAX_HELD:
+            message = f"You work on {MAX_HELD} tasks already. Complete or release some before you claim more."
+            return ClaimResult(task=None, message=message)
         if not is_claimable:
             return ClaimResult(task=None, message="There is no task for you now.", retry_in=wait)
         token = self._new_token()
@@ -556,12 +562,11 @@ class TaskService:
     ) -> CostReport:
         """Returns the costs of some days (default: the last 30), of the agent of a worker or of all agents."""
         until = last or self._clock.now().date()
-        since = first or until - timedelta(days=29)
+        since = first or date.fromordinal(max(until.toordinal() - 29, 1))
         if not timedelta() <= until - since <= timedelta(days=MAX_DAYS):
             raise Invalid(f"The days are a span of at most {MAX_DAYS}, and the first one comes first.", field="first")
-        seen = authority.task_visibility(viewer)
-        agent = None if seen.others else viewer.agent
-        with self._store.read(deadline, sees=seen) as view:
+        agent = _costs_seen(viewer)
+        with self._store.read(deadline, sees=authority.task_visibility(viewer)) as view:
             rows = view.cost_groups(group, since, until, agent, MAX_GROUPS + 1)
             everything = view.total_cost(since, until, agent)
         return CostReport(rows=tuple(rows[:MAX_GROUPS]), total=everything, is_cut=len(rows) > MAX_GROUPS)
@@ -934,6 +939,11 @@ def _in_session(task: Task, session: Clean | None, viewer: Viewer) -> Task:
     if session is None or (task.session, task.session_agent) == (session, viewer.agent):
         return task
     return replace(task, session=session, session_agent=viewer.agent)
+
+
+def _costs_seen(viewer: Viewer) -> AgentId | None:
+    """Returns the agent whose costs the viewer sees; None for all."""
+    return viewer.agent if viewer.role is Role.WORKER else None
 
 
 def _used_by_agents(view: View, day: date) -> Mapping[str, UsageTotal]:
