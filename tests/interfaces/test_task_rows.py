@@ -188,6 +188,27 @@ def test_a38_completed_and_failed_tasks_become_one_memory_and_trivial_ones_none(
     assert len(swarm.completions(swarm.ada)) == 2
 
 
+def test_a38_the_older_operation_completes_a_stored_task(swarm: Swarm) -> None:
+    swarm.send()
+    task = swarm.claim()
+    body = {"taskId": task["id"].upper(), "task": "Foreign text of Bob, which is long enough", "output": "Nothing."}
+    with pytest.raises(Forbidden):
+        swarm.bob.call("POST", "/api/tasks/complete", body=body)
+    for _ in range(2):
+        done = swarm.ada.call("POST", "/api/tasks/complete", body={**body, "output": "Valid until June."})
+        assert done["memory"]["content"] == f"Completed task: {TEXT}\n\nOutput:\n\nValid until June."
+    assert len(swarm.completions(swarm.operator)) == 1
+    swarm.send(assignee="ada")
+    failed = swarm.claim()
+    hidden = {"taskId": failed["id"], "task": "Words of Bob about something else", "output": "Bob's own words"}
+    swarm.bob.call("POST", "/api/tasks/complete", body=hidden)
+    body = {"taskId": failed["id"], "task": "x", "output": "No access", "status": "failed"}
+    done = swarm.ada.call("POST", "/api/tasks/complete", body=body)
+    assert "What went wrong:\n\nNo access" in done["memory"]["content"]
+    assert swarm.get(failed)["task"]["state"] == "failed"
+    assert "Bob's own words" not in str(swarm.completions(swarm.ada))
+
+
 def test_b11_relevant_past_knowledge_of_a_task(swarm: Swarm) -> None:
     note = "The certificate of the proxy is renewed with acme.sh on host edge1, never by hand."
     swarm.lea.call(

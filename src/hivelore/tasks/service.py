@@ -19,6 +19,7 @@ from hivelore.errors import Conflict, Forbidden, HiveloreError, Invalid, NotFoun
 from hivelore.events.log import EventLog
 from hivelore.events.model import Event, Level
 from hivelore.identity.service import Agents
+from hivelore.memories.model import Memory
 from hivelore.memories.normalizer import NormalizedDraft, Normalizer, clean_line
 from hivelore.memories.service import MemoryService
 from hivelore.storage.ports import MemoryStore, Transaction, View
@@ -55,7 +56,7 @@ from hivelore.tasks.model import (
     UsageTotal,
 )
 from hivelore.tasks.states import TaskAction, may_apply, next_state
-from hivelore.tasks.task_text import task_draft
+from hivelore.tasks.task_text import memory_key, memory_owner, task_draft
 
 DEFAULT_LEASE = timedelta(minutes=10)
 RENEWAL = timedelta(minutes=10)
@@ -426,6 +427,24 @@ class TaskService:
             return Outcome(known, replace(after, failures=failures))
 
         return self._finish(task, decide, viewer, token, said, name, usage, now, deadline)
+
+    def finish_known(
+        self, task: str, output: str, viewer: Viewer, *, is_failed: bool = False, deadline: float | None = None
+    ) -> tuple[Task, Memory | None] | None:
+        """Completes or fails the task with this whole id, and returns it with its memory, if the viewer may read that;
+        None if there is no such task that the viewer may see."""
+        known, seen = TaskId(task.strip().lower()), authority.task_visibility(viewer)
+        with self._store.read(deadline, sees=seen) as view:
+            found = view.task(known)
+        if found is None or not authority.may_see(seen, found):
+            return None
+        finish = self.fail if is_failed else self.complete
+        done = finish(known, output, viewer, deadline=deadline)
+        with self._store.read(deadline) as view:
+            memories = [one.memory for one in view.memories_with_external_id(memory_owner(done), memory_key(done))]
+        is_seen = done.assignee is None or viewer.agent == done.assignee or viewer.role is Role.OPERATOR
+        memory = next((one for one in memories if one.source_task_id == done.id), None)
+        return done, memory if is_seen else None
 
     def release(self, task: TaskId, viewer: Viewer, *, token: str | None = None, deadline: float | None = None) -> Task:
         """Gives a claimed task back, which counts as no failure."""
