@@ -304,19 +304,20 @@ def test_d25_a_task_that_the_session_no_longer_works_on_does_not_come_back(swarm
         assert f"{task['id']}: {TEXT}" not in str(swarm.ada.call("POST", "/api/hooks/claude-code", body=body))
 
 
-@pytest.mark.parametrize(
-    ("reports", "tokens"),
-    [
-        ([({}, {"inputTokens": 100}), ({"sessionId": "s"}, {"inputTokens": 150})], 150),
-        ([({"sessionId": "s"}, {"inputTokens": 100}), ({"sessionId": "t"}, {"inputTokens": 50})], 150),
-        ([({}, {"sessionId": "s", "inputTokens": 100}), ({}, {"inputTokens": 150})], 150),
-        ([({"sessionId": "s"}, {"inputTokens": 100}), ({}, {"inputTokens": 150})], 150),
-        (
-            [({"sessionId": "s"}, {"sessionId": "t", "inputTokens": 100}), ({}, {"sessionId": "t", "inputTokens": 90})],
-            100,
-        ),
-    ],
-)
+_REPORTS: list[tuple[list[tuple[dict[str, Any], dict[str, Any]]], int]] = [
+    ([({}, {"inputTokens": 100}), ({"sessionId": "s"}, {"inputTokens": 150})], 150),
+    ([({"sessionId": "s"}, {"inputTokens": 100}), ({"sessionId": "t"}, {"inputTokens": 50})], 150),
+    ([({}, {"sessionId": "s", "inputTokens": 100}), ({}, {"inputTokens": 150})], 150),
+    ([({"sessionId": "s"}, {"inputTokens": 100}), ({}, {"inputTokens": 150})], 150),
+    (
+        [({"sessionId": "s"}, {"sessionId": "t", "inputTokens": 100}), ({}, {"sessionId": "t", "inputTokens": 90})],
+        100,
+    ),
+]
+"""Fields and usages of reports, the last of which completes the task, and the tokens that are stored then."""
+
+
+@pytest.mark.parametrize(("reports", "tokens"), _REPORTS)
 def test_costs_belong_to_the_session_that_a_report_names(
     swarm: Swarm, reports: list[tuple[dict[str, Any], dict[str, Any]]], tokens: int
 ) -> None:
@@ -344,7 +345,7 @@ def test_costs_are_stored_after_the_agent_itself_completed_the_task(swarm: Swarm
 def test_a_failed_attempt_that_is_reported_again_changes_nothing(swarm: Swarm) -> None:
     swarm.send()
     task = swarm.claim()
-    fields = {"reason": "No access", "retry": True, "leaseToken": task["lease"]["token"]}
+    fields: dict[str, Any] = {"reason": "No access", "retry": True, "leaseToken": task["lease"]["token"]}
     assert swarm.do(task, "fail", **fields)["failures"] == 1
     assert swarm.do(task, "fail", **fields)["state"] == "open"
     swarm.claim(swarm.bob)

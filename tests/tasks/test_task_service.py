@@ -151,6 +151,21 @@ def test_the_progress_of_a_task_is_bounded(world: World) -> None:
     assert len(found) == MAX_PROGRESS
 
 
+def test_n18_progress_leaves_no_history_of_the_memory(world: World) -> None:
+    task = world.tasks.send(TEXT, AS_LEA)
+    for number in range(5):
+        world.tasks.progress(task.id, f"Step {number} of the renewal", AS_LEA)
+    world.tasks.complete(task.id, "Renewed until June.", AS_LEA)
+    with world.store.read() as view:
+        (memory,) = view.page(replace(EVERYTHING, source=Source.TASK_COMPLETION), None, 9)
+        stored = view.get(memory.id)
+        assert stored is not None
+        contents = [one.content for one in view.history(stored.key)]
+    assert len(contents) == 2
+    assert "Step 4" in contents[0]
+    assert contents[1].startswith("Completed task")
+
+
 def test_a_worker_cannot_flood_the_swarm(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hivelore.tasks.service.MAX_UNFINISHED", 3)
     assert MAX_UNFINISHED == 1_000

@@ -28,6 +28,7 @@ from hivelore.tasks.costs import DailyLimit, reported, session_of_costs, share_o
 from hivelore.tasks.dependencies import check_acyclic, lock_of, locks_of
 from hivelore.tasks.model import (
     DEFAULT_ATTEMPTS,
+    FINISHED,
     MAX_DEPENDENCIES,
     MAX_PRIORITY,
     MAX_TAGS,
@@ -651,8 +652,10 @@ class TaskService:
                 put_changed_task(tx, outcome.before, outcome.after)
                 effect(tx, outcome)
                 self._open_dependents(tx, outcome)
-                if memory is not None:
+                if memory is not None and outcome.after.state in FINISHED:
                     self._memory_service.remember_within(tx, memory, SERVICE_VIEWER)
+                elif memory is not None:  # A progress replaces the one before, and there may be many.
+                    self._memory_service.replace_within(tx, memory, SERVICE_VIEWER)
             always(tx, outcome)
             return outcome
 
@@ -965,9 +968,9 @@ def _costs_seen(viewer: Viewer) -> AgentId | None:
     return viewer.agent if viewer.role is Role.WORKER else None
 
 
-def _used_by_agents(view: View, day: date) -> Mapping[str, UsageTotal]:
+def _used_by_agents(view: View, day: date) -> Mapping[AgentId, UsageTotal]:
     rows = view.cost_groups(CostGroup.AGENT, day, day, None, MAX_AGENTS)
-    return {one.key: one.usage for one in rows}
+    return {AgentId(one.key): one.usage for one in rows}
 
 
 def _newest_session(view: View, task: TaskId, attempt: int) -> Clean | None:
