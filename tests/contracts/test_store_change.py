@@ -53,6 +53,19 @@ def test_accesses_counted_since_a_memory_was_read_survive_its_change(store: Memo
     assert (now.access_count, now.accessed_at) == (2, instant(3))
 
 
+def test_the_previous_states_of_a_memory_can_be_dropped(store: MemoryStore) -> None:
+    stored, other = add(store, a_memory()), add(store, a_memory("Another one."))
+    second = next_version(stored.memory, "New")
+    change(store, stored.key, second, whole(second.content))
+    change(store, other.key, next_version(other.memory))
+    store.write(lambda tx: tx.drop_history(stored.key))
+    store.write(lambda tx: tx.drop_history(DocumentKey(99)))
+    assert [one.number for one in history(store, stored.key)] == [2]
+    assert [one.number for one in history(store, other.key)] == [1, 2]
+    change(store, stored.key, next_version(second))
+    assert [one.number for one in history(store, stored.key)] == [2, 3]
+
+
 def test_filters_apply_to_the_new_version_only(store: MemoryStore) -> None:
     stored = add(store, a_memory(tags=(Clean("old"), Clean("kept")), category=Clean("old")))
     change(store, stored.key, next_version(stored.memory, tags=(Clean("new"), Clean("kept")), category=Clean("new")))

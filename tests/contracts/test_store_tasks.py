@@ -64,6 +64,8 @@ tasks = st.builds(
     lease=st.none()
     | st.builds(Lease, token=st.just("t"), agent=st.just(ADA), runner=st.none() | texts, until=instants),
     session=st.none() | texts,
+    session_agent=st.sampled_from([ADA, BOB, None]),
+    reporter=st.sampled_from([ADA, BOB, None]),
     progress=st.none() | texts,
     progress_at=st.none() | instants,
     output=st.none() | texts,
@@ -134,7 +136,7 @@ def test_lists_are_narrowed_and_their_texts_are_short(store: MemoryStore) -> Non
     put(
         store,
         a_task(1, parent=task_id(9), tags=(Clean("a_b"),)),
-        a_task(2, repo=Clean("shop"), tags=(Clean("axb"), Clean("50%"))),
+        a_task(2, repo=Clean("shop"), tags=(Clean("axb"), Clean("50%"), Clean('a","tls","b'))),
         a_task(3, assignee=ADA, text=Clean("x" * 1_000), output=Clean("y" * 1_000)),
         a_task(4, creator=BOB),
     )
@@ -142,10 +144,18 @@ def test_lists_are_narrowed_and_their_texts_are_short(store: MemoryStore) -> Non
     assert listed(store, repo=Clean("shop")) == [task_id(2)]
     assert listed(store, tag=Clean("a_b")) == [task_id(1)]
     assert listed(store, tag=Clean("50%")) == [task_id(2)]
+    assert listed(store, tag=Clean('a","tls","b')) == [task_id(2)]
+    assert [listed(store, tag=Clean(other)) for other in ("A_B", "tls", "50", "ax")] == [[], [], [], []]
     assert listed(store, agent=ADA) == [task_id(3)]
+    claimed = claim(store, ADA)
+    assert claimed is not None
+    assert listed(store, agent=ADA) == sorted([task_id(3), claimed.id], reverse=True)
+    with store.read() as view:
+        assert view.count_held_tasks(ADA, START, 9) == 1
+        assert view.count_held_tasks(BOB, START, 9) == 0
     assert listed(store, creator=BOB) == [task_id(4)]
     with store.read() as view:
-        (long,) = view.tasks(TaskFilter(seen=ALL_TASKS, agent=ADA), None, 9)
+        long, *_ = view.tasks(TaskFilter(seen=ALL_TASKS, agent=ADA), None, 9)
     assert (len(long.text), len(long.output or "")) == (301, 301)
 
 
@@ -351,6 +361,8 @@ def test_costs_are_summed_by_task_agent_and_day(store: MemoryStore) -> None:
     first, last = date(2026, 3, 1), date(2026, 3, 2)
     with store.read() as view:
         assert view.task_costs(task_id(1)) == costs[:2]
+        assert view.task_costs(task_id(1), costs[0].agent) == [one for one in costs[:2] if one.agent == costs[0].agent]
+        assert view.task_costs(task_id(1), LEA) == []
 
         def groups(group: CostGroup, agent: AgentId | None = None, limit: int = 9) -> list[tuple[str, int]]:
             rows = view.cost_groups(group, first, last, agent, limit)

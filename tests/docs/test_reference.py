@@ -8,9 +8,13 @@ from hivelore.python.hive import Hive
 
 WITHOUT_A_METHOD = {"hook_event": "agent programs report their own events", "index_memory": "`remember` stores a text"}
 WITHOUT_A_VERB = {
+    "claim_task": "only agents and runners claim tasks",
     "count_decayed": "the decay does not depend on it",
     "forget_operational_memories": "`curate` deletes one at a time",
     "operational_memory": "`observations` and `get` show it",
+    "release_task": "only agents and runners claim tasks",
+    "renew_task": "only agents and runners claim tasks",
+    "task_knowledge": "`recall` finds the same memories",
 }
 
 

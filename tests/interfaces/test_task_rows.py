@@ -189,6 +189,27 @@ def test_a38_completed_and_failed_tasks_become_one_memory_and_trivial_ones_none(
     assert len(swarm.completions(swarm.ada)) == 2
 
 
+def test_a38_the_older_operation_completes_a_stored_task(swarm: Swarm) -> None:
+    swarm.send()
+    task = swarm.claim()
+    body = {"taskId": task["id"].upper(), "task": "Foreign text of Bob, which is long enough", "output": "Nothing."}
+    with pytest.raises(Forbidden):
+        swarm.bob.call("POST", "/api/tasks/complete", body=body)
+    for _ in range(2):
+        done = swarm.ada.call("POST", "/api/tasks/complete", body={**body, "output": "Valid until June."})
+        assert done["memory"]["content"] == f"Completed task: {TEXT}\n\nOutput:\n\nValid until June."
+    assert len(swarm.completions(swarm.operator)) == 1
+    swarm.send(assignee="ada")
+    failed = swarm.claim()
+    hidden = {"taskId": failed["id"], "task": "Words of Bob about something else", "output": "Bob's own words"}
+    swarm.bob.call("POST", "/api/tasks/complete", body=hidden)
+    body = {"taskId": failed["id"], "task": "x", "output": "No access", "status": "failed"}
+    done = swarm.ada.call("POST", "/api/tasks/complete", body=body)
+    assert "What went wrong:\n\nNo access" in done["memory"]["content"]
+    assert swarm.get(failed)["task"]["state"] == "failed"
+    assert "Bob's own words" not in str(swarm.completions(swarm.ada))
+
+
 def test_b11_relevant_past_knowledge_of_a_task(swarm: Swarm) -> None:
     note = "The certificate of the proxy is renewed with acme.sh on host edge1, never by hand."
     swarm.lea.call(
@@ -284,19 +305,20 @@ def test_d25_a_task_that_the_session_no_longer_works_on_does_not_come_back(swarm
         assert f"{task['id']}: {TEXT}" not in str(swarm.ada.call("POST", "/api/hooks/claude-code", body=body))
 
 
-@pytest.mark.parametrize(
-    ("reports", "tokens"),
-    [
-        ([({}, {"inputTokens": 100}), ({"sessionId": "s"}, {"inputTokens": 150})], 150),
-        ([({"sessionId": "s"}, {"inputTokens": 100}), ({"sessionId": "t"}, {"inputTokens": 50})], 150),
-        ([({}, {"sessionId": "s", "inputTokens": 100}), ({}, {"inputTokens": 150})], 150),
-        ([({"sessionId": "s"}, {"inputTokens": 100}), ({}, {"inputTokens": 150})], 150),
-        (
-            [({"sessionId": "s"}, {"sessionId": "t", "inputTokens": 100}), ({}, {"sessionId": "t", "inputTokens": 90})],
-            100,
-        ),
-    ],
-)
+_REPORTS: list[tuple[list[tuple[dict[str, Any], dict[str, Any]]], int]] = [
+    ([({}, {"inputTokens": 100}), ({"sessionId": "s"}, {"inputTokens": 150})], 150),
+    ([({"sessionId": "s"}, {"inputTokens": 100}), ({"sessionId": "t"}, {"inputTokens": 50})], 150),
+    ([({}, {"sessionId": "s", "inputTokens": 100}), ({}, {"inputTokens": 150})], 150),
+    ([({"sessionId": "s"}, {"inputTokens": 100}), ({}, {"inputTokens": 150})], 150),
+    (
+        [({"sessionId": "s"}, {"sessionId": "t", "inputTokens": 100}), ({}, {"sessionId": "t", "inputTokens": 90})],
+        100,
+    ),
+]
+"""Fields and usages of reports, the last of which completes the task, and the tokens that are stored then."""
+
+
+@pytest.mark.parametrize(("reports", "tokens"), _REPORTS)
 def test_costs_belong_to_the_session_that_a_report_names(
     swarm: Swarm, reports: list[tuple[dict[str, Any], dict[str, Any]]], tokens: int
 ) -> None:
@@ -324,7 +346,7 @@ def test_costs_are_stored_after_the_agent_itself_completed_the_task(swarm: Swarm
 def test_a_failed_attempt_that_is_reported_again_changes_nothing(swarm: Swarm) -> None:
     swarm.send()
     task = swarm.claim()
-    fields = {"reason": "No access", "retry": True, "leaseToken": task["lease"]["token"]}
+    fields: dict[str, Any] = {"reason": "No access", "retry": True, "leaseToken": task["lease"]["token"]}
     assert swarm.do(task, "fail", **fields)["failures"] == 1
     assert swarm.do(task, "fail", **fields)["state"] == "open"
     swarm.claim(swarm.bob)

@@ -174,6 +174,7 @@ FRAGMENTS = {
             TaskFilter(seen=seen),
             TaskFilter(seen=seen, agent=ADA),
             TaskFilter(seen=seen, creator=ADA),
+            TaskFilter(seen=seen, repo=Clean("shop")),
             TaskFilter(seen=seen, parent=task_id(1), tag=Clean("t")),
         )
         for sql, _ in task_conditions(where)

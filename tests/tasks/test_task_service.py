@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Barrier
@@ -151,6 +151,21 @@ def test_the_progress_of_a_task_is_bounded(world: World) -> None:
     assert len(found) == MAX_PROGRESS
 
 
+def test_n18_progress_leaves_no_history_of_the_memory(world: World) -> None:
+    task = world.tasks.send(TEXT, AS_LEA)
+    for number in range(5):
+        world.tasks.progress(task.id, f"Step {number} of the renewal", AS_LEA)
+    world.tasks.complete(task.id, "Renewed until June.", AS_LEA)
+    with world.store.read() as view:
+        (memory,) = view.page(replace(EVERYTHING, source=Source.TASK_COMPLETION), None, 9)
+        stored = view.get(memory.id)
+        assert stored is not None
+        contents = [one.content for one in view.history(stored.key)]
+    assert len(contents) == 2
+    assert "Step 4" in contents[0]
+    assert contents[1].startswith("Completed task")
+
+
 def test_a_worker_cannot_flood_the_swarm(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hivelore.tasks.service.MAX_UNFINISHED", 3)
     assert MAX_UNFINISHED == 1_000
@@ -219,6 +234,21 @@ def test_costs_of_a_day_are_what_was_used_on_it(world: World) -> None:
     assert world.tasks.costs(CostGroup.DAY, AS_BOB, first=None, last=None).total == UsageTotal()
     with pytest.raises(Invalid):
         world.tasks.costs(CostGroup.DAY, AS_ADA, first=day, last=day - timedelta(days=1))
+    assert world.tasks.costs(CostGroup.DAY, AS_ADA, first=None, last=date.min).rows == ()
+    shown = [world.tasks.get(task.id, viewer).usage.input_tokens for viewer in (AS_ADA, AS_BOB, AS_LEA)]
+    assert shown == [25, 0, 25]
+
+
+def test_n18_an_agent_hoards_no_tasks(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hivelore.tasks.service.MAX_HELD", 2)
+    for number in range(4):
+        world.tasks.send(f"{TEXT} {number}", AS_LEA)
+    one, _ = (world.tasks.claim(AS_ADA).task for _ in range(2))
+    assert one is not None
+    assert "release" in world.tasks.claim(AS_ADA).message
+    assert world.tasks.claim(AS_BOB).task is not None
+    world.tasks.release(one.id, AS_ADA)
+    assert world.tasks.claim(AS_ADA).task is not None
 
 
 calls = st.tuples(

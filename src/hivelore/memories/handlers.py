@@ -11,7 +11,7 @@ from hivelore.core.paging import position_of
 from hivelore.core.values import NoArguments, replace
 from hivelore.feedback.model import NO_USAGE
 from hivelore.memories.drafts import Draft, Edit, EditedFields, WriteResult
-from hivelore.memories.model import Memory
+from hivelore.memories.model import Memory, TaskStatus
 from hivelore.memories.normalizer import (
     clean_category_filter,
     clean_filter,
@@ -151,6 +151,13 @@ def inject_learning(app: Application, request: InjectLearning, call: Call) -> Me
 
 
 def complete_task(app: Application, request: CompleteTask, call: Call) -> CompletedTask:
+    failed = request.status is TaskStatus.FAILED
+    stored = app.tasks.finish_known(
+        request.task_id, request.output or "", call.viewer, is_failed=failed, deadline=call.deadline
+    )
+    if stored is not None:  # It has its own memory.
+        task, memory = stored
+        return CompletedTask(memory=memory, created=False, changed=True, message=f"The task is {task.state}.")
     completion = TaskCompletion(
         id=request.task_id,
         task=request.task,

@@ -407,7 +407,8 @@ COMPLETE_TASK = Operation(
     name="complete_task",
     summary="Stores a completed or failed task with its output, or with what went wrong, as a private memory of the "
     "source ``task_completion``. Another output of the same task updates its memory; a repetition changes nothing. "
-    "Nothing is stored if task and output have fewer than 30 characters together.",
+    "Nothing is stored if task and output have fewer than 30 characters together. With the id of a task of the swarm, "
+    "completes or fails that task.",
     request=CompleteTask,
     response=CompletedTask,
     handler="hivelore.memories.handlers:complete_task",

@@ -136,6 +136,10 @@ class MemoryWrites(Protocol):
         unknown key, Stale unless ``memory.version`` is the next version."""
         ...
 
+    def drop_history(self, key: DocumentKey) -> None:
+        """Deletes the previous states of a memory. Its current version keeps its number. Ignores an unknown key."""
+        ...
+
     def set_expiry(self, key: DocumentKey, expires_at: datetime | None) -> None:
         """Sets when a memory expires, without a new version. Ignores an unknown key."""
         ...

@@ -129,10 +129,13 @@ class MemoryReader:
         """Returns the difference between two versions. Default: the current version and the one before it."""
         versions = {one.number: one for one in self.history(memory, viewer).versions}
         last = max(versions) if newer is None else newer
-        first = max(last - 1, 1) if older is None else older
+        first = max((one for one in versions if one < last), default=last) if older is None else older
         for number, field in ((first, "from"), (last, "to")):
             if number not in versions:
-                raise Invalid(f"{field} is 1 to {max(versions)}, a version of this memory, not {number}.", field=field)
+                raise Invalid(
+                    f"{field} is {min(versions)} to {max(versions)}, a version of this memory, not {number}.",
+                    field=field,
+                )
         return difference(versions[first], versions[last])
 
     def page(

@@ -103,6 +103,13 @@ class MemoryService:
         """Stores a draft in a transaction, without a batch that undoes it. Call ``note_written`` after it."""
         return self._store_draft(tx, prepared, viewer)
 
+    def replace_within(self, tx: Transaction, prepared: NormalizedDraft, viewer: Viewer) -> None:
+        """Like ``remember_within``, but without the previous states in the history of the memory."""
+        done = self._store_draft(tx, prepared, viewer)
+        stored = tx.get(done.memory.id)
+        if stored is not None and done.changed:
+            tx.drop_history(stored.key)
+
     def note_written(self, viewer: Viewer) -> None:
         """Reports that a transaction stored memories."""
         self._written(viewer, ())

@@ -63,7 +63,7 @@ class DailyLimit:
     def is_set(self) -> bool:
         return self.tokens is not None or self.cost_micros is not None
 
-    def refusal(self, used: Mapping[str, UsageTotal], agent: AgentId) -> str | None:
+    def refusal(self, used: Mapping[AgentId, UsageTotal], agent: AgentId) -> str | None:
         """Returns why an agent claims no more tasks today; None if it may. ``used``: by agent."""
         tokens = {one: usage.tokens for one, usage in used.items()}
         micros = {one: usage.cost_micros for one, usage in used.items()}
@@ -73,7 +73,7 @@ class DailyLimit:
 
 
 def _refusal(
-    used: Mapping[str, int], limit: int | None, percent: int, agent: AgentId, form: str, unit: int, setting: str
+    used: Mapping[AgentId, int], limit: int | None, percent: int, agent: AgentId, form: str, unit: int, setting: str
 ) -> str | None:
     if limit is None:
         return None

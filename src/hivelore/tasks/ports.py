@@ -62,6 +62,10 @@ class TaskReads(Protocol):
         """Counts the unfinished tasks that an agent sent, up to ``most``."""
         ...
 
+    def count_held_tasks(self, agent: AgentId, now: datetime, most: int) -> int:
+        """Counts the tasks on which an agent works under a lease that has not ended, up to ``most``."""
+        ...
+
     def count_tasks(self) -> Mapping[TaskState, int]:
         """Counts the tasks of each unfinished state."""
         ...
@@ -106,8 +110,8 @@ class TaskReads(Protocol):
         """Returns the changes of a batch, by task."""
         ...
 
-    def task_costs(self, task: TaskId) -> Sequence[TaskCost]:
-        """Returns the costs of a task, by attempt, session and day."""
+    def task_costs(self, task: TaskId, agent: AgentId | None = None) -> Sequence[TaskCost]:
+        """Returns the costs of a task, by attempt, session and day. ``agent``: only those of one agent."""
         ...
 
     def used_on(self, day: date) -> UsageTotal:

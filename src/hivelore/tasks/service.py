@@ -19,6 +19,7 @@ from hivelore.errors import Conflict, Forbidden, HiveloreError, Invalid, NotFoun
 from hivelore.events.log import EventLog
 from hivelore.events.model import Event, Level
 from hivelore.identity.service import Agents
+from hivelore.memories.model import Memory
 from hivelore.memories.normalizer import NormalizedDraft, Normalizer, clean_line
 from hivelore.memories.service import MemoryService
 from hivelore.storage.ports import MemoryStore, Transaction, View
@@ -27,6 +28,7 @@ from hivelore.tasks.costs import DailyLimit, reported, session_of_costs, share_o
 from hivelore.tasks.dependencies import check_acyclic, lock_of, locks_of
 from hivelore.tasks.model import (
     DEFAULT_ATTEMPTS,
+    FINISHED,
     MAX_DEPENDENCIES,
     MAX_PRIORITY,
     MAX_TAGS,
@@ -55,7 +57,7 @@ from hivelore.tasks.model import (
     UsageTotal,
 )
 from hivelore.tasks.states import TaskAction, may_apply, next_state
-from hivelore.tasks.task_text import task_draft
+from hivelore.tasks.task_text import memory_key, memory_owner, task_draft
 
 DEFAULT_LEASE = timedelta(minutes=10)
 RENEWAL = timedelta(minutes=10)
@@ -66,6 +68,8 @@ MAX_FAILURES = 3
 """Failed tasks that a lead is told of when a session starts."""
 MAX_GROUPS = 1_000
 MAX_DAYS = 400
+MAX_HELD = 50
+"""Tasks that an agent may have claimed at a time, about: claims at the same moment do not see each other."""
 MAX_AGENTS = 10_000
 """Agents whose costs of a day are compared with the limit: those with the largest."""
 TRIES = 3
@@ -196,7 +200,7 @@ class TaskService:
                 progress=tuple(view.task_progress(task)),
                 sessions=tuple(one for one in view.task_sessions(task) if authority.sees_sessions(viewer, one.agent)),
                 unmet=tuple(view.unmet_dependencies(task, MAX_DEPENDENCIES)),
-                usage=total(one.usage for one in view.task_costs(task)),
+                usage=total(one.usage for one in view.task_costs(task, _costs_seen(viewer))),
             )
 
     def page(
@@ -285,12 +289,16 @@ class TaskService:
         with self._store.read(deadline) as view:
             exhausted = view.exhausted_tasks(now, _EXHAUSTED_AT_ONCE)
             refusal = self._limit.refusal(_used_by_agents(view, now.date()), agent) if self._limit.is_set else None
+            held = view.count_held_tasks(agent, now, MAX_HELD)
             is_claimable = view.is_claimable(queues, now)
             end = None if is_claimable else view.next_lease_end(queues, now)
             wait = None if end is None else max((end - view.lease_time(now)).total_seconds(), 0.0)
         self._fail_all(exhausted, deadline)
         if refusal is not None:
             return ClaimResult(task=None, message=refusal, is_over_limit=True)
+        if held >= MAX_HELD:
+            message = f"You work on {MAX_HELD} tasks already. Complete or release some before you claim more."
+            return ClaimResult(task=None, message=message)
         if not is_claimable:
             return ClaimResult(task=None, message="There is no task for you now.", retry_in=wait)
         token = self._new_token()
@@ -422,6 +430,24 @@ class TaskService:
             return Outcome(known, replace(after, failures=failures))
 
         return self._finish(task, decide, viewer, token, said, name, usage, now, deadline)
+
+    def finish_known(
+        self, task: str, output: str, viewer: Viewer, *, is_failed: bool = False, deadline: float | None = None
+    ) -> tuple[Task, Memory | None] | None:
+        """Completes or fails the task with this whole id, and returns it with its memory, if the viewer may read that;
+        None if there is no such task that the viewer may see."""
+        known, seen = TaskId(task.strip().lower()), authority.task_visibility(viewer)
+        with self._store.read(deadline, sees=seen) as view:
+            found = view.task(known)
+        if found is None or not authority.may_see(seen, found):
+            return None
+        finish = self.fail if is_failed else self.complete
+        done = finish(known, output, viewer, deadline=deadline)
+        with self._store.read(deadline) as view:
+            memories = [one.memory for one in view.memories_with_external_id(memory_owner(done), memory_key(done))]
+        is_seen = done.assignee is None or viewer.agent == done.assignee or viewer.role is Role.OPERATOR
+        memory = next((one for one in memories if one.source_task_id == done.id), None)
+        return done, memory if is_seen else None
 
     def release(self, task: TaskId, viewer: Viewer, *, token: str | None = None, deadline: float | None = None) -> Task:
         """Gives a claimed task back, which counts as no failure."""
@@ -558,12 +584,11 @@ class TaskService:
     ) -> CostReport:
         """Returns the costs of some days (default: the last 30), of the agent of a worker or of all agents."""
         until = last or self._clock.now().date()
-        since = first or until - timedelta(days=29)
+        since = first or date.fromordinal(max(until.toordinal() - 29, 1))
         if not timedelta() <= until - since <= timedelta(days=MAX_DAYS):
             raise Invalid(f"The days are a span of at most {MAX_DAYS}, and the first one comes first.", field="first")
-        seen = authority.task_visibility(viewer)
-        agent = None if seen.others else viewer.agent
-        with self._store.read(deadline, sees=seen) as view:
+        agent = _costs_seen(viewer)
+        with self._store.read(deadline, sees=authority.task_visibility(viewer)) as view:
             rows = view.cost_groups(group, since, until, agent, MAX_GROUPS + 1)
             everything = view.total_cost(since, until, agent)
         return CostReport(rows=tuple(rows[:MAX_GROUPS]), total=everything, is_cut=len(rows) > MAX_GROUPS)
@@ -629,8 +654,10 @@ class TaskService:
                 put_changed_task(tx, outcome.before, outcome.after)
                 effect(tx, outcome)
                 self._open_dependents(tx, outcome)
-                if memory is not None:
+                if memory is not None and outcome.after.state in FINISHED:
                     self._memory_service.remember_within(tx, memory, SERVICE_VIEWER)
+                elif memory is not None:  # A progress replaces the one before, and there may be many.
+                    self._memory_service.replace_within(tx, memory, SERVICE_VIEWER)
             always(tx, outcome)
             return outcome
 
@@ -938,9 +965,14 @@ def _in_session(task: Task, session: Clean | None, viewer: Viewer) -> Task:
     return replace(task, session=session, session_agent=viewer.agent)
 
 
-def _used_by_agents(view: View, day: date) -> Mapping[str, UsageTotal]:
+def _costs_seen(viewer: Viewer) -> AgentId | None:
+    """Returns the agent whose costs the viewer sees; None for all."""
+    return viewer.agent if viewer.role is Role.WORKER else None
+
+
+def _used_by_agents(view: View, day: date) -> Mapping[AgentId, UsageTotal]:
     rows = view.cost_groups(CostGroup.AGENT, day, day, None, MAX_AGENTS)
-    return {one.key: one.usage for one in rows}
+    return {AgentId(one.key): one.usage for one in rows}
 
 
 def _newest_session(view: View, task: TaskId, attempt: int) -> Clean | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from hivelore.core.agents import AgentId, Role
-from hivelore.core.text import in_one_line
+from hivelore.core.text import Clean, in_one_line
 from hivelore.memories.drafts import AttributedDraft
 from hivelore.memories.model import Scope, Source, Trust
 from hivelore.memories.summary import name_from_summary, summarise
@@ -24,9 +24,9 @@ PREAMBLE_BYTES = 8_000
 _CUT = " [...]"
 
 
-def memory_key(task: Task) -> str:
+def memory_key(task: Task) -> Clean:
     """Returns the external id of the memory of a task."""
-    return f"task:{task.id}"
+    return Clean(f"task:{task.id}")
 
 
 def memory_owner(task: Task) -> AgentId | None:

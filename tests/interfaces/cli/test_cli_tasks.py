@@ -30,4 +30,5 @@ def test_a_cancelled_task_is_restored_by_an_undo(cli: CommandLine, me: str) -> N
     assert cli("task", "pause", task).code == cli("task", "resume", task).code == 0
     assert cli("task", "fail", task, "No", "access").out == f"Task {task} is failed.\n"
     assert cli("task", "show", "nothing").code != 0
+    assert cli("task", "drop-costs", task).out == f"Deleted the costs of: {task}\n"
     assert cli("task", "delete", task).out == f"Deleted: {task}\n"

@@ -79,6 +79,10 @@ class TasksView:
     def count_unfinished_tasks(self, creator: AgentId, most: int) -> int:
         return min(most, sum(one.creator == creator and one.state not in FINISHED for one in self._tasks()))
 
+    def count_held_tasks(self, agent: AgentId, now: datetime, most: int) -> int:
+        leases = (one.lease for one in self._tasks() if one.state is TaskState.RUNNING)
+        return min(most, sum(one is not None and one.agent == agent and one.until > now for one in leases))
+
     def count_tasks(self) -> Mapping[TaskState, int]:
         return {state: sum(one.state is state for one in self._tasks()) for state in UNFINISHED}
 
@@ -125,8 +129,9 @@ class TasksView:
         known = self.state.batches.get(batch)
         return [] if known is None else sorted(known.task_changes, key=lambda one: one.task)
 
-    def task_costs(self, task: TaskId) -> Sequence[TaskCost]:
-        return sorted(self._kept(task, lambda one: one.costs), key=lambda one: (one.attempt, one.session, one.day))
+    def task_costs(self, task: TaskId, agent: AgentId | None = None) -> Sequence[TaskCost]:
+        costs = [one for one in self._kept(task, lambda one: one.costs) if agent in (None, one.agent)]
+        return sorted(costs, key=lambda one: (one.attempt, one.session, one.day))
 
     def used_on(self, day: date) -> UsageTotal:
         return self.total_cost(day, day, None)

@@ -100,6 +100,11 @@ class ReferenceTransaction(ChangeRecorder, ReferenceSwarm):
         self._put_document(key, replace(before, memory=memory, history=history, chunks=stored))
         self._log(ChangeKind.ATTRIBUTES if chunks is None else ChangeKind.CONTENT, key)
 
+    def drop_history(self, key: DocumentKey) -> None:
+        document = self.state.documents.get(key)
+        if document is not None:
+            self._put_document(key, replace(document, history=document.history[-1:]))
+
     def set_expiry(self, key: DocumentKey, expires_at: datetime | None) -> None:
         self.record_state(key)
         document = self.state.documents.get(key)

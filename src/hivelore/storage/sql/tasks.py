@@ -26,6 +26,7 @@ from hivelore.storage.sql.statements import (
     codes,
     from_micros,
     plain,
+    to_json,
     to_micros,
 )
 from hivelore.tasks.authority import queue_of
@@ -142,6 +143,9 @@ COST_SUMS = ", ".join(f"COALESCE(SUM(tc.{name}), 0)" for name in COUNTERS)
 COST_ORDERS = {one: "tc.day DESC" if one is CostGroup.DAY else "SUM(tc.cost_micros) DESC, 1" for one in CostGroup}
 
 
+_WORKED_ON = "ta.lease_agent = :agent AND ta.state = 3"
+
+
 def task_conditions(where: TaskFilter) -> list[tuple[str, dict[str, Param]]]:
     """Returns a filter, except for states, as disjoint conditions, each of which an index can scan in order."""
     sql, params = "", dict[str, Param]()
@@ -150,26 +154,32 @@ def task_conditions(where: TaskFilter) -> list[tuple[str, dict[str, Param]]]:
     if where.repo is not None:
         sql, params = f"{sql} AND ta.repo = :repo", {**params, "repo": where.repo}
     if where.tag is not None:
-        tag = where.tag.replace("!", "!!").replace("%", "!%").replace("_", "!_")
-        sql, params = f"{sql} AND ta.tags LIKE :tag ESCAPE '!'", {**params, "tag": f'%"{tag}"%'}
-    if where.agent is not None:
-        sql += " AND (ta.assignee = :agent OR (ta.lease_agent = :agent AND ta.state = 3))"
-        params["agent"] = where.agent
+        # Every tag follows a comma then. A quotation mark within a tag follows a backslash.
+        sql += " AND REPLACE(',' || SUBSTR(ta.tags, 2), :tag, '') <> ',' || SUBSTR(ta.tags, 2)"
+        params = {**params, "tag": f",{to_json([where.tag])[1:-1]}"}
     if where.creator is not None:
         sql, params = f"{sql} AND ta.creator_key = :sender", {**params, "sender": where.creator}
-    seen = where.seen
+    of_agent = [""]
+    if where.agent is not None:
+        of_agent = [
+            " AND ta.assignee = :agent",
+            f" AND {_WORKED_ON} AND (ta.assignee IS NULL OR ta.assignee <> :agent)",
+        ]
+        params = {**params, "agent": where.agent}
+    own = {**params, "own": where.seen.own} if where.seen.own is not None else params
+    return [(f"{sql}{mine}{seen}", own) for mine in of_agent for seen in _seen_parts(where.seen)]
+
+
+def _seen_parts(seen: Visibility) -> list[str]:
+    """Returns what a viewer may see as disjoint conditions."""
     if seen.others:
-        return [(sql, params)]
-    parts: list[tuple[str, dict[str, Param]]] = []
-    if seen.swarm:
-        parts.append((f"{sql} AND ta.assignee IS NULL", params))
+        return [""]
+    parts = [" AND ta.assignee IS NULL"] if seen.swarm else []
     if seen.own is not None:
-        own = {**params, "own": seen.own}
-        parts.append((f"{sql} AND ta.assignee = :own", own))
-        others = " AND ta.creator_key = :own AND ta.assignee IS NOT NULL AND ta.assignee <> :own"
-        parts.append((f"{sql}{others}", own))
+        parts.append(" AND ta.assignee = :own")
+        parts.append(" AND ta.creator_key = :own AND ta.assignee IS NOT NULL AND ta.assignee <> :own")
         if not seen.swarm:
-            parts.append((f"{sql} AND ta.creator_key = :own AND ta.assignee IS NULL", own))
+            parts.append(" AND ta.creator_key = :own AND ta.assignee IS NULL")
     return parts
 
 
@@ -238,6 +248,9 @@ class TaskReader(SqlReader):
     def count_unfinished_tasks(self, creator: AgentId, most: int) -> int:
         return self.row("task_count", creator=creator, most=most)[0]
 
+    def count_held_tasks(self, agent: AgentId, now: datetime, most: int) -> int:
+        return self.row("task_held", agent=agent, now=to_micros(now), most=most)[0]
+
     def count_tasks(self) -> Mapping[TaskState, int]:
         found = dict(self.rows(self.SQL["tasks_counts"]))
         return {state: found.get(STATE[state], 0) for state in UNFINISHED}
@@ -275,8 +288,10 @@ class TaskReader(SqlReader):
     def task_changes(self, batch: BatchId) -> Sequence[TaskChange]:
         return self.read_all(CHANGE, "task_changes", batch=batch)
 
-    def task_costs(self, task: TaskId) -> Sequence[TaskCost]:
-        return self.read_all(COST, "task_costs", id=task)
+    def task_costs(self, task: TaskId, agent: AgentId | None = None) -> Sequence[TaskCost]:
+        statement = self.SQL["task_costs"].replace("{cost_filter}", cost_condition(agent))
+        of_agent: dict[str, Param] = {} if agent is None else {"agent": agent}
+        return COST.read_all(self.rows(statement, {"id": task, **of_agent}))
 
     def used_on(self, day: date) -> UsageTotal:
         return self.total_cost(day, day, None)

@@ -27,6 +27,10 @@ SELECT ta.id FROM task ta WHERE ta.namespace = :namespace {task_filter} ORDER BY
 SELECT COUNT(*) FROM (
   SELECT 1 FROM task WHERE namespace = :namespace AND creator_key = :creator AND state < 5 LIMIT :most) counted
 
+-- name: task_held
+SELECT COUNT(*) FROM (SELECT 1 FROM task
+  WHERE namespace = :namespace AND lease_agent = :agent AND state = 3 AND lease_until > {now} LIMIT :most) counted
+
 -- name: tasks_counts
 SELECT state, COUNT(*) FROM task WHERE namespace = :namespace AND state < 5 GROUP BY state
 
@@ -145,8 +149,8 @@ DELETE FROM task_change WHERE namespace = :namespace AND batch = :id
 DELETE FROM task_change WHERE namespace = :namespace AND task = :id
 
 -- name: task_costs
-SELECT {columns:task_cost} FROM task_cost
-WHERE namespace = :namespace AND task = :id ORDER BY attempt, session, day
+SELECT {columns:task_cost tc} FROM task_cost tc
+WHERE tc.namespace = :namespace AND tc.task = :id {cost_filter} ORDER BY tc.attempt, tc.session, tc.day
 
 -- name: task_cost_put
 INSERT INTO task_cost {insert:task_cost} {update:task_cost}
