@@ -41,6 +41,7 @@ _GROUPS = {
     "review": "Review inbox",
     "maintenance": "Undo and maintenance",
     "configuration": "Configuration",
+    "transcripts": "Stored transcripts",
     "agents": "Agents and keys",
     "hooks": "Hook events",
     "service": "Service",

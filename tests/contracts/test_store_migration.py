@@ -48,6 +48,8 @@ from support.proposals import a_proposal, put
 from support.recalls import a_recall, log, logged
 from support.reference.store import ReferenceStore
 from support.stores import Fresh, add, change, chunks, forget, history, law, present, read_changes
+from support.transcripts import a_chunk, a_transcript
+from support.transcripts import put as put_transcripts
 
 
 def wholes(view: View) -> list[WholeMemory]:
@@ -301,6 +303,7 @@ def test_everything_is_counted(store: MemoryStore) -> None:
     store.write(work)
     put_batch(store, a_batch(), [a_preimage(store, running)])
     put_entries(store, an_entry(), a_version(1), a_version(2))
+    put_transcripts(store, a_transcript(), a_chunk(1), a_chunk(2))
     put_batch(store, a_batch())
     with store.read() as view:
         passages = sum(len(one.passages) for one in chunks(store, stored.key)) + 1
@@ -325,6 +328,8 @@ def test_everything_is_counted(store: MemoryStore) -> None:
             preimages=1,
             config_entries=1,
             config_versions=2,
+            transcripts=1,
+            transcript_chunks=2,
             jobs=1,
         )
 

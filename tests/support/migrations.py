@@ -46,6 +46,7 @@ from support.memories import (
 from support.observed import observed
 from support.proposals import a_decision, a_proposal, inbox_of
 from support.recalls import a_recall, logged
+from support.transcripts import a_chunk, a_transcript, transcript_id
 
 SETTINGS = ("model.serving",)
 MODELS = ("m", "n")
@@ -100,6 +101,8 @@ KINDS = (
     "clear",
     "configure",
     "unset",
+    "transcribe",
+    "erase",
     "propose",
     "decide",
     "keep",
@@ -167,6 +170,14 @@ def _do_more(tx: Transaction, deed: Deed, key: DocumentKey | None) -> None:
         case "unset":
             tx.drop_env_line("w", ".env", f"K{1 + deed.which}")
             tx.drop_config_entry(config_id(1 + deed.which))
+        case "transcribe":
+            one = a_transcript(1 + deed.which, chunks=deed.number)
+            tx.put_transcript(one)
+            tx.put_transcript_chunk(a_chunk(deed.number, 1 + deed.which))
+            tx.put_transcript_digests(one.id, [deed.number])
+        case "erase":
+            while not tx.erase_transcript(transcript_id(1 + deed.which), 1):
+                pass
         case "judge" | "reject" | "unlink" if key is not None:
             _do_to_links(tx, deed, Stored(key, tx.memories_of([key], EVERYTHING)[key]))
         case _ if key is not None:

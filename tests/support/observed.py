@@ -6,7 +6,8 @@ from hivelore.indexing.model import ModelKey
 from hivelore.memories.model import Memory, MemoryId, Topic
 from hivelore.memories.stored import DocumentKey, PassageKey
 from hivelore.storage.ports import View
-from hivelore.transfer.migrate.migrator import all_batches, config_of, env_lines_of
+from hivelore.stored_transcripts.model import TranscriptId
+from hivelore.transfer.migrate.migrator import all_batches, chunks_of, config_of, env_lines_of, transcripts_of
 from support.events import ALL_EVENTS
 from support.memories import EVERYTHING, instant
 from support.proposals import inbox_of
@@ -37,6 +38,7 @@ def observed(view: View, fingerprints: tuple[str, ...] = ()) -> Mapping[str, obj
         "batches": list(all_batches(view)),
         "configuration": list(config_of(view)),
         "env lines": list(env_lines_of(view)),
+        "transcripts": [(one, list(chunks_of(view, one.id)), _digests(view, one.id)) for one in transcripts_of(view)],
     }
 
 
@@ -57,6 +59,10 @@ def _document(view: View, key: DocumentKey) -> Mapping[str, object]:
         "after": [stored.memory.id for stored in view.later_in_session(key, ALL)],
         "adjacent facts": [None if stored is None else stored.memory.id for stored in view.adjacent_facts(key)],
     }
+
+
+def _digests(view: View, transcript: TranscriptId) -> list[int]:
+    return list(view.transcript_digests_after(transcript, -1, 1_000))
 
 
 def _updates(view: View, keys: Mapping[MemoryId, DocumentKey]) -> Mapping[MemoryId, list[MemoryId]]:

@@ -37,6 +37,7 @@ def filled(name: str, queue: str = QUEUES[0], namespace: int = 1) -> str:
         "proposal_filter": "",
         "batch_filter": "",
         "config_filter": "",
+        "transcript_filter": "",
         "unleased": SQL["unleased"],
         "locked": SQL["locked"],
         "namespace": str(namespace),

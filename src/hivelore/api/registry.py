@@ -18,6 +18,7 @@ from hivelore.observations import operations as observations
 from hivelore.review import operations as review
 from hivelore.search import operations as search
 from hivelore.sessions import operations as sessions
+from hivelore.stored_transcripts import operations as stored_transcripts
 
 OPERATIONS: tuple[Operation[..., Any], ...] = (
     *search.OPERATIONS,
@@ -34,5 +35,6 @@ OPERATIONS: tuple[Operation[..., Any], ...] = (
     *review.OPERATIONS,
     *links.OPERATIONS,
     *configuration.OPERATIONS,
+    *stored_transcripts.OPERATIONS,
 )
 TOOLS: tuple[Tool[Any], ...] = tuple(one.tool for one in OPERATIONS if one.tool is not None)

@@ -11,6 +11,7 @@ from hivelore.events.model import LoggedId
 from hivelore.memories.model import MemoryId
 from hivelore.review.model import ProposalId
 from hivelore.search.model import RecallId
+from hivelore.stored_transcripts.model import TranscriptId
 
 
 def uuid7(now: datetime) -> str:
@@ -53,6 +54,10 @@ def batch_id(now: datetime) -> BatchId:
 
 def config_id(now: datetime) -> ConfigId:
     return ConfigId(uuid7(now))
+
+
+def transcript_id(now: datetime) -> TranscriptId:
+    return TranscriptId(uuid7(now))
 
 
 def key_id() -> KeyId:

@@ -1,6 +1,6 @@
 """Background upkeep in small steps: compacts the keyword index, purges deleted words from files, closes outdated
-contradictions, and prunes old recalls, events, sessions, cooldowns, decided proposals, journal batches and
-replaced secrets.
+contradictions, and prunes old recalls, events, sessions, cooldowns, decided proposals, journal batches, replaced
+secrets and stored transcripts.
 
 The need to purge is stored with the data, so it survives a killed process. The log of the store is emptied at every
 start.
@@ -13,6 +13,7 @@ from hivelore.core.clock import Clock
 from hivelore.indexes.ports import KeywordIndex
 from hivelore.review.outdated import close_outdated_contradictions
 from hivelore.storage.ports import MemoryStore, Transaction
+from hivelore.stored_transcripts.erasure import erase
 
 PURGE_BUDGET = 0.2
 """Approximate seconds per step for purging words."""
@@ -46,9 +47,10 @@ class Housekeeper:
         events: timedelta = timedelta(days=30),
         undo: timedelta = timedelta(days=7),
         decided: timedelta | None = timedelta(days=90),
+        transcripts: timedelta | None = None,
     ) -> None:
         """``recalls``, ``events``: retention of the logs; ``undo``: retention of the change journal; ``decided``:
-        retention of decided proposals, None: forever."""
+        retention of decided proposals, None: forever; ``transcripts``: retention of stored transcripts."""
         self._store = store
         self._keywords = keywords
         self._clock = clock
@@ -56,6 +58,7 @@ class Housekeeper:
         self._events = events
         self._undo = undo
         self._decided = decided
+        self._transcripts = transcripts
         self._pruned_at: float | None = None
         self._log_left = True
         self._asked = False
@@ -73,7 +76,7 @@ class Housekeeper:
         if self._log_left:
             self._log_left = not self._store.purge_log()
         self._compact(stopping)
-        self._prune()
+        self._prune(stopping)
 
     def purge_log_later(self) -> None:
         """Empties the log of the store in the next step, and again until no reader needs it."""
@@ -91,12 +94,12 @@ class Housekeeper:
             if not self._keywords.compact(self._store):
                 return
 
-    def _prune(self) -> None:
+    def _prune(self, stopping: Callable[[], bool]) -> None:
         """Prunes a few rows of each kind; if there are more, again in the next step, else after a while."""
         now = self._clock.monotonic()
         if self._pruned_at is not None and now - self._pruned_at < PRUNE_EVERY:
             return
-        at = self._clock.now()
+        at, kept = self._clock.now(), self._transcripts
         steps: Sequence[Callable[[Transaction], int]] = (
             lambda tx: tx.prune_recalls(at - self._recalls, MAX_RECALLS, PRUNE_BATCH),
             lambda tx: tx.prune_events(at - self._events, MAX_EVENTS, PRUNE_BATCH),
@@ -105,11 +108,20 @@ class Housekeeper:
             lambda tx: tx.prune_config(at - self._undo, PRUNE_BATCH),
             lambda tx: close_outdated_contradictions(tx, at, PRUNE_BATCH),
             lambda tx: 0 if self._decided is None else tx.prune_proposals(at - self._decided, PRUNE_BATCH),
+            lambda tx: 0 if kept is None else tx.expire_transcripts(at - kept, at, PRUNE_BATCH),
         )
         batches = self._store.write(lambda tx: tx.prune_batches(at - self._undo, PRUNE_BATCH))
         self._log_left |= batches > 0  # Pruned states must leave the store's log too.
         pruned = max(batches, *map(self._store.write, steps))
+        self._erase_transcripts(stopping)
         self._pruned_at = None if pruned == PRUNE_BATCH else now
+
+    def _erase_transcripts(self, stopping: Callable[[], bool]) -> None:
+        """Erases transcripts that expired, or whose deletion was interrupted."""
+        with self._store.read() as view:
+            doomed = view.removed_transcripts(PRUNE_BATCH)
+        for one in doomed:
+            self._log_left |= erase(self._store, one, stopping)
 
     def _purge_words(self, stopping: Callable[[], bool]) -> None:
         began = self._clock.monotonic()

@@ -50,4 +50,6 @@ class Counts:
     preimages: int
     config_entries: int
     config_versions: int
+    transcripts: int
+    transcript_chunks: int
     jobs: int

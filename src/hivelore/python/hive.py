@@ -34,6 +34,7 @@ from hivelore.python.argument_checks import NUMBER, PATH, TEXT, TEXTS, check, dr
 from hivelore.review import operations as review_operations
 from hivelore.search.model import Hit, RecallId, RecallResult, RetrievalMode
 from hivelore.search.operations import RECALL
+from hivelore.stored_transcripts import operations as stored_transcripts
 from hivelore.transfer.files import Skipped, read_drafts
 
 if TYPE_CHECKING:
@@ -124,6 +125,14 @@ class Hive(ABC):
     Methods raise the errors of ``hivelore.errors``.
     """
 
+    append_transcript = method(stored_transcripts.APPEND_TRANSCRIPT)
+    transcripts = method(stored_transcripts.LIST_TRANSCRIPTS)
+    find_session = method(stored_transcripts.FIND_SESSION)
+    load_transcript = method(stored_transcripts.LOAD_TRANSCRIPT)
+    transcript_sub_keys = Method(stored_transcripts.LIST_SUB_KEYS, lambda found: found.sub_keys)
+    read_transcript = method(stored_transcripts.READ_TRANSCRIPT)
+    delete_transcripts = method(stored_transcripts.DELETE_TRANSCRIPTS)
+    handover = method(stored_transcripts.GET_HANDOVER)
     events = method(event_operations.LIST_EVENTS)
     record_event = method(event_operations.RECORD_EVENT)
     forget_event = method(event_operations.FORGET_EVENT)

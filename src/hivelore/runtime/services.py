@@ -77,6 +77,8 @@ from hivelore.sessions.start_candidates import StartCandidates
 from hivelore.sessions.transcript_files import TranscriptFiles
 from hivelore.storage.ports import MemoryStore
 from hivelore.storage.sqlite.store import NAMESPACE
+from hivelore.stored_transcripts.model import TranscriptId
+from hivelore.stored_transcripts.service import StoredTranscripts
 
 _IDENTITY = IdSource(agent_id=ids.agent_id, key_id=ids.key_id, secret=ids.secret)
 
@@ -92,6 +94,7 @@ class Ids:
     recall: Callable[[datetime], RecallId] = ids.recall_id
     job: Callable[[datetime], JobId] = ids.job_id
     config: Callable[[datetime], ConfigId] = ids.config_id
+    transcript: Callable[[datetime], TranscriptId] = ids.transcript_id
     random_bytes: Callable[[int], bytes] = ids.random_bytes
     nonce: Callable[[], str] = ids.nonce
     identity: IdSource = _IDENTITY
@@ -369,6 +372,23 @@ class Services(ABC):
         return ConfigurationCheck(self.store, self.keyring, self.env_reconciler)
 
     @cached_property
+    def stored_transcripts(self) -> StoredTranscripts:
+        return StoredTranscripts(
+            store=self.store,
+            keyring=self.keyring,
+            entry_writer=self.entry_writer,
+            redactor=self.redactor,
+            lead_sees=self.settings.lead_sees,
+            limits=self.settings.transcript_limits,
+            encrypts=self.settings.transcript_encryption,
+            clock=self.clock,
+            new_id=self.ids.transcript,
+            random=self.ids.random_bytes,
+            nonce=self.ids.nonce,
+            purge_log_later=self.housekeeping.purge_log_later,
+        )
+
+    @cached_property
     def links(self) -> LinkService:
         return LinkService(
             self.store, self.clock, self.settings.lead_sees, self.settings.lifecycle, self.memory_service, self.journal
@@ -408,6 +428,7 @@ class Services(ABC):
             events=self.settings.event_lifetime,
             undo=self.settings.undo_lifetime,
             decided=self.settings.decided_lifetime,
+            transcripts=self.settings.transcript_lifetime,
         )
 
     @cached_property

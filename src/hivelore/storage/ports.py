@@ -28,6 +28,7 @@ from hivelore.observations.ports import ObservationReads, ObservationWrites
 from hivelore.review.ports import ReviewReads, ReviewWrites
 from hivelore.search.model import Visibility
 from hivelore.sessions.ports import SessionReads, SessionWrites
+from hivelore.stored_transcripts.ports import TranscriptReads, TranscriptWrites
 
 T = TypeVar("T")
 
@@ -66,6 +67,7 @@ class View(
     FileReads,
     IdentityReads,
     JobReads,
+    TranscriptReads,
     SettingReads,
     Protocol,
 ):
@@ -91,6 +93,7 @@ class Transaction(
     FileWrites,
     IdentityWrites,
     JobWrites,
+    TranscriptWrites,
     SettingWrites,
     Protocol,
 ):

@@ -28,6 +28,7 @@ from hivelore.observations.model import Observation, Pair
 from hivelore.review.model import Proposal, ProposalId
 from hivelore.search.model import RecallId
 from hivelore.sessions.model import EventId, Handover, Session
+from hivelore.stored_transcripts.model import StoredTranscript, TranscriptChunk, TranscriptId
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -198,6 +199,15 @@ class State:
     )
     env_lines: SharedMap[tuple[str, str, str], EnvLine] = field(
         default_factory=SharedMap[tuple[str, str, str], EnvLine]
+    )
+    transcripts: SharedMap[TranscriptId, StoredTranscript] = field(
+        default_factory=SharedMap[TranscriptId, StoredTranscript]
+    )
+    transcript_chunks: SharedMap[tuple[TranscriptId, int], TranscriptChunk] = field(
+        default_factory=SharedMap[tuple[TranscriptId, int], TranscriptChunk]
+    )
+    transcript_digests: SharedMap[TranscriptId, frozenset[int]] = field(
+        default_factory=SharedMap[TranscriptId, frozenset[int]]
     )
     links: SharedMap[LinkKey, StoredLink] = field(default_factory=SharedMap[LinkKey, StoredLink])
     compared: SharedMap[DocumentKey, tuple[int, Clean]] = field(

@@ -21,7 +21,8 @@ from hivelore.memories.stored import DocumentKey
 from hivelore.review.model import Proposal, ProposalId
 from hivelore.search.model import RecallId
 from hivelore.sessions.model import Handover, HandoverState, Session
-from support.reference import batches, configuration, links, proposals
+from hivelore.stored_transcripts.model import StoredTranscript, TranscriptChunk, TranscriptId
+from support.reference import batches, configuration, links, proposals, transcripts
 from support.reference import events as event_state
 from support.reference.state import Lease, Logged
 from support.reference.view import ReferenceView
@@ -219,6 +220,23 @@ class ReferenceSwarm(ReferenceView):
     def prune_config(self, before: datetime, limit: int) -> int:
         self.state, pruned = configuration.pruned(self.state, before, limit)
         return pruned
+
+    def put_transcript(self, transcript: StoredTranscript) -> None:
+        self.state = transcripts.put(self.state, transcript)
+
+    def put_transcript_chunk(self, chunk: TranscriptChunk) -> None:
+        self.state = transcripts.put_chunk(self.state, chunk)
+
+    def put_transcript_digests(self, transcript: TranscriptId, digests: Collection[int]) -> None:
+        self.state = transcripts.put_digests(self.state, transcript, digests)
+
+    def erase_transcript(self, transcript: TranscriptId, limit: int) -> bool:
+        self.state, done = transcripts.erased(self.state, transcript, limit)
+        return done
+
+    def expire_transcripts(self, before: datetime, at: datetime, limit: int) -> int:
+        self.state, count = transcripts.expired(self.state, before, at, limit)
+        return count
 
     def acquire_lease(self, name: str, holder: str, now: datetime, lease: timedelta) -> bool:
         held = self.state.leases.get(name)

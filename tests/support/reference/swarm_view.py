@@ -24,9 +24,10 @@ from support.reference.configuration import ConfigView
 from support.reference.links import LinksView
 from support.reference.proposals import ProposalsView
 from support.reference.state import Logged
+from support.reference.transcripts import TranscriptsView
 
 
-class ReferenceSwarmView(ProposalsView, LinksView, BatchesView, ConfigView):
+class ReferenceSwarmView(ProposalsView, LinksView, BatchesView, ConfigView, TranscriptsView):
     """Implements ``storage.ports.SwarmView``."""
 
     def agent(self, agent: AgentId) -> Agent | None:

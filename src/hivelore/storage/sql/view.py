@@ -28,6 +28,7 @@ from hivelore.storage.sql.observations import OPERATIONAL, ObservationReader, ob
 from hivelore.storage.sql.review import ReviewReader, ReviewWriter
 from hivelore.storage.sql.sessions import SessionReader, SessionWriter
 from hivelore.storage.sql.statements import Dialect, Param, Table, load_dialect
+from hivelore.storage.sql.transcripts import TranscriptReader, TranscriptWriter
 
 
 class SqlView(
@@ -42,6 +43,7 @@ class SqlView(
     ObservationReader,
     ReviewReader,
     SessionReader,
+    TranscriptReader,
 ):
     """Implements ``storage.ports.View`` except for the change log."""
 
@@ -91,6 +93,7 @@ class SqlTransaction(
     MemoryWriter,
     ReviewWriter,
     SessionWriter,
+    TranscriptWriter,
     SqlView,
 ):
     """Implements ``storage.ports.Transaction`` except for the change log: what concerns several capabilities."""

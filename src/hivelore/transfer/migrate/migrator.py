@@ -39,6 +39,8 @@ from hivelore.sessions.model import EventId
 from hivelore.storage.migration_state import MOVE, MigrationState, fitting, known, origin_of
 from hivelore.storage.planner_statistics import PlannerStatistics
 from hivelore.storage.ports import MemoryStore, Snapshots, Transaction, View
+from hivelore.stored_transcripts.erasure import erase
+from hivelore.stored_transcripts.model import StoredTranscript, TranscriptChunk, TranscriptId
 
 T = TypeVar("T")
 PAGE = 1_000
@@ -243,6 +245,7 @@ class Migrator:
         self._copy_links(view)
         self._copy_batches(view)
         self._copy_config(view)
+        self._copy_transcripts(view)
         self._copy_files(view)
         for page in _pages(lambda after: view.handovers_after(after, PAGE), EventId(""), lambda one: one.ended.id):
             self._target.write(lambda tx, page=page: _put_each(tx.put_handover, page))
@@ -359,6 +362,22 @@ class Migrator:
         for line in lines:
             self._target.write(lambda tx, line=line: tx.put_env_line(line))
 
+    def _copy_transcripts(self, view: View) -> None:
+        with self._target.read() as target:
+            found = {one.id: one for one in transcripts_of(target)}
+        kept = {one.id: one for one in transcripts_of(view)}
+        for outdated in (number for number, one in found.items() if kept.get(number) != one):
+            erase(self._target, outdated)  # First of all, because another one may have its key now.
+        for one in (one for one in kept.values() if found.get(one.id) != one):
+            # It is complete only with its last chunk: an interrupted copy is not found, and made again.
+            hidden = replace(one, removed_at=one.updated_at)
+            self._target.write(lambda tx, hidden=hidden: tx.put_transcript(hidden))
+            for chunk in chunks_of(view, one.id):
+                self._target.write(lambda tx, chunk=chunk: tx.put_transcript_chunk(chunk))
+            for page in _digest_pages(view, one.id):
+                self._target.write(lambda tx, one=one, page=page: tx.put_transcript_digests(one.id, page))
+            self._target.write(lambda tx, one=one: tx.put_transcript(one))
+
     def _copy_files(self, view: View) -> None:
         kept: set[tuple[str, str]] = set()
         for page in _file_pages(view):
@@ -457,6 +476,8 @@ def _store_digest(view: View, memories: Checksum) -> StoreDigest:
         all_batches(view),
         config_of(view),
         env_lines_of(view),
+        transcripts_of(view),
+        (one for each in transcripts_of(view) for one in chunks_of(view, each.id)),
     ):
         checksum = Checksum()
         checksum.add_all(rows)
@@ -467,6 +488,7 @@ def _store_digest(view: View, memories: Checksum) -> StoreDigest:
 
 # All rows of a log in pages
 
+_DIGESTS = 10_000
 _LAST_NUMBER = 2**31 - 1
 """At least the number of every version."""
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
@@ -526,6 +548,22 @@ def env_lines_of(view: View) -> Iterator[EnvLine]:
         lambda after: view.env_lines_after(after, PAGE), ("", "", ""), lambda one: (one.workspace, one.path, one.key)
     )
     return chain.from_iterable(pages)
+
+
+def transcripts_of(view: View) -> Iterator[StoredTranscript]:
+    """Yields all transcripts by id."""
+    pages = _pages(lambda after: view.transcripts_after(after, PAGE), TranscriptId(""), lambda one: one.id)
+    return chain.from_iterable(pages)
+
+
+def chunks_of(view: View, transcript: TranscriptId) -> Iterator[TranscriptChunk]:
+    """Yields the chunks of a transcript, one at a time: a chunk may be large."""
+    pages = _pages(lambda after: view.transcript_chunks(transcript, after, 1), 0, lambda one: one.number)
+    return chain.from_iterable(pages)
+
+
+def _digest_pages(view: View, transcript: TranscriptId) -> Iterator[Sequence[int]]:
+    return _pages(lambda after: view.transcript_digests_after(transcript, after, _DIGESTS), -1, lambda one: one)
 
 
 def all_batches(view: View) -> Iterator[tuple[Batch, tuple[Preimage, ...], tuple[ConfigChange, ...]]]:
