@@ -46,6 +46,18 @@ def hive(agent: str | None = None) -> "Generator[Hive]":
 
 
 @contextmanager
+def own() -> Generator[Client]:
+    """Connect with an agent's own key: HIVELORE_KEY, else that of the local agent."""
+    home = endpoint.home()
+    url = launcher.ensure(home)
+    client = Client(url, endpoint.key(endpoint.AGENT_KEY, home), interface="cli")
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+@contextmanager
 def operator() -> Generator[Client]:
     """Connect as the operator, without acting for an agent."""
     with _connect(None, None) as client:

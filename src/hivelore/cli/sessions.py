@@ -1,0 +1,216 @@
+"""The verbs ``session`` and ``handover``: sessions that another host continues."""
+
+import shlex
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import App, Parameter
+
+from hivelore.cli import connection, output
+from hivelore.cli.connection import call
+from hivelore.cli.options import After, AsJson, Limit500, Reviewer, whole_number
+from hivelore.cli.output import Column, Json
+from hivelore.core.text import counted
+from hivelore.errors import Conflict, Forbidden, Invalid, NotFound
+from hivelore.local import endpoint
+from hivelore.local.claude_code_files import SUFFIX, is_session_id, project_folder_name
+from hivelore.local.transcript_capture import Refused, Sender, capture_session, note_sent
+from hivelore.local.transcript_restore import EXTENDED, KEPT, WRITTEN, restore_file, split_metadata
+from hivelore.python.client import Client
+from hivelore.stored_transcripts.keys import transcript_key
+
+_TRANSCRIPTS = "/api/transcripts"
+_PROGRAM = "claude-code"
+_SLOW = 600.0
+"""Seconds to wait for the deletion or redaction of a long transcript."""
+_OUTCOMES = {WRITTEN: "Restored", EXTENDED: "Extended", KEPT: "Already complete"}
+
+Session = Annotated[str, Parameter(name="session", help="Session id, or its beginning.")]
+Folder = Annotated[
+    Path | None, Parameter(help="Workspace of the session (default: the working directory).", metavar="PATH")
+]
+
+
+def _size(one: Json) -> str:
+    return f"{one['size'] / 1_000_000:.1f} MB"
+
+
+_COLUMNS = (
+    Column("session", "sessionId", kind="id"),
+    Column("used", "updatedAt", "age"),
+    Column("agent", "agentId", "id"),
+    Column("host", "machine"),
+    Column("folder"),
+    Column("size", _size),
+    Column("continues"),
+)
+
+app = App(name="session", help="Sessions with a stored transcript: list, show, restore, save, delete.")
+
+
+@app.command(name="list")
+def list_sessions(
+    *,
+    limit: Limit500 = 50,
+    after: After = None,
+    agent: Reviewer = None,
+    json: AsJson = False,
+) -> None:
+    """List sessions with a stored transcript, most recently used first.
+
+    Example: hivelore session list
+    """
+    found = call("GET", _TRANSCRIPTS, agent=agent, operator=True, query={"limit": limit, "after": after})
+    output.page(found, "sessions", json, _COLUMNS, empty="No stored sessions.", more=f"--after {found['next']}")
+
+
+@app.command
+def show(
+    session: Session,
+    /,
+    *,
+    after: Annotated[
+        int, Parameter(help="Start after a page: the value of its `next` (--json).", converter=whole_number)
+    ] = 0,
+    agent: Reviewer = None,
+    json: AsJson = False,
+) -> None:
+    """Show the conversation of a session, with secrets masked.
+
+    Example: hivelore session show ID
+    """
+    one = _find(session, agent)["session"]
+    path = connection.path(_TRANSCRIPTS, one["id"])
+    found = call("GET", f"{path}/turns", agent=agent, operator=True, query={"after": after}, timeout=_SLOW)
+    if json:
+        output.print_json(found)
+        return
+    for turn in found["turns"]:
+        tool = f" {turn['tool']} {turn['target'] or ''}" if turn["tool"] else ""
+        output.say((f"{turn['speaker']}{tool}", "bold"), " (failed)" if turn["failed"] else "")
+        output.say(turn["text"])
+        output.say()
+    if found["next"] is not None:
+        output.note(f"More: --after {found['next']}")
+
+
+@app.command
+def restore(session: Session, /, *, folder: Folder = None, json: AsJson = False) -> None:
+    """Write the transcript of a session where Claude Code of this host finds it, and print how to continue it.
+
+    Only the session's own agent can: its key is HIVELORE_KEY, else the one in the home folder. A file with entries
+    that are not stored is not replaced.
+
+    Example: hivelore session restore ID
+    """
+    workspace = (folder or Path.cwd()).absolute()
+    if not workspace.is_dir():
+        raise NotFound(f"There is no folder {workspace}. Name the workspace of the session with --folder.")
+    with connection.own() as client:
+        found = client.call("GET", f"{_TRANSCRIPTS}/find", query={"sessionId": session})
+        one = found["session"]
+        if not one["isExact"]:
+            raise Forbidden(f"The session belongs to the agent {one['agentId']}. Use its key as HIVELORE_KEY.")
+        if one["program"] != _PROGRAM or not is_session_id(one["sessionId"]):
+            raise Invalid(f"{one['program']} cannot resume it. 'hivelore handover {one['sessionId']}' prints a packet.")
+        main = _sessions_folder(workspace) / f"{one['sessionId']}{SUFFIX}"
+        done = restore_file(main, _lines(client, one))
+        files = [main]
+        for part in found["subKeys"]:
+            files.append(_part_file(main, part["subKey"]))
+            restore_file(files[-1], split_metadata(_lines(client, part), files[-1]))
+        with closing(_sender(client)) as sender:
+            for file in files:
+                note_sent(file, main, sender, endpoint.home())
+    command = f"claude --resume {one['sessionId']}"
+    if workspace != Path.cwd():
+        command = f"cd {shlex.quote(str(workspace))} && {command}"
+    answer = {"sessionId": one["sessionId"], "file": str(main), "outcome": done, "command": command}
+    output.result(answer, json, f"{_OUTCOMES[done]}: ", (str(main), "bold"))
+    if not json:
+        output.say(command)
+
+
+@app.command
+def save(session: Session, /, *, folder: Folder = None, json: AsJson = False) -> None:
+    """Send the transcript of a session of this host to the service now.
+
+    This is the exact conversation, with secrets and private text. HIVELORE_STORE_TRANSCRIPTS makes hooks do the same.
+
+    Example: hivelore session save ID
+    """
+    place = _sessions_folder((folder or Path.cwd()).absolute())
+    files = sorted(place.glob(f"{session}*{SUFFIX}")) if session.replace("-", "").isalnum() else []
+    if len(files) != 1:
+        problem = "No session begins" if not files else "Several sessions begin"
+        raise NotFound(f"{problem} with {session!r} in {place}. Name the workspace with --folder.")
+    with connection.own() as client, closing(_sender(client)) as sender:
+        try:
+            sent = capture_session(files[0], sender, endpoint.home(), lambda: False)
+        except Refused as error:
+            raise Conflict(str(error)) from None
+    answer = {"sessionId": files[0].stem, "sent": sent}
+    output.result(answer, json, f"Sent {counted(sent, 'entry', 'entries')} of ", (files[0].stem, "bold"))
+
+
+@app.command
+def delete(session: Session, /, *, agent: Reviewer = None, json: AsJson = False) -> None:
+    """Delete the stored transcripts of a session and its sub-agents permanently.
+
+    Files of Claude Code on its hosts stay.
+
+    Example: hivelore session delete ID
+    """
+    one = _find(session, agent, newest=False)["session"]
+    query = {"sessionId": one["sessionId"], "agentId": one["agentId"]}
+    done = call("DELETE", _TRANSCRIPTS, agent=agent, operator=True, query=query, timeout=_SLOW)
+    output.result(done, json, f"Deleted {counted(done['deleted'], 'transcript')} of ", (one["sessionId"], "bold"))
+
+
+def handover(session: Session, /, *, agent: Reviewer = None, json: AsJson = False) -> None:
+    """Print a hand-over packet of a session: goal, progress, decisions, files, last error and open questions.
+
+    For an agent that cannot resume the session itself.
+
+    Example: hivelore handover ID
+    """
+    query = {"sessionId": session}
+    found = call("GET", f"{_TRANSCRIPTS}/handover", agent=agent, operator=True, query=query, timeout=_SLOW)
+    if json:
+        output.print_json(found)
+    else:
+        output.say(found["text"])
+
+
+def _find(session: str, agent: str | None, *, newest: bool = True) -> Any:
+    query = {"sessionId": session, "newest": str(newest).lower()}
+    return call("GET", f"{_TRANSCRIPTS}/find", agent=agent, operator=True, query=query)
+
+
+def _lines(client: Client, one: Json) -> Iterator[str]:
+    """Yield the exact lines of a transcript, page by page."""
+    query = {"projectKey": one["projectKey"], "sessionId": one["sessionId"], "subKey": one["subKey"]}
+    after: int | None = 0
+    while after is not None:
+        page = client.call("GET", f"{_TRANSCRIPTS}/lines", query={**query, "after": after})
+        yield from page["lines"]
+        after = page["next"]
+
+
+def _part_file(main: Path, sub_key: str) -> Path:
+    """Return the file of a sub-agent's transcript. Raises Invalid for one outside the folder of the session."""
+    key = transcript_key(main.parent.name, main.name.removesuffix(SUFFIX), sub_key)
+    return main.with_suffix("") / f"{key.sub_key}{SUFFIX}"
+
+
+def _sessions_folder(workspace: Path) -> Path:
+    settings = endpoint.agent_homes().get(_PROGRAM)
+    if settings is None:
+        raise NotFound("The settings folder of Claude Code is unknown. Set HOME or CLAUDE_CONFIG_DIR.")
+    return settings / endpoint.SESSIONS[_PROGRAM] / project_folder_name(workspace)
+
+
+def _sender(client: Client) -> Sender:
+    return Sender(client.url, endpoint.key(endpoint.AGENT_KEY, endpoint.home()))

@@ -1,0 +1,234 @@
+"""Sending what transcript files grew by, to a service."""
+
+import json
+import threading
+from collections.abc import Callable, Generator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hivelore.errors import Unavailable
+from hivelore.local.transcript_capture import Refused, Sender, capture_pending, capture_session, note_sent
+from hivelore.local.transcript_entries import MAX_ENTRY_BYTES, SHORTENED
+from hivelore.python.remote import RemoteHive
+from support.ports import free_url
+from support.service import Service
+from support.transcripts import SESSION, a_line, said
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Generator[Service]:
+    with Service(tmp_path_factory.mktemp("hivelore"), transcript_mb=5) as running:
+        yield running
+
+
+class Host:
+    """A host with its own home folder and a transcript."""
+
+    def __init__(self, folder: Path, service: Service, key: str, project: str = "-work") -> None:
+        self.home = folder / "home"
+        self.file = folder / "projects" / project / f"{SESSION}.jsonl"
+        self.file.parent.mkdir(parents=True)
+        self.key = key
+        self.sender = Sender(service.url, key)
+        self.hive = RemoteHive(service.client(key))
+
+    def write(self, *lines: str, end: str = "\n") -> None:
+        with self.file.open("a", encoding="utf-8") as out:
+            out.write("".join(f"{line}\n" for line in lines).removesuffix("\n") + end if lines else end)
+
+    def capture(self) -> int:
+        return capture_session(self.file, self.sender, self.home, lambda: False)
+
+    def stored(self, sub_key: str | None = None, project: str = "-work") -> list[str]:
+        lines: list[str] = []
+        after: int | None = 0
+        while after is not None:
+            page = self.hive.load_transcript(project_key=project, session=SESSION, sub_key=sub_key, after=after)
+            lines += page.lines
+            after = page.next
+        return lines
+
+
+NewHost = Callable[..., Host]
+_NUMBERS = count()
+
+
+@pytest.fixture
+def new_host(tmp_path: Path, service: Service) -> Generator[NewHost]:
+    made: list[Host] = []
+
+    def host(key: str | None = None, project: str = "-work") -> Host:
+        key = key or service.add(f"agent {next(_NUMBERS)}")
+        made.append(Host(tmp_path / str(len(made)), service, key, project))
+        return made[-1]
+
+    yield host
+    for one in made:
+        one.sender.close()
+
+
+@pytest.fixture
+def host(new_host: NewHost) -> Host:
+    return new_host()
+
+
+def test_what_a_file_grew_by_is_sent_once(host: Host) -> None:
+    first, title, second = said("user", "Fix it", "a"), a_line(title="Fix"), said("assistant", "Done", "b")
+    host.write(first, title, title)
+    assert host.capture() == 3
+    assert host.capture() == 0
+    host.write(title, second)
+    host.capture()
+    assert host.stored() == [first, title, title, title, second]
+
+
+def test_nothing_is_stored_twice_when_the_state_is_lost(host: Host) -> None:
+    lines = [a_line(mode="plan"), said("user", "x", "a"), a_line(title="x"), a_line(title="x"), said("user", "y", "b")]
+    host.write(*lines)
+    host.capture()
+    for state in (host.home / "transcripts").iterdir():
+        state.unlink()
+    host.write(a_line(title="x"))
+    host.capture()
+    assert host.stored() == [*lines, a_line(title="x")]
+
+
+def test_a_line_that_is_being_written_waits_for_its_end(host: Host) -> None:
+    line = said("user", "x", "a")
+    host.write(line[:20], end="")
+    assert host.capture() == 0
+    host.write(line[20:])
+    assert host.capture() == 1
+    assert host.stored() == [line]
+
+
+def test_garbage_is_left_out(host: Host) -> None:
+    good = said("user", "ü☃", "a")
+    host.file.write_bytes(b"\xff\xfe{}\nnull\n[1]\n{\n\n\0\n" + good.encode() + b'\n{"type": 1e999\n')
+    host.capture()
+    assert host.stored() == [good]
+
+
+def test_an_entry_that_is_too_long_loses_its_long_texts(host: Host) -> None:
+    image = {"type": "image", "source": {"type": "base64", "data": "A" * MAX_ENTRY_BYTES}}
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": [image, {"type": "text", "text": "kept"}]}
+    host.write(said("user", "x", "a", message={"role": "user", "content": [result]}, parentUuid="z"))
+    host.capture()
+    (line,) = host.stored()
+    entry = json.loads(line)
+    assert (entry["uuid"], entry["parentUuid"]) == ("a", "z")
+    assert entry["message"]["content"][0]["tool_use_id"] == "t1"
+    assert entry["message"]["content"][0]["content"] == [
+        {"type": "text", "text": SHORTENED},
+        {"type": "text", "text": "kept"},
+    ]
+
+
+def test_beyond_the_limit_the_beginning_stays_stored(host: Host) -> None:
+    host.write(*(said("user", f"{number} " * 150_000, str(number)) for number in range(20)))
+    with pytest.raises(Refused, match="HIVELORE_TRANSCRIPT_MB"):
+        host.capture()
+    stored = host.stored()
+    assert 0 < sum(map(len, stored)) <= 5_000_000
+    assert [json.loads(line)["uuid"] for line in stored] == [str(number) for number in range(len(stored))]
+
+
+def test_another_host_continues_the_same_transcript(host: Host, new_host: NewHost) -> None:
+    host.write(said("user", "x", "a"), a_line(title="x"))
+    host.capture()
+    other = new_host(host.key, "-other-work")
+    other.write(*host.stored(), said("user", "y", "b"))
+    other.capture()
+    assert [json.loads(line).get("uuid") for line in host.stored()] == ["a", None, "b"]
+
+
+def test_two_hosts_may_append_at_once(host: Host, new_host: NewHost) -> None:
+    hosts = [host, new_host(host.key, "-other")]
+    for number, one in enumerate(hosts):
+        one.write(*(said("user", "x", f"{number}-{each}") for each in range(50)))
+
+    threads = [threading.Thread(target=one.capture) for one in hosts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found = [
+        json.loads(line)["uuid"]
+        for session in host.hive.transcripts().sessions
+        for line in host.stored(project=session.project_key)
+    ]
+    for number in range(2):
+        assert [one for one in found if one.startswith(f"{number}-")] == [f"{number}-{each}" for each in range(50)]
+
+
+def test_transcripts_of_sub_agents_are_sent_with_their_type(host: Host) -> None:
+    host.write(said("user", "x", "a"))
+    part = host.file.with_suffix("") / "subagents" / "runs" / "agent-1.jsonl"
+    part.parent.mkdir(parents=True)
+    part.write_text(said("user", "look", "s") + "\n")
+    part.with_name("agent-1.meta.json").write_text('{"agentType": "Explore"}')
+    assert host.capture() == 2
+    assert host.capture() == 0
+    line, metadata = host.stored("subagents/runs/agent-1")
+    assert json.loads(line)["uuid"] == "s"
+    assert json.loads(metadata) == {"agentType": "Explore", "type": "agent_metadata"}
+
+
+def test_links_and_other_files_are_not_sent(host: Host, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.jsonl"
+    secret.write_text(said("user", "x", "a") + "\n")
+    host.file.symlink_to(secret)
+    with pytest.raises(OSError, match="symbolic links"):
+        host.capture()
+    named = host.file.with_name("notes.jsonl")
+    named.write_text(said("user", "x", "a") + "\n")
+    assert capture_session(named, host.sender, host.home, lambda: False) == 0
+
+
+def test_what_a_service_missed_is_sent_later(host: Host) -> None:
+    host.write(said("user", "x", "a"))
+    host.capture()
+    host.write(said("user", "y", "b"))
+    down = Sender(free_url(), host.key)
+    with pytest.raises(Unavailable):
+        capture_session(host.file, down, host.home, lambda: False)
+    capture_pending(host.sender, host.home, lambda: False)
+    assert len(host.stored()) == 2
+
+
+def test_the_transcript_of_one_agent_is_not_sent_with_the_key_of_another(host: Host, new_host: NewHost) -> None:
+    host.write(said("user", "x", "a"))
+    host.capture()
+    host.write(said("user", "y", "b"))
+    capture_pending(new_host().sender, host.home, lambda: False)
+    assert len(host.stored()) == 1
+    capture_pending(host.sender, host.home, lambda: False)
+    assert len(host.stored()) == 2
+
+
+def test_a_file_that_was_replaced_is_sent_from_its_beginning(host: Host) -> None:
+    host.write(*(said("user", "x", f"a{number}") for number in range(5)))
+    host.capture()
+    host.file.unlink()
+    host.write(said("user", "y", "b"))
+    host.capture()
+    assert json.loads(host.stored()[-1])["uuid"] == "b"
+
+
+def test_a_restored_file_is_not_sent_again(host: Host) -> None:
+    host.write(said("user", "x", "a"), a_line(title="x"))
+    note_sent(host.file, host.file, host.sender, host.home)
+    assert host.capture() == 0
+    host.write(said("user", "y", "b"))
+    assert host.capture() == 3
+
+
+def test_the_time_for_sending_is_bounded(host: Host) -> None:
+    host.write(*(said("user", "x" * 900_000, str(number)) for number in range(4)))
+    answers: Any = iter([False, True])
+    assert capture_session(host.file, host.sender, host.home, lambda: next(answers, True)) == 1
+    host.capture()
+    assert len(host.stored()) == 4
