@@ -30,12 +30,14 @@ from hivelore.storage.sql.events import event_condition
 from hivelore.storage.sql.feedback import recall_condition
 from hivelore.storage.sql.review import proposal_condition
 from hivelore.storage.sql.statements import Params, begins_with, condition, parts
+from hivelore.storage.sql.transcripts import transcript_condition
 from hivelore.storage.sqlite.connection import SQL, SqliteView, connect, rows
 from hivelore.storage.sqlite.store import SqliteStore
 from support.configuration import ADAS, GLOBAL, an_entry
 from support.memories import ADA, a_memory, instant
 from support.small_world import TAGS, VALUES, VISIBILITIES, census
 from support.stores import add, chunks
+from support.transcripts import a_transcript
 
 LARGE = {
     "memory": "m",
@@ -61,6 +63,9 @@ LARGE = {
     "config_version": "v",
     "config_change": "",
     "env_line": "",
+    "transcript": "tr",
+    "transcript_chunk": "",
+    "transcript_digest": "",
 }
 """The tables that grow with the number of memories, and their aliases in statements."""
 TABLES = {name: table for table, aliases in LARGE.items() for name in (table, *aliases.split())}
@@ -86,6 +91,8 @@ LOOKS_AT_EVERYTHING = {
     "env_lines_after": "a page at a time, when an operator checks or moves a swarm",
     "env_lines_late": "an index has the due ones only",
     "config_sealed_otherwise": "all secrets, when an operator rotates the key",
+    "transcripts": "walks back from the newest and stops at the limit",
+    "transcripts_removed": "an index has those alone that are being deleted",
     "batches": "walks back from the newest and stops at the limit",
     "uncompared": "compares all memories with what was compared, in the background and only after a change",
     "uncompared_count": "counts all memories, for people",
@@ -145,6 +152,13 @@ FRAGMENTS = {
         for seen in (EVERYBODY, WORKER, SHARED, OWN)
         for place, scope in ((None, None), (GLOBAL, None), (ADAS, None), (None, ConfigScope.REPO))
         for after in (None, an_entry())
+    ),
+    "{transcript_filter}": tuple(
+        transcript_condition(seen, owner, project, session, after)[0]
+        for seen in (EVERYBODY, WORKER, SHARED, OWN)
+        for owner in (None, ADA)
+        for project, session in ((None, None), ("-work", None), (None, "0000"))
+        for after in (None, a_transcript())
     ),
     "{batch_filter}": tuple(
         batch_condition(BatchFilter(seen=seen, memory=memory, undone=undone), after)[0]

@@ -4,14 +4,17 @@
 Standard library only, because hooks use it.
 """
 
+import errno
 import os
 import re
+import stat
 
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+    from typing import BinaryIO
 
 SUFFIX = ".jsonl"
 METADATA_SUFFIX = ".meta.json"
@@ -53,6 +56,15 @@ def parts_of(session_file: "Path") -> "Iterator[tuple[str, Path]]":
             return
         if file.is_file() and not file.is_symlink():
             yield file.relative_to(folder).with_suffix("").as_posix(), file
+
+
+def open_regular(file: "Path") -> "BinaryIO":
+    """Open a regular file for reading, without following a link or waiting for a pipe. Raises OSError."""
+    descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is not a regular file", os.fspath(file))
+    return os.fdopen(descriptor, "rb")
 
 
 def _pairs(data: bytes) -> "Iterator[bytes]":

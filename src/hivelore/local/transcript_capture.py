@@ -7,13 +7,19 @@ the service recognizes entries that are sent again. While the service is down, t
 import hashlib
 import json
 import os
-import stat
 from contextlib import suppress
 from pathlib import Path
 
 from hivelore.errors import Unavailable
 from hivelore.local import endpoint, private_files
-from hivelore.local.claude_code_files import METADATA_SUFFIX, METADATA_TYPE, SUFFIX, is_session_id, parts_of
+from hivelore.local.claude_code_files import (
+    METADATA_SUFFIX,
+    METADATA_TYPE,
+    SUFFIX,
+    is_session_id,
+    open_regular,
+    parts_of,
+)
 from hivelore.local.file_lock import locked
 from hivelore.local.transcript_entries import ROUGH_ENTRY_BYTES, parse_entry, shorten_entry, uuid_of
 from hivelore.local.transport import Connection, ServiceUrl
@@ -132,7 +138,7 @@ def capture_pending(sender: Sender, home: Path, expired: "Callable[[], bool]") -
 
 def note_sent(file: Path, session_file: Path, sender: Sender, home: Path) -> None:
     """Note that the service has all entries of a file, as after a restore."""
-    with _opened(file) as data:
+    with open_regular(file) as data:
         anchor, end = 0, 0
         for start, line in _complete_lines(data, 0):
             end = start + len(line)
@@ -146,7 +152,7 @@ def _capture_file(
 ) -> int:
     state_file = _state_file(home, file)
     sent = 0
-    with locked(home / endpoint.LOCKS / state_file.name, _LOCK_ATTEMPTS), _opened(file) as data:
+    with locked(home / endpoint.LOCKS / state_file.name, _LOCK_ATTEMPTS), open_regular(file) as data:
         found = os.fstat(data.fileno())
         session_file = file if not place[2] else _session_file(file, place[1])
         offset, end = _position(_read_state(state_file), sender, found, data)
@@ -227,7 +233,7 @@ def _has_uuid(line: bytes) -> bool:
 def _metadata_line(part: Path) -> str | None:
     """Return the entry that stands for the file beside the transcript of a sub-agent."""
     try:
-        with _opened(part.with_name(part.name.removesuffix(SUFFIX) + METADATA_SUFFIX)) as data:
+        with open_regular(part.with_name(part.name.removesuffix(SUFFIX) + METADATA_SUFFIX)) as data:
             entry = parse_entry(data.read(_LARGEST_METADATA).decode())
     except (OSError, UnicodeDecodeError):
         return None
@@ -237,16 +243,6 @@ def _metadata_line(part: Path) -> str | None:
 def _session_file(part: Path, session: str) -> Path:
     folder = next((parent for parent in part.parents if parent.name == session), part)
     return folder.with_name(f"{session}{SUFFIX}")
-
-
-def _opened(file: Path) -> "BinaryIO":
-    """Open a regular file. Raises OSError."""
-    descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    data = os.fdopen(descriptor, "rb")
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        data.close()
-        raise OSError("not a regular file")
-    return data
 
 
 def _state_file(home: Path, file: Path) -> Path:
@@ -261,7 +257,7 @@ def _is_of(state: "dict[str, Json]", sender: Sender) -> bool:
 
 def _read_state(file: Path) -> "dict[str, Json]":
     try:
-        with _opened(file) as data:
+        with open_regular(file) as data:
             return parse_entry(data.read(_LARGEST_METADATA).decode()) or {}
     except (OSError, UnicodeDecodeError):
         return {}

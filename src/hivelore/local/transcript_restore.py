@@ -2,13 +2,12 @@
 
 import json
 import os
-import stat
 from contextlib import suppress
 from pathlib import Path
 
 from hivelore.errors import Conflict
 from hivelore.local import private_files
-from hivelore.local.claude_code_files import METADATA_SUFFIX, METADATA_TYPE, SUFFIX
+from hivelore.local.claude_code_files import METADATA_SUFFIX, METADATA_TYPE, SUFFIX, open_regular
 from hivelore.local.transcript_entries import digest, parse_entry, uuid_of
 
 TYPE_CHECKING = False
@@ -36,18 +35,15 @@ def restore_file(target: Path, lines: "Iterable[str]") -> str:
     OSError."""
     private_files.make_folder(target.parent)
     try:
-        descriptor = os.open(target, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        existing = open_regular(target)
     except FileNotFoundError:
         _write(target, lines, None)
         return WRITTEN
     except OSError as error:
         raise Conflict(f"{target} cannot be read ({error.strerror}). Move it away, and restore again.") from None
-    with os.fdopen(descriptor, "rb") as existing:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise Conflict(f"{target} is no regular file. Move it away, and restore again.")
-        with suppress(_Complete):
-            _write(target, lines, existing)
-            return EXTENDED
+    with existing, suppress(_Complete):
+        _write(target, lines, existing)
+        return EXTENDED
     return KEPT
 
 

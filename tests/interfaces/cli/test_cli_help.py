@@ -20,6 +20,7 @@ GROUPS = {
     "cooldowns": ("list", "set", "clear"),
     "config": ("list", "set", "delete", "resolved", "reveal", "history", "env", "rotate-key"),
     "review": ("list", "show", "accept", "reject", "merge"),
+    "session": ("list", "show", "restore", "save", "delete"),
 }
 """Verbs with subcommands."""
 PROCESSES = {
@@ -30,6 +31,8 @@ PROCESSES = {
     "move": "test_cli_move.py",
     "review": "test_cli_review.py",
     "undo": "test_cli_maintenance.py",
+    "session": "test_cli_sessions.py",
+    "handover": "test_cli_sessions.py",
 }
 """Verbs whose example needs another setting, and where it runs."""
 

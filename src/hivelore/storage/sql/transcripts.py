@@ -55,23 +55,23 @@ def transcript_condition(
     session: str | None = None,
     after: StoredTranscript | None = None,
 ) -> tuple[str, dict[str, Param]]:
-    """Returns a filter of transcripts, to be appended to ``t.namespace = :namespace``."""
+    """Returns a filter of transcripts, to be appended to ``tr.namespace = :namespace``."""
     sql, params = "", dict[str, Param]()
     if not seen.others:
         if seen.own is None:
             return " AND 1 = 0", params
-        sql, params["own"] = " AND t.owner = :own", seen.own
+        sql, params["own"] = " AND tr.owner = :own", seen.own
     if owner is not None:
-        sql += " AND t.owner = :owner"
+        sql += " AND tr.owner = :owner"
         params["owner"] = owner
     if project_key is not None:
-        sql += " AND t.project_key = :project_key"
+        sql += " AND tr.project_key = :project_key"
         params["project_key"] = project_key
     if session:
-        beginning, of_it = begins_with("t.session", session)
+        beginning, of_it = begins_with("tr.session", session)
         sql += beginning
         params |= of_it
-    behind, of_it = after_position("t.updated_at, t.id", None if after is None else (after.updated_at, after.id))
+    behind, of_it = after_position("tr.updated_at, tr.id", None if after is None else (after.updated_at, after.id))
     return sql + behind, params | of_it
 
 

@@ -7,9 +7,9 @@ WHERE namespace = :namespace AND owner = :owner AND session = :session AND sub_k
 SELECT {columns:transcript} FROM transcript WHERE namespace = :namespace AND id = :id AND removed_at IS NULL
 
 -- name: transcripts
-SELECT {columns:transcript t} FROM transcript t
-WHERE t.namespace = :namespace AND t.removed_at IS NULL AND t.sub_key = '' {transcript_filter}
-ORDER BY t.updated_at DESC, t.id DESC LIMIT :limit
+SELECT {columns:transcript tr} FROM transcript tr
+WHERE tr.namespace = :namespace AND tr.removed_at IS NULL AND tr.sub_key = '' {transcript_filter}
+ORDER BY tr.updated_at DESC, tr.id DESC LIMIT :limit
 
 -- name: transcripts_of_session
 SELECT {columns:transcript} FROM transcript
