@@ -46,13 +46,14 @@ def hive(agent: str | None = None) -> "Generator[Hive]":
 
 
 @contextmanager
-def own() -> Generator[Client]:
-    """Connect with an agent's own key: HIVELORE_KEY, else that of the local agent."""
+def own() -> Generator[tuple[Client, str]]:
+    """Connect with an agent's own key, and return it, too: HIVELORE_KEY, else that of the local agent."""
     home = endpoint.home()
     url = launcher.ensure(home)
-    client = Client(url, endpoint.key(endpoint.AGENT_KEY, home), interface="cli")
+    key = endpoint.key(endpoint.AGENT_KEY, home)
+    client = Client(url, key, interface="cli")
     try:
-        yield client
+        yield client, key
     finally:
         client.close()
 

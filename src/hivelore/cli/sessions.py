@@ -1,8 +1,6 @@
 """The verbs ``session`` and ``handover``: sessions that another host continues."""
 
 import shlex
-from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,16 +11,12 @@ from hivelore.cli.connection import call
 from hivelore.cli.options import After, AsJson, Limit500, Reviewer, whole_number
 from hivelore.cli.output import Column, Json
 from hivelore.core.text import counted
-from hivelore.errors import Conflict, Forbidden, Invalid, NotFound
+from hivelore.errors import NotFound
 from hivelore.local import endpoint
-from hivelore.local.claude_code_files import SUFFIX, is_session_id, project_folder_name
-from hivelore.local.transcript_capture import Refused, Sender, capture_session, note_sent
-from hivelore.local.transcript_restore import EXTENDED, KEPT, WRITTEN, restore_file, split_metadata
-from hivelore.python.client import Client
-from hivelore.stored_transcripts.keys import transcript_key
+from hivelore.local.transcript_restore import EXTENDED, KEPT, WRITTEN
+from hivelore.python.session_files import restore_session, save_session
 
 _TRANSCRIPTS = "/api/transcripts"
-_PROGRAM = "claude-code"
 _SLOW = 600.0
 """Seconds to wait for the deletion or redaction of a long transcript."""
 _OUTCOMES = {WRITTEN: "Restored", EXTENDED: "Extended", KEPT: "Already complete"}
@@ -108,27 +102,13 @@ def restore(session: Session, /, *, folder: Folder = None, json: AsJson = False)
     workspace = (folder or Path.cwd()).absolute()
     if not workspace.is_dir():
         raise NotFound(f"There is no folder {workspace}. Name the workspace of the session with --folder.")
-    with connection.own() as client:
-        found = client.call("GET", f"{_TRANSCRIPTS}/find", query={"sessionId": session})
-        one = found["session"]
-        if not one["isExact"]:
-            raise Forbidden(f"The session belongs to the agent {one['agentId']}. Use its key as HIVELORE_KEY.")
-        if one["program"] != _PROGRAM or not is_session_id(one["sessionId"]):
-            raise Invalid(f"{one['program']} cannot resume it. 'hivelore handover {one['sessionId']}' prints a packet.")
-        main = _sessions_folder(workspace) / f"{one['sessionId']}{SUFFIX}"
-        done = restore_file(main, _lines(client, one))
-        files = [main]
-        for part in found["subKeys"]:
-            files.append(_part_file(main, part["subKey"]))
-            restore_file(files[-1], split_metadata(_lines(client, part), files[-1]))
-        with closing(_sender(client)) as sender:
-            for file in files:
-                note_sent(file, main, sender, endpoint.home())
-    command = f"claude --resume {one['sessionId']}"
+    with connection.own() as (client, key):
+        done = restore_session(client, key, session, workspace, endpoint.home())
+    command = f"claude --resume {done.session}"
     if workspace != Path.cwd():
         command = f"cd {shlex.quote(str(workspace))} && {command}"
-    answer = {"sessionId": one["sessionId"], "file": str(main), "outcome": done, "command": command}
-    output.result(answer, json, f"{_OUTCOMES[done]}: ", (str(main), "bold"))
+    answer = {"sessionId": done.session, "file": str(done.file), "outcome": done.outcome, "command": command}
+    output.result(answer, json, f"{_OUTCOMES[done.outcome]}: ", (str(done.file), "bold"))
     if not json:
         output.say(command)
 
@@ -141,18 +121,10 @@ def save(session: Session, /, *, folder: Folder = None, json: AsJson = False) ->
 
     Example: hivelore session save ID
     """
-    place = _sessions_folder((folder or Path.cwd()).absolute())
-    files = sorted(place.glob(f"{session}*{SUFFIX}")) if session.replace("-", "").isalnum() else []
-    if len(files) != 1:
-        problem = "No session begins" if not files else "Several sessions begin"
-        raise NotFound(f"{problem} with {session!r} in {place}. Name the workspace with --folder.")
-    with connection.own() as client, closing(_sender(client)) as sender:
-        try:
-            sent = capture_session(files[0], sender, endpoint.home(), lambda: False)
-        except Refused as error:
-            raise Conflict(str(error)) from None
-    answer = {"sessionId": files[0].stem, "sent": sent}
-    output.result(answer, json, f"Sent {counted(sent, 'entry', 'entries')} of ", (files[0].stem, "bold"))
+    with connection.own() as (client, key):
+        whole, sent = save_session(client, key, session, (folder or Path.cwd()).absolute(), endpoint.home())
+    answer = {"sessionId": whole, "sent": sent}
+    output.result(answer, json, f"Sent {counted(sent, 'entry', 'entries')} of ", (whole, "bold"))
 
 
 @app.command
@@ -187,30 +159,3 @@ def handover(session: Session, /, *, agent: Reviewer = None, json: AsJson = Fals
 def _find(session: str, agent: str | None, *, newest: bool = True) -> Any:
     query = {"sessionId": session, "newest": str(newest).lower()}
     return call("GET", f"{_TRANSCRIPTS}/find", agent=agent, operator=True, query=query)
-
-
-def _lines(client: Client, one: Json) -> Iterator[str]:
-    """Yield the exact lines of a transcript, page by page."""
-    query = {"projectKey": one["projectKey"], "sessionId": one["sessionId"], "subKey": one["subKey"]}
-    after: int | None = 0
-    while after is not None:
-        page = client.call("GET", f"{_TRANSCRIPTS}/lines", query={**query, "after": after})
-        yield from page["lines"]
-        after = page["next"]
-
-
-def _part_file(main: Path, sub_key: str) -> Path:
-    """Return the file of a sub-agent's transcript. Raises Invalid for one outside the folder of the session."""
-    key = transcript_key(main.parent.name, main.name.removesuffix(SUFFIX), sub_key)
-    return main.with_suffix("") / f"{key.sub_key}{SUFFIX}"
-
-
-def _sessions_folder(workspace: Path) -> Path:
-    settings = endpoint.agent_homes().get(_PROGRAM)
-    if settings is None:
-        raise NotFound("The settings folder of Claude Code is unknown. Set HOME or CLAUDE_CONFIG_DIR.")
-    return settings / endpoint.SESSIONS[_PROGRAM] / project_folder_name(workspace)
-
-
-def _sender(client: Client) -> Sender:
-    return Sender(client.url, endpoint.key(endpoint.AGENT_KEY, endpoint.home()))

@@ -152,7 +152,9 @@ def _capture_file(
 ) -> int:
     state_file = _state_file(home, file)
     sent = 0
-    with locked(home / endpoint.LOCKS / state_file.name, _LOCK_ATTEMPTS), open_regular(file) as data:
+    # Few lock files, which stay, for any number of transcripts.
+    lock = home / endpoint.LOCKS / f"transcripts-{state_file.name[:2]}"
+    with locked(lock, _LOCK_ATTEMPTS), open_regular(file) as data:
         found = os.fstat(data.fileno())
         session_file = file if not place[2] else _session_file(file, place[1])
         offset, end = _position(_read_state(state_file), sender, found, data)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from hivelore.core.agents import AgentId
 from hivelore.core.operation import Call
 from hivelore.errors import Invalid
-from hivelore.stored_transcripts.keys import check_name, transcript_key
-from hivelore.stored_transcripts.model import AppendResult, FoundSession, TranscriptId
+from hivelore.stored_transcripts.keys import check_name, parse_id, transcript_key
+from hivelore.stored_transcripts.model import AppendResult, FoundSession
 from hivelore.stored_transcripts.operations import (
     AppendTranscript,
     DeletedTranscripts,
@@ -39,6 +39,8 @@ def append_transcript(app: Application, request: AppendTranscript, call: Call) -
 
 
 def list_transcripts(app: Application, request: ListTranscripts, call: Call) -> TranscriptList:
+    if request.project_key is not None:
+        check_name(request.project_key, "projectKey")
     found, after = app.stored_transcripts.list_sessions(
         call.viewer,
         owner=_agent(app, request.agent),
@@ -52,6 +54,8 @@ def list_transcripts(app: Application, request: ListTranscripts, call: Call) -> 
 
 
 def find_session(app: Application, request: FindSession, call: Call) -> FoundSession:
+    if request.project_key is not None:
+        check_name(request.project_key, "projectKey")
     return app.stored_transcripts.find_session(
         request.session,
         call.viewer,
@@ -75,7 +79,7 @@ def list_sub_keys(app: Application, request: ListSubKeys, call: Call) -> SubKeys
 
 def read_transcript(app: Application, request: PageOfTranscript, call: Call) -> TranscriptTurns:
     turns, after = app.stored_transcripts.read(
-        TranscriptId(request.transcript), call.viewer, after=request.after, deadline=call.deadline
+        parse_id(request.transcript), call.viewer, after=request.after, deadline=call.deadline
     )
     return TranscriptTurns(turns=tuple(map(read_turn, turns)), next=after)
 

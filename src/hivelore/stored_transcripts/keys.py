@@ -1,7 +1,8 @@
 """Keys of stored transcripts, checked: they become names of files on other hosts."""
 
-from hivelore.errors import Invalid
-from hivelore.stored_transcripts.model import KEY_BYTES, SUB_KEY_BYTES, TranscriptKey
+from hivelore.errors import Invalid, NotFound
+from hivelore.local.claude_code_files import is_session_id
+from hivelore.stored_transcripts.model import KEY_BYTES, SUB_KEY_BYTES, TranscriptId, TranscriptKey
 
 _FORBIDDEN = frozenset('/\\:"')
 
@@ -17,6 +18,13 @@ def transcript_key(project_key: str, session: str, sub_key: str | None = None) -
     for name in sub_key.split("/"):
         check_name(name, "subKey")
     return TranscriptKey(project_key, session, sub_key)
+
+
+def parse_id(text: str) -> TranscriptId:
+    """Reads the id of a transcript. Raises NotFound for another text."""
+    if not is_session_id(text):
+        raise NotFound("No stored transcript has this id. GET /api/transcripts lists them.")
+    return TranscriptId(text)
 
 
 def check_beginning(session: str) -> str:

@@ -18,6 +18,7 @@ from hivelore.core.redaction.excerpts import beginning
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, TooLarge
+from hivelore.local.claude_code_files import is_session_id
 from hivelore.local.transcript_entries import (
     MAX_ENTRY_BYTES,
     append_digests,
@@ -137,7 +138,7 @@ class StoredTranscripts:
         owner = viewer.agent
         if owner is None:
             raise Invalid("A transcript belongs to an agent. Use its key, or name one (X-Agent-ID).")
-        for name, field in ((key.session, "sessionId"), (key.project_key, "projectKey"), (key.sub_key, "subKey")):
+        for name, field in ((key.session, "sessionId"), (key.sub_key, "subKey")):
             if self._redactor.clean(name) != name:
                 raise Invalid(f"{field} looks like a secret.", field=field)
         entries = _read_entries(lines, key.session, from_file=source.from_file)
@@ -244,7 +245,7 @@ class StoredTranscripts:
         following page. ``session``: the beginning of an id."""
         seen = visible_to(viewer, self._lead_sees)
         with self._store.read(deadline, sees=seen) as view:
-            last = None if after is None else view.transcript_by_id(TranscriptId(after))
+            last = None if after is None or not is_session_id(after) else view.transcript_by_id(TranscriptId(after))
             if after is not None and (last is None or not decisions.may_see(seen, last)):
                 raise invalid_cursor()
             found = view.transcripts(

@@ -21,7 +21,7 @@ from hivelore.search.model import EVERYTHING, Filter, Visibility
 from hivelore.storage.postgres.row_level_security import ROLE
 from hivelore.storage.postgres.store import PostgresStore
 from hivelore.storage.postgres.view import PostgresView
-from hivelore.storage.sql import configuration, events, memories, review
+from hivelore.storage.sql import configuration, events, memories, review, transcripts
 from support import postgres
 from support.batches import a_batch
 from support.clocks import START, SteppingClock
@@ -31,6 +31,8 @@ from support.events import ALL_EVENTS, an_event, log_events
 from support.links import a_link, put_links
 from support.memories import ADA, BOB, a_memory, an_observation, evidence, operational
 from support.proposals import a_proposal
+from support.transcripts import a_chunk, a_transcript
+from support.transcripts import put as put_transcripts
 
 
 @pytest.fixture
@@ -164,6 +166,27 @@ def test_configuration_of_agents_is_hidden_from_others(app: Application, monkeyp
             assert len(view.late_env_lines(EVERYTHING.visibility, START, 9)) == len(seen) - 1
     with app.store.read() as view:
         assert len(view.late_env_lines(EVERYTHING.visibility, START, 9)) == 1
+
+
+def test_transcripts_are_hidden_from_other_agents(app: Application, monkeypatch: pytest.MonkeyPatch) -> None:
+    def all_of_them(seen: Visibility, *others: object) -> tuple[str, Mapping[str, object]]:
+        return "", {}
+
+    monkeypatch.setattr(transcripts, "transcript_condition", all_of_them)
+    put_transcripts(app.store, a_transcript(), a_chunk())
+    app.store.write(lambda tx: tx.put_transcript_digests(a_transcript().id, [1]))
+    for seen, count in (
+        (Visibility(own=ADA, swarm=True), 1),
+        (Visibility(own=BOB, swarm=True), 0),
+        (Visibility(own=None, swarm=True), 0),
+        (Visibility(own=None, swarm=False, others=True), 1),
+    ):
+        with app.store.read(sees=seen) as view:
+            assert isinstance(view, PostgresView)
+            assert len(view.transcripts(seen, 9)) == count
+            assert len(view.rows("SELECT data FROM transcript_chunk")) == count
+            assert len(view.rows("SELECT digest FROM transcript_digest")) == count
+            assert view.transcript_usage(ADA).transcripts == count
 
 
 def test_evidence_is_hidden_with_its_memory(app: Application) -> None:

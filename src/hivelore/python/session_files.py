@@ -1,0 +1,90 @@
+"""Restores sessions of Claude Code on this host, and sends those of this host, with the key of their agent."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hivelore.errors import Conflict, Forbidden, Invalid, NotFound
+from hivelore.local import endpoint
+from hivelore.local.claude_code_files import SUFFIX, is_session_id, project_folder_name
+from hivelore.local.transcript_capture import Refused, Sender, capture_session, note_sent
+from hivelore.local.transcript_restore import restore_file, split_metadata
+from hivelore.python.client import Client
+from hivelore.stored_transcripts.keys import transcript_key
+
+_TRANSCRIPTS = "/api/transcripts"
+_PROGRAM = "claude-code"
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredSession:
+    session: str
+    """The newest session that continues the one that was asked for. ``claude --resume`` takes it."""
+    file: Path
+    outcome: str
+    """See ``local.transcript_restore``."""
+
+
+def restore_session(client: Client, key: str, session: str, workspace: Path, home: Path) -> RestoredSession:
+    """Writes a session with its sub-agents where Claude Code finds it from a workspace. ``key``: the key of the
+    session's own agent, which the client has. Raises NotFound, Forbidden, Invalid if Claude Code cannot resume the
+    session, and Conflict if a file has entries that are not stored."""
+    found = client.call("GET", f"{_TRANSCRIPTS}/find", query={"sessionId": session})
+    one = found["session"]
+    if not one["isExact"]:
+        raise Forbidden(f"The session belongs to the agent {one['agentId']}. Use its key as HIVELORE_KEY.")
+    if one["program"] != _PROGRAM or not is_session_id(one["sessionId"]):
+        raise Invalid(f"Claude Code cannot resume it. 'hivelore handover {one['sessionId']}' prints a packet.")
+    main = sessions_folder(workspace) / f"{one['sessionId']}{SUFFIX}"
+    outcome = restore_file(main, _lines(client, one))
+    files = [main]
+    for part in found["subKeys"]:
+        files.append(_part_file(main, part["subKey"]))
+        restore_file(files[-1], split_metadata(_lines(client, part), files[-1]))
+    with closing(Sender(client.url, key)) as sender:
+        for file in files:
+            note_sent(file, main, sender, home)
+    return RestoredSession(one["sessionId"], main, outcome)
+
+
+def save_session(
+    client: Client, key: str, session: str, workspace: Path, home: Path, expired: Callable[[], bool] = lambda: False
+) -> tuple[str, int]:
+    """Sends what the transcript of a session of this host grew by. ``session``: its id or the beginning of it. Returns
+    the id and the number of sent entries. Raises NotFound, Unavailable, and Conflict beyond the limits."""
+    place = sessions_folder(workspace)
+    files = sorted(place.glob(f"{session}*{SUFFIX}")) if session.replace("-", "").isalnum() else []
+    if len(files) != 1:
+        problem = "Several sessions begin" if files else "No session begins"
+        raise NotFound(f"{problem} with {session!r} in {place}. Name the workspace with --folder.")
+    with closing(Sender(client.url, key)) as sender:
+        try:
+            return files[0].stem, capture_session(files[0], sender, home, expired)
+        except Refused as error:
+            raise Conflict(str(error)) from None
+
+
+def sessions_folder(workspace: Path) -> Path:
+    """Returns the folder with the sessions of a workspace on this host."""
+    settings = endpoint.agent_homes().get(_PROGRAM)
+    if settings is None:
+        raise NotFound("The settings folder of Claude Code is unknown. Set HOME or CLAUDE_CONFIG_DIR.")
+    return settings / endpoint.SESSIONS[_PROGRAM] / project_folder_name(workspace)
+
+
+def _lines(client: Client, one: dict[str, Any]) -> Iterator[str]:
+    """Yields the exact lines of a transcript, page by page."""
+    query = {"projectKey": one["projectKey"], "sessionId": one["sessionId"], "subKey": one["subKey"]}
+    after: int | None = 0
+    while after is not None:
+        page = client.call("GET", f"{_TRANSCRIPTS}/lines", query={**query, "after": after})
+        yield from page["lines"]
+        after = page["next"]
+
+
+def _part_file(main: Path, sub_key: str) -> Path:
+    """Returns the file of a sub-agent's transcript. Raises Invalid for one outside the folder of the session."""
+    key = transcript_key(main.parent.name, main.name.removesuffix(SUFFIX), sub_key)
+    return main.with_suffix("") / f"{key.sub_key}{SUFFIX}"
