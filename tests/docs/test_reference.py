@@ -11,6 +11,7 @@ WITHOUT_A_VERB = {
     "count_decayed": "the decay does not depend on it",
     "forget_operational_memories": "`curate` deletes one at a time",
     "operational_memory": "`observations` and `get` show it",
+    "transcript_sub_keys": "`session restore` writes all of them",
 }
 
 

@@ -61,7 +61,7 @@ VERBS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Housekeeping": {
         "review": ("review:app", "Proposals of agents: list, show, accept, reject, merge."),
         "config": ("configuration:app", "Configuration of agents and its secrets: list, set, reveal, env."),
-        "session": ("sessions:app", "Sessions that another host can continue: list, show, restore, save, delete."),
+        "session": ("sessions:app", "Stored sessions: list, show, restore, save, delete."),
         "handover": ("sessions:handover", "Print what another agent needs to continue a session."),
         "agent": ("agents:app", "Agents and their keys: add, list, revoke."),
         "move": ("migrate:move", "Copy everything to another database, SQLite or PostgreSQL."),

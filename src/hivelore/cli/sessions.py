@@ -41,7 +41,7 @@ _COLUMNS = (
     Column("continues"),
 )
 
-app = App(name="session", help="Sessions with a stored transcript: list, show, restore, save, delete.")
+app = App(name="session", help="Stored sessions: list, show, restore, save, delete.")
 
 
 @app.command(name="list")

@@ -108,6 +108,7 @@ class SessionHandover(Value, frozen=True, kw_only=True):
 
 APPEND_TRANSCRIPT = Operation(
     name="append_transcript",
+    verb="session save",
     summary="Appends entries to the stored transcript of a session of the calling agent. Entries with a uuid that is "
     "stored are left out.",
     request=AppendTranscript,
@@ -131,7 +132,7 @@ LIST_TRANSCRIPTS = Operation(
 )
 FIND_SESSION = Operation(
     name="find_session",
-    verb="session restore",
+    verb="session show",
     summary="Finds a session with a stored transcript, the transcripts of its sub-agents, and the newest session that "
     "continues it.",
     request=FindSession,
@@ -143,6 +144,7 @@ FIND_SESSION = Operation(
 )
 LOAD_TRANSCRIPT = Operation(
     name="load_transcript",
+    verb="session restore",
     summary="Returns a page of the exact lines of a transcript of the calling agent. Nobody else can load them, not "
     "even an operator who acts for the agent.",
     request=LoadTranscript,
