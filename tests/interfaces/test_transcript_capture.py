@@ -1,6 +1,8 @@
 """Sending what transcript files grew by, to a service."""
 
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Generator
 from itertools import count
@@ -10,12 +12,15 @@ from typing import Any
 import pytest
 
 from hivelore.errors import Unavailable
+from hivelore.hooks.install import copy_to, file_in
 from hivelore.local.transcript_capture import Refused, Sender, capture_pending, capture_session, note_sent
 from hivelore.local.transcript_entries import MAX_ENTRY_BYTES, SHORTENED
 from hivelore.python.remote import RemoteHive
+from support.hooks import finish_hooks
 from support.ports import free_url
 from support.service import Service
 from support.transcripts import SESSION, a_line, said
+from support.waiting import until
 
 
 @pytest.fixture(scope="module")
@@ -232,3 +237,38 @@ def test_the_time_for_sending_is_bounded(host: Host) -> None:
     assert capture_session(host.file, host.sender, host.home, lambda: next(answers, True)) == 1
     host.capture()
     assert len(host.stored()) == 4
+
+
+@pytest.mark.parametrize("program", ["claude-code", "codex"])
+@pytest.mark.parametrize("setting", ["", "0", "1"])
+def test_a_hook_sends_the_transcript_only_where_a_setting_turns_it_on(
+    host: Host, service: Service, setting: str, program: str
+) -> None:
+    host.write(said("user", "x", "a"))
+    assert _run_hook(host, service.url, program, HIVELORE_STORE_TRANSCRIPTS=setting) == 0
+    if (setting, program) == ("1", "claude-code"):
+        until(lambda: bool(host.hive.transcripts().sessions))
+        assert host.stored() == [said("user", "x", "a")]
+    finish_hooks(file_in(host.home))
+    assert bool(host.hive.transcripts().sessions) == ((setting, program) == ("1", "claude-code"))
+
+
+def test_a_hook_ends_well_while_the_service_is_down(host: Host, service: Service) -> None:
+    host.write(said("user", "x", "a"))
+    host.capture()
+    host.write(said("user", "y", "b"))
+    assert _run_hook(host, free_url(), "claude-code", HIVELORE_STORE_TRANSCRIPTS="1") == 0
+    finish_hooks(file_in(host.home))
+    assert len(host.stored()) == 1
+    assert _run_hook(host, service.url, "claude-code", HIVELORE_STORE_TRANSCRIPTS="1") == 0
+    until(lambda: len(host.stored()) == 2)
+    finish_hooks(file_in(host.home))
+
+
+def _run_hook(host: Host, url: str, program: str, **settings: str) -> int:
+    event = {"hook_event_name": "Stop", "session_id": SESSION, "transcript_path": str(host.file), "cwd": "/"}
+    command = [sys.executable, "-I", "-S", str(copy_to(host.home)), "--agent", program]
+    env = {"HIVELORE_HOME": str(host.home), "HIVELORE_URL": url, "HIVELORE_KEY": host.key, **settings}
+    return subprocess.run(
+        command, input=json.dumps(event), env=env, capture_output=True, text=True, timeout=60, check=False
+    ).returncode

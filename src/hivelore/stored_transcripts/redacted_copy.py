@@ -18,8 +18,8 @@ def redacted_turns(
     turns: list[Turn] = []
     for turn in without_own_tools(found).turns:
         if turn.tool is not None and turn.tool.call not in tools:
-            target = clean(storable(turn.tool.target))
-            tools[turn.tool.call] = replace(turn.tool, target=target, written="", removed="")
+            name, target = (clean(storable(text)) for text in (turn.tool.name, turn.tool.target))
+            tools[turn.tool.call] = replace(turn.tool, name=name, target=target, written="", removed="")
         tool = None if turn.tool is None else tools[turn.tool.call]
         turns.append(replace(turn, text=clean(storable(turn.text)), tool=tool))
     return without_markers(shorten(Transcript(tuple(turns)))).turns

@@ -364,7 +364,7 @@ class Migrator:
 
     def _copy_transcripts(self, view: View) -> None:
         with self._target.read() as target:
-            found = {one.id: one for one in transcripts_of(target)}
+            found = {one.id: one for one in _all_transcripts(target)}
         kept = {one.id: one for one in transcripts_of(view)}
         for outdated in (number for number, one in found.items() if kept.get(number) != one):
             erase(self._target, outdated)  # First of all, because another one may have its key now.
@@ -551,7 +551,11 @@ def env_lines_of(view: View) -> Iterator[EnvLine]:
 
 
 def transcripts_of(view: View) -> Iterator[StoredTranscript]:
-    """Yields all transcripts by id."""
+    """Yields the transcripts that are not being deleted, by id."""
+    return (one for one in _all_transcripts(view) if one.removed_at is None)
+
+
+def _all_transcripts(view: View) -> Iterator[StoredTranscript]:
     pages = _pages(lambda after: view.transcripts_after(after, PAGE), TranscriptId(""), lambda one: one.id)
     return chain.from_iterable(pages)
 
