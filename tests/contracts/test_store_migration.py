@@ -303,7 +303,7 @@ def test_everything_is_counted(store: MemoryStore) -> None:
     store.write(work)
     put_batch(store, a_batch(), [a_preimage(store, running)])
     put_entries(store, an_entry(), a_version(1), a_version(2))
-    put_transcripts(store, a_transcript(), a_chunk(1), a_chunk(2))
+    put_transcripts(store, a_transcript(chunks=2), a_transcript(2, removed_at=START), a_chunk(1), a_chunk(2))
     put_batch(store, a_batch())
     with store.read() as view:
         passages = sum(len(one.passages) for one in chunks(store, stored.key)) + 1

@@ -102,6 +102,7 @@ KINDS = (
     "configure",
     "unset",
     "transcribe",
+    "remove",
     "erase",
     "propose",
     "decide",
@@ -170,14 +171,8 @@ def _do_more(tx: Transaction, deed: Deed, key: DocumentKey | None) -> None:
         case "unset":
             tx.drop_env_line("w", ".env", f"K{1 + deed.which}")
             tx.drop_config_entry(config_id(1 + deed.which))
-        case "transcribe":
-            one = a_transcript(1 + deed.which, chunks=deed.number)
-            tx.put_transcript(one)
-            tx.put_transcript_chunk(a_chunk(deed.number, 1 + deed.which))
-            tx.put_transcript_digests(one.id, [deed.number])
-        case "erase":
-            while not tx.erase_transcript(transcript_id(1 + deed.which), 1):
-                pass
+        case "transcribe" | "remove" | "erase":
+            _do_to_transcripts(tx, deed)
         case "judge" | "reject" | "unlink" if key is not None:
             _do_to_links(tx, deed, Stored(key, tx.memories_of([key], EVERYTHING)[key]))
         case _ if key is not None:
@@ -251,6 +246,20 @@ def _do_to(tx: Transaction, deed: Deed, key: DocumentKey, memory: Memory) -> Non
             tx.count_reads({key: (1 + deed.number, instant(deed.number))})
         case _:
             tx.set_expiry(key, instant(deed.number))
+
+
+def _do_to_transcripts(tx: Transaction, deed: Deed) -> None:
+    number = transcript_id(1 + deed.which)
+    known = tx.transcript_by_id(number)
+    if deed.what == "transcribe":
+        tx.put_transcript(a_transcript(1 + deed.which, chunks=1 + deed.number))
+        tx.put_transcript_chunk(a_chunk(1 + deed.number, 1 + deed.which))
+        tx.put_transcript_digests(number, [deed.number])
+    elif deed.what == "erase":
+        while not tx.erase_transcript(number, 1):
+            pass
+    elif known is not None:
+        tx.put_transcript(replace(known, removed_at=instant(deed.number)))
 
 
 def _do_to_links(tx: Transaction, deed: Deed, stored: Stored) -> None:

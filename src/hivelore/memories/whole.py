@@ -51,5 +51,6 @@ class Counts:
     config_entries: int
     config_versions: int
     transcripts: int
+    """Without those that are being deleted."""
     transcript_chunks: int
     jobs: int

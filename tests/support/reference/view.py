@@ -346,8 +346,8 @@ class ReferenceView(ReferenceSwarmView):
             preimages=sum(len(one.preimages) for one in self.state.batches.values()),
             config_entries=len(self.state.config_entries),
             config_versions=len(self.state.config_versions),
-            transcripts=len(self.state.transcripts),
-            transcript_chunks=len(self.state.transcript_chunks),
+            transcripts=sum(one.removed_at is None for one in self.state.transcripts.values()),
+            transcript_chunks=sum(one.chunks for one in self.state.transcripts.values() if one.removed_at is None),
             jobs=len(self.state.jobs),
         )
 

@@ -41,6 +41,6 @@ SELECT
   (SELECT COUNT(*) FROM preimage WHERE namespace = :namespace),
   (SELECT COUNT(*) FROM config_entry WHERE namespace = :namespace),
   (SELECT COUNT(*) FROM config_version WHERE namespace = :namespace),
-  (SELECT COUNT(*) FROM transcript WHERE namespace = :namespace),
-  (SELECT COUNT(*) FROM transcript_chunk WHERE namespace = :namespace),
+  (SELECT COUNT(*) FROM transcript WHERE namespace = :namespace AND removed_at IS NULL),
+  (SELECT COALESCE(SUM(chunks), 0) FROM transcript WHERE namespace = :namespace AND removed_at IS NULL),
   (SELECT COUNT(*) FROM job WHERE namespace = :namespace)
