@@ -111,6 +111,21 @@ def test_a_session_that_was_killed_goes_on_on_another_host(hosts: list[Host], mo
     assert any("Where is it?" in turn.text() for turn in model.turns()[before:])
 
 
+def test_the_newest_session_of_a_chain_goes_on(hosts: list[Host], model: ModelServer) -> None:
+    one, two = hosts
+    first = one.claude.run(f"{KETTLE}\n>> say Noted.").events[0]["session_id"]
+    until(lambda: stored(one, first) > 0)
+    forked = one.claude.run("It is green.\n>> say Noted.", "--resume", first, "--fork-session").events[0]["session_id"]
+    assert forked != first
+    until(lambda: stored(one, forked) >= one.lines(forked))
+    restored = two.verb("session", "restore", first)
+    assert restored["command"] == f"claude --resume {forked}"
+    before = len(model.turns())
+    assert two.claude.run("Where is it?\n>> say In the attic.", "--resume", forked).code == 0
+    asked = model.turns()[before:]
+    assert any(KETTLE in turn.text() and "It is green." in turn.text() for turn in asked)
+
+
 def test_a_session_can_be_handed_over(hosts: list[Host]) -> None:
     one, two = hosts
     run = one.claude.run(f"{KETTLE}\n>> say I decided to leave it there because it is safe. Shall I move it?")

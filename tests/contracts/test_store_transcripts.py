@@ -109,6 +109,14 @@ def test_the_transcripts_of_a_session_and_those_that_continue_it(store: MemorySt
         assert view.continuing_transcripts(ADA, session_id(1), 9) == [later]
 
 
+def test_sessions_with_the_same_first_entry_are_found_newest_first(store: MemoryStore) -> None:
+    old, new = a_transcript(1, root=7), a_transcript(2, root=7, updated_at=instant(1))
+    put(store, old, new, a_transcript(3, root=8), a_transcript(4, BOB, root=7), a_transcript(5))
+    with store.read() as view:
+        assert view.rooted_transcripts(ADA, 7, 9) == [new, old]
+        assert view.rooted_transcripts(ADA, 7, 1) == [new]
+
+
 def test_chunks_are_read_in_pages_by_number(store: MemoryStore) -> None:
     chunks = [a_chunk(number) for number in range(1, 6)]
     put(store, a_transcript(1), a_transcript(2), *reversed(chunks), a_chunk(1, 2))

@@ -143,6 +143,17 @@ def test_a_missing_key_is_named(tmp_path: Path) -> None:
             append(client, said("user", "y", "b"))
 
 
+def test_earlier_keys_still_read_after_a_rotation(tmp_path: Path) -> None:
+    with Service(tmp_path) as service:
+        client, operator = service.client(service.agent_key), service.client(service.operator_key)
+        append(client, a_line("a"))
+        operator.call("POST", "/api/config/rotate-key", body={})
+        append(client, a_line("b"))
+        assert load(client) == [a_line("a"), a_line("b")]
+        _, chunks = of_agent(service, client)
+        assert len({one.sealed_with for one in chunks}) == 2
+
+
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
@@ -215,6 +226,24 @@ def test_the_newest_session_that_continues_one_is_found(ada: Client) -> None:
         ada.call("GET", f"{PATH}/find", query={"sessionId": "00000000"})
     with pytest.raises(NotFound):
         ada.call("GET", f"{PATH}/find", query={"sessionId": "1234"})
+
+
+def test_a_session_that_copies_another_one_continues_it(service: Service, ada: Client) -> None:
+    def copied(session: int) -> str:
+        return said("user", "x", "a", sessionId=session_id(session))
+
+    append(ada, copied(1))
+    append(ada, a_line(mode="plan"), session=2)
+    append(ada, copied(2), said("user", "y", "b", sessionId=session_id(2)), session=2)
+    append(ada, copied(3), session=3)
+    bob = service.client(service.add(f"bob {next(_NUMBERS)}"))
+    append(bob, copied(4), session=4)
+    assert ada.call("GET", f"{PATH}/find", query={"sessionId": session_id(1)})["chain"] == [
+        session_id(1),
+        session_id(2),
+        session_id(3),
+    ]
+    assert bob.call("GET", PATH)["sessions"][0]["continues"] is None
 
 
 def test_a_handover_is_made_of_a_long_transcript(ada: Client) -> None:

@@ -79,6 +79,7 @@ def transcripts(draw: st.DrawFn) -> StoredTranscript:
     return a_transcript(
         key=TranscriptKey(draw(_TEXTS), draw(_TEXTS), draw(st.just("") | _TEXTS)),
         continues=draw(st.none() | _TEXTS),
+        root=draw(st.none() | st.integers(0, 2**63 - 1)),
         program=draw(_TEXTS),
         version=draw(st.none() | _TEXTS),
         machine=draw(st.none() | _TEXTS),

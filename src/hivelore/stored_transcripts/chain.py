@@ -7,9 +7,9 @@ from hivelore.stored_transcripts.model import MAX_CHAIN, StoredTranscript
 
 
 def continued_session(entries: Iterable[Mapping[str, Any]], session: str) -> str | None:
-    """Returns the session that the entries of a new session continue; None if they name none.
+    """Returns the session that the entries of a new session name as the one they continue; None if they name none.
 
-    A fork names its origin. Older versions of Claude Code copy the entries of the earlier session instead, with its id.
+    Forks of the Claude Agent SDK name their origin. Some versions of Claude Code copy entries with the earlier id.
     """
     for entry in entries:
         fork = entry.get("forkedFrom")

@@ -48,6 +48,8 @@ class StoredTranscript:
     key: TranscriptKey
     continues: str | None = None
     """The session that this one continues under another id."""
+    root: int | None = None
+    """Digest of the first entry with a uuid. Sessions that continue one another may have copies of it."""
     program: str
     version: str | None = None
     """Version of the program."""

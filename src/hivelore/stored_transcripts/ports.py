@@ -46,6 +46,11 @@ class TranscriptReads(Protocol):
         """Returns transcripts of sessions that continue one, by id."""
         ...
 
+    def rooted_transcripts(self, owner: AgentId, root: int, limit: int) -> Sequence[StoredTranscript]:
+        """Returns transcripts of sessions with the same first entry, most recently updated first, then by greater
+        id."""
+        ...
+
     def transcripts_after(self, transcript: TranscriptId, limit: int) -> Sequence[StoredTranscript]:
         """Returns a page of all transcripts by id. The first page begins after an empty id."""
         ...

@@ -88,6 +88,7 @@ class _Entries:
     lines: list[str]
     digests: Sequence[int | None]
     continues: str | None
+    root: int | None
     version: str | None
     folder: str | None
     shortened: int
@@ -174,13 +175,14 @@ class StoredTranscripts:
                 size=0 if known is None else known.size,
             )
         now = self._clock.now()
-        before = known or self._new_transcript(owner, key, entries, source, now)
+        before = known or self._new_transcript(owner, key, source, now)
         chunks = list(self._chunks(tx, before, new))
         after = replace(
-            before,
+            self._rooted(tx, before, entries),
             updated_at=max(now, before.updated_at),
             version=self._field(entries.version) or before.version,
             machine=self._field(source.machine) or before.machine,
+            folder=before.folder or self._field(entries.folder),
             chunks=before.chunks + len(chunks),
             entries=before.entries + len(new),
             size=before.size + sum(map(line_size, new)),
@@ -200,19 +202,25 @@ class StoredTranscripts:
             size=after.size,
         )
 
-    def _new_transcript(
-        self, owner: AgentId, key: TranscriptKey, entries: _Entries, source: Source, now: datetime
-    ) -> StoredTranscript:
+    def _new_transcript(self, owner: AgentId, key: TranscriptKey, source: Source, now: datetime) -> StoredTranscript:
         return StoredTranscript(
             id=self._new_id(now),
             owner=owner,
             key=key,
-            continues=None if key.sub_key else entries.continues,
             program=self._field(source.program) or "",
-            folder=self._field(entries.folder),
             created_at=now,
             updated_at=now,
         )
+
+    def _rooted(self, tx: Transaction, one: StoredTranscript, entries: _Entries) -> StoredTranscript:
+        """Returns a session with its root and the session that it continues, as soon as it has an entry with a uuid."""
+        if one.key.sub_key or one.root is not None or entries.root is None:
+            return one
+        continues = entries.continues
+        if continues is None:
+            rooted = tx.rooted_transcripts(one.owner, entries.root, MAX_CHAIN)
+            continues = next((each.key.session for each in rooted if each.key.session != one.key.session), None)
+        return replace(one, root=entries.root, continues=continues)
 
     def _chunks(self, tx: Transaction, of: StoredTranscript, lines: Sequence[str]) -> Iterator[TranscriptChunk]:
         keys = self._entry_writer.usable_keys(tx) if self._encrypts else None
@@ -485,6 +493,7 @@ def _read_entries(lines: Sequence[str], session: str, *, from_file: bool) -> _En
         lines=kept,
         digests=file_digests(kept, entries) if from_file else append_digests(entries),
         continues=continued_session(entries, session),
+        root=next((one for one in append_digests(entries) if one is not None), None),
         version=decisions.described(entries, "version"),
         folder=decisions.described(entries[::-1], "cwd"),
         shortened=shortened,

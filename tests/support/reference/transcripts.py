@@ -61,6 +61,10 @@ class TranscriptsView:
         found = [one for one in self._present() if (one.owner, one.continues) == (owner, session)]
         return sorted(found, key=lambda one: one.id)[:limit]
 
+    def rooted_transcripts(self, owner: AgentId, root: int, limit: int) -> Sequence[StoredTranscript]:
+        found = [one for one in self._present() if (one.owner, one.root) == (owner, root)]
+        return sorted(found, key=lambda one: (one.updated_at, one.id), reverse=True)[:limit]
+
     def transcripts_after(self, transcript: TranscriptId, limit: int) -> Sequence[StoredTranscript]:
         found = [one for one in self.state.transcripts.values() if one.id > transcript]
         return sorted(found, key=lambda one: one.id)[:limit]

@@ -31,7 +31,7 @@ TRANSCRIPT = Table(
     StoredTranscript,
     "transcript",
     "id",
-    **plain("id owner continues program version machine folder chunks entries size stored_size"),
+    **plain("id owner continues root program version machine folder chunks entries size stored_size"),
     created_at=INSTANT,
     updated_at=INSTANT,
     removed_at=INSTANT,
@@ -114,6 +114,9 @@ class TranscriptReader(SqlReader):
 
     def continuing_transcripts(self, owner: AgentId, session: str, limit: int) -> Sequence[StoredTranscript]:
         return self.read_all(TRANSCRIPT, "transcripts_continuing", owner=owner, session=session, limit=limit)
+
+    def rooted_transcripts(self, owner: AgentId, root: int, limit: int) -> Sequence[StoredTranscript]:
+        return self.read_all(TRANSCRIPT, "transcripts_rooted", owner=owner, root=root, limit=limit)
 
     def transcripts_after(self, transcript: TranscriptId, limit: int) -> Sequence[StoredTranscript]:
         return self.read_all(TRANSCRIPT, "transcripts_after", after=transcript, limit=limit)

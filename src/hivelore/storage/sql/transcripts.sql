@@ -26,6 +26,11 @@ SELECT {columns:transcript} FROM transcript
 WHERE namespace = :namespace AND owner = :owner AND continues = :session AND removed_at IS NULL
 ORDER BY id LIMIT :limit
 
+-- name: transcripts_rooted
+SELECT {columns:transcript} FROM transcript
+WHERE namespace = :namespace AND owner = :owner AND root = :root AND removed_at IS NULL
+ORDER BY updated_at DESC, id DESC LIMIT :limit
+
 -- name: transcripts_after
 SELECT {columns:transcript} FROM transcript
 WHERE namespace = :namespace AND id > :after ORDER BY id LIMIT :limit

@@ -1,5 +1,5 @@
 -- Stored transcripts (N09). sub_key: empty for the session itself; continues: the session that this one continues; chunks:
--- the number of the last chunk; removed_at: since when it is being deleted.
+-- the number of the last chunk; root: the digest of the first entry with a uuid; removed_at: since when it is being deleted.
 CREATE TABLE transcript (
   namespace   INTEGER NOT NULL,
   id          TEXT COLLATE "C" NOT NULL,
@@ -8,6 +8,7 @@ CREATE TABLE transcript (
   session     TEXT COLLATE "C" NOT NULL,
   sub_key     TEXT COLLATE "C" NOT NULL,
   continues   TEXT COLLATE "C",
+  root        BIGINT,
   program     TEXT COLLATE "C" NOT NULL,
   version     TEXT COLLATE "C",
   machine     TEXT COLLATE "C",
@@ -28,6 +29,8 @@ CREATE INDEX transcript_of_owner ON transcript (namespace, owner, updated_at, id
   WHERE removed_at IS NULL AND sub_key = '';
 CREATE INDEX transcript_continues ON transcript (namespace, owner, continues)
   WHERE removed_at IS NULL AND continues IS NOT NULL;
+CREATE INDEX transcript_root ON transcript (namespace, owner, root, updated_at, id)
+  WHERE removed_at IS NULL AND root IS NOT NULL;
 CREATE INDEX transcript_updated ON transcript (namespace, updated_at) WHERE removed_at IS NULL;
 CREATE INDEX transcript_removed ON transcript (namespace, id) WHERE removed_at IS NOT NULL;
 
@@ -41,7 +44,6 @@ CREATE TABLE transcript_chunk (
   data        BYTEA NOT NULL,
   PRIMARY KEY (namespace, transcript, number)
 );
-ALTER TABLE transcript_chunk ALTER COLUMN data SET STORAGE EXTERNAL;
 
 -- What identifies the entries of a transcript (local/transcript_entries.py).
 CREATE TABLE transcript_digest (

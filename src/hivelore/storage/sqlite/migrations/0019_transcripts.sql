@@ -1,5 +1,5 @@
 -- Stored transcripts (N09). sub_key: empty for the session itself; continues: the session that this one continues; chunks:
--- the number of the last chunk; removed_at: since when it is being deleted.
+-- the number of the last chunk; root: the digest of the first entry with a uuid; removed_at: since when it is being deleted.
 CREATE TABLE transcript (
   namespace   INTEGER NOT NULL,
   id          TEXT NOT NULL,
@@ -8,6 +8,7 @@ CREATE TABLE transcript (
   session     TEXT NOT NULL,
   sub_key     TEXT NOT NULL,
   continues   TEXT,
+  root        INTEGER,
   program     TEXT NOT NULL,
   version     TEXT,
   machine     TEXT,
@@ -28,6 +29,8 @@ CREATE INDEX transcript_of_owner ON transcript (namespace, owner, updated_at, id
   WHERE removed_at IS NULL AND sub_key = '';
 CREATE INDEX transcript_continues ON transcript (namespace, owner, continues)
   WHERE removed_at IS NULL AND continues IS NOT NULL;
+CREATE INDEX transcript_root ON transcript (namespace, owner, root, updated_at, id)
+  WHERE removed_at IS NULL AND root IS NOT NULL;
 CREATE INDEX transcript_updated ON transcript (namespace, updated_at) WHERE removed_at IS NULL;
 CREATE INDEX transcript_removed ON transcript (namespace, id) WHERE removed_at IS NOT NULL;
 
@@ -56,6 +59,7 @@ INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
   ('transcript', 'transcript_newest', '300 300 1 1'),
   ('transcript', 'transcript_of_owner', '300 300 30 1 1'),
   ('transcript', 'transcript_continues', '20 20 5 1'),
+  ('transcript', 'transcript_root', '300 300 30 1 1 1'),
   ('transcript', 'transcript_updated', '1000 1000 1'),
   ('transcript', 'transcript_removed', '5 5 1'),
   ('transcript_chunk', 'sqlite_autoindex_transcript_chunk_1', '50000 50000 50 1'),
