@@ -183,12 +183,15 @@ def test_an_operator_without_an_agent_has_no_sessions(service: Service) -> None:
         append(service.client(service.operator_key), "{}")
 
 
-def test_a_transcript_beyond_the_limit_is_refused_and_stays_as_it_was(ada: Client) -> None:
+def test_a_transcript_beyond_the_limit_is_refused_and_stays_as_it_was(
+    ada: Client, caplog: pytest.LogCaptureFixture
+) -> None:
     for number in range(3):
         append(ada, a_line(str(number), text="x" * 600_000))
     with pytest.raises(Conflict, match=r"2,400,\d+ bytes .* at most 2,000,000 .* HIVELORE_TRANSCRIPT_MB"):
         append(ada, a_line("3", text="x" * 600_000))
     assert [json.loads(line)["uuid"] for line in load(ada)] == ["0", "1", "2"]
+    assert f"The transcript of session {session_id(1)} of agent" in caplog.text
 
 
 def test_two_writers_keep_their_order(service: Service, ada: Client) -> None:

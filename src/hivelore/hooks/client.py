@@ -95,9 +95,7 @@ def main(arguments: "Sequence[str]") -> None:
             signal.setitimer(signal.ITIMER_REAL, 0)
             if not event.is_detached:
                 _write(answer)
-                if _has_transcript(event) and _fork_detached():
-                    _send_transcript(event)
-                _end()
+                _finish(event)
         except Undelivered as problem:
             again, reason = problem.again, problem.reason
         except (OSError, ValueError, LookupError, ArithmeticError, HiveloreError):
@@ -222,6 +220,15 @@ def _leave(event: Event, *, again: bool) -> None:
     spool_or_start(event, again=again, longest=LONGEST)
     if _has_transcript(event):
         _send_transcript(event)
+
+
+def _finish(event: Event) -> None:
+    """End after the answer was written. A detached process sends the transcript."""
+    try:
+        if _has_transcript(event) and _fork_detached():
+            _send_transcript(event)
+    finally:
+        _end()
 
 
 def _has_transcript(event: Event) -> bool:

@@ -1,5 +1,6 @@
 """Appends to stored transcripts, and lists, loads, reads and deletes them."""
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -55,6 +56,7 @@ from hivelore.stored_transcripts.model import (
 from hivelore.stored_transcripts.packing import line_size, pack, split_lines, unpack
 from hivelore.stored_transcripts.redacted_copy import redacted_turns
 
+_LOG = logging.getLogger("hivelore")
 READ_BYTES = 1_000_000
 """Bytes of entries in one page of a redacted copy."""
 _FIELD_LENGTH = 500
@@ -149,10 +151,14 @@ class StoredTranscripts:
             return self._append(tx, owner, key, entries, source)
 
         try:
-            return self._store.write(put, deadline)
-        except NoKey:
-            self._keyring.add(only_first=True)
-            return self._store.write(put, deadline)
+            try:
+                return self._store.write(put, deadline)
+            except NoKey:
+                self._keyring.add(only_first=True)
+                return self._store.write(put, deadline)
+        except Conflict as error:  # A hook shows it to nobody.
+            _LOG.warning("The transcript of session %s of agent %s is not stored. %s", key.session, owner, error)
+            raise
 
     def _append(
         self, tx: Transaction, owner: AgentId, key: TranscriptKey, entries: _Entries, source: Source
