@@ -1,12 +1,12 @@
 """Restores sessions of Claude Code on this host, and sends those of this host, with the key of their agent."""
 
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hivelore.errors import Conflict, Forbidden, Invalid, NotFound
+from hivelore.errors import Conflict, Forbidden, HiveloreError, Invalid, NotFound
 from hivelore.local import endpoint
 from hivelore.local.claude_code_files import SUFFIX, is_session_id, project_folder_name
 from hivelore.local.transcript_capture import Refused, Sender, capture_session, note_sent
@@ -47,6 +47,29 @@ def restore_session(client: Client, key: str, session: str, workspace: Path, hom
         for file in files:
             note_sent(file, main, sender, home)
     return RestoredSession(one["sessionId"], main, outcome)
+
+
+@dataclass(frozen=True, slots=True)
+class Continuation:
+    """The way to continue a session (X16). Both are None if nothing is known of it."""
+
+    session: str | None = None
+    """``claude --resume`` takes it."""
+    packet: str | None = None
+    """Hand-over packet, if it cannot be resumed."""
+
+
+def continue_session(client: Client, key: str, session: str, workspace: Path, home: Path) -> Continuation:
+    """Restores a session if it is stored. Else Claude Code resumes the file of this host, or an agent gets the
+    hand-over packet. Raises Unavailable if the packet cannot be asked for."""
+    with suppress(HiveloreError):
+        return Continuation(session=restore_session(client, key, session, workspace, home).session)
+    if is_session_id(session) and (sessions_folder(workspace) / f"{session}{SUFFIX}").is_file():
+        return Continuation(session=session)
+    try:
+        return Continuation(packet=client.call("GET", f"{_TRANSCRIPTS}/handover", query={"sessionId": session})["text"])
+    except (NotFound, Invalid):
+        return Continuation()
 
 
 def save_session(
