@@ -99,7 +99,7 @@ def restore(session: Session, /, *, folder: Folder = None, json: AsJson = False)
 
     Example: hivelore session restore ID
     """
-    workspace = (folder or Path.cwd()).absolute()
+    workspace = (folder or Path.cwd()).resolve()
     if not workspace.is_dir():
         raise NotFound(f"There is no folder {workspace}. Name the workspace of the session with --folder.")
     with connection.own() as (client, key):
@@ -122,7 +122,7 @@ def save(session: Session, /, *, folder: Folder = None, json: AsJson = False) ->
     Example: hivelore session save ID
     """
     with connection.own() as (client, key):
-        whole, sent = save_session(client, key, session, (folder or Path.cwd()).absolute(), endpoint.home())
+        whole, sent = save_session(client, key, session, (folder or Path.cwd()).resolve(), endpoint.home())
     answer = {"sessionId": whole, "sent": sent}
     output.result(answer, json, f"Sent {counted(sent, 'entry', 'entries')} of ", (whole, "bold"))
 
@@ -153,7 +153,7 @@ def handover(session: Session, /, *, agent: Reviewer = None, json: AsJson = Fals
     if json:
         output.print_json(found)
     else:
-        output.say(found["text"])
+        output.say_fenced(found["text"])
 
 
 def _find(session: str, agent: str | None, *, newest: bool = True) -> Any:
