@@ -13,13 +13,23 @@ import pytest
 
 from hivelore.errors import Unavailable
 from hivelore.hooks.install import copy_to, file_in
-from hivelore.local.transcript_capture import Refused, Sender, capture_pending, capture_session, note_sent
+from hivelore.local import transcript_capture
+from hivelore.local.transcript_capture import (
+    Refused,
+    Sender,
+    capture_pending,
+    capture_session,
+    note_restored,
+    note_waiting,
+)
 from hivelore.local.transcript_entries import MAX_ENTRY_BYTES, SHORTENED
+from hivelore.local.transcript_restore import restore_file
 from hivelore.python.remote import RemoteHive
+from hivelore.storage.ports import Transaction
 from support.hooks import finish_hooks
 from support.ports import free_url
 from support.service import Service
-from support.transcripts import SESSION, a_line, said
+from support.transcripts import SESSION, a_line, said, session_id
 from support.waiting import until
 
 
@@ -223,12 +233,189 @@ def test_a_file_that_was_replaced_is_sent_from_its_beginning(host: Host) -> None
     assert json.loads(host.stored()[-1])["uuid"] == "b"
 
 
-def test_a_restored_file_is_not_sent_again(host: Host) -> None:
+def test_a_restored_file_is_not_sent_again(host: Host, new_host: NewHost) -> None:
     host.write(said("user", "x", "a"), a_line(title="x"))
-    note_sent(host.file, host.file, host.sender, host.home)
-    assert host.capture() == 0
+    host.capture()
+    other = new_host(host.key)
+    restored = restore_file(other.file, host.stored(), other.file.parent)
+    other.write(said("user", "meanwhile", "b"))
+    (one,) = host.hive.transcripts().sessions
+    note_restored(other.file, {"": (other.file, restored, one.id)}, other.sender, other.home)
+    assert _sent_lines(other) == [said("user", "meanwhile", "b")]
+    assert host.stored() == [said("user", "x", "a"), a_line(title="x"), said("user", "meanwhile", "b")]
+
+
+def test_after_a_file_was_kept_its_own_entries_are_sent(host: Host) -> None:
+    host.write(said("user", "x", "a"))
+    host.capture()
+    host.write(said("user", "only here", "b"))
+    restored = restore_file(host.file, host.stored(), host.file.parent)
+    (one,) = host.hive.transcripts().sessions
+    note_restored(host.file, {"": (host.file, restored, one.id)}, host.sender, host.home)
+    host.capture()
+    assert len(host.stored()) == 2
+
+
+def test_after_a_deletion_the_whole_session_is_sent(host: Host) -> None:
+    lines = [said("user", "x", "a"), a_line(title="x"), said("user", "y", "b")]
+    host.write(*lines)
+    part = _sub_agent(host, 1, said("user", "look", "s"))
+    host.capture()
+    host.hive.delete_transcripts(session=SESSION)
+    host.write(said("user", "z", "c"))
+    assert host.capture() == 5
+    assert host.stored() == [*lines, said("user", "z", "c")]
+    assert json.loads(host.stored(f"subagents/{part.stem}")[0])["uuid"] == "s"
+
+
+def test_what_a_restored_database_lacks_is_sent_again(host: Host, service: Service) -> None:
+    host.write(said("user", "x", "a"))
+    host.capture()
+    (one,) = host.hive.transcripts().sessions
+    with service.app.store.read() as view:
+        backup = view.transcript_by_id(one.id)
+    host.write(said("user", "y", "b"), a_line(title="x"))
+    host.capture()
+    assert backup is not None
+
+    def restore(tx: Transaction) -> None:
+        tx.erase_transcript(one.id, 1_000)
+        tx.put_transcript(backup)
+        tx.put_transcript_digests(one.id, [])
+
+    service.app.store.write(restore)
+    host.write(said("user", "z", "c"))
+    host.capture()
+    assert [json.loads(line).get("uuid") for line in host.stored()] == ["a", "b", None, "c"]
+
+
+def test_a_session_that_was_written_while_the_service_was_down_is_sent_later(host: Host, service: Service) -> None:
+    host.write(said("user", "x", "a"))
+    with pytest.raises(Unavailable):
+        capture_session(host.file, Sender(free_url(), host.key), host.home, lambda: False)
+    other = host.file.with_name(f"{session_id(2)}.jsonl")
+    other.write_text(said("user", "y", "b") + "\n")
+    note_waiting(other, host.key, host.home)
+    capture_pending(host.sender, host.home, lambda: False)
+    assert {one.session_id for one in host.hive.transcripts().sessions} == {SESSION, session_id(2)}
+    assert not list(host.home.glob("transcripts/*.waiting"))
+
+
+def test_the_sessions_that_wait_longest_are_sent_first(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transcript_capture, "MOST_WAITING", 2)
+    for number in range(2, 6):
+        file = host.file.with_name(f"{session_id(number)}.jsonl")
+        file.write_text((said("user", "x", "a") if number != 2 else "x" * 10) + "\n")
+        note_waiting(file, host.key, host.home)
+    for expected in ({3}, {3, 4, 5}):
+        capture_pending(host.sender, host.home, lambda: False)
+        assert {one.session_id for one in host.hive.transcripts().sessions} == set(map(session_id, expected))
+
+
+def test_a_session_that_is_refused_lets_others_pass(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transcript_capture, "MOST_WAITING", 1)
+    for number, size in ((2, 6_000_000), (3, 1)):
+        file = host.file.with_name(f"{session_id(number)}.jsonl")
+        file.write_text("".join(said("user", "x" * (size // 2), f"{each}") + "\n" for each in range(2)))
+        note_waiting(file, host.key, host.home)
+    for _ in range(2):
+        capture_pending(host.sender, host.home, lambda: False)
+    assert session_id(3) in {one.session_id for one in host.hive.transcripts().sessions}
+
+
+def test_a_lone_surrogate_in_a_long_entry_is_sent(host: Host) -> None:
+    entry = {"type": "user", "uuid": "a", "message": {"role": "user", "content": "x\ud83d" + "y" * MAX_ENTRY_BYTES}}
+    host.write(json.dumps(entry), said("user", "y", "b"))
+    host.capture()
+    first, second = host.stored()
+    assert json.loads(first)["message"]["content"].startswith("x\ud83d")
+    assert json.loads(second)["uuid"] == "b"
+
+
+def test_entries_without_a_uuid_are_all_stored_once(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transcript_capture, "BATCH_LINES", 3)
+    modes = [a_line(m=number % 2) for number in range(20)]
+    lines = [*modes[:5], said("user", "x", "a"), *modes]
+    for line in lines:
+        host.write(line)
+        if line == lines[7]:
+            host.capture()
+    host.capture()
+    for state in (host.home / "transcripts").iterdir():
+        state.unlink()
+    host.write(modes[0])
+    assert host.capture() == 1
+    assert host.stored() == [*lines, modes[0]]
+
+
+def test_an_idle_session_with_sub_agents_sends_nothing(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    host.write(said("user", "x", "a"))
+    for number in range(9):
+        _sub_agent(host, number, said("user", "x" * number, "s"))
+    host.capture()
+    opened: list[Path] = []
+    monkeypatch.setattr(transcript_capture, "capture_session", lambda file, *_: opened.append(file))
+    capture_pending(host.sender, host.home, lambda: False)
+    assert opened == []
+    assert len(list((host.home / "transcripts").iterdir())) == 1
+    _sub_agent(host, 3, said("user", "longer", "t"))
+    capture_pending(host.sender, host.home, lambda: False)
+    assert opened == [host.file]
+
+
+def test_a_broken_file_of_a_sub_agent_lets_others_pass(host: Host) -> None:
+    host.write(said("user", "x", "a"))
+    for number in range(3):
+        _sub_agent(host, number, *(said("user", "x" * (3_000_000 if number == 0 else 1), f"{n}") for n in range(2)))
+    with pytest.raises(Refused, match="HIVELORE_TRANSCRIPT_MB"):
+        host.capture()
+    assert [len(host.stored(f"subagents/agent-{number}")) for number in range(3)] == [1, 2, 2]
+
+
+def test_another_agent_does_not_get_the_earlier_conversation(host: Host, new_host: NewHost) -> None:
+    host.write(said("user", "secret", "a"))
+    host.capture()
     host.write(said("user", "y", "b"))
-    assert host.capture() == 3
+    other = new_host()
+    with pytest.raises(Refused, match="another key"):
+        capture_session(host.file, other.sender, host.home, lambda: False)
+    assert other.hive.transcripts().sessions == ()
+    assert capture_session(host.file, other.sender, host.home, lambda: False, with_any_key=True) == 2
+    with pytest.raises(Refused, match="another key"):
+        host.capture()
+
+
+def test_a_session_goes_on_with_a_new_key_of_its_agent(host: Host, service: Service) -> None:
+    host.write(said("user", "x", "a"))
+    host.capture()
+    renewed = Sender(service.url, service.app.agents.issue(host.hive.me().agent).text)
+    assert renewed.key_id != host.sender.key_id
+    host.write(said("user", "y", "b"))
+    assert capture_session(host.file, renewed, host.home, lambda: False) == 1
+    renewed.close()
+
+
+def _sub_agent(host: Host, number: int, *lines: str) -> Path:
+    file = host.file.with_suffix("") / "subagents" / f"agent-{number}.jsonl"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("a", encoding="utf-8") as out:
+        out.write("".join(f"{line}\n" for line in lines))
+    return file
+
+
+def _sent_lines(host: Host) -> list[str]:
+    """Captures the session, and returns the lines that are sent."""
+    sent: list[str] = []
+    send = host.sender.send
+
+    def recorded(place: Any, lines: list[str], *before: Any) -> Any:
+        sent.extend(lines)
+        return send(place, lines, *before)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(host.sender, "send", recorded)
+        host.capture()
+    return sent
 
 
 def test_the_time_for_sending_is_bounded(host: Host) -> None:

@@ -1,6 +1,7 @@
 """Entries of transcript files: identities, shortening, and restoring files."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from hivelore.local.transcript_entries import (
     parse_entry,
     shorten_entry,
 )
-from hivelore.local.transcript_restore import EXTENDED, KEPT, WRITTEN, restore_file, split_metadata
+from hivelore.local.transcript_restore import EXTENDED, KEPT, WRITTEN, restore_file, restore_part
 from support.transcripts import a_line
 
 ENTRIES = st.lists(st.builds(a_line, st.none() | st.sampled_from("abc"), n=st.integers(0, 1)), max_size=12)
@@ -32,11 +33,14 @@ def test_lines_have_the_same_identity_when_the_file_has_grown(lines: list[str], 
 
 
 @given(lines=ENTRIES)
-def test_lines_from_an_entry_with_a_uuid_on_have_the_same_identity(lines: list[str]) -> None:
+def test_lines_behind_any_place_have_the_same_identity(lines: list[str]) -> None:
     whole = digests(lines)
+    anchor, distance = None, 0
     for place, line in enumerate(lines):
-        if "uuid" in json.loads(line):
-            assert digests(lines[place:]) == whole[place:]
+        rest = lines[place:]
+        assert file_digests(rest, [parse_entry(each) or {} for each in rest], anchor, distance) == whole[place:]
+        uuid = json.loads(line).get("uuid")
+        anchor, distance = (anchor, distance + 1) if uuid is None else (uuid, 0)
 
 
 @given(lines=ENTRIES)
@@ -94,11 +98,11 @@ def written(file: Path) -> list[str]:
 def test_a_file_is_written_extended_or_kept(tmp_path: Path) -> None:
     file = tmp_path / "projects" / "s.jsonl"
     lines = [a_line("a"), a_line(title="x"), a_line(title="x")]
-    assert restore_file(file, lines) == WRITTEN
+    assert restore_file(file, lines, file.parent).outcome == WRITTEN
     assert file.stat().st_mode & 0o777 == 0o600
-    assert restore_file(file, lines) == KEPT
-    assert restore_file(file, [*lines, a_line("b")]) == EXTENDED
-    assert restore_file(file, lines) == KEPT
+    assert restore_file(file, lines, file.parent).outcome == KEPT
+    assert restore_file(file, [*lines, a_line("b")], file.parent).outcome == EXTENDED
+    assert restore_file(file, lines, file.parent).outcome == KEPT
     assert written(file) == [*lines, a_line("b")]
     assert list(file.parent.iterdir()) == [file]
 
@@ -108,7 +112,7 @@ def test_a_file_with_other_entries_is_not_replaced(tmp_path: Path, own: list[str
     file = tmp_path / "s.jsonl"
     file.write_text("".join(f"{line}\n" for line in own))
     with pytest.raises(Conflict, match="not stored"):
-        restore_file(file, [a_line("a"), a_line("b")])
+        restore_file(file, [a_line("a"), a_line("b")], file.parent)
     assert written(file) == own
     assert list(tmp_path.iterdir()) == [file]
 
@@ -117,14 +121,14 @@ def test_a_whole_entry_is_not_replaced_by_a_shortened_one(tmp_path: Path) -> Non
     file = tmp_path / "s.jsonl"
     whole = a_line("a", text="x" * 100)
     file.write_text(f"{whole}\n")
-    assert restore_file(file, [a_line("a", text=SHORTENED), a_line("b")]) == EXTENDED
+    assert restore_file(file, [a_line("a", text=SHORTENED), a_line("b")], file.parent).outcome == EXTENDED
     assert written(file) == [whole, a_line("b")]
 
 
 def test_a_line_that_was_cut_does_not_count(tmp_path: Path) -> None:
     file = tmp_path / "s.jsonl"
     file.write_text(f'{a_line("a")}\n{{"uuid": "b", "te')
-    assert restore_file(file, [a_line("a"), a_line("b")]) == EXTENDED
+    assert restore_file(file, [a_line("a"), a_line("b")], file.parent).outcome == EXTENDED
     assert written(file) == [a_line("a"), a_line("b")]
 
 
@@ -135,7 +139,7 @@ def test_links_and_folders_are_not_replaced(tmp_path: Path) -> None:
     folder.mkdir()
     for file in (link, folder):
         with pytest.raises(Conflict, match="Move it away"):
-            restore_file(file, [a_line("a")])
+            restore_file(file, [a_line("a")], file.parent)
     assert secret.read_text() == "x"
 
 
@@ -150,13 +154,48 @@ def test_a_file_that_grows_meanwhile_is_not_replaced(tmp_path: Path) -> None:
         yield a_line("b")
 
     with pytest.raises(Conflict, match="being written"):
-        restore_file(file, lines())
+        restore_file(file, lines(), file.parent)
     assert written(file) == [a_line("a"), a_line("z")]
 
 
 def test_the_type_of_a_sub_agent_goes_to_its_own_file(tmp_path: Path) -> None:
     file = tmp_path / "subagents" / "agent-1.jsonl"
     metadata = [json.dumps({"type": "agent_metadata", "agentType": name}) for name in ("old", "new")]
-    assert restore_file(file, split_metadata([metadata[0], a_line("a"), metadata[1]], file)) == WRITTEN
+    assert restore_part(file, [metadata[0], a_line("a"), metadata[1]], tmp_path).outcome == WRITTEN
     assert written(file) == [a_line("a")]
     assert json.loads(file.with_name("agent-1.meta.json").read_text()) == {"agentType": "new"}
+
+
+@pytest.mark.parametrize("own", ["a", "z"])
+def test_the_type_that_a_sub_agent_has_stays(tmp_path: Path, own: str) -> None:
+    file, kind = tmp_path / "agent-1.jsonl", tmp_path / "agent-1.meta.json"
+    file.write_text(f"{a_line(own)}\n")
+    kind.write_text('{"agentType": "own"}')
+    with suppress(Conflict):
+        restore_part(file, [a_line("a"), '{"type": "agent_metadata", "agentType": "stored"}'], tmp_path)
+    assert kind.read_text() == '{"agentType": "own"}'
+
+
+def test_without_its_transcript_the_type_of_a_sub_agent_is_not_written(tmp_path: Path) -> None:
+    file = tmp_path / "agent-1.jsonl"
+    file.write_text(f"{a_line('z')}\n")
+    with pytest.raises(Conflict):
+        restore_part(file, [a_line("a"), '{"type": "agent_metadata", "agentType": "stored"}'], tmp_path)
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_nothing_is_written_through_a_linked_folder(tmp_path: Path) -> None:
+    outside, project = tmp_path / "outside", tmp_path / "project"
+    outside.mkdir()
+    project.mkdir()
+    (project / "session").symlink_to(outside)
+    with pytest.raises(Conflict, match="is a link"):
+        restore_part(project / "session" / "subagents" / "agent-1.jsonl", [a_line("a")], project)
+    assert list(outside.iterdir()) == []
+
+
+def test_the_size_that_was_written_does_not_count_what_follows(tmp_path: Path) -> None:
+    file = tmp_path / "s.jsonl"
+    restored = restore_file(file, [a_line("a")], tmp_path)
+    assert (restored.inode, restored.size) == (file.stat().st_ino, file.stat().st_size)
+    assert not restore_file(file, [a_line("a")], tmp_path).is_written

@@ -244,9 +244,9 @@ def _send_transcript(event: Event) -> None:
     from hivelore.hooks.transcripts import send_transcript
 
     try:
-        url = event.url or _url_of(endpoint.home_folder())
-    except Undelivered:  # No service runs. The transcript is sent with a later event.
-        return
+        url: str | None = event.url or _url_of(endpoint.home_folder())
+    except Undelivered:  # No service runs.
+        url = None
     send_transcript(event, url, longest=LONGEST)
 
 

@@ -32,6 +32,7 @@ MODULES = (
     "local/file_lock.py",
     "local/transcript_capture.py",
     "local/transcript_entries.py",
+    "local/transcript_state.py",
     "local/launcher.py",
     "local/lock.py",
     "local/transport.py",

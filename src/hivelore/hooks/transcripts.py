@@ -7,9 +7,9 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hivelore.errors import HiveloreError
+from hivelore.errors import Busy, HiveloreError
 from hivelore.local import endpoint
-from hivelore.local.transcript_capture import Refused, Sender, capture_pending, capture_session
+from hivelore.local.transcript_capture import Refused, Sender, capture_pending, capture_session, note_waiting
 
 if TYPE_CHECKING:
     from hivelore.hooks.client import Event
@@ -21,9 +21,9 @@ PAUSE = 1.5
 """Seconds until a second look: the last entries of a turn may be written after the event."""
 
 
-def send_transcript(event: "Event", url: str, *, longest: float) -> None:
-    """Send what the transcript of the event's session grew by, and other ones that wait. Failures are left for the next
-    event."""
+def send_transcript(event: "Event", url: str | None, *, longest: float) -> None:
+    """Send what the transcript of the event's session grew by, and other ones that wait. ``url`` is None if no service
+    runs. What cannot be sent waits for a later event."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, longest)
     until = time.monotonic() + longest / 2
@@ -35,15 +35,18 @@ def send_transcript(event: "Event", url: str, *, longest: float) -> None:
     def expired() -> bool:
         return time.monotonic() > until
 
-    with (
-        suppress(HiveloreError, OSError, ValueError, RecursionError),
-        closing(Sender(url, endpoint.key(endpoint.AGENT_KEY, home))) as sender,
-    ):
-        for pause in (0.0, PAUSE):
-            time.sleep(pause)
-            with suppress(Refused, FileNotFoundError):
-                capture_session(file, sender, home, expired)
-        capture_pending(sender, home, expired)
+    with suppress(HiveloreError, OSError):
+        key = endpoint.key(endpoint.AGENT_KEY, home)
+        if url is None:
+            note_waiting(file, key, home)
+            return
+        with closing(Sender(url, key)) as sender:
+            for pause in (0.0, PAUSE):
+                time.sleep(pause)
+                # Whatever is wrong with this file, the other sessions are sent.
+                with suppress(Refused, Busy, OSError, ValueError, RecursionError):
+                    capture_session(file, sender, home, expired)
+            capture_pending(sender, home, expired)
 
 
 def _transcript(event: "Event") -> Path | None:

@@ -1,17 +1,18 @@
 """Sends what the transcript files of Claude Code grew by to the service.
 
-A file in the home folder says how much of a transcript was sent, to which service and with which key. It may be lost:
-the service recognizes entries that are sent again. While the service is down, the transcripts themselves are the queue.
+A state for each session (``transcript_state``) says how much was sent. While the service is down, the transcripts
+themselves are the queue. If the service has less than the state says, as after a deletion or with an older database,
+the session is sent from its beginning.
 """
 
-import hashlib
 import json
 import os
 from contextlib import suppress
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
-from hivelore.errors import Unavailable
-from hivelore.local import endpoint, private_files
+from hivelore.errors import Busy, Unavailable
 from hivelore.local.claude_code_files import (
     METADATA_SUFFIX,
     METADATA_TYPE,
@@ -21,27 +22,30 @@ from hivelore.local.claude_code_files import (
     parts_of,
 )
 from hivelore.local.file_lock import locked
-from hivelore.local.transcript_entries import ROUGH_ENTRY_BYTES, parse_entry, shorten_entry, uuid_of
+from hivelore.local.transcript_entries import ROUGH_ENTRY_BYTES, digest, parse_entry, shorten_entry, uuid_of
+from hivelore.local.transcript_state import SentPart, SessionState, recent_sessions, tail_digest, waiting_sessions
 from hivelore.local.transport import Connection, ServiceUrl
 
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from typing import BinaryIO
 
     from hivelore.local.transcript_entries import Json
+    from hivelore.local.transcript_restore import Restored
 
 BATCH_LINES = 500
 BATCH_BYTES = 1_000_000
 """Most bytes of one request; one entry may have more."""
-MOST_STATES = 2_000
-"""Most transcripts whose state is kept; those that were sent longest ago are forgotten."""
-MOST_PENDING = 50
-"""Most other transcripts that are looked at, the most recent ones."""
+MOST_WAITING = 50
+"""Most other sessions that are sent at once."""
+MOST_RECENT = 50
+"""Most other sessions that are looked at for growth without an event, the most recently sent ones."""
 _KEY_LENGTH = 20
 """Characters of a key without its secret."""
 _LOCK_ATTEMPTS = 100
+_RESTARTS = 3
 _LARGEST_METADATA = 100_000
 _TIMEOUT = 20.0
 _LARGEST_ANSWER = 1_000_000
@@ -51,13 +55,16 @@ class Refused(Exception):
     """The service does not take the entries, and would not take them later either."""
 
 
+class _Missing(Exception):
+    """The service does not have what was sent before."""
+
+
 class Sender:
     """A connection to the service with the key of an agent."""
 
     def __init__(self, url: str, key: str) -> None:
         self.url = url
-        self.key_id = key.rpartition("_")[0][:_KEY_LENGTH]
-        """The part of the key that may be stored."""
+        self.key_id = public_part(key)
         self._key = key
         self._connection: Connection | None = None
         self._machine = os.uname().nodename
@@ -66,8 +73,11 @@ class Sender:
         if self._connection is not None:
             self._connection.close()
 
-    def send(self, place: "tuple[str, str, str]", lines: "list[str]") -> None:
-        """Append lines to a transcript, given by project key, session and sub-key. Raises Unavailable and Refused."""
+    def send(
+        self, place: "tuple[str, str, str]", lines: "list[str]", before: SentPart | None = None
+    ) -> "dict[str, Json]":
+        """Append lines to a transcript, given by project key, session and sub-key, and return the answer. ``before``:
+        what was sent of the file before them. Raises Unavailable and Refused."""
         project_key, session, sub_key = place
         body: dict[str, Json] = {
             "projectKey": project_key,
@@ -78,8 +88,13 @@ class Sender:
         }
         if sub_key:
             body["subKey"] = sub_key
+        if before is not None and before.transcript is not None:
+            body |= {"transcript": before.transcript, "entries": before.entries}
+        if before is not None:
+            body |= {"anchor": before.anchor, "distance": before.distance}
         headers = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
-        data = json.dumps(body, ensure_ascii=False).encode()
+        # A folder name may be no valid text, which the service refuses.
+        data = json.dumps(body, ensure_ascii=False).encode(errors="replace")
         connection, self._connection = self._connection, None
         try:
             connection = connection or Connection(ServiceUrl(self.url), _TIMEOUT, _TIMEOUT)
@@ -96,102 +111,199 @@ class Sender:
             connection.close()
         if answer.status >= 500 or answer.status in (401, 403, 408, 425, 429):
             raise Unavailable(f"The service does not take the transcript now (status {answer.status}).")
+        found = _parsed(answer.body)
         if answer.status >= 300:
-            raise Refused(_detail(answer.body) or f"The service refuses the transcript (status {answer.status}).")
+            detail = found.get("detail")
+            problem = f"The service refuses the transcript (status {answer.status})."
+            raise Refused(detail if isinstance(detail, str) and detail else problem)
+        return found
 
 
-def capture_session(file: Path, sender: Sender, home: Path, expired: "Callable[[], bool]") -> int:
-    """Send what the transcript of a session and those of its sub-agents grew by; return the number of sent entries.
-    Stops when ``expired`` returns True. Raises Unavailable, Refused, and OSError for files that cannot be read."""
+def public_part(key: str) -> str:
+    """Return the part of a key that may be stored."""
+    return key.rpartition("_")[0][:_KEY_LENGTH]
+
+
+def capture_session(
+    file: Path, sender: Sender, home: Path, expired: "Callable[[], bool]", *, with_any_key: bool = False
+) -> int:
+    """Send what the transcript of a session and those of its sub-agents grew by; return how many entries were new.
+    Stops when ``expired`` returns True. A session that was sent with the key of another agent is refused, unless
+    ``with_any_key``. Raises Unavailable, Refused, and OSError for files that cannot be read; those of other sub-agents
+    are sent all the same."""
     session, project_key = file.name.removesuffix(SUFFIX), file.parent.name
     if not file.name.endswith(SUFFIX) or not is_session_id(session):
         return 0
-    sent = _capture_file(file, (project_key, session, ""), sender, home, expired)
-    for sub_key, part in parts_of(file):
-        if expired():
-            break
-        with suppress(FileNotFoundError):
-            grown = _capture_file(part, (project_key, session, sub_key), sender, home, expired)
-            if grown and (metadata := _metadata_line(part)) is not None:
-                sender.send((project_key, session, sub_key), [metadata])
-            sent += grown
-    return sent
+    state = SessionState(home, file)
+    with locked(state.lock, _LOCK_ATTEMPTS):
+        state.reload()
+        _check_key(state, sender, (project_key, session, ""), with_any_key)
+        for _ in range(_RESTARTS):
+            try:
+                return _capture_parts(state, (project_key, session), sender, expired)
+            except _Missing:
+                state.parts.clear()
+    raise Refused("The service loses the transcript while it is sent. Try again.")
 
 
 def capture_pending(sender: Sender, home: Path, expired: "Callable[[], bool]") -> None:
-    """Send what other transcripts grew by while the service was down. Raises like ``capture_session``."""
-    for state_file in _recent_states(home)[:MOST_PENDING]:
+    """Send other sessions that wait, those that wait longest first, and recent ones that have grown without an event.
+    Raises Unavailable."""
+    tried = 0
+    for state in waiting_sessions(home):
+        if expired() or tried >= MOST_WAITING:
+            break
+        if state.key == sender.key_id:
+            tried += 1
+            _capture_later(state, sender, home, expired)
+    for state in recent_sessions(home, MOST_RECENT):
         if expired():
             return
-        state = _read_state(state_file)
-        file = Path(str(state.get("session")))
-        if not _is_of(state, sender) or not file.name.endswith(SUFFIX):
-            continue
-        try:
-            if file.stat().st_size != state.get("end"):
-                capture_session(file, sender, home, expired)
-        except FileNotFoundError:
-            state_file.unlink(missing_ok=True)
-        except Refused:
-            continue
+        with suppress(OSError):
+            if state.key == sender.key_id and not state.is_waiting and state.has_grown():
+                _capture_later(state, sender, home, expired)
 
 
-def note_sent(file: Path, session_file: Path, sender: Sender, home: Path) -> None:
-    """Note that the service has all entries of a file, as after a restore."""
-    with open_regular(file) as data:
-        anchor, end = 0, 0
-        for start, line in _complete_lines(data, 0):
-            end = start + len(line)
-            if _has_uuid(line):
-                anchor = start
-        _write_state(home, file, session_file, sender, os.fstat(data.fileno()).st_ino, anchor, end)
+def _capture_later(state: SessionState, sender: Sender, home: Path, expired: "Callable[[], bool]") -> None:
+    try:
+        capture_session(state.session_file, sender, home, expired)
+    except FileNotFoundError:
+        state.remove()
+    except Busy:
+        return
+    except (Refused, OSError, ValueError, RecursionError):
+        state.postpone()
 
 
-def _capture_file(
-    file: Path, place: "tuple[str, str, str]", sender: Sender, home: Path, expired: "Callable[[], bool]"
+def note_waiting(file: Path, key: str, home: Path) -> None:
+    """Note that a session waits for a service that does not run."""
+    if not file.name.endswith(SUFFIX) or not is_session_id(file.name.removesuffix(SUFFIX)):
+        return
+    state = SessionState(home, file)
+    with locked(state.lock, _LOCK_ATTEMPTS):
+        state.reload()
+        if state.key is None:
+            state.key = public_part(key)
+        state.mark_waiting()
+
+
+def note_restored(file: Path, parts: "Mapping[str, tuple[Path, Restored, str]]", sender: Sender, home: Path) -> None:
+    """Note that the service has what was restored to files. ``parts``, by sub-key: the file, what was written, and the
+    id of the transcript. A file that was kept may have entries that were not sent, so nothing is noted of it."""
+    state = SessionState(home, file)
+    with locked(state.lock, _LOCK_ATTEMPTS):
+        state.reload()
+        if state.key != sender.key_id:
+            state.parts.clear()
+        state.url, state.key = sender.url, sender.key_id
+        for sub_key, (part, restored, transcript) in parts.items():
+            if restored.is_written:
+                with open_regular(part) as data:
+                    state.parts[sub_key] = _sent_until(data, restored, transcript)
+        state.write()
+
+
+def _sent_until(data: "BinaryIO", restored: "Restored", transcript: str) -> SentPart:
+    sent, entries = SentPart(inode=restored.inode, transcript=transcript), 0
+    for _, line in _complete_lines(data, 0, restored.size):
+        entry = parse_entry(line.decode(errors="replace"))
+        if entry is not None:
+            entries += 1
+            sent = _behind(sent, uuid_of(entry))
+    return replace(sent, end=restored.size, tail=tail_digest(data, restored.size), entries=entries)
+
+
+def _check_key(state: SessionState, sender: Sender, place: "tuple[str, str, str]", with_any_key: bool) -> None:
+    """Let a state belong to a sender. Raises Refused if the session was sent with the key of another agent of the same
+    service: its earlier conversation is not for this one."""
+    if state.key not in (None, sender.key_id):
+        if state.url in (None, sender.url) and not with_any_key and not _is_of_agent(state, sender, place):
+            raise Refused("The session was sent with another key. 'hivelore session save' sends it with this one.")
+        if state.url != sender.url or with_any_key:
+            state.parts.clear()
+    state.url, state.key = sender.url, sender.key_id
+
+
+def _is_of_agent(state: SessionState, sender: Sender, place: "tuple[str, str, str]") -> bool:
+    """Return True if the agent of the sender has what was sent with another key, as after a change of its key."""
+    main = state.parts.get("")
+    return main is not None and main.transcript is not None and not sender.send(place, [], main).get("restart")
+
+
+def _capture_parts(
+    state: SessionState, session: "tuple[str, str]", sender: Sender, expired: "Callable[[], bool]"
 ) -> int:
-    state_file = _state_file(home, file)
-    sent = 0
-    # Few lock files, which stay, for any number of transcripts.
-    lock = home / endpoint.LOCKS / f"transcripts-{state_file.name[:2]}"
-    with locked(lock, _LOCK_ATTEMPTS), open_regular(file) as data:
-        found = os.fstat(data.fileno())
-        session_file = file if not place[2] else _session_file(file, place[1])
-        offset, end = _position(_read_state(state_file), sender, found, data)
-        while not expired():
-            lines, anchor, read_to = _next_batch(data, offset)
-            if read_to <= end:
+    """Send the parts of a session. Problems of one do not keep the others from being sent."""
+    count, problem, is_complete = 0, None, True
+    try:
+        for sub_key, part in chain([("", state.session_file)], parts_of(state.session_file)):
+            if sub_key and expired():
+                is_complete = False
                 break
+            try:
+                appended, is_sent = _capture_part(state, part, (*session, sub_key), sender, expired)
+                count += appended
+                is_complete &= is_sent
+            except (Refused, OSError) as error:
+                if not isinstance(error, FileNotFoundError):
+                    problem = problem or error
+                elif not sub_key:
+                    raise
+    finally:
+        state.write()
+    if problem is not None:
+        raise problem
+    if is_complete:
+        state.complete()
+    return count
+
+
+def _capture_part(
+    state: SessionState, file: Path, place: "tuple[str, str, str]", sender: Sender, expired: "Callable[[], bool]"
+) -> "tuple[int, bool]":
+    """Send what one file grew by. Return how many entries were new, and whether all are sent."""
+    sub_key, count = place[2], 0
+    sent = state.parts.get(sub_key)
+    if sent is not None and not sent.has_grown(file) and (sent.metadata or not sub_key):
+        return 0, True
+    with open_regular(file) as data:
+        if sent is None or not sent.is_start_of(data):
+            sent = SentPart(inode=os.fstat(data.fileno()).st_ino)
+        while not expired():
+            lines, after = _next_batch(data, sent)
+            if after.end <= sent.end:
+                sent = _send_metadata(file, place, sent, sender) if sub_key else sent
+                state.parts[sub_key] = sent
+                return count, True
             if lines:
-                sender.send(place, lines)
-            sent += len(lines)
-            end = read_to
-            # The next batch begins with the last entry that has a uuid, by which the service knows those after it.
-            offset = anchor if anchor is not None and anchor > offset else read_to
-            _write_state(home, file, session_file, sender, found.st_ino, offset, end)
-    return sent
+                state.mark_waiting()
+                answer = sender.send(place, lines, sent)
+                if answer.get("restart"):
+                    raise _Missing
+                count += _number(answer.get("appended"))
+                transcript = answer.get("id")
+                if isinstance(transcript, str):
+                    after = replace(after, transcript=transcript, entries=_number(answer.get("entries")))
+            sent = after
+            state.parts[sub_key] = sent
+            state.checkpoint()
+    return count, False
 
 
-def _position(state: "dict[str, Json]", sender: Sender, found: os.stat_result, data: "BinaryIO") -> "tuple[int, int]":
-    """Return where the next batch begins, and the end of what was sent; zeros if the state is not of this file."""
-    offset, end = state.get("offset"), state.get("end")
-    if not (isinstance(offset, int) and isinstance(end, int) and 0 <= offset <= end <= found.st_size):
-        return 0, 0
-    if not _is_of(state, sender) or state.get("inode") != found.st_ino:
-        return 0, 0
-    for place in (offset, end):
-        if place:
-            data.seek(place - 1)
-            if data.read(1) != b"\n":
-                return 0, 0
-    return offset, end
+def _send_metadata(file: Path, place: "tuple[str, str, str]", sent: SentPart, sender: Sender) -> SentPart:
+    """Send the type of a sub-agent, after entries of it."""
+    line = _metadata_line(file)
+    if line is None or sent.transcript is None or sent.metadata == (known := str(digest(line))):
+        return sent
+    sender.send(place, [line])
+    return replace(sent, metadata=known)
 
 
-def _next_batch(data: "BinaryIO", offset: int) -> "tuple[list[str], int | None, int]":
-    """Return the next entries, the position of the last one with a uuid, and the end of what was read."""
+def _next_batch(data: "BinaryIO", sent: SentPart) -> "tuple[list[str], SentPart]":
+    """Return the next entries, and what will have been sent with them."""
     lines: list[str] = []
-    size, anchor, end = 0, None, offset
-    for start, line in _complete_lines(data, offset):
+    size, end, after = 0, sent.end, sent
+    for start, line in _complete_lines(data, sent.end):
         text = _entry_line(line)
         if text is not None:
             length = len(text.encode())
@@ -199,16 +311,22 @@ def _next_batch(data: "BinaryIO", offset: int) -> "tuple[list[str], int | None, 
                 break
             lines.append(text)
             size += length
-            if _has_uuid(line):
-                anchor = start
+            after = _behind(after, uuid_of(parse_entry(text) or {}))
         end = start + len(line)
-    return lines, anchor, end
+    return lines, replace(after, end=end, tail=tail_digest(data, end))
 
 
-def _complete_lines(data: "BinaryIO", offset: int) -> "Iterator[tuple[int, bytes]]":
+def _behind(sent: SentPart, uuid: str | None) -> SentPart:
+    """Return the anchor and the distance behind another entry."""
+    if uuid is not None:
+        return replace(sent, anchor=uuid, distance=0)
+    return replace(sent, distance=sent.distance + 1)
+
+
+def _complete_lines(data: "BinaryIO", offset: int, until: int | None = None) -> "Iterator[tuple[int, bytes]]":
     """Yield the lines that end with a line break, with their positions. Of one that is too long only the end."""
     data.seek(offset)
-    while line := data.readline(ROUGH_ENTRY_BYTES):
+    while (until is None or offset < until) and (line := data.readline(ROUGH_ENTRY_BYTES)):
         if line.endswith(b"\n"):
             yield offset, line
         elif len(line) < ROUGH_ENTRY_BYTES:
@@ -227,11 +345,6 @@ def _entry_line(line: bytes) -> str | None:
     return shorten_entry(text)
 
 
-def _has_uuid(line: bytes) -> bool:
-    entry = parse_entry(line.decode(errors="replace"))
-    return entry is not None and uuid_of(entry) is not None
-
-
 def _metadata_line(part: Path) -> str | None:
     """Return the entry that stands for the file beside the transcript of a sub-agent."""
     try:
@@ -239,67 +352,15 @@ def _metadata_line(part: Path) -> str | None:
             entry = parse_entry(data.read(_LARGEST_METADATA).decode())
     except (OSError, UnicodeDecodeError):
         return None
-    return None if entry is None else json.dumps({**entry, "type": METADATA_TYPE}, ensure_ascii=False)
+    return None if entry is None else json.dumps({**entry, "type": METADATA_TYPE})
 
 
-def _session_file(part: Path, session: str) -> Path:
-    folder = next((parent for parent in part.parents if parent.name == session), part)
-    return folder.with_name(f"{session}{SUFFIX}")
+def _number(value: "Json") -> int:
+    return value if isinstance(value, int) else 0
 
 
-def _state_file(home: Path, file: Path) -> Path:
-    name = hashlib.sha256(os.fsencode(file.absolute())).hexdigest()[:32]
-    return home / endpoint.SENT_TRANSCRIPTS / f"{name}.json"
-
-
-def _is_of(state: "dict[str, Json]", sender: Sender) -> bool:
-    """Return True if a state is about the same service and agent. A transcript is never sent with another key."""
-    return state.get("url") == sender.url and state.get("key") == sender.key_id
-
-
-def _read_state(file: Path) -> "dict[str, Json]":
+def _parsed(body: bytes) -> "dict[str, Json]":
     try:
-        with open_regular(file) as data:
-            return parse_entry(data.read(_LARGEST_METADATA).decode()) or {}
-    except (OSError, UnicodeDecodeError):
-        return {}
-
-
-def _write_state(home: Path, file: Path, session_file: Path, sender: Sender, inode: int, offset: int, end: int) -> None:
-    state = {
-        "file": os.fspath(file),
-        "session": os.fspath(session_file),
-        "inode": inode,
-        "offset": offset,
-        "end": end,
-        "url": sender.url,
-        "key": sender.key_id,
-    }
-    place = _state_file(home, file)
-    is_new = not place.exists()
-    private_files.make_folder(place.parent)
-    with private_files.replacing(place) as out:
-        out.write(json.dumps(state).encode(errors="replace"))
-    if is_new:
-        for outdated in _recent_states(home)[MOST_STATES:]:
-            outdated.unlink(missing_ok=True)
-
-
-def _recent_states(home: Path) -> "list[Path]":
-    """Return the state files, the most recently written first."""
-    found: list[tuple[float, str]] = []
-    with suppress(OSError), os.scandir(home / endpoint.SENT_TRANSCRIPTS) as entries:
-        for entry in entries:
-            if entry.name.endswith(".json"):
-                with suppress(FileNotFoundError):
-                    found.append((entry.stat(follow_symlinks=False).st_mtime, entry.path))
-    return [Path(path) for _, path in sorted(found, reverse=True)]
-
-
-def _detail(body: bytes) -> str:
-    try:
-        problem = parse_entry(body.decode())
+        return parse_entry(body.decode()) or {}
     except UnicodeDecodeError:
-        return ""
-    detail = None if problem is None else problem.get("detail")
-    return detail if isinstance(detail, str) else ""
+        return {}

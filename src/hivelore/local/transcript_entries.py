@@ -52,7 +52,7 @@ def shorten_entry(line: str, most: int = MAX_ENTRY_BYTES) -> str | None:
     # The result of a tool for display repeats the message for the model.
     entry.pop("toolUseResult", None)
     for kept in (_KEPT_TEXT, _LAST_ATTEMPT):
-        short = json.dumps(_without_long_texts(entry, kept, _MOST_DEPTH), ensure_ascii=False, separators=(",", ":"))
+        short = json.dumps(_without_long_texts(entry, kept, _MOST_DEPTH), separators=(",", ":"))
         if len(short.encode(errors="replace")) <= most:
             return short
     return None
@@ -86,21 +86,22 @@ def append_digests(entries: "Sequence[Mapping[str, Json]]") -> "list[int | None]
     return [None if (uuid := uuid_of(entry)) is None else digest(uuid) for entry in entries]
 
 
-def file_digests(lines: "Sequence[str]", entries: "Sequence[Mapping[str, Json]]") -> "list[int]":
-    """Return what identifies consecutive lines of a file, which begin at its start or at an entry with a uuid.
+def file_digests(
+    lines: "Sequence[str]", entries: "Sequence[Mapping[str, Json]]", anchor: str | None = None, distance: int = 0
+) -> "list[int]":
+    """Return what identifies consecutive lines of a file. ``anchor``: the last uuid before them; ``distance``: the
+    number of entries between it and them.
 
-    An entry without uuid is known by its text, its place behind the last entry with one, and the number of equal
-    entries before it there. So lines that are sent again are recognized.
+    An entry without uuid is known by its text and its place behind the last entry with one. So lines that are sent
+    again are recognized.
     """
     found: list[int] = []
-    anchor = ""
-    seen: dict[str, int] = {}
     for line, entry in zip(lines, entries, strict=True):
         uuid = uuid_of(entry)
         if uuid is not None:
-            anchor, seen = uuid, {}
+            anchor, distance = uuid, 0
             found.append(digest(uuid))
-            continue
-        seen[line] = seen.get(line, 0) + 1
-        found.append(digest("after", anchor, line, str(seen[line])))
+        else:
+            distance += 1
+            found.append(digest("after", anchor or "", line, str(distance)))
     return found

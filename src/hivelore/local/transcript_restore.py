@@ -3,6 +3,7 @@
 import json
 import os
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from hivelore.errors import Conflict
@@ -13,8 +14,10 @@ from hivelore.local.transcript_entries import digest, parse_entry, uuid_of
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from typing import BinaryIO
+
+    from hivelore.local.transcript_entries import Json
 
     Known = dict[int, list[tuple[int, int]]]
     """Positions and lengths of the entries of a file, by what identifies them."""
@@ -25,44 +28,66 @@ KEPT = "kept"
 """The file had all stored entries, and did not change."""
 
 
+@dataclass(frozen=True)
+class Restored:
+    outcome: str
+    inode: int = 0
+    size: int = 0
+    """Bytes that were written. The agent program may append more at once."""
+
+    @property
+    def is_written(self) -> bool:
+        return self.outcome != KEPT
+
+
 class _Complete(Exception):
     """The file has all stored entries, so that there is nothing to write."""
 
 
-def restore_file(target: Path, lines: "Iterable[str]") -> str:
-    """Write the lines of a transcript to a file, and return WRITTEN, EXTENDED or KEPT. An existing file is replaced
-    only if all its entries are among the lines; these stay as they are. Raises Conflict for another file, and
-    OSError."""
+def restore_file(target: Path, lines: "Iterable[str]", below: Path) -> Restored:
+    """Write the lines of a transcript to a file. An existing file is replaced only if all its entries are among the
+    lines; these stay as they are. Raises Conflict for another file, and for a link among the folders between ``below``
+    and the file. Raises OSError."""
+    for parent in target.relative_to(below).parents:
+        if (below / parent).is_symlink() and parent != Path():
+            raise Conflict(f"{below / parent} is a link. Move it away, and restore again.")
     private_files.make_folder(target.parent)
     try:
         existing = open_regular(target)
     except FileNotFoundError:
-        _write(target, lines, None)
-        return WRITTEN
+        return _write(target, lines, None)
     except OSError as error:
         raise Conflict(f"{target} cannot be read ({error.strerror}). Move it away, and restore again.") from None
     with existing, suppress(_Complete):
-        _write(target, lines, existing)
-        return EXTENDED
-    return KEPT
+        return _write(target, lines, existing)
+    return Restored(KEPT)
 
 
-def split_metadata(lines: "Iterable[str]", target: Path) -> "Iterable[str]":
-    """Yield the lines of a sub-agent's transcript. The entry with its type goes to a file beside ``target``."""
-    metadata = None
+def restore_part(target: Path, lines: "Iterable[str]", below: Path) -> Restored:
+    """Write the transcript of a sub-agent like ``restore_file``. The entry with its type becomes a file beside it; one
+    that exists stays as it is."""
+    found: dict[str, Json] = {}
+    restored = restore_file(target, _without_metadata(lines, found), below)
+    if found:
+        data = json.dumps({name: value for name, value in found.items() if name != "type"}).encode()
+        place = target.with_name(target.name.removesuffix(SUFFIX) + METADATA_SUFFIX)
+        with suppress(FileExistsError), os.fdopen(private_files.create(place), "wb") as out:
+            out.write(data)
+    return restored
+
+
+def _without_metadata(lines: "Iterable[str]", found: "dict[str, Json]") -> "Iterator[str]":
+    """Yield the lines of a sub-agent's transcript. ``found`` becomes the last entry with its type."""
     for line in lines:
         entry = parse_entry(line)
         if entry is not None and entry.get("type") == METADATA_TYPE:
-            metadata = {name: value for name, value in entry.items() if name != "type"}
+            found.clear()
+            found.update(entry)
         else:
             yield line
-    if metadata is not None:
-        private_files.make_folder(target.parent)
-        with private_files.replacing(target.with_name(target.name.removesuffix(SUFFIX) + METADATA_SUFFIX)) as out:
-            out.write(json.dumps(metadata).encode())
 
 
-def _write(target: Path, lines: "Iterable[str]", existing: "BinaryIO | None") -> None:
+def _write(target: Path, lines: "Iterable[str]", existing: "BinaryIO | None") -> Restored:
     before = None if existing is None else os.fstat(existing.fileno())
     known: Known = {} if existing is None else _entries_of(existing)
     has_new = False
@@ -86,6 +111,8 @@ def _write(target: Path, lines: "Iterable[str]", existing: "BinaryIO | None") ->
             raise _Complete
         if _changed_since(target, before):
             raise Conflict(f"{target} is being written. End the session on this host, and restore again.")
+        out.flush()
+        return Restored(WRITTEN if existing is None else EXTENDED, os.fstat(out.fileno()).st_ino, out.tell())
 
 
 def _changed_since(target: Path, before: os.stat_result | None) -> bool:

@@ -9,8 +9,8 @@ from typing import Any
 from hivelore.errors import Conflict, Forbidden, HiveloreError, Invalid, NotFound
 from hivelore.local import endpoint
 from hivelore.local.claude_code_files import SUFFIX, is_session_id, project_folder_name
-from hivelore.local.transcript_capture import Refused, Sender, capture_session, note_sent
-from hivelore.local.transcript_restore import restore_file, split_metadata
+from hivelore.local.transcript_capture import Refused, Sender, capture_session, note_restored
+from hivelore.local.transcript_restore import Restored, restore_file, restore_part
 from hivelore.python.client import Client
 from hivelore.stored_transcripts.keys import transcript_key
 
@@ -21,32 +21,36 @@ _PROGRAM = "claude-code"
 @dataclass(frozen=True, slots=True)
 class RestoredSession:
     session: str
-    """The newest session that continues the one that was asked for. ``claude --resume`` takes it."""
+    """The restored session. ``claude --resume`` takes it."""
     file: Path
     outcome: str
     """See ``local.transcript_restore``."""
 
 
-def restore_session(client: Client, key: str, session: str, workspace: Path, home: Path) -> RestoredSession:
+def restore_session(
+    client: Client, key: str, session: str, workspace: Path, home: Path, *, newest: bool = True
+) -> RestoredSession:
     """Writes a session with its sub-agents where Claude Code finds it from a workspace. ``key``: the key of the
-    session's own agent, which the client has. Raises NotFound, Forbidden, Invalid if Claude Code cannot resume the
-    session, and Conflict if a file has entries that are not stored."""
-    found = client.call("GET", f"{_TRANSCRIPTS}/find", query={"sessionId": session})
+    session's own agent, which the client has. ``newest``: restores the newest session that continues it. Raises
+    NotFound, Forbidden, Invalid if Claude Code cannot resume the session, and Conflict if a file has entries that are
+    not stored."""
+    found = client.call("GET", f"{_TRANSCRIPTS}/find", query={"sessionId": session, "newest": str(newest).lower()})
     one = found["session"]
     if not one["isExact"]:
         raise Forbidden(f"The session belongs to the agent {one['agentId']}. Use its key as HIVELORE_KEY.")
     if one["program"] != _PROGRAM or not is_session_id(one["sessionId"]):
         raise Invalid(f"Claude Code cannot resume it. 'hivelore handover {one['sessionId']}' prints a packet.")
     main = sessions_folder(workspace) / f"{one['sessionId']}{SUFFIX}"
-    outcome = restore_file(main, _lines(client, one))
-    files = [main]
-    for part in found["subKeys"]:
-        files.append(_part_file(main, part["subKey"]))
-        restore_file(files[-1], split_metadata(_lines(client, part), files[-1]))
-    with closing(Sender(client.url, key)) as sender:
-        for file in files:
-            note_sent(file, main, sender, home)
-    return RestoredSession(one["sessionId"], main, outcome)
+    done: dict[str, tuple[Path, Restored, str]] = {}
+    try:
+        done[""] = (main, restore_file(main, _lines(client, one), main.parent), one["id"])
+        for part in found["subKeys"]:
+            file = _part_file(main, part["subKey"])
+            done[part["subKey"]] = (file, restore_part(file, _lines(client, part), main.parent), part["id"])
+    finally:
+        with closing(Sender(client.url, key)) as sender:
+            note_restored(main, done, sender, home)
+    return RestoredSession(one["sessionId"], main, done[""][1].outcome)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +79,9 @@ def continue_session(client: Client, key: str, session: str, workspace: Path, ho
 def save_session(
     client: Client, key: str, session: str, workspace: Path, home: Path, expired: Callable[[], bool] = lambda: False
 ) -> tuple[str, int]:
-    """Sends what the transcript of a session of this host grew by. ``session``: its id or the beginning of it. Returns
-    the id and the number of sent entries. Raises NotFound, Unavailable, and Conflict beyond the limits."""
+    """Sends what the transcript of a session of this host grew by, also if it was sent with the key of another agent
+    before. ``session``: its id or the beginning of it. Returns the id and the number of new entries. Raises NotFound,
+    Unavailable, and Conflict beyond the limits."""
     place = sessions_folder(workspace)
     files = sorted(place.glob(f"{session}*{SUFFIX}")) if session.replace("-", "").isalnum() else []
     if len(files) != 1:
@@ -84,7 +89,7 @@ def save_session(
         raise NotFound(f"{problem} with {session!r} in {place}. Name the workspace with --folder.")
     with closing(Sender(client.url, key)) as sender:
         try:
-            return files[0].stem, capture_session(files[0], sender, home, expired)
+            return files[0].stem, capture_session(files[0], sender, home, expired, with_any_key=True)
         except Refused as error:
             raise Conflict(str(error)) from None
 

@@ -8,6 +8,7 @@ from hivelore.errors import Conflict, Forbidden
 from hivelore.search.model import Visibility
 from hivelore.stored_transcripts.model import (
     MAX_ENTRIES,
+    FilePosition,
     StoredTranscript,
     TranscriptKey,
     TranscriptLimits,
@@ -68,6 +69,16 @@ def stored_key(asked: TranscriptKey, of_session: Iterable[StoredTranscript], *, 
         return asked
     newest = max(known, key=lambda one: (one.updated_at, one.id))
     return TranscriptKey(newest.key.project_key, asked.session, asked.sub_key)
+
+
+def has_lines_before(known: StoredTranscript | None, file: FilePosition, *, has_anchor: bool) -> bool:
+    """Returns True if the lines of a file before a position are stored, as far as its sender sent any. ``has_anchor``:
+    whether the anchor is stored."""
+    if file.transcript is None:
+        return True
+    if known is None or known.id != file.transcript or known.entries < file.entries:
+        return False
+    return file.anchor is None or has_anchor
 
 
 def described(entries: Iterable[Mapping[str, Any]], name: str) -> str | None:

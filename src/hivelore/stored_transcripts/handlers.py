@@ -8,7 +8,7 @@ from hivelore.core.agents import AgentId
 from hivelore.core.operation import Call
 from hivelore.errors import Invalid
 from hivelore.stored_transcripts.keys import check_name, parse_id, transcript_key
-from hivelore.stored_transcripts.model import AppendResult, FoundSession
+from hivelore.stored_transcripts.model import AppendResult, FilePosition, FoundSession
 from hivelore.stored_transcripts.operations import (
     AppendTranscript,
     DeletedTranscripts,
@@ -34,7 +34,10 @@ if TYPE_CHECKING:
 
 def append_transcript(app: Application, request: AppendTranscript, call: Call) -> AppendResult:
     key = transcript_key(request.project_key, request.session, request.sub_key)
-    source = Source(program=request.program, machine=request.machine, from_file=request.from_file)
+    file = FilePosition(
+        anchor=request.anchor, distance=request.distance, transcript=request.transcript, entries=request.entries
+    )
+    source = Source(program=request.program, machine=request.machine, file=file if request.from_file else None)
     return app.stored_transcripts.append(key, request.lines, call.viewer, source, call.deadline)
 
 

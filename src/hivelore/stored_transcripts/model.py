@@ -89,6 +89,20 @@ class TranscriptChunk:
     """Id of the encryption key."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilePosition:
+    """Where lines stand in the file of a transcript, and what is stored of the lines before them."""
+
+    anchor: str | None = None
+    """The last uuid before them."""
+    distance: int = 0
+    """Number of entries between the anchor and them."""
+    transcript: str | None = None
+    """Id of the transcript that has the lines before them; None if none was sent."""
+    entries: int = 0
+    """Number of entries that it has at least."""
+
+
 @dataclass(frozen=True, slots=True)
 class TranscriptUsage:
     transcripts: int
@@ -145,8 +159,12 @@ class AppendResult(Value, frozen=True, kw_only=True):
     """Entries that were stored before."""
     shortened: int
     """Entries of which long texts were left out."""
+    entries: int
+    """Entries of the whole transcript."""
     size: int
     """Bytes of the whole transcript."""
+    restart: bool = False
+    """True: nothing was appended, because the entries before are not stored any more. Send the file from its start."""
 
 
 class ReadTurn(Value, frozen=True, kw_only=True):

@@ -22,10 +22,24 @@ class AppendTranscript(Request, frozen=True, kw_only=True, rename=json_names(ses
     from_file: Annotated[
         bool,
         Meta(
-            description="The lines are consecutive ones of the transcript's file, from its start or from an entry with "
-            "a uuid on. Those without a uuid that were sent before are recognized, too."
+            description="The lines are consecutive ones of the transcript's file. Those without a uuid that were sent "
+            "before are recognized, too."
         ),
     ] = False
+    anchor: Annotated[str | None, Meta(description="With fromFile: the last uuid in the file before the lines.")] = None
+    distance: Annotated[
+        int, Meta(ge=0, description="With fromFile: the number of entries between the anchor and the lines.")
+    ] = 0
+    transcript: Annotated[
+        str | None,
+        Meta(
+            description="With fromFile: the id of the transcript to which the lines before were appended. If they are "
+            "not stored any more, nothing is appended, and `restart` is true."
+        ),
+    ] = None
+    entries: Annotated[
+        int, Meta(ge=0, description="With transcript: the number of entries that it had afterwards.")
+    ] = 0
 
 
 class ListTranscripts(Request, frozen=True, kw_only=True, rename=json_names(agent="agentId", session="sessionId")):
@@ -61,7 +75,7 @@ class PageOfTranscript(Request, frozen=True, rename=json_names(transcript="id"))
 
 
 class DeleteTranscripts(Request, frozen=True, kw_only=True, rename=json_names(agent="agentId", session="sessionId")):
-    session: Annotated[str | None, Meta(description="The whole session id. Without it, `all` is needed.")] = None
+    session: Annotated[str | None, Meta(description="The whole session id. Without it, `every` is needed.")] = None
     agent: Annotated[str | None, Meta(description=_AGENT)] = None
     project_key: str | None = None
     sub_key: Annotated[str | None, Meta(description="Only this transcript of a sub-agent.")] = None

@@ -23,6 +23,7 @@ from hivelore.local.claude_code_files import is_session_id
 from hivelore.local.transcript_entries import (
     MAX_ENTRY_BYTES,
     append_digests,
+    digest,
     file_digests,
     parse_entry,
     shorten_entry,
@@ -45,6 +46,7 @@ from hivelore.stored_transcripts.model import (
     MAX_SUB_KEYS,
     PAGE_BYTES,
     AppendResult,
+    FilePosition,
     FoundSession,
     StoredTranscript,
     TranscriptChunk,
@@ -73,8 +75,8 @@ class Source:
 
     program: str
     machine: str | None
-    from_file: bool
-    """True for the lines of a transcript file; see ``file_digests``."""
+    file: FilePosition | None
+    """None for entries that are not lines of a transcript file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +146,7 @@ class StoredTranscripts:
         for name, field in ((key.session, "sessionId"), (key.sub_key, "subKey")):
             if self._redactor.clean(name) != name:
                 raise Invalid(f"{field} looks like a secret.", field=field)
-        entries = _read_entries(lines, key.session, from_file=source.from_file)
+        entries = _read_entries(lines, key.session, source.file)
 
         def put(tx: Transaction) -> AppendResult:
             tx.claim(f"transcripts {owner}".encode())
@@ -166,19 +168,22 @@ class StoredTranscripts:
         known = tx.transcript(owner, key)
         if known is None:
             of_session = tx.session_transcripts(owner, key.session, MAX_SUB_KEYS + 1)
-            key = decisions.stored_key(key, of_session, from_file=source.from_file)
+            key = decisions.stored_key(key, of_session, from_file=source.file is not None)
             known = tx.transcript(owner, key)
             if known is None and len(of_session) > MAX_SUB_KEYS:
                 raise Conflict(f"The session has {MAX_SUB_KEYS:,} transcripts. Delete some, or start a new session.")
-        new, digests = _new_entries(tx, known, entries)
+        restart = source.file is not None and not _has_lines_before(tx, known, source.file)
+        new, digests = ([], []) if restart else _new_entries(tx, known, entries)
         if not new:
             return AppendResult(
                 id=None if known is None else known.id,
                 project_key=key.project_key,
                 appended=0,
-                known=len(entries.lines),
+                known=0 if restart else len(entries.lines),
                 shortened=0,
+                entries=0 if known is None else known.entries,
                 size=0 if known is None else known.size,
+                restart=restart,
             )
         now = self._clock.now()
         before = known or self._new_transcript(owner, key, source, now)
@@ -205,6 +210,7 @@ class StoredTranscripts:
             appended=len(new),
             known=len(entries.lines) - len(new),
             shortened=entries.shortened,
+            entries=after.entries,
             size=after.size,
         )
 
@@ -473,7 +479,13 @@ def item(one: StoredTranscript, viewer: Viewer) -> TranscriptItem:
     )
 
 
-def _read_entries(lines: Sequence[str], session: str, *, from_file: bool) -> _Entries:
+def _has_lines_before(tx: Transaction, known: StoredTranscript | None, file: FilePosition) -> bool:
+    anchor = None if file.anchor is None else digest(file.anchor)
+    has_anchor = known is not None and anchor is not None and bool(tx.transcript_digests(known.id, [anchor]))
+    return decisions.has_lines_before(known, file, has_anchor=has_anchor)
+
+
+def _read_entries(lines: Sequence[str], session: str, file: FilePosition | None) -> _Entries:
     """Raises Invalid for a line that is no entry, and TooLarge for too many or too long ones."""
     if len(lines) > MAX_APPENDED:
         raise TooLarge(f"One request appends at most {MAX_APPENDED:,} entries. Send them in parts.", field="lines")
@@ -497,7 +509,7 @@ def _read_entries(lines: Sequence[str], session: str, *, from_file: bool) -> _En
         raise TooLarge(f"One request appends at most {MAX_APPENDED_BYTES:,} bytes. Send them in parts.", field="lines")
     return _Entries(
         lines=kept,
-        digests=file_digests(kept, entries) if from_file else append_digests(entries),
+        digests=append_digests(entries) if file is None else file_digests(kept, entries, file.anchor, file.distance),
         continues=continued_session(entries, session),
         root=next((one for one in append_digests(entries) if one is not None), None),
         version=decisions.described(entries, "version"),
@@ -520,12 +532,12 @@ def _new_entries(tx: Transaction, known: StoredTranscript | None, entries: _Entr
     seen = set(tx.transcript_digests(known.id, given)) if known is not None and given else set[int]()
     lines: list[str] = []
     digests: list[int] = []
-    for line, digest in zip(entries.lines, entries.digests, strict=True):
-        if digest is not None:
-            if digest in seen:
+    for line, identity in zip(entries.lines, entries.digests, strict=True):
+        if identity is not None:
+            if identity in seen:
                 continue
-            seen.add(digest)
-            digests.append(digest)
+            seen.add(identity)
+            digests.append(identity)
         lines.append(line)
     return lines, digests
 
