@@ -70,7 +70,7 @@ def test_sessions_are_listed_newest_first_in_pages(store: MemoryStore) -> None:
     expected = sorted(written, key=lambda one: (one.updated_at, one.id), reverse=True)
     found: list[StoredTranscript] = []
     with store.read() as view:
-        while page := view.transcripts(ALL_SEEN, 2, after=found[-1] if found else None):
+        while page := view.transcripts(ALL_SEEN, 2, after=(found[-1].updated_at, found[-1].id) if found else None):
             found += page
     assert found == expected
 
@@ -100,13 +100,40 @@ def test_sessions_are_found_by_the_beginning_of_their_id(store: MemoryStore) -> 
 
 def test_the_transcripts_of_a_session_and_those_that_continue_it(store: MemoryStore) -> None:
     main, part = a_transcript(1), a_transcript(2, key=a_key(1, "subagents/a"))
-    later = a_transcript(3, continues=session_id(1))
-    put(store, main, part, later, a_transcript(4, BOB, key=a_key(1)), a_transcript(5, BOB, continues=session_id(1)))
+    later = a_transcript(3, continues=session_id(1), updated_at=instant(1))
+    latest = a_transcript(6, continues=session_id(1), updated_at=instant(2))
+    put(
+        store,
+        main,
+        part,
+        later,
+        latest,
+        a_transcript(4, BOB, key=a_key(1)),
+        a_transcript(5, BOB, continues=session_id(1)),
+    )
     with store.read() as view:
         assert view.session_transcripts(ADA, session_id(1), 9) == [main, part]
         assert view.session_transcripts(ADA, session_id(1), 1) == [main]
-        assert view.session_transcripts(ADA, None, 9) == [main, part, later]
-        assert view.continuing_transcripts(ADA, session_id(1), 9) == [later]
+        assert view.session_transcripts(ADA, None, 9) == [main, part, later, latest]
+        assert view.continuing_transcripts(ADA, session_id(1), 9) == [latest, later]
+        assert view.continuing_transcripts(ADA, session_id(1), 1) == [latest]
+
+
+def test_the_agents_that_have_a_session_are_found_as_privately_as_memories(store: MemoryStore) -> None:
+    put(
+        store,
+        a_transcript(1),
+        a_transcript(2, key=a_key(1, "", "-other")),
+        a_transcript(3, BOB, key=a_key(1)),
+        a_transcript(4, BOB, key=a_key(2, "subagents/a")),
+        a_transcript(5, BOB, key=a_key(3), removed_at=instant(1)),
+    )
+    with store.read() as view:
+        assert view.session_owners(ALL_SEEN, session_id(1), 9) == sorted([ADA, BOB])
+        assert len(view.session_owners(ALL_SEEN, session_id(1), 1)) == 1
+        assert view.session_owners(Visibility(own=BOB, swarm=True), session_id(1), 9) == [BOB]
+        for nothing in (session_id(1)[:-1], session_id(2), session_id(3)):
+            assert view.session_owners(ALL_SEEN, nothing, 9) == []
 
 
 def test_sessions_with_the_same_first_entry_are_found_newest_first(store: MemoryStore) -> None:
@@ -142,6 +169,45 @@ def test_the_usage_of_an_agent_counts_its_transcripts(store: MemoryStore) -> Non
     put(store, a_transcript(1, stored_size=5), a_transcript(2, key=a_key(1, "s"), stored_size=7), a_transcript(3, BOB))
     with store.read() as view:
         assert view.transcript_usage(ADA) == TranscriptUsage(2, 12)
+
+
+_STEPS = st.lists(
+    st.tuples(st.sampled_from(["put", "remove", "erase", "expire"]), st.integers(1, 3), st.integers(0, 9)), max_size=9
+)
+
+
+@law
+@given(steps=_STEPS)
+def test_the_usage_follows_every_change(fresh: Fresh, steps: list[tuple[str, int, int]]) -> None:
+    def work(tx: Transaction, what: str, number: int, size: int) -> None:
+        known = tx.transcript_by_id(transcript_id(number))
+        if what == "put":
+            owner, at = (ADA, BOB)[number % 2], instant(size)
+            tx.put_transcript(a_transcript(number, owner, stored_size=size, updated_at=at))
+        elif what == "expire":
+            tx.expire_transcripts(instant(size), instant(9), number)
+        elif what == "erase":
+            tx.erase_transcript(transcript_id(number), 9)
+        elif known is not None:
+            tx.remove_transcripts([known], instant(9))
+
+    with fresh() as store:
+        for step in steps:
+            store.write(lambda tx, step=step: work(tx, *step))
+        with store.read() as view:
+            for owner in (ADA, BOB):
+                found = view.session_transcripts(owner, None, 9)
+                sizes = [one.stored_size for one in found]
+                assert view.transcript_usage(owner) == TranscriptUsage(len(sizes), sum(sizes))
+
+
+def test_removed_transcripts_are_not_found(store: MemoryStore) -> None:
+    written = [a_transcript(number) for number in range(1, 4)]
+    put(store, *written)
+    store.write(lambda tx: tx.remove_transcripts(written[:2], instant(5)))
+    with store.read() as view:
+        assert view.session_transcripts(ADA, None, 9) == written[2:]
+        assert view.transcripts_after(transcript_id(0), 1) == [replace(written[0], removed_at=instant(5))]
 
 
 def test_a_transcript_is_erased_in_steps(store: MemoryStore) -> None:

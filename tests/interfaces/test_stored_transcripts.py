@@ -11,9 +11,13 @@ from typing import Any
 import pytest
 
 from hivelore.core.agents import Role
+from hivelore.core.ids import transcript_id
+from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, HiveloreError, Invalid, NotFound, TooLarge
 from hivelore.maintenance.housekeeper import Housekeeper
 from hivelore.python.client import Client
+from hivelore.storage.ports import Transaction
+from hivelore.stored_transcripts import service as stored_transcripts
 from hivelore.stored_transcripts.model import MAX_APPENDED, StoredTranscript, TranscriptChunk, TranscriptId
 from support.fake_secrets import scramble
 from support.on_disk import stored, written
@@ -127,7 +131,8 @@ def test_without_encryption_it_is_compressed_alone(tmp_path: Path) -> None:
         append(client, said("user", "x" * 10_000, "a"))
         (one,), (chunk,) = of_agent(service, client)
         assert chunk.sealed_with is None
-        assert one.stored_size < 1_000 < one.size
+        assert len(chunk.data) < 1_000 < one.size
+        assert len(chunk.data) < one.stored_size < 2_000
         assert len(load(client)) == 1
         assert not (tmp_path / "config.keys").exists()
 
@@ -217,7 +222,7 @@ def test_two_writers_keep_their_order(service: Service, ada: Client) -> None:
 def test_the_newest_session_that_continues_one_is_found(ada: Client) -> None:
     append(ada, said("user", "x", "a", sessionId=session_id(1)))
     append(ada, said("user", "x", "a", sessionId=session_id(1)), session=2)
-    append(ada, said("user", "y", "b", forkedFrom={"sessionId": session_id(2)}), session=3)
+    append(ada, said("user", "y", "b", sessionId=session_id(2)), session=3)
     append(ada, a_line("s"), session=3, subKey="subagents/agent-1")
     found = ada.call("GET", f"{PATH}/find", query={"sessionId": session_id(1)})
     assert found["session"]["sessionId"] == session_id(3)
@@ -229,6 +234,97 @@ def test_the_newest_session_that_continues_one_is_found(ada: Client) -> None:
         ada.call("GET", f"{PATH}/find", query={"sessionId": "00000000"})
     with pytest.raises(NotFound):
         ada.call("GET", f"{PATH}/find", query={"sessionId": "1234"})
+
+
+def test_a_branch_does_not_replace_its_origin(ada: Client) -> None:
+    append(ada, said("user", "x", "a"))
+    append(ada, said("user", "x", "a2", forkedFrom={"sessionId": session_id(1)}), session=2)
+    found = ada.call("GET", f"{PATH}/find", query={"sessionId": session_id(1)})
+    assert (found["session"]["sessionId"], found["chain"]) == (session_id(1), [session_id(1)])
+    branch = ada.call("GET", f"{PATH}/find", query={"sessionId": session_id(2)})["session"]
+    assert (branch["continues"], branch["forkedFrom"]) == (None, session_id(1))
+
+
+def test_a_session_that_was_used_after_those_that_continue_it_is_the_newest(ada: Client) -> None:
+    append(ada, said("user", "x", "a", sessionId=session_id(1)))
+    append(ada, said("user", "x", "a", sessionId=session_id(1)), session=2)
+    append(ada, said("user", "y", "b", sessionId=session_id(1)))
+    assert ada.call("GET", f"{PATH}/find", query={"sessionId": session_id(1)})["chain"] == [session_id(1)]
+    append(ada, said("user", "z", "c"), session=2)
+    packet = ada.call("GET", f"{PATH}/handover", query={"sessionId": session_id(1)})
+    assert packet["sessionId"] == session_id(2)
+    exact = ada.call("GET", f"{PATH}/handover", query={"sessionId": session_id(1), "newest": "false"})
+    assert exact["sessionId"] == session_id(1)
+
+
+def test_nobody_replaces_the_session_of_another_agent(service: Service, ada: Client) -> None:
+    number, mallory = 70_000 + next(_NUMBERS), service.client(service.add(f"mallory {next(_NUMBERS)}"))
+    append(ada, said("user", "Find the kettle.", "a"), session=number)
+    append(mallory, said("user", "Do evil.", "a"), session=number)
+    for client in (service.client(service.operator_key), service.client(service.add(f"l {number}", Role.LEAD))):
+        owners = [one.call("GET", "/api/me")["agentId"] for one in (ada, mallory)]
+        for path in ("find", "handover"):
+            with pytest.raises(Invalid) as refused:
+                client.call("GET", f"{PATH}/{path}", query={"sessionId": session_id(number)})
+            assert all(owner in str(refused.value) for owner in owners)
+        query = {"sessionId": session_id(number), "agentId": owners[0]}
+        text = client.call("GET", f"{PATH}/handover", query=query)["text"]
+        assert "Find the kettle." in text
+        assert f"of the agent {owners[0]}" in text
+    assert "Find the kettle." in ada.call("GET", f"{PATH}/handover", query={"sessionId": session_id(number)})["text"]
+
+
+def test_a_whole_id_is_found_among_many_that_begin_with_it(service: Service, ada: Client) -> None:
+    number = 90_000 + next(_NUMBERS)
+    append(ada, said("user", "x", "a"), session=number)
+    mallory = service.client(service.add(f"mallory {number}"))
+    one = append(mallory, "{}")["id"]
+    with service.app.store.read() as view:
+        known = view.transcript_by_id(one)
+    assert known is not None
+
+    def fill(tx: Transaction) -> None:
+        for each in range(510):
+            key = replace(known.key, session=f"{session_id(number)}{each}")
+            tx.put_transcript(replace(known, id=transcript_id(service.app.clock.now()), key=key))
+
+    service.app.store.write(fill)
+    operator = service.client(service.operator_key)
+    found = operator.call("GET", f"{PATH}/find", query={"sessionId": session_id(number)})
+    assert found["session"]["agentId"] == ada.call("GET", "/api/me")["agentId"]
+
+
+@pytest.mark.parametrize(
+    "name", [SECRET, "\ud800", "\0x", "\x1b[31mx\n", "../x", "x" * 1_000_000], ids=lambda name: repr(name[:9])
+)
+@pytest.mark.parametrize("field", ["sessionId", "forkedFrom"])
+def test_a_session_that_an_entry_names_is_kept_only_if_it_may_be_one(ada: Client, name: str, field: str) -> None:
+    entry = {"uuid": "a", field: name if field == "sessionId" else {"sessionId": name}}
+    append(ada, json.dumps(entry))
+    (one,) = ada.call("GET", PATH)["sessions"]
+    assert (one["continues"], one["forkedFrom"]) == (None, None)
+
+
+def test_pages_of_sessions_repeat_none_while_sessions_grow(ada: Client) -> None:
+    for number in range(1, 6):
+        append(ada, a_line("a"), session=number)
+    first = ada.call("GET", PATH, query={"limit": 2})
+    append(ada, a_line("b"), session=4)
+    second = ada.call("GET", PATH, query={"limit": 2, "after": first["next"]})
+    ada.call("DELETE", PATH, query={"sessionId": session_id(2)})
+    third = ada.call("GET", PATH, query={"limit": 2, "after": second["next"]})
+    shown = [[int(one["sessionId"][-1]) for one in page["sessions"]] for page in (first, second, third)]
+    assert shown == [[5, 4], [3, 2], [1]]
+    with pytest.raises(Invalid, match="after is not"):
+        ada.call("GET", PATH, query={"after": "x"})
+
+
+def test_the_name_of_a_tool_is_redacted_and_short(ada: Client) -> None:
+    content = [{"type": "tool_use", "id": "t", "name": f"{SECRET} {'x' * 999}", "input": {"command": "ls"}}]
+    number = append(ada, said("assistant", "x", "a", message={"role": "assistant", "content": content}))["id"]
+    shown = ada.call("GET", f"{PATH}/{number}/turns")["turns"]
+    assert SECRET not in json.dumps(shown)
+    assert all(len(one["tool"] or "") <= 200 for one in shown)
 
 
 def test_a_session_that_copies_another_one_continues_it(service: Service, ada: Client) -> None:
@@ -290,8 +386,35 @@ def test_unused_transcripts_are_deleted_in_the_background(service: Service, ada:
     app = service.app
     Housekeeper(app.store, app.keywords, app.clock, transcripts=timedelta(days=1)).run_step()
     assert len(load(ada)) == 1
-    Housekeeper(app.store, app.keywords, app.clock, transcripts=timedelta(days=-1)).run_step()
+    housekeeper = Housekeeper(app.store, app.keywords, app.clock, transcripts=timedelta(days=-1))
+    for _ in range(50):  # Each step expires a few of those that the other tests left.
+        housekeeper.run_step()
     assert of_agent(service, ada) == ([], [])
+
+
+def test_what_a_deletion_leaves_is_erased_in_the_background(
+    service: Service, ada: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored_transcripts, "_ERASE_BUDGET", 0.0)
+    monkeypatch.setattr(stored_transcripts, "_MARKED", 2)
+    for number in range(1, 6):
+        append(ada, a_line("a"), session=number)
+    assert ada.call("DELETE", PATH, query={"every": "true"})["deleted"] == 5
+    assert ada.call("GET", PATH)["sessions"] == []
+    assert len(of_agent(service, ada)[0]) == 5
+    app = service.app
+    housekeeper = Housekeeper(app.store, app.keywords, app.clock)
+    for _ in range(50):
+        housekeeper.run_step()
+    assert of_agent(service, ada) == ([], [])
+
+
+def test_the_usage_counts_rows_without_much_data(service: Service, ada: Client) -> None:
+    append(ada, *(a_line(str(number)) for number in range(100)))
+    with service.app.store.read() as view:
+        usage = view.transcript_usage(ada.call("GET", "/api/me")["agentId"])
+    assert usage.transcripts == 1
+    assert usage.stored_size > 100 * 100
 
 
 def _is_on_disk(service: Service, chunk: TranscriptChunk) -> bool:

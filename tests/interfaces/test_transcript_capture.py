@@ -354,7 +354,11 @@ def test_an_idle_session_with_sub_agents_sends_nothing(host: Host, monkeypatch: 
         _sub_agent(host, number, said("user", "x" * number, "s"))
     host.capture()
     opened: list[Path] = []
-    monkeypatch.setattr(transcript_capture, "capture_session", lambda file, *_: opened.append(file))
+
+    def opening(file: Path, *_: object) -> None:
+        opened.append(file)
+
+    monkeypatch.setattr(transcript_capture, "capture_session", opening)
     capture_pending(host.sender, host.home, lambda: False)
     assert opened == []
     assert len(list((host.home / "transcripts").iterdir())) == 1

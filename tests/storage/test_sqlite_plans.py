@@ -37,7 +37,6 @@ from support.configuration import ADAS, GLOBAL, an_entry
 from support.memories import ADA, a_memory, instant
 from support.small_world import TAGS, VALUES, VISIBILITIES, census
 from support.stores import add, chunks
-from support.transcripts import a_transcript
 
 LARGE = {
     "memory": "m",
@@ -66,6 +65,7 @@ LARGE = {
     "transcript": "tr",
     "transcript_chunk": "",
     "transcript_digest": "",
+    "transcript_usage": "",
 }
 """The tables that grow with the number of memories, and their aliases in statements."""
 TABLES = {name: table for table, aliases in LARGE.items() for name in (table, *aliases.split())}
@@ -158,7 +158,7 @@ FRAGMENTS = {
         for seen in (EVERYBODY, WORKER, SHARED, OWN)
         for owner in (None, ADA)
         for project, session in ((None, None), ("-work", None), (None, "0000"))
-        for after in (None, a_transcript())
+        for after in (None, (instant(0), "t"))
     ),
     "{batch_filter}": tuple(
         batch_condition(BatchFilter(seen=seen, memory=memory, undone=undone), after)[0]

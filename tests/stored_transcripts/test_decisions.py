@@ -12,7 +12,7 @@ from hivelore.core.access import visible_to
 from hivelore.core.agents import Interface, LeadSees, Role, Viewer
 from hivelore.core.values import replace
 from hivelore.errors import Broken, Conflict, Forbidden, Invalid
-from hivelore.stored_transcripts.chain import continued_session, follow
+from hivelore.stored_transcripts.chain import continued_session, follow, forked_session
 from hivelore.stored_transcripts.decisions import (
     check_room,
     exact_owner,
@@ -24,6 +24,7 @@ from hivelore.stored_transcripts.decisions import (
 from hivelore.stored_transcripts.keys import transcript_key
 from hivelore.stored_transcripts.model import (
     MAX_CHAIN,
+    MAX_TRANSCRIPTS,
     StoredTranscript,
     TranscriptKey,
     TranscriptLimits,
@@ -110,12 +111,16 @@ def test_who_may_load_or_delete_a_transcript_may_see_it(viewer: Viewer, sees: Le
 
 def test_the_limits_of_a_transcript_and_of_an_agent() -> None:
     limits = TranscriptLimits(transcript_bytes=100, agent_bytes=50)
-    before, usage = a_transcript(size=90, stored_size=20), TranscriptUsage(2, 45)
+    before, usage = a_transcript(size=90, stored_size=20, chunks=1), TranscriptUsage(MAX_TRANSCRIPTS, 45)
     check_room(before, replace(before, size=100, stored_size=25), usage, limits)
     with pytest.raises(Conflict, match="HIVELORE_TRANSCRIPT_MB"):
         check_room(before, replace(before, size=101), usage, limits)
     with pytest.raises(Conflict, match="HIVELORE_TRANSCRIPTS_MB"):
         check_room(before, replace(before, stored_size=26), usage, limits)
+    new = a_transcript()
+    check_room(new, replace(new, chunks=1), TranscriptUsage(MAX_TRANSCRIPTS - 1, 45), limits)
+    with pytest.raises(Conflict, match="HIVELORE_TRANSCRIPT_DAYS"):
+        check_room(new, replace(new, chunks=1), usage, limits)
 
 
 def test_lines_of_a_file_join_the_transcript_that_the_agent_has_of_the_session() -> None:
@@ -133,17 +138,23 @@ def test_lines_of_a_file_join_the_transcript_that_the_agent_has_of_the_session()
     [
         ([{"type": "summary"}, {"sessionId": "new"}], None),
         ([{"sessionId": "old"}, {"sessionId": "new"}], "old"),
-        ([{"sessionId": "new", "forkedFrom": {"sessionId": "old", "messageUuid": "u"}}], "old"),
         ([{"sessionId": 7}, {"forkedFrom": "x"}, {"forkedFrom": {"sessionId": None}}], None),
     ],
 )
 def test_the_session_that_one_continues(entries: list[dict[str, Any]], expected: str | None) -> None:
     assert continued_session(entries, "new") == expected
+    assert forked_session(entries, "new") is None
+
+
+def test_the_session_of_which_one_is_a_branch() -> None:
+    entries = [{"sessionId": "new", "forkedFrom": {"sessionId": "old", "messageUuid": "u"}}]
+    assert forked_session(entries, "new") == "old"
+    assert continued_session(entries, "new") is None
 
 
 @given(links=st.lists(st.tuples(st.integers(1, 6), st.integers(1, 6)), max_size=12))
 def test_the_newest_session_wins_and_circles_end(links: list[tuple[int, int]]) -> None:
-    sessions = {number: a_transcript(number, updated_at=instant(number)) for number in range(1, 7)}
+    sessions = {number: a_transcript(number, updated_at=instant(number * 5 % 7)) for number in range(1, 7)}
 
     def successors(one: StoredTranscript) -> list[StoredTranscript]:
         return [sessions[later] for earlier, later in links if session_id(earlier) == one.key.session]
@@ -151,8 +162,12 @@ def test_the_newest_session_wins_and_circles_end(links: list[tuple[int, int]]) -
     chain = follow(sessions[1], successors)
     assert len({one.id for one in chain}) == len(chain) <= MAX_CHAIN
     for one, after in pairwise(chain):
-        known = {each.id for each in chain[: chain.index(after)]}
-        assert after.updated_at == max(each.updated_at for each in successors(one) if each.id not in known)
+        assert after in successors(one)
+    reached = [sessions[1]]
+    for one in reached:
+        reached += [each for each in successors(one) if each not in reached]
+    assert chain[0] == sessions[1]
+    assert chain[-1] == max(reached, key=lambda one: one.updated_at)
 
 
 _LINES = st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\n"), max_size=30), min_size=1)

@@ -79,6 +79,7 @@ def transcripts(draw: st.DrawFn) -> StoredTranscript:
     return a_transcript(
         key=TranscriptKey(draw(_TEXTS), draw(_TEXTS), draw(st.just("") | _TEXTS)),
         continues=draw(st.none() | _TEXTS),
+        forked_from=draw(st.none() | _TEXTS),
         root=draw(st.none() | st.integers(0, 2**63 - 1)),
         program=draw(_TEXTS),
         version=draw(st.none() | _TEXTS),
@@ -87,7 +88,7 @@ def transcripts(draw: st.DrawFn) -> StoredTranscript:
         created_at=draw(_INSTANTS),
         updated_at=draw(_INSTANTS),
         chunks=draw(st.integers(0, 9)),
-        entries=draw(st.integers(0, 2**31)),
+        entries=draw(st.integers(0, 2**31 - 1)),
         size=draw(st.integers(0, 2**40)),
         stored_size=draw(st.integers(0, 2**40)),
     )

@@ -22,6 +22,7 @@ _SLOW = 600.0
 _OUTCOMES = {WRITTEN: "Restored", EXTENDED: "Extended", KEPT: "Already complete"}
 
 Session = Annotated[str, Parameter(name="session", help="Session id, or its beginning.")]
+Exact = Annotated[bool, Parameter(help="This session itself, not the newest one that continues it.", negative=())]
 Folder = Annotated[
     Path | None, Parameter(help="Workspace of the session (default: the working directory).", metavar="PATH")
 ]
@@ -68,6 +69,7 @@ def show(
     after: Annotated[
         int, Parameter(help="Start after a page: the value of its `next` (--json).", converter=whole_number)
     ] = 0,
+    exact: Exact = False,
     agent: Reviewer = None,
     json: AsJson = False,
 ) -> None:
@@ -75,7 +77,7 @@ def show(
 
     Example: hivelore session show ID
     """
-    one = _find(session, agent)["session"]
+    one = _find(session, agent, newest=not exact)["session"]
     path = connection.path(_TRANSCRIPTS, one["id"])
     found = call("GET", f"{path}/turns", agent=agent, operator=True, query={"after": after}, timeout=_SLOW)
     if json:
@@ -91,7 +93,7 @@ def show(
 
 
 @app.command
-def restore(session: Session, /, *, folder: Folder = None, json: AsJson = False) -> None:
+def restore(session: Session, /, *, folder: Folder = None, exact: Exact = False, json: AsJson = False) -> None:
     """Write the transcript of a session where Claude Code of this host finds it, and print how to continue it.
 
     Only the session's own agent can: its key is HIVELORE_KEY, else the one in the home folder. A file with entries
@@ -103,7 +105,7 @@ def restore(session: Session, /, *, folder: Folder = None, json: AsJson = False)
     if not workspace.is_dir():
         raise NotFound(f"There is no folder {workspace}. Name the workspace of the session with --folder.")
     with connection.own() as (client, key):
-        done = restore_session(client, key, session, workspace, endpoint.home())
+        done = restore_session(client, key, session, workspace, endpoint.home(), newest=not exact)
     command = f"claude --resume {done.session}"
     if workspace != Path.cwd():
         command = f"cd {shlex.quote(str(workspace))} && {command}"
@@ -141,14 +143,14 @@ def delete(session: Session, /, *, agent: Reviewer = None, json: AsJson = False)
     output.result(done, json, f"Deleted {counted(done['deleted'], 'transcript')} of ", (one["sessionId"], "bold"))
 
 
-def handover(session: Session, /, *, agent: Reviewer = None, json: AsJson = False) -> None:
+def handover(session: Session, /, *, exact: Exact = False, agent: Reviewer = None, json: AsJson = False) -> None:
     """Print a hand-over packet of a session: goal, progress, decisions, files, last error and open questions.
 
     For an agent that cannot resume the session itself.
 
     Example: hivelore handover ID
     """
-    query = {"sessionId": session}
+    query = {"sessionId": session, "newest": str(not exact).lower()}
     found = call("GET", f"{_TRANSCRIPTS}/handover", agent=agent, operator=True, query=query, timeout=_SLOW)
     if json:
         output.print_json(found)
@@ -156,6 +158,6 @@ def handover(session: Session, /, *, agent: Reviewer = None, json: AsJson = Fals
         output.say_fenced(found["text"])
 
 
-def _find(session: str, agent: str | None, *, newest: bool = True) -> Any:
+def _find(session: str, agent: str | None, *, newest: bool) -> Any:
     query = {"sessionId": session, "newest": str(newest).lower()}
     return call("GET", f"{_TRANSCRIPTS}/find", agent=agent, operator=True, query=query)

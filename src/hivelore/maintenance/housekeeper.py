@@ -26,6 +26,8 @@ MAX_RECALLS = 100_000
 """Maximum recalls in the log, regardless of age."""
 MAX_EVENTS = 100_000
 """Maximum events in the log, regardless of age."""
+ERASE_BUDGET = 1.0
+"""Seconds for which a step erases transcripts."""
 PRUNE_BATCH = 250
 """Rows of each kind pruned, or contradictions closed, per transaction."""
 MAX_SESSIONS = 10_000
@@ -113,15 +115,19 @@ class Housekeeper:
         batches = self._store.write(lambda tx: tx.prune_batches(at - self._undo, PRUNE_BATCH))
         self._log_left |= batches > 0  # Pruned states must leave the store's log too.
         pruned = max(batches, *map(self._store.write, steps))
-        self._erase_transcripts(stopping)
-        self._pruned_at = None if pruned == PRUNE_BATCH else now
+        is_erased = self._erase_transcripts(stopping)
+        self._pruned_at = now if is_erased and pruned < PRUNE_BATCH else None
 
-    def _erase_transcripts(self, stopping: Callable[[], bool]) -> None:
-        """Erases transcripts that expired, or whose deletion was interrupted."""
+    def _erase_transcripts(self, stopping: Callable[[], bool]) -> bool:
+        """Erases transcripts that expired, or whose deletion was interrupted. Returns False if some are left."""
         with self._store.read() as view:
             doomed = view.removed_transcripts(PRUNE_BATCH)
+        until = self._clock.monotonic() + ERASE_BUDGET
         for one in doomed:
-            self._log_left |= erase(self._store, one, stopping)
+            self._log_left = True
+            if not erase(self._store, one, lambda: stopping() or self._clock.monotonic() >= until):
+                return False
+        return len(doomed) < PRUNE_BATCH
 
     def _purge_words(self, stopping: Callable[[], bool]) -> None:
         began = self._clock.monotonic()

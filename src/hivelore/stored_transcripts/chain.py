@@ -7,28 +7,36 @@ from hivelore.stored_transcripts.model import MAX_CHAIN, StoredTranscript
 
 
 def continued_session(entries: Iterable[Mapping[str, Any]], session: str) -> str | None:
-    """Returns the session that the entries of a new session name as the one they continue; None if they name none.
+    """Returns the session whose entries a session begins with: some versions of Claude Code copy them with the earlier
+    id when they resume a session under a new one. None if there are none."""
+    return _first_other((entry.get("sessionId") for entry in entries), session)
 
-    Forks of the Claude Agent SDK name their origin. Some versions of Claude Code copy entries with the earlier id.
-    """
-    for entry in entries:
-        fork = entry.get("forkedFrom")
-        origin = cast(Mapping[str, Any], fork).get("sessionId") if isinstance(fork, Mapping) else entry.get("sessionId")
-        if isinstance(origin, str) and origin and origin != session:
-            return origin
-    return None
+
+def forked_session(entries: Iterable[Mapping[str, Any]], session: str) -> str | None:
+    """Returns the session that the entries of a branch name as their origin, as those of the Claude Agent SDK do."""
+    forks = (entry.get("forkedFrom") for entry in entries)
+    return _first_other((cast(Any, fork).get("sessionId") for fork in forks if isinstance(fork, Mapping)), session)
 
 
 def follow(
     first: StoredTranscript, successors: Callable[[StoredTranscript], Sequence[StoredTranscript]]
 ) -> list[StoredTranscript]:
-    """Returns a session and those that continue it, each the most recently used one, to the newest. ``successors``
-    returns the sessions that continue one."""
-    chain = [first]
-    while len(chain) < MAX_CHAIN:
-        known = {one.key.session for one in chain}
-        found = [one for one in successors(chain[-1]) if one.key.session not in known]
-        if not found:
-            break
-        chain.append(max(found, key=lambda one: (one.updated_at, one.id)))
+    """Returns the sessions from one to the most recently used one that continues it, which may be the session itself.
+    ``successors`` returns the sessions that continue one."""
+    found = [first]
+    before: dict[str, StoredTranscript | None] = {first.key.session: None}
+    for one in found:
+        for each in successors(one):
+            if each.key.session not in before and len(found) < MAX_CHAIN:
+                before[each.key.session] = one
+                found.append(each)
+    last: StoredTranscript | None = max(found, key=lambda one: (one.updated_at, one.id))
+    chain: list[StoredTranscript] = []
+    while last is not None:
+        chain.insert(0, last)
+        last = before[last.key.session]
     return chain
+
+
+def _first_other(names: Iterable[object], session: str) -> str | None:
+    return next((name for name in names if isinstance(name, str) and name and name != session), None)

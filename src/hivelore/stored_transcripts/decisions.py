@@ -8,6 +8,7 @@ from hivelore.errors import Conflict, Forbidden
 from hivelore.search.model import Visibility
 from hivelore.stored_transcripts.model import (
     MAX_ENTRIES,
+    MAX_TRANSCRIPTS,
     FilePosition,
     StoredTranscript,
     TranscriptKey,
@@ -51,6 +52,11 @@ def check_room(
             f"The transcript would have {after.size:,} bytes and {after.entries:,} entries; at most "
             f"{limits.transcript_bytes:,} and {MAX_ENTRIES:,} are stored. What is stored can be resumed. Start a new "
             "session, or raise HIVELORE_TRANSCRIPT_MB."
+        )
+    if before.chunks == 0 and usage.transcripts >= MAX_TRANSCRIPTS:
+        raise Conflict(
+            f"This agent has {usage.transcripts:,} stored transcripts; at most {MAX_TRANSCRIPTS:,} are stored. Delete "
+            "some ('hivelore session delete'), or lower HIVELORE_TRANSCRIPT_DAYS."
         )
     total = usage.stored_size + after.stored_size - before.stored_size
     if total > limits.agent_bytes:

@@ -107,7 +107,11 @@ def delete_transcripts(app: Application, request: DeleteTranscripts, call: Call)
 
 def get_handover(app: Application, request: GetHandover, call: Call) -> SessionHandover:
     found, text = app.stored_transcripts.handover(
-        request.session, call.viewer, owner=_agent(app, request.agent), deadline=call.deadline
+        request.session,
+        call.viewer,
+        owner=_agent(app, request.agent),
+        newest=request.newest,
+        deadline=call.deadline,
     )
     return SessionHandover(session_id=found.key.session, text=text)
 

@@ -77,7 +77,10 @@ def format_packet(packet: HandoverPacket, of: StoredTranscript, nonce: str) -> s
         ("Notes of the session", _listed(packet.notes)),
     )
     shown = [f"## {title}\n\n" + "\n".join(lines) for title, lines in sections if any(lines)]
-    origin = f"Session {of.key.session} of {of.program}, last used {of.updated_at:%Y-%m-%d %H:%M} UTC"
+    origin = (
+        f"Session {of.key.session} of the agent {of.owner} in {of.program}, "
+        f"last used {of.updated_at:%Y-%m-%d %H:%M} UTC"
+    )
     if not shown:
         return f"# Hand-over\n\n{sanitize(origin)}. It has no conversation."
     body = fence_text(sanitize("\n\n".join(shown)), nonce)

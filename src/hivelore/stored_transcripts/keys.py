@@ -36,10 +36,15 @@ def check_beginning(session: str) -> str:
 
 def check_name(name: str, field: str) -> None:
     """A session id is a file name on each host that continues the session, and so is each part of a sub-key."""
-    is_text = name.isascii() and name.isprintable() and 0 < len(name) <= KEY_BYTES
-    if not is_text or name in (".", "..") or _FORBIDDEN.intersection(name):
+    if not is_name(name):
         raise Invalid(
             f"{field} is no name of a file: 1 to {KEY_BYTES} printable ASCII characters, no slash, colon or quote, and "
             "neither '.' nor '..'.",
             field=field,
         )
+
+
+def is_name(name: str) -> bool:
+    """Returns True if a text may be a file name on each host."""
+    is_text = name.isascii() and name.isprintable() and 0 < len(name) <= KEY_BYTES
+    return is_text and name not in (".", "..") and not _FORBIDDEN.intersection(name)

@@ -26,6 +26,12 @@ MAX_ENTRIES = 1_000_000
 LIST_PAGE = 500
 MAX_SUB_KEYS = 2_000
 """Most transcripts of sub-agents of one session."""
+MAX_TRANSCRIPTS = 50_000
+"""Most transcripts of one agent, with those of sub-agents."""
+TRANSCRIPT_BYTES = 1_000
+CHUNK_OVERHEAD = 200
+DIGEST_BYTES = 100
+"""Bytes that a transcript, a chunk and a digest are counted with, besides the data."""
 MAX_CHAIN = 100
 """Most sessions that continue one another."""
 
@@ -48,6 +54,8 @@ class StoredTranscript:
     key: TranscriptKey
     continues: str | None = None
     """The session that this one continues under another id."""
+    forked_from: str | None = None
+    """The session of which this one is a branch. Both go on by themselves."""
     root: int | None = None
     """Digest of the first entry with a uuid. Sessions that continue one another may have copies of it."""
     program: str
@@ -65,7 +73,7 @@ class StoredTranscript:
     size: int = 0
     """Bytes of the entries."""
     stored_size: int = 0
-    """Bytes of the chunks, compressed."""
+    """Bytes that it takes in the store, about: compressed chunks, digests, and a fixed number for each row."""
     removed_at: datetime | None = None
     """Since when it is being deleted, and not found any more."""
 
@@ -107,7 +115,6 @@ class FilePosition:
 class TranscriptUsage:
     transcripts: int
     stored_size: int
-    """Bytes of their chunks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +134,7 @@ class TranscriptItem(Value, frozen=True, kw_only=True):
     session_id: str
     sub_key: str | None
     continues: str | None
+    forked_from: str | None
     program: str
     version: str | None
     machine: str | None

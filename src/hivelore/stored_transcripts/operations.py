@@ -85,6 +85,7 @@ class DeleteTranscripts(Request, frozen=True, kw_only=True, rename=json_names(ag
 class GetHandover(Request, frozen=True, rename=json_names(agent="agentId", session="sessionId")):
     session: Annotated[str, Meta(description="Session id, or its beginning.")]
     agent: Annotated[str | None, Meta(description="Agent of the session, by id or name.")] = None
+    newest: Annotated[bool, Meta(description="Take the newest session that continues it.")] = True
 
 
 class TranscriptList(Value, frozen=True, kw_only=True):
@@ -116,7 +117,7 @@ class DeletedTranscripts(Value, frozen=True, kw_only=True):
 
 class SessionHandover(Value, frozen=True, kw_only=True):
     session_id: str
-    """The newest session that continues the one that was asked for."""
+    """The session of the packet."""
     text: str
 
 

@@ -31,10 +31,15 @@ class TranscriptReads(Protocol):
         owner: AgentId | None = None,
         project_key: str | None = None,
         session: str | None = None,
-        after: StoredTranscript | None = None,
+        after: tuple[datetime, TranscriptId] | None = None,
     ) -> Sequence[StoredTranscript]:
         """Returns transcripts of sessions, without those of sub-agents: most recently updated first, then by greater
-        id. They are as private as the private memories of their agent. ``session``: the beginning of its id."""
+        id. ``after``: the last update and the id of the one before the first. They are as private as the private
+        memories of their agent. ``session``: the beginning of its id."""
+        ...
+
+    def session_owners(self, seen: Visibility, session: str, limit: int) -> Sequence[AgentId]:
+        """Returns the agents that have a transcript of a session, by id. ``session``: the whole id."""
         ...
 
     def session_transcripts(self, owner: AgentId, session: str | None, limit: int) -> Sequence[StoredTranscript]:
@@ -43,7 +48,7 @@ class TranscriptReads(Protocol):
         ...
 
     def continuing_transcripts(self, owner: AgentId, session: str, limit: int) -> Sequence[StoredTranscript]:
-        """Returns transcripts of sessions that continue one, by id."""
+        """Returns transcripts of sessions that continue one, most recently updated first, then by greater id."""
         ...
 
     def rooted_transcripts(self, owner: AgentId, root: int, limit: int) -> Sequence[StoredTranscript]:
@@ -67,7 +72,9 @@ class TranscriptReads(Protocol):
         """Returns a page of digests, in order. The first page begins after -1."""
         ...
 
-    def transcript_usage(self, owner: AgentId) -> TranscriptUsage: ...
+    def transcript_usage(self, owner: AgentId) -> TranscriptUsage:
+        """Returns what the transcripts of an agent take, without reading them."""
+        ...
 
     def removed_transcripts(self, limit: int) -> Sequence[TranscriptId]:
         """Returns ids of transcripts that are being deleted."""
@@ -91,6 +98,10 @@ class TranscriptWrites(Protocol):
     def erase_transcript(self, transcript: TranscriptId, limit: int) -> bool:
         """Deletes up to ``limit`` chunks and as many digests, and the transcript itself once it has no more. Returns
         True if it does not exist any more."""
+        ...
+
+    def remove_transcripts(self, transcripts: Collection[StoredTranscript], at: datetime) -> None:
+        """Marks transcripts, as they are stored, as being deleted."""
         ...
 
     def expire_transcripts(self, before: datetime, at: datetime, limit: int) -> int:

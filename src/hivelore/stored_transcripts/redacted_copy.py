@@ -8,6 +8,9 @@ from hivelore.sessions.programs import storable
 from hivelore.sessions.transcripts import read_with_margins, shorten, without_markers, without_own_tools
 from hivelore.stored_transcripts.model import ReadTurn
 
+_MOST_NAME = 200
+"""Most characters of the name of a tool."""
+
 
 def redacted_turns(
     program: str, lines: Iterable[str], clean: Callable[[str], str], *, of_subagent: bool
@@ -18,7 +21,7 @@ def redacted_turns(
     turns: list[Turn] = []
     for turn in without_own_tools(found).turns:
         if turn.tool is not None and turn.tool.call not in tools:
-            name, target = (clean(storable(text)) for text in (turn.tool.name, turn.tool.target))
+            name, target = clean(storable(turn.tool.name))[:_MOST_NAME], clean(storable(turn.tool.target))
             tools[turn.tool.call] = replace(turn.tool, name=name, target=target, written="", removed="")
         tool = None if turn.tool is None else tools[turn.tool.call]
         turns.append(replace(turn, text=clean(storable(turn.text)), tool=tool))

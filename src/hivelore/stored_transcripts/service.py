@@ -13,13 +13,12 @@ from hivelore.core.access import visible_to
 from hivelore.core.agents import AgentId, LeadSees, Viewer
 from hivelore.core.audit import AuditEntry
 from hivelore.core.clock import Clock
-from hivelore.core.paging import invalid_cursor
+from hivelore.core.paging import cut_page, position_of
 from hivelore.core.redaction import Redactor
 from hivelore.core.redaction.excerpts import beginning
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, TooLarge
-from hivelore.local.claude_code_files import is_session_id
 from hivelore.local.transcript_entries import (
     MAX_ENTRY_BYTES,
     append_digests,
@@ -34,17 +33,20 @@ from hivelore.sessions.model import Turn
 from hivelore.sessions.programs import storable
 from hivelore.storage.ports import MemoryStore, Transaction, View
 from hivelore.stored_transcripts import decisions
-from hivelore.stored_transcripts.chain import continued_session, follow
+from hivelore.stored_transcripts.chain import continued_session, follow, forked_session
 from hivelore.stored_transcripts.erasure import erase
 from hivelore.stored_transcripts.handover_packet import format_packet, handover_packet
-from hivelore.stored_transcripts.keys import check_beginning
+from hivelore.stored_transcripts.keys import check_beginning, is_name
 from hivelore.stored_transcripts.model import (
+    CHUNK_OVERHEAD,
+    DIGEST_BYTES,
     LIST_PAGE,
     MAX_APPENDED,
     MAX_APPENDED_BYTES,
     MAX_CHAIN,
     MAX_SUB_KEYS,
     PAGE_BYTES,
+    TRANSCRIPT_BYTES,
     AppendResult,
     FilePosition,
     FoundSession,
@@ -65,6 +67,12 @@ _FIELD_LENGTH = 500
 _PACKET_BYTES = 8_000_000
 """Bytes of entries from the end of a transcript that a hand-over packet is made of."""
 _NOTES = 10
+_MARKED = 500
+"""Most transcripts of all sessions that one transaction marks as being deleted."""
+_ERASE_BUDGET = 10.0
+"""Seconds for which a request erases transcripts."""
+_NAMED = 5
+"""Most agents that an error names."""
 _READ_CHUNKS = 8
 """Chunks read at once."""
 
@@ -92,6 +100,7 @@ class _Entries:
     lines: list[str]
     digests: Sequence[int | None]
     continues: str | None
+    forked_from: str | None
     root: int | None
     version: str | None
     folder: str | None
@@ -197,7 +206,10 @@ class StoredTranscripts:
             chunks=before.chunks + len(chunks),
             entries=before.entries + len(new),
             size=before.size + sum(map(line_size, new)),
-            stored_size=before.stored_size + sum(len(one.data) for one in chunks),
+            stored_size=before.stored_size
+            + (TRANSCRIPT_BYTES if known is None else 0)
+            + sum(len(one.data) + CHUNK_OVERHEAD for one in chunks)
+            + DIGEST_BYTES * len(digests),
         )
         decisions.check_room(before, after, tx.transcript_usage(owner), self._limits)
         tx.put_transcript(after)
@@ -228,11 +240,18 @@ class StoredTranscripts:
         """Returns a session with its root and the session that it continues, as soon as it has an entry with a uuid."""
         if one.key.sub_key or one.root is not None or entries.root is None:
             return one
-        continues = entries.continues
+        forked_from = self._other_session(entries.forked_from)
+        if forked_from is not None:
+            return replace(one, root=entries.root, forked_from=forked_from)
+        continues = self._other_session(entries.continues)
         if continues is None:
             rooted = tx.rooted_transcripts(one.owner, entries.root, MAX_CHAIN)
             continues = next((each.key.session for each in rooted if each.key.session != one.key.session), None)
         return replace(one, root=entries.root, continues=continues)
+
+    def _other_session(self, name: str | None) -> str | None:
+        """Returns the id of a session that an entry names; None for a text that is none, or looks like a secret."""
+        return name if name is not None and is_name(name) and self._redactor.clean(name) == name else None
 
     def _chunks(self, tx: Transaction, of: StoredTranscript, lines: Sequence[str]) -> Iterator[TranscriptChunk]:
         keys = self._entry_writer.usable_keys(tx) if self._encrypts else None
@@ -264,20 +283,18 @@ class StoredTranscripts:
         """Returns a page of the sessions that the viewer may see, most recently used first, and the cursor of the
         following page. ``session``: the beginning of an id."""
         seen = visible_to(viewer, self._lead_sees)
+        position = position_of(after)
         with self._store.read(deadline, sees=seen) as view:
-            last = None if after is None or not is_session_id(after) else view.transcript_by_id(TranscriptId(after))
-            if after is not None and (last is None or not decisions.may_see(seen, last)):
-                raise invalid_cursor()
             found = view.transcripts(
                 seen,
                 limit + 1,
                 owner=owner,
                 project_key=project_key,
                 session=None if session is None else check_beginning(session),
-                after=last,
+                after=position,
             )
-        page = found[:limit]
-        return [item(one, viewer) for one in page], page[-1].id if len(found) > limit else None
+        page, cursor = cut_page(found, limit, lambda one: (one.updated_at, one.id))
+        return [item(one, viewer) for one in page], cursor
 
     def find_session(
         self,
@@ -290,7 +307,8 @@ class StoredTranscripts:
         deadline: float | None = None,
     ) -> FoundSession:
         """Returns a session by its id or a beginning of it, with the transcripts of its sub-agents. ``newest``: the
-        newest session that continues it. Raises NotFound, and Invalid if several ids begin so."""
+        newest session that continues it. Raises NotFound, and Invalid if several ids begin so, or several agents have a
+        session with this id."""
         with self._store.read(deadline, sees=visible_to(viewer, self._lead_sees)) as view:
             chain = self._chain(view, session, viewer, owner, project_key, newest=newest)
             last = chain[-1]
@@ -333,12 +351,18 @@ class StoredTranscripts:
         return self._redacted(found, page.lines), page.next
 
     def handover(
-        self, session: str, viewer: Viewer, *, owner: AgentId | None = None, deadline: float | None = None
+        self,
+        session: str,
+        viewer: Viewer,
+        *,
+        owner: AgentId | None = None,
+        newest: bool = True,
+        deadline: float | None = None,
     ) -> tuple[StoredTranscript, str]:
-        """Returns the newest session that continues one, and its hand-over packet as text."""
+        """Returns a session, and its hand-over packet as text. ``newest``: of the newest session that continues it."""
         seen = visible_to(viewer, self._lead_sees)
         with self._store.read(deadline, sees=seen) as view:
-            found = self._chain(view, session, viewer, owner, None, newest=True)[-1]
+            found = self._chain(view, session, viewer, owner, None, newest=newest)[-1]
             first = self._page(view, found, 0, READ_BYTES)
             last = self._last_lines(view, found, first)
             where = Filter(visibility=seen, owner=found.owner, session=Clean(found.key.session))
@@ -358,7 +382,8 @@ class StoredTranscripts:
         deadline: float | None = None,
     ) -> int:
         """Permanently deletes the transcripts of a session with those of its sub-agents, or only that of one sub-agent;
-        without ``session`` those of all sessions. Returns how many. Raises Forbidden for those of others."""
+        without ``session`` those of all sessions. Returns how many. Nobody finds them any more afterwards; if there are
+        very many, housekeeping erases the rest of them. Raises Forbidden for those of others."""
         agent = owner or viewer.agent
         if agent is None:
             raise Invalid("Say whose transcripts: name the agent as agentId.", field="agentId")
@@ -367,24 +392,24 @@ class StoredTranscripts:
 
         def mark(tx: Transaction) -> list[TranscriptId]:
             tx.claim(f"transcripts {agent}".encode())
-            now = self._clock.now()
             doomed = [
                 one
-                for one in tx.session_transcripts(agent, session, MAX_SUB_KEYS + 1)
+                for one in tx.session_transcripts(agent, session, _MARKED if session is None else MAX_SUB_KEYS + 1)
                 if project_key in (None, one.key.project_key) and sub_key in (None, one.key.sub_key)
             ]
-            for one in doomed:
-                tx.put_transcript(replace(one, removed_at=now))
+            tx.remove_transcripts(doomed, self._clock.now())
             return [one.id for one in doomed]
 
-        deleted = 0
-        while doomed := self._store.write(mark, deadline):
-            deleted += len(doomed)
-            for one in doomed:
-                erase(self._store, one)
+        deleted: list[TranscriptId] = []
+        while marked := self._store.write(mark, deadline):
+            deleted += marked
+        until = self._clock.monotonic() + _ERASE_BUDGET
+        for one in deleted:
+            if not erase(self._store, one, lambda: self._clock.monotonic() >= until):
+                break
         if deleted and not self._store.purge_log():
             self._purge_log_later()
-        return deleted
+        return len(deleted)
 
     # steps
 
@@ -398,21 +423,56 @@ class StoredTranscripts:
         *,
         newest: bool,
     ) -> list[StoredTranscript]:
-        text = check_beginning(session)
-        found = view.transcripts(
-            visible_to(viewer, self._lead_sees), LIST_PAGE, owner=owner, project_key=project_key, session=text
-        )
-        exact = [one for one in found if one.key.session == text]
-        ids = sorted({one.key.session for one in exact or found})
-        if not ids:
-            raise NotFound("No stored session has this id. 'hivelore session list' (GET /api/transcripts) shows them.")
-        if len(ids) > 1:
-            raise Invalid(f"Several sessions begin with {text!r}: {', '.join(ids[:3])}. Use more characters.")
-        own = [one for one in exact or found if one.owner == viewer.agent]
-        first = (own or exact or found)[0]
+        first = self._find(view, check_beginning(session), viewer, owner, project_key)
         if not newest:
             return [first]
         return follow(first, lambda one: view.continuing_transcripts(one.owner, one.key.session, MAX_CHAIN))
+
+    def _find(
+        self, view: View, text: str, viewer: Viewer, owner: AgentId | None, project_key: str | None
+    ) -> StoredTranscript:
+        """Returns the session with an id, else the one whose id alone begins so."""
+        whole = self._with_id(view, text, viewer, owner, project_key)
+        if whole is not None:
+            return whole
+        seen = visible_to(viewer, self._lead_sees)
+        found = view.transcripts(seen, LIST_PAGE, owner=owner, project_key=project_key, session=text)
+        ids = sorted({one.key.session for one in found})
+        if len(ids) > 1:
+            raise Invalid(f"Several sessions begin with {text!r}: {', '.join(ids[:3])}. Use more characters.")
+        whole = self._with_id(view, ids[0], viewer, owner, project_key) if ids else None
+        if whole is None:
+            raise NotFound("No stored session has this id. 'hivelore session list' (GET /api/transcripts) shows them.")
+        return whole
+
+    def _with_id(
+        self, view: View, session: str, viewer: Viewer, owner: AgentId | None, project_key: str | None
+    ) -> StoredTranscript | None:
+        """Returns the session of an agent, of the viewer's own one first. Another agent may have a session with the
+        same id, so the owner is never guessed."""
+        seen = visible_to(viewer, self._lead_sees)
+        owners = view.session_owners(seen, session, _NAMED) if owner is None else [owner]
+        if owner is None and viewer.agent is not None:
+            owners = [viewer.agent, *(one for one in owners if one != viewer.agent)]
+        found: list[StoredTranscript] = []
+        for one in owners:
+            mains = [
+                each
+                for each in view.session_transcripts(one, session, MAX_SUB_KEYS + 1)
+                if not each.key.sub_key
+                and project_key in (None, each.key.project_key)
+                and decisions.may_see(seen, each)
+            ]
+            if mains:
+                found.append(max(mains, key=lambda each: (each.updated_at, each.id)))
+                if one == viewer.agent:
+                    break
+        if len(found) > 1:
+            names = ", ".join(one.owner for one in found)
+            raise Invalid(
+                f"Several agents have a session {session}: {names}. Name the agent (agentId, --agent).", field="agentId"
+            )
+        return found[0] if found else None
 
     def _visible(self, view: View, transcript: TranscriptId, viewer: Viewer) -> StoredTranscript:
         found = view.transcript_by_id(transcript)
@@ -467,6 +527,7 @@ def item(one: StoredTranscript, viewer: Viewer) -> TranscriptItem:
         session_id=one.key.session,
         sub_key=one.key.sub_key or None,
         continues=one.continues,
+        forked_from=one.forked_from,
         program=one.program,
         version=one.version,
         machine=one.machine,
@@ -511,6 +572,7 @@ def _read_entries(lines: Sequence[str], session: str, file: FilePosition | None)
         lines=kept,
         digests=append_digests(entries) if file is None else file_digests(kept, entries, file.anchor, file.distance),
         continues=continued_session(entries, session),
+        forked_from=forked_session(entries, session),
         root=next((one for one in append_digests(entries) if one is not None), None),
         version=decisions.described(entries, "version"),
         folder=decisions.described(entries[::-1], "cwd"),

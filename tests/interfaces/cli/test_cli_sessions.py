@@ -26,8 +26,8 @@ def own(cli: CommandLine, service: Service, me: str, monkeypatch: pytest.MonkeyP
     return cli
 
 
-def write(*lines: str, folder: Path | None = None) -> Path:
-    file = project(folder) / f"{SESSION}.jsonl"
+def write(*lines: str, folder: Path | None = None, session: str = SESSION) -> Path:
+    file = project(folder) / f"{session}.jsonl"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return file
@@ -73,13 +73,26 @@ def test_a_file_with_entries_that_are_not_stored_is_not_replaced(own: CommandLin
 
 
 def test_only_the_key_of_the_agent_restores(own: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(said("user", "x", "a"))
-    own("session", "save", SESSION)
+    other = SESSION[:-1] + "6"
+    write(said("user", "x", "a"), session=other)
+    own("session", "save", other)
     monkeypatch.setenv("HIVELORE_KEY", (Path(os.environ["HIVELORE_HOME"]) / "operator.key").read_text().strip())
-    refused = own("session", "restore", SESSION)
+    refused = own("session", "restore", other)
     assert refused.code == 4
     assert "HIVELORE_KEY" in refused.err
-    assert own("session", "show", SESSION).code == 0
+    assert own("session", "show", other).code == 0
+
+
+def test_an_origin_is_restored_although_another_session_continues_it(own: CommandLine) -> None:
+    origin, later = SESSION[:-1] + "7", SESSION[:-1] + "8"
+    write(said("user", "x", "a", sessionId=origin), session=origin)
+    write(said("user", "x", "a", sessionId=origin), said("user", "y", "b"), session=later)
+    own("session", "save", origin)
+    own("session", "save", later)
+    assert own.json("session", "restore", origin)["sessionId"] == later
+    assert own.json("session", "restore", origin, "--exact")["sessionId"] == origin
+    assert own.json("handover", origin, "--exact")["sessionId"] == origin
+    assert "x" in own("session", "show", origin, "--exact").out
 
 
 def test_unknown_sessions_and_folders_are_named(own: CommandLine) -> None:

@@ -25,6 +25,7 @@ from hivelore.stored_transcripts.model import StoredTranscript, TranscriptChunk,
 from support.reference import batches, configuration, links, proposals, transcripts
 from support.reference import events as event_state
 from support.reference.state import Lease, Logged
+from support.reference.transcripts import remove_transcripts
 from support.reference.view import ReferenceView
 
 
@@ -233,6 +234,9 @@ class ReferenceSwarm(ReferenceView):
     def erase_transcript(self, transcript: TranscriptId, limit: int) -> bool:
         self.state, done = transcripts.erased(self.state, transcript, limit)
         return done
+
+    def remove_transcripts(self, transcripts: Collection[StoredTranscript], at: datetime) -> None:
+        self.state = remove_transcripts(self.state, transcripts, at)
 
     def expire_transcripts(self, before: datetime, at: datetime, limit: int) -> int:
         self.state, count = transcripts.expired(self.state, before, at, limit)

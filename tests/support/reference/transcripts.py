@@ -39,7 +39,7 @@ class TranscriptsView:
         owner: AgentId | None = None,
         project_key: str | None = None,
         session: str | None = None,
-        after: StoredTranscript | None = None,
+        after: tuple[datetime, TranscriptId] | None = None,
     ) -> Sequence[StoredTranscript]:
         found = [
             one
@@ -49,9 +49,14 @@ class TranscriptsView:
             and owner in (None, one.owner)
             and project_key in (None, one.key.project_key)
             and one.key.session.startswith(session or "")
-            and (after is None or (one.updated_at, one.id) < (after.updated_at, after.id))
+            and (after is None or (one.updated_at, one.id) < after)
         ]
         return sorted(found, key=lambda one: (one.updated_at, one.id), reverse=True)[:limit]
+
+    def session_owners(self, seen: Visibility, session: str, limit: int) -> Sequence[AgentId]:
+        found = {one.owner for one in self._present() if one.key.session == session and may_see(seen, one)}
+        mains = {one.owner for one in self._present() if one.key.session == session and not one.key.sub_key}
+        return sorted(found & mains)[:limit]
 
     def session_transcripts(self, owner: AgentId, session: str | None, limit: int) -> Sequence[StoredTranscript]:
         found = [one for one in self._present() if one.owner == owner and session in (None, one.key.session)]
@@ -59,7 +64,7 @@ class TranscriptsView:
 
     def continuing_transcripts(self, owner: AgentId, session: str, limit: int) -> Sequence[StoredTranscript]:
         found = [one for one in self._present() if (one.owner, one.continues) == (owner, session)]
-        return sorted(found, key=lambda one: one.id)[:limit]
+        return sorted(found, key=lambda one: (one.updated_at, one.id), reverse=True)[:limit]
 
     def rooted_transcripts(self, owner: AgentId, root: int, limit: int) -> Sequence[StoredTranscript]:
         found = [one for one in self._present() if (one.owner, one.root) == (owner, root)]
@@ -123,9 +128,13 @@ def erased(state: State, transcript: TranscriptId, limit: int) -> tuple[State, b
     return replace(state, transcripts=state.transcripts.drop(transcript)), True
 
 
+def remove_transcripts(state: State, transcripts: Collection[StoredTranscript], at: datetime) -> State:
+    for one in transcripts:
+        state = put(state, replace(one, removed_at=at))
+    return state
+
+
 def expired(state: State, before: datetime, at: datetime, limit: int) -> tuple[State, int]:
     old = [one for one in state.transcripts.values() if one.removed_at is None and one.updated_at < before]
     old = sorted(old, key=lambda one: one.updated_at)[:limit]
-    for one in old:
-        state = put(state, replace(one, removed_at=at))
-    return state, len(old)
+    return remove_transcripts(state, old, at), len(old)

@@ -1,5 +1,6 @@
 """Stored transcripts, their chunks, and the digests of their entries."""
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
@@ -31,7 +32,7 @@ TRANSCRIPT = Table(
     StoredTranscript,
     "transcript",
     "id",
-    **plain("id owner continues root program version machine folder chunks entries size stored_size"),
+    **plain("id owner continues forked_from root program version machine folder chunks entries size stored_size"),
     created_at=INSTANT,
     updated_at=INSTANT,
     removed_at=INSTANT,
@@ -53,7 +54,7 @@ def transcript_condition(
     owner: AgentId | None = None,
     project_key: str | None = None,
     session: str | None = None,
-    after: StoredTranscript | None = None,
+    after: tuple[datetime, str] | None = None,
 ) -> tuple[str, dict[str, Param]]:
     """Returns a filter of transcripts, to be appended to ``tr.namespace = :namespace``."""
     sql, params = "", dict[str, Param]()
@@ -71,7 +72,7 @@ def transcript_condition(
         beginning, of_it = begins_with("tr.session", session)
         sql += beginning
         params |= of_it
-    behind, of_it = after_position("tr.updated_at, tr.id", None if after is None else (after.updated_at, after.id))
+    behind, of_it = after_position("tr.updated_at, tr.id", after)
     return sql + behind, params | of_it
 
 
@@ -101,11 +102,17 @@ class TranscriptReader(SqlReader):
         owner: AgentId | None = None,
         project_key: str | None = None,
         session: str | None = None,
-        after: StoredTranscript | None = None,
+        after: tuple[datetime, TranscriptId] | None = None,
     ) -> Sequence[StoredTranscript]:
         sql, params = transcript_condition(seen, owner, project_key, session, after)
         rows = self.rows(self.SQL["transcripts"].replace("{transcript_filter}", sql), {**params, "limit": limit})
         return TRANSCRIPT.read_all(rows)
+
+    def session_owners(self, seen: Visibility, session: str, limit: int) -> Sequence[AgentId]:
+        sql, params = transcript_condition(seen)
+        statement = self.SQL["transcript_owners"].replace("{transcript_filter}", sql)
+        rows = self.rows(statement, {**params, "session": session, "limit": limit})
+        return [AgentId(row[0]) for row in rows]
 
     def session_transcripts(self, owner: AgentId, session: str | None, limit: int) -> Sequence[StoredTranscript]:
         if session is None:
@@ -133,8 +140,8 @@ class TranscriptReader(SqlReader):
         return [row[0] for row in self.rows(self.SQL["transcript_digests_after"], params)]
 
     def transcript_usage(self, owner: AgentId) -> TranscriptUsage:
-        count, size = self.row("transcript_usage", owner=owner)
-        return TranscriptUsage(int(count), int(size))
+        found = self.rows(self.SQL["transcript_usage"], {"owner": owner})
+        return TranscriptUsage(*map(int, found[0])) if found else TranscriptUsage(0, 0)
 
     def removed_transcripts(self, limit: int) -> Sequence[TranscriptId]:
         return [TranscriptId(row[0]) for row in self.rows(self.SQL["transcripts_removed"], {"limit": limit})]
@@ -144,8 +151,10 @@ class TranscriptWriter(TranscriptReader, SqlWriter):
     """Implements ``stored_transcripts.ports.TranscriptWrites``."""
 
     def put_transcript(self, transcript: StoredTranscript) -> None:
+        before = self.transcript_by_id(transcript.id)
         with self.savepoint():
             self.run("transcript_put", TRANSCRIPT.params(transcript))
+        self._count(before, None if transcript.removed_at is not None else transcript)
 
     def put_transcript_chunk(self, chunk: TranscriptChunk) -> None:
         self.run("transcript_chunk_put", TRANSCRIPT_CHUNK.params(chunk))
@@ -160,8 +169,29 @@ class TranscriptWriter(TranscriptReader, SqlWriter):
         digests = self.count("transcript_digests_erase", {**params, "limit": most})
         if erased >= limit or digests >= most:
             return False
+        before = self.transcript_by_id(transcript)
         self.run("transcript_erase", {"transcript": transcript})
+        self._count(before, None)
         return True
 
+    def remove_transcripts(self, transcripts: Collection[StoredTranscript], at: datetime) -> None:
+        self.run_each("transcript_remove", [{"id": one.id, "at": to_micros(at)} for one in transcripts])
+        for one in transcripts:
+            self._count(one, None)
+
     def expire_transcripts(self, before: datetime, at: datetime, limit: int) -> int:
-        return self.count("transcripts_expire", {"before": to_micros(before), "at": to_micros(at), "limit": limit})
+        found = self.read_all(TRANSCRIPT, "transcripts_unused", before=to_micros(before), limit=limit)
+        self.remove_transcripts(found, at)
+        return len(found)
+
+    def _count(self, before: StoredTranscript | None, after: StoredTranscript | None) -> None:
+        """Changes the usage of the owner from one state of a transcript to another; None: it does not count."""
+        change = Counter[AgentId](), Counter[AgentId]()
+        for one, sign in ((before, -1), (after, 1)):
+            if one is not None:
+                change[0][one.owner] += sign
+                change[1][one.owner] += sign * one.stored_size
+        for owner in change[0]:
+            if change[0][owner] or change[1][owner]:
+                params: dict[str, Param] = {"owner": owner, "stored_size": change[1][owner]}
+                self.run_each("transcript_usage_add", [{**params, "transcripts": change[0][owner]}])

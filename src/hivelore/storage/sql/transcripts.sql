@@ -11,6 +11,12 @@ SELECT {columns:transcript tr} FROM transcript tr
 WHERE tr.namespace = :namespace AND tr.removed_at IS NULL AND tr.sub_key = '' {transcript_filter}
 ORDER BY tr.updated_at DESC, tr.id DESC LIMIT :limit
 
+-- name: transcript_owners
+SELECT DISTINCT tr.owner FROM transcript tr
+WHERE tr.namespace = :namespace AND tr.session = :session AND tr.removed_at IS NULL AND tr.sub_key = ''
+  {transcript_filter}
+ORDER BY tr.owner LIMIT :limit
+
 -- name: transcripts_of_session
 SELECT {columns:transcript} FROM transcript
 WHERE namespace = :namespace AND owner = :owner AND session = :session AND removed_at IS NULL
@@ -24,7 +30,7 @@ ORDER BY session, sub_key, project_key LIMIT :limit
 -- name: transcripts_continuing
 SELECT {columns:transcript} FROM transcript
 WHERE namespace = :namespace AND owner = :owner AND continues = :session AND removed_at IS NULL
-ORDER BY id LIMIT :limit
+ORDER BY updated_at DESC, id DESC LIMIT :limit
 
 -- name: transcripts_rooted
 SELECT {columns:transcript} FROM transcript
@@ -48,8 +54,14 @@ SELECT digest FROM transcript_digest
 WHERE namespace = :namespace AND transcript = :transcript AND digest > :after ORDER BY digest LIMIT :limit
 
 -- name: transcript_usage
-SELECT count(*), COALESCE(SUM(stored_size), 0) FROM transcript
-WHERE namespace = :namespace AND owner = :owner AND removed_at IS NULL
+SELECT transcripts, stored_size FROM transcript_usage WHERE namespace = :namespace AND owner = :owner
+
+-- name: transcript_usage_add
+INSERT INTO transcript_usage (namespace, owner, transcripts, stored_size)
+VALUES (:namespace, :owner, :transcripts, :stored_size)
+ON CONFLICT (namespace, owner) DO UPDATE SET
+  transcripts = transcript_usage.transcripts + excluded.transcripts,
+  stored_size = transcript_usage.stored_size + excluded.stored_size
 
 -- name: transcripts_removed
 SELECT id FROM transcript WHERE namespace = :namespace AND removed_at IS NOT NULL ORDER BY id LIMIT :limit
@@ -81,9 +93,9 @@ WHERE namespace = :namespace AND transcript = :transcript AND digest IN (
 -- name: transcript_erase
 DELETE FROM transcript WHERE namespace = :namespace AND id = :transcript
 
--- name: transcripts_expire
-UPDATE transcript SET removed_at = :at
-WHERE namespace = :namespace AND removed_at IS NULL AND id IN (
-  SELECT id FROM transcript
-  WHERE namespace = :namespace AND removed_at IS NULL AND updated_at < :before ORDER BY updated_at LIMIT :limit
-)
+-- name: transcripts_unused
+SELECT {columns:transcript} FROM transcript
+WHERE namespace = :namespace AND removed_at IS NULL AND updated_at < :before ORDER BY updated_at LIMIT :limit
+
+-- name: transcript_remove
+UPDATE transcript SET removed_at = :at WHERE namespace = :namespace AND id = :id AND removed_at IS NULL

@@ -1,4 +1,5 @@
--- Stored transcripts (N09). sub_key: empty for the session itself; continues: the session that this one continues; chunks:
+-- Stored transcripts (N09). sub_key: empty for the session itself; continues: the session that this one
+-- continues; forked_from: the one of which it is a branch; chunks:
 -- the number of the last chunk; root: the digest of the first entry with a uuid; removed_at: since when it is being deleted.
 CREATE TABLE transcript (
   namespace   INTEGER NOT NULL,
@@ -8,6 +9,7 @@ CREATE TABLE transcript (
   session     TEXT COLLATE "C" NOT NULL,
   sub_key     TEXT COLLATE "C" NOT NULL,
   continues   TEXT COLLATE "C",
+  forked_from TEXT COLLATE "C",
   root        BIGINT,
   program     TEXT COLLATE "C" NOT NULL,
   version     TEXT COLLATE "C",
@@ -27,7 +29,8 @@ CREATE UNIQUE INDEX transcript_key ON transcript (namespace, owner, session, sub
 CREATE INDEX transcript_newest ON transcript (namespace, updated_at, id) WHERE removed_at IS NULL AND sub_key = '';
 CREATE INDEX transcript_of_owner ON transcript (namespace, owner, updated_at, id)
   WHERE removed_at IS NULL AND sub_key = '';
-CREATE INDEX transcript_continues ON transcript (namespace, owner, continues)
+CREATE INDEX transcript_session ON transcript (namespace, session, owner) WHERE removed_at IS NULL AND sub_key = '';
+CREATE INDEX transcript_continues ON transcript (namespace, owner, continues, updated_at, id)
   WHERE removed_at IS NULL AND continues IS NOT NULL;
 CREATE INDEX transcript_root ON transcript (namespace, owner, root, updated_at, id)
   WHERE removed_at IS NULL AND root IS NOT NULL;
@@ -53,6 +56,15 @@ CREATE TABLE transcript_digest (
   PRIMARY KEY (namespace, transcript, digest)
 );
 
+-- What the transcripts of an agent take, without those that are being deleted.
+CREATE TABLE transcript_usage (
+  namespace   INTEGER NOT NULL,
+  owner       TEXT COLLATE "C" NOT NULL,
+  transcripts BIGINT NOT NULL,
+  stored_size BIGINT NOT NULL,
+  PRIMARY KEY (namespace, owner)
+);
+
 -- Transcripts are as private as the private memories of their agent.
 ALTER TABLE transcript ENABLE ROW LEVEL SECURITY;
 CREATE POLICY transcript_seen ON transcript FOR SELECT USING (
@@ -71,4 +83,9 @@ CREATE POLICY transcript_digest_seen ON transcript_digest FOR SELECT USING (
   EXISTS (
     SELECT 1 FROM transcript t WHERE t.namespace = transcript_digest.namespace AND t.id = transcript_digest.transcript
   )
+);
+
+ALTER TABLE transcript_usage ENABLE ROW LEVEL SECURITY;
+CREATE POLICY transcript_usage_seen ON transcript_usage FOR SELECT USING (
+  current_setting('hivelore.others', true) = 'on' OR owner = current_setting('hivelore.own', true)
 );
