@@ -67,6 +67,8 @@ _FIELD_LENGTH = 500
 _PACKET_BYTES = 8_000_000
 """Bytes of entries from the end of a transcript that a hand-over packet is made of."""
 _NOTES = 10
+_ROOTED = 10
+"""Most sessions with the same first entry of which the newest other one is taken."""
 _MARKED = 500
 """Most transcripts of all sessions that one transaction marks as being deleted."""
 _ERASE_BUDGET = 10.0
@@ -245,7 +247,7 @@ class StoredTranscripts:
             return replace(one, root=entries.root, forked_from=forked_from)
         continues = self._other_session(entries.continues)
         if continues is None:
-            rooted = tx.rooted_transcripts(one.owner, entries.root, MAX_CHAIN)
+            rooted = tx.rooted_transcripts(one.owner, entries.root, _ROOTED)
             continues = next((each.key.session for each in rooted if each.key.session != one.key.session), None)
         return replace(one, root=entries.root, continues=continues)
 

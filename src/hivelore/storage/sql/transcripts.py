@@ -154,7 +154,7 @@ class TranscriptWriter(TranscriptReader, SqlWriter):
         before = self.transcript_by_id(transcript.id)
         with self.savepoint():
             self.run("transcript_put", TRANSCRIPT.params(transcript))
-        self._count(before, None if transcript.removed_at is not None else transcript)
+        self._count([before] if before else [], [] if transcript.removed_at is not None else [transcript])
 
     def put_transcript_chunk(self, chunk: TranscriptChunk) -> None:
         self.run("transcript_chunk_put", TRANSCRIPT_CHUNK.params(chunk))
@@ -171,27 +171,28 @@ class TranscriptWriter(TranscriptReader, SqlWriter):
             return False
         before = self.transcript_by_id(transcript)
         self.run("transcript_erase", {"transcript": transcript})
-        self._count(before, None)
+        self._count([before] if before else [], [])
         return True
 
     def remove_transcripts(self, transcripts: Collection[StoredTranscript], at: datetime) -> None:
-        self.run_each("transcript_remove", [{"id": one.id, "at": to_micros(at)} for one in transcripts])
-        for one in transcripts:
-            self._count(one, None)
+        self.run("transcripts_remove", {"ids": self.array([one.id for one in transcripts]), "at": to_micros(at)})
+        self._count(transcripts, [])
 
     def expire_transcripts(self, before: datetime, at: datetime, limit: int) -> int:
         found = self.read_all(TRANSCRIPT, "transcripts_unused", before=to_micros(before), limit=limit)
         self.remove_transcripts(found, at)
         return len(found)
 
-    def _count(self, before: StoredTranscript | None, after: StoredTranscript | None) -> None:
-        """Changes the usage of the owner from one state of a transcript to another; None: it does not count."""
-        change = Counter[AgentId](), Counter[AgentId]()
-        for one, sign in ((before, -1), (after, 1)):
-            if one is not None:
-                change[0][one.owner] += sign
-                change[1][one.owner] += sign * one.stored_size
-        for owner in change[0]:
-            if change[0][owner] or change[1][owner]:
-                params: dict[str, Param] = {"owner": owner, "stored_size": change[1][owner]}
-                self.run_each("transcript_usage_add", [{**params, "transcripts": change[0][owner]}])
+    def _count(self, before: Collection[StoredTranscript], after: Collection[StoredTranscript]) -> None:
+        """Changes the usage of owners: transcripts that counted before, and those that count now."""
+        numbers, sizes = Counter[AgentId](), Counter[AgentId]()
+        for some, sign in ((before, -1), (after, 1)):
+            for one in some:
+                numbers[one.owner] += sign
+                sizes[one.owner] += sign * one.stored_size
+        changes = [
+            {"owner": owner, "transcripts": numbers[owner], "stored_size": sizes[owner]}
+            for owner in sorted(numbers)
+            if numbers[owner] or sizes[owner]
+        ]
+        self.run_each("transcript_usage_add", changes)

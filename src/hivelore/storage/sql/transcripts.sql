@@ -97,5 +97,5 @@ DELETE FROM transcript WHERE namespace = :namespace AND id = :transcript
 SELECT {columns:transcript} FROM transcript
 WHERE namespace = :namespace AND removed_at IS NULL AND updated_at < :before ORDER BY updated_at LIMIT :limit
 
--- name: transcript_remove
-UPDATE transcript SET removed_at = :at WHERE namespace = :namespace AND id = :id AND removed_at IS NULL
+-- name: transcripts_remove
+UPDATE transcript SET removed_at = :at WHERE namespace = :namespace AND id {any:ids}
