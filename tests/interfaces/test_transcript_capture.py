@@ -426,8 +426,15 @@ def test_the_time_for_sending_is_bounded(host: Host) -> None:
     host.write(*(said("user", "x" * 900_000, str(number)) for number in range(4)))
     answers: Any = iter([False, True])
     assert capture_session(host.file, host.sender, host.home, lambda: next(answers, True)) == 1
-    host.capture()
+    capture_pending(host.sender, host.home, lambda: False)
     assert len(host.stored()) == 4
+
+
+def test_a_session_that_no_time_was_left_for_waits(host: Host) -> None:
+    host.write(said("user", "x", "a"))
+    assert capture_session(host.file, host.sender, host.home, lambda: True) == 0
+    capture_pending(host.sender, host.home, lambda: False)
+    assert len(host.stored()) == 1
 
 
 @pytest.mark.parametrize("program", ["claude-code", "codex"])

@@ -255,6 +255,8 @@ def _capture_parts(
         raise problem
     if is_complete:
         state.complete()
+    else:
+        state.mark_waiting()
     return count
 
 
