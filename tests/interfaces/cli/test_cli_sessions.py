@@ -83,6 +83,21 @@ def test_only_the_key_of_the_agent_restores(own: CommandLine, monkeypatch: pytes
     assert own("session", "show", other).code == 0
 
 
+def test_a_restore_keeps_unsent_entries_to_be_sent(own: CommandLine) -> None:
+    session = SESSION[:-1] + "9"
+    lines = [said("user", "x", name) for name in "abc"]
+    write(lines[0], session=session)
+    own("session", "save", session)
+    file = write(*lines[:2], session=session)
+    assert own.json("session", "restore", session)["outcome"] == "kept"
+    with file.open("a") as out:
+        out.write(f"{lines[2]}\n")
+    assert own.json("session", "save", session)["sent"] == 2
+    file.unlink()
+    own("session", "restore", session)
+    assert file.read_text().splitlines() == lines
+
+
 def test_an_origin_is_restored_although_another_session_continues_it(own: CommandLine) -> None:
     origin, later = SESSION[:-1] + "7", SESSION[:-1] + "8"
     write(said("user", "x", "a", sessionId=origin), session=origin)
