@@ -44,6 +44,7 @@ _GROUPS = {
     "repos": "Repositories",
     "setup-scripts": "Setup scripts",
     "tasks": "Tasks",
+    "transcripts": "Stored transcripts",
     "agents": "Agents and keys",
     "hooks": "Hook events",
     "service": "Service",

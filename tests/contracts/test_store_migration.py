@@ -56,6 +56,8 @@ from support.setup_scripts import a_script, a_script_proposal, put_drafts, put_s
 from support.stores import Fresh, add, change, chunks, forget, history, law, present, read_changes
 from support.tasks import a_task
 from support.tasks import put as put_tasks
+from support.transcripts import a_chunk, a_transcript
+from support.transcripts import put as put_transcripts
 
 
 def wholes(view: View) -> list[WholeMemory]:
@@ -312,6 +314,7 @@ def test_everything_is_counted(store: MemoryStore) -> None:
     put_entries(store, an_entry(), a_version(1), a_version(2))
     put_repos(store, a_repo(1), a_repo(2), a_report(1), a_report(1, owner=ADA), a_report(2))
     put_profiles(store, a_head(), a_profile(1), a_profile(2))
+    put_transcripts(store, a_transcript(chunks=2), a_transcript(2, removed_at=START), a_chunk(1), a_chunk(2))
     put_batch(store, a_batch())
     put_scripts(store, a_script(), a_script(agent=None))
     put_drafts(store, a_script_proposal())
@@ -345,6 +348,8 @@ def test_everything_is_counted(store: MemoryStore) -> None:
             profiles=1,
             profile_versions=2,
             tasks=2,
+            transcripts=1,
+            transcript_chunks=2,
             jobs=1,
         )
 

@@ -15,6 +15,7 @@ WITHOUT_A_VERB = {
     "release_task": "only agents and runners claim tasks",
     "renew_task": "only agents and runners claim tasks",
     "task_knowledge": "`recall` finds the same memories",
+    "transcript_sub_keys": "`session restore` writes all of them",
 }
 
 

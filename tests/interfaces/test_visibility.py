@@ -24,7 +24,7 @@ from hivelore.core.agents import Interface, Role, Viewer
 from hivelore.core.ids import proposal_id
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
-from hivelore.errors import HiveloreError, Proposed, Unauthenticated
+from hivelore.errors import Forbidden, HiveloreError, Proposed, Unauthenticated
 from hivelore.events.model import Level
 from hivelore.memories.drafts import Edit
 from hivelore.memories.model import MemoryId
@@ -41,6 +41,7 @@ from support.command_line import CommandLine, short
 from support.postgres import DATABASES, service_on
 from support.proposals import a_proposal
 from support.service import Service
+from support.transcripts import said
 
 Probe = Callable[["Asker"], list[Any]]
 
@@ -49,7 +50,7 @@ WORDS = {"ada": "quokka", "bob": "numbat", "lea": "bilby", "shared": "kowari", "
 TASK_WORDS = {"ada": "potoroo", "bob": "bettong", "shared": "wambenger"}
 """The words of tasks. A lead sees all, whatever memories it sees."""
 SHARED = {"shared", "swarm"}
-GROUPS = ("agent", "events", "cooldowns", "review", "config", "repo", "setup-script", "workspace", "task")
+GROUPS = ("agent", "events", "cooldowns", "review", "config", "repo", "setup-script", "workspace", "task", "session")
 """Verbs with sub-verbs."""
 EVERYTHING = set(WORDS)
 
@@ -65,6 +66,7 @@ class Asker:
     batches: dict[str, str]
     entries: list[str]
     tasks: list[str]
+    transcripts: dict[str, str]
     command_line: CommandLine
 
     def verb(self, *words: str, stdin: bytes = b"") -> Any:
@@ -94,6 +96,12 @@ class Asker:
 
     def each_task(self, ask: Callable[[str], Any]) -> list[Any]:
         return [ask(task) for task in self.tasks]
+
+    def each_session(self, ask: Callable[[str], Any]) -> list[Any]:
+        return [ask(session) for session in self.transcripts]
+
+    def each_transcript(self, ask: Callable[[str], Any]) -> list[Any]:
+        return [ask(transcript) for transcript in self.transcripts.values()]
 
     def by_prefix(self, path: str, ids: Mapping[str, str]) -> list[Any]:
         """Asks for each id by its beginning. Also returns the words of whole ids in the answers: an error about an
@@ -389,6 +397,33 @@ ROUTES: dict[tuple[str, str], Probe] = {
     ("GET", "/api/config/{id}/history"): lambda asker: asker.each_entry(
         lambda entry: asker.rest("GET", f"/api/config/{entry}/history")
     ),
+    ("POST", "/api/transcripts"): lambda asker: [
+        asker.rest("POST", "/api/transcripts", body={"projectKey": "..", "sessionId": "x", "lines": []})
+    ],
+    ("GET", "/api/transcripts"): lambda asker: [
+        asker.rest("GET", "/api/transcripts", query=query)
+        for query in ({}, {"agentId": "ada"}, {"agentId": "bob"}, {"projectKey": "-work"}, {"sessionId": "0"})
+    ],
+    ("GET", "/api/transcripts/find"): lambda asker: asker.each_session(
+        lambda session: asker.rest("GET", "/api/transcripts/find", query={"sessionId": session[:13]})
+    ),
+    ("GET", "/api/transcripts/lines"): lambda asker: asker.each_session(
+        lambda session: asker.rest("GET", "/api/transcripts/lines", query={"projectKey": "-work", "sessionId": session})
+    ),
+    ("GET", "/api/transcripts/sub-keys"): lambda asker: asker.each_session(
+        lambda session: asker.rest(
+            "GET", "/api/transcripts/sub-keys", query={"projectKey": "-work", "sessionId": session}
+        )
+    ),
+    ("GET", "/api/transcripts/{id}/turns"): lambda asker: asker.each_transcript(
+        lambda transcript: asker.rest("GET", f"/api/transcripts/{transcript}/turns")
+    ),
+    ("GET", "/api/transcripts/handover"): lambda asker: asker.each_session(
+        lambda session: asker.rest("GET", "/api/transcripts/handover", query={"sessionId": session})
+    ),
+    ("DELETE", "/api/transcripts"): lambda asker: [
+        asker.rest("DELETE", "/api/transcripts", query={"sessionId": NOWHERE})
+    ],
     ("GET", "/api/config/check"): lambda asker: [asker.rest("GET", "/api/config/check")],
     ("POST", "/api/config/rotate-key"): lambda asker: [asker.rest("POST", "/api/config/rotate-key")],
     ("GET", "/api/repos"): lambda asker: [asker.rest("GET", "/api/repos")],
@@ -564,6 +599,26 @@ METHODS: dict[str, Probe] = {
     ),
     "config_history": lambda asker: asker.each_entry(
         lambda entry: _answer_or_error(lambda: asker.hive.config_history(entry))
+    ),
+    "append_transcript": lambda asker: [
+        _answer_or_error(lambda: asker.hive.append_transcript(project_key="-work", session="..", lines=()))
+    ],
+    "transcripts": lambda asker: [_answer_or_error(lambda: asker.hive.transcripts())],
+    "find_session": lambda asker: asker.each_session(
+        lambda session: _answer_or_error(lambda: asker.hive.find_session(session=session))
+    ),
+    "load_transcript": lambda asker: asker.each_session(
+        lambda session: _answer_or_error(lambda: asker.hive.load_transcript(project_key="-work", session=session))
+    ),
+    "transcript_sub_keys": lambda asker: asker.each_session(
+        lambda session: _answer_or_error(lambda: asker.hive.transcript_sub_keys(project_key="-work", session=session))
+    ),
+    "read_transcript": lambda asker: asker.each_transcript(
+        lambda transcript: _answer_or_error(lambda: asker.hive.read_transcript(transcript))
+    ),
+    "delete_transcripts": lambda asker: [_answer_or_error(lambda: asker.hive.delete_transcripts(session=NOWHERE))],
+    "handover": lambda asker: asker.each_session(
+        lambda session: _answer_or_error(lambda: asker.hive.handover(session))
     ),
     "check_config": lambda asker: [_answer_or_error(lambda: asker.hive.check_config())],
     "rotate_config_key": lambda asker: [_answer_or_error(lambda: asker.hive.rotate_config_key())],
@@ -769,6 +824,12 @@ COMMANDS: dict[str, Probe] = {
     "hivelore setup-script restore": lambda asker: [
         asker.verb("setup-script", "restore", "99", *whose) for whose in WHOSE
     ],
+    "hivelore session list": lambda asker: [asker.verb("session", "list"), asker.verb("session", "list", "--json")],
+    "hivelore session show": lambda asker: asker.each_session(lambda session: asker.verb("session", "show", session)),
+    "hivelore session restore": lambda asker: [asker.verb("session", "restore", NOWHERE)],
+    "hivelore session save": lambda asker: [asker.verb("session", "save", NOWHERE)],
+    "hivelore session delete": lambda asker: [asker.verb("session", "delete", NOWHERE)],
+    "hivelore handover": lambda asker: asker.each_session(lambda session: asker.verb("handover", session)),
     "hivelore maintain": lambda asker: [asker.verb("maintain"), asker.verb("maintain", "--json")],
     "hivelore agent add": lambda asker: [asker.verb("agent", "add", " ")],
     "hivelore agent list": lambda asker: [asker.verb("agent", "list")],
@@ -852,6 +913,8 @@ class World:
     """A configuration entry with the word of each, as visible as the memory."""
     tasks: list[str]
     """A task of each worker, with its word, that nobody may change without the lease, and one of the pool."""
+    transcripts: dict[str, str]
+    """By session: a transcript with the word of each agent, as visible as its private memory."""
     keys: dict[str, str]
 
 
@@ -878,6 +941,7 @@ def caller_of(world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
             world.batches,
             world.entries,
             world.tasks,
+            world.transcripts,
             command_line,
         )
 
@@ -930,7 +994,24 @@ def _world(home: Path, lead_sees: str, database: str) -> Generator[World]:
                 body = {"soul": f"the {word} sleeps"}
                 service.client(keys[whose]).call("PUT", "/api/agents/me/profile", body=body)
         tasks = [_sent(service, whose) for whose in ("ada", "bob", "shared")]
-        yield World(service, ids, proposals, batches, entries, tasks, keys)
+        transcripts = dict(
+            _transcribed(service, keys[whose], number, WORDS[whose])
+            for number, whose in enumerate(sorted(EVERYTHING - SHARED), start=1)
+        )
+        yield World(service, ids, proposals, batches, entries, tasks, transcripts, keys)
+
+
+def _transcribed(service: Service, key: str, number: int, word: str) -> tuple[str, str]:
+    """Stores a transcript; returns its session and its id."""
+    session = f"0000000{number}-0000-4000-8000-000000000000"
+    body = {
+        "projectKey": "-work",
+        "sessionId": session,
+        "lines": [said("user", f"the {word} sleeps", "a", cwd=f"/{word}")],
+    }
+    client = service.client(key)
+    client.call("POST", "/api/transcripts", body={**body, "subKey": f"subagents/{word}"})
+    return session, client.call("POST", "/api/transcripts", body=body)["id"]
 
 
 def _configured(service: Service, whose: str, word: str) -> str:
@@ -1094,6 +1175,39 @@ def test_batches_of_private_memories_are_visible_to_those_who_see_them_all(
     seen = EVERYTHING - SHARED if _may_see(who, world) == EVERYTHING else set[str]()
     for interface in (("GET", "/api/batches/{batch}"), "batch", "hivelore batches"):
         assert _seen(ALL[interface](caller_of(who))) == seen
+
+
+@pytest.mark.parametrize("who", ["ada", "bob", "lea", "operator"])
+def test_transcripts_are_as_visible_as_private_memories(world: World, caller_of: CallerOf, who: str) -> None:
+    for interface in (
+        ("GET", "/api/transcripts"),
+        ("GET", "/api/transcripts/find"),
+        ("GET", "/api/transcripts/{id}/turns"),
+        ("GET", "/api/transcripts/handover"),
+        "hivelore session show",
+    ):
+        assert _seen(ALL[interface](caller_of(who))) == _may_see(who, world) - SHARED
+
+
+@pytest.mark.parametrize("who", ["ada", "bob", "lea", "operator"])
+def test_exact_transcripts_are_loaded_with_the_key_of_their_agent_alone(
+    world: World, caller_of: CallerOf, who: str
+) -> None:
+    for interface in (("GET", "/api/transcripts/lines"), ("GET", "/api/transcripts/sub-keys")):
+        assert _seen(ALL[interface](caller_of(who))) == {who} & EVERYTHING
+    acting = world.service.client(world.keys["operator"], agent="ada")
+    for session in world.transcripts:
+        with pytest.raises(Forbidden):
+            acting.call("GET", "/api/transcripts/lines", query={"projectKey": "-work", "sessionId": session})
+
+
+@pytest.mark.parametrize("who", ["bob", "lea", "revoked"])
+def test_others_delete_no_transcripts(world: World, caller_of: CallerOf, who: str) -> None:
+    for session in (next(iter(world.transcripts)), NOWHERE):
+        query = {"sessionId": session, "agentId": "ada"}
+        answer = caller_of(who).rest("DELETE", "/api/transcripts", query=query)
+        assert "own agent" in answer["error"] or who == "revoked"
+    assert world.service.client(world.keys["ada"]).call("GET", "/api/transcripts")["sessions"]
 
 
 @pytest.mark.parametrize("suffix", ["", "/chunks", "/history"])

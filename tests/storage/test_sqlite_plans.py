@@ -32,6 +32,7 @@ from hivelore.storage.sql.repos import AUTO_CLONED, REPO, REPO_LISTED, REPO_REPO
 from hivelore.storage.sql.review import proposal_condition
 from hivelore.storage.sql.statements import Params, after_position, begins_with, condition, parts
 from hivelore.storage.sql.tasks import COST_ORDERS, COST_SUMS, cost_condition, task_conditions
+from hivelore.storage.sql.transcripts import transcript_condition
 from hivelore.storage.sqlite.connection import SQL, SqliteView, connect, rows
 from hivelore.storage.sqlite.store import SqliteStore
 from hivelore.tasks.model import CostGroup, TaskFilter
@@ -77,6 +78,10 @@ LARGE = {
     "task_attempt": "",
     "task_change": "",
     "task_cost": "tc",
+    "transcript": "tr",
+    "transcript_chunk": "",
+    "transcript_digest": "",
+    "transcript_usage": "",
 }
 """The tables that grow with the number of memories, and their aliases in statements."""
 TABLES = {name: table for table, aliases in LARGE.items() for name in (table, *aliases.split())}
@@ -104,6 +109,8 @@ LOOKS_AT_EVERYTHING = {
     "config_sealed_otherwise": "all secrets, when an operator rotates the key",
     "repo_count": "a thousand at most",
     "repo_reports_after": "a page at a time, when a swarm is moved",
+    "transcripts": "walks back from the newest and stops at the limit",
+    "transcripts_removed": "an index has those alone that are being deleted",
     "batches": "walks back from the newest and stops at the limit",
     "uncompared": "compares all memories with what was compared, in the background and only after a change",
     "uncompared_count": "counts all memories, for people",
@@ -184,6 +191,13 @@ FRAGMENTS = {
     "{cost_key}": tuple(CostGroup),
     "{cost_order}": tuple(COST_ORDERS.values()),
     "{cost_filter}": (cost_condition(None), cost_condition(ADA)),
+    "{transcript_filter}": tuple(
+        transcript_condition(seen, owner, project, session, after)[0]
+        for seen in (EVERYBODY, WORKER, SHARED, OWN)
+        for owner in (None, ADA)
+        for project, session in ((None, None), ("-work", None), (None, "0000"))
+        for after in (None, (instant(0), "t"))
+    ),
     "{batch_filter}": tuple(
         batch_condition(BatchFilter(seen=seen, memory=memory, undone=undone), after)[0]
         for seen in (EVERYBODY, WORKER, OWN)

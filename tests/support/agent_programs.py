@@ -82,11 +82,16 @@ class ClaudeCode:
 
     def run(self, prompt: str, *more: str, tools: Tools | None = None) -> Run:
         """Passes the prompt on stdin, so that no option consumes it. Every tool is allowed."""
-        command = [str(CLAUDE_CODE), "-p", "--output-format", "stream-json", "--verbose"]
-        command += ["--dangerously-skip-permissions", *more]
+        command = [*self.command, *more]
         if tools is not None:
             command += ["--mcp-config", json.dumps({"mcpServers": {"hivelore": self._server(tools)}})]
         return _run(command, prompt, self._work, self.environment)
+
+    @property
+    def command(self) -> Sequence[str]:
+        """The command without a prompt, which it reads from stdin."""
+        options = ("-p", "--output-format", "stream-json", "--verbose", "--dangerously-skip-permissions")
+        return str(CLAUDE_CODE), *options
 
     def resume(self, run: Run) -> Sequence[str]:
         return "--resume", run.events[0]["session_id"]

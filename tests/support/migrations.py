@@ -62,6 +62,7 @@ from support.recalls import a_recall, logged
 from support.repos import a_repo, a_report, repo_id
 from support.setup_scripts import a_script, a_script_proposal
 from support.tasks import a_task, task_id
+from support.transcripts import a_chunk, a_transcript, transcript_id
 
 SETTINGS = ("model.serving",)
 MODELS = ("m", "n")
@@ -126,6 +127,9 @@ KINDS = (
     "prune profile",
     "assign",
     "unassign",
+    "transcribe",
+    "remove",
+    "erase",
     "propose",
     "decide",
     "keep",
@@ -169,6 +173,8 @@ def _do(tx: Transaction, deed: Deed) -> None:
             tx.drop_vectors(tx.register_model(MODELS[deed.number % 2], 2), 1)
         case "prune":
             tx.prune_recalls(instant(deed.number), 3, 2)
+        case "transcribe" | "remove" | "erase":
+            _do_to_transcripts(tx, deed)
         case _:
             _do_more(tx, deed, key)
 
@@ -350,6 +356,20 @@ def _do_to(tx: Transaction, deed: Deed, key: DocumentKey, memory: Memory) -> Non
             tx.count_reads({key: (1 + deed.number, instant(deed.number))})
         case _:
             tx.set_expiry(key, instant(deed.number))
+
+
+def _do_to_transcripts(tx: Transaction, deed: Deed) -> None:
+    number = transcript_id(1 + deed.which)
+    known = tx.transcript_by_id(number)
+    if deed.what == "transcribe":
+        tx.put_transcript(a_transcript(1 + deed.which, chunks=1 + deed.number))
+        tx.put_transcript_chunk(a_chunk(1 + deed.number, 1 + deed.which))
+        tx.put_transcript_digests(number, [deed.number])
+    elif deed.what == "erase":
+        while not tx.erase_transcript(number, 1):
+            pass
+    elif known is not None:
+        tx.put_transcript(replace(known, removed_at=instant(deed.number)))
 
 
 def _do_to_links(tx: Transaction, deed: Deed, stored: Stored) -> None:

@@ -6,8 +6,10 @@ from hivelore.indexing.model import ModelKey
 from hivelore.memories.model import Memory, MemoryId, Topic
 from hivelore.memories.stored import DocumentKey, PassageKey
 from hivelore.storage.ports import View
+from hivelore.stored_transcripts.model import TranscriptId
 from hivelore.transfer.migrate.migrator import (
     all_batches,
+    chunks_of,
     config_of,
     env_lines_of,
     profile_version_pages,
@@ -16,6 +18,7 @@ from hivelore.transfer.migrate.migrator import (
     script_drafts_of,
     setup_scripts_of,
     tasks_of,
+    transcripts_of,
 )
 from support.events import ALL_EVENTS
 from support.memories import EVERYTHING, instant
@@ -54,6 +57,7 @@ def observed(view: View, fingerprints: tuple[str, ...] = ()) -> Mapping[str, obj
         "profiles": list(view.profiles()),
         "profile versions": [one for page in profile_version_pages(view) for one in page],
         "tasks": list(tasks_of(view)),
+        "transcripts": [(one, list(chunks_of(view, one.id)), _digests(view, one.id)) for one in transcripts_of(view)],
     }
 
 
@@ -74,6 +78,10 @@ def _document(view: View, key: DocumentKey) -> Mapping[str, object]:
         "after": [stored.memory.id for stored in view.later_in_session(key, ALL)],
         "adjacent facts": [None if stored is None else stored.memory.id for stored in view.adjacent_facts(key)],
     }
+
+
+def _digests(view: View, transcript: TranscriptId) -> list[int]:
+    return list(view.transcript_digests_after(transcript, -1, 1_000))
 
 
 def _updates(view: View, keys: Mapping[MemoryId, DocumentKey]) -> Mapping[MemoryId, list[MemoryId]]:

@@ -40,6 +40,7 @@ def filled(name: str, queue: str = QUEUES[0], namespace: int = 1) -> str:
         "repo_columns": "id",
         "repo_filter": "",
         "report_columns": "repo",
+        "transcript_filter": "",
         "unleased": SQL["unleased"],
         "locked": SQL["locked"],
         "namespace": str(namespace),

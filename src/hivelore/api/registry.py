@@ -20,6 +20,7 @@ from hivelore.review import operations as review
 from hivelore.search import operations as search
 from hivelore.sessions import operations as sessions
 from hivelore.setup_scripts import operations as setup_scripts
+from hivelore.stored_transcripts import operations as stored_transcripts
 from hivelore.tasks import operations as tasks
 
 OPERATIONS: tuple[Operation[..., Any], ...] = (
@@ -39,6 +40,7 @@ OPERATIONS: tuple[Operation[..., Any], ...] = (
     *configuration.OPERATIONS,
     *repos.OPERATIONS,
     *setup_scripts.OPERATIONS,
+    *stored_transcripts.OPERATIONS,
     *tasks.OPERATIONS,
 )
 TOOLS: tuple[Tool[Any], ...] = tuple(one.tool for one in OPERATIONS if one.tool is not None)

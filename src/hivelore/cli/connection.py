@@ -46,6 +46,19 @@ def hive(agent: str | None = None) -> "Generator[Hive]":
 
 
 @contextmanager
+def own() -> Generator[tuple[Client, str]]:
+    """Connect with an agent's own key, and return it, too: HIVELORE_KEY, else that of the local agent."""
+    home = endpoint.home()
+    url = launcher.ensure(home)
+    key = endpoint.key(endpoint.AGENT_KEY, home)
+    client = Client(url, key, interface="cli")
+    try:
+        yield client, key
+    finally:
+        client.close()
+
+
+@contextmanager
 def operator() -> Generator[Client]:
     """Connect as the operator, without acting for an agent."""
     with _connect(None, None) as client:

@@ -70,6 +70,8 @@ VERBS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "review": ("review:app", "Proposals of agents: list, show, accept, reject, merge."),
         "config": ("configuration:app", "Configuration of agents and its secrets: list, set, reveal, env."),
         "repo": ("repos:app", "Repositories of the swarm and their clones: list, add, sync."),
+        "session": ("sessions:app", "Stored sessions: list, show, restore, save, delete."),
+        "handover": ("sessions:handover", "Print what another agent needs to continue a session."),
         "agent": ("agents:app", "Agents, their keys and profiles: add, list, show, edit, restore."),
         "move": ("migrate:move", "Copy everything to another database, SQLite or PostgreSQL."),
         "undo": ("maintenance:undo", "Undo a change: all of it or nothing."),

@@ -36,28 +36,33 @@ class Keys:
 
     def seal(self, entry: ConfigId, value: str, random: Callable[[int], bytes]) -> Sealed:
         """Encrypts a value for one entry. There must be a key."""
+        return self.seal_bytes(_bound_to(entry), value.encode(), random)
+
+    def seal_bytes(self, bound_to: bytes, data: bytes, random: Callable[[int], bytes]) -> Sealed:
+        """Encrypts data, which can be decrypted only with the same ``bound_to``. There must be a key."""
         assert self.newest is not None
         nonce = random(NONCE_BYTES)
-        data = nonce + AESGCM(self.by_id[self.newest]).encrypt(nonce, value.encode(), _bound_to(entry))
-        return Sealed(data, self.newest)
+        return Sealed(nonce + AESGCM(self.by_id[self.newest]).encrypt(nonce, data, bound_to), self.newest)
 
     def open(self, entry: ConfigId, name: str, sealed: Sealed | None) -> str:
         """Decrypts the value of an entry with the key ``name``. Raises Conflict if it was erased or its encryption key
         is missing, and Broken if it was altered."""
         if sealed is None:
             raise Conflict(f"The value of {name} was erased. Set it again.")
+        return self.open_bytes(_bound_to(entry), name, sealed).decode()
+
+    def open_bytes(self, bound_to: bytes, name: str, sealed: Sealed) -> bytes:
+        """Decrypts data, called ``name`` in errors. Raises Conflict if its encryption key is missing, and Broken if it
+        was altered."""
         key = self.by_id.get(sealed.key)
         if key is None:
             raise Conflict(
                 f"{name} cannot be decrypted: its encryption key {sealed.key} is missing. {self.missing(sealed.key)}"
             )
         try:
-            return AESGCM(key).decrypt(sealed.data[:NONCE_BYTES], sealed.data[NONCE_BYTES:], _bound_to(entry)).decode()
+            return AESGCM(key).decrypt(sealed.data[:NONCE_BYTES], sealed.data[NONCE_BYTES:], bound_to)
         except (InvalidTag, ValueError):  # ValueError: a part of it is missing.
-            raise Broken(
-                f"The stored value of {name} was altered, so it cannot be decrypted. Restore a backup, or set the "
-                "value again."
-            ) from None
+            raise _altered(name) from None
 
     def missing(self, key: str) -> str:
         """Returns what to do about a missing key."""
@@ -121,6 +126,12 @@ class Keyring:
                 except Invalid as error:
                     raise Broken(f"Line {number} of {self._file} is no key. Restore the file. {error}") from None
         return keys
+
+
+def _altered(name: str) -> Broken:
+    return Broken(
+        f"The stored value of {name} was altered, so it cannot be decrypted. Restore a backup, or set the value again."
+    )
 
 
 def _bound_to(entry: ConfigId) -> bytes:

@@ -12,6 +12,7 @@ from hivelore.memories.model import MemoryId
 from hivelore.repos.model import RepoId
 from hivelore.review.model import ProposalId
 from hivelore.search.model import RecallId
+from hivelore.stored_transcripts.model import TranscriptId
 from hivelore.tasks.model import TaskId
 
 
@@ -63,6 +64,10 @@ def config_id(now: datetime) -> ConfigId:
 
 def repo_id(now: datetime) -> RepoId:
     return RepoId(uuid7(now))
+
+
+def transcript_id(now: datetime) -> TranscriptId:
+    return TranscriptId(uuid7(now))
 
 
 def key_id() -> KeyId:

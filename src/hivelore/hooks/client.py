@@ -110,7 +110,7 @@ def main(arguments: "Sequence[str]") -> None:
             if not event.is_detached:
                 _write(answer)
                 _keep_files(event, arguments)
-                _end()
+                _finish(event)
         except Undelivered as problem:
             again, reason = problem.again, problem.reason
         except (OSError, ValueError, LookupError, ArithmeticError, HiveloreError):
@@ -270,6 +270,36 @@ def _leave(event: Event, *, again: bool) -> None:
     from hivelore.hooks.fallback import spool_or_start
 
     spool_or_start(event, again=again, longest=LONGEST)
+    if _has_transcript(event):
+        _send_transcript(event)
+
+
+def _finish(event: Event) -> None:
+    """End after the answer was written. A detached process sends the transcript."""
+    try:
+        if _has_transcript(event) and _fork_detached():
+            _send_transcript(event)
+    finally:
+        _end()
+
+
+def _has_transcript(event: Event) -> bool:
+    """Return True if the event may be one after which the transcript is sent."""
+    return endpoint.stores_transcripts() and event.program == "claude-code" and b'"transcript_path"' in event.payload
+
+
+def _send_transcript(event: Event) -> None:
+    """Send the transcript from a detached process."""
+    os.dup2(1, 0)
+    os.closerange(3, 256)
+
+    from hivelore.hooks.transcripts import send_transcript
+
+    try:
+        url: str | None = event.url or _url_of(endpoint.home_folder())
+    except Undelivered:  # No service runs.
+        url = None
+    send_transcript(event, url, longest=LONGEST)
 
 
 def _detach(event: Event) -> None:

@@ -34,6 +34,8 @@ SPOOL = "spool"
 """Folder of events that hooks could not deliver."""
 SPOOL_LOST = "lost"
 """File in the spool with one byte for each lost event."""
+SENT_TRANSCRIPTS = "transcripts"
+"""Folder that says how much of each transcript was sent to the service."""
 WORKSPACE = "workspace"
 """Default folder for memories as files; a link if another folder was chosen at setup."""
 COMMON_WORKSPACE = "/workspace"
@@ -176,6 +178,11 @@ def nudges(environment: "Mapping[str, str]" = os.environ) -> bool:
 def keeps_profile_files(environment: "Mapping[str, str]" = os.environ) -> bool:
     """Return True if HIVELORE_PROFILE_FILES is `on`; other values count as `off`."""
     return environment.get("HIVELORE_PROFILE_FILES") == ON
+
+
+def stores_transcripts(environment: "Mapping[str, str]" = os.environ) -> bool:
+    """Return True if HIVELORE_STORE_TRANSCRIPTS is set."""
+    return environment.get("HIVELORE_STORE_TRANSCRIPTS", "0") not in ("", "0", "false")
 
 
 def hook_wait(environment: "Mapping[str, str]" = os.environ) -> float:

@@ -1,6 +1,6 @@
 """Background upkeep in small steps: compacts the keyword index, purges deleted words from files, closes outdated
-contradictions, and prunes old recalls, events, sessions, cooldowns, decided proposals, journal batches and
-replaced secrets.
+contradictions, and prunes old recalls, events, sessions, cooldowns, decided proposals, journal batches, replaced
+secrets and stored transcripts.
 
 The need to purge is stored with the data, so it survives a killed process. The log of the store is emptied at every
 start.
@@ -13,6 +13,7 @@ from hivelore.core.clock import Clock
 from hivelore.indexes.ports import KeywordIndex
 from hivelore.review.outdated import close_outdated_contradictions
 from hivelore.storage.ports import MemoryStore, Transaction
+from hivelore.stored_transcripts.erasure import erase
 
 PURGE_BUDGET = 0.2
 """Approximate seconds per step for purging words."""
@@ -25,6 +26,8 @@ MAX_RECALLS = 100_000
 """Maximum recalls in the log, regardless of age."""
 MAX_EVENTS = 100_000
 """Maximum events in the log, regardless of age."""
+ERASE_BUDGET = 1.0
+"""Seconds for which a step erases transcripts."""
 PRUNE_BATCH = 250
 """Rows of each kind pruned, or contradictions closed, per transaction."""
 MAX_SESSIONS = 10_000
@@ -47,9 +50,11 @@ class Housekeeper:
         undo: timedelta = timedelta(days=7),
         decided: timedelta | None = timedelta(days=90),
         tasks: timedelta = timedelta(days=90),
+        transcripts: timedelta | None = None,
     ) -> None:
         """``recalls``, ``events``: retention of the logs; ``undo``: retention of the change journal; ``decided``:
-        retention of decided proposals, None: forever; ``tasks``: retention of finished tasks."""
+        retention of decided proposals, None: forever; ``tasks``: retention of finished tasks;
+        ``transcripts``: retention of stored transcripts."""
         self._store = store
         self._keywords = keywords
         self._clock = clock
@@ -58,6 +63,7 @@ class Housekeeper:
         self._undo = undo
         self._decided = decided
         self._tasks = tasks
+        self._transcripts = transcripts
         self._pruned_at: float | None = None
         self._log_left = True
         self._asked = False
@@ -75,7 +81,7 @@ class Housekeeper:
         if self._log_left:
             self._log_left = not self._store.purge_log()
         self._compact(stopping)
-        self._prune()
+        self._prune(stopping)
 
     def purge_log_later(self) -> None:
         """Empties the log of the store in the next step, and again until no reader needs it."""
@@ -93,12 +99,12 @@ class Housekeeper:
             if not self._keywords.compact(self._store):
                 return
 
-    def _prune(self) -> None:
+    def _prune(self, stopping: Callable[[], bool]) -> None:
         """Prunes a few rows of each kind; if there are more, again in the next step, else after a while."""
         now = self._clock.monotonic()
         if self._pruned_at is not None and now - self._pruned_at < PRUNE_EVERY:
             return
-        at = self._clock.now()
+        at, kept = self._clock.now(), self._transcripts
         steps: Sequence[Callable[[Transaction], int]] = (
             lambda tx: tx.prune_recalls(at - self._recalls, MAX_RECALLS, PRUNE_BATCH),
             lambda tx: tx.prune_events(at - self._events, MAX_EVENTS, PRUNE_BATCH),
@@ -108,11 +114,24 @@ class Housekeeper:
             lambda tx: tx.prune_tasks(at - self._tasks, PRUNE_BATCH),
             lambda tx: close_outdated_contradictions(tx, at, PRUNE_BATCH),
             lambda tx: 0 if self._decided is None else tx.prune_proposals(at - self._decided, PRUNE_BATCH),
+            lambda tx: 0 if kept is None else tx.expire_transcripts(at - kept, at, PRUNE_BATCH),
         )
         batches = self._store.write(lambda tx: tx.prune_batches(at - self._undo, PRUNE_BATCH))
         self._log_left |= batches > 0  # Pruned states must leave the store's log too.
         pruned = max(batches, *map(self._store.write, steps))
-        self._pruned_at = None if pruned == PRUNE_BATCH else now
+        is_erased = self._erase_transcripts(stopping)
+        self._pruned_at = now if is_erased and pruned < PRUNE_BATCH else None
+
+    def _erase_transcripts(self, stopping: Callable[[], bool]) -> bool:
+        """Erases transcripts that expired, or whose deletion was interrupted. Returns False if some are left."""
+        with self._store.read() as view:
+            doomed = view.removed_transcripts(PRUNE_BATCH)
+        until = self._clock.monotonic() + ERASE_BUDGET
+        for one in doomed:
+            self._log_left = True
+            if not erase(self._store, one, lambda: stopping() or self._clock.monotonic() >= until):
+                return False
+        return len(doomed) < PRUNE_BATCH
 
     def _purge_words(self, stopping: Callable[[], bool]) -> None:
         began = self._clock.monotonic()

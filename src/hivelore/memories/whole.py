@@ -57,4 +57,7 @@ class Counts:
     profiles: int
     profile_versions: int
     tasks: int
+    transcripts: int
+    """Without those that are being deleted."""
+    transcript_chunks: int
     jobs: int

@@ -36,6 +36,7 @@ from hivelore.review import operations as review_operations
 from hivelore.search.model import Hit, RecallId, RecallResult, RetrievalMode
 from hivelore.search.operations import RECALL
 from hivelore.setup_scripts import operations as setup_scripts
+from hivelore.stored_transcripts import operations as stored_transcripts
 from hivelore.tasks import operations as task_operations
 from hivelore.transfer.files import Skipped, read_drafts
 
@@ -127,6 +128,14 @@ class Hive(ABC):
     Methods raise the errors of ``hivelore.errors``.
     """
 
+    append_transcript = method(stored_transcripts.APPEND_TRANSCRIPT)
+    transcripts = method(stored_transcripts.LIST_TRANSCRIPTS)
+    find_session = method(stored_transcripts.FIND_SESSION)
+    load_transcript = method(stored_transcripts.LOAD_TRANSCRIPT)
+    transcript_sub_keys = Method(stored_transcripts.LIST_SUB_KEYS, lambda found: found.sub_keys)
+    read_transcript = method(stored_transcripts.READ_TRANSCRIPT)
+    delete_transcripts = method(stored_transcripts.DELETE_TRANSCRIPTS)
+    handover = method(stored_transcripts.GET_HANDOVER)
     events = method(event_operations.LIST_EVENTS)
     record_event = method(event_operations.RECORD_EVENT)
     forget_event = method(event_operations.FORGET_EVENT)

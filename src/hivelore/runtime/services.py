@@ -86,6 +86,8 @@ from hivelore.sessions.transcript_files import TranscriptFiles
 from hivelore.setup_scripts.service import SetupScripts
 from hivelore.storage.ports import MemoryStore
 from hivelore.storage.sqlite.store import NAMESPACE
+from hivelore.stored_transcripts.model import TranscriptId
+from hivelore.stored_transcripts.service import StoredTranscripts
 from hivelore.tasks.model import TaskId
 from hivelore.tasks.service import TaskService
 from hivelore.tasks.undo import TaskUndo
@@ -106,6 +108,7 @@ class Ids:
     config: Callable[[datetime], ConfigId] = ids.config_id
     repo: Callable[[datetime], RepoId] = ids.repo_id
     task: Callable[[datetime], TaskId] = ids.task_id
+    transcript: Callable[[datetime], TranscriptId] = ids.transcript_id
     random_bytes: Callable[[int], bytes] = ids.random_bytes
     nonce: Callable[[], str] = ids.nonce
     identity: IdSource = _IDENTITY
@@ -476,6 +479,23 @@ class Services(ABC):
         return Section(without_markers(found.name, found.text), is_trusted=True)
 
     @cached_property
+    def stored_transcripts(self) -> StoredTranscripts:
+        return StoredTranscripts(
+            store=self.store,
+            keyring=self.keyring,
+            entry_writer=self.entry_writer,
+            redactor=self.redactor,
+            lead_sees=self.settings.lead_sees,
+            limits=self.settings.transcript_limits,
+            encrypts=self.settings.transcript_encryption,
+            clock=self.clock,
+            new_id=self.ids.transcript,
+            random=self.ids.random_bytes,
+            nonce=self.ids.nonce,
+            purge_log_later=self.housekeeping.purge_log_later,
+        )
+
+    @cached_property
     def links(self) -> LinkService:
         return LinkService(
             self.store, self.clock, self.settings.lead_sees, self.settings.lifecycle, self.memory_service, self.journal
@@ -516,6 +536,7 @@ class Services(ABC):
             undo=self.settings.undo_lifetime,
             decided=self.settings.decided_lifetime,
             tasks=timedelta(days=self.settings.task_days),
+            transcripts=self.settings.transcript_lifetime,
         )
 
     @cached_property

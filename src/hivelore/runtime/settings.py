@@ -27,6 +27,7 @@ from hivelore.observations.naming import Naming, parse_aliases
 from hivelore.observations.token_budget import parse_budget
 from hivelore.runtime import logs
 from hivelore.search.ranking import Profile, RankingConstants
+from hivelore.stored_transcripts.model import TranscriptLimits
 from hivelore.tasks.costs import DailyLimit
 from hivelore.tasks.model import MICROS
 
@@ -67,6 +68,9 @@ def database_at(text: str) -> Path | str:
         return Path(text).expanduser().absolute()
     except RuntimeError as error:
         raise Invalid(f"{text} is not a valid path ({error}).") from None
+
+
+_MB = 1_000_000
 
 
 class Embedder(StrEnum):
@@ -337,6 +341,37 @@ class Settings(BaseSettings):
         "Folders, separated by commas, where agent programs store their sessions; transcripts elsewhere are not "
         "read. Unset: the folders of the agent programs of the user who runs the service.",
         default_factory=endpoint.transcripts,
+    )
+
+    store_transcripts: bool = setting(
+        "HIVELORE_STORE_TRANSCRIPTS",
+        "`1`: hooks of Claude Code send what the transcript of a session grew by to the service, so that another host "
+        "can resume the session. This is the exact conversation with file contents, tool output, secrets and private "
+        "text. Read by the hooks.",
+        default=False,
+    )
+    transcript_encryption: bool = setting(
+        "HIVELORE_TRANSCRIPT_ENCRYPTION",
+        "`1`: stored transcripts are encrypted with the newest key of the configuration (HIVELORE_CONFIG_KEYS). `0`: "
+        "new entries are stored in clear.",
+        default=True,
+    )
+    transcript_mb: int = setting(
+        "HIVELORE_TRANSCRIPT_MB", "Most megabytes of one stored transcript.", default=300, ge=1, le=10_000
+    )
+    transcripts_mb: int = setting(
+        "HIVELORE_TRANSCRIPTS_MB",
+        "Most megabytes that the stored transcripts of one agent take, compressed.",
+        default=2_000,
+        ge=0,
+        le=10_000_000,
+    )
+    transcript_days: float = setting(
+        "HIVELORE_TRANSCRIPT_DAYS",
+        "Days that a stored transcript is kept after its last entry. 0: unlimited.",
+        default=30,
+        ge=0,
+        le=36_500,
     )
 
     summarizer: Summarizers = setting(
@@ -691,6 +726,14 @@ class Settings(BaseSettings):
     @property
     def decided_lifetime(self) -> timedelta | None:
         return timedelta(days=self.review_days) if self.review_days else None
+
+    @property
+    def transcript_lifetime(self) -> timedelta | None:
+        return timedelta(days=self.transcript_days) if self.transcript_days else None
+
+    @property
+    def transcript_limits(self) -> TranscriptLimits:
+        return TranscriptLimits(transcript_bytes=self.transcript_mb * _MB, agent_bytes=self.transcripts_mb * _MB)
 
     @property
     def ranking_constants(self) -> RankingConstants:

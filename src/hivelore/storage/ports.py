@@ -30,6 +30,7 @@ from hivelore.review.ports import ReviewReads, ReviewWrites
 from hivelore.search.model import Visibility
 from hivelore.sessions.ports import SessionReads, SessionWrites
 from hivelore.setup_scripts.ports import SetupScriptReads, SetupScriptWrites
+from hivelore.stored_transcripts.ports import TranscriptReads, TranscriptWrites
 from hivelore.tasks.ports import TaskReads, TaskWrites
 
 T = TypeVar("T")
@@ -73,6 +74,7 @@ class View(
     ProfileReads,
     JobReads,
     TaskReads,
+    TranscriptReads,
     SettingReads,
     Protocol,
 ):
@@ -102,6 +104,7 @@ class Transaction(
     ProfileWrites,
     JobWrites,
     TaskWrites,
+    TranscriptWrites,
     SettingWrites,
     Protocol,
 ):

@@ -38,6 +38,7 @@ GROUPS = {
     "review": ("list", "show", "accept", "reject", "merge"),
     "setup-script": ("show", "set", "history", "diff", "restore", "sync"),
     "workspace": ("prepare",),
+    "session": ("list", "show", "restore", "save", "delete"),
 }
 """Verbs with subcommands."""
 PROCESSES = {
@@ -50,6 +51,8 @@ PROCESSES = {
     "undo": "test_cli_maintenance.py",
     "repo": "test_cli_repos.py",
     "run": "test_cli_run.py",
+    "session": "test_cli_sessions.py",
+    "handover": "test_cli_sessions.py",
 }
 """Verbs whose example needs another setting, and where it runs."""
 

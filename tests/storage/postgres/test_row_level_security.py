@@ -26,7 +26,7 @@ from hivelore.storage.ports import Transaction
 from hivelore.storage.postgres.row_level_security import ROLE
 from hivelore.storage.postgres.store import PostgresStore
 from hivelore.storage.postgres.view import PostgresView
-from hivelore.storage.sql import configuration, events, memories, review
+from hivelore.storage.sql import configuration, events, memories, review, transcripts
 from hivelore.tasks.model import (
     Attempt,
     ProgressKind,
@@ -53,6 +53,8 @@ from support.repos import a_repo, a_report, repo_id
 from support.repos import put as put_repos
 from support.setup_scripts import a_script, a_script_proposal, put_drafts, put_scripts
 from support.tasks import a_task, task_id
+from support.transcripts import a_chunk, a_transcript
+from support.transcripts import put as put_transcripts
 
 CARL = AgentId("carl")
 
@@ -263,6 +265,27 @@ def test_tasks_are_hidden_from_those_who_neither_sent_them_nor_are_to_do_them(ap
             for part in parts:
                 assert len(view.rows(f"SELECT task FROM {part}")) == len(seen), part
             assert len(view.rows("SELECT task FROM task_cost")) == (0 if own == ADA else 4)
+
+
+def test_transcripts_are_hidden_from_other_agents(app: Application, monkeypatch: pytest.MonkeyPatch) -> None:
+    def all_of_them(seen: Visibility, *others: object) -> tuple[str, Mapping[str, object]]:
+        return "", {}
+
+    monkeypatch.setattr(transcripts, "transcript_condition", all_of_them)
+    put_transcripts(app.store, a_transcript(), a_chunk())
+    app.store.write(lambda tx: tx.put_transcript_digests(a_transcript().id, [1]))
+    for seen, count in (
+        (Visibility(own=ADA, swarm=True), 1),
+        (Visibility(own=BOB, swarm=True), 0),
+        (Visibility(own=None, swarm=True), 0),
+        (Visibility(own=None, swarm=False, others=True), 1),
+    ):
+        with app.store.read(sees=seen) as view:
+            assert isinstance(view, PostgresView)
+            assert len(view.transcripts(seen, 9)) == count
+            assert len(view.rows("SELECT data FROM transcript_chunk")) == count
+            assert len(view.rows("SELECT digest FROM transcript_digest")) == count
+            assert view.transcript_usage(ADA).transcripts == count
 
 
 def test_evidence_is_hidden_with_its_memory(app: Application) -> None:

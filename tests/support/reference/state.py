@@ -31,6 +31,7 @@ from hivelore.review.model import Proposal, ProposalId
 from hivelore.search.model import RecallId
 from hivelore.sessions.model import EventId, Handover, Session
 from hivelore.setup_scripts.model import ScriptVersion
+from hivelore.stored_transcripts.model import StoredTranscript, TranscriptChunk, TranscriptId
 from hivelore.tasks.model import Attempt, Task, TaskChange, TaskCost, TaskId, TaskProgress, TaskSession
 
 K = TypeVar("K", bound=Hashable)
@@ -230,6 +231,15 @@ class State:
         default_factory=SharedMap[tuple[AgentId, int], ProfileVersion]
     )
     tasks: SharedMap[TaskId, KeptTask] = field(default_factory=SharedMap[TaskId, KeptTask])
+    transcripts: SharedMap[TranscriptId, StoredTranscript] = field(
+        default_factory=SharedMap[TranscriptId, StoredTranscript]
+    )
+    transcript_chunks: SharedMap[tuple[TranscriptId, int], TranscriptChunk] = field(
+        default_factory=SharedMap[tuple[TranscriptId, int], TranscriptChunk]
+    )
+    transcript_digests: SharedMap[TranscriptId, frozenset[int]] = field(
+        default_factory=SharedMap[TranscriptId, frozenset[int]]
+    )
     links: SharedMap[LinkKey, StoredLink] = field(default_factory=SharedMap[LinkKey, StoredLink])
     compared: SharedMap[DocumentKey, tuple[int, Clean]] = field(
         default_factory=SharedMap[DocumentKey, tuple[int, Clean]]

@@ -24,10 +24,12 @@ from hivelore.review.model import Proposal, ProposalId
 from hivelore.search.model import RecallId
 from hivelore.sessions.model import Handover, HandoverState, Session
 from hivelore.setup_scripts.model import ScriptVersion
-from support.reference import batches, configuration, links, profiles, proposals, repos, setup_scripts
+from hivelore.stored_transcripts.model import StoredTranscript, TranscriptChunk, TranscriptId
+from support.reference import batches, configuration, links, profiles, proposals, repos, setup_scripts, transcripts
 from support.reference import events as event_state
 from support.reference.state import Lease, Logged
 from support.reference.tasks import TasksWriter
+from support.reference.transcripts import remove_transcripts
 from support.reference.view import ReferenceView
 
 
@@ -264,6 +266,26 @@ class ReferenceSwarm(TasksWriter, ReferenceView):
 
     def put_profile_changes(self, batch: BatchId, changes: Sequence[ProfileChange]) -> None:
         self.state = profiles.with_changes(self.state, batch, changes)
+
+    def put_transcript(self, transcript: StoredTranscript) -> None:
+        self.state = transcripts.put(self.state, transcript)
+
+    def put_transcript_chunk(self, chunk: TranscriptChunk) -> None:
+        self.state = transcripts.put_chunk(self.state, chunk)
+
+    def put_transcript_digests(self, transcript: TranscriptId, digests: Collection[int]) -> None:
+        self.state = transcripts.put_digests(self.state, transcript, digests)
+
+    def erase_transcript(self, transcript: TranscriptId, limit: int) -> bool:
+        self.state, done = transcripts.erased(self.state, transcript, limit)
+        return done
+
+    def remove_transcripts(self, transcripts: Collection[StoredTranscript], at: datetime) -> None:
+        self.state = remove_transcripts(self.state, transcripts, at)
+
+    def expire_transcripts(self, before: datetime, at: datetime, limit: int) -> int:
+        self.state, count = transcripts.expired(self.state, before, at, limit)
+        return count
 
     def acquire_lease(self, name: str, holder: str, now: datetime, lease: timedelta) -> bool:
         held = self.state.leases.get(name)

@@ -28,10 +28,19 @@ from support.reference.repos import ReposView
 from support.reference.setup_scripts import SetupScriptsView
 from support.reference.state import Logged
 from support.reference.tasks import TasksView
+from support.reference.transcripts import TranscriptsView
 
 
 class ReferenceSwarmView(
-    ProposalsView, LinksView, BatchesView, ConfigView, ProfilesView, ReposView, SetupScriptsView, TasksView
+    ProposalsView,
+    LinksView,
+    BatchesView,
+    ConfigView,
+    ProfilesView,
+    ReposView,
+    SetupScriptsView,
+    TasksView,
+    TranscriptsView,
 ):
     """Implements ``storage.ports.SwarmView``."""
 

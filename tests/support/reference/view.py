@@ -353,6 +353,8 @@ class ReferenceView(ReferenceSwarmView):
             profiles=len(self.state.profiles),
             profile_versions=len(self.state.profile_versions),
             tasks=len(self.state.tasks),
+            transcripts=sum(one.removed_at is None for one in self.state.transcripts.values()),
+            transcript_chunks=sum(one.chunks for one in self.state.transcripts.values() if one.removed_at is None),
             jobs=len(self.state.jobs),
         )
 

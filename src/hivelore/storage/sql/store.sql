@@ -48,4 +48,6 @@ SELECT
   (SELECT COUNT(*) FROM profile WHERE namespace = :namespace),
   (SELECT COUNT(*) FROM profile_version WHERE namespace = :namespace),
   (SELECT COUNT(*) FROM task WHERE namespace = :namespace),
+  (SELECT COUNT(*) FROM transcript WHERE namespace = :namespace AND removed_at IS NULL),
+  (SELECT COALESCE(SUM(chunks), 0) FROM transcript WHERE namespace = :namespace AND removed_at IS NULL),
   (SELECT COUNT(*) FROM job WHERE namespace = :namespace)

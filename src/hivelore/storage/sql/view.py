@@ -32,6 +32,7 @@ from hivelore.storage.sql.sessions import SessionReader, SessionWriter
 from hivelore.storage.sql.setup_scripts import SetupScriptReader, SetupScriptWriter
 from hivelore.storage.sql.statements import Dialect, Param, Table, load_dialect
 from hivelore.storage.sql.tasks import SUMMARY, TaskReader, TaskWriter
+from hivelore.storage.sql.transcripts import TranscriptReader, TranscriptWriter
 
 
 class SqlView(
@@ -50,6 +51,7 @@ class SqlView(
     SessionReader,
     SetupScriptReader,
     TaskReader,
+    TranscriptReader,
 ):
     """Implements ``storage.ports.View`` except for the change log."""
 
@@ -104,6 +106,7 @@ class SqlTransaction(
     SessionWriter,
     SetupScriptWriter,
     TaskWriter,
+    TranscriptWriter,
     SqlView,
 ):
     """Implements ``storage.ports.Transaction`` except for the change log: what concerns several capabilities."""

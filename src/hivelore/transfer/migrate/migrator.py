@@ -44,6 +44,8 @@ from hivelore.setup_scripts.model import ScriptVersion
 from hivelore.storage.migration_state import MOVE, MigrationState, fitting, known, origin_of
 from hivelore.storage.planner_statistics import PlannerStatistics
 from hivelore.storage.ports import MemoryStore, Snapshots, Transaction, View
+from hivelore.stored_transcripts.erasure import erase
+from hivelore.stored_transcripts.model import StoredTranscript, TranscriptChunk, TranscriptId
 from hivelore.tasks.model import Attempt, Task, TaskChange, TaskCost, TaskId, TaskProgress, TaskSession
 
 T = TypeVar("T")
@@ -267,6 +269,7 @@ class Migrator:
         self._copy_repos(view)
         self._copy_setup_scripts(view)
         self._copy_tasks(view)
+        self._copy_transcripts(view)
         self._copy_files(view)
         self._copy_profiles(view)
         for page in _pages(lambda after: view.handovers_after(after, PAGE), EventId(""), lambda one: one.ended.id):
@@ -452,6 +455,22 @@ class Migrator:
             if (whole := _whole_task(view, task)) is not None:
                 self._target.write(lambda tx, whole=whole: _put_task(tx, whole))
 
+    def _copy_transcripts(self, view: View) -> None:
+        with self._target.read() as target:
+            found = {one.id: one for one in _all_transcripts(target)}
+        kept = {one.id: one for one in transcripts_of(view)}
+        for outdated in (number for number, one in found.items() if kept.get(number) != one):
+            erase(self._target, outdated)  # First of all, because another one may have its key now.
+        for one in (one for one in kept.values() if found.get(one.id) != one):
+            # It is complete only with its last chunk: an interrupted copy is not found, and made again.
+            hidden = replace(one, removed_at=one.updated_at)
+            self._target.write(lambda tx, hidden=hidden: tx.put_transcript(hidden))
+            for chunk in chunks_of(view, one.id):
+                self._target.write(lambda tx, chunk=chunk: tx.put_transcript_chunk(chunk))
+            for page in _digest_pages(view, one.id):
+                self._target.write(lambda tx, one=one, page=page: tx.put_transcript_digests(one.id, page))
+            self._target.write(lambda tx, one=one: tx.put_transcript(one))
+
     def _copy_files(self, view: View) -> None:
         kept: set[tuple[str, str]] = set()
         for page in _file_pages(view):
@@ -583,6 +602,8 @@ def _store_digest(view: View, memories: Checksum) -> StoreDigest:
         view.profiles(),
         chain.from_iterable(profile_version_pages(view)),
         tasks_of(view),
+        transcripts_of(view),
+        (one for each in transcripts_of(view) for one in chunks_of(view, each.id)),
     ):
         checksum = Checksum()
         checksum.add_all(rows)
@@ -593,6 +614,7 @@ def _store_digest(view: View, memories: Checksum) -> StoreDigest:
 
 # All rows of a log in pages
 
+_DIGESTS = 10_000
 _LAST_NUMBER = 2**31 - 1
 """At least the number of every version."""
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
@@ -711,6 +733,26 @@ def _with_parts(view: View, task: Task) -> WholeTask:
         tuple(view.task_attempts(task.id)),
         tuple(view.task_costs(task.id)),
     )
+
+
+def transcripts_of(view: View) -> Iterator[StoredTranscript]:
+    """Yields the transcripts that are not being deleted, by id."""
+    return (one for one in _all_transcripts(view) if one.removed_at is None)
+
+
+def _all_transcripts(view: View) -> Iterator[StoredTranscript]:
+    pages = _pages(lambda after: view.transcripts_after(after, PAGE), TranscriptId(""), lambda one: one.id)
+    return chain.from_iterable(pages)
+
+
+def chunks_of(view: View, transcript: TranscriptId) -> Iterator[TranscriptChunk]:
+    """Yields the chunks of a transcript, one at a time: a chunk may be large."""
+    pages = _pages(lambda after: view.transcript_chunks(transcript, after, 1), 0, lambda one: one.number)
+    return chain.from_iterable(pages)
+
+
+def _digest_pages(view: View, transcript: TranscriptId) -> Iterator[Sequence[int]]:
+    return _pages(lambda after: view.transcript_digests_after(transcript, after, _DIGESTS), -1, lambda one: one)
 
 
 WholeBatch = tuple[

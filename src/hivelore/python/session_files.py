@@ -1,0 +1,118 @@
+"""Restores sessions of Claude Code on this host, and sends those of this host, with the key of their agent."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hivelore.errors import Conflict, Forbidden, HiveloreError, Invalid, NotFound
+from hivelore.local import endpoint
+from hivelore.local.claude_code_files import SUFFIX, is_session_id, project_folder_name
+from hivelore.local.transcript_capture import Refused, Sender, capture_session, note_restored
+from hivelore.local.transcript_restore import Restored, restore_file, restore_part
+from hivelore.python.client import Client
+from hivelore.stored_transcripts.keys import transcript_key
+
+_TRANSCRIPTS = "/api/transcripts"
+_PROGRAM = "claude-code"
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredSession:
+    session: str
+    """The restored session. ``claude --resume`` takes it."""
+    file: Path
+    outcome: str
+    """See ``local.transcript_restore``."""
+
+
+def restore_session(
+    client: Client, key: str, session: str, workspace: Path, home: Path, *, newest: bool = True
+) -> RestoredSession:
+    """Writes a session with its sub-agents where Claude Code finds it from a workspace. ``key``: the key of the
+    session's own agent, which the client has. ``newest``: restores the newest session that continues it. Raises
+    NotFound, Forbidden, Invalid if Claude Code cannot resume the session, and Conflict if a file has entries that are
+    not stored."""
+    found = client.call("GET", f"{_TRANSCRIPTS}/find", query={"sessionId": session, "newest": str(newest).lower()})
+    one = found["session"]
+    if not one["isExact"]:
+        raise Forbidden(f"The session belongs to the agent {one['agentId']}. Use its key as HIVELORE_KEY.")
+    if one["program"] != _PROGRAM or not is_session_id(one["sessionId"]):
+        raise Invalid(f"Claude Code cannot resume it. 'hivelore handover {one['sessionId']}' prints a packet.")
+    main = sessions_folder(workspace) / f"{one['sessionId']}{SUFFIX}"
+    done: dict[str, tuple[Path, Restored, str]] = {}
+    try:
+        done[""] = (main, restore_file(main, _lines(client, one), main.parent), one["id"])
+        for part in found["subKeys"]:
+            file = _part_file(main, part["subKey"])
+            done[part["subKey"]] = (file, restore_part(file, _lines(client, part), main.parent), part["id"])
+    finally:
+        with closing(Sender(client.url, key)) as sender:
+            note_restored(main, done, sender, home)
+    return RestoredSession(one["sessionId"], main, done[""][1].outcome)
+
+
+@dataclass(frozen=True, slots=True)
+class Continuation:
+    """The way to continue a session (X16). Both are None if nothing is known of it."""
+
+    session: str | None = None
+    """``claude --resume`` takes it."""
+    packet: str | None = None
+    """Hand-over packet, if it cannot be resumed."""
+
+
+def continue_session(client: Client, key: str, session: str, workspace: Path, home: Path) -> Continuation:
+    """Restores a session if it is stored. Else Claude Code resumes the file of this host, or an agent gets the
+    hand-over packet. Raises Unavailable if the packet cannot be asked for."""
+    with suppress(HiveloreError):
+        return Continuation(session=restore_session(client, key, session, workspace, home).session)
+    if is_session_id(session) and (sessions_folder(workspace) / f"{session}{SUFFIX}").is_file():
+        return Continuation(session=session)
+    try:
+        return Continuation(packet=client.call("GET", f"{_TRANSCRIPTS}/handover", query={"sessionId": session})["text"])
+    except (NotFound, Invalid):
+        return Continuation()
+
+
+def save_session(
+    client: Client, key: str, session: str, workspace: Path, home: Path, expired: Callable[[], bool] = lambda: False
+) -> tuple[str, int]:
+    """Sends what the transcript of a session of this host grew by, also if it was sent with the key of another agent
+    before. ``session``: its id or the beginning of it. Returns the id and the number of new entries. Raises NotFound,
+    Unavailable, and Conflict beyond the limits."""
+    place = sessions_folder(workspace)
+    files = sorted(place.glob(f"{session}*{SUFFIX}")) if session.replace("-", "").isalnum() else []
+    if len(files) != 1:
+        problem = "Several sessions begin" if files else "No session begins"
+        raise NotFound(f"{problem} with {session!r} in {place}. Name the workspace with --folder.")
+    with closing(Sender(client.url, key)) as sender:
+        try:
+            return files[0].stem, capture_session(files[0], sender, home, expired, with_any_key=True)
+        except Refused as error:
+            raise Conflict(str(error)) from None
+
+
+def sessions_folder(workspace: Path) -> Path:
+    """Returns the folder with the sessions of a workspace on this host."""
+    settings = endpoint.agent_homes().get(_PROGRAM)
+    if settings is None:
+        raise NotFound("The settings folder of Claude Code is unknown. Set HOME or CLAUDE_CONFIG_DIR.")
+    return settings / endpoint.SESSIONS[_PROGRAM] / project_folder_name(workspace)
+
+
+def _lines(client: Client, one: dict[str, Any]) -> Iterator[str]:
+    """Yields the exact lines of a transcript, page by page."""
+    query = {"projectKey": one["projectKey"], "sessionId": one["sessionId"], "subKey": one["subKey"]}
+    after: int | None = 0
+    while after is not None:
+        page = client.call("GET", f"{_TRANSCRIPTS}/lines", query={**query, "after": after})
+        yield from page["lines"]
+        after = page["next"]
+
+
+def _part_file(main: Path, sub_key: str) -> Path:
+    """Returns the file of a sub-agent's transcript. Raises Invalid for one outside the folder of the session."""
+    key = transcript_key(main.parent.name, main.name.removesuffix(SUFFIX), sub_key)
+    return main.with_suffix("") / f"{key.sub_key}{SUFFIX}"
