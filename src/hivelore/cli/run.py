@@ -26,7 +26,7 @@ from hivelore.runner.checks import Check, RunnerPlace, check_all
 from hivelore.runner.command import check_settings
 from hivelore.runner.mcp_servers import Servers, merge_servers, own_server, parse_servers
 from hivelore.runner.model import ClaimedTask, Program, RunLimits
-from hivelore.runner.ports import Prepared
+from hivelore.runner.ports import Prepared, TranscriptSource
 from hivelore.runner.run_folders import RUNS
 from hivelore.runner.task_run import Means, RunView
 
@@ -205,6 +205,7 @@ def _means(
     from hivelore.observations.naming import parse_aliases
     from hivelore.runner.local_transcripts import LocalTranscripts
     from hivelore.runner.outbox import Outbox
+    from hivelore.runner.restored_sessions import RestoredSessions
     from hivelore.runner.service_queue import ServicePrompts, ServiceQueue
     from hivelore.runner.stream_markers import BlockMarkers
     from hivelore.runtime.clock import SystemClock
@@ -212,13 +213,16 @@ def _means(
     status = client.call("GET", "/api/status")
     naming = parse_aliases(status["aliases"])
     key = endpoint.given_key() or endpoint.key(endpoint.AGENT_KEY, home)
+    transcripts: TranscriptSource = LocalTranscripts(program.kind, environment)
+    if program.kind is Program.CLAUDE:
+        transcripts = RestoredSessions(transcripts, client, key, home, environment, output.note)
     return Means(
         client=client,
         queue=ServiceQueue(client, socket.gethostname()[:100]),
         outbox=Outbox(home / _OUTBOX / agent, output.note),
         workspace=MachineWorkspace(client, work),
         prompts=ServicePrompts(client, agent),
-        transcripts=LocalTranscripts(program.kind, environment),
+        transcripts=transcripts,
         program=program,
         servers=servers,
         limits=limits,

@@ -1,13 +1,13 @@
 """Restores sessions of Claude Code on this host, and sends those of this host, with the key of their agent."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hivelore.errors import Conflict, Forbidden, HiveloreError, Invalid, NotFound
-from hivelore.local import endpoint
+from hivelore.local import endpoint, variables
 from hivelore.local.claude_code_files import SUFFIX, is_session_id, project_folder_name
 from hivelore.local.transcript_capture import Refused, Sender, capture_session, note_restored
 from hivelore.local.transcript_restore import Restored, restore_file, restore_part
@@ -28,19 +28,26 @@ class RestoredSession:
 
 
 def restore_session(
-    client: Client, key: str, session: str, workspace: Path, home: Path, *, newest: bool = True
+    client: Client,
+    key: str,
+    session: str,
+    workspace: Path,
+    home: Path,
+    *,
+    newest: bool = True,
+    environment: Mapping[str, str] | None = None,
 ) -> RestoredSession:
     """Writes a session with its sub-agents where Claude Code finds it from a workspace. ``key``: the key of the
-    session's own agent, which the client has. ``newest``: restores the newest session that continues it. Raises
-    NotFound, Forbidden, Invalid if Claude Code cannot resume the session, and Conflict if a file has entries that are
-    not stored."""
+    session's own agent, which the client has. ``newest``: restores the newest session that continues it.
+    ``environment``: that of Claude Code, by default that of this process. Raises NotFound, Forbidden, Invalid if Claude
+    Code cannot resume the session, and Conflict if a file has entries that are not stored."""
     found = client.call("GET", f"{_TRANSCRIPTS}/find", query={"sessionId": session, "newest": str(newest).lower()})
     one = found["session"]
     if not one["isExact"]:
         raise Forbidden(f"The session belongs to the agent {one['agentId']}. Use its key as HIVELORE_KEY.")
     if one["program"] != _PROGRAM or not is_session_id(one["sessionId"]):
         raise Invalid(f"Claude Code cannot resume it. 'hivelore handover {one['sessionId']}' prints a packet.")
-    main = sessions_folder(workspace) / f"{one['sessionId']}{SUFFIX}"
+    main = sessions_folder(workspace, environment) / f"{one['sessionId']}{SUFFIX}"
     done: dict[str, tuple[Path, Restored, str]] = {}
     try:
         done[""] = (main, restore_file(main, _lines(client, one), main.parent), one["id"])
@@ -94,9 +101,9 @@ def save_session(
             raise Conflict(str(error)) from None
 
 
-def sessions_folder(workspace: Path) -> Path:
+def sessions_folder(workspace: Path, environment: Mapping[str, str] | None = None) -> Path:
     """Returns the folder with the sessions of a workspace on this host."""
-    settings = endpoint.agent_homes().get(_PROGRAM)
+    settings = endpoint.agent_homes(variables.environment() if environment is None else environment).get(_PROGRAM)
     if settings is None:
         raise NotFound("The settings folder of Claude Code is unknown. Set HOME or CLAUDE_CONFIG_DIR.")
     return settings / endpoint.SESSIONS[_PROGRAM] / project_folder_name(workspace)

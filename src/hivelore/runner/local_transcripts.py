@@ -1,16 +1,15 @@
 """Conversations of agent programs in the files of this host."""
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from hivelore.local import endpoint
+from hivelore.local.claude_code_files import SUFFIX, project_folder_name
 from hivelore.runner.json_line import as_object, parse_object
 from hivelore.runner.model import NO_USAGE, Program, Usage
 from hivelore.runner.stream_events import as_count, as_session
 from hivelore.runner.stream_lines import StreamLine
 
-_NO_WORD = re.compile(r"[^a-zA-Z0-9]")
 _TAIL = 1_000_000
 """Bytes at the end of a file of Codex that are searched for its usage."""
 
@@ -52,6 +51,6 @@ class LocalTranscripts:
         if self._sessions is None or as_session(session) is None:
             return None
         if self._kind is Program.CLAUDE:
-            file = self._sessions / _NO_WORD.sub("-", str(folder.resolve())) / f"{session}.jsonl"
+            file = self._sessions / project_folder_name(folder) / f"{session}{SUFFIX}"
             return file if file.is_file() else None
         return next(self._sessions.glob(f"*/*/*/rollout-*-{session}.jsonl"), None)

@@ -32,7 +32,7 @@ _EARLIER = "## Earlier work on this task"
 
 def choose_resume(task: ClaimedTask, *, has_own: bool, has_parent: bool) -> Resume | None:
     """Returns the conversation that a run goes on with: its own, else that of its parent (X16). None: a fresh one.
-    ``has_own``, ``has_parent``: the transcript is on this host."""
+    ``has_own``, ``has_parent``: the program of this host can resume it."""
     if task.session is not None and has_own:
         return Resume(Conversation.OWN, task.session)
     if task.session is None and task.parent_session is not None and has_parent:

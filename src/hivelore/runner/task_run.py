@@ -166,10 +166,11 @@ class TaskRun:
         prepared = means.workspace.prepare(task)
         for notice in prepared.notes:
             self._refresh(notice)
+        own, parent = task.session, None if task.session is not None else task.parent_session
         resume = choose_resume(
             task,
-            has_own=task.session is not None and means.transcripts.has(task.session, prepared.folder),
-            has_parent=task.parent_session is not None and means.transcripts.has(task.parent_session, prepared.folder),
+            has_own=own is not None and means.transcripts.has(own, prepared.folder),
+            has_parent=parent is not None and means.transcripts.has(parent, prepared.folder),
         )
         if resume is not None:
             self._usage_before = means.transcripts.usage_before(resume.session)
