@@ -345,6 +345,28 @@ def test_a_session_that_copies_another_one_continues_it(service: Service, ada: C
     assert bob.call("GET", PATH)["sessions"][0]["continues"] is None
 
 
+def test_a_task_is_handed_over_by_its_newest_stored_session(service: Service, ada: Client) -> None:
+    me = ada.call("GET", "/api/me")["agentId"]
+    task = ada.call("POST", "/api/tasks", body={"text": "Find the kettle.", "assignee": me})["id"]
+    ada.call("POST", "/api/tasks/claim", body={})
+    query = {"sessionId": task}
+    append(ada, said("user", "Look in the attic.", "a"), session=1)
+    append(ada, said("user", "Another one.", "b", sessionId=session_id(3)), session=3)
+    with pytest.raises(NotFound, match="No session of this task is stored"):
+        ada.call("GET", f"{PATH}/handover", query=query)
+    for session in (session_id(1), session_id(2), session_id(3)[:8]):
+        ada.call("POST", f"/api/tasks/{task}/progress", body={"text": "Half.", "sessionId": session})
+    found = ada.call("GET", f"{PATH}/handover", query=query)
+    assert found["sessionId"] == session_id(1)
+    assert "Look in the attic." in found["text"]
+    assert ada.call("GET", f"{PATH}/handover", query={"sessionId": task[:18]})["sessionId"] == session_id(1)
+    lead = service.client(service.add(f"lead {next(_NUMBERS)}", Role.LEAD))
+    assert lead.call("GET", f"{PATH}/handover", query=query)["sessionId"] == session_id(1)
+    other = service.client(service.add(f"bob {next(_NUMBERS)}"))
+    with pytest.raises(NotFound, match="no task has this id"):
+        other.call("GET", f"{PATH}/handover", query=query)
+
+
 def test_a_handover_is_made_of_a_long_transcript(ada: Client) -> None:
     filling = "word " * 20_000
     for number in range(9):

@@ -418,8 +418,9 @@ ROUTES: dict[tuple[str, str], Probe] = {
     ("GET", "/api/transcripts/{id}/turns"): lambda asker: asker.each_transcript(
         lambda transcript: asker.rest("GET", f"/api/transcripts/{transcript}/turns")
     ),
-    ("GET", "/api/transcripts/handover"): lambda asker: asker.each_session(
-        lambda session: asker.rest("GET", "/api/transcripts/handover", query={"sessionId": session})
+    ("GET", "/api/transcripts/handover"): lambda asker: (
+        asker.each_session(lambda session: asker.rest("GET", "/api/transcripts/handover", query={"sessionId": session}))
+        + asker.each_task(lambda task: asker.rest("GET", "/api/transcripts/handover", query={"sessionId": task}))
     ),
     ("DELETE", "/api/transcripts"): lambda asker: [
         asker.rest("DELETE", "/api/transcripts", query={"sessionId": NOWHERE})

@@ -143,10 +143,17 @@ def delete(session: Session, /, *, agent: Reviewer = None, json: AsJson = False)
     output.result(done, json, f"Deleted {counted(done['deleted'], 'transcript')} of ", (one["sessionId"], "bold"))
 
 
-def handover(session: Session, /, *, exact: Exact = False, agent: Reviewer = None, json: AsJson = False) -> None:
+def handover(
+    session: Annotated[str, Parameter(name="id", help="Session or task, by id or its beginning.")],
+    /,
+    *,
+    exact: Exact = False,
+    agent: Reviewer = None,
+    json: AsJson = False,
+) -> None:
     """Print a hand-over packet of a session: goal, progress, decisions, files, last error and open questions.
 
-    For an agent that cannot resume the session itself.
+    For an agent that cannot resume the session itself. Of a task, its newest stored session is taken.
 
     Example: hivelore handover ID
     """

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hivelore.core.agents import AgentId
 from hivelore.core.operation import Call
-from hivelore.errors import Invalid
+from hivelore.errors import Invalid, NotFound
+from hivelore.local.claude_code_files import is_session_id
 from hivelore.stored_transcripts.keys import check_name, parse_id, transcript_key
 from hivelore.stored_transcripts.model import AppendResult, FilePosition, FoundSession
 from hivelore.stored_transcripts.operations import (
@@ -106,12 +108,35 @@ def delete_transcripts(app: Application, request: DeleteTranscripts, call: Call)
 
 
 def get_handover(app: Application, request: GetHandover, call: Call) -> SessionHandover:
+    owner = _agent(app, request.agent)
+    try:
+        return _handover(app, request.session, owner, request, call)
+    except NotFound:
+        return _handover_of_task(app, owner, request, call)
+
+
+def _handover_of_task(app: Application, owner: AgentId | None, request: GetHandover, call: Call) -> SessionHandover:
+    try:
+        task = app.tasks.resolve(request.session, call.viewer)
+        sessions = app.tasks.get(task, call.viewer, call.deadline).sessions
+    except NotFound:
+        raise NotFound(
+            "No stored session and no task has this id. 'hivelore session list' (GET /api/transcripts) and 'hivelore "
+            "task list' (GET /api/tasks) show them."
+        ) from None
+    for one in reversed(sessions):
+        # A shorter text would be the beginning of another session.
+        if is_session_id(one.session) and owner in (None, one.agent):
+            with suppress(NotFound):
+                return _handover(app, one.session, one.agent, request, call)
+    raise NotFound("No session of this task is stored. 'hivelore task show' shows what was reported.")
+
+
+def _handover(
+    app: Application, session: str, owner: AgentId | None, request: GetHandover, call: Call
+) -> SessionHandover:
     found, text = app.stored_transcripts.handover(
-        request.session,
-        call.viewer,
-        owner=_agent(app, request.agent),
-        newest=request.newest,
-        deadline=call.deadline,
+        session, call.viewer, owner=owner, newest=request.newest, deadline=call.deadline
     )
     return SessionHandover(session_id=found.key.session, text=text)
 

@@ -83,7 +83,9 @@ class DeleteTranscripts(Request, frozen=True, kw_only=True, rename=json_names(ag
 
 
 class GetHandover(Request, frozen=True, rename=json_names(agent="agentId", session="sessionId")):
-    session: Annotated[str, Meta(description="Session id, or its beginning.")]
+    session: Annotated[
+        str, Meta(description="Session id, or that of a task for its newest stored session; or a beginning.")
+    ]
     agent: Annotated[str | None, Meta(description="Agent of the session, by id or name.")] = None
     newest: Annotated[bool, Meta(description="Take the newest session that continues it.")] = True
 
@@ -207,7 +209,7 @@ GET_HANDOVER = Operation(
     name="handover",
     verb="handover",
     summary="Returns a hand-over packet: goal, progress, decisions, changed files, last error and open questions of a "
-    "session, redacted, for another agent that cannot resume it.",
+    "session, redacted, for another agent that cannot resume it. Takes the id of a task, too.",
     request=GetHandover,
     response=SessionHandover,
     handler="hivelore.stored_transcripts.handlers:get_handover",
