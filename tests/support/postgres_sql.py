@@ -8,6 +8,8 @@ import psycopg
 from hivelore.indexes.keywords.postings import sql as postings
 from hivelore.storage.postgres.view import SQL
 from hivelore.storage.sql.statements import load
+from hivelore.storage.sql.tasks import COST_ORDERS, COST_SUMS
+from hivelore.tasks.model import CostGroup
 from support.missing import missing
 from support.postgres import needs_index
 
@@ -40,6 +42,11 @@ def filled(name: str, queue: str = QUEUES[0], namespace: int = 1) -> str:
         "repo_columns": "id",
         "repo_filter": "",
         "report_columns": "repo",
+        "task_filter": "",
+        "cost_sums": COST_SUMS,
+        "cost_key": "agent",
+        "cost_order": COST_ORDERS[CostGroup.AGENT],
+        "cost_filter": "",
         "transcript_filter": "",
         "unleased": SQL["unleased"],
         "locked": SQL["locked"],

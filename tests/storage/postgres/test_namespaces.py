@@ -24,6 +24,7 @@ NOT_LED = {
 }
 """Indexes that do not begin with the namespace."""
 OF_NO_TABLE = {
+    "lease_time": "asks for the time",
     "postings.elsewhere": "asks what else goes on in the server",
     "other_connections": "asks who else is connected",
     "number_from": "sets a sequence, of which the parts have one together",
