@@ -12,7 +12,7 @@ from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Conflict
 from hivelore.repos.model import Repo, RepoChange, RepoId, RepoReport
-from hivelore.storage.ports import MemoryStore
+from hivelore.storage.ports import MemoryStore, Transaction
 from support.batches import a_batch
 from support.memories import ADA, BOB, instant
 from support.repos import a_repo, a_report, put, repo_id, reports, repos
@@ -68,10 +68,10 @@ def test_names_that_differ_in_case_only_are_equal(store: MemoryStore) -> None:
 def test_a_refused_name_does_not_end_the_transaction(store: MemoryStore) -> None:
     put(store, a_repo(1, name=Clean("shop")))
 
-    def work(tx: object) -> None:
+    def work(tx: Transaction) -> None:
         with pytest.raises(Conflict):
-            tx.put_repo(a_repo(2, name=Clean("shop")))  # type: ignore[attr-defined]
-        tx.put_repo(a_repo(2))  # type: ignore[attr-defined]
+            tx.put_repo(a_repo(2, name=Clean("shop")))
+        tx.put_repo(a_repo(2))
 
     store.write(work)
     assert len(listed(store)) == 2

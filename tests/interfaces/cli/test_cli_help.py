@@ -88,6 +88,8 @@ def run_example(cli: CommandLine, example: str, me: str) -> None:
             cli("task", "pause", task)
     if words[0] == "config" and "ID" in words:
         words[words.index("ID")] = cli.json("config", "set", "EXAMPLE", "x")["id"]
+    if words[:2] == ["repo", "add"]:
+        cli("repo", "remove", "shop")
     if words[:2] == ["config", "resolved"]:
         cli("repo", "add", "https://example.com/acme/shop", "--no-auto")
     if "ID" in words:
