@@ -1,4 +1,4 @@
-"""Runners and agent programs that are killed at random moments."""
+"""Runners, agent programs and the service, killed at random moments."""
 
 import os
 import random
@@ -6,43 +6,97 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from hivelore.local import launcher
+from hivelore.python.client import Client
 from hivelore.runner.orphans import processes_of
 from support import chaos_runner
 from support.agent_scripts import answers, began, says, script
-from support.service import Service
+from support.command_line import HIVELORE
+from support.laws import IS_SOAKING
+from support.ports import free_port
+from support.postgres import DATABASES, service_on
+from support.service import environment
 from support.waiting import until
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(1_200),
     pytest.mark.skipif(sys.platform != "linux", reason="needs /proc"),
 ]
 
-TASKS = 24
+TASKS = 60
 RUNNERS = 3
-SECONDS = 30.0
-WORK = "subprocess.Popen(['sleep', '1000'], start_new_session=True); time.sleep(0.5)"
+SECONDS = 300.0 if IS_SOAKING else 60.0
+SERVICE_EVERY = 20.0
+"""Seconds between two kills of the service."""
+WORK = """
+import random
+subprocess.Popen(['sleep', '1000'], start_new_session=True)
+time.sleep(random.uniform(0.5, 6.0))
+"""
+PROGRAM = "\n".join([began(), says("[MEMORY:timing:jellyfin] Takes 60s to start"), WORK, answers("It is done.")])
+ENDED = {"completed", "failed", "cancelled"}
+
+
+class Hub:
+    """A service in a process of its own, which is killed and started again on the same port."""
+
+    def __init__(self, folder: Path, database: str) -> None:
+        self.home = folder / "service"
+        self.home.mkdir()
+        settings = {f"HIVELORE_{name.upper()}": str(value) for name, value in service_on(database).items()}
+        self._environment = environment(self.home, **settings)
+        self._port = free_port()
+        self.url = f"http://127.0.0.1:{self._port}"
+        self._process = self._start()
+        self.operator = Client(self.url, (self.home / "operator.key").read_text().strip())
+
+    def _start(self) -> "subprocess.Popen[bytes]":
+        words = [HIVELORE, "serve", "--port", str(self._port)]
+        process = subprocess.Popen(words, env=self._environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        until(lambda: launcher.is_alive(self.url))
+        assert process.poll() is None
+        return process
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._process = self._start()
+
+    def send(self, **body: Any) -> str:
+        return self.operator.call("POST", "/api/tasks", body=body)["id"]
+
+    def task(self, task: str) -> Any:
+        return self.operator.call("GET", f"/api/tasks/{task}")["task"]
+
+    def close(self) -> None:
+        self.operator.close()
+        self._process.terminate()
+        self._process.wait()
 
 
 class Runners:
-    def __init__(self, service: Service, folder: Path, program: Path) -> None:
-        self._service = service
+    def __init__(self, hub: Hub, folder: Path, program: Path) -> None:
+        self._hub = hub
         self._program = program
-        self._keys = [service.add(f"worker-{number}") for number in range(RUNNERS)]
+        names = [f"worker-{number}" for number in range(RUNNERS)]
+        self._keys = [hub.operator.call("POST", "/api/agents", body={"name": name})["key"] for name in names]
         self._homes = [folder / f"home-{number}" for number in range(RUNNERS)]
         for home in self._homes:
             home.mkdir()
         self.processes = [self._start(number) for number in range(RUNNERS)]
 
     def _start(self, number: int) -> "subprocess.Popen[bytes]":
-        words = [sys.executable, chaos_runner.__file__, self._service.url, str(self._homes[number]), str(self._program)]
-        environment = {"PATH": os.environ["PATH"], "HIVELORE_KEY": self._keys[number]}
-        return subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        words = [sys.executable, chaos_runner.__file__, self._hub.url, str(self._homes[number]), str(self._program)]
+        env = {"PATH": os.environ["PATH"], "HIVELORE_KEY": self._keys[number]}
+        return subprocess.Popen(words, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def kill(self, number: int) -> None:
         self.processes[number].kill()
@@ -50,8 +104,14 @@ class Runners:
         self.processes[number] = self._start(number)
 
     def left(self) -> list[int]:
-        folders = [folder for home in self._homes for folder in (home / "runs").iterdir()]
+        """Returns the processes of all runs that runners have begun."""
+        folders = [folder for home in self._homes for folder in (home / "runs").glob("*")]
         return [pid for folder in folders for pid in processes_of(folder.name)]
+
+    def kill_one_of_a_run(self, chance: random.Random) -> None:
+        if left := self.left():
+            with suppress(ProcessLookupError):
+                os.kill(chance.choice(left), signal.SIGKILL)
 
     def stop(self) -> None:
         for process in self.processes:
@@ -60,35 +120,55 @@ class Runners:
             process.wait()
 
 
-def test_every_task_is_completed_although_runners_and_programs_are_killed(tmp_path: Path) -> None:
+@contextmanager
+def chaos(folder: Path, database: str) -> Generator[tuple[Hub, Runners]]:
+    hub = Hub(folder, database)
+    try:
+        runners = Runners(hub, folder, script(folder, PROGRAM))
+        try:
+            yield hub, runners
+        finally:
+            runners.stop()
+    finally:
+        hub.close()
+
+
+def send_all(hub: Hub, chance: random.Random) -> list[str]:
+    tasks: list[str] = []
+    for number in range(TASKS):
+        after = chance.sample(tasks, min(len(tasks), number % 3))
+        tasks.append(hub.send(text=f"Do number {number} of the many things.", dependsOn=after, maxAttempts=20))
+    return tasks
+
+
+def kill_at_random(hub: Hub, runners: Runners, chance: random.Random) -> None:
+    end = time.monotonic() + SECONDS
+    next_service = time.monotonic() + SERVICE_EVERY / 2
+    while (now := time.monotonic()) < end:
+        time.sleep(chance.uniform(0.5, 4.0))
+        if now >= next_service:
+            next_service = now + SERVICE_EVERY
+            hub.kill()
+        elif chance.random() < 0.5:
+            runners.kill(chance.randrange(RUNNERS))
+        else:
+            runners.kill_one_of_a_run(chance)
+
+
+@pytest.mark.parametrize("database", DATABASES)
+def test_every_task_is_completed_once_although_everything_is_killed(tmp_path: Path, database: str) -> None:
     chance = random.Random(7)
-    body = "\n".join(
-        [began(), says("[MEMORY:timing:jellyfin] Takes 60s to start"), WORK, answers("It is done, all of it.")]
-    )
-    with Service(tmp_path / "service") as service:
-        operator = service.client(service.operator_key)
-        tasks: list[str] = []
-        for number in range(TASKS):
-            after = chance.sample(tasks, min(len(tasks), number % 3))
-            body_ = {"text": f"Do number {number} of the many things.", "dependsOn": after, "maxAttempts": 20}
-            tasks.append(operator.call("POST", "/api/tasks", body=body_)["id"])
-        runners = Runners(service, tmp_path, script(tmp_path, body))
-        end = time.monotonic() + SECONDS
-        while time.monotonic() < end:
-            time.sleep(chance.uniform(0.3, 1.5))
-            if chance.random() < 0.6:
-                runners.kill(chance.randrange(RUNNERS))
-            elif left := runners.left():
-                with suppress(ProcessLookupError):
-                    os.kill(chance.choice(left), signal.SIGKILL)
+    with chaos(tmp_path, database) as (hub, runners):
+        tasks = send_all(hub, chance)
+        kill_at_random(hub, runners, chance)
 
-        def states() -> set[str]:
-            return {operator.call("GET", f"/api/tasks/{task}")["task"]["state"] for task in tasks}
+        def states() -> dict[str, str]:
+            return {task: hub.task(task)["state"] for task in tasks}
 
-        until(lambda: states() <= {"completed", "failed", "cancelled"}, lambda: time.sleep(0.5))
-        assert states() == {"completed"}
+        until(lambda: set(states().values()) <= ENDED, lambda: time.sleep(1.0))
+        assert set(states().values()) == {"completed"}
+        query = {"source": "task_completion", "limit": 200}
+        memories = hub.operator.call("GET", "/api/memory", query=query)["memories"]
+        assert sorted(one["sourceTaskId"] for one in memories) == sorted(tasks)
         runners.stop()
         assert runners.left() == []
-        query = {"source": "task_completion", "limit": 200}
-        memories = operator.call("GET", "/api/memory", query=query)["memories"]
-        assert sorted(one["sourceTaskId"] for one in memories) == sorted(tasks)
