@@ -10,6 +10,7 @@ from time import perf_counter
 
 from bench import (
     bridge_start,
+    claims,
     footprint,
     growth,
     hooks,
@@ -46,6 +47,7 @@ SECTIONS: Mapping[str, Callable[[Bench], Section | None]] = {
     "speed": speed.run,
     "speed-1m": speed.run_million,
     "writes": writes.run,
+    "claims": claims.run,
     "growth": growth.run,
     "import": importing.run,
     "footprint": footprint.run,
