@@ -2,10 +2,10 @@
 
 import random
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from time import perf_counter, sleep
-from typing import TypeVar
+from typing import Any
 
 from bench.material import SEED, Bench
 from bench.report import Section, Table, spread
@@ -13,8 +13,6 @@ from bench.running import Service, processor_seconds
 from bench.speed import on_postgres
 from hivelore.local import endpoint
 from hivelore.python.client import Client
-
-T = TypeVar("T")
 
 TASKS = 1_000
 RUNNERS = 50
@@ -26,9 +24,9 @@ WAIT = 20
 """Seconds that an idle runner waits for a task with one claim."""
 TEXT = """
 {runners} runners have keys of their own and claim from one queue of {tasks} open tasks. Each works {shortest:.0f} to
-{longest:.0f} s on a task and completes it, for {seconds} s. The baseline is a request for the agent's own name, between
-the others. Then nothing is open, and all runners wait with claims of {wait} s: processor time of the service, as a share
-of one core, next to that of the same service without runners.
+{longest:.0f} s on a task and completes it, for {seconds} s. The baseline is a request for the agent's own name,
+between the others. Before, while nothing is open, all runners wait with claims of {wait} s: processor time of the
+service, as a share of one core, next to that of the same service without runners.
 """
 
 
@@ -61,26 +59,23 @@ class _Runners:
         def claim(_: int, client: Client) -> None:
             client.call("GET", "/api/me")
             start.wait()
-            self._timed("all at the same moment", lambda: client.call("POST", "/api/tasks/claim", body={"wait": 0}))
+            self._timed("claim, all at the same moment", client, "POST", "/api/tasks/claim", {"wait": 0})
 
         self._all(claim)
 
     def _work(self, chance: random.Random, client: Client, end: float) -> None:
         sleep(chance.uniform(0, LONGEST_WORK))
         while perf_counter() < end:
-            body = {"runner": "bench", "wait": 0}
-            claimed = self._timed("claim", lambda: client.call("POST", "/api/tasks/claim", body=body))
-            task = claimed["task"]
+            task = self._timed("claim", client, "POST", "/api/tasks/claim", {"runner": "bench", "wait": 0})["task"]
             sleep(chance.uniform(SHORTEST_WORK, LONGEST_WORK) / 2)
-            self._timed("own name (baseline)", lambda: client.call("GET", "/api/me"))
+            self._timed("own name (baseline)", client, "GET", "/api/me")
             sleep(chance.uniform(SHORTEST_WORK, LONGEST_WORK) / 2)
             done = {"output": f"Number {task['id']} is done.", "leaseToken": task["lease"]["token"]}
-            path = f"/api/tasks/{task['id']}/complete"
-            self._timed("complete", lambda: client.call("POST", path, body=done))
+            self._timed("complete", client, "POST", f"/api/tasks/{task['id']}/complete", done)
 
-    def _timed(self, name: str, call: Callable[[], T]) -> T:
+    def _timed(self, name: str, client: Client, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         began = perf_counter()
-        answer = call()
+        answer = client.call(method, path, body=body)
         self.times.setdefault(name, []).append((perf_counter() - began) * 1e3)
         return answer
 
