@@ -17,7 +17,7 @@ from hivelore.local import launcher
 from hivelore.python.client import Client
 from hivelore.runner.orphans import processes_of
 from support import chaos_runner
-from support.agent_scripts import answers, began, says, script
+from support.agent_scripts import SESSION, began, says, script
 from support.command_line import HIVELORE
 from support.laws import IS_SOAKING
 from support.ports import free_port
@@ -36,13 +36,38 @@ RUNNERS = 3
 SECONDS = 300.0 if IS_SOAKING else 60.0
 SERVICE_EVERY = 20.0
 """Seconds between two kills of the service."""
-WORK = """
+ATTEMPTS = 8
+MARK = "7301"
+"""Seconds that a process of an agent program sleeps: it tells these processes from all others of the machine."""
+WORK = f"""
 import random
-subprocess.Popen(['sleep', '1000'], start_new_session=True)
+subprocess.Popen(['sleep', '{MARK}'], start_new_session=True)
+subprocess.Popen(['env', '-i', 'setsid', 'sleep', '{MARK}'])
 time.sleep(random.uniform(0.5, 6.0))
+task, run = os.environ['HIVELORE_TASK_ID'], os.environ['HIVELORE_RUN_ID']
+answer = f'The result of run {{run}} of the many.'
+usage = dict(input_tokens=100, output_tokens=20)
+event = dict(type='result', subtype='success', is_error=False, result=answer, usage=usage, total_cost_usd=0.25)
+with open('answers.log', 'a') as log:
+    log.write(f'{{task}} {{answer}}\\n')
+print(json.dumps(dict(event, session_id='{SESSION}')), flush=True)
 """
-PROGRAM = "\n".join([began(), says("[MEMORY:timing:jellyfin] Takes 60s to start"), WORK, answers("It is done.")])
+PROGRAM = "\n".join([began(), says("[MEMORY:timing:jellyfin] Takes 60s to start"), WORK])
 ENDED = {"completed", "failed", "cancelled"}
+
+
+def sleepers() -> list[int]:
+    """Returns the processes that agent programs started and that are still there."""
+    words = ["sleep", MARK]
+    found = [entry for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
+    return [int(entry.name) for entry in found if _command(entry) == words]
+
+
+def _command(process: Path) -> list[str]:
+    try:
+        return (process / "cmdline").read_bytes().decode(errors="replace").split("\0")[:-1]
+    except OSError:
+        return []
 
 
 class Hub:
@@ -103,15 +128,17 @@ class Runners:
         self.processes[number].wait()
         self.processes[number] = self._start(number)
 
-    def left(self) -> list[int]:
-        """Returns the processes of all runs that runners have begun."""
-        folders = [folder for home in self._homes for folder in (home / "runs").glob("*")]
-        return [pid for folder in folders for pid in processes_of(folder.name)]
-
     def kill_one_of_a_run(self, chance: random.Random) -> None:
-        if left := self.left():
+        folders = [folder for home in self._homes for folder in (home / "runs").glob("*")]
+        if left := [pid for folder in folders for pid in processes_of(folder.name)]:
             with suppress(ProcessLookupError):
                 os.kill(chance.choice(left), signal.SIGKILL)
+
+    def answers(self) -> list[tuple[str, str]]:
+        """Returns the task and the text of each answer that an agent program gave."""
+        logs = [home / "answers.log" for home in self._homes]
+        lines = [line for log in logs if log.exists() for line in log.read_text().splitlines()]
+        return [(line.split(" ", 1)[0], line.split(" ", 1)[1]) for line in lines]
 
     def stop(self) -> None:
         for process in self.processes:
@@ -137,12 +164,13 @@ def send_all(hub: Hub, chance: random.Random) -> list[str]:
     tasks: list[str] = []
     for number in range(TASKS):
         after = chance.sample(tasks, min(len(tasks), number % 3))
-        tasks.append(hub.send(text=f"Do number {number} of the many things.", dependsOn=after, maxAttempts=20))
+        tasks.append(hub.send(text=f"Do number {number} of the many things.", dependsOn=after, maxAttempts=ATTEMPTS))
     return tasks
 
 
-def kill_at_random(hub: Hub, runners: Runners, chance: random.Random) -> None:
-    end = time.monotonic() + SECONDS
+def kill_at_random(hub: Hub, runners: Runners, chance: random.Random) -> int:
+    """Returns how many runs may have been lost."""
+    lost, end = 0, time.monotonic() + SECONDS
     next_service = time.monotonic() + SERVICE_EVERY / 2
     while (now := time.monotonic()) < end:
         time.sleep(chance.uniform(0.5, 4.0))
@@ -151,8 +179,11 @@ def kill_at_random(hub: Hub, runners: Runners, chance: random.Random) -> None:
             hub.kill()
         elif chance.random() < 0.5:
             runners.kill(chance.randrange(RUNNERS))
+            lost += chaos_runner.PARALLEL
         else:
             runners.kill_one_of_a_run(chance)
+            lost += 1
+    return lost
 
 
 @pytest.mark.parametrize("database", DATABASES)
@@ -160,15 +191,19 @@ def test_every_task_is_completed_once_although_everything_is_killed(tmp_path: Pa
     chance = random.Random(7)
     with chaos(tmp_path, database) as (hub, runners):
         tasks = send_all(hub, chance)
-        kill_at_random(hub, runners, chance)
+        lost = kill_at_random(hub, runners, chance)
 
         def states() -> dict[str, str]:
             return {task: hub.task(task)["state"] for task in tasks}
 
         until(lambda: set(states().values()) <= ENDED, lambda: time.sleep(1.0))
         assert set(states().values()) == {"completed"}
+        runners.stop()
+        assert sleepers() == []
+        answers = runners.answers()
+        assert all((task, hub.task(task)["output"]) in answers for task in tasks)
+        assert len(answers) - TASKS <= lost, "more was done twice than was killed"
         query = {"source": "task_completion", "limit": 200}
         memories = hub.operator.call("GET", "/api/memory", query=query)["memories"]
         assert sorted(one["sourceTaskId"] for one in memories) == sorted(tasks)
-        runners.stop()
-        assert runners.left() == []
+        assert all(hub.task(one["sourceTaskId"])["output"] in one["content"] for one in memories)

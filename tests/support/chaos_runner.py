@@ -21,6 +21,8 @@ from hivelore.runner.service_queue import ServicePrompts, ServiceQueue
 from hivelore.runner.stream_markers import BlockMarkers
 from hivelore.runner.task_run import Means
 
+PARALLEL = 2
+
 
 class _Folder:
     """Implements ``Workspace``."""
@@ -54,7 +56,7 @@ def main() -> None:
         monotonic=time.monotonic,
         grace=1.0,
     )
-    runner = Runner(means, home / "runs", parallel=2, once=False, show=lambda _: None, note=print)
+    runner = Runner(means, home / "runs", parallel=PARALLEL, once=False, show=lambda _: None, note=print)
 
     def stop(_: int, __: object) -> None:
         runner.stop()
