@@ -53,17 +53,19 @@ def test_accesses_counted_since_a_memory_was_read_survive_its_change(store: Memo
     assert (now.access_count, now.accessed_at) == (2, instant(3))
 
 
-def test_the_previous_states_of_a_memory_can_be_dropped(store: MemoryStore) -> None:
+def test_a_previous_state_of_a_memory_can_be_dropped(store: MemoryStore) -> None:
     stored, other = add(store, a_memory()), add(store, a_memory("Another one."))
     second = next_version(stored.memory, "New")
     change(store, stored.key, second, whole(second.content))
+    third = next_version(second)
+    change(store, stored.key, third)
     change(store, other.key, next_version(other.memory))
-    store.write(lambda tx: tx.drop_history(stored.key))
-    store.write(lambda tx: tx.drop_history(DocumentKey(99)))
-    assert [one.number for one in history(store, stored.key)] == [2]
+    for key, number in ((stored.key, 2), (stored.key, 3), (stored.key, 9), (DocumentKey(99), 1)):
+        store.write(lambda tx, key=key, number=number: tx.drop_version(key, number))
+    assert [one.number for one in history(store, stored.key)] == [1, 3]
     assert [one.number for one in history(store, other.key)] == [1, 2]
-    change(store, stored.key, next_version(second))
-    assert [one.number for one in history(store, stored.key)] == [2, 3]
+    change(store, stored.key, next_version(third))
+    assert [one.number for one in history(store, stored.key)] == [1, 3, 4]
 
 
 def test_filters_apply_to_the_new_version_only(store: MemoryStore) -> None:

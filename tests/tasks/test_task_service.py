@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from hivelore.core.agents import AgentId, Interface, Viewer
 from hivelore.core.values import replace
 from hivelore.errors import Conflict, HiveloreError, Invalid
-from hivelore.memories.model import Source, Trust
+from hivelore.memories.drafts import Edit
+from hivelore.memories.model import Memory, Source, Trust
 from hivelore.search.model import EVERYTHING
 from hivelore.tasks.model import (
     MAX_PROGRESS,
@@ -164,6 +165,57 @@ def test_n18_progress_leaves_no_history_of_the_memory(world: World) -> None:
     assert len(contents) == 2
     assert "Step 4" in contents[0]
     assert contents[1].startswith("Completed task")
+
+
+def memory_of(world: World, task: Task) -> tuple[Memory, list[str]]:
+    """Returns the memory of a task with the contents of all its versions."""
+    with world.store.read() as view:
+        (memory,) = (
+            one
+            for one in view.page(replace(EVERYTHING, source=Source.TASK_COMPLETION), None, 99)
+            if one.source_task_id == task.id
+        )
+        stored = view.get(memory.id)
+        assert stored is not None
+        return memory, [one.content for one in view.history(stored.key)]
+
+
+def test_x22_the_progress_of_a_worker_overwrites_nothing_that_an_operator_wrote(world: World) -> None:
+    task = world.tasks.send(TEXT, AS_LEA)
+    assert world.tasks.claim(AS_BOB).task is not None
+    before, _ = memory_of(world, task)
+    world.memory_service.edit(before.id, Edit(content="Mind: the proxy has two certificates."), AS_OPERATOR)
+    (batch,) = batches_of(world.store)
+    for number in range(2):
+        world.tasks.progress(task.id, f"Step {number} of the renewal", AS_BOB)
+    edited, contents = memory_of(world, task)
+    assert edited.content == "Mind: the proxy has two certificates."
+    assert (edited.provenance.interface, len(contents)) == (AS_OPERATOR.interface, 2)
+    world.undo_service.undo(batch.id, AS_OPERATOR)
+    assert memory_of(world, task)[0].content == before.content
+    world.tasks.progress(task.id, "Step 3 of the renewal", AS_BOB)
+    assert "Step 3" in memory_of(world, task)[0].content
+
+
+def test_the_words_of_an_operator_stay_in_the_history_when_the_task_is_finished(world: World) -> None:
+    task = world.tasks.send(TEXT, AS_LEA)
+    world.memory_service.edit(memory_of(world, task)[0].id, Edit(content="Mind: it has two."), AS_OPERATOR)
+    world.tasks.complete(task.id, "Renewed until June.", AS_LEA)
+    _, contents = memory_of(world, task)
+    assert contents[:2] == [f"Task: {TEXT}", "Mind: it has two."]
+    assert "Renewed until June." in contents[2]
+
+
+def test_a38_what_went_wrong_stays_in_the_history_of_a_task_that_is_resumed(world: World) -> None:
+    task = world.tasks.send(TEXT, AS_LEA)
+    world.tasks.fail(task.id, "The account has no access.", AS_LEA)
+    world.tasks.resume(task.id, AS_LEA)
+    for number in range(3):
+        world.tasks.progress(task.id, f"Step {number} of the renewal", AS_LEA)
+    _, contents = memory_of(world, task)
+    assert len(contents) == 3
+    assert "What went wrong:\n\nThe account has no access." in contents[1]
+    assert "Step 2" in contents[2]
 
 
 def test_a_worker_cannot_flood_the_swarm(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -136,8 +136,9 @@ class MemoryWrites(Protocol):
         unknown key, Stale unless ``memory.version`` is the next version."""
         ...
 
-    def drop_history(self, key: DocumentKey) -> None:
-        """Deletes the previous states of a memory. Its current version keeps its number. Ignores an unknown key."""
+    def drop_version(self, key: DocumentKey, number: int) -> None:
+        """Deletes a previous state of a memory. The others keep their numbers. Ignores an unknown key or number, and
+        that of the current version."""
         ...
 
     def set_expiry(self, key: DocumentKey, expires_at: datetime | None) -> None:

@@ -103,12 +103,16 @@ class MemoryService:
         """Stores a draft in a transaction, without a batch that undoes it. Call ``note_written`` after it."""
         return self._store_draft(tx, prepared, viewer)
 
-    def replace_within(self, tx: Transaction, prepared: NormalizedDraft, viewer: Viewer) -> None:
-        """Like ``remember_within``, but without the previous states in the history of the memory."""
+    def replace_within(self, tx: Transaction, prepared: NormalizedDraft, viewer: Viewer, *, drops_last: bool) -> None:
+        """Like ``remember_within``, for a memory that changes often. Does nothing if its last version was written
+        through another interface. ``drops_last``: the last version does not stay in the history if it has the category
+        of the draft."""
+        known = self._find_existing(tx, prepared, viewer)
+        if known is not None and known.memory.provenance.interface is not viewer.interface:
+            return
         done = self._store_draft(tx, prepared, viewer)
-        stored = tx.get(done.memory.id)
-        if stored is not None and done.changed:
-            tx.drop_history(stored.key)
+        if drops_last and known is not None and done.changed and known.memory.category == prepared.memory.category:
+            tx.drop_version(known.key, known.memory.version)
 
     def note_written(self, viewer: Viewer) -> None:
         """Reports that a transaction stored memories."""

@@ -654,10 +654,8 @@ class TaskService:
                 put_changed_task(tx, outcome.before, outcome.after)
                 effect(tx, outcome)
                 self._open_dependents(tx, outcome)
-                if memory is not None and outcome.after.state in FINISHED:
-                    self._memory_service.remember_within(tx, memory, SERVICE_VIEWER)
-                elif memory is not None:  # A progress replaces the one before, and there may be many.
-                    self._memory_service.replace_within(tx, memory, SERVICE_VIEWER)
+                if memory is not None:
+                    self._store_memory(tx, outcome, memory)
             always(tx, outcome)
             return outcome
 
@@ -675,6 +673,15 @@ class TaskService:
         if draft is None or (outcome.before is not None and task_draft(outcome.before, now) == draft):
             return None
         return self._memory_service.prepare(draft, SERVICE_VIEWER)
+
+    def _store_memory(self, tx: Transaction, outcome: Outcome, memory: NormalizedDraft) -> None:
+        """Stores the memory of a task. There may be many texts about an unfinished one: each replaces the one before,
+        but neither a result nor what others wrote."""
+        if outcome.after.state in FINISHED:
+            self._memory_service.remember_within(tx, memory, SERVICE_VIEWER)
+            return
+        was_unfinished = outcome.before is not None and outcome.before.state not in FINISHED
+        self._memory_service.replace_within(tx, memory, SERVICE_VIEWER, drops_last=was_unfinished)
 
     def wake(self) -> None:
         """Wakes those who wait for a task."""

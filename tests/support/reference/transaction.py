@@ -100,10 +100,12 @@ class ReferenceTransaction(ChangeRecorder, ReferenceSwarm):
         self._put_document(key, replace(before, memory=memory, history=history, chunks=stored))
         self._log(ChangeKind.ATTRIBUTES if chunks is None else ChangeKind.CONTENT, key)
 
-    def drop_history(self, key: DocumentKey) -> None:
+    def drop_version(self, key: DocumentKey, number: int) -> None:
         document = self.state.documents.get(key)
         if document is not None:
-            self._put_document(key, replace(document, history=document.history[-1:]))
+            *previous, current = document.history
+            kept = (*(one for one in previous if one.number != number), current)
+            self._put_document(key, replace(document, history=kept))
 
     def set_expiry(self, key: DocumentKey, expires_at: datetime | None) -> None:
         self.record_state(key)

@@ -392,8 +392,8 @@ class MemoryWriter(MemoryReader, ObservationWriter):
         self._replace_chunks(key, before.memory.content, memory.content, chunks)
         self.log_change(ChangeKind.CONTENT, key)
 
-    def drop_history(self, key: DocumentKey) -> None:
-        self.run("versions_delete", {"document": key})
+    def drop_version(self, key: DocumentKey, number: int) -> None:
+        self.run("version_delete", {"document": key, "number": number})
 
     def put_tags(self, document: DocumentKey, memory: Memory) -> None:
         self.run_each("tag_insert", [{"tag": tag, "document": document} for tag in memory.tags])

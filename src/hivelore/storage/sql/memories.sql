@@ -154,6 +154,9 @@ ORDER BY 1
 -- name: version_import
 INSERT INTO version {insert:version}
 
+-- name: version_delete
+DELETE FROM version WHERE namespace = :namespace AND document = :document AND number = :number
+
 -- name: versions_delete
 DELETE FROM version WHERE namespace = :namespace AND document = :document
 
