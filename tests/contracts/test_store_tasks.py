@@ -297,11 +297,26 @@ def test_a_waiting_task_opens_when_all_its_dependencies_are_completed(store: Mem
 # what belongs to tasks
 
 
+def a_progress(number: int, kind: ProgressKind = ProgressKind.PROGRESS) -> TaskProgress:
+    text = Clean(f"p{number}")
+    return TaskProgress(number=number, at=instant(number), actor=ADA, attempt=number, kind=kind, text=text)
+
+
+def test_late_results_take_no_place_of_progress(store: MemoryStore) -> None:
+    put(store, a_task())
+    kinds = [ProgressKind.PROGRESS] * 3 + [ProgressKind.LATE] * 3 + [ProgressKind.PROGRESS]
+    written = [a_progress(number, kind) for number, kind in enumerate(kinds, start=1)]
+    for one in written:
+        store.write(lambda tx, one=one: tx.put_task_progress(task_id(1), one, keep=2))
+    with store.read() as view:
+        assert view.task_progress(task_id(1)) == [written[number - 1] for number in (3, 5, 6, 7)]
+
+
 def test_only_the_latest_progress_sessions_and_attempts_are_kept(store: MemoryStore) -> None:
     put(store, a_task())
     for number in range(1, 6):
         at = instant(number)
-        progress = TaskProgress(number=number, at=at, actor=ADA, kind=ProgressKind.PROGRESS, text=Clean(f"p{number}"))
+        progress = a_progress(number)
         session = TaskSession(number=number, session=Clean(f"s{number}"), agent=ADA, attempt=1, at=at)
         attempt = Attempt(number=number, token=f"t{number}", agent=ADA, runner=None, at=at)
         store.write(lambda tx, one=progress: tx.put_task_progress(task_id(1), one, keep=3))

@@ -466,12 +466,24 @@ def test_a_lost_lease_is_an_error_and_the_late_result_is_kept(swarm: Swarm) -> N
     for _ in range(2):
         with pytest.raises(Conflict, match="kept as a late progress"):
             swarm.do(task, "complete", output="My result", leaseToken=task["lease"]["token"])
-    with pytest.raises(Conflict, match="kept as a late progress"):
+    with pytest.raises(Conflict) as refused:
         swarm.do(task, "fail", reason="It broke", usage={"costUsd": 2})
-    late = [one["text"] for one in swarm.get(task)["progress"] if one["kind"] == "late"]
-    assert late == ["My result", "It broke"]
+    assert "kept" not in str(refused.value)
+    late = [(one["text"], one["attempt"]) for one in swarm.get(task)["progress"] if one["kind"] == "late"]
+    assert late == [("My result", 1)]
     assert swarm.get(task)["usage"]["costMicros"] == 2_000_000
     assert swarm.do(again, "complete", swarm.bob, output="The result")["output"] == "The result"
+
+
+def test_a_late_result_is_kept_whole(swarm: Swarm) -> None:
+    swarm.send()
+    task = swarm.claim(leaseSeconds=5)
+    _end_lease(swarm, task)
+    swarm.claim(swarm.bob)
+    output = "ü" * 32_768
+    with pytest.raises(Conflict, match="kept as a late progress"):
+        swarm.do(task, "complete", output=output)
+    assert [one["text"] for one in swarm.get(task)["progress"]] == [output]
 
 
 def test_a_task_without_attempts_left_fails_by_itself(swarm: Swarm) -> None:

@@ -280,7 +280,9 @@ def _assign(tx: Transaction, deed: Deed) -> None:
         return
     depends_on = (task_id(1), task_id(3))[: deed.number]
     tx.put_task(a_task(1 + deed.which, depends_on=depends_on, client_id=Clean(f"c{deed.number}")))
-    progress = TaskProgress(number=deed.number, at=START, actor=None, kind=ProgressKind.LATE, text=Clean("half"))
+    progress = TaskProgress(
+        number=deed.number, at=START, actor=None, attempt=deed.which, kind=ProgressKind.LATE, text=Clean("half")
+    )
     tx.put_task_progress(task, progress)
     tx.put_task_session(task, TaskSession(number=deed.number, session=Clean("s"), agent=ADA, attempt=1, at=START))
     tx.put_attempt(task, Attempt(number=deed.number, token="t", agent=ADA, runner=None, at=START))

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hivelore.core.agents import AgentId, Interface, Viewer
+from hivelore.core.text import Clean
 from hivelore.core.values import replace
 from hivelore.errors import Conflict, HiveloreError, Invalid
 from hivelore.memories.drafts import Edit
@@ -23,8 +24,10 @@ from hivelore.tasks.model import (
     MAX_PROGRESS,
     MAX_UNFINISHED,
     CostGroup,
+    ProgressKind,
     Task,
     TaskId,
+    TaskProgress,
     TaskState,
     Usage,
     UsageTotal,
@@ -323,15 +326,22 @@ def test_no_call_of_a_worker_changes_tasks_of_others(done: list[tuple[str, str |
         world.tasks.send("Of Bob alone, since it is secret", AS_LEA, assignee="bob")
         world.tasks.send("Of Lea alone, since it is secret", AS_LEA, assignee="lea")
         world.tasks.send("Sent by Bob to the pool of workers", AS_BOB)
+        earlier = world.tasks.claim(AS_ADA).task
+        assert earlier is not None
+        world.tasks.release(earlier.id, AS_ADA)
         claimed = world.tasks.claim(AS_BOB).task
         running = world.tasks.claim(AS_BOB).task
         assert claimed is not None
         assert running is not None
+        assert earlier.id in (claimed.id, running.id)
+        store.write(lambda tx: [tx.put_task_progress(earlier.id, one) for one in map(_of_bob, range(MAX_PROGRESS))])
         before = _others(world)
         for what, to, which, priority in done:
             with suppress(HiveloreError):
                 _call(world, what, to, which, priority, AS_ADA)
         assert _others(world) == before
+        late = [one for one in world.tasks.get(earlier.id, AS_BOB).progress if one.actor == AS_ADA.agent]
+        assert len(late) <= 1
         with store.read() as view:
             sent = view.tasks(Filter(seen=ALL_TASKS, creator=AS_ADA.agent), None, 100)
         assert all(one.priority <= 0 and one.assignee != "lea" for one in sent)
@@ -340,7 +350,7 @@ def test_no_call_of_a_worker_changes_tasks_of_others(done: list[tuple[str, str |
 def _call(world: World, what: str, to: str | None, which: int, priority: int, viewer: Viewer) -> None:
     with world.store.read() as view:
         every = view.tasks(Filter(seen=ALL_TASKS), None, 100)
-    task = every[which % len(every)].id
+    task, said = every[which % len(every)].id, f"Changed {which} {priority}"
     match what:
         case "send":
             world.tasks.send(TEXT, viewer, assignee=to, priority=priority)
@@ -349,11 +359,11 @@ def _call(world: World, what: str, to: str | None, which: int, priority: int, vi
         case "beat":
             world.tasks.heartbeat(task, viewer, token=None)
         case "progress":
-            world.tasks.progress(task, "Changed", viewer)
+            world.tasks.progress(task, said, viewer)
         case "complete":
-            world.tasks.complete(task, "Changed", viewer)
+            world.tasks.complete(task, said, viewer)
         case "fail":
-            world.tasks.fail(task, "Changed", viewer, retry=which % 2 == 0)
+            world.tasks.fail(task, said, viewer, retry=which % 2 == 0)
         case "release":
             world.tasks.release(task, viewer)
         case "cancel":
@@ -366,11 +376,16 @@ def _call(world: World, what: str, to: str | None, which: int, priority: int, vi
             world.tasks.resume(task, viewer)
 
 
-def _others(world: World) -> list[Task]:
-    """Returns the tasks that Ada neither sent nor may claim."""
+def _of_bob(number: int) -> TaskProgress:
+    at, text = SteppingClock().now(), Clean(f"Step {number}")
+    return TaskProgress(number=number, at=at, actor=AS_BOB.agent, attempt=2, kind=ProgressKind.PROGRESS, text=text)
+
+
+def _others(world: World) -> list[tuple[Task, list[TaskProgress]]]:
+    """Returns the tasks that Ada neither sent nor may claim, with the progress that others reported."""
     with world.store.read() as view:
-        every = view.tasks_after(TaskId(""), 100)
-    return [one for one in every if one.creator != AS_ADA.agent]
+        every = [one for one in view.tasks_after(TaskId(""), 100) if one.creator != AS_ADA.agent]
+        return [(one, [by for by in view.task_progress(one.id) if by.actor != AS_ADA.agent]) for one in every]
 
 
 def test_an_operator_deletes_a_task_unless_others_depend_on_it(world: World) -> None:

@@ -29,7 +29,7 @@ MAX_PRIORITY = 100
 MAX_ATTEMPTS = 20
 DEFAULT_ATTEMPTS = 3
 MAX_PROGRESS = 50
-"""Latest progress texts that a task keeps."""
+"""Latest progress texts, and latest late results, that a task keeps."""
 MAX_CHAIN = 50
 """Latest sessions, and latest attempts, that a task keeps."""
 MAX_UNFINISHED = 1_000
@@ -137,7 +137,7 @@ class Task(Value, frozen=True, kw_only=True, rename=_TASK_NAMES):
 class ProgressKind(StrEnum):
     PROGRESS = "progress"
     LATE = "late"
-    """The result of an attempt whose lease was lost."""
+    """The result of an attempt whose lease was lost. An attempt leaves at most one."""
 
 
 class TaskProgress(Value, frozen=True, kw_only=True):
@@ -147,6 +147,8 @@ class TaskProgress(Value, frozen=True, kw_only=True):
     at: datetime
     actor: AgentId | None
     """None: an operator who did not act for an agent."""
+    attempt: int
+    """The attempt of a late result; else the last one at that time, 0 before the first one."""
     kind: ProgressKind
     text: Clean
 

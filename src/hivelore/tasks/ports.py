@@ -95,7 +95,7 @@ class TaskReads(Protocol):
         ...
 
     def task_progress(self, task: TaskId) -> Sequence[TaskProgress]:
-        """Returns the latest progress texts, oldest first."""
+        """Returns the latest progress texts and late results, oldest first."""
         ...
 
     def task_sessions(self, task: TaskId) -> Sequence[TaskSession]:
@@ -155,7 +155,7 @@ class TaskWrites(Protocol):
         ...
 
     def put_task_progress(self, task: TaskId, progress: TaskProgress, keep: int = MAX_PROGRESS) -> None:
-        """Inserts or replaces a progress text, and deletes all but the latest."""
+        """Inserts or replaces a progress text, and deletes all but the latest of its kind."""
         ...
 
     def put_task_session(self, task: TaskId, session: TaskSession, keep: int = MAX_CHAIN) -> None:

@@ -363,7 +363,7 @@ class TaskService:
             return Outcome(known, _in_session(after, name, viewer))
 
         def store(tx: Transaction, outcome: Outcome) -> None:
-            self._add_progress(tx, task, viewer, ProgressKind.PROGRESS, said, now)
+            self._add_progress(tx, task, outcome.after.attempt, viewer, ProgressKind.PROGRESS, said, now)
             lease = outcome.after.lease
             # A runner sends heartbeats. Were its lease longer, nobody would go on when it is lost.
             if lease is not None and lease.runner is None and authority.holds(viewer, lease, token):
@@ -731,20 +731,23 @@ class TaskService:
         token: str | None,
         now: datetime,
     ) -> bool:
-        """Keeps the result of an attempt that lost its lease. Returns False if the viewer made no attempt."""
-        text = Clean(said.encode()[:NOTE_BYTES].decode(errors="ignore"))
+        """Keeps the first result of an attempt that lost its lease. Returns False if the viewer made no attempt, or if
+        another result of it was kept before."""
 
         def keep(tx: Transaction) -> bool:
             known = tx.task(task)
             if known is None or not authority.may_see(authority.task_visibility(viewer), known):
                 return False
-            if _attempt_of(tx.task_attempts(task), viewer, token) is None:
+            attempt = _attempt_of(tx.task_attempts(task), viewer, token)
+            if attempt is None:
                 return False
-            if not any(one.kind is ProgressKind.LATE and one.text == text for one in tx.task_progress(task)):
-                self._add_progress(tx, task, viewer, ProgressKind.LATE, text, now)
             with suppress(Invalid):  # The result is worth more than its costs.
                 self._note_usage(tx, task, usage, session, viewer, token, now)
-            return True
+            late = (one for one in tx.task_progress(task) if one.kind is ProgressKind.LATE)
+            known_text = next((one.text for one in late if one.attempt == attempt.number), None)
+            if known_text is None:
+                self._add_progress(tx, task, attempt.number, viewer, ProgressKind.LATE, said, now)
+            return known_text in (None, said)
 
         try:
             return self._store.write(keep)
@@ -896,11 +899,20 @@ class TaskService:
         tx.put_task_cost(TaskCost(task=task, attempt=number, session=of, day=day, agent=agent, usage=share))
 
     def _add_progress(
-        self, tx: Transaction, task: TaskId, viewer: Viewer, kind: ProgressKind, text: Clean, now: datetime
+        self,
+        tx: Transaction,
+        task: TaskId,
+        attempt: int,
+        viewer: Viewer,
+        kind: ProgressKind,
+        text: Clean,
+        now: datetime,
     ) -> None:
         known = tx.task_progress(task)
         number = known[-1].number + 1 if known else 1
-        tx.put_task_progress(task, TaskProgress(number=number, at=now, actor=viewer.agent, kind=kind, text=text))
+        tx.put_task_progress(
+            task, TaskProgress(number=number, at=now, actor=viewer.agent, attempt=attempt, kind=kind, text=text)
+        )
 
     def _journal_change(self, tx: Transaction, outcome: Outcome, viewer: Viewer) -> None:
         before = outcome.before

@@ -248,7 +248,7 @@ def _put_whole_task(task: Task, tx: Transaction) -> None:
     tx.put_task_changes(batch.id, [TaskChange(task.id, TaskState.OPEN, 0, (), (), after=1)])
     usage = UsageTotal()
     tx.put_task_cost(TaskCost(task=task.id, attempt=1, session=Clean(""), day=START.date(), agent=CARL, usage=usage))
-    progress = TaskProgress(number=1, at=START, actor=CARL, kind=ProgressKind.PROGRESS, text=Clean("half"))
+    progress = TaskProgress(number=1, at=START, actor=CARL, attempt=1, kind=ProgressKind.PROGRESS, text=Clean("half"))
     tx.put_task_progress(task.id, progress)
     tx.put_task_session(task.id, TaskSession(number=1, session=Clean("s"), agent=CARL, attempt=1, at=START))
     tx.put_attempt(task.id, Attempt(number=1, token="t", agent=CARL, runner=None, at=START))

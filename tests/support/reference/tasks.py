@@ -36,7 +36,7 @@ from hivelore.tasks.ports import Queues
 from support.reference.state import KeptTask, State
 
 V = TypeVar("V")
-N = TypeVar("N", TaskProgress, TaskSession, Attempt)
+N = TypeVar("N", TaskSession, Attempt)
 
 
 class TasksView:
@@ -215,7 +215,13 @@ class TasksWriter(TasksView):
         return True
 
     def put_task_progress(self, task: TaskId, progress: TaskProgress, keep: int = MAX_PROGRESS) -> None:
-        self._change(task, lambda one: replace(one, progress=_added(one.progress, progress, keep)))
+        def add(one: KeptTask) -> KeptTask:
+            others = (*(each for each in one.progress if each.number != progress.number), progress)
+            of_kind = sorted(each.number for each in others if each.kind is progress.kind)[-keep:]
+            kept = (each for each in others if each.kind is not progress.kind or each.number in of_kind)
+            return replace(one, progress=tuple(sorted(kept, key=lambda each: each.number)))
+
+        self._change(task, add)
 
     def put_task_session(self, task: TaskId, session: TaskSession, keep: int = MAX_CHAIN) -> None:
         self._change(task, lambda one: replace(one, sessions=_added(one.sessions, session, keep)))

@@ -109,6 +109,7 @@ PROGRESS = Table(
     number=PLAIN,
     at=INSTANT,
     actor=PLAIN,
+    attempt=PLAIN,
     kind=codes({ProgressKind.PROGRESS: 1, ProgressKind.LATE: 2}),
     text=PLAIN,
 )
@@ -344,8 +345,9 @@ class TaskWriter(TaskReader, SqlWriter):
         return self.count("task_open", {"id": task, "at": to_micros(at)}) > 0
 
     def put_task_progress(self, task: TaskId, progress: TaskProgress, keep: int = MAX_PROGRESS) -> None:
-        self.run("task_progress_put", {**PROGRESS.params(progress), "task": task})
-        self.run("task_progress_trim", {"task": task, "last": progress.number - keep})
+        params = {**PROGRESS.params(progress), "task": task}
+        self.run("task_progress_put", params)
+        self.run("task_progress_trim", {"task": task, "kind": params["kind"], "keep": keep})
 
     def put_task_session(self, task: TaskId, session: TaskSession, keep: int = MAX_CHAIN) -> None:
         self.run("task_session_put", {**SESSION.params(session), "task": task})

@@ -107,7 +107,9 @@ SELECT {columns:task_progress} FROM task_progress WHERE namespace = :namespace A
 INSERT INTO task_progress {insert:task_progress} {update:task_progress}
 
 -- name: task_progress_trim
-DELETE FROM task_progress WHERE namespace = :namespace AND task = :task AND number <= :last
+DELETE FROM task_progress WHERE namespace = :namespace AND task = :task AND kind = :kind AND number <= (
+  SELECT number FROM task_progress WHERE namespace = :namespace AND task = :task AND kind = :kind
+  ORDER BY number DESC LIMIT 1 OFFSET :keep)
 
 -- name: task_progress_delete
 DELETE FROM task_progress WHERE namespace = :namespace AND task = :id

@@ -57,13 +57,14 @@ CREATE TABLE task_dependency (
 );
 CREATE INDEX task_dependency_on ON task_dependency (namespace, depends_on, task);
 
--- The latest progress texts of a task.
+-- The latest progress texts and late results of a task.
 CREATE TABLE task_progress (
   namespace INTEGER NOT NULL,
   task      TEXT COLLATE "C" NOT NULL,
   number    INTEGER NOT NULL,
   at        BIGINT NOT NULL,
   actor     TEXT COLLATE "C",
+  attempt   INTEGER NOT NULL,
   kind      SMALLINT NOT NULL,
   text      TEXT COLLATE "C" NOT NULL,
   PRIMARY KEY (namespace, task, number)

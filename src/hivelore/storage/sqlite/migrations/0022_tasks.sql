@@ -57,13 +57,14 @@ CREATE TABLE task_dependency (
 ) WITHOUT ROWID;
 CREATE INDEX task_dependency_on ON task_dependency (namespace, depends_on, task);
 
--- The latest progress texts of a task.
+-- The latest progress texts and late results of a task.
 CREATE TABLE task_progress (
   namespace INTEGER NOT NULL,
   task      TEXT NOT NULL,
   number    INTEGER NOT NULL,
   at        INTEGER NOT NULL,
   actor     TEXT,
+  attempt   INTEGER NOT NULL,
   kind      INTEGER NOT NULL,
   text      TEXT NOT NULL,
   PRIMARY KEY (namespace, task, number)
