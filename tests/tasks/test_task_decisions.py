@@ -24,7 +24,7 @@ from hivelore.tasks.authority import (
 from hivelore.tasks.costs import DailyLimit, reported, share_of_day, total
 from hivelore.tasks.dependencies import check_acyclic
 from hivelore.tasks.model import COUNTERS, Lease, Task, TaskCost, TaskId, TaskState, Usage, UsageTotal
-from hivelore.tasks.task_text import cut, preamble, reminder, task_draft
+from hivelore.tasks.task_text import cut, is_trivial, preamble, reminder, task_draft
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 ADA, BOB, LEA = AgentId("ada"), AgentId("bob"), AgentId("lea")
@@ -186,7 +186,6 @@ def test_one_agent_cannot_use_up_the_daily_limit_of_others(tokens: int, others: 
 def test_the_memory_of_a_task_has_its_texts_and_the_visibility_of_the_task() -> None:
     done = a_task(state=TaskState.COMPLETED, output=Clean("Renewed until June."), progress=Clean("Asked the CA."))
     draft = task_draft(done, NOW)
-    assert draft is not None
     assert draft.content == (
         "Completed task: Renew the certificate of the proxy\n\nOutput:\n\nRenewed until June.\n\n"
         "Progress:\n\nAsked the CA."
@@ -198,16 +197,16 @@ def test_the_memory_of_a_task_has_its_texts_and_the_visibility_of_the_task() -> 
         "t",
     )
     failed = task_draft(replace(done, state=TaskState.FAILED, failure=Clean("No access"), assignee=ADA), NOW)
-    assert failed is not None
     assert (failed.scope, failed.owner) == (Scope.AGENT, ADA)
     assert "What went wrong:\n\nNo access" in failed.content
     unfinished = task_draft(a_task(), NOW)
-    assert unfinished is not None
     assert unfinished.category == OPEN_TASK
 
 
 def test_a_trivial_task_leaves_no_memory() -> None:
-    assert task_draft(a_task("Say hi", state=TaskState.COMPLETED, output=Clean("Hi.")), NOW) is None
+    done = a_task("Say hi", state=TaskState.COMPLETED, output=Clean("Hi."))
+    assert is_trivial(done)
+    assert not is_trivial(replace(done, output=Clean("Hi to all who came to the party.")))
 
 
 @given(text=st.text(), most=st.integers(20, 200))

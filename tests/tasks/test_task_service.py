@@ -221,6 +221,16 @@ def test_a38_what_went_wrong_stays_in_the_history_of_a_task_that_is_resumed(worl
     assert "Step 2" in contents[2]
 
 
+def test_a38_the_memory_of_a_trivial_task_follows_its_state(world: World) -> None:
+    task = world.tasks.send("Say hi", AS_LEA)
+    world.tasks.fail(task.id, "The account of the greeter has no access.", AS_LEA)
+    assert memory_of(world, task)[0].content.startswith("Failed task: Say hi")
+    world.tasks.resume(task.id, AS_LEA)
+    assert memory_of(world, task)[0].content == "Task: Say hi"
+    world.tasks.complete(task.id, "Hi.", AS_LEA)
+    assert memory_of(world, task)[0].content == "Completed task: Say hi\n\nOutput:\n\nHi."
+
+
 def test_a_worker_cannot_flood_the_swarm(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hivelore.tasks.service.MAX_UNFINISHED", 3)
     assert MAX_UNFINISHED == 1_000

@@ -19,6 +19,7 @@ from hivelore.errors import Conflict, Forbidden, HiveloreError, Invalid, NotFoun
 from hivelore.events.log import EventLog
 from hivelore.events.model import Event, Level
 from hivelore.identity.service import Agents
+from hivelore.memories.drafts import AttributedDraft
 from hivelore.memories.model import Memory
 from hivelore.memories.normalizer import NormalizedDraft, Normalizer, clean_line
 from hivelore.memories.service import MemoryService
@@ -57,7 +58,7 @@ from hivelore.tasks.model import (
     UsageTotal,
 )
 from hivelore.tasks.states import TaskAction, may_apply, next_state
-from hivelore.tasks.task_text import memory_key, memory_owner, task_draft
+from hivelore.tasks.task_text import is_trivial, memory_key, memory_owner, task_draft
 
 DEFAULT_LEASE = timedelta(minutes=10)
 RENEWAL = timedelta(minutes=10)
@@ -444,9 +445,8 @@ class TaskService:
         finish = self.fail if is_failed else self.complete
         done = finish(known, output, viewer, deadline=deadline)
         with self._store.read(deadline) as view:
-            memories = [one.memory for one in view.memories_with_external_id(memory_owner(done), memory_key(done))]
+            memory = _memory_of(view, done)
         is_seen = done.assignee is None or viewer.agent == done.assignee or viewer.role is Role.OPERATOR
-        memory = next((one for one in memories if one.source_task_id == done.id), None)
         return done, memory if is_seen else None
 
     def release(self, task: TaskId, viewer: Viewer, *, token: str | None = None, deadline: float | None = None) -> Task:
@@ -642,14 +642,15 @@ class TaskService:
         then, in the transaction."""
         with self._store.read(deadline) as view:
             expected = decide(view)
-        prepared = self._prepare(expected)
+            draft = self._draft(view, expected)
+        prepared = self._prepare(draft)
 
         def work(tx: Transaction) -> Outcome | None:
             outcome, memory = decide(tx), prepared
             if _texts(outcome.after) != _texts(expected.after):
                 if not is_last:
                     return None
-                memory = self._prepare(outcome)
+                memory = self._prepare(self._draft(tx, outcome))
             if outcome.after is not outcome.before:
                 put_changed_task(tx, outcome.before, outcome.after)
                 effect(tx, outcome)
@@ -666,13 +667,16 @@ class TaskService:
                 self.wake()
         return outcome
 
-    def _prepare(self, outcome: Outcome) -> NormalizedDraft | None:
-        """Returns the memory of a task; None if it does not change."""
-        now = self._clock.now()
-        draft = None if outcome.after is outcome.before else task_draft(outcome.after, now)
-        if draft is None or (outcome.before is not None and task_draft(outcome.before, now) == draft):
-            return None
-        return self._memory_service.prepare(draft, SERVICE_VIEWER)
+    def _draft(self, view: View, outcome: Outcome) -> AttributedDraft | None:
+        """Returns the memory of a task; None if it does not change. A trivial task has only the memory of an earlier
+        state that was not trivial."""
+        now, before, after = self._clock.now(), outcome.before, outcome.after
+        draft = task_draft(after, now)
+        is_same = after is before or (before is not None and task_draft(before, now) == draft)
+        return None if is_same or (is_trivial(after) and _memory_of(view, after) is None) else draft
+
+    def _prepare(self, draft: AttributedDraft | None) -> NormalizedDraft | None:
+        return None if draft is None else self._memory_service.prepare(draft, SERVICE_VIEWER)
 
     def _store_memory(self, tx: Transaction, outcome: Outcome, memory: NormalizedDraft) -> None:
         """Stores the memory of a task. There may be many texts about an unfinished one: each replaces the one before,
@@ -928,7 +932,7 @@ class TaskService:
         """Stores the memory of a task again, after a change that did not."""
         with self._store.read() as view:
             known = view.task(task)
-        draft = None if known is None else task_draft(known, self._clock.now())
+            draft = None if known is None or is_trivial(known) else task_draft(known, self._clock.now())
         if draft is not None:
             prepared = self._memory_service.prepare(draft, SERVICE_VIEWER)
             self._store.write(lambda tx: self._memory_service.remember_within(tx, prepared, SERVICE_VIEWER))
@@ -975,6 +979,11 @@ def shown(task: Task, viewer: Viewer, *, token: bool = False) -> Task:
     if task.session is not None and not authority.sees_sessions(viewer, task.session_agent):
         task = replace(task, session=None, session_agent=None)
     return task
+
+
+def _memory_of(view: View, task: Task) -> Memory | None:
+    known = view.memories_with_external_id(memory_owner(task), memory_key(task))
+    return next((one.memory for one in known if one.memory.source_task_id == task.id), None)
 
 
 def _in_session(task: Task, session: Clean | None, viewer: Viewer) -> Task:

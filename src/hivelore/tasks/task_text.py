@@ -44,11 +44,14 @@ def memory_trust(task: Task) -> Trust:
     return Trust.OPERATOR if task.creator_role is Role.OPERATOR and task.reporter is None else Trust.AGENT
 
 
-def task_draft(task: Task, now: datetime) -> AttributedDraft | None:
-    """Returns the memory of a task; None if its texts are too short to be worth storing."""
-    ending = task.failure if task.state is TaskState.FAILED else task.output
-    if sum(len(text) for text in (task.text, task.progress, ending) if text) < MIN_LENGTH:
-        return None
+def is_trivial(task: Task) -> bool:
+    """Returns True if the texts of a task are too short to be worth a memory."""
+    return sum(len(text) for text in (task.text, task.progress, _ending(task)) if text) < MIN_LENGTH
+
+
+def task_draft(task: Task, now: datetime) -> AttributedDraft:
+    """Returns the memory of a task."""
+    ending = _ending(task)
     parts = [f"{_HEADINGS.get(task.state, 'Task')}: {task.text}"]
     if ending and task.state in (TaskState.COMPLETED, TaskState.FAILED):
         parts.append(f"{'What went wrong' if task.state is TaskState.FAILED else 'Output'}:\n\n{ending}")
@@ -70,6 +73,10 @@ def task_draft(task: Task, now: datetime) -> AttributedDraft | None:
         actor=memory_actor(task),
         trust=memory_trust(task),
     )
+
+
+def _ending(task: Task) -> Clean | None:
+    return task.failure if task.state is TaskState.FAILED else task.output
 
 
 def preamble(task: Task, parent: Task | None = None) -> str:
