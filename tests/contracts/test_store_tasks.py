@@ -244,6 +244,24 @@ def test_a_lease_is_renewed_by_its_token_and_never_shortened(store: MemoryStore)
         assert view.task(task_id(1)) == after
 
 
+def test_all_leases_are_extended_and_none_is_shortened(store: MemoryStore) -> None:
+    put(store, *map(a_task, (1, 2, 3)))
+    long, ended = claim(store, token="two", lease=2 * HOUR), claim(store, token="one", lease=NO_TIME)
+    assert ended is not None
+    assert long is not None
+    store.write(lambda tx: tx.extend_task_leases(START, HOUR))
+    with store.read() as view:
+        kept, extended, free = map(view.task, map(task_id, (1, 2, 3)))
+        assert view.exhausted_tasks(START, 9) == []
+        assert view.count_held_tasks(ADA, START, 9) == 2
+    assert extended is not None
+    assert extended.lease is not None
+    assert ended.lease is not None
+    assert extended.lease.until - ended.lease.until >= HOUR
+    assert (extended.version, extended.lease.token) == (ended.version, "one")
+    assert (kept, free) == (long, a_task(3))
+
+
 def test_a_lease_that_has_ended_is_renewed_unless_another_agent_has_claimed_the_task(store: MemoryStore) -> None:
     put(store, a_task())
     claim(store, token="one", lease=NO_TIME)

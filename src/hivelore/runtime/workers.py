@@ -22,7 +22,8 @@ MAINTAIN_EVERY = 60.0
 IDLE_POLL = 5.0
 """Seconds after which workers look for work that was not announced."""
 EXPIRE_EVERY = 15.0
-"""Seconds after which tasks are failed whose last lease ended, so that leads learn of it though nobody claims tasks."""
+"""Seconds after which tasks are failed whose last lease ended, so that leads learn of it though nobody claims tasks.
+Every process does so, because it thereby also notices its own outages (``tasks.service.OUTAGE``)."""
 RELEASE_EVERY = 300.0
 """A model that was not used for so many seconds leaves the memory. It takes 100 MB, and is loaded in 0.2 s."""
 _LOG = logging.getLogger("hivelore")
@@ -127,7 +128,7 @@ class BackgroundWorkers:
 
     def _fail_exhausted(self) -> None:
         now = self._app.clock.monotonic()
-        if now >= self._next_expiry and self._app.leader_lease.is_leader():
+        if now >= self._next_expiry:
             self._next_expiry = now + EXPIRE_EVERY
             self._app.tasks.fail_exhausted()
 

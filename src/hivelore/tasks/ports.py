@@ -150,6 +150,10 @@ class TaskWrites(Protocol):
         """Makes a lease last at least so long from now on. Returns False if it is not the current one."""
         ...
 
+    def extend_task_leases(self, now: datetime, least: timedelta) -> None:
+        """Makes every lease last at least so long from now on, also those that have ended."""
+        ...
+
     def open_task(self, task: TaskId, at: datetime) -> bool:
         """Makes a waiting task open if all tasks that it depends on are completed. Returns False if not."""
         ...

@@ -63,6 +63,10 @@ from hivelore.tasks.task_text import is_trivial, memory_key, memory_owner, task_
 DEFAULT_LEASE = timedelta(minutes=10)
 RENEWAL = timedelta(minutes=10)
 """How long a lease lasts at least after a progress."""
+OUTAGE = timedelta(seconds=45)
+"""After so long without a look at the leases, a process has perhaps been suspended, or without its database."""
+GRACE = timedelta(seconds=15)
+"""How long leases last at least after an outage: enough for a heartbeat of a runner, which sends one every 10 s."""
 MAX_COST_ROWS = 1_000
 """Sessions, attempts and days of one task whose costs are stored."""
 MAX_FAILURES = 3
@@ -130,6 +134,8 @@ class TaskService:
         self._limit = limit
         self.signal = signal
         self._publish = publish
+        self._looked_at: datetime | None = None
+        """When this process last looked at the leases."""
 
     # sending and reading
 
@@ -287,6 +293,7 @@ class TaskService:
             raise Forbidden("Only agents claim tasks. Use the key of one, or name one with X-Agent-ID.")
         queues, name = authority.queues_for(viewer.role, agent), self._line(runner, "runner")
         now = self._clock.now()
+        self._give_grace(now, deadline)
         with self._store.read(deadline) as view:
             exhausted = view.exhausted_tasks(now, _EXHAUSTED_AT_ONCE)
             refusal = self._limit.refusal(_used_by_agents(view, now.date()), agent) if self._limit.is_set else None
@@ -294,6 +301,7 @@ class TaskService:
             is_claimable = view.is_claimable(queues, now)
             end = None if is_claimable else view.next_lease_end(queues, now)
             wait = None if end is None else max((end - view.lease_time(now)).total_seconds(), 0.0)
+        self._looked_at = now
         self._fail_all(exhausted, deadline)
         if refusal is not None:
             return ClaimResult(task=None, message=refusal, is_over_limit=True)
@@ -461,10 +469,19 @@ class TaskService:
 
     def fail_exhausted(self, deadline: float | None = None) -> int:
         """Fails tasks whose last lease ended and that have no attempts left. Returns how many."""
+        now = self._clock.now()
+        self._give_grace(now, deadline)
         with self._store.read(deadline) as view:
-            found = view.exhausted_tasks(self._clock.now(), _EXHAUSTED_AT_ONCE)
+            found = view.exhausted_tasks(now, _EXHAUSTED_AT_ONCE)
+        self._looked_at = now
         self._fail_all(found, deadline)
         return len(found)
+
+    def _give_grace(self, now: datetime, deadline: float | None) -> None:
+        """Extends all leases if this process was just started, or may have been away: agents could not renew theirs.
+        Each process does so for itself, because it does not know whether agents reached another one."""
+        if self._looked_at is None or now - self._looked_at > OUTAGE:
+            self._store.write(lambda tx: tx.extend_task_leases(now, GRACE), deadline)
 
     def _fail_all(self, exhausted: Sequence[TaskId], deadline: float | None) -> None:
         for task in exhausted:

@@ -207,6 +207,11 @@ class TasksWriter(TasksView):
         self.put_task(replace(known, lease=replace(known.lease, until=max(known.lease.until, now + lease))))
         return True
 
+    def extend_task_leases(self, now: datetime, least: timedelta) -> None:
+        for one in list(self._tasks()):
+            if one.state is TaskState.RUNNING and one.lease is not None:
+                self.put_task(replace(one, lease=replace(one.lease, until=max(one.lease.until, now + least))))
+
     def open_task(self, task: TaskId, at: datetime) -> bool:
         known = self.task(task)
         if known is None or known.state is not TaskState.WAITING or self.unmet_dependencies(task, 1):

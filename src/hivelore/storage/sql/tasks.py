@@ -341,6 +341,9 @@ class TaskWriter(TaskReader, SqlWriter):
         length = lease // MICROSECOND
         return self.count("task_renew", {"id": task, "token": token, "now": to_micros(now), "length": length}) > 0
 
+    def extend_task_leases(self, now: datetime, least: timedelta) -> None:
+        self.run("task_leases_extend", {"now": to_micros(now), "length": least // MICROSECOND})
+
     def open_task(self, task: TaskId, at: datetime) -> bool:
         return self.count("task_open", {"id": task, "at": to_micros(at)}) > 0
 

@@ -70,6 +70,10 @@ ORDER BY lease_until, id LIMIT :limit
 UPDATE task SET lease_until = {greatest}(lease_until, {now} + :length)
 WHERE namespace = :namespace AND id = :id AND state = 3 AND lease_token = :token
 
+-- name: task_leases_extend
+UPDATE task SET lease_until = {now} + :length
+WHERE namespace = :namespace AND state = 3 AND lease_until < {now} + :length
+
 -- name: task_unmet
 SELECT td.depends_on FROM task_dependency td
 JOIN task ta ON ta.namespace = td.namespace AND ta.id = td.depends_on
