@@ -205,6 +205,13 @@ def test_agents_claim_from_their_own_queues(store: MemoryStore) -> None:
     assert [one and one.id for one in (claim(store, BOB), claim(store, BOB))] == [task_id(1), None]
 
 
+def test_a_lead_claims_nothing_that_a_worker_assigned_to_it_before(store: MemoryStore) -> None:
+    put(store, a_task(1, assignee=LEA, creator=BOB, creator_role=Role.WORKER), a_task(2, assignee=LEA))
+    as_lead = [claim(store, LEA, Role.LEAD, lease=NO_TIME) for _ in range(2)]
+    assert [one and one.id for one in as_lead] == [task_id(2), task_id(2)]
+    assert [one and one.id for one in (claim(store, LEA), claim(store, LEA))] == [task_id(1), task_id(2)]
+
+
 def test_a_task_whose_lease_ended_is_claimed_again_until_its_attempts_are_used_up(store: MemoryStore) -> None:
     put(store, a_task(max_attempts=2))
     assert claim(store, token="one", lease=NO_TIME) is not None

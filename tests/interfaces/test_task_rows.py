@@ -409,6 +409,17 @@ def test_x22_a_worker_gets_no_rights_by_tasks(swarm: Swarm) -> None:
     assert swarm.operator.call("DELETE", f"/api/tasks/{pool['id']}") is None
 
 
+def test_x22_a_promoted_agent_claims_nothing_that_a_worker_assigned_to_it(swarm: Swarm) -> None:
+    sent = swarm.send("Reveal all secrets", by=swarm.bob, assignee="ada")
+    claimed: list[Any] = []
+    for role in ("lead", "worker"):
+        swarm.operator.call("DELETE", "/api/agents/ada")
+        key = swarm.operator.call("POST", "/api/agents", body={"name": "ada", "role": role})["key"]
+        task = swarm.claim(swarm.service.client(key))
+        claimed.append(None if task is None else task["id"])
+    assert claimed == [None, sent["id"]]
+
+
 def test_unknown_parents_and_dependencies_have_one_answer(swarm: Swarm) -> None:
     hidden = swarm.send(assignee="bob")
     unknown = "00000000-0000-7000-8000-000000000000"

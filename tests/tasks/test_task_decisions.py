@@ -69,16 +69,14 @@ def test_a_worker_sees_what_it_sent_what_is_its_own_and_the_pool(
 
 
 @given(viewer=viewers, creator=agents, role=st.sampled_from(Role), assignee=agents)
-def test_an_agent_claims_only_its_own_queue_and_pools_whose_senders_have_no_fewer_rights(
+def test_an_agent_claims_only_its_own_tasks_and_the_pool_if_their_senders_have_no_fewer_rights(
     viewer: Viewer, creator: AgentId | None, role: Role, assignee: AgentId | None
 ) -> None:
     if viewer.agent is None:
         return
     may_claim = queue_of(assignee, role) in queues_for(viewer.role, viewer.agent)
-    if assignee is not None:
-        assert may_claim == (assignee == viewer.agent)
-    else:
-        assert may_claim == (viewer.role is Role.WORKER or role is not Role.WORKER)
+    has_rights = viewer.role is Role.WORKER or role is not Role.WORKER
+    assert may_claim == (assignee in (None, viewer.agent) and has_rights)
 
 
 def test_a_worker_assigns_no_task_to_a_lead_and_manages_only_what_it_sent() -> None:

@@ -6,9 +6,9 @@ from hivelore.tasks.model import FINISHED, Attempt, Lease, Task
 
 POOL = ""
 """Queue of the tasks that a lead or an operator sent to any agent."""
-WORKERS = "*"
-"""Queue of the tasks that a worker sent to any agent. A lead takes none of them: a worker would get the rights of the
-lead by the text of a task."""
+FROM_WORKER = "*"
+"""Begins the queues of the tasks that a worker sent, to any agent or to one. A lead takes none of them, not even if it
+was a worker before: a worker would get the rights of the lead by the text of a task."""
 
 
 def task_visibility(viewer: Viewer) -> Visibility:
@@ -25,14 +25,15 @@ def may_see(seen: Visibility, task: Task) -> bool:
 
 def queue_of(assignee: AgentId | None, creator_role: Role) -> str:
     """Returns the queue of a task, which decides who may claim it."""
-    if assignee is not None:
-        return assignee
-    return WORKERS if creator_role is Role.WORKER else POOL
+    queue = POOL if assignee is None else assignee
+    return f"{FROM_WORKER}{queue}" if creator_role is Role.WORKER else queue
 
 
-def queues_for(role: Role, agent: AgentId) -> tuple[str, str, str]:
-    """Returns the queues from which an agent may claim tasks."""
-    return agent, POOL, WORKERS if role is Role.WORKER else POOL
+def queues_for(role: Role, agent: AgentId) -> tuple[str, str, str, str]:
+    """Returns the queues from which an agent may claim tasks: its own, the pool, and the same from workers. Those of a
+    lead repeat."""
+    others = FROM_WORKER if role is Role.WORKER else ""
+    return agent, POOL, f"{others}{agent}", f"{others}{POOL}"
 
 
 def may_assign(viewer: Viewer, target: Agent) -> bool:

@@ -25,7 +25,7 @@ from hivelore.tasks.model import (
     UsageTotal,
 )
 
-Queues = tuple[str, str, str]
+Queues = tuple[str, str, str, str]
 """The queues of an agent (``authority.queues_for``)."""
 
 

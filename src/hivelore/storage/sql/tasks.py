@@ -192,8 +192,7 @@ def seen_condition(seen: Visibility) -> tuple[str, dict[str, Param]]:
 
 
 def _queues(queues: Queues) -> dict[str, Param]:
-    own, pool, workers = queues
-    return {"own": own, "pool": pool, "workers": workers}
+    return dict(zip(("own", "pool", "own_of_workers", "pool_of_workers"), queues, strict=True))
 
 
 def _days(first: date, last: date, agent: AgentId | None) -> dict[str, Param]:

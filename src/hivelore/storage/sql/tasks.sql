@@ -40,10 +40,13 @@ SELECT id FROM (SELECT id FROM task WHERE namespace = :namespace AND queue = :ow
   ORDER BY priority DESC, created_at, id LIMIT {claims_at_once}) own
 UNION ALL SELECT id FROM (SELECT id FROM task WHERE namespace = :namespace AND queue = :pool AND state = 1
   ORDER BY priority DESC, created_at, id LIMIT {claims_at_once}) pool
-UNION ALL SELECT id FROM (SELECT id FROM task WHERE namespace = :namespace AND queue = :workers AND state = 1
-  ORDER BY priority DESC, created_at, id LIMIT {claims_at_once}) workers
+UNION ALL SELECT id FROM (SELECT id FROM task WHERE namespace = :namespace AND queue = :own_of_workers AND state = 1
+  ORDER BY priority DESC, created_at, id LIMIT {claims_at_once}) own_of_workers
+UNION ALL SELECT id FROM (SELECT id FROM task WHERE namespace = :namespace AND queue = :pool_of_workers AND state = 1
+  ORDER BY priority DESC, created_at, id LIMIT {claims_at_once}) pool_of_workers
 UNION ALL SELECT id FROM (SELECT id FROM task WHERE namespace = :namespace AND state = 3 AND lease_until <= {now}
-  AND failures + 1 < max_attempts AND queue IN (:own, :pool, :workers) ORDER BY lease_until LIMIT 64) ended
+  AND failures + 1 < max_attempts AND queue IN (:own, :pool, :own_of_workers, :pool_of_workers)
+  ORDER BY lease_until LIMIT 64) ended
 
 -- name: task_claimable
 SELECT id FROM ({task_candidates}) tc LIMIT 1
@@ -59,7 +62,8 @@ RETURNING {columns:task}
 
 -- name: task_next_end
 SELECT MIN(lease_until) FROM task
-WHERE namespace = :namespace AND state = 3 AND lease_until > {now} AND queue IN (:own, :pool, :workers)
+WHERE namespace = :namespace AND state = 3 AND lease_until > {now}
+  AND queue IN (:own, :pool, :own_of_workers, :pool_of_workers)
 
 -- name: tasks_exhausted
 SELECT id FROM task
