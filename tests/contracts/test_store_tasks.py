@@ -159,6 +159,19 @@ def test_lists_are_narrowed_and_their_texts_are_short(store: MemoryStore) -> Non
     assert (len(long.text), len(long.output or "")) == (301, 301)
 
 
+def test_the_tasks_that_failed_last_come_first_whenever_they_were_sent(store: MemoryStore) -> None:
+    ends = {1: instant(9), 2: instant(5), 3: instant(7), 4: instant(7)}
+    put(
+        store,
+        *(a_task(number, state=TaskState.FAILED, finished_at=at) for number, at in ends.items()),
+        a_task(5, state=TaskState.COMPLETED, finished_at=instant(9)),
+        a_task(6, state=TaskState.OPEN),
+    )
+    with store.read() as view:
+        assert [one.id for one in view.failed_tasks(instant(5), 9)] == [task_id(number) for number in (1, 4, 3)]
+        assert [one.id for one in view.failed_tasks(instant(5), 1)] == [task_id(1)]
+
+
 def test_unfinished_tasks_of_a_sender_are_counted_up_to_a_limit(store: MemoryStore) -> None:
     put(store, *(a_task(number, creator=ADA, state=state) for number, state in enumerate(TaskState, start=1)))
     with store.read() as view:

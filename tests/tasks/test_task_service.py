@@ -341,6 +341,17 @@ def test_leases_that_ended_while_the_service_was_away_last_for_another_heartbeat
     assert after.tasks.fail_exhausted() == 1
 
 
+def test_a_lead_is_told_of_the_latest_failures_not_of_the_latest_tasks(world: World) -> None:
+    tasks = [world.tasks.send(f"{TEXT} {number}", AS_LEA) for number in range(5)]
+    for one in reversed(tasks):
+        world.clock.advance(timedelta(minutes=1))
+        world.tasks.fail(one.id, "No access", AS_LEA)
+    assert [one.id for one in world.tasks.recent_failures(AS_LEA)] == [one.id for one in tasks[:3]]
+    assert world.tasks.recent_failures(AS_BOB) == ()
+    world.clock.advance(timedelta(days=1))
+    assert world.tasks.recent_failures(AS_LEA) == []
+
+
 calls = st.tuples(
     st.sampled_from(["send", "claim", "beat", "progress", "complete", "fail", "release", "cancel", "pause", "resume"]),
     st.sampled_from([None, "ada", "bob", "lea"]),

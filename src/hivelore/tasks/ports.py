@@ -50,6 +50,11 @@ class TaskReads(Protocol):
         characters."""
         ...
 
+    def failed_tasks(self, since: datetime, limit: int) -> Sequence[Task]:
+        """Returns the tasks that failed after an instant, the latest first, then by id, with texts as short as those of
+        ``tasks``."""
+        ...
+
     def tasks_after(self, task: TaskId, limit: int) -> Sequence[Task]:
         """Returns a page of all tasks, by id. The first page begins after an empty id."""
         ...

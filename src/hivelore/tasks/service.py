@@ -260,11 +260,9 @@ class TaskService:
         """Returns the latest tasks that failed within a day, for a lead that was not there; none for others."""
         if viewer.role is not Role.LEAD:
             return ()
-        where = TaskFilter(seen=authority.task_visibility(viewer), states=(TaskState.FAILED,))
-        with self._store.read(sees=where.seen) as view:
-            found = view.tasks(where, None, MAX_FAILURES)
         since = self._clock.now() - timedelta(days=1)
-        return [one for one in found if one.finished_at is not None and one.finished_at > since]
+        with self._store.read(sees=authority.task_visibility(viewer)) as view:
+            return view.failed_tasks(since, MAX_FAILURES)
 
     def resolve(self, text: str, viewer: Viewer) -> TaskId:
         """Returns the id of the task that a caller means: the whole id, or at least eight characters of its beginning.

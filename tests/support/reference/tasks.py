@@ -69,6 +69,11 @@ class TasksView:
         behind = (one for one in found if after is None or (one.created_at, one.id) < after)
         return [_summary(one) for one in behind][:limit]
 
+    def failed_tasks(self, since: datetime, limit: int) -> Sequence[Task]:
+        failed = [(one.finished_at, one.id, one) for one in self._tasks() if one.state is TaskState.FAILED]
+        found = [(at, task, one) for at, task, one in failed if at is not None and at > since]
+        return [_summary(one) for _, _, one in sorted(found, key=lambda one: one[:2], reverse=True)][:limit]
+
     def tasks_after(self, task: TaskId, limit: int) -> Sequence[Task]:
         return sorted((one for one in self._tasks() if one.id > task), key=lambda one: one.id)[:limit]
 

@@ -236,6 +236,9 @@ class TaskReader(SqlReader):
         newest = merge(*pages, key=lambda one: (one.created_at, one.id), reverse=True)
         return list(islice(newest, limit))
 
+    def failed_tasks(self, since: datetime, limit: int) -> Sequence[Task]:
+        return self.read_all(TASK, "tasks_failed", since=to_micros(since), limit=limit)
+
     def tasks_after(self, task: TaskId, limit: int) -> Sequence[Task]:
         return self.read_all(TASK, "tasks_after", after=task, limit=limit)
 

@@ -17,6 +17,11 @@ SELECT {task_summary} FROM task ta
 WHERE ta.namespace = :namespace AND ta.state = :state {task_filter}
 ORDER BY ta.created_at DESC, ta.id DESC LIMIT :limit
 
+-- name: tasks_failed
+SELECT {task_summary} FROM task ta
+WHERE ta.namespace = :namespace AND ta.state = 6 AND ta.finished_at > :since
+ORDER BY ta.finished_at DESC, ta.id DESC LIMIT :limit
+
 -- name: tasks_after
 SELECT {columns:task} FROM task WHERE namespace = :namespace AND id > :after ORDER BY id LIMIT :limit
 

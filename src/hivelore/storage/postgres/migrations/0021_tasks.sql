@@ -46,6 +46,7 @@ CREATE INDEX task_creator ON task (namespace, creator_key, state, created_at, id
 CREATE INDEX task_parent ON task (namespace, parent, state, created_at, id) WHERE parent IS NOT NULL;
 CREATE INDEX task_repo ON task (namespace, repo, state, created_at, id) WHERE repo IS NOT NULL;
 CREATE INDEX task_held ON task (namespace, lease_agent, created_at, id) WHERE state = 3;
+CREATE INDEX task_failed ON task (namespace, finished_at, id) WHERE state = 6;
 CREATE INDEX task_finished ON task (namespace, finished_at, id) WHERE finished_at IS NOT NULL;
 
 -- Tasks that have to be completed before a task.

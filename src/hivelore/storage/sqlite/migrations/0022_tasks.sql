@@ -46,6 +46,7 @@ CREATE INDEX task_creator ON task (namespace, creator_key, state, created_at, id
 CREATE INDEX task_parent ON task (namespace, parent, state, created_at, id) WHERE parent IS NOT NULL;
 CREATE INDEX task_repo ON task (namespace, repo, state, created_at, id) WHERE repo IS NOT NULL;
 CREATE INDEX task_held ON task (namespace, lease_agent, created_at, id) WHERE state = 3;
+CREATE INDEX task_failed ON task (namespace, finished_at, id) WHERE state = 6;
 CREATE INDEX task_finished ON task (namespace, finished_at, id) WHERE finished_at IS NOT NULL;
 
 -- Tasks that have to be completed before a task.
@@ -138,6 +139,7 @@ INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
   ('task', 'task_parent', '3000 3000 5 2 1 1'),
   ('task', 'task_repo', '5000 5000 500 200 1 1'),
   ('task', 'task_held', '50 50 3 1 1'),
+  ('task', 'task_failed', '200 200 1 1'),
   ('task', 'task_finished', '9000 9000 1 1'),
   ('task_dependency', 'task_dependency', '5000 5000 2 1'),
   ('task_dependency', 'task_dependency_on', '5000 5000 2 1'),
