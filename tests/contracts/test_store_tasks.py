@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from hivelore.core.agents import AgentId, Role
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
-from hivelore.errors import Conflict
+from hivelore.errors import Conflict, NotFound
 from hivelore.search.model import Visibility
-from hivelore.storage.ports import MemoryStore
+from hivelore.storage.ports import MemoryStore, Transaction
 from hivelore.tasks.authority import may_see, queues_for
 from hivelore.tasks.model import (
     Attempt,
@@ -100,6 +100,32 @@ def test_two_tasks_of_one_sender_cannot_have_the_same_client_id(store: MemorySto
             a_task(2, client_id=Clean("c"), creator=None),
             None,
         ]
+
+
+def test_a_task_is_added_once_and_changed_only_while_it_exists(store: MemoryStore) -> None:
+    put(store, a_task(1, depends_on=(task_id(2),)))
+    with pytest.raises(Conflict):
+        store.write(lambda tx: tx.add_task(a_task(1)))
+    with pytest.raises(NotFound):
+        store.write(lambda tx: tx.change_task(a_task(3, depends_on=(task_id(2),))))
+    with store.read() as view:
+        assert view.tasks_after(TaskId(""), 9) == [a_task(1, depends_on=(task_id(2),))]
+
+
+def test_a_change_does_not_bring_back_a_task_that_was_deleted_meanwhile(store: MemoryStore) -> None:
+    put(store, a_task())
+    found: list[Task | None] = []
+
+    def change(tx: Transaction) -> None:
+        found.append(tx.task(task_id(1)))
+        if store.is_shared and len(found) == 1:
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(store.write, lambda other: other.drop_task(task_id(1))).result()
+        if found[-1] is not None:
+            tx.change_task(found[-1])
+
+    store.write(change)
+    assert found == ([a_task(), None] if store.is_shared else [a_task()])
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ from support.proposals import a_decision, a_proposal, inbox_of
 from support.recalls import a_recall, logged
 from support.repos import a_repo, a_report, repo_id
 from support.setup_scripts import a_script, a_script_proposal
-from support.tasks import a_task, task_id
+from support.tasks import a_task, put_task, task_id
 from support.transcripts import a_chunk, a_transcript, transcript_id
 
 SETTINGS = ("model.serving",)
@@ -279,7 +279,7 @@ def _assign(tx: Transaction, deed: Deed) -> None:
         tx.drop_task(task)
         return
     depends_on = (task_id(1), task_id(3))[: deed.number]
-    tx.put_task(a_task(1 + deed.which, depends_on=depends_on, client_id=Clean(f"c{deed.number}")))
+    put_task(tx, a_task(1 + deed.which, depends_on=depends_on, client_id=Clean(f"c{deed.number}")))
     progress = TaskProgress(
         number=deed.number, at=START, actor=None, attempt=deed.which, kind=ProgressKind.LATE, text=Clean("half")
     )

@@ -6,7 +6,7 @@ from typing import Any
 from hivelore.core.agents import AgentId, Role
 from hivelore.core.text import Clean
 from hivelore.search.model import Visibility
-from hivelore.storage.ports import MemoryStore
+from hivelore.storage.ports import MemoryStore, Transaction
 from hivelore.tasks.authority import queues_for
 from hivelore.tasks.model import Task, TaskId, TaskState
 from support.memories import ADA, START, instant
@@ -33,9 +33,17 @@ def a_task(number: int = 1, **fields: Any) -> Task:
     return Task(**(known | fields))
 
 
+def put_task(tx: Transaction, task: Task) -> None:
+    """Adds or changes a task."""
+    if tx.task(task.id) is None:
+        tx.add_task(task)
+    else:
+        tx.change_task(task)
+
+
 def put(store: MemoryStore, *tasks: Task) -> None:
     for task in tasks:
-        store.write(lambda tx, task=task: tx.put_task(task))
+        store.write(lambda tx, task=task: put_task(tx, task))
 
 
 def claim(

@@ -352,6 +352,30 @@ def test_a_lead_is_told_of_the_latest_failures_not_of_the_latest_tasks(world: Wo
     assert world.tasks.recent_failures(AS_LEA) == []
 
 
+@pytest.mark.parametrize("what", ["progress", "late", "repeated"])
+def test_a_task_that_is_deleted_at_the_same_time_leaves_nothing(world: World, what: str) -> None:
+    usage = Usage(session_id="s", input_tokens=1)
+    for number in range(10):
+        task = world.tasks.send(f"{TEXT} {number}", AS_LEA)
+        assert world.tasks.claim(AS_ADA).task is not None
+        if what == "late":
+            world.tasks.release(task.id, AS_ADA)
+        if what == "repeated":
+            world.tasks.complete(task.id, "Done.", AS_ADA)
+        together(
+            lambda task=task: (
+                world.tasks.progress(task.id, "Half done.", AS_ADA, usage=usage)
+                if what == "progress"
+                else world.tasks.complete(task.id, "Done.", AS_ADA, usage=usage)
+            ),
+            lambda task=task: world.tasks.delete(task.id, AS_OPERATOR),
+        )
+        with world.store.read() as view:
+            assert view.task(task.id) is None
+            assert not view.task_progress(task.id)
+            assert not view.task_costs(task.id)
+
+
 calls = st.tuples(
     st.sampled_from(["send", "claim", "beat", "progress", "complete", "fail", "release", "cancel", "pause", "resume"]),
     st.sampled_from([None, "ada", "bob", "lea"]),

@@ -32,7 +32,8 @@ CYCLES = b"task dependencies"
 
 
 def lock_of(task: TaskId) -> bytes:
-    """Returns what is claimed by whoever decides by the state of a task, and by whoever completes or deletes it."""
+    """Returns what is claimed by whoever decides by the state of a task, by whoever adds something to it without
+    changing its row, and by whoever completes or deletes it."""
     return b"task " + task.encode()
 
 

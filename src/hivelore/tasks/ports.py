@@ -138,9 +138,13 @@ class TaskReads(Protocol):
 class TaskWrites(Protocol):
     """Tasks, and what belongs to them."""
 
-    def put_task(self, task: Task) -> None:
-        """Inserts or replaces a task with its dependencies. Raises Conflict if another task of its sender has the
-        client id."""
+    def add_task(self, task: Task) -> None:
+        """Adds a task with its dependencies. Raises Conflict if its id is taken, or if another task of its sender has
+        the client id."""
+        ...
+
+    def change_task(self, task: Task) -> None:
+        """Replaces a task with its dependencies. Raises NotFound if it was deleted, and Conflict as ``add_task``."""
         ...
 
     def claim_task(

@@ -341,7 +341,7 @@ class TaskService:
             renewed = tx.task(task) or known
             after = _in_session(renewed, name, viewer)
             if after is not renewed:
-                tx.put_task(after)
+                tx.change_task(after)
             self._note_session(tx, after, name, viewer)
             return after
 
@@ -672,6 +672,8 @@ class TaskService:
                 self._open_dependents(tx, outcome)
                 if memory is not None:
                     self._store_memory(tx, outcome, memory)
+            else:  # Nothing but what ``always`` stores keeps others from deleting the task.
+                tx.claim(lock_of(outcome.after.id))
             always(tx, outcome)
             return outcome
 
@@ -754,6 +756,7 @@ class TaskService:
         another result of it was kept before."""
 
         def keep(tx: Transaction) -> bool:
+            tx.claim(lock_of(task))
             known = tx.task(task)
             if known is None or not authority.may_see(authority.task_visibility(viewer), known):
                 return False
@@ -1049,7 +1052,10 @@ def put_changed_task(tx: Transaction, before: Task | None, after: Task) -> None:
     """Stores a task, and claims what the change depends on."""
     for lock in locks_of(before, after):
         tx.claim(lock)
-    tx.put_task(after)
+    if before is None:
+        tx.add_task(after)
+    else:
+        tx.change_task(after)
 
 
 def _shortened(task: Task) -> Task:

@@ -243,7 +243,7 @@ def test_texts_of_profiles_are_hidden_from_others(app: Application) -> None:
 
 
 def _put_whole_task(task: Task, tx: Transaction) -> None:
-    tx.put_task(replace(task, depends_on=(task_id(9),)))
+    tx.add_task(replace(task, depends_on=(task_id(9),)))
     tx.put_batch(batch := a_batch())
     tx.put_task_changes(batch.id, [TaskChange(task.id, TaskState.OPEN, 0, (), (), after=1)])
     usage = UsageTotal()

@@ -8,7 +8,7 @@ from hivelore.changes.model import BatchId
 from hivelore.core.agents import AgentId
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
-from hivelore.errors import Conflict
+from hivelore.errors import Conflict, NotFound
 from hivelore.search.model import Visibility
 from hivelore.tasks.authority import may_see, queue_of
 from hivelore.tasks.costs import total
@@ -177,13 +177,23 @@ class TasksView:
 class TasksWriter(TasksView):
     """The part of ``storage.ports.Transaction`` that writes tasks."""
 
-    def put_task(self, task: Task) -> None:
+    def add_task(self, task: Task) -> None:
+        if task.id in self.state.tasks:
+            raise Conflict("Another task has this id.")
+        self._refuse_taken_client_id(task)
+        self._keep(KeptTask(task))
+
+    def change_task(self, task: Task) -> None:
+        if task.id not in self.state.tasks:
+            raise NotFound("This task no longer exists.")
+        self._refuse_taken_client_id(task)
+        self._change(task.id, lambda one: replace(one, task=task))
+
+    def _refuse_taken_client_id(self, task: Task) -> None:
         if task.client_id is not None:
             known = self.task_with_client_id(task.creator, task.client_id)
             if known is not None and known.id != task.id:
                 raise Conflict("Another task has this client id.")
-        kept = self.state.tasks.get(task.id)
-        self._keep(KeptTask(task) if kept is None else replace(kept, task=task))
 
     def claim_task(
         self, queues: Queues, token: str, agent: AgentId, runner: Clean | None, now: datetime, lease: timedelta
@@ -200,7 +210,7 @@ class TasksWriter(TasksView):
             version=found[0].version + 1,
             updated_at=now,
         )
-        self.put_task(claimed)
+        self.change_task(claimed)
         return claimed
 
     def renew_task_lease(self, task: TaskId, token: str, now: datetime, lease: timedelta) -> bool:
@@ -209,19 +219,19 @@ class TasksWriter(TasksView):
             return False
         if known.lease.token != token:
             return False
-        self.put_task(replace(known, lease=replace(known.lease, until=max(known.lease.until, now + lease))))
+        self.change_task(replace(known, lease=replace(known.lease, until=max(known.lease.until, now + lease))))
         return True
 
     def extend_task_leases(self, now: datetime, least: timedelta) -> None:
         for one in list(self._tasks()):
             if one.state is TaskState.RUNNING and one.lease is not None:
-                self.put_task(replace(one, lease=replace(one.lease, until=max(one.lease.until, now + least))))
+                self.change_task(replace(one, lease=replace(one.lease, until=max(one.lease.until, now + least))))
 
     def open_task(self, task: TaskId, at: datetime) -> bool:
         known = self.task(task)
         if known is None or known.state is not TaskState.WAITING or self.unmet_dependencies(task, 1):
             return False
-        self.put_task(replace(known, state=TaskState.OPEN, version=known.version + 1, updated_at=at))
+        self.change_task(replace(known, state=TaskState.OPEN, version=known.version + 1, updated_at=at))
         return True
 
     def put_task_progress(self, task: TaskId, progress: TaskProgress, keep: int = MAX_PROGRESS) -> None:

@@ -4,8 +4,9 @@ Every table is declared once, in the module of its capability. A shipped code is
 
 Statements stand in ``.sql`` files, each under a line ``-- name: what_it_does``. In them, ``{columns:agent}`` lists the
 columns of a table as its declaration reads them (with an alias: ``{columns:agent a}``), ``{insert:agent}`` inserts a
-row, ``{import:agent}`` inserts one with its key, and ``{update:agent}`` replaces the row that has the same key. Other
-placeholders are filled by the dialect, or by the code that runs the statement.
+row, ``{import:agent}`` inserts one with its key, ``{update:agent}`` replaces the row that has the same key, and
+``{set:agent}`` assigns all columns but the key. Other placeholders are filled by the dialect, or by the code that runs
+the statement.
 
 A filter is written as conditions on a memory, which always has the alias ``m``. Only the conditions that are set are
 written: a ``(:x IS NULL OR ...)`` defeats every query planner.
@@ -251,6 +252,10 @@ class Table(Columns[V]):
         replaced = ", ".join(f"{name} = excluded.{name}" for name in self._own if name not in self._keys)
         return f"ON CONFLICT (namespace, {keys}) DO UPDATE SET {replaced}"
 
+    def set(self) -> str:
+        """Returns the assignments of an update of a row."""
+        return ", ".join(f"{name} = :{name}" for name in self._own if name not in self._keys)
+
 
 def digest(*parts: str) -> bytes:
     """Returns 16 bytes for one or several texts, for indexes on texts that may be too long to be indexed."""
@@ -260,7 +265,7 @@ def digest(*parts: str) -> bytes:
 
 SHARED = "hivelore.storage.sql"
 _NAME = re.compile(r"^--\s*name:\s*(\w+)\s*$", re.MULTILINE)
-_PLACE = re.compile(r"\{(columns|insert|import|update|same|any):([\w.]+)(?: (\w+))?\}")
+_PLACE = re.compile(r"\{(columns|insert|import|update|set|same|any):([\w.]+)(?: (\w+))?\}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -325,6 +330,8 @@ def load_dialect(dialect: Dialect, tables: Mapping[str, Table[Any]], places: Map
                 return tables[name].listed(argument)
             case "update":
                 return tables[name].update()
+            case "set":
+                return tables[name].set()
             case _:
                 return tables[name].insert(given=dialect.given if kind == "import" else None)
 

@@ -8,6 +8,7 @@ from itertools import islice
 from hivelore.changes.model import BatchId
 from hivelore.core.agents import AgentId
 from hivelore.core.text import Clean
+from hivelore.errors import NotFound
 from hivelore.search.model import Visibility
 from hivelore.storage.sql.statements import (
     INSTANT,
@@ -191,6 +192,10 @@ def seen_condition(seen: Visibility) -> tuple[str, dict[str, Param]]:
     return f" AND ({pool} OR ta.assignee = :own OR ta.creator_key = :own)", {"own": seen.own or "-"}
 
 
+def _task_params(task: Task) -> dict[str, Param]:
+    return {**TASK.params(task), "creator_key": _creator_key(task), "queue": _queue(task)}
+
+
 def _queues(queues: Queues) -> dict[str, Param]:
     return dict(zip(("own", "pool", "own_of_workers", "pool_of_workers"), queues, strict=True))
 
@@ -317,10 +322,18 @@ class TaskReader(SqlReader):
 class TaskWriter(TaskReader, SqlWriter):
     """Implements ``tasks.ports.TaskWrites``."""
 
-    def put_task(self, task: Task) -> None:
-        params = {**TASK.params(task), "creator_key": _creator_key(task), "queue": _queue(task)}
+    def add_task(self, task: Task) -> None:
         with self.savepoint():
-            self.run("task_put", params)
+            self.run("task_add", _task_params(task))
+        self._put_dependencies(task)
+
+    def change_task(self, task: Task) -> None:
+        with self.savepoint():
+            if not self.count("task_change", _task_params(task)):
+                raise NotFound("This task no longer exists.")
+        self._put_dependencies(task)
+
+    def _put_dependencies(self, task: Task) -> None:
         self.run("task_dependencies_delete", {"id": task.id})
         depends_on = dict.fromkeys(task.depends_on)
         self.run_each("task_dependency_put", [{"task": task.id, "depends_on": one} for one in depends_on])

@@ -104,8 +104,11 @@ WHERE namespace = :namespace AND id = :id AND state = 2 AND NOT EXISTS (
   SELECT 1 FROM task_dependency td JOIN task o ON o.namespace = td.namespace AND o.id = td.depends_on
   WHERE td.namespace = :namespace AND td.task = :id AND o.state <> 5)
 
--- name: task_put
-INSERT INTO task {insert:task} {update:task}
+-- name: task_add
+INSERT INTO task {insert:task}
+
+-- name: task_change
+UPDATE task SET {set:task} WHERE namespace = :namespace AND id = :id
 
 -- name: task_dependencies_delete
 DELETE FROM task_dependency WHERE namespace = :namespace AND task = :id

@@ -555,7 +555,7 @@ def _put_batch(
 
 
 def _put_task(tx: Transaction, whole: WholeTask) -> None:
-    tx.put_task(whole.task)
+    tx.add_task(whole.task)
     for progress in whole.progress:
         tx.put_task_progress(whole.task.id, progress)
     for session in whole.sessions:
