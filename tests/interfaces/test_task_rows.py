@@ -15,7 +15,7 @@ import pytest
 
 from hivelore.core.agents import SERVICE_VIEWER, Role
 from hivelore.core.capabilities import DEFAULT, Capability
-from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, TooLarge
+from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, TooLarge, Unauthenticated
 from hivelore.python.client import Client
 from hivelore.tasks.task_text import PREAMBLE_BYTES, preamble
 from support.postgres import DATABASES, service_on
@@ -568,6 +568,28 @@ def test_a_caller_that_is_gone_gets_no_task(swarm: Swarm, path: str, request_bod
     task = swarm.send()
     time.sleep(0.5)
     assert swarm.get(task)["task"]["state"] == "open"
+
+
+@pytest.mark.parametrize("interface", ["rest", "mcp"])
+def test_x22_a_waiting_claim_ends_with_its_key(swarm: Swarm, interface: str) -> None:
+    client, answers = swarm.service.client(swarm.service.add("gone")), list[Any]()
+
+    def wait() -> None:
+        try:
+            found = swarm.claim(client, wait=20) if interface == "rest" else swarm.tool(client, "claim-task", wait=20)
+            answers.append(found)
+        except Unauthenticated as error:
+            answers.append(error)
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    time.sleep(0.5)
+    swarm.operator.call("DELETE", "/api/agents/gone")
+    task = swarm.send()
+    waiting.join(20)
+    assert swarm.get(task)["task"]["state"] == "open"
+    (answer,) = answers
+    assert isinstance(answer, Unauthenticated) if interface == "rest" else answer["isError"]
 
 
 def test_a_daily_limit_stops_claims(tmp_path: Path) -> None:

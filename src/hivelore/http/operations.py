@@ -15,7 +15,6 @@ from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, TypeVar, cast
 from urllib.parse import unquote
 
@@ -212,6 +211,16 @@ def project_of(request: Request) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
+class Waiter:
+    """A caller that may wait for an answer."""
+
+    is_gone: Callable[[], Awaitable[bool]]
+    """Returns True if it does not wait any more."""
+    authenticate: Callable[[], Awaitable[Viewer]]
+    """Returns its viewer, whose key may have been revoked meanwhile. Raises Unauthenticated or Forbidden."""
+
+
+@dataclass(frozen=True, slots=True)
 class Context:
     app: Application
     pools: Pools
@@ -229,14 +238,16 @@ class Context:
         request: Any,
         viewer: Viewer,
         project: str | None,
-        is_gone: Callable[[], Awaitable[bool]] | None = None,
+        waiter: Waiter,
     ) -> R:
-        """Runs a declared operation in the pool of its lane, counts it, and logs it if it was slow. ``is_gone`` returns
-        True if the caller does not wait any more."""
+        """Runs a declared operation in the pool of its lane, counts it, and logs it if it was slow."""
         result = await self._answer_once(operation, request, viewer, project)
         if operation.waiting is not None and (left := operation.waiting.seconds(request)):
-            again = partial(self._answer_once, operation, request, viewer, project)
-            result = await self._await_final(operation.waiting, again, result, left, is_gone)
+
+            async def again() -> R:
+                return await self._answer_once(operation, request, await waiter.authenticate(), project)
+
+            result = await self._await_final(operation.waiting, again, result, left, waiter.is_gone)
         if operation.stored is not None:
             self.metrics.writes.inc(operation.stored(result))
         if operation.retrieval_mode is not None:
@@ -257,7 +268,7 @@ class Context:
         again: Callable[[], Awaitable[R]],
         result: R,
         seconds: float,
-        is_gone: Callable[[], Awaitable[bool]] | None,
+        is_gone: Callable[[], Awaitable[bool]],
     ) -> R:
         """Runs an operation again after each change until its answer is final or the time is over. No thread waits."""
         loop, changed = asyncio.get_running_loop(), asyncio.Event()
@@ -275,7 +286,7 @@ class Context:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(changed.wait(), min(pause, left))
                 changed.clear()
-                if signal.is_closed or (is_gone is not None and await is_gone()):
+                if signal.is_closed or await is_gone():
                     break
                 result = await again()
                 pause = waiting.pause(result)
@@ -344,7 +355,8 @@ def _endpoint(operation: Operation[..., Any]) -> Any:
         checks = context.authenticator
         viewer = await (checks.viewer_during_outage(http) if operation.during_outage else checks.viewer(http))
         request = await _request(operation, http)
-        result = await context.answer(operation, request, viewer, project_of(http), http.is_disconnected)
+        waiter = Waiter(http.is_disconnected, lambda: checks.viewer(http))
+        result = await context.answer(operation, request, viewer, project_of(http), waiter)
         headers = dict(route.headers)
         if result is None:
             return Response(status_code=204, headers=headers)

@@ -1,6 +1,7 @@
 """MCP over stateless streamable HTTP at /mcp, for both protocol eras, on the official SDK."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 import orjson
@@ -26,13 +27,13 @@ from starlette.types import Receive, Scope, Send
 
 from hivelore import __version__
 from hivelore.api.registry import OPERATIONS
-from hivelore.core.agents import Interface, Role
+from hivelore.core.agents import Interface, Role, Viewer
 from hivelore.core.operation import Operation
 from hivelore.core.sanitizer import sanitize_values
 from hivelore.core.tool import Reply, Tool
 from hivelore.errors import HiveloreError, Invalid
 from hivelore.http.middleware import LARGEST_BODY, Incident
-from hivelore.http.operations import Caller, Context, project_of
+from hivelore.http.operations import Caller, Context, Waiter, project_of
 from hivelore.http.problems import of_error
 from hivelore.mcp.schemas import Arguments, output_schema
 from hivelore.memories.model import NAME_LENGTH
@@ -41,17 +42,13 @@ from hivelore.sessions import agent_instructions
 _NO_AGENT = "An operator's key speaks for no agent here: say for which one with the header X-Agent-ID."
 
 
-IsGone = Callable[[], Awaitable[bool]]
-"""Returns True if the caller does not wait any more."""
-
-
 class _OfferedTool(NamedTuple):
     """A tool as the server lists it, and the function that answers a call."""
 
     listed: ListedTool
     roles: frozenset[Role]
     capability: str
-    answer: Callable[[Caller, Mapping[str, Any], IsGone], Awaitable[Reply]]
+    answer: Callable[[Caller, Mapping[str, Any], Waiter], Awaitable[Reply]]
 
 
 class McpServer:
@@ -92,9 +89,10 @@ class McpServer:
         await self.manager.handle_request(scope, receive, send)
 
     async def _caller(self, ctx: ServerRequestContext[Any, Any]) -> Caller:
-        request = cast(Request, ctx.request)
-        viewer = await self._context.authenticator.viewer(request, Interface.MCP)
-        return Caller(self._context, viewer, project_of(request))
+        return Caller(self._context, await self._viewer(ctx), project_of(cast(Request, ctx.request)))
+
+    async def _viewer(self, ctx: ServerRequestContext[Any, Any]) -> Viewer:
+        return await self._context.authenticator.viewer(cast(Request, ctx.request), Interface.MCP)
 
     async def _list(self, ctx: ServerRequestContext[Any, Any], _: PaginatedRequestParams | None) -> ListToolsResult:
         try:
@@ -125,7 +123,8 @@ class McpServer:
                 raise Invalid(
                     f"There is no tool {params.name[:NAME_LENGTH]!r} for you. tools/list names those there are."
                 )
-            reply = await tool.answer(caller, params.arguments or {}, cast(Request, ctx.request).is_disconnected)
+            waiter = Waiter(cast(Request, ctx.request).is_disconnected, partial(self._viewer, ctx))
+            reply = await tool.answer(caller, params.arguments or {}, waiter)
         except HiveloreError as error:
             return _result(Reply(str(error), {}), agent, success=False)
         return _result(reply, agent, success=True)
@@ -146,9 +145,9 @@ def _offered(operation: Operation[..., Any]) -> _OfferedTool:
     tool = cast(Tool[Any], operation.tool)
     arguments = Arguments(operation, tool)
 
-    async def answer(caller: Caller, given: Mapping[str, Any], is_gone: IsGone) -> Reply:
+    async def answer(caller: Caller, given: Mapping[str, Any], waiter: Waiter) -> Reply:
         request = arguments.read(given)
-        return tool.reply(await caller.context.answer(operation, request, caller.viewer, caller.project, is_gone))
+        return tool.reply(await caller.context.answer(operation, request, caller.viewer, caller.project, waiter))
 
     listed = ListedTool(
         name=tool.name,
