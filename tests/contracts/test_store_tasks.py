@@ -442,6 +442,11 @@ def test_costs_are_summed_by_task_agent_and_day(store: MemoryStore) -> None:
         assert view.task_costs(task_id(1)) == costs[:2]
         assert view.task_costs(task_id(1), costs[0].agent) == [one for one in costs[:2] if one.agent == costs[0].agent]
         assert view.task_costs(task_id(1), LEA) == []
+        both = [task_id(2), task_id(1), task_id(3)]
+        for agent, expected in ((None, [(1, 30), (2, 101)]), (ADA, [(1, 10), (2, 101)]), (LEA, [])):
+            found = [(one.key, one.usage.cost_micros) for one in view.usage_of_tasks(both, agent)]
+            assert found == [(task_id(number), money) for number, money in expected]
+        assert view.usage_of_tasks([], None) == []
 
         def groups(group: CostGroup, agent: AgentId | None = None, limit: int = 9) -> list[tuple[str, int]]:
             rows = view.cost_groups(group, first, last, agent, limit)

@@ -303,6 +303,12 @@ def test_costs_of_a_day_are_what_was_used_on_it(world: World) -> None:
     assert world.tasks.costs(CostGroup.DAY, AS_ADA, first=None, last=date.min).rows == ()
     shown = [world.tasks.get(task.id, viewer).usage.input_tokens for viewer in (AS_ADA, AS_BOB, AS_LEA)]
     assert shown == [25, 0, 25]
+    listed = [world.tasks.page(viewer, None, 9, states=tuple(TaskState)).usage for viewer in (AS_ADA, AS_BOB, AS_LEA)]
+    assert [[(one.key, one.usage.input_tokens) for one in each] for each in listed] == [
+        [(task.id, 25)],
+        [],
+        [(task.id, 25)],
+    ]
 
 
 def test_n18_an_agent_hoards_no_tasks(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

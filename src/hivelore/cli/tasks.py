@@ -1,5 +1,6 @@
 """The verbs ``task`` and ``tasks``: tasks of agents, and what they cost."""
 
+from collections.abc import Callable
 from typing import Annotated, Literal, get_args
 
 from cyclopts import App, Parameter
@@ -35,12 +36,18 @@ def _who(one: Json) -> str:
     return one["assignee"] or "any"
 
 
-def _used_tokens(one: Json) -> str:
-    return "" if one["usage"] is None else f"{_tokens(one['usage']):,}"
+def _usage_columns(usage_of: Callable[[Json], Json | None]) -> tuple[Column, Column]:
+    """Returns the columns of tokens and money, which are empty for a row without usage."""
 
+    def tokens(one: Json) -> str:
+        usage = usage_of(one)
+        return "" if usage is None else f"{_tokens(usage):,}"
 
-def _used_money(one: Json) -> str:
-    return "" if one["usage"] is None else _money(one["usage"])
+    def money(one: Json) -> str:
+        usage = usage_of(one)
+        return "" if usage is None else _money(usage)
+
+    return Column("tokens", tokens), Column("money", money)
 
 
 def _first_line(one: Json) -> str:
@@ -270,8 +277,8 @@ def tasks(
     costs: Annotated[
         Literal["day", "agent", "task"] | None, Parameter(help="Costs by day, agent or task instead.")
     ] = None,
-    first: Annotated[str | None, Parameter(help="First day of the costs (UTC).", metavar="DATE")] = None,
-    last: Annotated[str | None, Parameter(help="Last day of the costs (UTC).", metavar="DATE")] = None,
+    first: Annotated[str | None, Parameter(help="First day of --costs (UTC).", metavar="DATE")] = None,
+    last: Annotated[str | None, Parameter(help="Last day of --costs (UTC).", metavar="DATE")] = None,
     limit: Limit = 50,
     agent: Reviewer = None,
     json: AsJson = False,
@@ -280,33 +287,23 @@ def tasks(
 
     Example: hivelore tasks --costs agent
     """
-    by = costs or "task"
-    spent = call("GET", "/api/costs", agent=agent, operator=True, query={"by": by, "first": first, "last": last})
-    usage = {one["key"]: one["usage"] for one in spent["rows"]}
     if costs is not None:
+        query = {"by": costs, "first": first, "last": last}
+        spent = call("GET", "/api/costs", agent=agent, operator=True, query=query)
         if json:
             output.print_json(spent)
             return
         rows = [*spent["rows"], {"key": "total", "usage": spent["total"]}]
-        columns = (
-            Column(costs, "key"),
-            Column("tokens", _used_tokens),
-            Column("money", _used_money),
-        )
-        output.show_table(columns, rows)
+        output.show_table((Column(costs, "key"), *_usage_columns(lambda one: one["usage"])), rows)
         return
     query = {"limit": limit, "state": [*get_args(States)]}
     found = call("GET", _TASKS, agent=agent, operator=True, query=query)
-    for one in found["tasks"]:
-        one["usage"] = usage.get(one["id"])
-    columns = (
-        *_COLUMNS,
-        Column("tokens", _used_tokens),
-        Column("money", _used_money),
-    )
-    output.page(found, "tasks", json, columns, empty="No tasks.")
+    usage = {one["key"]: one["usage"] for one in found["usage"]}
+    columns = (*_COLUMNS, *_usage_columns(lambda one: usage.get(one["id"])))
+    output.page(found, "tasks", json, columns, empty="No tasks.", more="'hivelore task list --all' shows all pages")
     if not json:
-        output.note(f"Together: {_tokens(spent['total']):,} tokens, {_money(spent['total'])}")
+        tokens, micros = sum(map(_tokens, usage.values())), sum(one["costMicros"] for one in usage.values())
+        output.note(f"Together: {tokens:,} tokens, {_money({'costMicros': micros})}")
 
 
 def _act(task: str, action: str, agent: str | None, json: bool, body: Json | None = None) -> None:

@@ -203,6 +203,8 @@ class TaskPage(Value, frozen=True, kw_only=True):
     """Tasks, newest first. Their texts are shortened to 300 characters."""
 
     tasks: tuple[Task, ...]
+    usage: tuple["CostRow", ...] = ()
+    """What these tasks used, as far as the viewer may see it; without those that used nothing."""
     next: str | None
 
 

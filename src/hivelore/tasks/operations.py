@@ -196,8 +196,8 @@ GET_TASK = Operation(
 LIST_TASKS = Operation(
     name="tasks",
     verb="task list",
-    summary="Lists tasks, newest first, by default the unfinished ones. Long texts are shortened. ``after`` is the "
-    "``next`` of the previous page.",
+    summary="Lists tasks, newest first, by default the unfinished ones, with their costs. Long texts are shortened. "
+    "``after`` is the ``next`` of the previous page.",
     request=ListTasks,
     response=TaskPage,
     handler="hivelore.tasks.handlers:list_tasks",

@@ -1,6 +1,6 @@
 """Ports of tasks, their progress, sessions, attempts and costs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Protocol
 
@@ -117,6 +117,10 @@ class TaskReads(Protocol):
 
     def task_costs(self, task: TaskId, agent: AgentId | None = None) -> Sequence[TaskCost]:
         """Returns the costs of a task, by attempt, session and day. ``agent``: only those of one agent."""
+        ...
+
+    def usage_of_tasks(self, tasks: Collection[TaskId], agent: AgentId | None) -> Sequence[CostRow]:
+        """Returns what tasks used, by task, without those that used nothing. ``agent``: only what this agent used."""
         ...
 
     def used_on(self, day: date) -> UsageTotal:

@@ -224,7 +224,7 @@ class TaskService:
         tag: str | None = None,
         deadline: float | None = None,
     ) -> TaskPage:
-        """Returns a page of tasks, newest first, with shortened texts."""
+        """Returns a page of tasks, newest first, with shortened texts and their costs."""
         where = TaskFilter(
             seen=authority.task_visibility(viewer),
             states=tuple(states),
@@ -235,9 +235,10 @@ class TaskService:
             tag=self._line(tag, "tag"),
         )
         with self._store.read(deadline, sees=where.seen) as view:
-            found = view.tasks(where, after, limit + 1)
-        page, cursor = cut_page(found, limit, lambda one: (one.created_at, one.id))
-        return TaskPage(tasks=tuple(_shortened(shown(one, viewer)) for one in page), next=cursor)
+            page, cursor = cut_page(view.tasks(where, after, limit + 1), limit, lambda one: (one.created_at, one.id))
+            usage = view.usage_of_tasks([one.id for one in page], _costs_seen(viewer))
+        tasks = tuple(_shortened(shown(one, viewer)) for one in page)
+        return TaskPage(tasks=tasks, usage=tuple(usage), next=cursor)
 
     def task(self, task: TaskId, viewer: Viewer) -> Task:
         """Returns a task that the viewer may see. Raises NotFound."""

@@ -1,5 +1,6 @@
 """The verbs ``task`` and ``tasks``."""
 
+from hivelore.cli.connection import call
 from support.command_line import CommandLine
 
 
@@ -9,14 +10,20 @@ def test_a_task_is_sent_shown_completed_and_listed(cli: CommandLine, me: str) ->
     sent = cli("task", "send", "Renew", "the", "certificate", "--to", me, "--tag", tag, "--json").json
     task = sent["id"]
     assert "Renew the certificate" in cli("task", "list", "--tag", tag).out
+    assert call("POST", "/api/tasks/claim", agent=me, operator=True, body={})["task"]["id"] == task
+    body = {"text": "Began.", "usage": {"sessionId": "s", "inputTokens": 1_200, "costUsd": 0.5}}
+    call("POST", f"/api/tasks/{task}/progress", agent=me, operator=True, body=body)
     cli("task", "progress", task, "Asked", "the", "CA.")
     assert cli("task", "complete", task, "-", stdin=b"Valid until June.\n").out == f"Task {task} is completed.\n"
     shown = cli("task", "show", task[:13]).out
-    for text in ("completed", "Renew the certificate", "Valid until June.", "Asked the CA.", "0 tokens, $0.00"):
+    for text in ("completed", "Renew the certificate", "Valid until June.", "Asked the CA.", "1,200 tokens, $0.50"):
         assert text in shown
     assert cli("task", "list", "--tag", tag).out != cli("task", "list", "--tag", tag, "--all").out
+    row = next(one for one in cli("tasks", "--limit", "200").out.splitlines() if one.startswith(task[:8]))
+    assert "1,200" in row
+    assert "$0.50" in row
     assert "Together: " in cli("tasks").err
-    assert cli.json("tasks", "--costs", "agent")["total"]["costMicros"] == 0
+    assert cli.json("tasks", "--costs", "agent")["total"]["costMicros"] >= 500_000
 
 
 def test_a_cancelled_task_is_restored_by_an_undo(cli: CommandLine, me: str) -> None:

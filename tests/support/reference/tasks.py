@@ -1,6 +1,6 @@
 """Tasks of the reference store."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import TypeVar
 
@@ -137,6 +137,10 @@ class TasksView:
     def task_costs(self, task: TaskId, agent: AgentId | None = None) -> Sequence[TaskCost]:
         costs = [one for one in self._kept(task, lambda one: one.costs) if agent in (None, one.agent)]
         return sorted(costs, key=lambda one: (one.attempt, one.session, one.day))
+
+    def usage_of_tasks(self, tasks: Collection[TaskId], agent: AgentId | None) -> Sequence[CostRow]:
+        costs = {task: self.task_costs(task, agent) for task in sorted(set(tasks))}
+        return [CostRow(key=task, usage=total(one.usage for one in found)) for task, found in costs.items() if found]
 
     def used_on(self, day: date) -> UsageTotal:
         return self.total_cost(day, day, None)

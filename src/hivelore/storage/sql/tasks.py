@@ -1,6 +1,6 @@
 """Tasks, and their dependencies, progress, sessions, attempts, changes and costs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from heapq import merge
 from itertools import islice
@@ -300,6 +300,11 @@ class TaskReader(SqlReader):
         statement = self.SQL["task_costs"].replace("{cost_filter}", cost_condition(agent))
         of_agent: dict[str, Param] = {} if agent is None else {"agent": agent}
         return COST.read_all(self.rows(statement, {"id": task, **of_agent}))
+
+    def usage_of_tasks(self, tasks: Collection[TaskId], agent: AgentId | None) -> Sequence[CostRow]:
+        of_agent: dict[str, Param] = {} if agent is None else {"agent": agent}
+        rows = self.rows(self._costs("cost_of_tasks", agent), {"tasks": self.array(tasks), **of_agent})
+        return [CostRow(key=key, usage=_total(sums)) for key, *sums in rows]
 
     def used_on(self, day: date) -> UsageTotal:
         return self.total_cost(day, day, None)

@@ -180,6 +180,10 @@ WHERE namespace = :namespace AND task = :id AND attempt = :attempt AND session =
 -- name: task_costs_delete
 DELETE FROM task_cost WHERE namespace = :namespace AND task = :id
 
+-- name: cost_of_tasks
+SELECT tc.task, {cost_sums} FROM task_cost tc
+WHERE tc.namespace = :namespace AND tc.task {any:tasks} {cost_filter} GROUP BY tc.task ORDER BY tc.task
+
 -- name: cost_sum
 SELECT {cost_sums} FROM task_cost tc
 WHERE tc.namespace = :namespace AND tc.day >= :first AND tc.day <= :last {cost_filter}
