@@ -9,6 +9,7 @@ from hivelore.cli import output
 from hivelore.cli.connection import call, path
 from hivelore.cli.options import After, AsJson, Reviewer, given, read_text
 from hivelore.cli.output import Column, Json
+from hivelore.errors import Invalid
 
 _TASKS = "/api/tasks"
 _MICROS = 1_000_000
@@ -239,7 +240,11 @@ def edit(
     *,
     priority: Annotated[int | None, Parameter(help="-100 to 100; higher ones first.")] = None,
     tag: Annotated[list[str] | None, Parameter(help="Its tags from now on; repeatable.", metavar="TAG")] = None,
-    after: Annotated[list[str] | None, Parameter(help="What it depends on from now on; repeatable.")] = None,
+    no_tag: Annotated[bool, Parameter(negative=(), help="Remove all its tags.")] = False,
+    after: Annotated[
+        list[str] | None, Parameter(help="What it depends on from now on; repeatable.", metavar="ID")
+    ] = None,
+    no_after: Annotated[bool, Parameter(negative=(), help="Let it depend on nothing.")] = False,
     agent: Reviewer = None,
     json: AsJson = False,
 ) -> None:
@@ -247,7 +252,8 @@ def edit(
 
     Example: hivelore task edit ID --priority 10
     """
-    body = given(priority=priority, tags=tag, dependsOn=after)
+    tags = _replacement(tag, no_tag, "--tag")
+    body = given(priority=priority, tags=tags, dependsOn=_replacement(after, no_after, "--after"))
     done = call("PATCH", path(_TASKS, task), agent=agent, operator=True, body=body)
     output.result(done, json, "Changed: ", (done["id"], "bold"))
 
@@ -304,6 +310,13 @@ def tasks(
     if not json:
         tokens, micros = sum(map(_tokens, usage.values())), sum(one["costMicros"] for one in usage.values())
         output.note(f"Together: {tokens:,} tokens, {_money({'costMicros': micros})}")
+
+
+def _replacement(values: list[str] | None, none: bool, option: str) -> list[str] | None:
+    """Returns the new values of a list; None if it stays as it is."""
+    if none and values:
+        raise Invalid(f"Use either {option} or --no-{option.removeprefix('--')}.")
+    return [] if none else values
 
 
 def _act(task: str, action: str, agent: str | None, json: bool, body: Json | None = None) -> None:

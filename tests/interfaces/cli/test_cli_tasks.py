@@ -26,6 +26,18 @@ def test_a_task_is_sent_shown_completed_and_listed(cli: CommandLine, me: str) ->
     assert cli.json("tasks", "--costs", "agent")["total"]["costMicros"] >= 500_000
 
 
+def test_tags_and_dependencies_are_replaced_and_removed(cli: CommandLine, me: str) -> None:
+    first = cli.json("task", "send", f"Order the parts for {me}")["id"]
+    second = cli.json("task", "send", f"Assemble it for {me}", "--after", first, "--tag", "one")["id"]
+    refused = cli("task", "edit", second, "--tag", "two", "--no-tag")
+    assert (refused.code != 0, "--no-tag" in refused.err) == (True, True)
+    edited = cli.json("task", "edit", second, "--tag", "two", "--tag", "three")
+    assert (edited["tags"], edited["dependsOn"], edited["state"]) == (["two", "three"], [first], "waiting")
+    assert cli.json("task", "edit", second, "--no-tag")["dependsOn"] == [first]
+    edited = cli.json("task", "edit", second, "--no-after")
+    assert (edited["tags"], edited["dependsOn"], edited["state"]) == ([], [], "open")
+
+
 def test_a_cancelled_task_is_restored_by_an_undo(cli: CommandLine, me: str) -> None:
     task = cli.json("task", "send", f"Renew the certificate of {me}")["id"]
     assert cli("task", "edit", task, "--priority", "7").code == 0
