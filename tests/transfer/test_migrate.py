@@ -23,7 +23,9 @@ from hivelore.search.tokenizer import query_terms
 from hivelore.sessions.model import EventId, Handover, HandoverState
 from hivelore.storage.migration_state import MOVE, MigrationState, refuse_unfinished
 from hivelore.storage.ports import MemoryStore, Transaction
+from hivelore.tasks.model import TaskChange, TaskState
 from hivelore.transfer.migrate.migrator import CANCELLED_BY_MOVE, Migrator
+from support.batches import a_batch
 from support.clocks import START, FixedClock, SteppingClock
 from support.laws import examples
 from support.links import a_link, drop, links_of, put_links
@@ -33,6 +35,7 @@ from support.pairs import PAIRS
 from support.reference.store import ReferenceStore
 from support.sessions import an_end
 from support.stores import KEYWORDS, STORES, add, forget, law, listed
+from support.tasks import a_task, put, task_id
 from support.world import AS_ADA, World, hashing
 
 STORE_KINDS = [
@@ -116,6 +119,21 @@ def test_session_ends_are_copied_with_their_state(pair: StorePair) -> None:
     assert moved(pair.source, pair.target, pair.index).is_equal
     with pair.target.read() as view:
         assert list(view.handovers_after(EventId(""), 9)) == [done, *waiting[1:]]
+
+
+@pytest.mark.usefixtures("small_pages")
+def test_changes_of_tasks_can_be_undone_after_they_were_copied(pair: StorePair) -> None:
+    batch = a_batch()
+    change = TaskChange(task_id(1), TaskState.PAUSED, 1, (), (), after=2)
+    put(pair.source, a_task())
+    pair.source.write(lambda tx: (tx.put_batch(batch), tx.put_task_changes(batch.id, [change])))
+    migrator = moving(pair.source, pair.target, pair.index)
+    migrator.begin()
+    for priority in (0, 7):
+        put(pair.source, a_task(priority=priority))
+        migrator.follow(logs=True)
+        with pair.target.read() as view:
+            assert view.task_changes(batch.id) == [change]
 
 
 @pytest.mark.usefixtures("small_pages")

@@ -264,11 +264,11 @@ class Migrator:
         self._copy_events(view)
         self._copy_proposals(view)
         self._copy_links(view)
+        self._copy_tasks(view)  # Replacing a task also deletes what batches changed of it.
         self._copy_batches(view)
         self._copy_config(view)
         self._copy_repos(view)
         self._copy_setup_scripts(view)
-        self._copy_tasks(view)
         self._copy_transcripts(view)
         self._copy_files(view)
         self._copy_profiles(view)
