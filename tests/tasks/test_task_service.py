@@ -34,6 +34,7 @@ from hivelore.tasks.model import (
 )
 from hivelore.tasks.model import TaskFilter as Filter
 from hivelore.tasks.service import GRACE, RENEWAL
+from hivelore.tasks.undo import TaskUndo
 from support.batches import batches_of
 from support.clocks import SteppingClock
 from support.laws import examples
@@ -380,6 +381,22 @@ def test_a_task_that_is_deleted_at_the_same_time_leaves_nothing(world: World, wh
             assert view.task(task.id) is None
             assert not view.task_progress(task.id)
             assert not view.task_costs(task.id)
+
+
+def test_an_undo_restores_a_task_and_its_memory_together(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = world.tasks.send(TEXT, AS_LEA)
+    world.tasks.cancel(task.id, AS_LEA)
+    (batch,) = batches_of(world.store)
+
+    def kill(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TaskUndo, "finish", kill)
+        with pytest.raises(KeyboardInterrupt):
+            world.undo_service.undo(batch.id, AS_OPERATOR)
+    assert world.tasks.task(task.id, AS_LEA).state is TaskState.OPEN
+    assert memory_of(world, task)[0].content == f"Task: {TEXT}"
 
 
 calls = st.tuples(

@@ -136,6 +136,9 @@ class UndoService:
         why = self._normalizer.field(reason, "reason")
         reverted: list[EntryChange] = []
         tasks: list[TaskId] = []
+        with self._store.read(deadline) as view:
+            expected, _ = self._resolve_target(view, which, viewer)
+            prepared = self._task_undo.prepare(view, expected, viewer)
 
         def undo_batch(tx: Transaction) -> UndoResult:
             batch, only = self._resolve_target(tx, which, viewer)
@@ -156,7 +159,7 @@ class UndoService:
             if tx.profile_changes(batch.id):
                 return self._restore_profiles(tx, batch, viewer, why)
             if batch.kind is BatchKind.ASSIGNED or tx.task_changes(batch.id):
-                by, tasks[:] = self._task_undo.revert(tx, batch, viewer, why)
+                by, tasks[:] = self._task_undo.revert(tx, batch, viewer, why, prepared)
                 after = self._mark_undone(tx, batch, viewer)
                 by_id = None if by is None else by.id
                 return UndoResult(batch=after, by=by_id, memories=(), tasks=tuple(tasks))
@@ -222,21 +225,21 @@ class UndoService:
             tx.put_batch(replace(original, undone_at=None, undone_by=None))
         return after
 
-    def _resolve_target(self, tx: Transaction, which: str, viewer: Viewer) -> tuple[Batch, MemoryId | None]:
+    def _resolve_target(self, view: View, which: str, viewer: Viewer) -> tuple[Batch, MemoryId | None]:
         """Returns the batch, and the only memory to restore if the batch is a purge."""
         where = self._visible_batches(viewer)
 
         def find_ids(prefix: str, limit: int) -> list[str]:
-            batches = [batch.id for batch in tx.batches(replace(where, prefix=prefix), None, limit)]
-            return [*batches, *tx.changed_ids_from(prefix, where, limit)]
+            batches = [batch.id for batch in view.batches(replace(where, prefix=prefix), None, limit)]
+            return [*batches, *view.changed_ids_from(prefix, where, limit)]
 
         name = resolve_id(which, find_ids, "id")
-        batch = tx.batch(BatchId(name))
+        batch = view.batch(BatchId(name))
         if batch is not None and where.admits(batch):
             return batch, None
         of_it = replace(where, memory=MemoryId(name), undone=False)
         after: tuple[datetime, BatchId] | None = None
-        while page := tx.batches(of_it, after, _PAGE_SIZE):
+        while page := view.batches(of_it, after, _PAGE_SIZE):
             for one in page:
                 if one.kind is not BatchKind.UNDONE:
                     return one, MemoryId(name) if one.kind is BatchKind.PURGED else None

@@ -94,6 +94,16 @@ class Outcome:
     after: Task
 
 
+@dataclass(frozen=True, slots=True)
+class PreparedMemory:
+    """The memory of a task after an action."""
+
+    texts: tuple[object, ...]
+    """The texts of the task that it was prepared for."""
+    draft: NormalizedDraft | None
+    """None if the memory does not change."""
+
+
 Decide = Callable[[View], Outcome]
 Effect = Callable[[Transaction, Outcome], object]
 
@@ -659,20 +669,17 @@ class TaskService:
         with self._store.read(deadline) as view:
             expected = decide(view)
             draft = self._draft(view, expected)
-        prepared = self._prepare(draft)
+        prepared = self._prepare(expected, draft)
 
         def work(tx: Transaction) -> Outcome | None:
-            outcome, memory = decide(tx), prepared
-            if _texts(outcome.after) != _texts(expected.after):
-                if not is_last:
-                    return None
-                memory = self._prepare(self._draft(tx, outcome))
+            outcome = decide(tx)
+            if prepared.texts != _texts(outcome.after) and not is_last:
+                return None
             if outcome.after is not outcome.before:
                 put_changed_task(tx, outcome.before, outcome.after)
                 effect(tx, outcome)
                 self._open_dependents(tx, outcome)
-                if memory is not None:
-                    self._store_memory(tx, outcome, memory)
+                self.store_memory(tx, outcome, prepared)
             else:  # Nothing but what ``always`` stores keeps others from deleting the task.
                 tx.claim(lock_of(outcome.after.id))
             always(tx, outcome)
@@ -693,12 +700,22 @@ class TaskService:
         is_same = after is before or (before is not None and task_draft(before, now) == draft)
         return None if is_same or (is_trivial(after) and _memory_of(view, after) is None) else draft
 
-    def _prepare(self, draft: AttributedDraft | None) -> NormalizedDraft | None:
-        return None if draft is None else self._memory_service.prepare(draft, SERVICE_VIEWER)
+    def _prepare(self, outcome: Outcome, draft: AttributedDraft | None) -> PreparedMemory:
+        prepared = None if draft is None else self._memory_service.prepare(draft, SERVICE_VIEWER)
+        return PreparedMemory(_texts(outcome.after), prepared)
 
-    def _store_memory(self, tx: Transaction, outcome: Outcome, memory: NormalizedDraft) -> None:
+    def prepare_memory(self, view: View, outcome: Outcome) -> PreparedMemory:
+        """Prepares the memory of a task before the transaction that changes it, for ``store_memory``."""
+        return self._prepare(outcome, self._draft(view, outcome))
+
+    def store_memory(self, tx: Transaction, outcome: Outcome, prepared: PreparedMemory | None) -> None:
         """Stores the memory of a task. There may be many texts about an unfinished one: each replaces the one before,
-        but neither a result nor what others wrote."""
+        but neither a result nor what others wrote. A memory that was prepared for other texts is prepared again."""
+        if prepared is None or prepared.texts != _texts(outcome.after):
+            prepared = self.prepare_memory(tx, outcome)
+        memory = prepared.draft
+        if memory is None:
+            return
         if outcome.after.state in FINISHED:
             self._memory_service.remember_within(tx, memory, SERVICE_VIEWER)
             return
@@ -946,16 +963,6 @@ class TaskService:
         if batch is not None:
             tx.put_batch(batch)
             tx.put_task_changes(batch.id, [change_of(before, outcome.after.version)])
-
-    def refresh_memory(self, task: TaskId) -> None:
-        """Stores the memory of a task again, after a change that did not."""
-        with self._store.read() as view:
-            known = view.task(task)
-            draft = None if known is None or is_trivial(known) else task_draft(known, self._clock.now())
-        if draft is not None:
-            prepared = self._memory_service.prepare(draft, SERVICE_VIEWER)
-            self._store.write(lambda tx: self._memory_service.remember_within(tx, prepared, SERVICE_VIEWER))
-        self.wake()
 
     # input
 

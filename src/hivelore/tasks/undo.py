@@ -1,6 +1,7 @@
 """Reverts batches that changed tasks."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from hivelore.changes.journal import ChangeJournal
 from hivelore.changes.model import Batch, BatchKind
@@ -8,11 +9,19 @@ from hivelore.core.agents import Viewer
 from hivelore.core.clock import Clock
 from hivelore.core.text import Clean
 from hivelore.core.values import replace
-from hivelore.errors import Conflict, Forbidden
-from hivelore.storage.ports import Transaction
+from hivelore.errors import Conflict, Forbidden, HiveloreError
+from hivelore.storage.ports import Transaction, View
 from hivelore.tasks import authority
-from hivelore.tasks.model import TaskChange, TaskId, TaskState
-from hivelore.tasks.service import TaskService, change_of, check_no_cycle, is_unmet, put_changed_task
+from hivelore.tasks.model import Task, TaskChange, TaskId, TaskState
+from hivelore.tasks.service import (
+    Outcome,
+    PreparedMemory,
+    TaskService,
+    change_of,
+    check_no_cycle,
+    is_unmet,
+    put_changed_task,
+)
 from hivelore.tasks.states import TaskAction, next_state
 
 
@@ -22,17 +31,31 @@ class TaskUndo:
         self._tasks = tasks
         self._clock = clock
 
+    def prepare(self, view: View, batch: Batch, viewer: Viewer) -> Mapping[TaskId, PreparedMemory]:
+        """Prepares the memories of the tasks before the transaction of ``revert``."""
+        prepared: dict[TaskId, PreparedMemory] = {}
+        for change in view.task_changes(batch.id):
+            with suppress(HiveloreError):  # ``revert`` raises it.
+                prepared[change.task] = self._tasks.prepare_memory(view, Outcome(*self._restored(view, change, viewer)))
+        return prepared
+
     def revert(
-        self, tx: Transaction, batch: Batch, viewer: Viewer, reason: Clean | None
+        self,
+        tx: Transaction,
+        batch: Batch,
+        viewer: Viewer,
+        reason: Clean | None,
+        prepared: Mapping[TaskId, PreparedMemory],
     ) -> tuple[Batch | None, Sequence[TaskId]]:
-        """Restores the tasks as they were before a batch, and returns the batch of the undo and the tasks, for
-        ``finish``. A task that was running becomes open. Raises Conflict if a task was changed since, and Forbidden."""
+        """Restores the tasks as they were before a batch, with their memories, and returns the batch of the undo and
+        the tasks, for ``finish``. A task that was running becomes open. Raises Conflict if a task was changed since,
+        and Forbidden."""
         changes = tx.task_changes(batch.id)
         if batch.undone_at is not None:
             raise Conflict(f"Batch {batch.id} was already undone. To redo the change, undo the batch of that undo.")
         if len(changes) < batch.changes:
             raise Conflict(f"Batch {batch.id} cannot be undone: its task was deleted.")
-        redo = [self._revert_task(tx, one, viewer) for one in changes]
+        redo = [self._revert_task(tx, one, viewer, prepared) for one in changes]
         by = self._journal.new_batch(
             BatchKind.UNDONE,
             viewer,
@@ -48,11 +71,20 @@ class TaskUndo:
 
     def finish(self, tasks: Sequence[TaskId]) -> None:
         """Does after the transaction what belongs to the changes."""
-        for task in tasks:
-            self._tasks.refresh_memory(task)
+        if tasks:
+            self._tasks.wake()
 
-    def _revert_task(self, tx: Transaction, change: TaskChange, viewer: Viewer) -> TaskChange:
-        task = tx.task(change.task)
+    def _revert_task(
+        self, tx: Transaction, change: TaskChange, viewer: Viewer, prepared: Mapping[TaskId, PreparedMemory]
+    ) -> TaskChange:
+        task, restored = self._restored(tx, change, viewer)
+        put_changed_task(tx, task, restored)
+        self._tasks.store_memory(tx, Outcome(task, restored), prepared.get(task.id))
+        return change_of(task, restored.version)
+
+    def _restored(self, view: View, change: TaskChange, viewer: Viewer) -> tuple[Task, Task]:
+        """Returns a task as it is, and as it was before a change."""
+        task = view.task(change.task)
         if task is None:
             raise Conflict("The task was deleted.")
         if not authority.may_manage(viewer, task):
@@ -65,10 +97,10 @@ class TaskUndo:
             action = TaskAction.RESTORE_PAUSED if change.state is TaskState.PAUSED else TaskAction.RESTORE
         else:
             action = TaskAction.CANCEL if change.state is TaskState.CANCELLED else TaskAction.EDIT
-        if any(tx.task(one) is None for one in change.depends_on if one not in task.depends_on):
+        if any(view.task(one) is None for one in change.depends_on if one not in task.depends_on):
             raise Conflict(f"Task {task.id} depended on a task that was deleted since.")
-        check_no_cycle(tx, restored)
-        state = next_state(task.state, action, is_unmet=is_unmet(tx, restored))
+        check_no_cycle(view, restored)
+        state = next_state(task.state, action, is_unmet=is_unmet(view, restored))
         restored = replace(
             restored,
             state=state,
@@ -77,5 +109,4 @@ class TaskUndo:
             updated_at=now,
             version=task.version + 1,
         )
-        put_changed_task(tx, task, restored)
-        return change_of(task, restored.version)
+        return task, restored
