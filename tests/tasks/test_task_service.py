@@ -399,6 +399,21 @@ def test_an_undo_restores_a_task_and_its_memory_together(world: World, monkeypat
     assert memory_of(world, task)[0].content == f"Task: {TEXT}"
 
 
+def test_x22_late_costs_of_one_agent_do_not_displace_those_of_another(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hivelore.tasks.service.MAX_COST_ROWS", 2)
+    task = world.tasks.send(TEXT, AS_LEA)
+    assert world.tasks.claim(AS_ADA).task is not None
+    world.tasks.release(task.id, AS_ADA)
+    assert world.tasks.claim(AS_BOB).task is not None
+    for number in range(3):
+        with pytest.raises(Conflict):
+            world.tasks.complete(task.id, "Late.", AS_ADA, usage=Usage(session_id=f"s{number}", input_tokens=1))
+    world.tasks.progress(task.id, "Half done.", AS_BOB, usage=Usage(session_id="b", input_tokens=10))
+    assert world.tasks.get(task.id, AS_LEA).usage.input_tokens == 12
+
+
 calls = st.tuples(
     st.sampled_from(["send", "claim", "beat", "progress", "complete", "fail", "release", "cancel", "pause", "resume"]),
     st.sampled_from([None, "ada", "bob", "lea"]),

@@ -68,7 +68,7 @@ OUTAGE = timedelta(seconds=45)
 GRACE = timedelta(seconds=15)
 """How long leases last at least after an outage: enough for a heartbeat of a runner, which sends one every 10 s."""
 MAX_COST_ROWS = 1_000
-"""Sessions, attempts and days of one task whose costs are stored."""
+"""Sessions, attempts and days of one task and agent whose costs are stored."""
 MAX_FAILURES = 3
 """Failed tasks that a lead is told of when a session starts."""
 MAX_GROUPS = 1_000
@@ -932,8 +932,9 @@ class TaskService:
             tx.name_task_costs(task, number, of)
             costs = [replace(one, session=one.session or of) for one in costs]
         costs = [one for one in costs if one.session == of]
-        if not costs and len(every) >= MAX_COST_ROWS:
-            raise TooLarge(f"A task has costs of at most {MAX_COST_ROWS:,} sessions and days.", field="usage")
+        if not costs and sum(one.agent == agent for one in every) >= MAX_COST_ROWS:
+            most = f"{MAX_COST_ROWS:,} sessions, attempts and days"
+            raise TooLarge(f"A task has costs of at most {most} of an agent.", field="usage")
         day = now.date()
         share = share_of_day(reported(usage), costs, day)
         tx.put_task_cost(TaskCost(task=task, attempt=number, session=of, day=day, agent=agent, usage=share))
