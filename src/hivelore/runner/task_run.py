@@ -163,7 +163,9 @@ class TaskRun:
     def _work(self) -> Outcome:
         self._refresh("preparing the workspace")
         means, task = self._means, self.task
-        prepared = means.workspace.prepare(task)
+        prepared = self._prepare()
+        if prepared is None:
+            return decide_outcome(self._state, Exit(code=None, stopped=self._stopped))
         for notice in prepared.notes:
             self._refresh(notice)
         own, parent = task.session, None if task.session is not None else task.parent_session
@@ -187,6 +189,16 @@ class TaskRun:
             if problem is not None:
                 return HandedBack(f"{problem.message} {problem.remedy}", outcome.progress, is_fault_here=True)
         return outcome
+
+    def _prepare(self) -> Prepared | None:
+        """Returns the workspace; None if the run was stopped meanwhile."""
+        try:
+            prepared = self._means.workspace.prepare(self.task, lambda: self._stopped is not None)
+        except HiveloreError:
+            if self._stopped is None:
+                raise
+            return None
+        return prepared if self._stopped is None else None
 
     def _run_program(self, prepared: Prepared, resume: Resume | None) -> Exit:
         """Starts the program with a conversation, and returns how it ended."""
@@ -342,9 +354,10 @@ class TaskRun:
             case Failed(reason, progress, is_final):
                 said = _joined(reason, progress)
                 self._send(queue.fail_call(task, said, state.session, state.usage, may_retry=not is_final))
-            case HandedBack(reason, progress):
-                said = _joined(reason, progress)
-                self._send(queue.progress_call(task, said, state.session, state.usage))
+            case HandedBack(reason, progress, is_fault_here):
+                if progress or is_fault_here or state.usage.tokens:  # Else earlier progress would be replaced.
+                    said = _joined(reason, progress)
+                    self._send(queue.progress_call(task, said, state.session, state.usage))
                 self._send(queue.release_call(task))
             case Abandoned(reason, progress):
                 said = _joined(reason, progress)
