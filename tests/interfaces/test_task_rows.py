@@ -565,6 +565,17 @@ def test_a_daily_limit_stops_claims(tmp_path: Path) -> None:
         assert b'hivelore_tasks{state="open"} 1.0' in figures
 
 
+def test_a_claim_tells_what_earlier_attempts_have_cost(swarm: Swarm) -> None:
+    swarm.send()
+    first = swarm.ada.call("POST", "/api/tasks/claim", body={})
+    swarm.do(first["task"], "progress", text="Going on.", usage={"sessionId": "s1", "costUsd": 0.5})
+    swarm.do(first["task"], "fail", reason="No access", retry=True, usage={"sessionId": "s1", "costUsd": 0.75})
+    second = swarm.bob.call("POST", "/api/tasks/claim", body={})
+    swarm.do(second["task"], "fail", swarm.bob, reason="No access", retry=True, usage={"costUsd": 0.5})
+    third = swarm.ada.call("POST", "/api/tasks/claim", body={})
+    assert [one["spentMicros"] for one in (first, second, third)] == [0, 750_000, 1_250_000]
+
+
 def test_n18_a_worker_cannot_use_up_the_daily_limit_of_all(tmp_path: Path) -> None:
     with Service(tmp_path, task_daily_cost=10) as service:
         ada, bob = (service.client(service.add(name)) for name in ("ada", "bob"))

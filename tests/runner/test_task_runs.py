@@ -275,6 +275,18 @@ def test_a_task_that_is_cancelled_during_the_preparation_is_left(world: World) -
     assert task.state == "cancelled"
 
 
+def test_a_limit_of_costs_holds_over_all_attempts(world: World) -> None:
+    limits = RunLimits(cost_usd=1.0)
+    task = world.service.add("Mend the build.", spent=400_000)
+    world.run("\n".join(["print(sys.argv)", began(), answers("Done.")]), limits=limits)
+    assert task.state == "completed"
+    (folder,) = (world.folder / "runs").iterdir()
+    assert "'--max-budget-usd', '0.600000'" in (folder / "output.jsonl").read_text()
+    task = world.service.add("Mend the shop.", spent=1_000_000)
+    assert dict(world.run(answers("Done."), limits=limits).outcomes) == {"Failed": 1}
+    assert (task.state, task.reason) == ("failed", "The cost limit of the task is reached.")
+
+
 def test_several_tasks_run_at_once(world: World) -> None:
     tasks = [world.service.add(f"Task {number}") for number in range(3)]
     body = "\n".join([began(), "time.sleep(0.5)", answers("Done.")])

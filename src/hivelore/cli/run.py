@@ -26,7 +26,7 @@ from hivelore.python.client import Client
 from hivelore.runner.checks import Check, RunnerPlace, check_all
 from hivelore.runner.command import check_settings
 from hivelore.runner.mcp_servers import Servers, merge_servers, own_server, parse_servers
-from hivelore.runner.model import ClaimedTask, Program, RunLimits
+from hivelore.runner.model import LEAST_COST, ClaimedTask, Program, RunLimits
 from hivelore.runner.ports import Prepared, TranscriptSource
 from hivelore.runner.run_folders import RUNS
 from hivelore.runner.task_run import Means, RunView
@@ -67,10 +67,10 @@ def run(
         tuple[Path, ...], Parameter(help="File with MCP servers, as .mcp.json; repeatable.", metavar="FILE")
     ] = (),
     time_limit: Annotated[
-        str | None, Parameter(help="Longest time for a task: 90s, 30m, 2h (default: none).", metavar="TIME")
+        str | None, Parameter(help="Longest time for an attempt: 90s, 30m, 2h (default: none).", metavar="TIME")
     ] = None,
     cost_limit: Annotated[
-        float | None, Parameter(help="Most US dollars for an attempt; Claude Code only.", metavar="USD")
+        float | None, Parameter(help="Most US dollars for a task; Claude Code only.", metavar="USD")
     ] = None,
     folder: Annotated[
         Path | None,
@@ -125,7 +125,7 @@ def run(
 def _limits(parallel: int, time_limit: str | None, cost_limit: float | None, harness: str) -> RunLimits:
     if not 1 <= parallel <= _MOST_PARALLEL:
         raise Invalid(f"--parallel has 1 to {_MOST_PARALLEL}.", field="parallel")
-    if cost_limit is not None and not 0 < cost_limit < 1_000_000:
+    if cost_limit is not None and not LEAST_COST <= cost_limit < 1_000_000:
         raise Invalid("--cost-limit is a number of dollars above 0.", field="cost_limit")
     if cost_limit is not None and harness == "codex":
         raise Invalid("Codex does not report what a run costs. Leave out --cost-limit.", field="cost_limit")

@@ -213,6 +213,8 @@ class ClaimResult(Value, frozen=True, kw_only=True):
     """Seconds after which a lease ends, so that there may be a task."""
     is_over_limit: bool = False
     """True if the daily limit of costs is used up."""
+    spent_micros: int = 0
+    """Millionths of a US dollar that earlier attempts of the task have cost."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from hivelore.memories.normalizer import NormalizedDraft, Normalizer, clean_line
 from hivelore.memories.service import MemoryService
 from hivelore.storage.ports import MemoryStore, Transaction, View
 from hivelore.tasks import authority
-from hivelore.tasks.costs import DailyLimit, reported, session_of_costs, share_of_day, total
+from hivelore.tasks.costs import NOTHING, DailyLimit, reported, session_of_costs, share_of_day, total
 from hivelore.tasks.dependencies import check_acyclic, lock_of, locks_of
 from hivelore.tasks.model import (
     DEFAULT_ATTEMPTS,
@@ -303,17 +303,20 @@ class TaskService:
             return ClaimResult(task=None, message="There is no task for you now.", retry_in=wait)
         token = self._new_token()
 
-        def take(tx: Transaction) -> Task | None:
+        def take(tx: Transaction) -> tuple[Task, UsageTotal] | None:
             task = tx.claim_task(queues, token, agent, name, now, lease)
-            if task is not None:
-                attempt = Attempt(number=task.attempt, token=token, agent=agent, runner=name, at=now)
-                tx.put_attempt(task.id, attempt)
-            return task
+            if task is None:
+                return None
+            tx.put_attempt(task.id, Attempt(number=task.attempt, token=token, agent=agent, runner=name, at=now))
+            spent = total(one.usage for one in tx.task_costs(task.id)) if task.attempt > 1 else NOTHING
+            return task, spent
 
         claimed = self._store.write(take, deadline)
         if claimed is None:
             return ClaimResult(task=None, message="Others were faster. Try again.", retry_in=_AGAIN)
-        return ClaimResult(task=shown(claimed, viewer, token=True), message=f"Task {claimed.id} is yours.")
+        task, spent = claimed
+        message = f"Task {task.id} is yours."
+        return ClaimResult(task=shown(task, viewer, token=True), message=message, spent_micros=spent.cost_micros)
 
     def heartbeat(
         self,
