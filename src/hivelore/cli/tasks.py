@@ -287,8 +287,9 @@ def tasks(
         if json:
             output.print_json(spent)
             return
-        rows = [*spent["rows"], {"key": "total", "usage": spent["total"]}]
+        rows = [*spent["rows"], {"key": "total", "name": None, "usage": spent["total"]}]
         columns = (
+            *((Column("name", "name"),) if costs == "agent" else ()),
             Column(costs, "key"),
             Column("tokens", _used_tokens),
             Column("money", _used_money),

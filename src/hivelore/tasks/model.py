@@ -293,6 +293,8 @@ class CostRow(Value, frozen=True, kw_only=True):
 
     key: str
     usage: UsageTotal
+    name: str | None = None
+    """Name of the agent."""
 
 
 class CostReport(Value, frozen=True, kw_only=True):
@@ -300,6 +302,16 @@ class CostReport(Value, frozen=True, kw_only=True):
     total: UsageTotal
     is_cut: bool = False
     """True if there are more rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentUsage:
+    """What the tasks of an agent used on a day."""
+
+    agent: AgentId | None
+    """None: all other agents together."""
+    name: str
+    usage: UsageTotal
 
 
 @dataclass(frozen=True, slots=True)
