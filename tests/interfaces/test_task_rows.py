@@ -1,6 +1,7 @@
 """Tasks as the specification says, row by row, through REST and MCP on both databases."""
 
 import json
+import re
 import socket
 import threading
 import time
@@ -17,6 +18,7 @@ from hivelore.core.agents import SERVICE_VIEWER, Role
 from hivelore.core.capabilities import DEFAULT, Capability
 from hivelore.errors import Conflict, Forbidden, Invalid, NotFound, TooLarge, Unauthenticated
 from hivelore.python.client import Client
+from hivelore.tasks import service as tasks_service
 from hivelore.tasks.task_text import PREAMBLE_BYTES, preamble
 from support.postgres import DATABASES, service_on
 from support.service import Service
@@ -364,9 +366,9 @@ def test_costs_are_stored_once_and_summed(swarm: Swarm) -> None:
     total = {"inputTokens": 150, "outputTokens": 20, "cacheReadTokens": 7, "cacheWriteTokens": 0, "costMicros": 500_000}
     assert swarm.get(task)["usage"] == total
     ada = swarm.ada.call("GET", "/api/me")["agentId"]
-    for by, key in (("task", task["id"]), ("agent", ada)):
+    for by, key, name in (("task", task["id"], None), ("agent", ada, "ada")):
         report = swarm.operator.call("GET", "/api/costs", query={"by": by})
-        assert (report["rows"], report["total"]) == ([{"key": key, "usage": total}], total)
+        assert (report["rows"], report["total"]) == ([{"key": key, "usage": total, "name": name}], total)
     assert swarm.bob.call("GET", "/api/costs")["rows"] == []
     for wrong in ({"inputTokens": -1}, {"costUsd": -0.1}, {"costUsd": 1e9}):
         with pytest.raises(Invalid):
@@ -608,6 +610,59 @@ def test_a_daily_limit_stops_claims(tmp_path: Path) -> None:
         _, figures = service.raw(request.encode())
         assert b"hivelore_task_cost_dollars 1.5" in figures
         assert b'hivelore_tasks{state="open"} 1.0' in figures
+
+
+def test_a_claim_tells_what_earlier_attempts_have_cost(swarm: Swarm) -> None:
+    swarm.send()
+    first = swarm.ada.call("POST", "/api/tasks/claim", body={})
+    swarm.do(first["task"], "progress", text="Going on.", usage={"sessionId": "s1", "costUsd": 0.5})
+    swarm.do(first["task"], "fail", reason="No access", retry=True, usage={"sessionId": "s1", "costUsd": 0.75})
+    second = swarm.bob.call("POST", "/api/tasks/claim", body={})
+    swarm.do(second["task"], "fail", swarm.bob, reason="No access", retry=True, usage={"costUsd": 0.5})
+    third = swarm.ada.call("POST", "/api/tasks/claim", body={})
+    assert [one["spentMicros"] for one in (first, second, third)] == [0, 750_000, 1_250_000]
+
+
+def figures(swarm: Swarm, key: str, name: str) -> dict[str, float]:
+    """Returns the samples of a metric that a caller is shown, by their labels."""
+    _, answer = swarm.service.raw(
+        f"GET /metrics HTTP/1.0\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\r\n".encode()
+    )
+    found = re.findall(rf"^{name}{{(.*)}} (\S+)$", answer.decode(), re.MULTILINE)
+    return {labels: float(value) for labels, value in found}
+
+
+def test_metrics_show_the_costs_of_agents_to_those_who_may_see_them(tmp_path: Path) -> None:
+    with Service(tmp_path) as service:
+        keys = {name: service.add(name) for name in ("ada", "bob")}
+        ada, bob = (service.client(key) for key in keys.values())
+        operator = service.client(service.operator_key)
+        swarm = Swarm(service, ada, bob, ada, operator)
+        for by, cost in ((ada, 0.5), (bob, 0.25)):
+            swarm.send(by=operator)
+            task = swarm.claim(by)
+            swarm.do(task, "complete", by, output="Done.", usage={"costUsd": cost, "inputTokens": 7})
+        one, other = (client.call("GET", "/api/me")["agentId"] for client in (ada, bob))
+        of_ada, of_bob = f'agent="{one}",name="ada"', f'agent="{other}",name="bob"'
+        money = "hivelore_agent_task_cost_dollars"
+        assert figures(swarm, service.operator_key, money) == {of_ada: 0.5, of_bob: 0.25}
+        assert figures(swarm, keys["ada"], money) == {of_ada: 0.5}
+        tokens = figures(swarm, service.operator_key, "hivelore_agent_task_tokens")
+        assert tokens[f'agent="{one}",kind="input",name="ada"'] == 7
+
+
+def test_metrics_have_series_for_a_bounded_number_of_agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks_service, "MAX_SHOWN_AGENTS", 2)
+    with Service(tmp_path) as service:
+        operator = service.client(service.operator_key)
+        clients = [service.client(service.add(f"worker {number}")) for number in range(4)]
+        swarm = Swarm(service, clients[0], clients[1], clients[0], operator)
+        for number, by in enumerate(clients, 1):
+            swarm.send(by=operator)
+            swarm.do(swarm.claim(by), "complete", by, output="Done.", usage={"costUsd": number})
+        found = figures(swarm, service.operator_key, "hivelore_agent_task_cost_dollars")
+        assert sorted(found.values()) == [3.0, 3.0, 4.0]
+        assert found['agent="others",name=""'] == 3.0
 
 
 def test_n18_a_worker_cannot_use_up_the_daily_limit_of_all(tmp_path: Path) -> None:

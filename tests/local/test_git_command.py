@@ -40,6 +40,18 @@ def test_a_command_ends_with_all_that_it_started_when_the_time_is_up(tmp_path: P
     assert mark not in _all_commands()
 
 
+@pytest.mark.parametrize("words", ["sleep 60 & sleep 60", "trap '' TERM INT HUP; sleep 60"])
+def test_a_command_ends_with_all_that_it_started_when_it_is_stopped(tmp_path: Path, words: str) -> None:
+    mark = f"{time.monotonic_ns()}"
+    has_begun = tmp_path / "begun"
+    begun = time.monotonic()
+    git = Git(600, tmp_path, is_stopped=has_begun.exists)
+    assert git.run(tmp_path, ["-c", f"alias.x=!: {mark}; touch {has_begun}; {words}", "x"]).code is None
+    assert time.monotonic() - begun < 30
+    assert mark not in _all_commands()
+    assert git.run(tmp_path, ["version"]).code is None
+
+
 def test_a_command_has_time_to_remove_its_lock_files(tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     words = f"trap 'touch {mark}; exit 1' TERM; touch {tmp_path}/begun; sleep 60 & wait"

@@ -1,11 +1,13 @@
 """What becomes of a task when its run ends."""
 
 import signal
+from datetime import timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hivelore.runner.model import LEAST_COST, RunLimits
 from hivelore.runner.outcome import (
     Abandoned,
     Completed,
@@ -88,3 +90,18 @@ def test_a_stop_without_an_answer_keeps_the_progress(state: RunState, ended: Exi
     if not isinstance(outcome, Completed):
         assert outcome.progress == state.last_text.replace("\0", "")
         assert outcome.reason
+
+
+@given(st.floats(0.01, 1000), st.floats(0, 1000), st.floats(0, 1000))
+def test_the_limit_of_costs_is_shared_by_all_attempts(most: float, first: float, second: float) -> None:
+    limits = RunLimits(time=timedelta(hours=1), cost_usd=most)
+    left = limits.after(first + second)
+    assert (left is None) == (most - (first + second) < LEAST_COST)
+    if left is not None:
+        assert left.time == limits.time
+        assert left.cost_usd == most - (first + second)
+        assert limits.after(first) is not None
+
+
+def test_without_a_limit_of_costs_none_is_reached() -> None:
+    assert RunLimits().after(10**6) == RunLimits()

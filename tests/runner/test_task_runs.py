@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from hivelore.errors import Conflict
 from hivelore.observations.markers import CATEGORIES
 from hivelore.observations.naming import DEFAULT_NAMING
 from hivelore.runner import agent_process, disk
@@ -40,8 +41,14 @@ class OneFolder:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.transcripts: set[str] = set()
+        self.waits_for_stop = False
+        self.is_waiting = False
 
-    def prepare(self, task: ClaimedTask) -> Prepared:
+    def prepare(self, task: ClaimedTask, is_stopped: Callable[[], bool]) -> Prepared:
+        if self.waits_for_stop:
+            self.is_waiting = True
+            until(is_stopped)
+            raise Conflict("The clone is not here.")
         return Prepared(folder=self.folder, environment={"CONFIGURED": "yes"})
 
     def has(self, session: str, folder: Path) -> bool:
@@ -242,6 +249,42 @@ def test_a_stopped_runner_hands_its_task_back_with_its_progress(world: World) ->
     assert (task.state, task.failures) == ("open", 0)
     assert task.progress[-1] == "The runner was asked to stop.\n\nLast progress:\n\nI found the bug."
     assert world.left() == []
+
+
+def test_a_stop_during_the_preparation_hands_the_task_back_and_keeps_its_progress(world: World) -> None:
+    task = world.service.add("Wait.", progress=["Half is done."])
+    world.place.waits_for_stop = True
+    summary = world.stopping(world.runner(answers("Done."), once=False), lambda: world.place.is_waiting)
+    assert dict(summary.outcomes) == {"HandedBack": 1}
+    assert (task.state, task.failures, task.progress) == ("open", 0, ["Half is done."])
+    assert (world.views[-1].phase, world.views[-1].detail) == ("handed back", "The runner was asked to stop.")
+
+
+def test_a_task_that_is_cancelled_during_the_preparation_is_left(world: World) -> None:
+    task = world.service.add("Wait.")
+    world.place.waits_for_stop = True
+
+    def cancel() -> None:
+        until(lambda: world.place.is_waiting)
+        task.state = "cancelled"
+
+    thread = threading.Thread(target=cancel)
+    thread.start()
+    assert dict(world.run(answers("Done."), lease=1.0).outcomes) == {"Abandoned": 1}
+    thread.join()
+    assert task.state == "cancelled"
+
+
+def test_a_limit_of_costs_holds_over_all_attempts(world: World) -> None:
+    limits = RunLimits(cost_usd=1.0)
+    task = world.service.add("Mend the build.", spent=400_000)
+    world.run("\n".join(["print(sys.argv)", began(), answers("Done.")]), limits=limits)
+    assert task.state == "completed"
+    (folder,) = (world.folder / "runs").iterdir()
+    assert "'--max-budget-usd', '0.600000'" in (folder / "output.jsonl").read_text()
+    task = world.service.add("Mend the shop.", spent=1_000_000)
+    assert dict(world.run(answers("Done."), limits=limits).outcomes) == {"Failed": 1}
+    assert (task.state, task.reason) == ("failed", "The cost limit of the task is reached.")
 
 
 def test_several_tasks_run_at_once(world: World) -> None:

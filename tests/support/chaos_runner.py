@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -30,7 +31,7 @@ class _Folder:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def prepare(self, task: ClaimedTask) -> Prepared:
+    def prepare(self, task: ClaimedTask, is_stopped: Callable[[], bool]) -> Prepared:
         return Prepared(folder=self._folder)
 
 

@@ -35,6 +35,8 @@ class StoredTask:
     progress: list[str] = field(default_factory=list[str])
     late: list[str] = field(default_factory=list[str])
     usage: Mapping[str, Any] | None = None
+    spent: int = 0
+    """Millionths of a dollar that earlier attempts have cost."""
 
     def as_json(self) -> dict[str, Any]:
         now = datetime.now(UTC)
@@ -107,7 +109,7 @@ class TaskService:
                 task.attempt += 1
                 task.state, task.lease = "running", f"lease-{task.id}-{task.attempt}"
                 task.until = time.monotonic() + body["leaseSeconds"]
-                return {"task": task.as_json(), "message": "", "isOverLimit": False}
+                return {"task": task.as_json(), "message": "", "isOverLimit": False, "spentMicros": task.spent}
         return {"task": None, "message": "There is no task for you now.", "isOverLimit": False}
 
     def _work(self, task: StoredTask, verb: str, body: Mapping[str, Any]) -> Any:

@@ -21,7 +21,7 @@ from hivelore.tasks.authority import (
     queues_for,
     task_visibility,
 )
-from hivelore.tasks.costs import DailyLimit, reported, share_of_day, total
+from hivelore.tasks.costs import DailyLimit, reported, rest, share_of_day, total
 from hivelore.tasks.dependencies import check_acyclic
 from hivelore.tasks.model import COUNTERS, Lease, Task, TaskCost, TaskId, TaskState, Usage, UsageTotal
 from hivelore.tasks.task_text import cut, is_trivial, preamble, reminder, task_draft
@@ -144,6 +144,12 @@ def test_the_stored_costs_are_the_largest_report_in_any_order_and_with_repetitio
     again = data.draw(st.sampled_from(reports))
     assert _store([*reports, again]) == rows or again[1] not in [day for _, day in reports]
     assert total(one.usage for one in _store([*reports, again]).values()) == total(one.usage for one in rows.values())
+
+
+@given(totals, st.lists(totals))
+def test_what_is_left_of_a_total_is_never_negative(part: UsageTotal, parts: list[UsageTotal]) -> None:
+    assert rest(total([part, *parts]), parts) == part
+    assert rest(part, [part, *parts]) == UsageTotal()
 
 
 def test_money_is_stored_in_millionths() -> None:

@@ -1,6 +1,6 @@
 """The verb ``repo``: repositories of the swarm, and their clones in the workspace of this machine."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any
 
 from cyclopts import App, Parameter
@@ -202,9 +202,12 @@ def sync(
     return 0 if all(one["isInOrder"] for one in results) else exits.LEFT_OUT
 
 
-def sync_repos(connected: Client, names: Sequence[str], seconds: float) -> Iterator[Json]:
+def sync_repos(
+    connected: Client, names: Sequence[str], seconds: float, is_stopped: Callable[[], bool] = lambda: False
+) -> Iterator[Json]:
     """Syncs repositories with the workspace of this machine, reports what was found, and yields the results as JSON.
-    ``names``: empty for all that every machine clones. ``seconds``: time limit of each."""
+    ``names``: empty for all that every machine clones. ``seconds``: time limit of each, which is up as soon as
+    ``is_stopped`` returns True."""
     from hivelore.runtime.settings import load
 
     settings = load()
@@ -212,7 +215,7 @@ def sync_repos(connected: Client, names: Sequence[str], seconds: float) -> Itera
     repos = [connected.call("GET", path(_REPOS, name)) for name in names] or list(auto_cloned(connected))
     for repo in repos:
         target = CloneTarget(name=repo["name"], url=repo["url"], branch=_registered_branch(repo))
-        result = clones.sync(target, seconds)
+        result = clones.sync(target, seconds, is_stopped)
         unreported = _report(connected, repo, result, str(clones.path(repo["name"])))
         yield {
             "name": repo["name"],

@@ -21,11 +21,12 @@ from hivelore.cli.workspace import OwnFolder, preparation_of
 from hivelore.core.text import counted
 from hivelore.errors import Conflict, Invalid
 from hivelore.local import endpoint, launcher, variables
+from hivelore.local.signals import exit_on_signals
 from hivelore.python.client import Client
 from hivelore.runner.checks import Check, RunnerPlace, check_all
 from hivelore.runner.command import check_settings
 from hivelore.runner.mcp_servers import Servers, merge_servers, own_server, parse_servers
-from hivelore.runner.model import ClaimedTask, Program, RunLimits
+from hivelore.runner.model import LEAST_COST, ClaimedTask, Program, RunLimits
 from hivelore.runner.ports import Prepared, TranscriptSource
 from hivelore.runner.run_folders import RUNS
 from hivelore.runner.task_run import Means, RunView
@@ -46,6 +47,8 @@ _LARGEST_MCP_FILE = 1_000_000
 _SHOWN_ENDED = 5
 _REFRESH = 4
 """Times a second that the terminal is drawn."""
+_LOOK = 0.1
+"""Seconds between looks whether a run was stopped."""
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours"}
 
 
@@ -64,10 +67,10 @@ def run(
         tuple[Path, ...], Parameter(help="File with MCP servers, as .mcp.json; repeatable.", metavar="FILE")
     ] = (),
     time_limit: Annotated[
-        str | None, Parameter(help="Longest time for a task: 90s, 30m, 2h (default: none).", metavar="TIME")
+        str | None, Parameter(help="Longest time for an attempt: 90s, 30m, 2h (default: none).", metavar="TIME")
     ] = None,
     cost_limit: Annotated[
-        float | None, Parameter(help="Most US dollars for an attempt; Claude Code only.", metavar="USD")
+        float | None, Parameter(help="Most US dollars for a task; Claude Code only.", metavar="USD")
     ] = None,
     folder: Annotated[
         Path | None,
@@ -91,28 +94,29 @@ def run(
         from hivelore.integrations.workspace_preparation import prepare as take_steps
         from hivelore.runtime.settings import load
 
-        workspace = load(home=home).workspace_folder
-        place = RunnerPlace(
-            client=client,
-            agent=agent or "",
-            kind=Program(harness),
-            program=program,
-            arguments=arguments,
-            folders=(workspace, home / RUNS, *(() if folder is None else (folder.absolute(),))),
-            environment=environment,
-        )
-        checked = check_all(place)
-        if checked.problems or checked.agent is None or checked.program is None:
-            _report_problems(checked.problems, as_json=json)
-            return EXIT_CODES[checked.problems[0].check] if checked.problems else exits.UNEXPECTED
-        servers = merge_servers([own_server(client.url), *map(_read_servers, mcp_config)])
-        check_settings(checked.program, servers)
-        agent_program = "claude-code" if harness == "claude" else "codex"
-        preparation = preparation_of(client, checked.agent, agent_program, own_folder=own_folder, repos=True)
-        if code := take_steps(preparation):
-            return code
-        work = folder.absolute() if folder is not None else preparation.personal_folder
-        means = _means(client, checked.agent, checked.program, servers, limits, work, home, environment)
+        with exit_on_signals():  # Programs that checks and preparation start end with them.
+            workspace = load(home=home).workspace_folder
+            place = RunnerPlace(
+                client=client,
+                agent=agent or "",
+                kind=Program(harness),
+                program=program,
+                arguments=arguments,
+                folders=(workspace, home / RUNS, *(() if folder is None else (folder.absolute(),))),
+                environment=environment,
+            )
+            checked = check_all(place)
+            if checked.problems or checked.agent is None or checked.program is None:
+                _report_problems(checked.problems, as_json=json)
+                return EXIT_CODES[checked.problems[0].check] if checked.problems else exits.UNEXPECTED
+            servers = merge_servers([own_server(client.url), *map(_read_servers, mcp_config)])
+            check_settings(checked.program, servers)
+            agent_program = "claude-code" if harness == "claude" else "codex"
+            preparation = preparation_of(client, checked.agent, agent_program, own_folder=own_folder, repos=True)
+            if code := take_steps(preparation):
+                return code
+            work = folder.absolute() if folder is not None else preparation.personal_folder
+            means = _means(client, checked.agent, checked.program, servers, limits, work, home, environment)
         return _run(means, home / RUNS, parallel=parallel, once=once, as_json=json)
     finally:
         client.close()
@@ -121,7 +125,7 @@ def run(
 def _limits(parallel: int, time_limit: str | None, cost_limit: float | None, harness: str) -> RunLimits:
     if not 1 <= parallel <= _MOST_PARALLEL:
         raise Invalid(f"--parallel has 1 to {_MOST_PARALLEL}.", field="parallel")
-    if cost_limit is not None and not 0 < cost_limit < 1_000_000:
+    if cost_limit is not None and not LEAST_COST <= cost_limit < 1_000_000:
         raise Invalid("--cost-limit is a number of dollars above 0.", field="cost_limit")
     if cost_limit is not None and harness == "codex":
         raise Invalid("Codex does not report what a run costs. Leave out --cost-limit.", field="cost_limit")
@@ -173,13 +177,13 @@ class MachineWorkspace:
         self._folder = folder
         self._lock = threading.Lock()
 
-    def prepare(self, task: ClaimedTask) -> Prepared:
+    def prepare(self, task: ClaimedTask, is_stopped: Callable[[], bool]) -> Prepared:
         notes: list[str] = []
         folder, repo = self._folder, None
         if task.repo is not None:
             repo = self._client.call("GET", connection.path("/api/repos", task.repo))
-            with self._lock:
-                (synced,) = sync_repos(self._client, (repo["name"],), SECONDS)
+            with self._turn(is_stopped):
+                (synced,) = sync_repos(self._client, (repo["name"],), SECONDS, is_stopped)
             folder = Path(synced["path"])
             if not folder.is_dir():
                 raise Conflict(f"The repository {repo['name']} is not here: {synced['outcome']}. {synced['detail']}")
@@ -189,6 +193,17 @@ class MachineWorkspace:
         found = self._client.call("GET", "/api/config/env", query=query)
         notes += [f"{one['key']} is left out. {one['reason']}" for one in found["withheld"] if not one["isForbidden"]]
         return Prepared(folder=folder, environment=found["variables"], notes=tuple(notes))
+
+    @contextmanager
+    def _turn(self, is_stopped: Callable[[], bool]) -> Generator[None]:
+        """Waits until no other task of this runner syncs a repository."""
+        while not self._lock.acquire(timeout=_LOOK):
+            if is_stopped():
+                raise Conflict("The run was stopped while another task was syncing a repository.")
+        try:
+            yield
+        finally:
+            self._lock.release()
 
 
 def _means(

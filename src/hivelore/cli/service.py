@@ -76,7 +76,7 @@ def start(*, json: AsJson = False) -> None:
     if chosen is not None and not transport.is_local(chosen):
         raise Invalid(f"HIVELORE_URL is another machine ({chosen}): start the service there, or unset it.")
     before = read_owner(home)
-    url = launcher.ensure(home)
+    url = launcher.ensure(home, is_asked_for=True)
     owner = read_owner(home)
     if json:
         output.print_json({"url": url, "pid": None if owner is None else owner.pid, "started": before != owner})

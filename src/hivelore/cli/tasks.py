@@ -299,8 +299,9 @@ def tasks(
         if json:
             output.print_json(spent)
             return
-        rows = [*spent["rows"], {"key": "total", "usage": spent["total"]}]
-        output.show_table((Column(costs, "key"), *_usage_columns(lambda one: one["usage"])), rows)
+        rows = [*spent["rows"], {"key": "total", "name": None, "usage": spent["total"]}]
+        names = (Column("name", "name"),) if costs == "agent" else ()
+        output.show_table((*names, Column(costs, "key"), *_usage_columns(lambda one: one["usage"])), rows)
         return
     query = {"limit": limit, "state": [*get_args(States)]}
     found = call("GET", _TASKS, agent=agent, operator=True, query=query)

@@ -38,7 +38,12 @@ async def _metrics(request: Request) -> Response:
     viewer = await context.authenticator.viewer_during_outage(request)
     if request.scope["query_string"]:
         raise Invalid("The metrics take no parameters.", field="query")
-    text = await context.pools.run(Lane.READ, context.metrics.text, viewer.agent)
+
+    def measure() -> bytes:
+        usage = context.app.health.try_read(lambda: context.app.tasks.usage_today(viewer))
+        return context.metrics.text(usage or ())
+
+    text = await context.pools.run(Lane.READ, measure, viewer.agent)
     return PlainTextResponse(text, media_type=CONTENT_TYPE)
 
 

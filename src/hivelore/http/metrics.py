@@ -1,7 +1,7 @@
 """Metrics in Prometheus' text format."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -10,9 +10,11 @@ from prometheus_client.registry import Collector
 from hivelore.health.model import Cause
 from hivelore.health.state import HealthState
 from hivelore.sessions.missed_answers import MissedAnswers
-from hivelore.tasks.model import MICROS, TaskCounts
+from hivelore.tasks.model import MICROS, AgentUsage, TaskCounts
 
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+_TOKENS = ("input", "output", "cache_read", "cache_write")
+_LONGEST_LABEL = 100
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -41,8 +43,11 @@ class Metrics:
 
         Gauge(name, text, registry=self.registry).set_function(read)
 
-    def text(self) -> bytes:
-        return generate_latest(self.registry)
+    def text(self, usage: Sequence[AgentUsage] = ()) -> bytes:
+        """``usage``: what the caller may see of the costs of today by agent."""
+        by_agent = CollectorRegistry()
+        by_agent.register(AgentMetrics(usage))
+        return generate_latest(self.registry) + generate_latest(by_agent)
 
 
 class HealthMetrics(Collector):
@@ -90,10 +95,31 @@ class TaskMetrics(Collector):
         if counts is not None:
             for state, count in counts.unfinished.items():
                 tasks.add_metric((state.value,), count)
-            for kind in ("input", "output", "cache_read", "cache_write"):
+            for kind in _TOKENS:
                 tokens.add_metric((kind,), getattr(counts.today, f"{kind}_tokens"))
             money.add_metric((), counts.today.cost_micros / MICROS)
         yield from (tasks, tokens, money)
+
+
+class AgentMetrics(Collector):
+    """What tasks used today, by agent."""
+
+    def __init__(self, usage: Sequence[AgentUsage]) -> None:
+        self._usage = usage
+
+    def collect(self) -> Iterator[Metric]:
+        tokens = GaugeMetricFamily(
+            "hivelore_agent_task_tokens", "Tokens of tasks today (UTC), by agent.", labels=("agent", "name", "kind")
+        )
+        money = GaugeMetricFamily(
+            "hivelore_agent_task_cost_dollars", "US dollars of tasks today (UTC), by agent.", labels=("agent", "name")
+        )
+        for one in self._usage:
+            labels = ("others" if one.agent is None else one.agent, one.name[:_LONGEST_LABEL])
+            for kind in _TOKENS:
+                tokens.add_metric((*labels, kind), getattr(one.usage, f"{kind}_tokens"))
+            money.add_metric(labels, one.usage.cost_micros / MICROS)
+        yield from (tokens, money)
 
 
 class MissedAnswerMetrics(Collector):

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO
@@ -84,7 +84,7 @@ class GitAnswer:
 
 
 class Git:
-    """Runs git for a limited time, all commands together."""
+    """Runs git for a limited time, all commands together, and until the caller stops it."""
 
     def __init__(
         self,
@@ -93,8 +93,11 @@ class Git:
         *,
         allows_local: bool = False,
         environment: Mapping[str, str] = os.environ,
+        is_stopped: Callable[[], bool] = lambda: False,
     ) -> None:
-        """``ceiling``: folder above which no repository is looked for."""
+        """``ceiling``: folder above which no repository is looked for; ``is_stopped`` is asked again and again: as soon
+        as it returns True, the time is up."""
+        self._is_stopped = is_stopped
         self._deadline = time.monotonic() + seconds
         options = (*_OPTIONS, f"protocol.file.allow={'always' if allows_local else 'never'}")
         self._command = ("git", *(word for one in options for word in ("-c", one)))
@@ -102,11 +105,11 @@ class Git:
 
     @property
     def is_late(self) -> bool:
-        return time.monotonic() > self._deadline
+        return self._is_stopped() or time.monotonic() > self._deadline
 
     @property
     def seconds_left(self) -> float:
-        return self._deadline - time.monotonic()
+        return 0.0 if self._is_stopped() else self._deadline - time.monotonic()
 
     def run(
         self,

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FIRST_START = 30.0
+_PATIENCE = 5.0
+"""Seconds for a service to answer that others start."""
 _POLL_EVERY = 0.05
 _ANSWER_TIMEOUT = 2.0
 _GRACE = 20
@@ -68,8 +70,11 @@ def _answers(url: str, timeout: float) -> bool:
     return expected is not None and expected in answer.body
 
 
-def ensure(home: Folder, patience: float = FIRST_START) -> str:
+def ensure(home: Folder, patience: float = FIRST_START, *, is_asked_for: bool = False) -> str:
     """Return the URL of a service that answers, after starting it if necessary. Concurrent calls start one service.
+
+    ``is_asked_for``: the user asked for a service of this home folder. Otherwise, none is started in a folder without
+    keys if HIVELORE_KEY is set: that key belongs to another service.
 
     Raises Busy if an embedded process holds the data directory, Unavailable if no service answers in time.
     """
@@ -77,10 +82,25 @@ def ensure(home: Folder, patience: float = FIRST_START) -> str:
     if chosen is not None and not is_local(chosen):
         return chosen.rstrip("/")
     starting = _StartLock(endpoint.make_home(home))
+    may_start = is_asked_for or endpoint.given_key() is None or endpoint.has_key_file(home)
     try:
+        if not may_start:
+            return _wait_for_other_service(home, chosen or endpoint.DEFAULT_URL, min(patience, _PATIENCE))
         return _wait_for_service(home, chosen, starting, patience)
     finally:
         starting.end()
+
+
+def _wait_for_other_service(home: Folder, url: str, patience: float) -> str:
+    for _ in range(round(patience / _POLL_EVERY)):
+        found = running(home) or url
+        if is_alive(found):
+            return found.rstrip("/")
+        time.sleep(_POLL_EVERY)
+    raise Unavailable(
+        f"No service answers at {url}. None is started in {home}, because HIVELORE_KEY is the key of another one. "
+        "Start that one, or correct HIVELORE_URL."
+    )
 
 
 def _wait_for_service(home: Folder, chosen: str | None, starting: "_StartLock", patience: float) -> str:

@@ -15,7 +15,7 @@ import re
 import shutil
 import stat
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -174,10 +174,11 @@ class Clones:
                 f"{self._root} cannot be written ({error.strerror}). Make it writable, or set HIVELORE_WORKSPACE."
             ) from None
 
-    def sync(self, target: CloneTarget, seconds: float) -> SyncResult:
+    def sync(self, target: CloneTarget, seconds: float, is_stopped: Callable[[], bool] = lambda: False) -> SyncResult:
         """Makes a clone, or updates it by fast-forward if it is clean. Nothing in it is lost.
 
-        An update of files that has begun is finished after ``seconds``, too. Raises Unavailable without git, and
+        ``is_stopped``: the time is up as soon as it returns True. An update of files that has begun is finished
+        nevertheless. Raises Unavailable without git, and
         Conflict if the folder of clones cannot be written."""
         try:
             check_name(target.name)
@@ -187,14 +188,13 @@ class Clones:
         except Invalid as error:
             return SyncResult(Outcome.REFUSED, str(error))
         self.create_folder()
-        git = Git(seconds, self._root, allows_local=is_local(target.url))
+        git = Git(seconds, self._root, allows_local=is_local(target.url), is_stopped=is_stopped)
+        local = Git(seconds, self._root, allows_local=True, is_stopped=is_stopped)
         own = self._mirrors / name_key(target.name)
         try:
             private_files.make_folder(own)
             with self._locked(own, git):
-                return _Sync(
-                    git, Git(seconds, self._root, allows_local=True), target, self.path(target.name), own
-                ).run()
+                return _Sync(git, local, target, self.path(target.name), own).run()
         except _StopError as stop:
             return stop.result
         except RefsError as error:

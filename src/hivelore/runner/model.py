@@ -58,11 +58,26 @@ class ClaimedTask:
     """Newest session of the task that this one continues."""
     handover: str = ""
     """What a session has to know that does not have the earlier conversation."""
+    spent_usd: float = 0.0
+    """What earlier attempts of the task have cost."""
+
+
+LEAST_COST = 0.000_001
+"""The smallest amount of US dollars that a run can be limited to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLimits:
-    """Limits of one run of an agent program."""
+    """Limits of the work on one task."""
 
     time: timedelta | None = None
+    """For one attempt."""
     cost_usd: float | None = None
+    """For all attempts together."""
+
+    def after(self, spent_usd: float) -> "RunLimits | None":
+        """Returns the limits of the next attempt of a task that has cost something before; None if nothing is left."""
+        if self.cost_usd is None:
+            return self
+        left = self.cost_usd - spent_usd
+        return None if left < LEAST_COST else RunLimits(time=self.time, cost_usd=left)

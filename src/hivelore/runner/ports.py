@@ -1,6 +1,6 @@
 """What the runner needs from the service and from this machine."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -89,8 +89,9 @@ class Prepared:
 
 
 class Workspace(Protocol):
-    def prepare(self, task: ClaimedTask) -> Prepared:
-        """Prepares folders, repositories, configuration, identity and setup (D60). Raises HiveloreError."""
+    def prepare(self, task: ClaimedTask, is_stopped: Callable[[], bool]) -> Prepared:
+        """Prepares folders, repositories, configuration, identity and setup (D60). Raises HiveloreError, also soon
+        after ``is_stopped`` returns True: then no process that it has started is left."""
         ...
 
 

@@ -9,7 +9,7 @@ from hivelore.core.values import convert
 from hivelore.errors import HiveloreError
 from hivelore.runner.model import ClaimedTask, Usage
 from hivelore.runner.ports import Call, NoTask, ServiceClient
-from hivelore.tasks.model import ClaimResult, Task, TaskDetail
+from hivelore.tasks.model import MICROS, ClaimResult, Task, TaskDetail
 from hivelore.tasks.task_text import preamble
 
 LEASE = timedelta(minutes=2)
@@ -43,6 +43,7 @@ class ServiceQueue:
             session=task.session,
             parent_session=None if parent is None else parent.session,
             handover=preamble(task, parent),
+            spent_usd=answer.spent_micros / MICROS,
         )
 
     def heartbeat(self, task: ClaimedTask, session: str | None) -> None:

@@ -161,9 +161,14 @@ class TaskRun:
         return outcome
 
     def _work(self) -> Outcome:
-        self._refresh("preparing the workspace")
         means, task = self._means, self.task
-        prepared = means.workspace.prepare(task)
+        limits = means.limits.after(task.spent_usd)
+        if limits is None:
+            return decide_outcome(self._state, Exit(code=None, stopped=StopReason.COST))
+        self._refresh("preparing the workspace")
+        prepared = self._prepare()
+        if prepared is None:
+            return decide_outcome(self._state, Exit(code=None, stopped=self._stopped))
         for notice in prepared.notes:
             self._refresh(notice)
         own, parent = task.session, None if task.session is not None else task.parent_session
@@ -176,11 +181,11 @@ class TaskRun:
             self._usage_before = means.transcripts.usage_before(resume.session)
             if resume.conversation is Conversation.OWN:
                 self._state = replace(self._state, session=resume.session)
-        ended = self._run_program(prepared, resume)
+        ended = self._run_program(prepared, resume, limits)
         if resume is not None and not self._has_begun and ended.stopped is None and self._state.answer is None:
             self._refresh(f"{resume.session} cannot be resumed: {ended.complaint or self._state.failure}")
             self._state, self._usage_before, resume = RunState(), NO_USAGE, None
-            ended = self._run_program(prepared, None)
+            ended = self._run_program(prepared, None, limits)
         outcome = decide_outcome(self._state, ended)
         if isinstance(outcome, Failed) and ended.stopped is None:
             problem = check_sign_in(means.program, {**means.environment, **prepared.environment})
@@ -188,7 +193,17 @@ class TaskRun:
                 return HandedBack(f"{problem.message} {problem.remedy}", outcome.progress, is_fault_here=True)
         return outcome
 
-    def _run_program(self, prepared: Prepared, resume: Resume | None) -> Exit:
+    def _prepare(self) -> Prepared | None:
+        """Returns the workspace; None if the run was stopped meanwhile."""
+        try:
+            prepared = self._means.workspace.prepare(self.task, lambda: self._stopped is not None)
+        except HiveloreError:
+            if self._stopped is None:
+                raise
+            return None
+        return prepared if self._stopped is None else None
+
+    def _run_program(self, prepared: Prepared, resume: Resume | None, limits: RunLimits) -> Exit:
         """Starts the program with a conversation, and returns how it ended."""
         means, task = self._means, self.task
         environment, block = means.prompts.operational_context()
@@ -215,11 +230,11 @@ class TaskRun:
                 variables,
                 folder=str(self._folder),
                 resume=resume,
-                limits=means.limits,
+                limits=limits,
             )
         except Invalid as error:  # The options of this runner are wrong, not the task.
             return Exit(code=None, complaint=str(error))
-        limit = means.limits.time
+        limit = limits.time
         process = AgentProcess(
             command,
             prepared.folder,
@@ -342,9 +357,10 @@ class TaskRun:
             case Failed(reason, progress, is_final):
                 said = _joined(reason, progress)
                 self._send(queue.fail_call(task, said, state.session, state.usage, may_retry=not is_final))
-            case HandedBack(reason, progress):
-                said = _joined(reason, progress)
-                self._send(queue.progress_call(task, said, state.session, state.usage))
+            case HandedBack(reason, progress, is_fault_here):
+                if progress or is_fault_here or state.usage.tokens:  # Else earlier progress would be replaced.
+                    said = _joined(reason, progress)
+                    self._send(queue.progress_call(task, said, state.session, state.usage))
                 self._send(queue.release_call(task))
             case Abandoned(reason, progress):
                 said = _joined(reason, progress)

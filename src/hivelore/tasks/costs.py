@@ -30,6 +30,12 @@ def total(costs: Iterable[UsageTotal]) -> UsageTotal:
     return UsageTotal(**sums)
 
 
+def rest(everything: UsageTotal, parts: Iterable[UsageTotal]) -> UsageTotal:
+    """Returns what is left of a total without some of its parts."""
+    known = total(parts)
+    return UsageTotal(**{name: max(getattr(everything, name) - getattr(known, name), 0) for name in COUNTERS})
+
+
 def share_of_day(report: UsageTotal, stored: Iterable[TaskCost], day: date) -> UsageTotal:
     """Returns what a session used on a day, from its total so far and from what is stored of it. A repeated report, and
     one that arrives after a larger one, changes nothing."""

@@ -217,6 +217,8 @@ class ClaimResult(Value, frozen=True, kw_only=True):
     """Seconds after which a lease ends, so that there may be a task."""
     is_over_limit: bool = False
     """True if the daily limit of costs is used up."""
+    spent_micros: int = 0
+    """Millionths of a US dollar that earlier attempts of the task have cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +297,8 @@ class CostRow(Value, frozen=True, kw_only=True):
 
     key: str
     usage: UsageTotal
+    name: str | None = None
+    """Name of the agent."""
 
 
 class CostReport(Value, frozen=True, kw_only=True):
@@ -302,6 +306,16 @@ class CostReport(Value, frozen=True, kw_only=True):
     total: UsageTotal
     is_cut: bool = False
     """True if there are more rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentUsage:
+    """What the tasks of an agent used on a day."""
+
+    agent: AgentId | None
+    """None: all other agents together."""
+    name: str
+    usage: UsageTotal
 
 
 @dataclass(frozen=True, slots=True)

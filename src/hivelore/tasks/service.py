@@ -25,7 +25,7 @@ from hivelore.memories.normalizer import NormalizedDraft, Normalizer, clean_line
 from hivelore.memories.service import MemoryService
 from hivelore.storage.ports import MemoryStore, Transaction, View
 from hivelore.tasks import authority
-from hivelore.tasks.costs import DailyLimit, reported, session_of_costs, share_of_day, total
+from hivelore.tasks.costs import NOTHING, DailyLimit, reported, rest, session_of_costs, share_of_day, total
 from hivelore.tasks.dependencies import check_acyclic, lock_of, locks_of
 from hivelore.tasks.model import (
     DEFAULT_ATTEMPTS,
@@ -38,6 +38,7 @@ from hivelore.tasks.model import (
     NOTE_BYTES,
     SUMMARY_LENGTH,
     TEXT_BYTES,
+    AgentUsage,
     Attempt,
     ClaimResult,
     CostGroup,
@@ -72,6 +73,8 @@ MAX_COST_ROWS = 1_000
 MAX_FAILURES = 3
 """Failed tasks that a lead is told of when a session starts."""
 MAX_GROUPS = 1_000
+MAX_SHOWN_AGENTS = 50
+"""Agents whose costs of a day are metrics of their own: each one is a time series of the monitoring system."""
 MAX_DAYS = 400
 MAX_HELD = 50
 """Tasks that an agent may have claimed at a time, about: claims at the same moment do not see each other."""
@@ -321,17 +324,20 @@ class TaskService:
             return ClaimResult(task=None, message="There is no task for you now.", retry_in=wait)
         token = self._new_token()
 
-        def take(tx: Transaction) -> Task | None:
+        def take(tx: Transaction) -> tuple[Task, UsageTotal] | None:
             task = tx.claim_task(queues, token, agent, name, now, lease)
-            if task is not None:
-                attempt = Attempt(number=task.attempt, token=token, agent=agent, runner=name, at=now)
-                tx.put_attempt(task.id, attempt)
-            return task
+            if task is None:
+                return None
+            tx.put_attempt(task.id, Attempt(number=task.attempt, token=token, agent=agent, runner=name, at=now))
+            spent = total(one.usage for one in tx.task_costs(task.id)) if task.attempt > 1 else NOTHING
+            return task, spent
 
         claimed = self._store.write(take, deadline)
         if claimed is None:
             return ClaimResult(task=None, message="Others were faster. Try again.", retry_in=_AGAIN)
-        return ClaimResult(task=shown(claimed, viewer, token=True), message=f"Task {claimed.id} is yours.")
+        task, spent = claimed
+        message = f"Task {task.id} is yours."
+        return ClaimResult(task=shown(task, viewer, token=True), message=message, spent_micros=spent.cost_micros)
 
     def heartbeat(
         self,
@@ -617,7 +623,23 @@ class TaskService:
         with self._store.read(deadline, sees=authority.task_visibility(viewer)) as view:
             rows = view.cost_groups(group, since, until, agent, MAX_GROUPS + 1)
             everything = view.total_cost(since, until, agent)
-        return CostReport(rows=tuple(rows[:MAX_GROUPS]), total=everything, is_cut=len(rows) > MAX_GROUPS)
+        shown_rows = rows[:MAX_GROUPS]
+        if group is CostGroup.AGENT:
+            names = self._agents.names([AgentId(one.key) for one in shown_rows])
+            shown_rows = [replace(one, name=names.get(AgentId(one.key))) for one in shown_rows]
+        return CostReport(rows=tuple(shown_rows), total=everything, is_cut=len(rows) > MAX_GROUPS)
+
+    def usage_today(self, viewer: Viewer) -> Sequence[AgentUsage]:
+        """Returns what the agents with the largest costs used today (UTC), and what all others used together. Workers
+        see their own agent alone."""
+        day, agent = self._clock.now().date(), _costs_seen(viewer)
+        with self._store.read(sees=authority.task_visibility(viewer)) as view:
+            rows = view.cost_groups(CostGroup.AGENT, day, day, agent, MAX_SHOWN_AGENTS)
+            everything = view.total_cost(day, day, agent)
+        names = self._agents.names([AgentId(one.key) for one in rows])
+        found = [AgentUsage(AgentId(one.key), names.get(AgentId(one.key), ""), one.usage) for one in rows]
+        others = rest(everything, (one.usage for one in rows))
+        return found if others == NOTHING else [*found, AgentUsage(None, "", others)]
 
     def drop_costs(self, task: TaskId, viewer: Viewer, deadline: float | None = None) -> None:
         """Deletes the costs of a task, because they were reported wrongly."""

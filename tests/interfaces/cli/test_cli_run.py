@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -207,6 +208,45 @@ def test_a_signal_hands_the_task_back(swarm: Swarm, number: signal.Signals, code
     assert (found["state"], found["failures"]) == ("open", 0)
     assert "I found the bug." in found["progress"]
     assert swarm.left() == []
+
+
+@pytest.mark.parametrize(("during", "code"), [("checks", 143), ("start", 143), ("task", 0)])
+def test_a_signal_during_the_preparation_ends_what_it_runs(swarm: Swarm, during: str, code: int) -> None:
+    pids = swarm.folder / "pids"
+    hangs = "\n    ".join(
+        [
+            "child = subprocess.Popen(['sleep', '1000'])",
+            f"open({str(pids)!r} + '.new', 'w').write(f'{{os.getpid()}} {{child.pid}}')",
+            f"os.rename({str(pids)!r} + '.new', {str(pids)!r})",
+            "time.sleep(1000)",
+        ]
+    )
+    git = shutil.which("git")
+    uses_network = "{'ls-remote', 'clone', 'fetch'} & set(sys.argv)"
+    script(swarm.folder, f"if {uses_network}:\n    {hangs}\nos.execv({git!r}, ['git', *sys.argv[1:]])", "git")
+    swarm.program(f"if '--version' in sys.argv:\n    {hangs}" if during == "checks" else DONE)
+    repo = {"url": "https://git.example.com/shop.git", "name": swarm.name, "autoClone": during == "start"}
+    swarm.operator.call("POST", "/api/repos", body=repo)
+    try:
+        task = swarm.send("Mend the build of the shop, please.", repo=swarm.name)
+        with swarm.start() as runner:
+            until(pids.exists)
+            runner.send_signal(signal.SIGTERM)
+            _, err = runner.communicate()
+    finally:
+        swarm.operator.call("DELETE", f"/api/repos/{swarm.name}")
+    assert runner.returncode == code, err
+    assert "Traceback" not in err
+    assert [one for one in pids.read_text().split() if _runs(one)] == []
+    found = swarm.task(task)
+    assert (found["state"], found["failures"], found["attempt"]) == ("open", 0, int(during == "task"))
+
+
+def _runs(pid: str) -> bool:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes() != b""
+    except FileNotFoundError:
+        return False
 
 
 def test_a_killed_runner_leaves_no_process_and_another_one_goes_on(swarm: Swarm) -> None:

@@ -17,6 +17,7 @@ from hivelore.local import launcher
 from hivelore.local.lock import EMBEDDED, Lock, Owner, read_owner
 from support.command_line import HIVELORE, CommandLine, environment, hivelore
 from support.pair_readers import TableReader
+from support.ports import free_url
 from support.service import Service
 
 
@@ -106,6 +107,16 @@ def test_a_service_elsewhere_is_not_started_here(alone: CommandLine, monkeypatch
     monkeypatch.setenv("HIVELORE_KEY", "hl_1_x")
     assert "is another machine" in alone("start").err
     assert alone("status").code == 6
+
+
+def test_no_service_is_started_for_the_key_of_another_one(
+    alone: CommandLine, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HIVELORE_URL", free_url())
+    monkeypatch.setenv("HIVELORE_KEY", "hl_1_x")
+    result = alone("stats")
+    assert (result.code, "None is started" in result.err) == (6, True)
+    assert [one.name for one in elsewhere.iterdir()] == ["starting.lock"]
 
 
 def test_stopping_without_a_service_succeeds(alone: CommandLine) -> None:

@@ -2,6 +2,7 @@
 
 from hivelore.cli.connection import call
 from support.command_line import CommandLine
+from support.service import Service
 
 
 def test_a_task_is_sent_shown_completed_and_listed(cli: CommandLine, me: str) -> None:
@@ -51,3 +52,13 @@ def test_a_cancelled_task_is_restored_by_an_undo(cli: CommandLine, me: str) -> N
     assert cli("task", "show", "nothing").code != 0
     assert cli("task", "drop-costs", task).out == f"Deleted the costs of: {task}\n"
     assert cli("task", "delete", task).out == f"Deleted: {task}\n"
+
+
+def test_costs_by_agent_have_its_name(cli: CommandLine, service: Service, me: str) -> None:
+    worker = service.client(service.add(me))
+    task = cli.json("task", "send", f"Renew the certificate of {me}", "--to", me)["id"]
+    worker.call("POST", "/api/tasks/claim", body={})
+    worker.call("POST", f"/api/tasks/{task}/complete", body={"output": "Done.", "usage": {"costUsd": 0.25}})
+    lines = cli("tasks", "--costs", "agent").out.splitlines()
+    assert [line.split()[-1] for line in lines if me in line] == ["$0.25"]
+    cli("task", "drop-costs", task)
