@@ -4,7 +4,8 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -40,12 +41,21 @@ class OneFolder:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.transcripts: set[str] = set()
+        self.stored: list[str | None] = []
+        """The newest session at the start and at the end of each program."""
 
     def prepare(self, task: ClaimedTask) -> Prepared:
         return Prepared(folder=self.folder, environment={"CONFIGURED": "yes"})
 
-    def has(self, session: str, folder: Path) -> bool:
+    def has(self, session: str, folder: Path, stopping: Callable[[], bool]) -> bool:
         return session in self.transcripts
+
+    @contextmanager
+    def storing(self, session: Callable[[], str | None], folder: Path) -> Generator[None]:
+        assert folder == self.folder
+        self.stored.append(session())
+        yield
+        self.stored.append(session())
 
     def usage_before(self, session: str) -> Usage:
         return Usage()
@@ -138,6 +148,7 @@ def test_d21_the_session_is_known_as_soon_as_it_begins(world: World) -> None:
     runner = world.runner(f"{began()}\n{SLEEP}")
     world.stopping(runner, lambda: task.session == SESSION)
     assert task.state == "open"
+    assert world.place.stored == [None, SESSION]
 
 
 @pytest.mark.parametrize(
