@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from support.agent_programs import ClaudeCode
+from support.agent_programs import CLAUDE_CODE, ClaudeCode
 from support.anthropic_server import anthropic_server
+from support.command_line import HIVELORE
 from support.model_script import use
 from support.model_server import ModelServer
 from support.service import Service
@@ -134,6 +135,35 @@ def test_a_session_can_be_handed_over(hosts: list[Host]) -> None:
     text = two.verb("handover", session[:8])["text"]
     assert KETTLE in text
     assert "Shall I move it?" in text
+
+
+def test_n09_a_task_goes_on_on_another_host_from_the_middle_of_a_turn(
+    hosts: list[Host], model: ModelServer, tmp_path: Path
+) -> None:
+    one, two = hosts
+    once = f"mkdir '{tmp_path}/once' && sleep 300 || true"
+    steps = (KETTLE, use("Bash", command="echo gr$(echo ee)n"), use("Bash", command=once))
+    task = one.verb("task", "send", "\n".join(steps))
+    words = [HIVELORE, "run", "--once", "--program", str(CLAUDE_CODE), "--", "--dangerously-skip-permissions"]
+    with subprocess.Popen(words, cwd=one.work, env=one.claude.environment, stdout=subprocess.DEVNULL) as runner:
+        until(lambda: len(model.turns()) >= 2)
+        until(lambda: one.verb("task", "show", task["id"])["task"]["sessionId"] is not None)
+        session = one.verb("task", "show", task["id"])["task"]["sessionId"]
+        until(lambda: stored(one, session) >= one.lines(session) > 3)
+        runner.kill()
+    assert "error" not in two.verb("task", "pause", task["id"])
+    assert "error" not in two.verb("task", "resume", task["id"])
+    before = len(model.turns())
+    done = subprocess.run(
+        words, cwd=two.work, env=two.claude.environment, capture_output=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    said = json.dumps(model.turns()[before].body["messages"])
+    assert "Your work on this task was interrupted." in said
+    assert '"name": "Bash"' in said
+    assert "green" in said
+    found = two.verb("task", "show", task["id"])
+    assert (found["task"]["state"], found["task"]["sessionId"]) == ("completed", session)
 
 
 def _kill_in_a_turn(host: Host, session: str, model: ModelServer) -> None:

@@ -78,6 +78,20 @@ def test_a_long_transcript_is_loaded_in_pages(new_store: Stores) -> None:
     assert asyncio.run(work()) == entries
 
 
+def test_an_entry_that_no_request_could_have_is_shortened(new_store: Stores) -> None:
+    store = new_store()
+    entry = {"type": "user", "uuid": "a", "message": {"role": "user", "content": "x" * 17_000_000}}
+
+    async def work() -> list[Any] | None:
+        await store.append(KEY, [{"type": "x", "uuid": "0"}, entry, {"type": "x", "uuid": "b"}])
+        return await store.load(KEY)
+
+    found = asyncio.run(work())
+    assert found is not None
+    assert [one["uuid"] for one in found] == ["0", "a", "b"]
+    assert len(found[1]["message"]["content"]) < 30_000
+
+
 def test_agents_do_not_share_sessions(new_store: Stores) -> None:
     ada, bob = new_store(), new_store()
 

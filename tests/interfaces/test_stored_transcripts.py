@@ -15,10 +15,12 @@ from hivelore.core.ids import transcript_id
 from hivelore.core.values import replace
 from hivelore.errors import Conflict, Forbidden, HiveloreError, Invalid, NotFound, TooLarge
 from hivelore.maintenance.housekeeper import Housekeeper
+from hivelore.memories.model import Action
 from hivelore.python.client import Client
 from hivelore.storage.ports import Transaction
 from hivelore.stored_transcripts import service as stored_transcripts
 from hivelore.stored_transcripts.model import MAX_APPENDED, StoredTranscript, TranscriptChunk, TranscriptId
+from hivelore.stored_transcripts.packing import pack
 from support.fake_secrets import scramble
 from support.on_disk import stored, written
 from support.postgres import DATABASES, service_on
@@ -172,8 +174,8 @@ def test_earlier_keys_still_read_after_a_rotation(tmp_path: Path) -> None:
         ({"lines": ["{"]}, "Line 1 is no JSON object"),
         ({"lines": ["[" * 100_000]}, "Line 1 is no JSON object"),
         ({"lines": ["x" * 5_000_000]}, "Line 1 has more than 4,000,000 bytes"),
-        ({"lines": ["{}"] * (MAX_APPENDED + 1)}, "at most 10,000 entries"),
-        ({"lines": [f'{{"a": "{"x" * 3_900_000}"}}'] * 4}, "Send them in parts"),
+        ({"lines": ["{}"] * (MAX_APPENDED + 1)}, "at most 2,000 entries"),
+        ({"lines": [f'{{"a": "{"x" * 2_600_000}"}}'] * 2}, "Send them in parts"),
     ],
 )
 def test_bad_input_is_refused(ada: Client, fields: dict[str, Any], problem: str) -> None:
@@ -334,15 +336,127 @@ def test_a_session_that_copies_another_one_continues_it(service: Service, ada: C
     append(ada, copied(1))
     append(ada, a_line(mode="plan"), session=2)
     append(ada, copied(2), said("user", "y", "b", sessionId=session_id(2)), session=2)
-    append(ada, copied(3), session=3)
     bob = service.client(service.add(f"bob {next(_NUMBERS)}"))
     append(bob, copied(4), session=4)
-    assert ada.call("GET", f"{PATH}/find", query={"sessionId": session_id(1)})["chain"] == [
-        session_id(1),
-        session_id(2),
-        session_id(3),
-    ]
-    assert bob.call("GET", PATH)["sessions"][0]["continues"] is None
+    assert chain(ada, 1) == [1, 2]
+    assert chain(bob, 4) == [4]
+
+
+@pytest.mark.parametrize("order", [(1, 2, 3), (3, 2, 1), (2, 3, 1), (1, 3, 2)])
+def test_the_longest_copy_is_the_newest_in_whatever_order_they_are_sent(ada: Client, order: tuple[int, ...]) -> None:
+    for number in order:
+        entries = [
+            said("user", "x", f"u{each}", sessionId=session_id(number), timestamp=f"2026-11-28T0{each}:00:00.000Z")
+            for each in range(1, number + 1)
+        ]
+        append(ada, *entries, session=number)
+    assert chain(ada, 1)[-1] == chain(ada, 2)[-1] == 3
+    assert chain(ada, 3) == [3]
+
+
+def test_entries_that_are_sent_late_are_not_the_newest(ada: Client) -> None:
+    def at(hour: int, uuid: str, session: int) -> str:
+        return said("user", "x", uuid, sessionId=session_id(session), timestamp=f"2026-11-28T0{hour}:00:00.000Z")
+
+    append(ada, at(1, "a", 1))
+    append(ada, at(1, "a", 2), at(3, "c", 2), session=2)
+    append(ada, at(2, "b", 1))
+    assert chain(ada, 1) == [1, 2]
+
+
+def chain(client: Client, session: int) -> list[int]:
+    found = client.call("GET", f"{PATH}/find", query={"sessionId": session_id(session)})
+    return [int(one[-12:]) for one in found["chain"]]
+
+
+def test_the_session_of_a_child_task_does_not_continue_that_of_its_parent(service: Service, ada: Client) -> None:
+    me = ada.call("GET", "/api/me")["agentId"]
+    parent = ada.call("POST", "/api/tasks", body={"text": "Find the kettle.", "assignee": me})["id"]
+    child = ada.call("POST", "/api/tasks", body={"text": "Mend the kettle.", "assignee": me, "parentTaskId": parent})
+    ada.call("POST", "/api/tasks/claim", body={})
+    ada.call("POST", "/api/tasks/claim", body={})
+    append(ada, said("user", "Look in the attic.", "a"))
+    copied = said("user", "Look in the attic.", "a", sessionId=session_id(2))
+    append(ada, copied, said("user", "Use glue.", "b", timestamp="2026-11-28T09:00:00.000Z"), session=2)
+    assert chain(ada, 1) == [1, 2]
+    for task, session in ((parent, 1), (child["id"], 2)):
+        body = {"text": "Half.", "sessionId": session_id(session)}
+        ada.call("POST", f"/api/tasks/{task}/progress", body=body)
+    assert chain(ada, 1) == [1]
+    for client in (ada, service.client(service.operator_key)):
+        found = client.call("GET", f"{PATH}/handover", query={"sessionId": parent})
+        assert found["sessionId"] == session_id(1)
+        assert "Use glue." not in found["text"]
+        assert "Use glue." in client.call("GET", f"{PATH}/handover", query={"sessionId": child["id"]})["text"]
+
+
+def test_reads_and_deletions_for_another_agent_are_audited(service: Service, ada: Client) -> None:
+    number = append(ada, said("user", "x", "a"))["id"]
+    me = ada.call("GET", "/api/me")["agentId"]
+    acting = Client(service.url, service.operator_key, agent=me)
+    ada.call("GET", f"{PATH}/{number}/turns")
+    acting.call("GET", f"{PATH}/{number}/turns")
+    acting.call("DELETE", PATH, query={"sessionId": session_id(1)})
+    acting.close()
+    number_2 = append(ada, said("user", "x", "a"))["id"]
+    operator = service.client(service.operator_key)
+    operator.call("DELETE", PATH, query={"sessionId": session_id(1), "agentId": me})
+    number_3 = append(ada, said("user", "x", "a"))["id"]
+    ada.call("DELETE", PATH, query={"sessionId": session_id(1)})
+    with service.app.store.read() as view:
+        found = {each: view.audit(9, each) for each in (number, number_2, number_3)}
+    assert [(one.actor, one.action) for one in found[number]] == [(me, Action.FORGOTTEN), (me, Action.READ)]
+    assert all("an operator who acted for the agent" in (one.detail or "") for one in found[number])
+    assert [(one.actor, one.action) for one in found[number_2]] == [(None, Action.FORGOTTEN)]
+    assert found[number_3] == []
+
+
+def test_a_result_is_shown_although_its_call_is_on_the_page_before(
+    ada: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored_transcripts, "READ_BYTES", 1)
+    used = [{"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "ls"}}]
+    result = [{"type": "tool_result", "tool_use_id": "t", "content": "kettle.txt"}]
+    number = append(ada, said("user", "Look.", "a"))["id"]
+    append(ada, said("assistant", "", "b", message={"role": "assistant", "content": used}))
+    append(ada, said("user", "", "c", message={"role": "user", "content": result}), said("assistant", "There.", "d"))
+    turns: list[list[str]] = []
+    after: int | None = 0
+    while after is not None:
+        page = ada.call("GET", f"{PATH}/{number}/turns", query={"after": after})
+        turns.append([one["text"] for one in page["turns"]])
+        after = page["next"]
+    assert len(turns) == 3
+    assert [text for page in turns for text in page].count("Look.") == 1
+    assert turns[-1] == ["kettle.txt", "There."]
+
+
+def test_entries_are_compressed_outside_of_transactions(
+    service: Service, ada: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_writing, packed = [False], list[bool]()
+    write = service.app.store.write
+
+    def writing(work: Any, *more: Any) -> Any:
+        def inside(tx: Transaction) -> Any:
+            is_writing[0] = True
+            try:
+                return work(tx)
+            finally:
+                is_writing[0] = False
+
+        return write(inside, *more)
+
+    def packing(lines: Any) -> bytes:
+        packed.append(is_writing[0])
+        return pack(lines)
+
+    monkeypatch.setattr(service.app.store, "write", writing)
+    monkeypatch.setattr(stored_transcripts, "pack", packing)
+    append(ada, said("user", "x", "a"))
+    append(ada, said("user", "x", "a"), said("user", "y", "b"))
+    assert packed == [False, False]
+    assert len(load(ada)) == 2
 
 
 def test_a_task_is_handed_over_by_its_newest_stored_session(service: Service, ada: Client) -> None:
@@ -352,13 +466,15 @@ def test_a_task_is_handed_over_by_its_newest_stored_session(service: Service, ad
     query = {"sessionId": task}
     append(ada, said("user", "Look in the attic.", "a"), session=1)
     append(ada, said("user", "Another one.", "b", sessionId=session_id(3)), session=3)
-    with pytest.raises(NotFound, match="No session of this task is stored"):
-        ada.call("GET", f"{PATH}/handover", query=query)
+    empty = ada.call("GET", f"{PATH}/handover", query=query)
+    assert empty["sessionId"] is None
+    assert "Find the kettle." in empty["text"]
     for session in (session_id(1), session_id(2), session_id(3)[:8]):
         ada.call("POST", f"/api/tasks/{task}/progress", body={"text": "Half.", "sessionId": session})
     found = ada.call("GET", f"{PATH}/handover", query=query)
     assert found["sessionId"] == session_id(1)
     assert "Look in the attic." in found["text"]
+    assert "Half." in found["text"]
     assert ada.call("GET", f"{PATH}/handover", query={"sessionId": task[:18]})["sessionId"] == session_id(1)
     lead = service.client(service.add(f"lead {next(_NUMBERS)}", Role.LEAD))
     assert lead.call("GET", f"{PATH}/handover", query=query)["sessionId"] == session_id(1)

@@ -19,13 +19,14 @@ from hivelore.local.transcript_capture import (
     Sender,
     capture_pending,
     capture_session,
-    note_restored,
     note_waiting,
+    restoring,
 )
 from hivelore.local.transcript_entries import MAX_ENTRY_BYTES, SHORTENED
-from hivelore.local.transcript_restore import restore_file
+from hivelore.local.transcript_restore import Restored, restore_file
 from hivelore.python.remote import RemoteHive
 from hivelore.storage.ports import Transaction
+from hivelore.stored_transcripts.model import TranscriptItem
 from support.hooks import finish_hooks
 from support.ports import free_url
 from support.service import Service
@@ -239,8 +240,7 @@ def test_a_restored_file_is_not_sent_again(host: Host, new_host: NewHost) -> Non
     other = new_host(host.key)
     restored = restore_file(other.file, host.stored(), other.file.parent)
     other.write(said("user", "meanwhile", "b"))
-    (one,) = host.hive.transcripts().sessions
-    note_restored(other.file, {"": (other.file, restored, one.id)}, other.sender, other.home)
+    _note(other, restored)
     assert _sent_lines(other) == [said("user", "meanwhile", "b")]
     assert host.stored() == [said("user", "x", "a"), a_line(title="x"), said("user", "meanwhile", "b")]
 
@@ -250,8 +250,7 @@ def test_after_a_file_was_kept_its_own_entries_are_sent(host: Host) -> None:
     host.capture()
     host.write(said("user", "only here", "b"))
     restored = restore_file(host.file, host.stored(), host.file.parent)
-    (one,) = host.hive.transcripts().sessions
-    note_restored(host.file, {"": (host.file, restored, one.id)}, host.sender, host.home)
+    _note(host, restored)
     host.capture()
     assert len(host.stored()) == 2
 
@@ -397,6 +396,36 @@ def test_a_session_goes_on_with_a_new_key_of_its_agent(host: Host, service: Serv
     host.write(said("user", "y", "b"))
     assert capture_session(host.file, renewed, host.home, lambda: False) == 1
     renewed.close()
+
+
+def test_entries_of_another_host_are_missed_in_a_file(host: Host, new_host: NewHost) -> None:
+    host.write(said("user", "x", "a"))
+    host.capture()
+    (one,) = host.hive.transcripts().sessions
+    assert _is_whole(host, one)
+    other = new_host(host.key)
+    other.write(said("user", "x", "a"), said("user", "y", "b"))
+    other.capture()
+    host.write(said("user", "z", "c"))
+    host.capture()
+    (one,) = host.hive.transcripts().sessions
+    assert one.entries == 3
+    assert not _is_whole(host, one)
+    _note(host, restore_file(host.file, host.stored(), host.file.parent))
+    assert _is_whole(host, one)
+    host.write(said("user", "not sent", "d"))
+    assert not _is_whole(host, one)
+
+
+def _note(host: Host, restored: Restored) -> None:
+    (one,) = host.hive.transcripts().sessions
+    with restoring(host.file, host.sender.url, host.key, host.home) as state:
+        state.note("", host.file, restored, one.id, one.entries)
+
+
+def _is_whole(host: Host, one: TranscriptItem) -> bool:
+    with restoring(host.file, host.sender.url, host.key, host.home) as state:
+        return state.is_whole("", host.file, one.id, one.entries)
 
 
 def _sub_agent(host: Host, number: int, *lines: str) -> Path:

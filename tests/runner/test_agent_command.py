@@ -197,6 +197,11 @@ def test_d23_a_fresh_session_gets_the_handover_as_data() -> None:
     prompt = task_prompt(task, None, "", NONCE)
     assert prompt.startswith("Mend it.\n\n## Earlier work on this task\n\n<hivelore-memory-0123456789abcdef>")
     assert "I found the bug." in prompt
-    resumed = task_prompt(task, Resume(Conversation.OWN, "gone"), "", NONCE)
-    assert resumed.endswith("interrupted. Look at what is done already, and go on.\n\nMend it.\n")
-    assert task_prompt(task, Resume(Conversation.PARENT, "gone"), "", NONCE) == "Mend it.\n"
+
+
+@pytest.mark.parametrize("conversation", Conversation)
+def test_x16_a_resumed_session_gets_the_reports_that_its_copy_may_lack(conversation: Conversation) -> None:
+    task = ClaimedTask(id="T", text="Mend it.", lease="L", session="old", handover="I found the bug.")
+    prompt = task_prompt(task, Resume(conversation, "old"), "", NONCE)
+    assert "I found the bug." in prompt
+    assert ("interrupted. Look at what is done already, and go on." in prompt) == (conversation is Conversation.OWN)

@@ -17,17 +17,21 @@ from support.task_service import TaskService
 SESSION = "b6121a09-f25c-4407-8b02-76df1be7ea76"
 
 
+def never() -> bool:
+    return False
+
+
 def test_a_conversation_of_claude_code_is_found_by_its_folder(tmp_path: Path) -> None:
     work = tmp_path / "my work_1"
     work.mkdir()
     transcripts = LocalTranscripts(Program.CLAUDE, {"HOME": str(tmp_path)})
-    assert not transcripts.has(SESSION, work)
+    assert not transcripts.has(SESSION, work, never)
     name = "".join(char if char.isalnum() and char.isascii() else "-" for char in str(work.resolve()))
     folder = tmp_path / ".claude" / "projects" / name
     folder.mkdir(parents=True)
     (folder / f"{SESSION}.jsonl").write_text("{}\n")
-    assert transcripts.has(SESSION, work)
-    assert not transcripts.has(SESSION, tmp_path)
+    assert transcripts.has(SESSION, work, never)
+    assert not transcripts.has(SESSION, tmp_path, never)
     assert transcripts.usage_before(SESSION) == Usage()
 
 
@@ -42,7 +46,7 @@ def test_a_conversation_of_codex_tells_what_it_has_used(tmp_path: Path) -> None:
     text = "\n".join([line(40), "{broken", line(100), '{"payload": {"type": "other"}}'])
     (folder / f"rollout-2026-11-28T07-15-36-{SESSION}.jsonl").write_text(text + "\n")
     transcripts = LocalTranscripts(Program.CODEX, {"HOME": str(tmp_path)})
-    assert transcripts.has(SESSION, tmp_path / "anywhere")
+    assert transcripts.has(SESSION, tmp_path / "anywhere", never)
     assert transcripts.usage_before(SESSION) == Usage(70, 5, 30)
 
 
@@ -51,7 +55,7 @@ def test_a_conversation_of_codex_tells_what_it_has_used(tmp_path: Path) -> None:
 def test_a_session_is_never_a_path_or_a_pattern(tmp_path: Path, kind: Program, session: str) -> None:
     (tmp_path / ".codex" / "sessions" / "a" / "b" / "c").mkdir(parents=True)
     (tmp_path / ".codex" / "sessions" / "a" / "b" / "c" / "rollout-x-y.jsonl").write_text("")
-    assert not LocalTranscripts(kind, {"HOME": str(tmp_path)}).has(session, tmp_path)
+    assert not LocalTranscripts(kind, {"HOME": str(tmp_path)}).has(session, tmp_path, never)
 
 
 def test_folders_of_running_runners_stay(tmp_path: Path) -> None:

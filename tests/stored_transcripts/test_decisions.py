@@ -1,6 +1,7 @@
 """Keys, authority, limits, chains and packing of stored transcripts."""
 
 import json
+from datetime import UTC, datetime
 from itertools import pairwise, product
 from typing import Any
 
@@ -12,14 +13,16 @@ from hivelore.core.access import visible_to
 from hivelore.core.agents import Interface, LeadSees, Role, Viewer
 from hivelore.core.values import replace
 from hivelore.errors import Broken, Conflict, Forbidden, Invalid
-from hivelore.stored_transcripts.chain import continued_session, follow, forked_session
+from hivelore.stored_transcripts.chain import continued_session, follow, forked_session, is_copy_of
 from hivelore.stored_transcripts.decisions import (
     check_room,
     exact_owner,
+    is_audited,
     may_delete,
     may_load,
     may_see,
     stored_key,
+    written_at,
 )
 from hivelore.stored_transcripts.keys import transcript_key
 from hivelore.stored_transcripts.model import (
@@ -168,6 +171,38 @@ def test_the_newest_session_wins_and_circles_end(links: list[tuple[int, int]]) -
         reached += [each for each in successors(one) if each not in reached]
     assert chain[0] == sessions[1]
     assert chain[-1] == max(reached, key=lambda one: one.updated_at)
+
+
+@given(hours=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=5))
+def test_of_two_copies_at_most_one_continues_the_other(hours: list[tuple[int, int]]) -> None:
+    copies = [
+        a_transcript(number, last_entry_at=instant(hour), entries=entries)
+        for number, (hour, entries) in enumerate(hours)
+    ]
+    for one, other in product(copies, copies):
+        assert not (is_copy_of(one, other) and is_copy_of(other, one))
+        is_equal = (one.last_entry_at, one.entries) == (other.last_entry_at, other.entries)
+        assert is_copy_of(one, other) or is_copy_of(other, one) or is_equal
+    branch = replace(copies[0], forked_from=session_id(9))
+    assert not any(is_copy_of(branch, one) for one in copies)
+
+
+def test_the_newest_entry_says_when_a_transcript_was_used() -> None:
+    entries: list[dict[str, Any]] = [
+        {"timestamp": "2026-01-01T00:00:00Z"},
+        {"timestamp": "2026-01-01T05:00:00+02:00"},
+        {"timestamp": 7},
+        {"timestamp": "yesterday"},
+        {},
+    ]
+    assert written_at(entries, datetime(2026, 2, 1, tzinfo=UTC)) == datetime(2026, 1, 1, 3, tzinfo=UTC)
+    assert written_at(entries, datetime(2025, 2, 1, tzinfo=UTC)) == datetime(2025, 2, 1, tzinfo=UTC)
+    assert written_at(entries[2:], datetime(2026, 2, 1, tzinfo=UTC)) is None
+
+
+@pytest.mark.parametrize("viewer", VIEWERS, ids=repr)
+def test_only_the_agent_itself_is_not_audited(viewer: Viewer) -> None:
+    assert is_audited(viewer, ADA) != (viewer.agent == ADA and not viewer.acting)
 
 
 _LINES = st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\n"), max_size=30), min_size=1)

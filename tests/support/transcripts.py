@@ -91,4 +91,5 @@ def transcripts(draw: st.DrawFn) -> StoredTranscript:
         entries=draw(st.integers(0, 2**31 - 1)),
         size=draw(st.integers(0, 2**40)),
         stored_size=draw(st.integers(0, 2**40)),
+        last_entry_at=draw(st.none() | _INSTANTS),
     )

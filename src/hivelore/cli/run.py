@@ -220,8 +220,8 @@ def _means(
     from hivelore.observations.naming import parse_aliases
     from hivelore.runner.local_transcripts import LocalTranscripts
     from hivelore.runner.outbox import Outbox
-    from hivelore.runner.restored_sessions import RestoredSessions
     from hivelore.runner.service_queue import ServicePrompts, ServiceQueue
+    from hivelore.runner.stored_sessions import StoredSessions
     from hivelore.runner.stream_markers import BlockMarkers
     from hivelore.runtime.clock import SystemClock
 
@@ -230,7 +230,7 @@ def _means(
     key = endpoint.given_key() or endpoint.key(endpoint.AGENT_KEY, home)
     transcripts: TranscriptSource = LocalTranscripts(program.kind, environment)
     if program.kind is Program.CLAUDE:
-        transcripts = RestoredSessions(transcripts, client, key, home, environment, output.note)
+        transcripts = StoredSessions(transcripts, client, key, home, environment, output.note, SystemClock.monotonic)
     return Means(
         client=client,
         queue=ServiceQueue(client, socket.gethostname()[:100]),

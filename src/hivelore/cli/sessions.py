@@ -8,7 +8,7 @@ from cyclopts import App, Parameter
 
 from hivelore.cli import connection, output
 from hivelore.cli.connection import call
-from hivelore.cli.options import After, AsJson, Limit500, Reviewer, whole_number
+from hivelore.cli.options import After, AsJson, Limit500, whole_number
 from hivelore.cli.output import Column, Json
 from hivelore.core.text import counted
 from hivelore.errors import NotFound
@@ -23,6 +23,7 @@ _OUTCOMES = {WRITTEN: "Restored", EXTENDED: "Extended", KEPT: "Already complete"
 
 Session = Annotated[str, Parameter(name="session", help="Session id, or its beginning.")]
 Exact = Annotated[bool, Parameter(help="This session itself, not the newest one that continues it.", negative=())]
+Owner = Annotated[str | None, Parameter(name="--agent", help="Agent of the session, by id or name.", metavar="NAME")]
 Folder = Annotated[
     Path | None, Parameter(help="Workspace of the session (default: the working directory).", metavar="PATH")
 ]
@@ -50,14 +51,14 @@ def list_sessions(
     *,
     limit: Limit500 = 50,
     after: After = None,
-    agent: Reviewer = None,
+    agent: Owner = None,
     json: AsJson = False,
 ) -> None:
     """List sessions with a stored transcript, most recently used first.
 
     Example: hivelore session list
     """
-    found = call("GET", _TRANSCRIPTS, agent=agent, operator=True, query={"limit": limit, "after": after})
+    found = call("GET", _TRANSCRIPTS, operator=True, query={"limit": limit, "after": after, "agentId": agent})
     output.page(found, "sessions", json, _COLUMNS, empty="No stored sessions.", more=f"--after {found['next']}")
 
 
@@ -70,7 +71,7 @@ def show(
         int, Parameter(help="Start after a page: the value of its `next` (--json).", converter=whole_number)
     ] = 0,
     exact: Exact = False,
-    agent: Reviewer = None,
+    agent: Owner = None,
     json: AsJson = False,
 ) -> None:
     """Show the conversation of a session, with secrets masked.
@@ -79,7 +80,7 @@ def show(
     """
     one = _find(session, agent, newest=not exact)["session"]
     path = connection.path(_TRANSCRIPTS, one["id"])
-    found = call("GET", f"{path}/turns", agent=agent, operator=True, query={"after": after}, timeout=_SLOW)
+    found = call("GET", f"{path}/turns", operator=True, query={"after": after}, timeout=_SLOW)
     if json:
         output.print_json(found)
         return
@@ -130,7 +131,7 @@ def save(session: Session, /, *, folder: Folder = None, json: AsJson = False) ->
 
 
 @app.command
-def delete(session: Session, /, *, agent: Reviewer = None, json: AsJson = False) -> None:
+def delete(session: Session, /, *, agent: Owner = None, json: AsJson = False) -> None:
     """Delete the stored transcripts of a session and its sub-agents permanently.
 
     Files of Claude Code on its hosts stay.
@@ -139,7 +140,7 @@ def delete(session: Session, /, *, agent: Reviewer = None, json: AsJson = False)
     """
     one = _find(session, agent, newest=False)["session"]
     query = {"sessionId": one["sessionId"], "agentId": one["agentId"]}
-    done = call("DELETE", _TRANSCRIPTS, agent=agent, operator=True, query=query, timeout=_SLOW)
+    done = call("DELETE", _TRANSCRIPTS, operator=True, query=query, timeout=_SLOW)
     output.result(done, json, f"Deleted {counted(done['deleted'], 'transcript')} of ", (one["sessionId"], "bold"))
 
 
@@ -148,17 +149,18 @@ def handover(
     /,
     *,
     exact: Exact = False,
-    agent: Reviewer = None,
+    agent: Owner = None,
     json: AsJson = False,
 ) -> None:
     """Print a hand-over packet of a session: goal, progress, decisions, files, last error and open questions.
 
-    For an agent that cannot resume the session itself. Of a task, its newest stored session is taken.
+    For an agent that cannot resume the session itself. Of a task, it has what was reported, and its newest stored
+    session.
 
     Example: hivelore handover ID
     """
-    query = {"sessionId": session, "newest": str(not exact).lower()}
-    found = call("GET", f"{_TRANSCRIPTS}/handover", agent=agent, operator=True, query=query, timeout=_SLOW)
+    query = {"sessionId": session, "newest": str(not exact).lower(), "agentId": agent}
+    found = call("GET", f"{_TRANSCRIPTS}/handover", operator=True, query=query, timeout=_SLOW)
     if json:
         output.print_json(found)
     else:
@@ -166,5 +168,5 @@ def handover(
 
 
 def _find(session: str, agent: str | None, *, newest: bool) -> Any:
-    query = {"sessionId": session, "newest": str(newest).lower()}
-    return call("GET", f"{_TRANSCRIPTS}/find", agent=agent, operator=True, query=query)
+    query = {"sessionId": session, "newest": str(newest).lower(), "agentId": agent}
+    return call("GET", f"{_TRANSCRIPTS}/find", operator=True, query=query)

@@ -52,9 +52,17 @@ def open_private(file: "Name", flags: int) -> int:
     return descriptor
 
 
-def replacing(file: "Name", mode: int = FILE) -> "AbstractContextManager[BinaryIO]":
-    """Replace the content of a file when the block ends; if it raises, the file does not change."""
-    return _completed(file, mode, lambda temporary: os.replace(temporary, file))
+def replacing(
+    file: "Name", mode: int = FILE, check: "Callable[[], object]" = lambda: None
+) -> "AbstractContextManager[BinaryIO]":
+    """Replace the content of a file when the block ends; if it raises, the file does not change. ``check`` is called
+    right before, when the new content is on disk, and may raise, too."""
+
+    def replace(temporary: str) -> None:
+        check()
+        os.replace(temporary, file)
+
+    return _completed(file, mode, replace)
 
 
 def creating(file: "Name", mode: int = FILE) -> "AbstractContextManager[BinaryIO]":

@@ -7,7 +7,7 @@ the session is sent from its beginning.
 
 import json
 import os
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -29,7 +29,7 @@ from hivelore.local.transport import Connection, ServiceUrl
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Generator, Iterator
     from typing import BinaryIO
 
     from hivelore.local.transcript_entries import Json
@@ -187,30 +187,56 @@ def note_waiting(file: Path, key: str, home: Path) -> None:
         state.mark_waiting()
 
 
-def note_restored(file: Path, parts: "Mapping[str, tuple[Path, Restored, str]]", sender: Sender, home: Path) -> None:
-    """Note that the service has what was restored to files. ``parts``, by sub-key: the file, what was written, and the
-    id of the transcript. A file that was kept may have entries that were not sent, so nothing is noted of it."""
+class RestoreState:
+    """The state of a session while its files are restored. No other process sends them meanwhile."""
+
+    def __init__(self, state: SessionState, url: str, key: str) -> None:
+        self._state = state
+        self._sender = (url, public_part(key))
+
+    def is_whole(self, sub_key: str, file: Path, transcript: str, entries: int) -> bool:
+        """Return True if a file is known to have all entries of a stored transcript, and no others."""
+        part = self._part(sub_key)
+        return part is not None and part.is_whole(file, transcript, entries)
+
+    def note(self, sub_key: str, file: Path, restored: "Restored", transcript: str, entries: int) -> None:
+        """Note that a file has all entries of the service. One that was kept may have others, which wait to be sent."""
+        part = self._part(sub_key)
+        if restored.is_written:
+            with open_regular(file) as data:
+                sent = replace(_sent_until(data, restored), transcript=transcript, entries=entries)
+            line = _metadata_line(file) if sub_key else None
+            part = sent if line is None else replace(sent, metadata=str(digest(line)))
+        elif part is None or (part.transcript, part.entries) != (transcript, entries):
+            return
+        if (self._state.url, self._state.key) != self._sender:
+            self._state.parts.clear()
+            self._state.url, self._state.key = self._sender
+        self._state.parts[sub_key] = replace(part, has_others=False)
+        self._state.write()
+
+    def _part(self, sub_key: str) -> SentPart | None:
+        is_same = (self._state.url, self._state.key) == self._sender
+        return self._state.parts.get(sub_key) if is_same else None
+
+
+@contextmanager
+def restoring(file: Path, url: str, key: str, home: Path) -> "Generator[RestoreState]":
+    """Hold the state of a session, with the service and the key of the agent that has it. Raises Busy while the session
+    is sent."""
     state = SessionState(home, file)
-    with locked(state.lock, _LOCK_ATTEMPTS):
+    with locked(state.lock):
         state.reload()
-        if state.key != sender.key_id:
-            state.parts.clear()
-        state.url, state.key = sender.url, sender.key_id
-        for sub_key, (part, restored, transcript) in parts.items():
-            if restored.is_written:
-                with open_regular(part) as data:
-                    state.parts[sub_key] = _sent_until(data, restored, transcript)
-        state.write()
+        yield RestoreState(state, url, key)
 
 
-def _sent_until(data: "BinaryIO", restored: "Restored", transcript: str) -> SentPart:
-    sent, entries = SentPart(inode=restored.inode, transcript=transcript), 0
+def _sent_until(data: "BinaryIO", restored: "Restored") -> SentPart:
+    sent = SentPart(inode=restored.inode)
     for _, line in _complete_lines(data, 0, restored.size):
         entry = parse_entry(line.decode(errors="replace"))
         if entry is not None:
-            entries += 1
             sent = _behind(sent, uuid_of(entry))
-    return replace(sent, end=restored.size, tail=tail_digest(data, restored.size), entries=entries)
+    return replace(sent, end=restored.size, tail=tail_digest(data, restored.size))
 
 
 def _check_key(state: SessionState, sender: Sender, place: "tuple[str, str, str]", with_any_key: bool) -> None:
@@ -285,7 +311,8 @@ def _capture_part(
                 count += _number(answer.get("appended"))
                 transcript = answer.get("id")
                 if isinstance(transcript, str):
-                    after = replace(after, transcript=transcript, entries=_number(answer.get("entries")))
+                    appended, entries = _number(answer.get("appended")), _number(answer.get("entries"))
+                    after = sent.behind_send(after, transcript, appended, entries)
             sent = after
             state.parts[sub_key] = sent
             state.checkpoint()
@@ -297,7 +324,8 @@ def _send_metadata(file: Path, place: "tuple[str, str, str]", sent: SentPart, se
     line = _metadata_line(file)
     if line is None or sent.transcript is None or sent.metadata == (known := str(digest(line))):
         return sent
-    sender.send(place, [line])
+    answer = sender.send(place, [line])
+    sent = sent.behind_send(sent, sent.transcript, _number(answer.get("appended")), _number(answer.get("entries")))
     return replace(sent, metadata=known)
 
 

@@ -91,7 +91,12 @@ def _write(target: Path, lines: "Iterable[str]", existing: "BinaryIO | None") ->
     before = None if existing is None else os.fstat(existing.fileno())
     known: Known = {} if existing is None else _entries_of(existing)
     has_new = False
-    with private_files.replacing(target) as out:
+
+    def check() -> None:
+        if _changed_since(target, before):
+            raise Conflict(f"{target} is being written. End the session on this host, and restore again.")
+
+    with private_files.replacing(target, check=check) as out:
         for line in lines:
             places = known.get(_identity(line))
             if places and existing is not None:
@@ -109,10 +114,23 @@ def _write(target: Path, lines: "Iterable[str]", existing: "BinaryIO | None") ->
             )
         if existing is not None and not has_new:
             raise _Complete
-        if _changed_since(target, before):
-            raise Conflict(f"{target} is being written. End the session on this host, and restore again.")
         out.flush()
-        return Restored(WRITTEN if existing is None else EXTENDED, os.fstat(out.fileno()).st_ino, out.tell())
+        restored = Restored(WRITTEN if existing is None else EXTENDED, os.fstat(out.fileno()).st_ino, out.tell())
+    if existing is not None and before is not None:
+        _append_rest(target, existing, before.st_size)
+    return restored
+
+
+def _append_rest(target: Path, replaced: "BinaryIO", end: int) -> None:
+    """Append the lines that were written to the replaced file after the last look at it, when it had ``end`` bytes."""
+    if os.fstat(replaced.fileno()).st_size <= end:
+        return
+    position = replaced.seek(0)
+    with os.fdopen(private_files.open_private(target, os.O_WRONLY | os.O_APPEND), "ab") as out:
+        for line in replaced:
+            position += len(line)
+            if position > end:
+                out.write(line)
 
 
 def _changed_since(target: Path, before: os.stat_result | None) -> bool:

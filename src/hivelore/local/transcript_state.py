@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from hivelore.local import endpoint, private_files
@@ -54,6 +54,8 @@ class SentPart:
     """Number of entries that the service had afterwards."""
     metadata: str | None = None
     """Digest of the type of the sub-agent that was sent."""
+    has_others: bool = False
+    """True if the service may have entries of other hosts that the file lacks."""
 
     def is_start_of(self, file: "BinaryIO") -> bool:
         """Return True if a file still begins with what was sent."""
@@ -61,6 +63,23 @@ class SentPart:
         if self.inode != found.st_ino or not 0 <= self.end <= found.st_size:
             return False
         return tail_digest(file, self.end) == self.tail
+
+    def behind_send(self, after: "SentPart", transcript: str, appended: int, entries: int) -> "SentPart":
+        """Return the state after lines were appended. ``after``: the position behind them; ``entries``: the number of
+        entries that the service has now."""
+        has_others = self.has_others or entries != self.entries + appended
+        return replace(after, transcript=transcript, entries=entries, has_others=has_others)
+
+    def is_whole(self, file: Path, transcript: str, entries: int) -> bool:
+        """Return True if a file is as it was sent, and the service has nothing else: a transcript with so many
+        entries."""
+        if self.has_others or (self.transcript, self.entries) != (transcript, entries):
+            return False
+        try:
+            with open_regular(file) as data:
+                return self.is_start_of(data) and not self.has_grown(file)
+        except OSError:
+            return False
 
     def has_grown(self, file: Path) -> bool:
         found = file.lstat()

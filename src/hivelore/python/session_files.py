@@ -1,16 +1,16 @@
 """Restores sessions of Claude Code on this host, and sends those of this host, with the key of their agent."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hivelore.errors import Conflict, Forbidden, HiveloreError, Invalid, NotFound
+from hivelore.errors import Busy, Conflict, Forbidden, Invalid, NotFound
 from hivelore.local import endpoint, variables
 from hivelore.local.claude_code_files import SUFFIX, is_session_id, project_folder_name
-from hivelore.local.transcript_capture import Refused, Sender, capture_session, note_restored
-from hivelore.local.transcript_restore import Restored, restore_file, restore_part
+from hivelore.local.transcript_capture import Refused, Sender, capture_session, restoring
+from hivelore.local.transcript_restore import KEPT, Restored, restore_file, restore_part
 from hivelore.python.client import Client
 from hivelore.stored_transcripts.keys import transcript_key
 
@@ -36,11 +36,13 @@ def restore_session(
     *,
     newest: bool = True,
     environment: Mapping[str, str] | None = None,
+    stopping: Callable[[], bool] = lambda: False,
 ) -> RestoredSession:
     """Writes a session with its sub-agents where Claude Code finds it from a workspace. ``key``: the key of the
     session's own agent, which the client has. ``newest``: restores the newest session that continues it.
     ``environment``: that of Claude Code, by default that of this process. Raises NotFound, Forbidden, Invalid if Claude
-    Code cannot resume the session, and Conflict if a file has entries that are not stored."""
+    Code cannot resume the session, Conflict if a file has entries that are not stored, and Busy while the session is
+    sent, or after ``stopping`` returned True."""
     found = client.call("GET", f"{_TRANSCRIPTS}/find", query={"sessionId": session, "newest": str(newest).lower()})
     one = found["session"]
     if not one["isExact"]:
@@ -48,39 +50,20 @@ def restore_session(
     if one["program"] != _PROGRAM or not is_session_id(one["sessionId"]):
         raise Invalid(f"Claude Code cannot resume it. 'hivelore handover {one['sessionId']}' prints a packet.")
     main = sessions_folder(workspace, environment) / f"{one['sessionId']}{SUFFIX}"
-    done: dict[str, tuple[Path, Restored, str]] = {}
-    try:
-        done[""] = (main, restore_file(main, _lines(client, one), main.parent), one["id"])
+    with restoring(main, client.url, key, home) as state:
+
+        def restore(part: Mapping[str, Any], file: Path, write: Callable[..., Restored]) -> Restored:
+            sub_key, transcript, entries = part["subKey"] or "", part["id"], part["entries"]
+            if state.is_whole(sub_key, file, transcript, entries):
+                return Restored(KEPT)
+            restored = write(file, _lines(client, part, stopping), main.parent)
+            state.note(sub_key, file, restored, transcript, entries)
+            return restored
+
+        restored = restore(one, main, restore_file)
         for part in found["subKeys"]:
-            file = _part_file(main, part["subKey"])
-            done[part["subKey"]] = (file, restore_part(file, _lines(client, part), main.parent), part["id"])
-    finally:
-        with closing(Sender(client.url, key)) as sender:
-            note_restored(main, done, sender, home)
-    return RestoredSession(one["sessionId"], main, done[""][1].outcome)
-
-
-@dataclass(frozen=True, slots=True)
-class Continuation:
-    """The way to continue a session (X16). Both are None if nothing is known of it."""
-
-    session: str | None = None
-    """``claude --resume`` takes it."""
-    packet: str | None = None
-    """Hand-over packet, if it cannot be resumed."""
-
-
-def continue_session(client: Client, key: str, session: str, workspace: Path, home: Path) -> Continuation:
-    """Restores a session if it is stored. Else Claude Code resumes the file of this host, or an agent gets the
-    hand-over packet. Raises Unavailable if the packet cannot be asked for."""
-    with suppress(HiveloreError):
-        return Continuation(session=restore_session(client, key, session, workspace, home).session)
-    if is_session_id(session) and (sessions_folder(workspace) / f"{session}{SUFFIX}").is_file():
-        return Continuation(session=session)
-    try:
-        return Continuation(packet=client.call("GET", f"{_TRANSCRIPTS}/handover", query={"sessionId": session})["text"])
-    except (NotFound, Invalid):
-        return Continuation()
+            restore(part, _part_file(main, part["subKey"]), restore_part)
+    return RestoredSession(one["sessionId"], main, restored.outcome)
 
 
 def save_session(
@@ -109,11 +92,13 @@ def sessions_folder(workspace: Path, environment: Mapping[str, str] | None = Non
     return settings / endpoint.SESSIONS[_PROGRAM] / project_folder_name(workspace)
 
 
-def _lines(client: Client, one: dict[str, Any]) -> Iterator[str]:
-    """Yields the exact lines of a transcript, page by page."""
+def _lines(client: Client, one: Mapping[str, Any], stopping: Callable[[], bool]) -> Iterator[str]:
+    """Yields the exact lines of a transcript, page by page. Raises Busy when ``stopping`` returns True."""
     query = {"projectKey": one["projectKey"], "sessionId": one["sessionId"], "subKey": one["subKey"]}
     after: int | None = 0
     while after is not None:
+        if stopping():
+            raise Busy("The session was not restored before this program was asked to stop. Try again.")
         page = client.call("GET", f"{_TRANSCRIPTS}/lines", query={**query, "after": after})
         yield from page["lines"]
         after = page["next"]

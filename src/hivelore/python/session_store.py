@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hivelore.errors import NotFound
+from hivelore.local.transcript_entries import shorten_entry
 from hivelore.python.async_hive import AsyncHive
 from hivelore.stored_transcripts.model import CHUNK_BYTES, LIST_PAGE
 
@@ -89,6 +90,7 @@ def _batches(entries: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
     size = 0
     for entry in entries:
         line = json.dumps(entry, separators=(",", ":"))
+        line = shorten_entry(line) or line  # The service would refuse the request.
         if lines and (len(lines) >= _BATCH or size + len(line) > CHUNK_BYTES):
             yield tuple(lines)
             lines, size = [], 0

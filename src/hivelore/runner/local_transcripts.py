@@ -1,6 +1,7 @@
 """Conversations of agent programs in the files of this host."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from hivelore.local import endpoint
@@ -23,8 +24,11 @@ class LocalTranscripts:
         home = endpoint.agent_homes(environment).get(name)
         self._sessions = None if home is None else home / endpoint.SESSIONS[name]
 
-    def has(self, session: str, folder: Path) -> bool:
+    def has(self, session: str, folder: Path, _stopping: Callable[[], bool]) -> bool:
         return self._file(session, folder) is not None
+
+    def storing(self, _session: Callable[[], str | None], _folder: Path) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def usage_before(self, session: str) -> Usage:
         file = self._file(session, Path())

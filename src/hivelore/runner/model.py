@@ -57,7 +57,7 @@ class ClaimedTask:
     parent_session: str | None = None
     """Newest session of the task that this one continues."""
     handover: str = ""
-    """What a session has to know that does not have the earlier conversation."""
+    """What was reported of earlier work on this task, and of its parent."""
     spent_usd: float = 0.0
     """What earlier attempts of the task have cost."""
 

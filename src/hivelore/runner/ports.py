@@ -1,6 +1,7 @@
 """What the runner needs from the service and from this machine."""
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -108,9 +109,14 @@ class PromptSource(Protocol):
 class TranscriptSource(Protocol):
     """Conversations of the agent program."""
 
-    def has(self, session: str, folder: Path) -> bool:
+    def has(self, session: str, folder: Path, stopping: Callable[[], bool], /) -> bool:
         """Returns True if the program can resume a session in a folder. A source that stores conversations elsewhere
-        puts them where the program looks for them first."""
+        puts them where the program looks for them first, until ``stopping`` returns True."""
+        ...
+
+    def storing(self, session: Callable[[], str | None], folder: Path, /) -> AbstractContextManager[None]:
+        """While the block runs, stores what a session writes, where this is turned on, and the rest at its end.
+        ``session`` returns the id of the newest session of a program in a folder, as soon as it is known."""
         ...
 
     def usage_before(self, session: str) -> Usage:

@@ -41,14 +41,14 @@ def choose_resume(task: ClaimedTask, *, has_own: bool, has_parent: bool) -> Resu
 
 
 def task_prompt(task: ClaimedTask, resume: Resume | None, knowledge: str, nonce: str) -> str:
-    """Returns the prompt of a run: the task, what a fresh session has to know of earlier work, and relevant past
-    knowledge. ``nonce``: see ``fence_text``. ``knowledge``: with its heading and fence; empty if there is none."""
+    """Returns the prompt of a run: the task, what was reported of earlier work, and relevant past knowledge. A
+    conversation that is resumed gets the reports, too: it may be a copy that another host stored before they were made.
+    ``nonce``: see ``fence_text``. ``knowledge``: with its heading and fence; empty if there is none."""
     parts = [_without_command(task.text)]
-    if resume is None:
-        if handover := task.handover.strip():
-            parts.append(f"{_EARLIER}\n\n{fence_text(sanitize(handover), nonce)}")
-    elif resume.conversation is Conversation.OWN:
+    if resume is not None and resume.conversation is Conversation.OWN:
         parts.insert(0, _GO_ON)
+    if handover := task.handover.strip():
+        parts.append(f"{_EARLIER}\n\n{fence_text(sanitize(handover), nonce)}")
     if knowledge.strip():
         parts.append(knowledge.strip())
     return "\n\n".join(parts) + "\n"

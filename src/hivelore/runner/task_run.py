@@ -174,8 +174,8 @@ class TaskRun:
         own, parent = task.session, None if task.session is not None else task.parent_session
         resume = choose_resume(
             task,
-            has_own=own is not None and means.transcripts.has(own, prepared.folder),
-            has_parent=parent is not None and means.transcripts.has(parent, prepared.folder),
+            has_own=own is not None and means.transcripts.has(own, prepared.folder, self._is_stopping),
+            has_parent=parent is not None and means.transcripts.has(parent, prepared.folder, self._is_stopping),
         )
         if resume is not None:
             self._usage_before = means.transcripts.usage_before(resume.session)
@@ -251,7 +251,11 @@ class TaskRun:
         self._refresh(f"{'resumes' if resume else 'starts'} {means.program.kind}")
         if self._stopped is not None:
             return Exit(code=0, stopped=self._stopped)
-        return process.run()
+        with means.transcripts.storing(lambda: self._state.session, prepared.folder):
+            return process.run()
+
+    def _is_stopping(self) -> bool:
+        return self._stopped is not None
 
     def _read(self, line: StreamLine) -> None:
         """Takes a line of output, in the thread of the process."""

@@ -491,7 +491,6 @@ class Services(ABC):
             clock=self.clock,
             new_id=self.ids.transcript,
             random=self.ids.random_bytes,
-            nonce=self.ids.nonce,
             purge_log_later=self.housekeeping.purge_log_later,
         )
 

@@ -345,9 +345,9 @@ class Settings(BaseSettings):
 
     store_transcripts: bool = setting(
         "HIVELORE_STORE_TRANSCRIPTS",
-        "`1`: hooks of Claude Code send what the transcript of a session grew by to the service, so that another host "
-        "can resume the session. This is the exact conversation with file contents, tool output, secrets and private "
-        "text. Read by the hooks.",
+        "`1`: hooks of Claude Code and runners send what the transcript of a session grew by to the service, so that "
+        "another host can resume the session. This is the exact conversation with file contents, tool output, secrets "
+        "and private text. Read by the hooks and the runners.",
         default=False,
     )
     transcript_encryption: bool = setting(

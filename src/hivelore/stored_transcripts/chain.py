@@ -1,6 +1,7 @@
 """Sessions that continue one another: a program may give a resumed session a new id (D21)."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, cast
 
 from hivelore.stored_transcripts.model import MAX_CHAIN, StoredTranscript
@@ -18,6 +19,12 @@ def forked_session(entries: Iterable[Mapping[str, Any]], session: str) -> str | 
     return _first_other((cast(Any, fork).get("sessionId") for fork in forks if isinstance(fork, Mapping)), session)
 
 
+def is_copy_of(copy: StoredTranscript, one: StoredTranscript) -> bool:
+    """Returns True if a session with the same first entry continues another one: it goes on longer. The order in which
+    they were stored says nothing."""
+    return copy.key.session != one.key.session and copy.forked_from is None and _length(copy) > _length(one)
+
+
 def follow(
     first: StoredTranscript, successors: Callable[[StoredTranscript], Sequence[StoredTranscript]]
 ) -> list[StoredTranscript]:
@@ -30,12 +37,16 @@ def follow(
             if each.key.session not in before and len(found) < MAX_CHAIN:
                 before[each.key.session] = one
                 found.append(each)
-    last: StoredTranscript | None = max(found, key=lambda one: (one.updated_at, one.id))
+    last: StoredTranscript | None = max(found, key=lambda one: (one.last_used_at, one.updated_at, one.id))
     chain: list[StoredTranscript] = []
     while last is not None:
         chain.insert(0, last)
         last = before[last.key.session]
     return chain
+
+
+def _length(one: StoredTranscript) -> tuple[datetime, int]:
+    return one.last_used_at, one.entries
 
 
 def _first_other(names: Iterable[object], session: str) -> str | None:

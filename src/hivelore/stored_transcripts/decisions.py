@@ -1,11 +1,13 @@
 """Decisions about stored transcripts: who may load and delete one, and what fits."""
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 from hivelore.core.agents import AgentId, Role, Viewer
 from hivelore.errors import Conflict, Forbidden
 from hivelore.search.model import Visibility
+from hivelore.sessions.transcripts.entries import parse_instant
 from hivelore.stored_transcripts.model import (
     MAX_ENTRIES,
     MAX_TRANSCRIPTS,
@@ -41,6 +43,12 @@ def may_load(viewer: Viewer, transcript: StoredTranscript) -> bool:
 def may_delete(viewer: Viewer, owner: AgentId) -> bool:
     """Returns True if the viewer may delete transcripts of an agent."""
     return viewer.role is Role.OPERATOR or viewer.agent == owner
+
+
+def is_audited(viewer: Viewer, owner: AgentId) -> bool:
+    """Returns True if the audit trail records what a viewer reads or deletes: it belongs to another agent, or to one
+    that the viewer acts for."""
+    return viewer.agent != owner or viewer.acting
 
 
 def check_room(
@@ -85,6 +93,12 @@ def has_lines_before(known: StoredTranscript | None, file: FilePosition, *, has_
     if known is None or known.id != file.transcript or known.entries < file.entries:
         return False
     return file.anchor is None or has_anchor
+
+
+def written_at(entries: Iterable[Mapping[str, Any]], now: datetime) -> datetime | None:
+    """Returns when the newest of some entries was written, as they say. A clock that is fast counts as ``now``."""
+    found = [at for entry in entries if (at := parse_instant(entry.get("timestamp"))) is not None]
+    return min(max(found), now) if found else None
 
 
 def described(entries: Iterable[Mapping[str, Any]], name: str) -> str | None:

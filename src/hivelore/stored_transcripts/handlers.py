@@ -9,6 +9,7 @@ from hivelore.core.agents import AgentId
 from hivelore.core.operation import Call
 from hivelore.errors import Invalid, NotFound
 from hivelore.local.claude_code_files import is_session_id
+from hivelore.stored_transcripts.handover_packet import format_packet, handover_packet, session_origin
 from hivelore.stored_transcripts.keys import check_name, parse_id, transcript_key
 from hivelore.stored_transcripts.model import AppendResult, FilePosition, FoundSession
 from hivelore.stored_transcripts.operations import (
@@ -29,9 +30,14 @@ from hivelore.stored_transcripts.operations import (
 )
 from hivelore.stored_transcripts.redacted_copy import read_turn
 from hivelore.stored_transcripts.service import Source
+from hivelore.tasks.task_text import cut, preamble
 
 if TYPE_CHECKING:
     from hivelore.runtime.app import Application
+    from hivelore.tasks.model import Task
+
+_TASK_BYTES = 4_000
+"""Bytes of the text and of the output of a task in its packet."""
 
 
 def append_transcript(app: Application, request: AppendTranscript, call: Call) -> AppendResult:
@@ -110,35 +116,47 @@ def delete_transcripts(app: Application, request: DeleteTranscripts, call: Call)
 def get_handover(app: Application, request: GetHandover, call: Call) -> SessionHandover:
     owner = _agent(app, request.agent)
     try:
-        return _handover(app, request.session, owner, request, call)
+        found, packet = app.stored_transcripts.handover(
+            request.session, call.viewer, owner=owner, newest=request.newest, deadline=call.deadline
+        )
     except NotFound:
         return _handover_of_task(app, owner, request, call)
+    text = format_packet(packet, session_origin(found), app.ids.nonce())
+    return SessionHandover(session_id=found.key.session, text=text)
 
 
 def _handover_of_task(app: Application, owner: AgentId | None, request: GetHandover, call: Call) -> SessionHandover:
+    """Returns what was reported of a task, and the packet of its newest session that is stored."""
     try:
         task = app.tasks.resolve(request.session, call.viewer)
-        sessions = app.tasks.get(task, call.viewer, call.deadline).sessions
+        detail = app.tasks.get(task, call.viewer, call.deadline)
     except NotFound:
         raise NotFound(
             "No stored session and no task has this id. 'hivelore session list' (GET /api/transcripts) and 'hivelore "
             "task list' (GET /api/tasks) show them."
         ) from None
-    for one in reversed(sessions):
-        # A shorter text would be the beginning of another session.
+    session, packet = None, handover_packet((), ())
+    origin = f"Task {task} ({detail.task.state}), of which no session is stored"
+    for one in reversed(detail.sessions):
+        # A shorter text would be the beginning of another session, and a session that continues it may be of a child.
         if is_session_id(one.session) and owner in (None, one.agent):
             with suppress(NotFound):
-                return _handover(app, one.session, one.agent, request, call)
-    raise NotFound("No session of this task is stored. 'hivelore task show' shows what was reported.")
+                found, packet = app.stored_transcripts.handover(
+                    one.session, call.viewer, owner=one.agent, newest=False, deadline=call.deadline
+                )
+                session, origin = found.key.session, f"Task {task} ({detail.task.state}). {session_origin(found)}"
+                break
+    text = format_packet(packet, origin, app.ids.nonce(), _reported(app, detail.task, call))
+    return SessionHandover(session_id=session, text=text)
 
 
-def _handover(
-    app: Application, session: str, owner: AgentId | None, request: GetHandover, call: Call
-) -> SessionHandover:
-    found, text = app.stored_transcripts.handover(
-        session, call.viewer, owner=owner, newest=request.newest, deadline=call.deadline
-    )
-    return SessionHandover(session_id=found.key.session, text=text)
+def _reported(app: Application, task: Task, call: Call) -> str:
+    parent = None
+    if task.parent is not None:
+        with suppress(NotFound):
+            parent = app.tasks.get(task.parent, call.viewer, call.deadline).task
+    output = f"Output:\n\n{cut(task.output, _TASK_BYTES)}" if task.output else ""
+    return "\n\n".join(filter(None, (cut(task.text, _TASK_BYTES), preamble(task, parent), output)))
 
 
 def _agent(app: Application, name: str | None) -> AgentId | None:

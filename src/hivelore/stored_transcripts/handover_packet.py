@@ -64,9 +64,17 @@ def handover_packet(first: Sequence[Turn], last: Sequence[Turn], notes: Iterable
     )
 
 
-def format_packet(packet: HandoverPacket, of: StoredTranscript, nonce: str) -> str:
-    """Returns the packet for a person or an agent. What was said in the session stands in a fence, as data."""
+def session_origin(of: StoredTranscript) -> str:
+    """Returns the words that say of which session a packet is."""
+    used = f"{of.last_used_at:%Y-%m-%d %H:%M} UTC"
+    return f"Session {of.key.session} of the agent {of.owner} in {of.program}, last used {used}"
+
+
+def format_packet(packet: HandoverPacket, origin: str, nonce: str, reported: str = "") -> str:
+    """Returns the packet for a person or an agent. What was said in the session stands in a fence, as data. ``origin``:
+    of what it is; ``reported``: what was reported of the task."""
     sections = (
+        ("Task", [reported]),
         ("Goal", [packet.goal]),
         ("Latest request", [packet.request]),
         ("Progress", [packet.progress]),
@@ -77,10 +85,6 @@ def format_packet(packet: HandoverPacket, of: StoredTranscript, nonce: str) -> s
         ("Notes of the session", _listed(packet.notes)),
     )
     shown = [f"## {title}\n\n" + "\n".join(lines) for title, lines in sections if any(lines)]
-    origin = (
-        f"Session {of.key.session} of the agent {of.owner} in {of.program}, "
-        f"last used {of.updated_at:%Y-%m-%d %H:%M} UTC"
-    )
     if not shown:
         return f"# Hand-over\n\n{sanitize(origin)}. It has no conversation."
     body = fence_text(sanitize("\n\n".join(shown)), nonce)

@@ -17,9 +17,9 @@ CHUNK_BYTES = 1_000_000
 """Bytes of entries in one chunk; one entry may have more."""
 PAGE_BYTES = 4_000_000
 """Bytes of entries in one page; one chunk may have more."""
-MAX_APPENDED = 10_000
+MAX_APPENDED = 2_000
 """Most entries of one request."""
-MAX_APPENDED_BYTES = 3 * MAX_ENTRY_BYTES
+MAX_APPENDED_BYTES = MAX_ENTRY_BYTES + CHUNK_BYTES
 """Most bytes of the entries of one request."""
 MAX_ENTRIES = 1_000_000
 """Most entries of one transcript."""
@@ -74,12 +74,18 @@ class StoredTranscript:
     """Bytes of the entries."""
     stored_size: int = 0
     """Bytes that it takes in the store, about: compressed chunks, digests, and a fixed number for each row."""
+    last_entry_at: datetime | None = None
+    """The time of the newest entry, as its host says. Entries may be sent long after they were written."""
     removed_at: datetime | None = None
     """Since when it is being deleted, and not found any more."""
 
     def __post_init__(self) -> None:
         if self.created_at.tzinfo is not UTC or self.updated_at.tzinfo is not UTC:
             raise ValueError("instants are in UTC")
+
+    @property
+    def last_used_at(self) -> datetime:
+        return self.last_entry_at or self.updated_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

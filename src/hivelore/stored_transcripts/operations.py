@@ -84,7 +84,10 @@ class DeleteTranscripts(Request, frozen=True, kw_only=True, rename=json_names(ag
 
 class GetHandover(Request, frozen=True, rename=json_names(agent="agentId", session="sessionId")):
     session: Annotated[
-        str, Meta(description="Session id, or that of a task for its newest stored session; or a beginning.")
+        str,
+        Meta(
+            description="Session id, or that of a task for its newest stored session and its reports; or a beginning."
+        ),
     ]
     agent: Annotated[str | None, Meta(description="Agent of the session, by id or name.")] = None
     newest: Annotated[bool, Meta(description="Take the newest session that continues it.")] = True
@@ -118,8 +121,8 @@ class DeletedTranscripts(Value, frozen=True, kw_only=True):
 
 
 class SessionHandover(Value, frozen=True, kw_only=True):
-    session_id: str
-    """The session of the packet."""
+    session_id: str | None
+    """The session of the packet. None: no session of the task is stored, so it has what was reported."""
     text: str
 
 
@@ -209,7 +212,7 @@ GET_HANDOVER = Operation(
     name="handover",
     verb="handover",
     summary="Returns a hand-over packet: goal, progress, decisions, changed files, last error and open questions of a "
-    "session, redacted, for another agent that cannot resume it. Takes the id of a task, too.",
+    "session, redacted, for another agent that cannot resume it. Of a task, with what was reported of it.",
     request=GetHandover,
     response=SessionHandover,
     handler="hivelore.stored_transcripts.handlers:get_handover",

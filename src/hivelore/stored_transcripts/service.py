@@ -33,9 +33,9 @@ from hivelore.sessions.model import Turn
 from hivelore.sessions.programs import storable
 from hivelore.storage.ports import MemoryStore, Transaction, View
 from hivelore.stored_transcripts import decisions
-from hivelore.stored_transcripts.chain import continued_session, follow, forked_session
+from hivelore.stored_transcripts.chain import continued_session, follow, forked_session, is_copy_of
 from hivelore.stored_transcripts.erasure import erase
-from hivelore.stored_transcripts.handover_packet import format_packet, handover_packet
+from hivelore.stored_transcripts.handover_packet import HandoverPacket, handover_packet
 from hivelore.stored_transcripts.keys import check_beginning, is_name
 from hivelore.stored_transcripts.model import (
     CHUNK_OVERHEAD,
@@ -59,6 +59,7 @@ from hivelore.stored_transcripts.model import (
 )
 from hivelore.stored_transcripts.packing import line_size, pack, split_lines, unpack
 from hivelore.stored_transcripts.redacted_copy import redacted_turns
+from hivelore.tasks.model import TaskId
 
 _LOG = logging.getLogger("hivelore")
 READ_BYTES = 1_000_000
@@ -67,8 +68,6 @@ _FIELD_LENGTH = 500
 _PACKET_BYTES = 8_000_000
 """Bytes of entries from the end of a transcript that a hand-over packet is made of."""
 _NOTES = 10
-_ROOTED = 10
-"""Most sessions with the same first entry of which the newest other one is taken."""
 _MARKED = 500
 """Most transcripts of all sessions that one transaction marks as being deleted."""
 _ERASE_BUDGET = 10.0
@@ -107,6 +106,21 @@ class _Entries:
     version: str | None
     folder: str | None
     shortened: int
+    written_at: datetime | None
+    """When the newest one was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Packed:
+    """Lines in compressed parts."""
+
+    lines: Sequence[str]
+    parts: Sequence[tuple[int, bytes]]
+    """Bytes of the lines, and these compressed."""
+
+    @classmethod
+    def of(cls, lines: Sequence[str]) -> "_Packed":
+        return cls(lines, [(sum(map(line_size, part)), pack(part)) for part in split_lines(lines)])
 
 
 class StoredTranscripts:
@@ -123,7 +137,6 @@ class StoredTranscripts:
         clock: Clock,
         new_id: Callable[[datetime], TranscriptId],
         random: Callable[[int], bytes],
-        nonce: Callable[[], str],
         purge_log_later: Callable[[], None],
     ) -> None:
         """``encrypts``: whether new entries are encrypted; ``purge_log_later`` is called if a reader of the store does
@@ -138,7 +151,6 @@ class StoredTranscripts:
         self._clock = clock
         self._new_id = new_id
         self._random = random
-        self._nonce = nonce
         self._purge_log_later = purge_log_later
 
     def append(
@@ -157,11 +169,12 @@ class StoredTranscripts:
         for name, field in ((key.session, "sessionId"), (key.sub_key, "subKey")):
             if self._redactor.clean(name) != name:
                 raise Invalid(f"{field} looks like a secret.", field=field)
-        entries = _read_entries(lines, key.session, source.file)
+        entries = _read_entries(lines, key.session, source.file, self._clock.now())
+        packed = self._packed(owner, key, entries, viewer, source, deadline)
 
         def put(tx: Transaction) -> AppendResult:
             tx.claim(f"transcripts {owner}".encode())
-            return self._append(tx, owner, key, entries, source)
+            return self._append(tx, owner, key, entries, packed, source)
 
         try:
             try:
@@ -173,16 +186,33 @@ class StoredTranscripts:
             _LOG.warning("The transcript of session %s of agent %s is not stored. %s", key.session, owner, error)
             raise
 
+    def _packed(
+        self,
+        owner: AgentId,
+        key: TranscriptKey,
+        entries: _Entries,
+        viewer: Viewer,
+        source: Source,
+        deadline: float | None,
+    ) -> _Packed:
+        """Returns the lines that are not stored yet, compressed: other writers would wait for that in a transaction."""
+        with self._store.read(deadline, sees=visible_to(viewer, self._lead_sees)) as view:
+            known, _, _ = _find_known(view, owner, key, source)
+            new, _ = _new_entries(view, known, entries)
+        return _Packed.of(new)
+
     def _append(
-        self, tx: Transaction, owner: AgentId, key: TranscriptKey, entries: _Entries, source: Source
+        self,
+        tx: Transaction,
+        owner: AgentId,
+        key: TranscriptKey,
+        entries: _Entries,
+        packed: _Packed,
+        source: Source,
     ) -> AppendResult:
-        known = tx.transcript(owner, key)
-        if known is None:
-            of_session = tx.session_transcripts(owner, key.session, MAX_SUB_KEYS + 1)
-            key = decisions.stored_key(key, of_session, from_file=source.file is not None)
-            known = tx.transcript(owner, key)
-            if known is None and len(of_session) > MAX_SUB_KEYS:
-                raise Conflict(f"The session has {MAX_SUB_KEYS:,} transcripts. Delete some, or start a new session.")
+        known, key, of_session = _find_known(tx, owner, key, source)
+        if known is None and of_session > MAX_SUB_KEYS:
+            raise Conflict(f"The session has {MAX_SUB_KEYS:,} transcripts. Delete some, or start a new session.")
         restart = source.file is not None and not _has_lines_before(tx, known, source.file)
         new, digests = ([], []) if restart else _new_entries(tx, known, entries)
         if not new:
@@ -198,10 +228,13 @@ class StoredTranscripts:
             )
         now = self._clock.now()
         before = known or self._new_transcript(owner, key, source, now)
-        chunks = list(self._chunks(tx, before, new))
+        # Another host may have sent some of the lines meanwhile.
+        packed = packed if packed.lines == new else _Packed.of(new)
+        chunks = list(self._chunks(tx, before, packed))
         after = replace(
-            self._rooted(tx, before, entries),
+            self._rooted(before, entries),
             updated_at=max(now, before.updated_at),
+            last_entry_at=max(filter(None, (before.last_entry_at, entries.written_at)), default=None),
             version=self._field(entries.version) or before.version,
             machine=self._field(source.machine) or before.machine,
             folder=before.folder or self._field(entries.folder),
@@ -238,33 +271,27 @@ class StoredTranscripts:
             updated_at=now,
         )
 
-    def _rooted(self, tx: Transaction, one: StoredTranscript, entries: _Entries) -> StoredTranscript:
+    def _rooted(self, one: StoredTranscript, entries: _Entries) -> StoredTranscript:
         """Returns a session with its root and the session that it continues, as soon as it has an entry with a uuid."""
         if one.key.sub_key or one.root is not None or entries.root is None:
             return one
         forked_from = self._other_session(entries.forked_from)
         if forked_from is not None:
             return replace(one, root=entries.root, forked_from=forked_from)
-        continues = self._other_session(entries.continues)
-        if continues is None:
-            rooted = tx.rooted_transcripts(one.owner, entries.root, _ROOTED)
-            continues = next((each.key.session for each in rooted if each.key.session != one.key.session), None)
-        return replace(one, root=entries.root, continues=continues)
+        return replace(one, root=entries.root, continues=self._other_session(entries.continues))
 
     def _other_session(self, name: str | None) -> str | None:
         """Returns the id of a session that an entry names; None for a text that is none, or looks like a secret."""
         return name if name is not None and is_name(name) and self._redactor.clean(name) == name else None
 
-    def _chunks(self, tx: Transaction, of: StoredTranscript, lines: Sequence[str]) -> Iterator[TranscriptChunk]:
+    def _chunks(self, tx: Transaction, of: StoredTranscript, packed: _Packed) -> Iterator[TranscriptChunk]:
         keys = self._entry_writer.usable_keys(tx) if self._encrypts else None
-        for number, part in enumerate(split_lines(lines), start=of.chunks + 1):
-            data, sealed_with = pack(part), None
+        for number, (size, data) in enumerate(packed.parts, start=of.chunks + 1):
+            sealed_with = None
             if keys is not None:
                 sealed = keys.seal_bytes(_bound_to(of.id, number), data, self._random)
                 data, sealed_with = sealed.data, sealed.key
-            yield TranscriptChunk(
-                transcript=of.id, number=number, size=sum(map(line_size, part)), data=data, sealed_with=sealed_with
-            )
+            yield TranscriptChunk(transcript=of.id, number=number, size=size, data=data, sealed_with=sealed_with)
 
     def _field(self, text: str | None) -> Clean | None:
         if not text:
@@ -349,8 +376,12 @@ class StoredTranscripts:
         with self._store.read(deadline, sees=visible_to(viewer, self._lead_sees)) as view:
             found = self._visible(view, transcript, viewer)
             page = self._page(view, found, after, READ_BYTES)
+            start = max(after - _READ_CHUNKS, 0)
+            before = self._unpacked(view.transcript_chunks(found.id, start, after - start)) if after else []
         self._record_read(found, viewer, deadline)
-        return self._redacted(found, page.lines), page.next
+        # Results of tools belong to calls, which may be on the page before.
+        shown = len(self._redacted(found, before)) if before else 0
+        return self._redacted(found, [*before, *page.lines])[shown:], page.next
 
     def handover(
         self,
@@ -360,8 +391,8 @@ class StoredTranscripts:
         owner: AgentId | None = None,
         newest: bool = True,
         deadline: float | None = None,
-    ) -> tuple[StoredTranscript, str]:
-        """Returns a session, and its hand-over packet as text. ``newest``: of the newest session that continues it."""
+    ) -> tuple[StoredTranscript, HandoverPacket]:
+        """Returns a session and its hand-over packet. ``newest``: of the newest session that continues it."""
         seen = visible_to(viewer, self._lead_sees)
         with self._store.read(deadline, sees=seen) as view:
             found = self._chain(view, session, viewer, owner, None, newest=newest)[-1]
@@ -370,8 +401,7 @@ class StoredTranscripts:
             where = Filter(visibility=seen, owner=found.owner, session=Clean(found.key.session))
             notes = [one.name for one in view.page(where, None, _NOTES)]
         self._record_read(found, viewer, deadline)
-        packet = handover_packet(self._redacted(found, first.lines), self._redacted(found, last), notes)
-        return found, format_packet(packet, found, self._nonce())
+        return found, handover_packet(self._redacted(found, first.lines), self._redacted(found, last), notes)
 
     def delete(
         self,
@@ -399,7 +429,11 @@ class StoredTranscripts:
                 for one in tx.session_transcripts(agent, session, _MARKED if session is None else MAX_SUB_KEYS + 1)
                 if project_key in (None, one.key.project_key) and sub_key in (None, one.key.sub_key)
             ]
-            tx.remove_transcripts(doomed, self._clock.now())
+            now = self._clock.now()
+            tx.remove_transcripts(doomed, now)
+            if decisions.is_audited(viewer, agent):
+                for one in doomed:
+                    tx.record_audit(_audit_entry(one, viewer, Action.FORGOTTEN, now))
             return [one.id for one in doomed]
 
         deleted: list[TranscriptId] = []
@@ -428,7 +462,16 @@ class StoredTranscripts:
         first = self._find(view, check_beginning(session), viewer, owner, project_key)
         if not newest:
             return [first]
-        return follow(first, lambda one: view.continuing_transcripts(one.owner, one.key.session, MAX_CHAIN))
+        task = _task_of(view, first)
+
+        def successors(one: StoredTranscript) -> Sequence[StoredTranscript]:
+            copies = () if one.root is None else view.rooted_transcripts(one.owner, one.root, MAX_CHAIN)
+            found = [each for each in copies if is_copy_of(each, one)]
+            found += view.continuing_transcripts(one.owner, one.key.session, MAX_CHAIN)
+            # The session of a child task begins with a copy of that of its parent.
+            return [each for each in found if _task_of(view, each) in (None, task)]
+
+        return follow(first, successors)
 
     def _find(
         self, view: View, text: str, viewer: Viewer, owner: AgentId | None, project_key: str | None
@@ -513,11 +556,9 @@ class StoredTranscripts:
         return redacted_turns(of.program, lines, self._redactor.clean, of_subagent=bool(of.key.sub_key))
 
     def _record_read(self, of: StoredTranscript, viewer: Viewer, deadline: float | None) -> None:
-        if viewer.agent == of.owner:
-            return
-        detail = Clean(f"transcript of session {of.key.session}")
-        entry = AuditEntry.by_viewer(viewer, Action.READ, MemoryId(of.id), self._clock.now(), detail)
-        self._store.write(lambda tx: tx.record_audit(entry), deadline)
+        if decisions.is_audited(viewer, of.owner):
+            entry = _audit_entry(of, viewer, Action.READ, self._clock.now())
+            self._store.write(lambda tx: tx.record_audit(entry), deadline)
 
 
 def item(one: StoredTranscript, viewer: Viewer) -> TranscriptItem:
@@ -542,13 +583,38 @@ def item(one: StoredTranscript, viewer: Viewer) -> TranscriptItem:
     )
 
 
+def _audit_entry(of: StoredTranscript, viewer: Viewer, action: Action, at: datetime) -> AuditEntry:
+    by = ", by an operator who acted for the agent" if viewer.acting else ""
+    detail = Clean(f"transcript of session {of.key.session}{by}")
+    return AuditEntry.by_viewer(viewer, action, MemoryId(of.id), at, detail)
+
+
+def _task_of(view: View, one: StoredTranscript) -> TaskId | None:
+    """Returns the task that a session worked on last; None if it is known of none."""
+    task = view.task_of_session(Clean(one.key.session), one.owner)
+    return None if task is None else task.id
+
+
+def _find_known(
+    view: View, owner: AgentId, key: TranscriptKey, source: Source
+) -> tuple[StoredTranscript | None, TranscriptKey, int]:
+    """Returns the transcript to which entries belong, its key, and, unless it is found by that, the number of
+    transcripts of the session."""
+    known = view.transcript(owner, key)
+    if known is not None:
+        return known, key, 0
+    of_session = view.session_transcripts(owner, key.session, MAX_SUB_KEYS + 1)
+    key = decisions.stored_key(key, of_session, from_file=source.file is not None)
+    return view.transcript(owner, key), key, len(of_session)
+
+
 def _has_lines_before(tx: Transaction, known: StoredTranscript | None, file: FilePosition) -> bool:
     anchor = None if file.anchor is None else digest(file.anchor)
     has_anchor = known is not None and anchor is not None and bool(tx.transcript_digests(known.id, [anchor]))
     return decisions.has_lines_before(known, file, has_anchor=has_anchor)
 
 
-def _read_entries(lines: Sequence[str], session: str, file: FilePosition | None) -> _Entries:
+def _read_entries(lines: Sequence[str], session: str, file: FilePosition | None, now: datetime) -> _Entries:
     """Raises Invalid for a line that is no entry, and TooLarge for too many or too long ones."""
     if len(lines) > MAX_APPENDED:
         raise TooLarge(f"One request appends at most {MAX_APPENDED:,} entries. Send them in parts.", field="lines")
@@ -579,6 +645,7 @@ def _read_entries(lines: Sequence[str], session: str, file: FilePosition | None)
         version=decisions.described(entries, "version"),
         folder=decisions.described(entries[::-1], "cwd"),
         shortened=shortened,
+        written_at=decisions.written_at(entries, now),
     )
 
 
@@ -590,10 +657,10 @@ def _is_unicode(line: str) -> bool:
     return True
 
 
-def _new_entries(tx: Transaction, known: StoredTranscript | None, entries: _Entries) -> tuple[list[str], list[int]]:
+def _new_entries(view: View, known: StoredTranscript | None, entries: _Entries) -> tuple[list[str], list[int]]:
     """Returns the lines that are not stored yet, and their digests."""
     given = [one for one in entries.digests if one is not None]
-    seen = set(tx.transcript_digests(known.id, given)) if known is not None and given else set[int]()
+    seen = set(view.transcript_digests(known.id, given)) if known is not None and given else set[int]()
     lines: list[str] = []
     digests: list[int] = []
     for line, identity in zip(entries.lines, entries.digests, strict=True):

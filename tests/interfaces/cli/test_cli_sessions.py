@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hivelore.core.agents import Role
 from hivelore.local.claude_code_files import project_folder_name
 from support.command_line import CommandLine
 from support.service import Service
@@ -117,3 +118,25 @@ def test_unknown_sessions_and_folders_are_named(own: CommandLine) -> None:
     assert "No session begins" in own("session", "save", "../*").err
     assert "is no name of a file" in own("session", "show", "../x").err
     assert own("session", "list").err == "No stored sessions.\n"
+
+
+def test_a_lead_names_the_agent_of_a_session(
+    cli: CommandLine, service: Service, me: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = SESSION[:-1] + "a"
+    for name in (me, f"{me}-2"):
+        write(said("user", f"I am {name}.", name), session=session)
+        monkeypatch.setenv("HIVELORE_KEY", service.add(name))
+        assert cli("session", "save", session).code == 0
+    monkeypatch.setenv("HIVELORE_KEY", service.add(f"{me}-lead", Role.LEAD))
+    assert "--agent" in cli("session", "show", session).err
+    for name in (me, f"{me}-2"):
+        found = cli.json("session", "list", "--agent", name)["sessions"]
+        assert [one["sessionId"] for one in found] == [session]
+        for words in (("session", "show", session), ("handover", session)):
+            shown = cli(*words, "--agent", name)
+            assert f"I am {name}." in shown.out, shown.err
+    assert cli("session", "delete", session, "--agent", me).code == 4
+    monkeypatch.setenv("HIVELORE_KEY", service.operator_key)
+    assert cli("session", "delete", session, "--agent", me).code == 0
+    assert cli.json("session", "list", "--agent", me)["sessions"] == []

@@ -35,6 +35,7 @@ TRANSCRIPT = Table(
     **plain("id owner continues forked_from root program version machine folder chunks entries size stored_size"),
     created_at=INSTANT,
     updated_at=INSTANT,
+    last_entry_at=INSTANT,
     removed_at=INSTANT,
     key=Columns(TranscriptKey, None, project_key=PLAIN, session=PLAIN, sub_key=PLAIN),
 )

@@ -1,6 +1,7 @@
 -- Stored transcripts (N09). sub_key: empty for the session itself; continues: the session that this one
 -- continues; forked_from: the one of which it is a branch; chunks:
--- the number of the last chunk; root: the digest of the first entry with a uuid; removed_at: since when it is being deleted.
+-- the number of the last chunk; root: the digest of the first entry with a uuid; last_entry_at: when the newest entry was
+-- written, as its host says; removed_at: since when it is being deleted.
 CREATE TABLE transcript (
   namespace   INTEGER NOT NULL,
   id          TEXT COLLATE "C" NOT NULL,
@@ -21,6 +22,7 @@ CREATE TABLE transcript (
   entries     INTEGER NOT NULL,
   size        BIGINT NOT NULL,
   stored_size BIGINT NOT NULL,
+  last_entry_at BIGINT,
   removed_at  BIGINT,
   PRIMARY KEY (namespace, id)
 );
