@@ -83,6 +83,8 @@ VERBS: Mapping[str, Mapping[str, tuple[str, str]]] = {
 }
 """By group and verb: the function, which is imported when the verb runs, and the first line of its help."""
 _DESCRIPTION = "Shared memory for coding agents. Verbs start the service on this machine when they need it."
+_SIGNAL = 128
+"""Exit codes above are those of signals."""
 _TAKES_STDIN = (
     "remember",
     "recall",
@@ -111,7 +113,9 @@ def run(argv: Sequence[str]) -> int:
         return exits.code_of(error)
     except KeyboardInterrupt:
         return exits.INTERRUPTED
-    except (BrokenPipeError, SystemExit):
+    except (BrokenPipeError, SystemExit) as error:
+        if isinstance(error, SystemExit) and isinstance(error.code, int) and error.code > _SIGNAL:
+            return error.code  # See ``local.signals.exit_on_signals``.
         # The reader closed the pipe. Rich raises SystemExit then.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exits.CLOSED_PIPE
