@@ -172,14 +172,15 @@ class Containers:
         return {**given, "HIVELORE_EMBEDDER": "none"}
 
     def _here(self, name: str, value: str, service: str) -> str:
-        value = value.replace("/data", str(self.volume(name))).replace("http://hivelore:4483", self.url(service))
         if value.startswith("/run/secrets/"):
             mounted = self._file["services"][name]["secrets"]
             sources = {each if isinstance(each, str) else each["target"]: each for each in mounted}
             source = sources[value.removeprefix("/run/secrets/")]
             file = self._file["secrets"][source if isinstance(source, str) else source["source"]]["file"]
             return str(self.folder / file)
-        return ELSEWHERE if value == "hivelore" else value
+        if value == "/data" or value.startswith("/data/"):
+            return value.replace("/data", str(self.volume(name)), 1)
+        return {"hivelore": ELSEWHERE, "http://hivelore:4483": self.url(service)}.get(value, value)
 
     def start(self, name: str, service: str = "service", *, is_confined: bool = False) -> None:
         one = self._file["services"][name]
