@@ -38,6 +38,7 @@ EXIT_CODES: Mapping[Check, int] = {
     Check.KEY: 4,
     Check.PROGRAM: exits.NO_PROGRAM,
     Check.SIGN_IN: exits.NOT_SIGNED_IN,
+    Check.GIT: exits.NO_PROGRAM,
     Check.WORKSPACE: exits.NOT_WRITABLE,
 }
 _OUTBOX = "outbox"
