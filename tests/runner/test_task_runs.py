@@ -446,7 +446,10 @@ def test_a_service_that_is_away_during_the_preparation_is_no_fault_of_this_machi
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_claim_that_fails_unexpectedly_ends_the_runner(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(world.service, "_claim", lambda _: {}["task"])
+    def fail(*_: object) -> None:
+        raise LookupError
+
+    monkeypatch.setattr(ServiceQueue, "claim", fail)
     assert "failed while it claimed tasks" in (world.run("", once=False).fault or "")
 
 
